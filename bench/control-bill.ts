@@ -16,11 +16,11 @@ export const PRICES = {
   logsGb: 0.5,
   alarm: 0.1,
 };
-/** What a look takes of the function, seconds at 512 MB: three calls one after the other. */
-const LOOK_SECONDS = 0.15;
-const LOOK_GB = 0.5;
+/** What an observation takes of the function, seconds at 512 MB: three calls one after the other. */
+const FUNCTION_SECONDS = 0.15;
+const FUNCTION_GB = 0.5;
 /** START, END and REPORT of an invocation. */
-const LOG_GB_PER_LOOK = 350 / 1e9;
+const LOG_GB_PER_OBSERVATION = 350 / 1e9;
 /** A write of a run is one transaction: RUN (2 KB), ATTEMPT (2 KB) and a line (1 KB) at twice the units, and 2 KB in each of two indexes. */
 const WRITE_UNITS = 14;
 /** The list of active runs, 2 KB of each, is read three times in a tick, eventually consistent. */
@@ -33,10 +33,10 @@ export interface BillLine {
 }
 
 /** What AWS bills for the control plane in a month, from the calls of a run in a tick. Calls of SageMaker and SSM cost nothing. */
-export function monthlyBill(runs: number, calls: CallsPerRunTick, looksPerRunTick: number): BillLine[] {
+export function monthlyBill(runs: number, calls: CallsPerRunTick, observationsPerRunTick: number): BillLine[] {
   const times = runs * TICKS;
   const of = (call: string) => calls[call] ?? 0;
-  const looks = looksPerRunTick;
+  const observations = observationsPerRunTick;
   const sends = of('sqs:SendMessage') + of('sqs:SendMessageBatch');
   const lines = [
     { what: 'heartbeats and markers (S3 GET)', usd: times * of('s3:GetObject') * PRICES.s3Get },
@@ -49,12 +49,12 @@ export function monthlyBill(runs: number, calls: CallsPerRunTick, looksPerRunTic
       what: 'the run table, writes',
       usd: times * of('dynamodb:TransactWriteItems') * WRITE_UNITS * PRICES.dynamoWrite,
     },
-    { what: 'the queue: send, receive and delete', usd: times * (sends + 2 * looks) * PRICES.sqsFifo },
+    { what: 'the queue: send, receive and delete', usd: times * (sends + 2 * observations) * PRICES.sqsFifo },
     {
       what: 'the function',
-      usd: times * looks * (PRICES.lambdaRequest + LOOK_SECONDS * LOOK_GB * PRICES.lambdaGbSecond),
+      usd: times * observations * (PRICES.lambdaRequest + FUNCTION_SECONDS * FUNCTION_GB * PRICES.lambdaGbSecond),
     },
-    { what: 'its log', usd: times * looks * LOG_GB_PER_LOOK * PRICES.logsGb },
+    { what: 'its log', usd: times * observations * LOG_GB_PER_OBSERVATION * PRICES.logsGb },
     { what: `${ALARMS} alarms`, usd: ALARMS * PRICES.alarm },
   ];
   return [...lines, { what: 'all of it', usd: lines.reduce((sum, { usd }) => sum + usd, 0) }];

@@ -9,11 +9,11 @@ export interface Load {
   result: SimulationResult;
   /** Between the end of the starts and the end of the scenario. */
   steady: CallsPerRunTick;
-  /** Messages of one run in one tick: each is a look. */
-  looksPerRunTick: number;
+  /** Messages of one run in one tick: each is an observation. */
+  observationsPerRunTick: number;
   cpuSeconds: number;
   /** Messages of both plays. */
-  looks: number;
+  observations: number;
 }
 
 const FILE = {
@@ -46,9 +46,9 @@ export async function playLoad(runs: number): Promise<Load> {
   return {
     result: long.result,
     steady: Object.fromEntries(steady.filter(([, count]) => count > 0.0005)),
-    looksPerRunTick: (after - before) / runTicks,
+    observationsPerRunTick: (after - before) / runTicks,
     cpuSeconds: (user + system) / 1e6,
-    looks: before + after,
+    observations: before + after,
   };
 }
 

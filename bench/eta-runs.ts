@@ -64,7 +64,7 @@ const runOf = (id: string): string => `  - id: ${id}
     trainsHours: ${TRAINS_HOURS}
 `;
 
-/** One look at a run, judged by its end. */
+/** One observation of a run, judged by its end. */
 export interface Foretold {
   /** Share of the remaining time by which the foretold end misses the real one. */
   error: number;
@@ -83,7 +83,7 @@ async function playFleet(text: string, number: number): Promise<Foretold[][]> {
   if (!value) throw new Error(issues.map(({ message }) => message).join('\n'));
   const world = new World(value, number, new Judge());
   const seen = world.runs.map((): { at: number; status: StatusAnswer }[] => []);
-  const look = () => {
+  const observe = () => {
     for (const [i, run] of world.runs.entries()) {
       if (run.runId === undefined || run.isOver) continue;
       const request = { action: 'status', runId: run.runId };
@@ -95,7 +95,7 @@ async function playFleet(text: string, number: number): Promise<Foretold[][]> {
       );
     }
   };
-  for (let hour = 1; hour < TRAINS_HOURS * 2; hour += 1) world.clock.schedule(hour * 3_600_000, look);
+  for (let hour = 1; hour < TRAINS_HOURS * 2; hour += 1) world.clock.schedule(hour * 3_600_000, observe);
   await world.play();
   return world.runs.map(({ record }, i) =>
     // A run whose failures spent its budget has no end to compare with.
@@ -124,9 +124,12 @@ export async function foretellRuns(random: Random, runs: number, population: Pop
   return found;
 }
 
-/** Error and coverage over some looks: the share of the remaining time by which half of them, and nine of ten, miss less; how many intervals hold the end, and how wide they are. */
+/**
+ * Error and coverage over some observations: the share of the remaining time by which half of them, and nine of ten, miss less; how many
+ * intervals hold the end, and how wide they are.
+ */
 export interface EtaFigures {
-  looks: number;
+  observations: number;
   median: number;
   ninth: number;
   inside: number;
@@ -134,17 +137,17 @@ export interface EtaFigures {
   width: number;
 }
 
-/** Figures of looks; there must be some. */
-export function etaFigures(looks: readonly Foretold[]): EtaFigures {
-  const errors = looks.map(({ error }) => error).sort((a, b) => a - b);
+/** Figures of observations; there must be some. */
+export function etaFigures(observations: readonly Foretold[]): EtaFigures {
+  const errors = observations.map(({ error }) => error).sort((a, b) => a - b);
   const at = (share: number) => errors[Math.min(errors.length - 1, Math.floor(share * errors.length))] ?? Number.NaN;
-  const inside = looks.filter(({ isInside }) => isInside).length / looks.length;
-  const widths = looks.map(({ width }) => width).sort((a, b) => a - b);
+  const inside = observations.filter(({ isInside }) => isInside).length / observations.length;
+  const widths = observations.map(({ width }) => width).sort((a, b) => a - b);
   const width = widths[Math.floor(widths.length / 2)] ?? Number.NaN;
-  return { looks: looks.length, median: at(0.5), ninth: at(0.9), inside, width };
+  return { observations: observations.length, median: at(0.5), ninth: at(0.9), inside, width };
 }
 
-/** When the looks were made, as rows of the table. */
+/** When the observations were made, as rows of the table. */
 const WHEN: readonly [name: string, of: (run: readonly Foretold[]) => readonly Foretold[]][] = [
   ['the first after a tenth of the steps', (run) => run.slice(0, 1)],
   ['between a tenth and a half', (run) => run.filter(({ progress }) => progress < 50)],
@@ -159,8 +162,8 @@ export function etaRows(found: readonly Foretold[][], population: Population): s
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
   const completed = found.filter((run) => run.length > 0);
   return WHEN.map(([name, of]) => {
-    const { looks, median, ninth, inside, width } = etaFigures(completed.flatMap(of));
+    const { observations, median, ninth, inside, width } = etaFigures(completed.flatMap(of));
     const runs = `${population.name} (${completed.length} runs)`;
-    return `| ${runs} | ${name} | ${looks} | ${percent(median)} | ${percent(ninth)} | ${percent(inside)} | ${percent(width)} |`;
+    return `| ${runs} | ${name} | ${observations} | ${percent(median)} | ${percent(ninth)} | ${percent(inside)} | ${percent(width)} |`;
   });
 }

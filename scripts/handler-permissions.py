@@ -1,4 +1,4 @@
-"""Writes test/fixtures/templates/handler-permissions.json: the actions with which CloudFormation makes, changes and deletes our resources.
+"""Writes lib/sandbox/emulator/slipway_rules/handlers.json: the actions with which CloudFormation makes, changes and deletes our resources.
 
     python scripts/handler-permissions.py CFNLINT IAM-DEFINITION.json
 
@@ -10,11 +10,12 @@ which says on which resources an action is authorized.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from datetime import date
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "test" / "fixtures" / "templates" / "handler-permissions.json"
+TARGET = Path(__file__).parent.parent / "lib" / "sandbox" / "emulator" / "slipway_rules" / "handlers.json"
 TYPES = [
     "AWS::Budgets::Budget",
     "AWS::Chatbot::SlackChannelConfiguration",
@@ -70,6 +71,23 @@ MORE = {
     "AWS::EC2::VPCEndpoint": "route53:AssociateVPCWithHostedZone",
 }
 
+#: Handlers name actions for options that no template of ours has.
+UNUSED = re.compile(
+    # Groups and users, mount targets and code signing, weighted aliases, imports and streams, exports of flow logs, other gateways.
+    r"iam:\w+(Group|User)Policy"
+    r"|(autoscaling|billing|codedeploy|elasticfilesystem|firehose|kinesis|s3files|s3tables|vpc-lattice|vpce):.*"
+    r"|lambda:(GetLayerVersion|PassCapacityProvider|\w+CodeSigningConfig)"
+    r"|logs:(\w*LogDelivery|\w+ResourcePolicy|\w+ResourcePolicies|\w+Index\w+)"
+    r"|kms:(ListAliases|ListKeys)"
+    r"|s3:(ListAllMyBuckets|\w+MetadataTable\w*)"
+    r"|dynamodb:(ImportTable|DescribeImport|\w*Replica\w*)"
+    r"|ec2:(AcceptAddressTransfer|\w*VpnGateways?|AssociateSubnetCidrBlock|\w+EncryptionControls?)"
+    r"|logs:(CreateLogStream|DescribeLogStreams|PutLogEvents)"
+    r"|iam:(ListRoles|ListPolicies)"
+    # Nobody may take the boundary off a role.
+    r"|iam:DeleteRolePermissionsBoundary"
+)
+
 
 def handlers(cfnlint: Path) -> dict[str, set[str]]:
     """Type -> actions of the handlers that a deployment calls; `list` is for imports and for the console."""
@@ -95,19 +113,21 @@ def resources_of(definition: dict, action: str) -> list[str] | None:
 
 def main(cfnlint: str, definition_file: str) -> None:
     definition = json.loads(Path(definition_file).read_text())
-    found = {
-        name: {action: resources_of(definition, action) for action in sorted(actions)}
-        for name, actions in handlers(Path(cfnlint)).items()
-    }
+    found = handlers(Path(cfnlint))
+    arns = {action: resources_of(definition, action) for actions in found.values() for action in actions}
     # Schemas name a few actions that IAM does not have.
-    known = {name: {action: arns for action, arns in actions.items() if arns is not None} for name, actions in found.items()}
-    lines = [
-        f"  {json.dumps(name)}: {{\n"
-        + ",\n".join(f"    {json.dumps(action)}: {json.dumps(arns)}" for action, arns in actions.items())
-        + "\n  }"
-        for name, actions in sorted(known.items())
-    ]
-    TARGET.write_text(f'{{"retrieved": "{date.today()}", "types": {{\n' + ",\n".join(lines) + "\n}}\n")
+    known = {action: arns for action, arns in sorted(arns.items()) if arns is not None and not UNUSED.fullmatch(action)}
+    types = {name: sorted(action for action in actions if action in known) for name, actions in sorted(found.items())}
+    TARGET.write_text(written(known, types))
+
+
+def written(arns: dict[str, list[str]], types: dict[str, list[str]]) -> str:
+    """The table, with one action or type in a line."""
+    sections = ",\n".join(
+        f'"{section}": {{\n' + ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in entries.items()) + "\n}"
+        for section, entries in (("arns", arns), ("types", types))
+    )
+    return f'{{"retrieved": "{date.today()}",\n{sections}}}\n'
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ import { meanSecondsBetween } from './failures';
 /**
  * What the constants allow at best, by arithmetic: failures are noticed at once, a save is committed the moment it blocks, its
  * interval is the best one for the true rate, a broken network costs no step, nothing is handed over, the first start is free, and
- * restarts in place load from the hosts' own copies. What is left is what no policy over this ladder can save: an attempt that ends
- * costs capacity, a start and a load, every other failure a restart in place and a load.
+ * restarts in place load from the hosts' own copies. What is left is what no policy over these capacity options can save: an attempt that
+ * ends costs capacity, a start and a load, every other failure a restart in place and a load.
  * @param spares whether a spare host is there whenever one can take a broken one's place
  */
 export function ceiling(constants: Constants, rate: Rate, nodes: number, spares: boolean): number {

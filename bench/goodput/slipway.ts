@@ -14,8 +14,8 @@ import { saveUploadSeconds } from './upload';
 
 const EPOCH = Date.UTC(2026, 0, 1);
 const TICK_SECONDS = 300;
-/** The driver beats once a minute. */
-const BEAT_SECONDS = 60;
+/** The driver writes a heartbeat once a minute. */
+const HEARTBEAT_SECONDS = 60;
 /** The service's own time to end a job that was told to stop. */
 const STOP_SECONDS = 120;
 
@@ -298,9 +298,9 @@ export class SlipwaySimulation {
         : [];
     return {
       job: attempt && attempt.phase !== 'ended' ? this.describe() : { kind: 'not-asked' },
-      heartbeat: this.beat(attempt),
+      heartbeat: this.heartbeat(attempt),
       checkpoints: { kind: 'listed', committed: checkpoints, torn: [] },
-      rungsThatDoNotFit: [],
+      optionsThatDoNotFit: [],
       published: [],
     };
   }
@@ -324,7 +324,7 @@ export class SlipwaySimulation {
     };
   }
 
-  private beat(attempt: Attempt | undefined): Observed['heartbeat'] {
+  private heartbeat(attempt: Attempt | undefined): Observed['heartbeat'] {
     const { job } = this;
     if (!job || !attempt || job.attempt !== attempt.number || this.now < job.startsAt) return undefined;
     const step = this.training.stepping || job.stuckSince !== undefined ? Math.floor(this.training.position) : null;
@@ -332,7 +332,7 @@ export class SlipwaySimulation {
       attempt: job.attempt,
       step,
       phase: step === null ? 'load' : 'train',
-      writtenAt: this.ms(this.now - BEAT_SECONDS / 2),
+      writtenAt: this.ms(this.now - HEARTBEAT_SECONDS / 2),
     };
   }
 

@@ -104,8 +104,8 @@ def main(words: Sequence[str]) -> int:
             found[name] = measured(bench, faults, options.hosts)
         overhead = 100.0 * statistics.fmean(bench.blocked) if bench.blocked else None
     if options.json:
-        told = {"rows": found["rows"], "before": found.get("before", []), "overheadPercent": overhead and round(overhead, 3)}
-        print(json.dumps(told, indent=1))
+        result = {"rows": found["rows"], "before": found.get("before", []), "overheadPercent": overhead and round(overhead, 3)}
+        print(json.dumps(result, indent=1))
     return 0
 
 

@@ -28,7 +28,7 @@ class Timeline:
         self._read, self._rest = 0, b""
         self.seen: list[Seen] = []
 
-    def look(self) -> None:
+    def read_new(self) -> None:
         """Reads the lines that were added."""
         with self._log.open("rb") as opened:
             opened.seek(self._read)
@@ -41,14 +41,14 @@ class Timeline:
     def wait(self, wanted: Callable[[Seen], bool], since: int, seconds: float = 600.0) -> int:
         """The index of the first event from `since` on that is wanted."""
         deadline = time.monotonic() + seconds
-        looked = since
+        checked = since
         while True:
             over = self._ended()
-            self.look()
-            for index in range(looked, len(self.seen)):
+            self.read_new()
+            for index in range(checked, len(self.seen)):
                 if wanted(self.seen[index]):
                     return index
-            looked = len(self.seen)
+            checked = len(self.seen)
             if over or time.monotonic() > deadline:
                 raise RuntimeError(f"the event did not come; the log ends with\n{self._log.read_text(errors='replace')[-4000:]}")
             time.sleep(POLL_SECONDS)
@@ -77,28 +77,28 @@ def recovery(before: Timeline | None, after: Timeline, since: int, struck_at: fl
         last = max(seen.event["step"] for seen in before.seen[: since if before is after else None] if seen.named("step"))
     again = after.wait(lambda seen: seen.named("restart"), since) if before is after else 0
     end = after.wait(lambda seen: seen.named("step"), again)
-    told = _told(after, again, end)
+    reported = _reported_phases(after, again, end)
     span = after.seen[again : end + 1]
     first = span[-1]
     resumed = next((seen.event for seen in span if seen.named("resume")), {})
     restarted = first.at if not span else span[0].at
     lost = last - (first.event["step"] - 1)
-    return Recovery(first.at - struck_at, lost, resumed.get("source", "s3"), _phases(told, span, restarted - struck_at))
+    return Recovery(first.at - struck_at, lost, resumed.get("source", "s3"), _phases(reported, span, restarted - struck_at))
 
 
-def _phases(told: Mapping[str, float] | None, span: list[Seen], until_restart: float) -> dict[str, float | None]:
+def _phases(reported: Mapping[str, float] | None, span: list[Seen], until_restart: float) -> dict[str, float | None]:
     """Seconds by phase, as the driver counts them, otherwise from the log: `rendezvous` is then all that precedes the load."""
-    if told is not None:
+    if reported is not None:
         names = {"prepare": "prepare", "rendezvous": "rendezvous", "load": "load", "compile": "compile", "firstStep": "first-step"}
-        stop = told.get("stop", 0.0)
-        return {"detect": until_restart - stop, "stop": stop} | {name: told.get(key) for name, key in names.items()}
+        stop = reported.get("stop", 0.0)
+        return {"detect": until_restart - stop, "stop": stop} | {name: reported.get(key) for name, key in names.items()}
     load = _phase(span, "load")
     begun = next((seen.at for seen in span if seen.named("phase", name="load")), span[-1].at)
     unknown = dict.fromkeys(("stop", "prepare", "compile"))
     return {"detect": until_restart, "rendezvous": begun - span[0].at, "load": load, "firstStep": span[-1].at - begun - load} | unknown
 
 
-def _told(timeline: Timeline, since: int, end: int) -> Mapping[str, float] | None:
+def _reported_phases(timeline: Timeline, since: int, end: int) -> Mapping[str, float] | None:
     """The phases of a restart as the driver counts them; None if it does not."""
     if timeline.seen[since].event.get("state") != "begin":
         return None

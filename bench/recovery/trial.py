@@ -190,7 +190,7 @@ class Bench:
                 struck_at = time.monotonic()
                 strike(first)
                 first.world.wait(600)
-                first.timeline.look()
+                first.timeline.read_new()
                 second.start()
                 found.append(recovery(first.timeline, second.timeline, 0, struck_at))
             finally:

@@ -20,13 +20,13 @@ export function sandboxStatus(stateDir: string): RunRecord | undefined {
 /** Runs a sandbox in this process until SIGINT or SIGTERM. */
 export async function serveSandbox(options: SandboxOptions): Promise<void> {
   let end: () => void = () => {};
-  const told = new Promise<void>((resolve) => {
+  const ended = new Promise<void>((resolve) => {
     end = resolve;
   });
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const signal of signals) process.once(signal, end);
   const sandbox = await startSandbox(options);
-  await told;
+  await ended;
   await sandbox.stop();
 }
 

@@ -46,8 +46,9 @@ export function text({ x, y }: Place, content: string, style: TextStyle = {}): s
   const size = bold ? SIZE : SMALL;
   const width = content.length * size * (bold ? BOLD_SHARE : SHARE);
   const edge = anchor === 'start' ? WIDTH - x : anchor === 'end' ? x : 2 * Math.min(x, WIDTH - x);
-  const room = style.within ?? edge;
-  if (width > room) throw new Error(`picture: "${content}" needs ${Math.ceil(width)} px, and has ${Math.floor(room)}`);
+  const available = style.within ?? edge;
+  if (width > available)
+    throw new Error(`picture: "${content}" needs ${Math.ceil(width)} px, and has ${Math.floor(available)}`);
   const weight = bold ? ' font-weight="600"' : '';
   return `<text x="${x}" y="${y}" font-size="${size}" text-anchor="${anchor}" fill="${color(tint)}"${weight}>${escaped(content)}</text>`;
 }

@@ -42,13 +42,25 @@ describe('`after: latest:<name>`', () => {
     expect(world.sagemaker.jobs.has(`research-${runId}-a001`)).toBe(true);
   });
 
+  test('finds the run of that name behind more newer runs than one page of the listing has', async () => {
+    const world = fakeWorld();
+    const first = (await start(world, named('prepare'))).runId ?? '';
+    await world.settle();
+    world.end(`research-${first}-a001`, 'Completed');
+    await world.tick();
+    for (let i = 0; i < 201; i++) await start(world, named(`f${i}`, 'after: [latest:never]\n'));
+    const { runId = '' } = await start(world, named('train', 'after: [latest:prepare]\n'));
+    await world.tick();
+    expect(world.sagemaker.jobs.has(`research-${runId}-a001`)).toBe(true);
+  });
+
   test('of many names keeps no other run waiting: one listing of a team serves all', async () => {
     const world = fakeWorld();
     const names = (from: number) => Array.from({ length: 50 }, (_, i) => `latest:n${from + i}`).join(', ');
     for (let i = 0; i < 10; i++) await start(world, named(`w${i}`, `after: [${names(50 * i)}]\n`), OTHER);
     let listings = 0;
-    const real = world.store.ofTeam.bind(world.store);
-    world.store.ofTeam = (...args) => {
+    const real = world.store.pagesOfTeam.bind(world.store);
+    world.store.pagesOfTeam = (...args) => {
       listings += 1;
       return real(...args);
     };

@@ -16,26 +16,31 @@ async function training(runFile = RUN_FILE) {
   return { world, runId, heartbeat };
 }
 
-const beat = (world: FakeWorld, more: object = {}): string => {
+const heartbeatText = (world: FakeWorld, more: object = {}): string => {
   const at = world.now() / 1000;
   const starts = [{ number: 0, firstStep: 1, firstStepAt: at - 600, step: 10, stepAt: at - 5, endedAt: null }];
   return JSON.stringify({ attempt: 1, step: 10, phase: 'train', at, starts, ...more });
 };
 
 const HEARTBEATS: Record<string, (world: FakeWorld, i: number) => string> = {
-  'a text of 300 KB about its loss': (world) => beat(world, { lossAlert: 'x'.repeat(300_000) }),
-  'a text of 50 KB about its loss': (world) => beat(world, { lossAlert: 'x'.repeat(50_000) }),
-  'a phase of 50 KB': (world) => beat(world, { phase: 'p'.repeat(50_000) }),
+  'a text of 300 KB about its loss': (world) => heartbeatText(world, { lossAlert: 'x'.repeat(300_000) }),
+  'a text of 50 KB about its loss': (world) => heartbeatText(world, { lossAlert: 'x'.repeat(50_000) }),
+  'a phase of 50 KB': (world) => heartbeatText(world, { phase: 'p'.repeat(50_000) }),
   '3,000 hosts that were set aside': (world) =>
-    beat(world, { setAside: Array.from({ length: 3000 }, (_, i) => ({ host: `a${i}`, reason: '' })) }),
+    heartbeatText(world, { setAside: Array.from({ length: 3000 }, (_, i) => ({ host: `a${i}`, reason: '' })) }),
   'other hosts that were set aside each time': (world, i) =>
-    beat(world, { setAside: Array.from({ length: 60 }, (_, n) => ({ host: `a${i}-${n}`, reason: 'r'.repeat(300) })) }),
-  'another slow host each time': (world, i) => beat(world, { slowHost: { host: `h${i}`, what: 'step', ratio: 3 } }),
+    heartbeatText(world, {
+      setAside: Array.from({ length: 60 }, (_, n) => ({ host: `a${i}-${n}`, reason: 'r'.repeat(300) })),
+    }),
+  'another slow host each time': (world, i) =>
+    heartbeatText(world, { slowHost: { host: `h${i}`, what: 'step', ratio: 3 } }),
   'times outside any calendar': (world) =>
-    beat(world, { starts: [{ number: 0, firstStep: 1, firstStepAt: 1e18, step: 2, stepAt: -1e18, endedAt: 1e18 }] }),
-  'steps outside any count': (world, i) => beat(world, { step: 1e308 - i, firstStep: -1 }),
+    heartbeatText(world, {
+      starts: [{ number: 0, firstStep: 1, firstStepAt: 1e18, step: 2, stepAt: -1e18, endedAt: 1e18 }],
+    }),
+  'steps outside any count': (world, i) => heartbeatText(world, { step: 1e308 - i, firstStep: -1 }),
   '700 starts': (world) =>
-    beat(world, {
+    heartbeatText(world, {
       starts: Array.from({ length: 700 }, (_, i) => ({
         number: i,
         firstStep: i,
@@ -46,7 +51,7 @@ const HEARTBEATS: Record<string, (world: FakeWorld, i: number) => string> = {
       })),
     }),
   'starts with other numbers each time': (world, i) =>
-    beat(world, {
+    heartbeatText(world, {
       starts: Array.from({ length: 100 }, (_, n) => ({
         number: i * 100 + n,
         firstStep: 1,
@@ -56,7 +61,7 @@ const HEARTBEATS: Record<string, (world: FakeWorld, i: number) => string> = {
         endedAt: null,
       })),
     }),
-  'a speed that is not a number': (world) => beat(world, { stepsPerHour: 'fast', usualStepsPerHour: -1e300 }),
+  'a speed that is not a number': (world) => heartbeatText(world, { stepsPerHour: 'fast', usualStepsPerHour: -1e300 }),
   'no JSON': () => '{"attempt":1,',
   'a list': () => '[]',
 };
@@ -94,7 +99,7 @@ describe('a heartbeat with', () => {
 
 test('a program that ends with 0 before its last step completes with a notice that says so', async () => {
   const { world, runId, heartbeat } = await training();
-  world.s3.put(heartbeat, beat(world, { endedEarly: 'exit code 0 after step 10 of 100' }));
+  world.s3.put(heartbeat, heartbeatText(world, { endedEarly: 'exit code 0 after step 10 of 100' }));
   world.end(`research-${runId}-a001`, 'Completed');
   await world.tick(5);
   const reason = 'training completed, but it may have ended early: exit code 0 after step 10 of 100';

@@ -101,16 +101,16 @@ except slipway.UsageError as error: print(json.dumps(str(error)))`;
 });
 
 const RULE = 'loss > best * 1.5 after 20 steps';
-type Look = Pick<StatusAnswer, 'state' | 'step' | 'loss'>;
-const running = (step: number, loss: number): Look => ({ state: 'running', step, loss });
-/** By cell, what each look at it says; the last from then on. */
-const LOOKS: Record<string, Look[]> = {
+type Observation = Pick<StatusAnswer, 'state' | 'step' | 'loss'>;
+const running = (step: number, loss: number): Observation => ({ state: 'running', step, loss });
+/** By cell, what each observation of it says; the last from then on. */
+const OBSERVATIONS: Record<string, Observation[]> = {
   a: [running(10, 5), running(30, 4), running(40, 4), { state: 'stopped', step: 40, loss: 4 }],
   b: [running(10, 1.3), running(30, 1), running(60, 0.5), { state: 'completed', step: 60, loss: 0.5 }],
   c: [running(30, 1.2), running(60, 0.4), { state: 'completed', step: 61, loss: 0.4 }],
 };
-const status = (runId: string, look: Look) => ({
-  ...look,
+const status = (runId: string, one: Observation) => ({
+  ...one,
   runId,
   desiredState: 'run',
   reason: '',
@@ -132,11 +132,11 @@ def answer(asked):
     run, action = asked.get("runId"), asked["action"]
     if action == "start" and not asked.get("confirm"): return {"runId": next(names), "uploads": []}
     if action == "validate": return {"isValid": True, "issues": [], "codeSource": "builtin"}
-    if action == "logs": return {"events": [{"id": "1", "at": "2026-11-23T00:00:00.000Z", "host": "algo-1", "message": 'slipway {"event": "step", "step": 1, "loss": %s}' % given["looks"][run][-1]["loss"]}]}
+    if action == "logs": return {"events": [{"id": "1", "at": "2026-11-23T00:00:00.000Z", "host": "algo-1", "message": 'slipway {"event": "step", "step": 1, "loss": %s}' % given["observations"][run][-1]["loss"]}]}
     if action != "status": return {}
     place = seen[run] = seen.get(run, -1) + 1
-    looks = given["looks"][run]
-    return {**looks[min(place, len(looks) - 1)], "goodput": None, "spendUsd": 1}
+    observations = given["observations"][run]
+    return {**observations[min(place, len(observations) - 1)], "goodput": None, "spendUsd": 1}
 class Session:
     def client(self, service, region_name): return Lambda()
 open(given["folder"], "w").write(json.dumps(given["descriptor"]))
@@ -144,10 +144,12 @@ env = slipway.Environment(given["folder"], session=Session())
 sweep = env.sweep("name: x\\n", {"code.arguments.lr": [1, 2, 3]}, set={"training.steps": 9}, stop_when=given["rule"], note="first")
 rows = sweep.wait(progress=False)
 print(json.dumps({"calls": calls, "rows": rows, "id": sweep.id}))`;
-  const looks = Object.fromEntries(Object.entries(LOOKS).map(([id, all]) => [id, all.map((look) => status(id, look))]));
+  const observations = Object.fromEntries(
+    Object.entries(OBSERVATIONS).map(([id, all]) => [id, all.map((one) => status(id, one))]),
+  );
   const descriptor = { ...DESCRIPTOR, controlAliasArn: 'arn:aws:lambda:us-west-2:1:function:f:team-nlp' };
   const folder = path.join(mkdtempSync(path.join(tmpdir(), 'slipway-sweep-')), 'descriptor.json');
-  const { calls, rows, id } = python(program, { looks, descriptor, folder, rule: RULE });
+  const { calls, rows, id } = python(program, { observations, descriptor, folder, rule: RULE });
   const of = (action: string) => calls.filter((call: { action: string }) => call.action === action);
   const starts = of('start').filter(({ confirm }: { confirm?: boolean }) => !confirm);
   expect(id).toMatch(/^matrix-\d{12}$/);
@@ -156,7 +158,7 @@ print(json.dumps({"calls": calls, "rows": rows, "id": sweep.id}))`;
   );
   expect(starts.map(({ note }: { note: string }) => note)).toEqual(['first', 'first', 'first']);
   expect(calls.findIndex(({ action }: { action: string }) => action === 'start')).toBeGreaterThan(2);
-  expect(of('stop')).toEqual(await stopsOfCli(looks as never));
+  expect(of('stop')).toEqual(await stopsOfCli(observations as never));
   expect(rows.map(({ runId, label, stoppedEarly }: Record<string, unknown>) => [runId, label, stoppedEarly])).toEqual([
     ['c', 'code.arguments.lr=3', false],
     ['b', 'code.arguments.lr=2', false],
@@ -165,7 +167,7 @@ print(json.dumps({"calls": calls, "rows": rows, "id": sweep.id}))`;
 });
 
 /** What the command line asks to stop when it sees the same. */
-async function stopsOfCli(looks: Record<string, StatusAnswer[]>): Promise<unknown[]> {
+async function stopsOfCli(observations: Record<string, StatusAnswer[]>): Promise<unknown[]> {
   const asked: unknown[] = [];
   const lambda = mockClient(LambdaClient);
   lambda.on(InvokeCommand).callsFake(({ Payload }) => {
@@ -175,9 +177,9 @@ async function stopsOfCli(looks: Record<string, StatusAnswer[]>): Promise<unknow
   const descriptor = { name: 'lab', team: 'nlp', region: 'us-west-2', controlAliasArn: 'arn:alias' } as Descriptor;
   const early = earlyStop(parseStopRule(RULE), descriptor, { out: () => undefined, err: () => undefined });
   for (let place = 0; place < 4; place++)
-    for (const all of Object.values(looks)) {
+    for (const all of Object.values(observations)) {
       const seen = all[place];
-      if (seen) await early.look(seen);
+      if (seen) await early.observe(seen);
     }
   expect(asked).toHaveLength(1);
   return asked;

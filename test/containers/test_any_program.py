@@ -357,7 +357,7 @@ for part in ('slipway {"event":"step",', '"step":7}\\n'):
 
 
 def test_the_first_error_is_the_reason_when_the_clock_jumps(tmp_path: Path) -> None:
-    # Each look at the clock is two hours later than the one before, as after a correction of the host's time.
+    # Each observation of the clock is two hours later than the one before, as after a correction of the host's time.
     jumps = "import itertools, time\nreal, looks = time.time, itertools.count()\ntime.time = lambda: real() + 7200 * next(looks)\n"
     (tmp_path / "site").mkdir()
     (tmp_path / "site/sitecustomize.py").write_text(jumps)

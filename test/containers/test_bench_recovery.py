@@ -78,5 +78,5 @@ def test_lines_are_read_once_and_whole(tmp_path: Path) -> None:
         for text in ("[rank 0] hello\nslipway " + json.dumps(step(1)), "\nslipway {"):
             opened.write(text)
             opened.flush()
-            log.look()
+            log.read_new()
     assert [seen.event for seen in log.seen] == [step(1)] and log.step == 1

@@ -206,9 +206,9 @@ def test_the_first_host_writes_a_heartbeat_with_its_role_s_credentials(tmp_path:
         world = FakeWorld(tmp_path, 2, job, {"train.py": 'import time\nprint(\'slipway {"event":"step","step":5}\')\ntime.sleep(1)\n'})
         world.start(s3.environ)
         assert world.wait() == [0, 0], world.log("algo-1")
-        beat = json.loads(s3.objects["/checkpoints/runs/default/tiny/heartbeat.json"])
-        assert (beat["attempt"], beat["hosts"]) == (1, 2)
-        assert abs(beat["at"] - time.time()) < 60
+        heartbeat = json.loads(s3.objects["/checkpoints/runs/default/tiny/heartbeat.json"])
+        assert (heartbeat["attempt"], heartbeat["hosts"]) == (1, 2)
+        assert abs(heartbeat["at"] - time.time()) < 60
         assert all(request.startswith("PUT /checkpoints/runs/default/tiny/heartbeat.json") for request in s3.requests)
     finally:
         s3.close()

@@ -47,12 +47,12 @@ def test_reaches_the_script_the_log_and_the_heartbeat(tmp_path: Path) -> None:
 def test_is_looked_for_by_the_first_host_alone_and_only_where_the_job_file_says_so(tmp_path: Path) -> None:
     s3 = FakeS3()
     try:
-        for name, changes, looks in (("asked", {"handOverUri": URI}, 1), ("never", {}, 0)):
+        for name, changes, observations in (("asked", {"handOverUri": URI}, 1), ("never", {}, 0)):
             s3.requests.clear()
             world = FakeWorld(tmp_path / name, 2, job_json(**changes), {"train.py": "import time\ntime.sleep(1)\n"})
             world.start(s3.environ)
             assert world.wait() == [0, 0], world.log("algo-1")
-            assert sum("hand-over.json" in line for line in s3.requests) == looks
+            assert sum("hand-over.json" in line for line in s3.requests) == observations
     finally:
         s3.close()
 
@@ -85,7 +85,7 @@ def test_anything_else_asks_for_nothing_and_is_complained_of_once(tmp_path: Path
     said: list[str] = []
     target = tmp_path / "asked"
     watch = HandOverWatch(URI, 1, target, said.append, lambda reason: pytest.fail(reason), _Client(answer))
-    assert (watch.look(), watch.look(), watch.asked, target.exists()) == (False, False, False, False)
+    assert (watch.check(), watch.check(), watch.asked, target.exists()) == (False, False, False, False)
     assert len(said) == complaints
 
 
@@ -93,9 +93,9 @@ def test_is_passed_on_once_the_disk_has_room(tmp_path: Path) -> None:
     said: list[str] = []
     folder = tmp_path / "full"
     watch = HandOverWatch(URI, 1, folder / "asked", said.append, said.append, _Client(request()))
-    assert (watch.look(), watch.look(), len(said)) == (False, False, 1)
+    assert (watch.check(), watch.check(), len(said)) == (False, False, 1)
     folder.mkdir()
-    assert watch.look() and said[1:] == ["room for urgent"]
+    assert watch.check() and said[1:] == ["room for urgent"]
 
 
 def test_of_an_earlier_start_on_the_same_disk_is_forgotten(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def logs(world: NetWorld) -> str:
     return "\n".join(world.log(host) for host in world.hosts)
 
 
-LOOK = """
+SCRIPT = """
 import json, os, socket, sys
 found = {"argv": sys.argv[1:], "env": dict(os.environ), "name": socket.gethostname(), "cwd": os.getcwd()}
 found["addresses"] = {host: socket.gethostbyname(host) for host in json.loads(os.environ["SM_HOSTS"])}
@@ -46,16 +46,16 @@ GROUPS = [
 ]
 
 
-Looked = tuple[NetWorld, dict[str, dict]]
+Observed = tuple[NetWorld, dict[str, dict]]
 HYPERPARAMETERS = {"text": NASTY[2], "quote": NASTY[1], "line": "new\nline", "letters": NASTY[4], "number": "0.1"}
 
 
 @pytest.fixture(scope="module")
-def looked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Looked]:
+def observed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observed]:
     """A job that has ended: two hosts of two groups, one name that came late, no EFA device; and what the script saw on each host."""
     job = job_json(arguments=NASTY, env={"TRICKY": "a'b;$c\nd"}, trainingGroups=["gpu"], efa="required")
     root = tmp_path_factory.mktemp("hosts")
-    world = NetWorld(root, 2, job, {"train.py": LOOK}, late={"algo-1": 4}, hyperparameters=HYPERPARAMETERS, groups=GROUPS)
+    world = NetWorld(root, 2, job, {"train.py": SCRIPT}, late={"algo-1": 4}, hyperparameters=HYPERPARAMETERS, groups=GROUPS)
     try:
         world.start({"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"})
         assert world.wait() == [0, 3], logs(world)
@@ -68,45 +68,45 @@ def seen_by(world: NetWorld, host: str) -> dict:
     return next(json.loads(line) for line in world.log(host).splitlines() if line.startswith('{"argv"'))
 
 
-def test_a_name_that_resolves_late_is_waited_for(looked: Looked) -> None:
-    world, seen = looked
+def test_a_name_that_resolves_late_is_waited_for(observed: Observed) -> None:
+    world, seen = observed
     assert world.dns is not None and world.dns.asked.count("algo-1") > 4
     assert all(found["addresses"] == {"algo-1": "10.77.0.10", "algo-2": "10.77.0.11"} for found in seen.values())
 
 
-def test_every_host_is_called_aws_and_has_its_own_opt_ml(looked: Looked) -> None:
-    for host, found in looked[1].items():
+def test_every_host_is_called_aws_and_has_its_own_opt_ml(observed: Observed) -> None:
+    for host, found in observed[1].items():
         assert (found["name"], found["cwd"]) == ("aws", "/opt/ml/code")
         assert (found["env"]["SM_CURRENT_HOST"], found["env"]["SM_MODEL_DIR"]) == (host, "/opt/ml/model")
         assert found["env"]["NCCL_SOCKET_IFNAME"] == "eth0"
 
 
-def test_arguments_and_variables_with_spaces_quotes_dollars_line_breaks_and_unicode_arrive_as_they_are(looked: Looked) -> None:
-    for found in looked[1].values():
+def test_arguments_and_variables_with_spaces_quotes_dollars_line_breaks_and_unicode_arrive_as_they_are(observed: Observed) -> None:
+    for found in observed[1].values():
         assert (found["argv"], found["env"]["TRICKY"]) == (NASTY, "a'b;$c\nd")
 
 
-def test_hyperparameters_with_spaces_quotes_dollars_line_breaks_and_unicode_arrive_as_they_are(looked: Looked) -> None:
-    for found in looked[1].values():
+def test_hyperparameters_with_spaces_quotes_dollars_line_breaks_and_unicode_arrive_as_they_are(observed: Observed) -> None:
+    for found in observed[1].values():
         assert [found["env"]["SM_HP_" + name.upper()] for name in HYPERPARAMETERS] == list(HYPERPARAMETERS.values())
 
 
-def test_of_heterogeneous_groups_only_the_training_ones_meet_and_all_run_the_script(looked: Looked) -> None:
-    for host, found in looked[1].items():
+def test_of_heterogeneous_groups_only_the_training_ones_meet_and_all_run_the_script(observed: Observed) -> None:
+    for host, found in observed[1].items():
         env = found["env"]
         assert (env["MASTER_ADDR"], env["MASTER_PORT"], env["SM_IS_HETERO"]) == ("algo-2", "7777", "true")
         assert env["SM_CURRENT_INSTANCE_GROUP"] == {"algo-1": "cpu", "algo-2": "gpu"}[host]
 
 
-def test_without_an_efa_device_the_provider_of_the_image_is_taken_back(looked: Looked) -> None:
-    world, seen = looked
+def test_without_an_efa_device_the_provider_of_the_image_is_taken_back(observed: Observed) -> None:
+    world, seen = observed
     for host, found in seen.items():
         # It would make the plugin fail.
         assert "FI_PROVIDER" not in found["env"] and "FI_PROVIDER=efa unset" in world.log(host)
 
 
-def test_only_the_host_whose_script_failed_has_a_failure_file(looked: Looked) -> None:
-    world = looked[0]
+def test_only_the_host_whose_script_failed_has_a_failure_file(observed: Observed) -> None:
+    world = observed[0]
     assert world.failure("algo-2")["code"] == 3
     assert not (world.base("algo-1") / "output/failure").exists()
 

@@ -139,14 +139,14 @@ def test_each_line_about_the_network_is_shown_once(tmp_path: Path, monkeypatch: 
     log = tmp_path / "session_2026/logs/worker-1.out"
     log.parent.mkdir(parents=True)
     lines, line = output.NetworkLines(tmp_path), "algo-2:1:2 [0] NCCL INFO NET/OFI Selected Provider is efa (found 4 nics)"
-    lines.look()
+    lines.print_new()
     log.write_text("loss 3\n" + line + "\nalgo-2:1:2 [0] NCCL INFO NET/OFI Sel")
-    lines.look()
-    lines.look()
+    lines.print_new()
+    lines.print_new()
     assert said == [line]
     with log.open("a") as opened:
         opened.write("ected Provider is efa (found 4 nics)\n")
-    lines.look()
+    lines.print_new()
     assert said == [line, line]
 
 
@@ -173,14 +173,14 @@ def test_a_worker_looks_for_network_lines_at_its_interval_and_once_at_the_end(tm
         def send(self, message: object) -> None:
             pass
 
-    looks: list[int] = []
-    monkeypatch.setattr(worker, "LOOK_SECONDS", float("inf"))
+    calls: list[int] = []
+    monkeypatch.setattr(worker, "CHECK_SECONDS", float("inf"))
     monkeypatch.setattr(worker, "POLL_SECONDS", 0.001)
     monkeypatch.setattr(worker, "RayNode", lambda words, environ: EndedNode(tmp_path, polls=5))
-    monkeypatch.setattr(output.NetworkLines, "look", lambda self: looks.append(1))
+    monkeypatch.setattr(output.NetworkLines, "print_new", lambda self: calls.append(1))
     settings = SimpleNamespace(words=lambda head: [], host="algo-2")
     assert worker.Worker(settings, tmp_path, {})._serve(Nobody()) == 75
-    assert len(looks) == 1
+    assert len(calls) == 1
 
 
 def test_a_host_that_is_none_of_the_launch_does_not_stand_for_one_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

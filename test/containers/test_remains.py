@@ -27,7 +27,7 @@ class Clock:
 
 
 def wait(readings: list, pids_until: float = 0.0, seconds: float = 60.0) -> tuple[str, float]:
-    """(complaint, seconds waited). `readings`: the memory before, then at each look; the last one stays."""
+    """(complaint, seconds waited). `readings`: the memory before, then at each observation; the last one stays."""
     clock = Clock()
     left = list(readings)
     remains = Remains(lambda: left.pop(0) if len(left) > 1 else left[0], lambda _pid: clock.now < pids_until)

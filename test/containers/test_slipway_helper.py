@@ -1,7 +1,6 @@
 """slipway_helper with the real packages: what it prints is what the driver reads, and a run that must stop saves and leaves with 76."""
 
 import os
-import signal
 import subprocess
 import sys
 import time

@@ -98,7 +98,8 @@ def test_a_heartbeat_that_is_wanted_soon_does_not_wait_for_its_minute() -> None:
     heartbeat = Heartbeat("s3://b/heartbeat.json", lambda: {"step": len(written)}, print, Client(), interval_seconds=600.0)  # type: ignore[arg-type]
     heartbeat.start()
     heartbeat._thread.join(30)
-    assert [beat["step"] for beat in written] == [0, 1]
+    assert [heartbeat["step"] for heartbeat in written] == [0, 1]
+    assert all(heartbeat["uptimeSeconds"] >= 0 for heartbeat in written)
 
 
 #: Ten steps of the run in two starts: the first fails in the middle of step 4, the second goes on from step 3.

@@ -41,7 +41,7 @@ def loop_of(monkeypatch: pytest.MonkeyPatch, device: str) -> "tuple[list[tuple[s
         def _between_steps(self) -> None:
             pass
 
-        def _look_at_model(self) -> None:
+        def _evaluate_model(self) -> None:
             pass
 
     settings = mock.MagicMock()

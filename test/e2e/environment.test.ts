@@ -73,8 +73,8 @@ const putObject = (Key: string, Body: string | Uint8Array) =>
 /** A job that reconcile creates at its next pass. */
 function describedJob(TrainingJobName: string): Promise<DescribeTrainingJobResponse> {
   const sagemaker = deployed.client(SageMakerClient);
-  const look = () => sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName })).catch(() => undefined);
-  return eventually(look, { what: TrainingJobName, timeoutSeconds: 60 });
+  const findJob = () => sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName })).catch(() => undefined);
+  return eventually(findJob, { what: TrainingJobName, timeoutSeconds: 60 });
 }
 
 /** What Describe gives back of a request: everything but tags, and with its own fields left out. */

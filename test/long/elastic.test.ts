@@ -1,4 +1,4 @@
-// Runs that make room and runs of varying size, with the real control plane, driver and trainer on the embedded AWS.
+// Runs that release capacity and runs of varying size, with the real control plane, driver and trainer on the embedded AWS.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -149,7 +149,7 @@ test('a run of one to two instances starts with the one that is free and goes on
   await short('blocker', 'environmentVariables.SECONDS="600"');
   await launch('grows', 'compute.instanceCount={"min":1,"max":2}', 'code.arguments.minimum-step-seconds=0.6');
   await reaches('grows', 1);
-  // Its room is free from now on; the next attempt takes it.
+  // Its capacity is free from now on; the next attempt takes it.
   await deployed.slipway('stop', 'blocker');
   await eventually(async () => (await status('blocker')).state === 'stopped', { what: 'blocker stopped' });
   await adminOf(deployed).fault({

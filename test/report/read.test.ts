@@ -85,19 +85,19 @@ test('GPUs are summed up by host and over time, and what is no number is left ou
   expect(newestGpuUse(gpus)).toEqual({ 'algo-1': use(80, 50), 'algo-2': use(null, 70) });
   expect(gpuSummary([])).toBeUndefined();
   const [newest = gpus[0]] = gpus.slice(-1);
-  // A look a minute for half a year.
+  // An observation a minute for half a year.
   const halfAYear = Array.from({ length: 262_800 }, () => newest as GpuLine);
   expect(newestGpuUse(halfAYear)).toEqual(newest?.hosts);
   expect(gpuSummary(halfAYear)?.overTime.length).toBeLessThanOrEqual(1000);
 });
 
-test('a long run has the means of looks in a row, and no mean of two attempts', () => {
-  const look = (minute: number): GpuLine => ({
+test('a long run has the means of observations in a row, and no mean of two attempts', () => {
+  const sample = (minute: number): GpuLine => ({
     attempt: minute < 1001 ? 1 : 2,
     at: at(minute),
     hosts: { 'algo-1': { utilizationPercent: minute % 3, memoryGiB: 1, totalGiB: 80 } },
   });
-  const { hosts, overTime } = gpuSummary(Array.from({ length: 3000 }, (_, minute) => look(minute))) ?? {};
+  const { hosts, overTime } = gpuSummary(Array.from({ length: 3000 }, (_, minute) => sample(minute))) ?? {};
   expect(hosts?.[0]?.looks).toBe(3000);
   expect(overTime?.length).toBe(334 + 667);
   expect(overTime?.slice(332, 336)).toEqual([

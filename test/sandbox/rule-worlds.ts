@@ -61,11 +61,16 @@ export class RuleWorlds {
   }
 }
 
-/** Creates a stack and waits for its end. */
-export async function stack({ cloudformation }: RuleWorld, StackName: string, resources: Resources): Promise<StackEnd> {
+/** Creates a stack, with a role if one is given, and waits for its end. */
+export async function stack(
+  { cloudformation }: RuleWorld,
+  StackName: string,
+  resources: Resources,
+  RoleARN?: string,
+): Promise<StackEnd> {
   const TemplateBody = JSON.stringify({ Resources: resources });
   const { StackId = '' } = await cloudformation.send(
-    new CreateStackCommand({ StackName, TemplateBody, Capabilities: ['CAPABILITY_NAMED_IAM'] }),
+    new CreateStackCommand({ StackName, TemplateBody, RoleARN, Capabilities: ['CAPABILITY_NAMED_IAM'] }),
   );
   return ended(cloudformation, StackId);
 }

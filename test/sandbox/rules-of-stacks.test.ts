@@ -8,7 +8,7 @@ import {
 } from '@aws-sdk/client-cloudwatch-logs';
 import { CreateSubnetCommand, CreateVpcCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { ECRClient, PutImageCommand } from '@aws-sdk/client-ecr';
-import { IAMClient, PutRolePolicyCommand } from '@aws-sdk/client-iam';
+import { CreateRoleCommand, IAMClient, PutRolePolicyCommand } from '@aws-sdk/client-iam';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { GetParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
@@ -306,4 +306,40 @@ test('a function ends at its time limit', async () => {
     return Buffer.from(Payload ?? []).toString();
   });
   expect(applied).toContain('Task timed out after 1.00 seconds');
+});
+
+test('service-role: a stack is made and deleted with the permissions of the role that it was given', async () => {
+  const { applied, off } = await worlds.both(async (world) => {
+    const iam = new IAMClient(world.options);
+    const trust = {
+      Version: '2012-10-17',
+      Statement: [
+        { Effect: 'Allow', Principal: { Service: 'cloudformation.amazonaws.com' }, Action: 'sts:AssumeRole' },
+      ],
+    };
+    const role = { RoleName: 'deploys', AssumeRolePolicyDocument: JSON.stringify(trust) };
+    const { Role } = await iam.send(new CreateRoleCommand(role));
+    const allowed = (Action: string[]) =>
+      iam.send(
+        new PutRolePolicyCommand({
+          ...{ RoleName: 'deploys', PolicyName: 'own' },
+          PolicyDocument: JSON.stringify(policy({ Action, Resource: 'arn:aws:sqs:*:*:jobs-*' })),
+        }),
+      );
+    const queue = (QueueName: string) => ({ Queue: { Type: 'AWS::SQS::Queue', Properties: { QueueName } } });
+    await allowed(['sqs:*']);
+    const own = await stack(world, 'own', queue('jobs-1'), Role?.Arn);
+    const other = await stack(world, 'other', queue('orders'), Role?.Arn);
+    await allowed(['sqs:Get*', 'sqs:CreateQueue']);
+    return { own, other, kept: await removed(world, own.id) };
+  });
+  expect([applied.own.status, applied.other.status]).toEqual(['CREATE_COMPLETE', 'ROLLBACK_COMPLETE']);
+  expect(applied.other.reasons[0]).toMatch(
+    /not authorized to perform: sqs:\w+ on resource: arn:aws:sqs:[\w-]+:\d+:orders.*AccessDenied/,
+  );
+  expect([applied.kept.status, applied.kept.reasons.join()]).toEqual([
+    'DELETE_FAILED',
+    expect.stringContaining('sqs:DeleteQueue'),
+  ]);
+  expect([off.other.status, off.kept.status]).toEqual(['CREATE_COMPLETE', 'DELETE_COMPLETE']);
 });

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { fromStoredNames, toStoredNames } from '../../lib/control/shared/stored-names';
 import type { Attempt, RunRecord } from '../../lib/core/lifecycle/record';
 import { AsHappened } from '../../tools/simulation/invariants/happened/as-happened';
 import type { Scene } from '../../tools/simulation/invariants/invariant';
@@ -43,9 +44,9 @@ const verdict = () => {
 function rewrite<T>(kind: string, change: (document: T) => void): void {
   const [first] = world.table.itemsOf(world.runs[0]?.runId ?? '').filter(({ item }) => item?.S?.startsWith(kind));
   if (!first) throw new Error(`no item ${kind}`);
-  const document = JSON.parse(first.document?.S ?? '') as T;
+  const document = fromStoredNames(JSON.parse(first.document?.S ?? '') as T & object);
   change(document);
-  first.document = { S: JSON.stringify(document) };
+  first.document = { S: JSON.stringify(toStoredNames(document)) };
 }
 
 test('what the product wrote is what happened', () => {
@@ -65,7 +66,7 @@ test.each<[string, (attempt: Attempt) => void]>([
   ['firstStep', (attempt) => Object.assign(attempt, { firstStep: 2 })],
   ['lastStep', (attempt) => Object.assign(attempt, { lastStep: (attempt.lastStep ?? 0) - 1 })],
   ['step that it began at', (attempt) => Object.assign(attempt, { resumeFrom: { uri: '', step: 1, attempt: 1 } })],
-  ['is none of its own', (attempt) => Object.assign(attempt, { rungId: 'other' })],
+  ['is none of its own', (attempt) => Object.assign(attempt, { capacityOptionId: 'other' })],
 ])('as-happened breaks where the table has another %s', (what, change) => {
   rewrite<Attempt>('ATTEMPT#', change);
   expect(verdict().evidence).toContain(what);
@@ -87,8 +88,14 @@ test('as-happened breaks where the counters say something else than the attempts
 });
 
 test.each<[string, (record: RunRecord) => void]>([
-  ['usage of rung', ({ policy: { ladder } }) => Object.assign(ladder[0] ?? {}, { usage: 'spot' })],
-  ['USD an hour of rung', ({ policy: { ladder } }) => Object.assign(ladder[0] ?? {}, { usdPerHour: 1 })],
+  [
+    'usage of capacity option',
+    ({ policy: { capacityOptions } }) => Object.assign(capacityOptions[0] ?? {}, { usage: 'spot' }),
+  ],
+  [
+    'USD an hour of capacity option',
+    ({ policy: { capacityOptions } }) => Object.assign(capacityOptions[0] ?? {}, { usdPerHour: 1 }),
+  ],
   ['waits for capacity', ({ budgets, createdAt }) => Object.assign(budgets, { capacitySince: createdAt - 1 })],
 ])('as-happened breaks where the record has another %s', (what, change) => {
   const [first] = world.runs;

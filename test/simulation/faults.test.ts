@@ -303,3 +303,13 @@ test.each([
   expect(broken(result)).toEqual([]);
   expect(result.deadLetters).toBe(deadLetters);
 });
+
+test('answers to Describe that are lost are reported like refused ones, also while the checkpoints cannot be listed', async () => {
+  const faults = [
+    { at: '1h', to: '5h', call: 's3:ListObjectsV2', error: 'AccessDenied' },
+    { at: '1.2h', to: '3.5h', call: 'sagemaker:DescribeTrainingJob', answerLost: true },
+  ];
+  const result = await played({ faults });
+  expect(broken(result)).toEqual([]);
+  expect(runOf(result).notices.map(({ id }) => id.split('/')[0])).toContain('job-unreadable');
+});

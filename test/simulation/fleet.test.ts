@@ -9,16 +9,16 @@ import { shapesInUse } from '../../tools/simulation/services/usage';
 const TYPE = 'ml.p5.48xlarge';
 const MAX = 4;
 
-/** A fleet of four instances, and what is in use whenever somebody is told of room. */
+/** A fleet of four instances, and what is in use whenever somebody is told of capacity. */
 function fleetOfFour() {
   const clock = new VirtualClock();
-  const inUseAtRoom: number[] = [];
+  const inUseAtChange: number[] = [];
   const fleet: Fleet = new Fleet(clock, new Capacity([{ instanceType: TYPE, instances: MAX }]), {
     onChange: () => undefined,
-    onRoom: () => {
+    onCapacity: () => {
       const jobs = fleet.live().map((job) => shapeCount(shapesInUse(job)));
       const pools = fleet.pools.waiting().map(({ pool }) => shapeCount(pool.shapes));
-      inUseAtRoom.push([...jobs, ...pools].reduce((sum, count) => sum + count, 0));
+      inUseAtChange.push([...jobs, ...pools].reduce((sum, count) => sum + count, 0));
     },
     billedShare: () => 1,
     warmPoolLimit: () => MAX,
@@ -31,7 +31,7 @@ function fleetOfFour() {
     fleet.add(job);
     return job;
   };
-  return { clock, fleet, add, inUseAtRoom };
+  return { clock, fleet, add, inUseAtChange };
 }
 
 test('the instances of a warm pool go to the job that takes it over, and not to one that waits for capacity as well', () => {
@@ -55,7 +55,7 @@ test('a warm pool that nobody takes over gives its instances to the job that wai
 });
 
 test('nobody is told of room while a job that ends counts beside the warm pool that it leaves', () => {
-  const { fleet, add, inUseAtRoom } = fleetOfFour();
+  const { fleet, add, inUseAtChange } = fleetOfFour();
   fleet.end(add('first', 3600), 'Completed', 'Completed');
-  expect(inUseAtRoom).toEqual([MAX]);
+  expect(inUseAtChange).toEqual([MAX]);
 });

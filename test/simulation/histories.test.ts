@@ -55,7 +55,7 @@ class DeadLetters extends Judge {
 /** The end of an attempt, the intent of the next, and twice for each of four tries of a doubtful create. */
 const MAX_WRITES = 10;
 
-test(`a look writes a run as often as there is something to write (HISTORIES_SEED=${FRESH})`, async () => {
+test(`an observation writes a run as often as there is something to write (HISTORIES_SEED=${FRESH})`, async () => {
   const drawn = concrete(scenarioOf({ random: { runs: 8, faultsPerDay: 48 }, until: '24h' }), FRESH, noFiles);
   const judge = new Writes();
   await new World(drawn, FRESH, judge).play();
@@ -71,9 +71,9 @@ class Writes extends Judge {
   override onRunWritten(...[run, before, item, by]: Parameters<Judge['onRunWritten']>): void {
     super.onRunWritten(run, before, item, by);
     if (by?.name !== 'reconcile') return;
-    const look = `${by.id}/${run.id}`;
-    const count = (this.counts.get(look) ?? 0) + 1;
-    this.counts.set(look, count);
+    const key = `${by.id}/${run.id}`;
+    const count = (this.counts.get(key) ?? 0) + 1;
+    this.counts.set(key, count);
     this.most = Math.max(this.most, count);
   }
 }

@@ -101,7 +101,7 @@ test('spot that is lost where the on-demand quota is 0 asks for spot again for t
   world.sagemaker.failCreate(...refusals);
   for (let tick = 0; tick < 240; tick++) await world.tick(60);
   const record = await world.store.find(runId);
-  expect(record).toMatchObject({ state: 'resuming', rungId: 'as-written' });
+  expect(record).toMatchObject({ state: 'resuming', capacityOptionId: 'as-written' });
   expect(world.sagemaker.job(`research-${runId}-a002`).request.EnableManagedSpotTraining).toBe(true);
   expect(world.sagemaker.calls.create).toBe(12);
   expect(world.published.map((text) => text.split('\n')[0])).toEqual([

@@ -33,17 +33,17 @@ const CONTEXT: LauncherContext = {
   keyArn: DESCRIPTOR.kmsKeyArn ?? '',
   operationsKeyArn: 'OPERATIONS',
 };
-const RAILS: JobGuardrails = {
+const GUARDRAILS: JobGuardrails = {
   environment: DESCRIPTOR.name,
   teams: [DESCRIPTOR.team, 'speech'],
   keyArns: [DESCRIPTOR.kmsKeyArn ?? ''],
   subnetIds: [...DESCRIPTOR.subnetIds, 'subnet-0bbb'],
   securityGroupIds: DESCRIPTOR.securityGroupIds,
-  rails: {},
+  limits: {},
 };
 
-function policyFor(more: Partial<JobGuardrails['rails']> = {}): Statement[] {
-  const guardrails = { ...RAILS, rails: more };
+function policyFor(more: Partial<JobGuardrails['limits']> = {}): Statement[] {
+  const guardrails = { ...GUARDRAILS, limits: more };
   const targets = { passableRoleArns: ['ROLE'], topicArns: ['TOPIC'], undeliveredArn: 'UNDELIVERED', guardrails };
   return reconcileStatements(CONTEXT, targets).map(({ actions, resources, conditions, deny }) => ({
     Effect: deny ? 'Deny' : 'Allow',
@@ -79,13 +79,13 @@ test.each(RUNS)('the request of %s passes', (file) => {
   if (!run) throw new Error(`${file} does not load`);
   const types = [run.compute.instanceType, ...run.compute.alternatives.map((a) => a.instanceType)];
   const groups = run.compute.instanceGroups.map((g) => g.instanceType);
-  const rails = {
+  const limits = {
     allowedInstanceTypes: [...types, ...groups].filter((type) => type !== ''),
     maxRuntimeSeconds: run.limits.maxRuntimeSeconds,
     allowRemoteDebug: run.observability.remoteDebug,
     requireNetworkIsolation: run.network.isolation,
   };
-  expect(decision(requestOf(run), policyFor(rails))).toBe('Allow');
+  expect(decision(requestOf(run), policyFor(limits))).toBe('Allow');
 });
 
 test.each(INSTANCE_TYPES.map(({ name }) => name))(

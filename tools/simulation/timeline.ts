@@ -1,4 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { fromStoredNames } from '../../lib/control/shared/stored-names';
 import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX } from '../../lib/core/contracts/run-table';
 import type { TimelineEvent } from '../../lib/core/lifecycle/action';
 import type { Attempt } from '../../lib/core/lifecycle/record';
@@ -22,7 +23,7 @@ const documentsOf = <T>(world: World, { runId = '' }: SimRun, prefix: string): T
 const known = new WeakMap<AttributeValue, unknown>();
 
 function parsed(document: AttributeValue): unknown {
-  const made = known.get(document) ?? JSON.parse(document.S ?? '{}');
+  const made = known.get(document) ?? fromStoredNames(JSON.parse(document.S ?? '{}'));
   known.set(document, made);
   return made;
 }

@@ -38,9 +38,9 @@ def bundle_key(job: Job, image: str, hardware: Mapping[str, Any]) -> str:
     """The name of the bundle, from what determines the compiled code."""
     raw, training = job.raw, job.raw.get("training") or {}
     shapes = {name: training.get(name) for name in sorted(training) if name not in ("steps", "totalTokens", "seed", "skips", "mixture")}
-    told = [image, hardware.get("torch"), hardware.get("gpu"), raw.get("model"), raw.get("distribution"), shapes, job.processes_per_host,
+    parts = [image, hardware.get("torch"), hardware.get("gpu"), raw.get("model"), raw.get("distribution"), shapes, job.processes_per_host,
             job.entry_point, job.code_digest]  # fmt: skip
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode("utf-8")).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("utf-8")).hexdigest()[:32]
 
 
 class CompileCache:

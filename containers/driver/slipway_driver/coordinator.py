@@ -106,7 +106,7 @@ class Coordinator:
 
     def announce(self, kind: str) -> None:
         """Tells the other hosts to end their ranks before this host does: evidence of a hang is lost once a launcher ends the ranks."""
-        self._tell({"type": "end", "kind": kind})
+        self._send({"type": "end", "kind": kind})
 
     def share_efa(self, report: Mapping[str, Any]) -> bool:
         """Does nothing: the first host stores its own report."""
@@ -123,8 +123,8 @@ class Coordinator:
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
         """By host, the GPU reports of the other hosts since the previous call."""
-        told, self._gpus = self._gpus, {}
-        return told
+        collected, self._gpus = self._gpus, {}
+        return collected
 
     def share_progress(self, line: Mapping[str, Any]) -> bool:
         """Does nothing: the first host reads its own progress lines."""
@@ -132,18 +132,18 @@ class Coordinator:
 
     def progress(self) -> List[Dict[str, Any]]:
         """The progress lines of the other hosts since the previous call, each with its host."""
-        told, self._progress = self._progress, []
-        return told
+        collected, self._progress = self._progress, []
+        return collected
 
     def finish(self, own: Report) -> None:
         """Called when this host has finished. Training hosts finish or fail by themselves; idle hosts are released."""
-        self._tell({"type": "release"})
+        self._send({"type": "release"})
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Ends the ranks on all hosts, collects every report, and sends the decision to all hosts. Returns the decision and the checkpoint
         to resume from. EFA reports are kept if the ranks do not start again."""
         self._await_connections()
-        self._tell({"type": "end", "kind": own.kind})
+        self._send({"type": "end", "kind": own.kind})
         self._take_while(lambda: len(self._early) + len(self._done) < len(self._others) and not self._gone(), self._patience)
         reports = list(self._early)
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
@@ -157,7 +157,7 @@ class Coordinator:
             )
             decision = self._decide(reports, missing, self._waiting())
         resume_from = self._resume_from() if decision.restart else ""
-        self._tell({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
+        self._send({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
                     "cause": decision.cause.as_message(), "hosts": list(decision.hosts)})  # fmt: skip
         if decision.restart:
             self._budget.take()
@@ -205,7 +205,7 @@ class Coordinator:
         """Waits for drivers that have not connected when the ranks end. A driver that was killed before it connected never reports."""
         self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
 
-    def _tell(self, message: Mapping[str, Any]) -> None:
+    def _send(self, message: Mapping[str, Any]) -> None:
         for name, channel in list(self._channels.items()):
             try:
                 channel.send(dict(message))

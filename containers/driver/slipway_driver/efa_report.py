@@ -24,47 +24,47 @@ class EfaReport:
         cluster = attempt.cluster
         self.own = EfaVerdict(len(cluster.training_hosts), cluster.instance_type, attempt.devices)
         #: The verdict that was published last, and the number of hosts that it covers.
-        self._told: Optional[str] = None
+        self._reported: Optional[str] = None
         self._heard = 0
         self._complained = False
         self._lock = threading.Lock()
         #: The probe's result before this start; None without a probe.
         self.bandwidth: Optional[Dict[str, Any]] = None
 
-    def tell(self, wait_seconds: float = 0.0) -> None:
+    def publish(self, wait_seconds: float = 0.0) -> None:
         """Publishes the current verdict if it has changed. On the first host, waits up to `wait_seconds` for those of the other hosts."""
         if self._attempt.job.efa == "off":
             return
         with self._lock:
             if self._is_first_host:
                 self._write(self._peers.efa_reports(wait_seconds))
-            elif self._told != self.own.verdict and self._peers.share_efa(self.own.report()):
-                self._told = self.own.verdict
+            elif self._reported != self.own.verdict and self._peers.share_efa(self.own.report()):
+                self._reported = self.own.verdict
 
-    def tell_changes(self) -> None:
+    def publish_changes(self) -> None:
         """Publishes changes after the first verdict, and on other hosts the first verdict."""
-        if self._told is not None or (self.own.settled and not self._is_first_host):
-            self.tell()
+        if self._reported is not None or (self.own.settled and not self._is_first_host):
+            self.publish()
 
     def refusal(self) -> Optional[Failure]:
         """The failure if the job must not continue, or not succeed, over this network; None otherwise."""
         reason = refusal(self._attempt.job.efa, self.own.report())
         if reason is None:
             return None
-        self.tell()
+        self.publish()
         return Failure(EFA, class_of(EFA), None, reason, self.own.report()["evidence"][-5:])
 
     def _write(self, others: Dict[str, Dict[str, Any]]) -> None:
         """Writes efa.json if anything has changed; writes the event if the verdict has changed or all hosts have reported."""
         cluster = self._attempt.cluster
         report = merged(cluster.current_host, self.own.report(), others)
-        told, self._told = self._told, report["verdict"]
+        reported, self._reported = self._reported, report["verdict"]
         heard, self._heard = self._heard, 1 + len(others)
-        if told == self._told and heard == self._heard:
+        if reported == self._reported and heard == self._heard:
             return
         if self.bandwidth:
             report.update({name: self.bandwidth.get(name) for name in ("busBandwidthGBps", "expectedGBps", "lineRatePercent")})
-        if told != self._told or self._heard == len(cluster.training_hosts):
+        if reported != self._reported or self._heard == len(cluster.training_hosts):
             say(progress_line("efa", **report))
         try:
             (self._attempt.paths.output_data / "efa.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

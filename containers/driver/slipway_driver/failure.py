@@ -46,12 +46,12 @@ def failure_text(
     text = head
     # The end of a traceback is the most informative, so lines are taken from the end.
     kept: "list[str]" = []
-    room = LIMIT - len(text)
+    remaining = LIMIT - len(text)
     for line in reversed([line for line in lines if line.strip()]):
-        if len(line) + 1 > room:
+        if len(line) + 1 > remaining:
             break
         kept.insert(0, line)
-        room -= len(line) + 1
+        remaining -= len(line) + 1
     return "\n".join([text] + kept)
 
 

@@ -63,13 +63,13 @@ class GpuUse:
 
     def start(self) -> None:
         """Starts the measurements in a daemon thread."""
-        threading.Thread(target=self._look, name="gpu-use", daemon=True).start()
+        threading.Thread(target=self._sample, name="gpu-use", daemon=True).start()
 
     def end(self) -> None:
         """Stops the measurements without waiting for one in progress."""
         self._end.set()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         while not self._end.wait(self._seconds):
             try:
                 self._newest = self._read() or self._newest
@@ -86,15 +86,15 @@ class MeanUse:
     """Mean GPU utilization over all hosts and measurements of an attempt, including restarts in place."""
 
     def __init__(self) -> None:
-        self._sum, self._looks = 0.0, 0
+        self._sum, self._samples = 0.0, 0
 
     def add(self, hosts: Mapping[str, Mapping[str, Any]]) -> None:
         """Adds one measurement of each host; hosts whose GPUs do not report their utilization are ignored."""
         for use in hosts.values():
             busy = use.get("utilizationPercent")
             if isinstance(busy, (int, float)):
-                self._sum, self._looks = self._sum + busy, self._looks + 1
+                self._sum, self._samples = self._sum + busy, self._samples + 1
 
     def facts(self) -> Dict[str, Any]:
         """The field of the heartbeat; empty if no GPU has reported its utilization."""
-        return {"gpuUtilizationPercent": round(self._sum / self._looks, 1)} if self._looks else {}
+        return {"gpuUtilizationPercent": round(self._sum / self._samples, 1)} if self._samples else {}

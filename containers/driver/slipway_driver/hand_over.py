@@ -49,7 +49,7 @@ class HandOverWatch:
         """Stops the thread without waiting for it."""
         self._stopped.set()
 
-    def look(self) -> bool:
+    def check(self) -> bool:
         """Checks once for the request. Errors are logged only once and do not end training."""
         try:
             found = self._request()
@@ -78,5 +78,5 @@ class HandOverWatch:
         return str(raw.get("reason") or "asked to hand over")
 
     def _run(self) -> None:
-        while not self.look() and not self._stopped.wait(self._interval):
+        while not self.check() and not self._stopped.wait(self._interval):
             pass

@@ -167,13 +167,13 @@ class HealthGate:
         answered = [name for name, answer in said.items() if answer.text]
         for line in measured.lines:
             log("health: measurement: %s" % line)
-        self._tell(found, {"answered": answered, **measured.facts}, time.monotonic() - before)
+        self._report(found, {"answered": answered, **measured.facts}, time.monotonic() - before)
         refusing = [finding.reason for finding in found if finding.refuses]
         if not refusing:
             return None
         return Failure(TRY_AGAIN, HARDWARE, None, "%s: %s" % (BEFORE_TRAINING, "; ".join(refusing)), measured.lines)
 
-    def _tell(self, found: Sequence[Finding], facts: Mapping[str, Any], seconds: float) -> None:
+    def _report(self, found: Sequence[Finding], facts: Mapping[str, Any], seconds: float) -> None:
         for finding in found:
             log("health: %s%s" % (finding.reason, "; training does not start on this host" if finding.refuses else ""))
         findings = [finding._asdict() for finding in found]

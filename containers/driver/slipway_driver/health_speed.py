@@ -11,9 +11,9 @@ from slipway_driver.tables import GPU_INSTANCES
 #: A GPU whose matrix multiplication is slower than SLOW_SHARE of the fastest GPU of its host is defective: healthy GPUs of one host differ
 #: by a few percent.
 SLOW_SHARE = 0.75
-#: Of the peak of the type. Healthy GPUs reach about 80 %: an H200 measured 801 of 989 TFLOP/s. Below TOLD_SHARE, the clocks or an old
+#: Of the peak of the type. Healthy GPUs reach about 80 %: an H200 measured 801 of 989 TFLOP/s. Below REPORTED_SHARE, the clocks or an old
 #: library may explain the result, so it is only logged; below REFUSED_SHARE the host is defective.
-TOLD_SHARE, REFUSED_SHARE = 0.5, 1 / 3
+REPORTED_SHARE, REFUSED_SHARE = 0.5, 1 / 3
 #: Of the bus bandwidth of a ring over NVLink. NCCL reaches it or more; through host memory, without NVLink, it reaches about 20 GB/s.
 RING_SHARE = 0.25
 #: Variables with which NCCL may be slow on a healthy host. `NCCL_PROTO=simple` is not among them: it does not slow down large messages.
@@ -33,7 +33,7 @@ def speed_findings(instance_type: str, tflops: Sequence[float]) -> List[Finding]
     for index, got in enumerate(tflops):
         if got < SLOW_SHARE * best:
             found.append(Finding("matmul", "GPU %d: %.0f TFLOP/s in matrix multiplication, another GPU: %.0f" % (index, got, best), True))
-    if known and known.bf16_tflops and tflops and best < TOLD_SHARE * known.bf16_tflops:
+    if known and known.bf16_tflops and tflops and best < REPORTED_SHARE * known.bf16_tflops:
         reason = "the fastest GPU: %.0f TFLOP/s in matrix multiplication; the peak of its type is %.0f" % (best, known.bf16_tflops)
         found.append(Finding("matmul", reason, best < REFUSED_SHARE * known.bf16_tflops))
     return found

@@ -13,7 +13,7 @@ INTERVAL_SECONDS = 60.0
 
 
 class Heartbeat:
-    """Writes `{at, attempt, step, phase, hosts, starts, ...}` every minute from a thread, until `stop`."""
+    """Writes `{at, uptimeSeconds, attempt, step, phase, hosts, starts, ...}` every minute from a thread, until `stop`."""
 
     def __init__(
         self,
@@ -28,6 +28,7 @@ class Heartbeat:
         self._log = log
         self._client = client or S3Client()
         self._interval = interval_seconds
+        self._began = time.monotonic()
         self._stopped = threading.Event()
         self._awake = threading.Event()
         self._complained = False
@@ -48,11 +49,12 @@ class Heartbeat:
         self._thread.join(timeout=5.0)
         if not self._complained and not self._thread.is_alive():
             # The final state: a job may end long after its last regular heartbeat, or before the second one.
-            self.beat()
+            self.write()
 
-    def beat(self) -> None:
+    def write(self) -> None:
         """Writes one heartbeat. Write errors are logged only once and do not end training."""
-        body = json.dumps(dict(self._facts(), at=int(time.time())), separators=(",", ":")).encode()
+        facts = dict(self._facts(), at=int(time.time()), uptimeSeconds=round(time.monotonic() - self._began, 1))
+        body = json.dumps(facts, separators=(",", ":")).encode()
         try:
             self._client.put(self._bucket, self._key, body, "application/json")
             self._complained = False
@@ -64,7 +66,7 @@ class Heartbeat:
     def _run(self) -> None:
         while True:
             self._awake.clear()
-            self.beat()
+            self.write()
             if self._stopped.is_set():
                 return
             self._awake.wait(self._interval)

@@ -95,7 +95,7 @@ class HostRun:
         self._gpu_use.start()
         try:
             launcher_code = self._supervisor.wait(self._poll)
-            self.efa.tell(EFA_SECONDS if launcher_code == 0 and self._ended is None else 0.0)
+            self.efa.publish(EFA_SECONDS if launcher_code == 0 and self._ended is None else 0.0)
             secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
             self._hear_others()
             end = redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
@@ -110,10 +110,10 @@ class HostRun:
             shutil.rmtree(str(self._state), ignore_errors=True)
             self._keep_dumps()
 
-    def tell_late_hosts(self) -> None:
+    def report_late_hosts(self) -> None:
         """Reports EFA again after the last start: another host may have connected only to report its end and its EFA verdict."""
         if self._first_host:
-            self.efa.tell()
+            self.efa.publish()
 
     def abandon(self) -> None:
         """Removes the state folder if the ranks will not be started."""
@@ -144,7 +144,7 @@ class HostRun:
             say(line)
         if kind == SHOWN:
             return
-        self._reader.tell_format(log)
+        self._reader.report_format(log)
         self.efa.own.feed(line)
         if event is None:
             return
@@ -152,9 +152,9 @@ class HostRun:
             self._vitals.feed(event, time.monotonic())
         self._progressed(line, event)
         if not self._first_host and event["event"] != "bar":
-            self._shared.tell(line, event, time.monotonic())
+            self._shared.add(line, event, time.monotonic())
         if event["event"] == "step":
-            self.efa.tell()
+            self.efa.publish()
 
     def _progressed(self, line: str, event: Mapping[str, Any], host: str = "") -> None:
         if self._source.counts(event, host):
@@ -168,8 +168,8 @@ class HostRun:
 
     def _hear_others(self) -> None:
         if self._first_host:
-            for told in self._shared.heard():
-                self._progressed(*told)
+            for reported in self._shared.heard():
+                self._progressed(*reported)
         else:
             self._shared.send()
 
@@ -182,7 +182,7 @@ class HostRun:
         if is_end and self._unsaid:
             say(self._unsaid)
 
-    def _tell_gpus(self) -> None:
+    def _report_gpus(self) -> None:
         """Once a minute, other hosts send their GPU utilization to the first host, which logs it."""
         use = self._gpu_use.take()
         if use is None:
@@ -206,14 +206,14 @@ class HostRun:
         supervisor = self._supervisor
         if supervisor is None or supervisor.stopping or self._ended is not None:
             return
-        self._tell_gpus()
+        self._report_gpus()
         refused = self._refusal()
         if refused is not None:
             self._end(refused)
             return
         self._hear_others()
         asked = self._peers.end_asked()
-        self.efa.tell_changes()
+        self.efa.publish_changes()
         if asked is not None:
             self._end_as_asked(asked)
             return
@@ -256,19 +256,19 @@ class HostRun:
         first = first_real(self._supervisor.records() if self._supervisor else [])
         return classify(first, oom_kills() > self._oom_before) if first is not None else None
 
-    def _told_by_launcher(self, told: LauncherEnd) -> Failure:
+    def _launcher_failure(self, reported: LauncherEnd) -> Failure:
         """An error of the launcher takes precedence over those of its ranks, which fail because of it."""
         own_host = self._attempt.cluster.current_host
-        if told.host == own_host and oom_kills() > self._oom_before:
+        if reported.host == own_host and oom_kills() > self._oom_before:
             return Failure(OUT_OF_MEMORY, "host-memory", None, "the kernel killed the launcher's processes: out of host memory", [])
-        return Failure(told.code, told.kind, None, told.reason, [], "" if told.host == own_host else told.host)
+        return Failure(reported.code, reported.kind, None, reported.reason, [], "" if reported.host == own_host else reported.host)
 
     def _outcome(self, launcher_code: int) -> Failure:
         if self._ended is not None:
             return self._ended
-        told = read_launcher_end(self._state)
-        if told is not None:
-            return self._told_by_launcher(told)
+        reported = read_launcher_end(self._state)
+        if reported is not None:
+            return self._launcher_failure(reported)
         assert self._supervisor is not None
         own, records, killed_after = self._own_failure(), self._supervisor.records(), self._supervisor.killed_after
         if killed_after is not None and (own is None or (own.code, own.kind) == (OUT_OF_MEMORY, "user-code")):

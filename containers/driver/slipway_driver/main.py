@@ -152,7 +152,7 @@ class Driver:
             self._next_round(decision, resume_from)
             return None
         if not unfit:
-            run.tell_late_hosts()
+            run.report_late_hosts()
         self.agreed = decision.cause.host != report.host
         if self._attempt.job.restarts_in_place:
             log("no restart in place: %s" % decision.why)

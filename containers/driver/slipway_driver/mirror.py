@@ -20,7 +20,7 @@ from slipway_driver.log import log
 from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_s3 import MIN_FREE_BYTES, S3Client, join_uri, parse_uri
 
-LOOK_SECONDS = 60.0
+POLL_SECONDS = 60.0
 #: Number of parallel downloads, and size of one range request.
 STREAMS, PIECE_BYTES = 8, 64 << 20
 COMMITTED = "COMMITTED.json"
@@ -48,16 +48,16 @@ class Mirror:
     def _run(self) -> None:
         while True:
             try:
-                self.look()
+                self.update()
                 self._complained = False
             except Exception as error:  # The copy is only an optimization: no error may end the spare host.
                 if not self._complained:
                     log("the newest checkpoint could not be copied: %s" % error)
                     self._complained = True
-            if self._stopped.wait(LOOK_SECONDS):
+            if self._stopped.wait(POLL_SECONDS):
                 return
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Copies the newest checkpoint, unless it is already copied or does not fit on the disk."""
         newest = newest_checkpoint(self._uri, self._client)
         if not newest or newest == self._done:

@@ -81,8 +81,8 @@ class ProgressReader:
         self._step = re.compile(step_regex) if step_regex else None
         self._loss = re.compile(loss_regex) if loss_regex else None
         self._format = None if step_regex or loss_regex or output_format == "none" else FormatReader(output_format)
-        self._told = ""
-        self._tells_steps = False
+        self._reported = ""
+        self._has_step_events = False
         #: Why the last line was an event line that cannot be read, or not completely.
         self.issue = ""
 
@@ -91,23 +91,23 @@ class ProgressReader:
         """The format that the output was found to have; "" if none."""
         return self._format.found if self._format else ""
 
-    def tell_format(self, tell: Callable[[str], None]) -> None:
+    def report_format(self, log: Callable[[str], None]) -> None:
         """Tells once which format was found."""
-        if self.format != self._told:
-            self._told = self.format
-            tell("steps and losses are read from the output, which has the format %s (progress.format)" % self.format)
+        if self.format != self._reported:
+            self._reported = self.format
+            log("steps and losses are read from the output, which has the format %s (progress.format)" % self.format)
 
     def read(self, line: str) -> Optional[Dict[str, Any]]:
         """The event of a progress line, of a match of the run file's expressions, or of a known format; None for other lines."""
         event, self.issue = parse_event(line)
         if line.startswith(PREFIX):
-            self._tells_steps = self._tells_steps or (event or {}).get("event") == "step"
+            self._has_step_events = self._has_step_events or (event or {}).get("event") == "step"
             return event
         label = _RANK_LABEL.match(line)
         text = line[label.end() :] if label else line
         if self._format is not None:
             # A script that tells its steps knows them better than its bar shows them.
-            return None if self._tells_steps else self._format.read(label.group() if label else "", text)
+            return None if self._has_step_events else self._format.read(label.group() if label else "", text)
         step, loss = _group(self._step, text), _number(_group(self._loss, text))
         with_loss = {} if loss is None else {"loss": loss}
         if step is not None and step.isdecimal() and len(step) <= LONGEST_STEP:

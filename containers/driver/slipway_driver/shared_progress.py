@@ -19,7 +19,7 @@ FIELDS = ("event", "step", "loss")
 LABEL_CHARACTERS = 40
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """A progress line of another host: its beginning, the parsed event, and the host."""
 
     line: str
@@ -56,17 +56,17 @@ class SharedProgress:
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
-        self._second, self._told = 0, 0
+        self._second, self._added = 0, 0
         #: Lines that could not be sent because there was no connection to the first host.
         self._unsent: "collections.deque[Mapping[str, Any]]" = collections.deque(maxlen=MAX_PER_SECOND)
         self._lock = threading.Lock()
 
-    def tell(self, line: str, event: Mapping[str, Any], now: float) -> None:
+    def add(self, line: str, event: Mapping[str, Any], now: float) -> None:
         """Sends a line of this host, printed at `now` (monotonic seconds), to the first host; drops lines above the limit per second."""
         if int(now) != self._second:
-            self._second, self._told = int(now), 0
-        self._told += 1
-        if self._told <= MAX_PER_SECOND:
+            self._second, self._added = int(now), 0
+        self._added += 1
+        if self._added <= MAX_PER_SECOND:
             with self._lock:
                 self._unsent.append({"line": line[:LABEL_CHARACTERS], "event": {name: event[name] for name in FIELDS if name in event}})
             self.send()
@@ -77,7 +77,7 @@ class SharedProgress:
             while self._unsent and self._peers.share_progress(self._unsent[0]):
                 self._unsent.popleft()
 
-    def heard(self) -> List[Told]:
+    def heard(self) -> List[Reported]:
         """On the first host: the lines received from the other hosts since the last call."""
         self._peers.end_asked()
-        return [Told(str(one["line"]), one["event"], str(one["host"])) for one in self._peers.progress()]
+        return [Reported(str(one["line"]), one["event"], str(one["host"])) for one in self._peers.progress()]

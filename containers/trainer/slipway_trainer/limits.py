@@ -154,10 +154,10 @@ def _samples(settings: RunSettings, name: str) -> Iterator[Limit]:
         return
     yield name == "smp-v2", "code.arguments.samples", "be 0 with smp-v2", _given(settings, "samples"), "remove it"
     prompt = given.sample_prompt_tokens if settings.training.objective == "pretrain" else 1
-    room, path = length - prompt, "code.arguments.sample-prompt-tokens"
-    yield room < 1, path, f"be less than sequenceLength {length}", _given(settings, "sample-prompt-tokens"), "use a smaller number"
-    must, path = f"be 1 to {room}, what sequenceLength {length} leaves", "code.arguments.sample-tokens"
-    yield room >= 1 and given.sample_tokens > room, path, must, _given(settings, "sample-tokens"), "use a smaller number"
+    remaining, path = length - prompt, "code.arguments.sample-prompt-tokens"
+    yield remaining < 1, path, f"be less than sequenceLength {length}", _given(settings, "sample-prompt-tokens"), "use a smaller number"
+    must, path = f"be 1 to {remaining}, what sequenceLength {length} leaves", "code.arguments.sample-tokens"
+    yield remaining >= 1 and given.sample_tokens > remaining, path, must, _given(settings, "sample-tokens"), "use a smaller number"
 
 
 def _further_tokens(settings: RunSettings, name: str) -> Iterator[Limit]:

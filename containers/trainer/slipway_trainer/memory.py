@@ -115,9 +115,9 @@ def _opened(path: str, size: int, slots: int, per_host: int) -> tuple[MemoryFile
     """The memory behind a path, or why it cannot be used."""
     needed, host = MemoryFile.bytes_of(size, slots), os.environ.get("SM_CURRENT_HOST", "this host")
     try:
-        room = SHARE_OF_FREE * free_bytes()
-        if os.stat(path).st_size != needed and needed * per_host > room:
-            return None, f"{host} must have {needed * per_host / 2**30:.1f} GiB for it, got {room / 2**30:.1f} GiB"
+        available = SHARE_OF_FREE * free_bytes()
+        if os.stat(path).st_size != needed and needed * per_host > available:
+            return None, f"{host} must have {needed * per_host / 2**30:.1f} GiB for it, got {available / 2**30:.1f} GiB"
         return MemoryFile(path, size, slots), ""
     except OSError as error:
         return None, f"{host}: {error}"

@@ -16,7 +16,7 @@ from slipway_trainer.settings import RunSettings
 from slipway_trainer.world import World
 
 #: Number of samples examined per prompt; those with a prompt that is too long, or without a continuation, are skipped.
-_LOOKED_AT = 16
+_CANDIDATES = 16
 #: Maximum characters of a text in a progress line; of a prompt, the last ones.
 _CHARACTERS = 4000
 
@@ -35,7 +35,7 @@ def read_prompts(batches: Batches, settings: RunSettings) -> list[Prompt]:
     arguments, training = settings.arguments, settings.training
     longest = training.sequence_length - arguments.sample_tokens
     found: list[Prompt] = []
-    for sample in batches.first_samples(_LOOKED_AT * arguments.samples):
+    for sample in batches.first_samples(_CANDIDATES * arguments.samples):
         tokens, asked = _beginning(sample, training.objective, arguments.sample_prompt_tokens)
         if 0 < asked <= longest and asked < len(tokens):
             found.append(Prompt(tokens[:asked], tokens[asked : asked + arguments.sample_tokens]))

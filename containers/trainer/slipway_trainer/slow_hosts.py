@@ -74,7 +74,7 @@ class SlowHosts:
         self._checked_at = time.monotonic()
         self._waited, self._steps = 0.0, 0
         self._suspect: Slow | None = None
-        self._told: Slow | None = None
+        self._reported: Slow | None = None
 
     def waited(self, data_seconds: float) -> None:
         """Records how long a step has waited for its data."""
@@ -107,10 +107,10 @@ class SlowHosts:
     def _judge(self, found: Slow | None) -> tuple[bool, Slow | None]:
         again = found is not None and self._suspect is not None and (found.host, found.what) == (self._suspect.host, self._suspect.what)
         self._suspect = found
-        if again and (self._told is None or self._told.host != found.host):
-            self._told = found
+        if again and (self._reported is None or self._reported.host != found.host):
+            self._reported = found
             return True, found
-        if found is None and self._told is not None:
-            self._told = None
+        if found is None and self._reported is not None:
+            self._reported = None
             return True, None
         return False, None

@@ -94,12 +94,12 @@ class StallWatch:
     def _run(self) -> None:
         while not self._closed.wait(self._poll_seconds):
             try:
-                self._look()
+                self._check()
             except Exception as error:  # A failure of this optional save must not end the run.
                 print(f"the state before the stalled step could not be saved: {error}", flush=True)
                 return
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if time.monotonic() - self._ended_at <= self._patience():
             return
         with self.still:

@@ -57,7 +57,7 @@ class Trainer:
         counts = settings.library in ("fsdp", "ddp") and not self._compiles
         self._experts = expert_balance(backend.model, settings.arguments, self.batches.micro_steps, world.device) if counts else None
         self._samples = open_samples(settings, world, backend, self._evaluation or self.batches, environ)
-        self._looked_at_step: int | None = None
+        self._evaluated_step: int | None = None
         self.step = 0
         self._data = Prefetch(self.batches, pinned=world.device.type == "cuda")
         self._continuation = Continuation(settings, self.batches)
@@ -132,8 +132,8 @@ class Trainer:
         self._stalls.close()
         if self._saves.newest_step != self.step:
             self._save(wait=True)
-        if self._looked_at_step != self.step:
-            self._look_at_model()
+        if self._evaluated_step != self.step:
+            self._evaluate_model()
         return 0
 
     def _save(self, wait: bool) -> None:
@@ -171,7 +171,7 @@ class Trainer:
             return None
         every = self.settings.arguments.eval_every_steps
         if every and self.step % every == 0:
-            self._look_at_model()
+            self._evaluate_model()
         if requests & {"leave", "hand_over"}:
             self._save(wait=True)
             return exits.TRY_AGAIN if "leave" in requests else exits.HAND_OVER
@@ -258,9 +258,9 @@ class Trainer:
         dist.all_reduce(total)
         return total.clamp(min=1.0)
 
-    def _look_at_model(self) -> None:
+    def _evaluate_model(self) -> None:
         """Evaluates the loss on the evaluation channel and prints sample generations."""
-        self._looked_at_step = self.step
+        self._evaluated_step = self.step
         if self._evaluation is None and self._samples is None:
             return
         self._read_steps()

@@ -25,7 +25,7 @@ export function auditStatements(context: AuditContext): ExactStatement[] {
     listRuns(context),
     readDescriptors(context),
     ...answerStatements(context),
-    tellWhatIsMissing(checkpointBucketArn),
+    distinguishMissing(checkpointBucketArn),
     {
       sid: 'ReadEncrypted',
       actions: ['kms:Decrypt'],
@@ -68,7 +68,7 @@ export const readDescriptors = ({ partition, region, account, environment }: Aud
 });
 
 /** Without this permission, S3 answers 403 instead of 404 for an upload or a heartbeat that does not exist. */
-export const tellWhatIsMissing = (...bucketArns: string[]): ExactStatement => ({
+export const distinguishMissing = (...bucketArns: string[]): ExactStatement => ({
   sid: 'TellWhatIsMissing',
   actions: ['s3:ListBucket'],
   resources: bucketArns,

@@ -15,7 +15,7 @@ export interface JobGuardrails {
   /** Security groups, all of which every job must use. */
   readonly securityGroupIds: readonly string[];
   /** Limits of the environment file. */
-  readonly rails: EnvironmentSpec['guardrails'];
+  readonly limits: EnvironmentSpec['guardrails'];
 }
 
 type Conditions = Record<string, Record<string, string | string[]>>;
@@ -28,7 +28,7 @@ type Conditions = Record<string, Record<string, string | string[]>>;
  * types.
  */
 export function jobConditions(guardrails: JobGuardrails): Conditions {
-  const { environment, teams, rails } = guardrails;
+  const { environment, teams, limits } = guardrails;
   const sets = setConditions(guardrails);
   return {
     StringEquals: {
@@ -36,10 +36,10 @@ export function jobConditions(guardrails: JobGuardrails): Conditions {
       'aws:RequestTag/slipway:team': [...teams],
     },
     ...sets,
-    ...(rails.maxRuntimeSeconds !== undefined && {
-      NumericLessThanEquals: { 'sagemaker:MaxRuntimeInSeconds': String(rails.maxRuntimeSeconds) },
+    ...(limits.maxRuntimeSeconds !== undefined && {
+      NumericLessThanEquals: { 'sagemaker:MaxRuntimeInSeconds': String(limits.maxRuntimeSeconds) },
     }),
-    ...(rails.requireNetworkIsolation && { Bool: { 'sagemaker:NetworkIsolation': 'true' } }),
+    ...(limits.requireNetworkIsolation && { Bool: { 'sagemaker:NetworkIsolation': 'true' } }),
   };
 }
 
@@ -48,9 +48,9 @@ const keysOf = ({ keyArns: [first = '', ...others] }: JobGuardrails): string | s
   others.length === 0 ? first : [first, ...others];
 
 /** Condition keys with several values. */
-function setConditions({ subnetIds, securityGroupIds, rails }: JobGuardrails): Conditions {
+function setConditions({ subnetIds, securityGroupIds, limits }: JobGuardrails): Conditions {
   const isInVpc = subnetIds.length > 0;
-  const types = rails.allowedInstanceTypes;
+  const types = limits.allowedInstanceTypes;
   const equals = {
     ...(isInVpc && { 'sagemaker:VpcSubnets': [...subnetIds], 'sagemaker:VpcSecurityGroupIds': [...securityGroupIds] }),
   };
@@ -65,7 +65,7 @@ function setConditions({ subnetIds, securityGroupIds, rails }: JobGuardrails): C
 
 /** Conditions only for CreateTrainingJob. */
 export function trainingConditions(guardrails: JobGuardrails): Conditions {
-  const { allowRemoteDebug } = guardrails.rails;
+  const { allowRemoteDebug } = guardrails.limits;
   return {
     ...jobConditions(guardrails),
     ...(!allowRemoteDebug && { BoolIfExists: { 'sagemaker:EnableRemoteDebug': 'false' } }),

@@ -1,4 +1,4 @@
-import { type AuditContext, answerStatements, listRuns, readDescriptors, tellWhatIsMissing } from './audit-policy';
+import { type AuditContext, answerStatements, distinguishMissing, listRuns, readDescriptors } from './audit-policy';
 import { type JobGuardrails, jobConditions, keyDenials, trainingConditions } from './job-guardrails';
 import type { ExactStatement } from './statement';
 
@@ -48,7 +48,7 @@ export function controlStatements(context: LauncherContext, allowsRemoteDebug = 
       wildcard: 'Files of a run that its team has deleted; S3 keeps deleted checkpoints for one more day.',
     },
     ...answerStatements(context),
-    tellWhatIsMissing(artifactBucketArn, checkpointBucketArn),
+    distinguishMissing(artifactBucketArn, checkpointBucketArn),
     ...warmPoolStatements(context),
     ...(allowsRemoteDebug ? shellStatements(context) : []),
   ];

@@ -37,8 +37,6 @@ export interface HandlerFunctionProps {
    * deploys: it has no key, and writes to the log group of the stack's deploys, which survives deletions and rollbacks
    */
   readonly encryptionKey?: kms.IKey;
-  /** Reserved concurrency, taken from that of the account. @default - none */
-  readonly reservedConcurrentExecutions?: number;
 }
 
 /**
@@ -94,7 +92,6 @@ export class HandlerFunction extends Construct {
       memorySize: props.memorySize ?? 256,
       environment: props.environment,
       environmentEncryption: props.encryptionKey,
-      reservedConcurrentExecutions: props.reservedConcurrentExecutions,
       role: this.role,
       logGroup: this.logGroup,
       loggingFormat: lambda.LoggingFormat.JSON,

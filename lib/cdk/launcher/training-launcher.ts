@@ -256,7 +256,7 @@ export class TrainingLauncher extends Construct {
       keyArns: [storage.key.keyArn, ...teamKeyArns(storage)],
       subnetIds: roles.subnetIds,
       securityGroupIds: roles.securityGroupIds,
-      rails: this.props.guardrails ?? {},
+      limits: this.props.guardrails ?? {},
     };
   }
 

@@ -22,7 +22,7 @@ export async function missingData(run: RunSpec, descriptor: Descriptor): Promise
   const places = placesOf(run, descriptor);
   const s3 = new S3Client({ region: descriptor.region, followRegionRedirects: true });
   const level = run.after.length > 0 ? 'warning' : 'error';
-  return (await Promise.all(places.map((place) => look(s3, place, level)))).flat();
+  return (await Promise.all(places.map((place) => checkPlace(s3, place, level)))).flat();
 }
 
 function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
@@ -39,7 +39,7 @@ function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
   });
 }
 
-async function look(s3: S3Client, place: Place, level: 'error' | 'warning'): Promise<Issue[]> {
+async function checkPlace(s3: S3Client, place: Place, level: 'error' | 'warning'): Promise<Issue[]> {
   const { path, bucket, prefix } = place;
   try {
     const found = await s3.send(

@@ -10,7 +10,7 @@ import { calling } from '../aws-errors';
 import { EXIT, Refusal } from '../exit';
 import { type CommonOptions, readGiven, requireRun } from '../inputs';
 import { withS3Config } from '../launch/s3-config';
-import { lookAtTrainingPlans } from '../plan/plan-state';
+import { checkTrainingPlans } from '../plan/plan-state';
 import { quoted } from '../quoted';
 import { json, type Terminal } from '../terminal';
 import { accountChecks, type Check, checkIssues } from './checks/account-checks';
@@ -37,13 +37,13 @@ export async function preflight(file: string | undefined, given: CommonOptions, 
     quotaRows(runQuotaNeeds(run), descriptor.region),
     accountChecks(run, descriptor),
     missingData(run, descriptor),
-    lookAtTrainingPlans(run, descriptor),
+    checkTrainingPlans(run, descriptor),
   ]);
-  const looked = [...checks, ...plans.checks];
+  const allChecks = [...checks, ...plans.checks];
   const limits = limitsOf(rows);
   const ofQuotas = run.compute.elastic ? limitIssues(run, rows, limits) : quotaIssues(rows);
-  const found = [...issues, ...ofQuotas, ...checkIssues(looked), ...plans.issues, ...missing];
-  return report({ rows, checks: looked, issues: found }, options, terminal);
+  const found = [...issues, ...ofQuotas, ...checkIssues(allChecks), ...plans.issues, ...missing];
+  return report({ rows, checks: allChecks, issues: found }, options, terminal);
 }
 
 async function credentialsPreflight(options: CommonOptions, terminal: Terminal): Promise<number> {
@@ -81,7 +81,7 @@ async function environmentPreflight(
     environmentChecks(environment, disk.specs, file),
     hasNoStack(environment).then((isFirst) => deployChecks(environment, isFirst)),
   ]);
-  const ofDeploy = deploy.flatMap((look) => look.issues);
+  const ofDeploy = deploy.flatMap((one) => one.issues);
   const issues = [...disk.issues.map(bareIssue), ...quotaIssues(rows), ...found, ...ofDeploy];
   return report({ rows, checks: [...checks, ...deploy.map(({ check }) => check)], issues }, options, terminal);
 }
@@ -124,7 +124,7 @@ export async function preflightRun(run: RunSpec, descriptor: Descriptor, termina
   const [rows, missing, plans] = await Promise.all([
     quotaRowsOf(run, descriptor.region, terminal),
     missingData(run, descriptor),
-    lookAtTrainingPlans(run, descriptor),
+    checkTrainingPlans(run, descriptor),
   ]);
   const said = [...missing, ...checkIssues(plans.checks), ...plans.issues];
   if (hasErrors(said)) throw new Refusal(said.filter(({ level }) => level === 'error'));

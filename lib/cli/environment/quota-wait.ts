@@ -15,7 +15,7 @@ export interface WantedLimit {
 }
 
 /** Seconds between two polls: an increase takes minutes at best, and days if a person decides. */
-const LOOK_SECONDS = 60;
+const POLL_SECONDS = 60;
 /** Number of consecutive rounds that may fail: a wait of several days must survive a network outage of some minutes. */
 const PATIENCE = 10;
 /** How long it may take until a completed increase appears as the applied limit, milliseconds: up to an hour according to reports. */
@@ -52,36 +52,40 @@ export async function followIncreases(
   const opened: OpenLimits = new Map();
   const unmet: Unmet = [];
   let failures = 0;
-  for (let open = [...wanted]; open.length > 0; await sleep(1000 * pollSeconds(LOOK_SECONDS))) {
-    const looks = await lookAtAll(client, open, opened).catch((error: unknown) => {
+  for (let open = [...wanted]; open.length > 0; await sleep(1000 * pollSeconds(POLL_SECONDS))) {
+    const observations = await observeAll(client, open, opened).catch((error: unknown) => {
       failures += 1;
       if (failures >= PATIENCE) throw serviceError('waiting for limits (the requests remain open)', error);
     });
-    if (!looks) continue;
+    if (!observations) continue;
     failures = 0;
-    for (const { one, text } of looks.filter((seen) => said.get(seen.one.code) !== seen.text)) {
+    for (const { one, text } of observations.filter((seen) => said.get(seen.one.code) !== seen.text)) {
       terminal.err(`${one.name} (${one.code}): ${text}`);
       said.set(one.code, text);
     }
-    unmet.push(...looks.flatMap(({ one, end, text }) => (end === 'unmet' ? [{ wanted: one, why: text }] : [])));
-    open = looks.flatMap(({ one, end }) => (end === undefined ? [one] : []));
+    unmet.push(...observations.flatMap(({ one, end, text }) => (end === 'unmet' ? [{ wanted: one, why: text }] : [])));
+    open = observations.flatMap(({ one, end }) => (end === undefined ? [one] : []));
     if (open.length === 0) break;
   }
   return unmet;
 }
 
-async function lookAtAll(client: ServiceQuotasClient, open: readonly WantedLimit[], opened: OpenLimits) {
-  const looks = [];
-  for (const one of open) looks.push({ one, ...(await look(client, one, opened)) });
-  return looks;
+async function observeAll(client: ServiceQuotasClient, open: readonly WantedLimit[], opened: OpenLimits) {
+  const observations = [];
+  for (const one of open) observations.push({ one, ...(await observe(client, one, opened)) });
+  return observations;
 }
 
-interface Look {
+interface Observation {
   text: string;
   end?: 'met' | 'unmet';
 }
 
-async function look(client: ServiceQuotasClient, { code, desired }: WantedLimit, opened: OpenLimits): Promise<Look> {
+async function observe(
+  client: ServiceQuotasClient,
+  { code, desired }: WantedLimit,
+  opened: OpenLimits,
+): Promise<Observation> {
   const limit = await readAppliedLimit(client, code);
   const value = 'value' in limit ? limit.value : undefined;
   if (value !== undefined && value >= desired) return { text: `limit ${value} is applied`, end: 'met' };
@@ -98,7 +102,7 @@ async function look(client: ServiceQuotasClient, { code, desired }: WantedLimit,
 }
 
 /** An approved request whose limit is too low: less was granted if the limit has changed, or has had enough time to. */
-function approved(text: string, { desired, updatedAt }: HeldRequest, value?: number, before?: number): Look {
+function approved(text: string, { desired, updatedAt }: HeldRequest, value?: number, before?: number): Observation {
   if (value === undefined) return { text };
   const moved = before !== undefined && value > before;
   const settled = updatedAt !== undefined && Date.now() - updatedAt.getTime() > SETTLE_MS;

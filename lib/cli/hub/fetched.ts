@@ -50,13 +50,13 @@ export async function withFetched<T extends CommonOptions>(file: GivenFile, opti
   const environment = named.length > 0 ? environmentFor(file, options) : undefined;
   if (!environment) return options;
   const descriptor = await findDescriptor(options, environment);
-  const found = await Promise.all(named.map((source) => lookUp(source, descriptor)));
+  const found = await Promise.all(named.map((source) => lookup(source, descriptor)));
   const missing = named.filter((_, i) => found[i] === undefined);
   if (missing.length > 0) throw new Refusal(missing.map((source) => notFetched(source, environment)));
   return { ...options, fetched: { ...options.fetched, ...(Object.assign({}, ...found) as FetchedCommits) } };
 }
 
-async function lookUp(text: string, descriptor: Descriptor): Promise<FetchedCommits | undefined> {
+async function lookup(text: string, descriptor: Descriptor): Promise<FetchedCommits | undefined> {
   const source = parseHubSource(text);
   const found = source && (await findFetched(source, descriptor));
   if (!found) return undefined;

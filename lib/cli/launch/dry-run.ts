@@ -9,7 +9,7 @@ import { jobFile } from '../../core/job/job-file';
 import { codeUri, configText, type JobPlan, runIdAt, runPrefixes } from '../../core/job/plan';
 import { processingJobRequest } from '../../core/job/processing-request';
 import { trainingJobRequest } from '../../core/job/training-request';
-import { AS_WRITTEN, runOnRung } from '../../core/lifecycle/ladder';
+import { AS_WRITTEN, runWithCapacityOption } from '../../core/lifecycle/capacity-options';
 import { type Archive, sha256 } from '../../shared/archive/archive';
 import { driverFiles } from '../../shared/files/driver-files';
 import { makeFolder } from '../../shared/files/make-folder';
@@ -36,8 +36,8 @@ export async function dryRun(
   const runId = options.runId ?? runIdAt(run.name, new Date());
   const driver = descriptor.driver ?? localDriverAddress(descriptor);
   const plan: JobPlan = {
-    // For an elastic run: the largest size, which its first rung requests.
-    run: runOnRung(run, AS_WRITTEN),
+    // For an elastic run: the largest size, which its first capacity option requests.
+    run: runWithCapacityOption(run, AS_WRITTEN),
     descriptor,
     region: options.region ?? descriptor.region,
     runId,

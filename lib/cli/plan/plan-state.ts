@@ -11,13 +11,13 @@ import { planRun } from '../../core/planner/run/plan-run';
 import { type Check, check, Unmet } from '../environment/checks/account-checks';
 
 /** Checks of the training plans of a run, and the resulting issues. */
-export interface TrainingPlanLook {
+export interface TrainingPlanChecks {
   checks: Check[];
   issues: Issue[];
 }
 
 /** Reads the training plans that a run names, with the caller's permissions; makes no calls for a run without one. */
-export async function lookAtTrainingPlans(run: RunSpec, descriptor: Descriptor): Promise<TrainingPlanLook> {
+export async function checkTrainingPlans(run: RunSpec, descriptor: Descriptor): Promise<TrainingPlanChecks> {
   const named = namedTrainingPlans(run);
   if (named.length === 0) return { checks: [], issues: [] };
   const client = new SageMakerClient({ region: descriptor.region, maxAttempts: 3 });

@@ -107,8 +107,8 @@ async function printDatePlan(
 /** Prints the state of the run's training plans to stderr, because stdout has the document. */
 async function sayTrainingPlans(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
   const { checkIssues } = await import('../environment/checks/account-checks.js');
-  const { lookAtTrainingPlans } = await import('./plan-state.js');
-  const { checks, issues } = await lookAtTrainingPlans(run, descriptor);
+  const { checkTrainingPlans } = await import('./plan-state.js');
+  const { checks, issues } = await checkTrainingPlans(run, descriptor);
   for (const { verdict, detail } of checks) if (verdict === 'ok') terminal.err(`training plan: ${detail}`);
   for (const { level, message } of [...checkIssues(checks), ...issues]) terminal.err(`${level}: ${message}`);
 }

@@ -228,15 +228,13 @@ function spendStatements(spec: EnvironmentSpec): Statement[] {
   ];
 }
 
+/** The boundary of the roles is not that of CloudFormation's own role, which `--custom-permissions-boundary` would set. */
 function bootstrapCommand(spec: EnvironmentSpec, policies: number): string {
-  const { permissionsBoundary: boundary = boundaryName(spec) } = spec.iam;
-  const name = boundary.replace(/^arn:.*:policy\//, '');
   const names = Array.from({ length: policies }, (_, i) => policyName(spec, i));
   return [
     `npx cdk bootstrap aws://${accountOf(spec)}/${spec.region}`,
     ...(bootstrapQualifier() === DEFAULT_QUALIFIER ? [] : [`--qualifier ${bootstrapQualifier()}`]),
     `--cloudformation-execution-policies ${names.map((one) => `arn:${partitionOf(spec)}:iam::${accountOf(spec)}:policy/${one}`).join(',')}`,
-    `--custom-permissions-boundary ${name}`,
   ].join(' ');
 }
 
@@ -259,4 +257,8 @@ function printPolicies(
     terminal.out(json(one));
   }
   for (const command of answer.bootstrap) terminal.err(`# once: ${command}`);
+  if (!answer.boundary)
+    terminal.err(
+      '# if the account requires a boundary on every role, add --apply-permissions-boundary-to-all-roles --custom-permissions-boundary with the name of one that allows what the policies for CloudFormation allow',
+    );
 }

@@ -5,7 +5,7 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { JOB_LOG_GROUPS } from '../../core/contracts/job-log-groups';
 import { judgeForDeploy, quotaSentence } from '../../core/quota';
 import { driverFiles } from '../../shared/files/driver-files';
-import type { Looked } from '../environment/checks/looked';
+import type { ResourceCheck } from '../environment/checks/resource-check';
 import { checkStorage, deployedReplicaCheck } from '../environment/checks/storage-checks';
 import { deployedTemplate, needsOfStack, replicatesCheckpoints } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
@@ -30,7 +30,7 @@ export async function driftBeyondTemplates(environment: string, region: string):
     return reading;
   };
   const aliases = descriptors.flatMap(({ controlAliasArn }) => controlAliasArn ?? []);
-  const looks = await Promise.all([
+  const checks = await Promise.all([
     seen('quotas of the last deploy', () => quotas(environment, region, template)),
     ...(first ? [seen('buckets and key', () => storage(first))] : []),
     ...(first ? [seen('copies of checkpoints', () => replica(environment, first, template))] : []),
@@ -42,15 +42,15 @@ export async function driftBeyondTemplates(environment: string, region: string):
     seen('retention of log groups', () => retention(`/slipway/Slipway-${environment}-${region}/deploys`, region)),
     ...(first ? [seen('driver', async () => driver(first))] : []),
   ]);
-  return looks.flatMap((found) => found ?? []);
+  return checks.flatMap((found) => found ?? []);
 }
 
 type Verdict = Omit<BeyondTemplate, 'what'>;
 
 /** Undefined when there is nothing to check. */
-async function seen(what: string, look: () => Promise<Verdict | undefined>): Promise<BeyondTemplate | undefined> {
+async function seen(what: string, check: () => Promise<Verdict | undefined>): Promise<BeyondTemplate | undefined> {
   try {
-    const verdict = await look();
+    const verdict = await check();
     return verdict && { what, ...verdict };
   } catch (error) {
     const { name, message } = error as Error;
@@ -72,8 +72,8 @@ async function quotas(environment: string, region: string, template: typeof depl
 /** Existing buckets and keys are in no template; those that the environment created are checked in the same way. */
 async function storage(descriptor: Descriptor): Promise<Verdict> {
   const { region, account, dataBucket: data, checkpointBucket: checkpoints, kmsKeyArn: keyArn } = descriptor;
-  const looks = await checkStorage({ region, account, buckets: { data, checkpoints }, keyArn });
-  return storageVerdict(looks, [data, checkpoints]);
+  const checks = await checkStorage({ region, account, buckets: { data, checkpoints }, keyArn });
+  return storageVerdict(checks, [data, checkpoints]);
 }
 
 /** S3 accepts a replication rule that it cannot carry out, and reports that only on each object. */
@@ -84,9 +84,9 @@ async function replica(
 ): Promise<Verdict | undefined> {
   const { region, account, checkpointBucket: bucket } = descriptor;
   if (!(await replicatesCheckpoints(environment, region, template))) return undefined;
-  const look = await deployedReplicaCheck({ region, account, bucket });
-  if (!look) return { ok: false, detail: `${bucket} no longer has its replication rule; deploy again` };
-  return storageVerdict([look], [look.check.detail]);
+  const check = await deployedReplicaCheck({ region, account, bucket });
+  if (!check) return { ok: false, detail: `${bucket} no longer has its replication rule; deploy again` };
+  return storageVerdict([check], [check.check.detail]);
 }
 
 /** Teams' own keys: without its key a team cannot read anything that it wrote. */
@@ -98,11 +98,11 @@ async function teamKeys(descriptors: readonly Descriptor[]): Promise<Verdict> {
   return storageVerdict(await checkStorage({ region, account, buckets: {}, teamKeys: keys }), Object.keys(keys));
 }
 
-function storageVerdict(looks: readonly Looked[], names: readonly string[]): Verdict {
-  const issues = looks.flatMap((look) => look.issues);
+function storageVerdict(checks: readonly ResourceCheck[], names: readonly string[]): Verdict {
+  const issues = checks.flatMap((check) => check.issues);
   const errors = issues.filter(({ level }) => level === 'error');
   if (errors.length > 0) return { ok: false, detail: errors.map(({ message }) => message).join('; ') };
-  const unknown = looks.filter(({ check }) => check.verdict === 'unknown');
+  const unknown = checks.filter(({ check }) => check.verdict === 'unknown');
   if (unknown.length > 0) return { ok: null, detail: unknown.map(({ check }) => check.detail).join('; ') };
   const warnings = issues.map(({ message }) => message);
   return { ok: true, detail: warnings.join('; ') || names.join(', ') };

@@ -18,7 +18,7 @@ export interface ChartOptions extends CommonOptions {
 }
 
 /** Seconds between two polls with `--watch`. */
-const LOOK_SECONDS = 10;
+const POLL_SECONDS = 10;
 /** Number of steps in the table, newest ones. */
 const ROWS = 10;
 /** Width of a chart, so that it fits a terminal of 80 columns. */
@@ -39,7 +39,7 @@ export async function chart(runId: string, options: ChartOptions, terminal: Term
     if (options.json) for (const row of fresh) terminal.out(jsonLine(row));
     else if (fresh.length > 0 || !options.watch) terminal.out(chartText(runId, steps, gpus));
     if (!options.watch || hasEnded(status)) return EXIT.done;
-    await sleep(1000 * pollSeconds(LOOK_SECONDS));
+    await sleep(1000 * pollSeconds(POLL_SECONDS));
   }
 }
 

@@ -43,7 +43,9 @@ const MACHINE_LINE = 'slipway {';
 /** The last lines of a job arrive after its end. */
 const LAST_LINES_SECONDS = 5;
 
-/** Prints what the script has written on the first host since the last look; a log that cannot be read now is read at the next one. */
+/**
+ * Prints what the script has written on the first host since the last observation; a log that cannot be read now is read at the next one.
+ */
 function outputOf(descriptor: Descriptor, runId: string, terminal: Terminal, everySeconds?: number) {
   const tail = new LogTail(descriptor, { runId, node: '1' });
   const print = async (status: StatusAnswer) => {
@@ -60,20 +62,20 @@ function outputOf(descriptor: Descriptor, runId: string, terminal: Terminal, eve
 
 /**
  * Follows several runs until the last has ended; returns their last statuses in the order of the ids.
- * @param look called with each status
+ * @param onStatus called with each status
  */
 export const waitForAll = (
   descriptor: Descriptor,
   runIds: readonly string[],
   terminal: Terminal,
-  look: (status: StatusAnswer) => Promise<void> = async () => undefined,
+  onStatus: (status: StatusAnswer) => Promise<void> = async () => undefined,
 ): Promise<StatusAnswer[]> =>
   whileInterruptible(runIds, descriptor, terminal, () =>
     Promise.all(
       runIds.map((runId) =>
         follow(descriptor, runId, terminal, {
           until: async (status) => {
-            await look(status);
+            await onStatus(status);
             return hasEnded(status);
           },
         }),
@@ -127,7 +129,7 @@ export async function follow(
 ): Promise<StatusAnswer> {
   let said = '';
   for (let failures = 0; ; await sleep(everySeconds * 1000)) {
-    const status = await look(descriptor, runId);
+    const status = await tryStatus(descriptor, runId);
     if (!status) {
       failures += 1;
       if (failures >= PATIENCE)
@@ -145,7 +147,7 @@ export async function follow(
   }
 }
 
-async function look(descriptor: Descriptor, runId: string): Promise<StatusAnswer | undefined> {
+async function tryStatus(descriptor: Descriptor, runId: string): Promise<StatusAnswer | undefined> {
   try {
     return withoutOk(await readStatus(descriptor, runId));
   } catch (error) {

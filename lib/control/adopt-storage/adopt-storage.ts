@@ -70,9 +70,9 @@ const NOT_FOUND = [
 ];
 
 /** The name if the service does not find it; undefined if it does. */
-async function missing(name: string, look: () => Promise<unknown>): Promise<string | undefined> {
+async function missing(name: string, read: () => Promise<unknown>): Promise<string | undefined> {
   try {
-    await look();
+    await read();
     return undefined;
   } catch (error) {
     if (isNamed(error, ...NOT_FOUND)) return name;

@@ -9,11 +9,11 @@ const MAX_TRIES = 8;
 export async function changeRun(
   deps: Pick<ControlDeps, 'store'>,
   record: RunRecord,
-  wish: (record: RunRecord) => IntentChange | undefined,
+  requestChange: (record: RunRecord) => IntentChange | undefined,
 ): Promise<RunRecord> {
   let current = record;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const change = wish(current);
+    const change = requestChange(current);
     if (!change) return current;
     if (await deps.store.save(change.record, current, change.events)) return change.record;
     const newest = await deps.store.find(record.runId);

@@ -4,7 +4,7 @@ import type { RunSpec } from '../../core/config/run-spec';
 import type { DatePlanAnswer, PlanRequest, Refusal } from '../../core/contracts/control';
 import { isOneType, MAX_DAYS_AHEAD, planNeeds, runOffers } from '../../core/planner/deadline/by-date';
 import type { RunPlan } from '../../core/planner/run/plan-run';
-import { begunOf, historyOf, LOOKED_INTO } from '../../report/read/capacity-history';
+import { begunOf, HISTORY, historyOf } from '../../report/read/capacity-history';
 import { eachInTurn } from '../../shared/aws/pace';
 import type { ReadDeps } from './deps';
 import { listRuns, statusOf } from './reads/status';
@@ -50,9 +50,9 @@ export async function planByDate(
 }
 
 async function readHistory(deps: ReadDeps, team: string, instanceType: string) {
-  const { runs } = await listRuns(deps, team, { action: 'list', limit: LOOKED_INTO.runs });
+  const { runs } = await listRuns(deps, team, { action: 'list', limit: HISTORY.runs });
   const wanted = { timeline: true, configuration: true };
-  const statuses = await eachInTurn(begunOf(runs), LOOKED_INTO.atOnce, ({ runId }) =>
+  const statuses = await eachInTurn(begunOf(runs), HISTORY.atOnce, ({ runId }) =>
     statusOf(deps, team, { runId, ...wanted }),
   );
   return historyOf(

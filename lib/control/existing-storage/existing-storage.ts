@@ -3,7 +3,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type Issue, issue } from '../../core/config/issue';
 import { existingStorageSchema } from '../../core/contracts/custom-resources';
-import { type StorageLook, storageLooks } from '../../shared/aws/existing-storage';
+import { type StorageProbe, storageProbes } from '../../shared/aws/existing-storage';
 import { isNamed, parseProperties, refuseErrors } from '../shared/custom-resource';
 
 /** Clients that the check of existing storage uses. */
@@ -23,8 +23,8 @@ export async function onEvent(
 ): Promise<CdkCustomResourceResponse> {
   const PhysicalResourceId = 'existing-storage';
   if (event.RequestType === 'Delete') return { PhysicalResourceId };
-  const looks = storageLooks(deps, parseProperties(existingStorageSchema, event));
-  refuseErrors((await Promise.all(looks.map(unlessDenied))).flat(), (message) => deps.warn(message));
+  const probes = storageProbes(deps, parseProperties(existingStorageSchema, event));
+  refuseErrors((await Promise.all(probes.map(unlessDenied))).flat(), (message) => deps.warn(message));
   return { PhysicalResourceId };
 }
 
@@ -32,7 +32,7 @@ export async function onEvent(
  * The role of this function has permission to read these resources, so a denial comes from the policy of the bucket or key, or from its
  * account.
  */
-async function unlessDenied({ what, name, findIssues }: StorageLook): Promise<Issue[]> {
+async function unlessDenied({ what, name, findIssues }: StorageProbe): Promise<Issue[]> {
   try {
     return await findIssues();
   } catch (error) {

@@ -11,11 +11,11 @@ import type { ReconcileDeps } from './deps';
 import { announce } from './notify/notify';
 import { wake } from './queue/ask-to-leave';
 import { isolateFailure } from './queue/isolate-failure';
-import { makeRoom } from './queue/make-room';
 import { heldNow, planPass } from './queue/plan-pass';
+import { preemptRuns } from './queue/preempt-runs';
 import { poolsOf } from './queue/queue-pools';
 import { readAgain } from './queue/read-again';
-import { growNow, keepRoom, takeRoomBack } from './queue/resize';
+import { growNow, keepReservations, releaseReservations } from './queue/resize';
 import { needsOf } from './queue/run-needs';
 import { teamHolds } from './queue/team-holds';
 import { type AwaitedRuns, awaitedRuns, notifyBlocked } from './queue/waits-for';
@@ -42,13 +42,22 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   const awaited = await awaitedRuns(deps, waiting);
   const holds = await teamHolds(deps, active);
   const now = deps.now().getTime();
-  const { input, admission, room } = planPass(deps, { waiting, holding, needs, usage, pools, awaited, holds, now });
-  if (!(await takeRoomBack(deps, room))) return;
+  const { input, admission, reservations } = planPass(deps, {
+    waiting,
+    holding,
+    needs,
+    usage,
+    pools,
+    awaited,
+    holds,
+    now,
+  });
+  if (!(await releaseReservations(deps, reservations))) return;
   await startOrWait(deps, waiting, { ...admission, awaited, now, places: await createPlaces(deps, admission, now) });
   // Newly admitted runs count as holding their instances from the next pass on.
-  if (admission.admitted.length === 0) await makeRoom(deps, input, holding, needs);
-  await keepRoom(deps, room);
-  await growNow(deps, holding, room);
+  if (admission.admitted.length === 0) await preemptRuns(deps, input, holding, needs);
+  await keepReservations(deps, reservations);
+  await growNow(deps, holding, reservations);
 }
 
 /** Admits the runs that may start, and records for the others why they wait. */
@@ -134,8 +143,8 @@ async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed
 /** Whether the capacity that the run holds or waits for may differ from what the index shows. */
 export const mayHaveChanged = (run: RunRecord): boolean => isQueued(run) || run.policy.pendingSeconds !== undefined;
 
-async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, rungId?: string): Promise<void> {
-  const { record, events } = admitRun(run, 'admitted by the queue', now, rungId);
+async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, capacityOptionId?: string): Promise<void> {
+  const { record, events } = admitRun(run, 'admitted by the queue', now, capacityOptionId);
   if (!(await deps.store.save(record, run, events))) return;
   await announce(deps, run, record);
   await wake(deps, record);

@@ -1,6 +1,6 @@
 import { instanceQuota, type QuotaRef } from '../../core/catalog/quotas';
 import { METRIC_NAMESPACE, QUOTA_DIMENSIONS, QUOTA_METRIC } from '../../core/contracts/team-metrics';
-import { rungWithId } from '../../core/lifecycle/ladder';
+import { findCapacityOption } from '../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { type JobInstances, quotaUsage } from '../../core/quota';
 import { describeError } from '../shared/errors';
@@ -60,7 +60,7 @@ async function readUses(
  */
 function liveJob(run: RunRecord): { jobName: string; instances: JobInstances } | undefined {
   const { attempt } = run;
-  const usage = attempt && rungWithId(run, attempt.rungId)?.usage;
+  const usage = attempt && findCapacityOption(run, attempt.capacityOptionId)?.usage;
   const instances = usage === undefined || usage === 'training-plan' ? undefined : instancesOfJob(run);
   return attempt && instances && { jobName: attempt.jobName, instances };
 }

@@ -2,7 +2,7 @@ import { isWithin } from '../../core/config/formats/places';
 import type { Action, Effect } from '../../core/lifecycle/action';
 import { type Backoff, backoffSeconds } from '../../core/lifecycle/backoff';
 import { decide } from '../../core/lifecycle/decide';
-import { isWorthWriting } from '../../core/lifecycle/health/look';
+import { isWorthWriting } from '../../core/lifecycle/health/observation-schedule';
 import type { CreateOutcome, Observed } from '../../core/lifecycle/observed';
 import { type Attempt, type EpochMs, isOver, type JobFiles, type RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
@@ -190,6 +190,6 @@ async function filesOf(subject: Subject, { files }: Attempt): Promise<JobFiles |
   return whole && isLocated(whole) ? jobFilesOf(whole) : files;
 }
 
-/** A run that ended or returned its room may make room for another run, and one that joins the queue may start at once. */
+/** A run that ended or returned its capacity may release capacity for another run, and one that joins the queue may start at once. */
 export const changesQueue = (before: RunRecord, after: RunRecord): boolean =>
   (isOver(after) && !isOver(before)) || (before.admitted && !after.admitted) || (isQueued(after) && !isQueued(before));

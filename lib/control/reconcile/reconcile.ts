@@ -6,7 +6,7 @@ import {
   runMessageSchema,
   tickSchema,
 } from '../../core/contracts/launcher';
-import { isDueForLook, TICK_MS } from '../../core/lifecycle/health/look';
+import { isDueForObservation, TICK_MS } from '../../core/lifecycle/health/observation-schedule';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
 import { AGAIN_SECONDS, MAX_IN_BATCH, retryLater, sendMessage, sendMessages } from '../shared/queue';
@@ -47,8 +47,8 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
   const once = `tick/${deps.now().getTime()}`;
   const all = await deps.store.active();
   const { unreadable } = deps.store;
-  const due = all.filter((run) => isDueForLook(run, deps.now().getTime()));
-  deps.log('info', 'tick', { active: all.length, looked: due.length });
+  const due = all.filter((run) => isDueForObservation(run, deps.now().getTime()));
+  deps.log('info', 'tick', { active: all.length, observed: due.length });
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, once);
   await wake(deps, due, once);
   await reportUnreadable(deps, 'RUN', unreadable);

@@ -1,5 +1,5 @@
 import { METRIC_NAMESPACE, TEAM_DIMENSIONS, TEAM_METRICS, type TeamMetric } from '../../core/contracts/team-metrics';
-import { TICK_MS } from '../../core/lifecycle/health/look';
+import { TICK_MS } from '../../core/lifecycle/health/observation-schedule';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
 import { isQueued, runningRun, usesInstances } from '../shared/queue-runs';

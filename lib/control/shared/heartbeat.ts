@@ -44,11 +44,12 @@ const start = z.object({
 });
 
 /** Fields that an older driver omits or that are malformed count as unknown. */
-const beatSchema = z.object({
+const heartbeatSchema = z.object({
   attempt: z.int().min(1).max(9999),
   step,
   phase: text(64).catch(''),
   at: z.number().min(TIMES.min).max(TIMES.max).optional().catch(undefined),
+  uptimeSeconds: z.number().min(0).max(1e8).optional().catch(undefined),
   starts: z.array(start).max(MAX_STARTS).optional().catch(undefined),
   firstStep: step,
   loss: number,
@@ -59,12 +60,13 @@ const beatSchema = z.object({
     .catch(null),
   stepsPerHour: number,
   usualStepsPerHour: number,
-  restarts: z.int().nonnegative().max(1e6).catch(0),
+  restarts: z.int().nonnegative().max(1e6).optional().catch(undefined),
   handOver: z.boolean().catch(false),
   setAside: z
     .array(z.object({ host: text(64), reason: text(200) }))
-    .catch([])
-    .transform((hosts) => hosts.slice(0, MAX_HOSTS)),
+    .transform((hosts) => hosts.slice(0, MAX_HOSTS))
+    .optional()
+    .catch(undefined),
   sparesLeft: z.int().nonnegative().max(1e6).nullable().catch(null),
   gpuUtilizationPercent: z.number().min(0).max(100).optional().catch(undefined),
   endedEarly: text(300).optional().catch(undefined),
@@ -87,17 +89,17 @@ function byClockOfS3(starts: StartTimes[], at: number | undefined, writtenAt: Ep
 }
 
 /** Result of reading the heartbeat: the heartbeat, empty when there is none, or why it could not be read and, if it is known, when it was written. */
-export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError' | 'unreadBeatAt'>;
+export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError' | 'unreadHeartbeatAt'>;
 
 /** The newest heartbeat of a run. An error provides no information about the job and is therefore distinguished from a missing heartbeat. */
 export async function readHeartbeat(s3: S3Client, uri: string): Promise<HeartbeatReading> {
   try {
     const { text: json, writtenAt } = await readObject(s3, uri, MAX_BYTES);
-    return beatReading(safeJson(json), writtenAt.getTime());
+    return readingOf(safeJson(json), writtenAt.getTime());
   } catch (error) {
     if (isNamed(error, 'NoSuchKey', 'NotFound')) return {};
     if (isNamed(error, 'AccessDenied', 'Forbidden') && (await isNotListed(s3, uri))) return {};
-    const writtenAt = error instanceof TooLarge ? { unreadBeatAt: error.writtenAt.getTime() } : {};
+    const writtenAt = error instanceof TooLarge ? { unreadHeartbeatAt: error.writtenAt.getTime() } : {};
     return { heartbeatError: describeError(error), ...writtenAt };
   }
 }
@@ -117,13 +119,14 @@ async function isNotListed(s3: S3Client, uri: string): Promise<boolean> {
 }
 
 /** Converts the parsed JSON of a heartbeat that was written at `writtenAt`. */
-export function beatReading(facts: unknown, writtenAt: EpochMs): HeartbeatReading {
-  const beat = beatSchema.safeParse(facts);
-  if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver', unreadBeatAt: writtenAt };
+export function readingOf(facts: unknown, writtenAt: EpochMs): HeartbeatReading {
+  const parsed = heartbeatSchema.safeParse(facts);
+  if (!parsed.success) return { heartbeatError: 'it is not the heartbeat of a driver', unreadHeartbeatAt: writtenAt };
   // A driver that does not time its steps reports no starts.
-  const { attempt, step, phase, at, starts, ...vitals } = beat.data;
+  const { attempt, step, phase, at, uptimeSeconds, starts, ...vitals } = parsed.data;
   const timed = starts && { starts: byClockOfS3(starts, at, writtenAt) };
-  return { heartbeat: { attempt, step, phase, writtenAt, vitals, ...timed } };
+  const began = uptimeSeconds !== undefined && { beganAt: writtenAt - uptimeSeconds * 1000 };
+  return { heartbeat: { attempt, step, phase, writtenAt, vitals, ...began, ...timed } };
 }
 
 function safeJson(text: string): unknown {

@@ -25,6 +25,7 @@ import type { TimelineEvent } from '../../core/lifecycle/action';
 import { waitsForPoolAlone } from '../../core/lifecycle/phases/settle-pool';
 import { type Attempt, isOver, type RunRecord } from '../../core/lifecycle/record';
 import type { QueueUsage } from '../../core/queue/usage';
+import { toStoredNames } from './stored-names';
 
 /** An item of the run table in DynamoDB's attribute format. */
 export type Item = Record<string, AttributeValue>;
@@ -93,7 +94,7 @@ export function runItem(record: RunRecord): Item {
     runName: text(record.name),
     [TEAM_INDEX_PARTITION_KEY]: text(record.team),
     [TEAM_INDEX_SORT_KEY]: text(new Date(record.createdAt).toISOString()),
-    ...documentAttributes(record),
+    ...documentAttributes(toStoredNames(record)),
   };
   if (isActive) item[ACTIVE_INDEX_PARTITION_KEY] = text(ACTIVE_VALUE);
   if (isPoolOnly) item[POOL_ONLY_ATTRIBUTE] = { BOOL: true };
@@ -135,13 +136,13 @@ export const notifiedItem = (item: NotifiedItem, names: readonly string[]): Item
 /** The item of an attempt, as last observed. */
 export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
   ...key(runId, attemptItem(attempt.number)),
-  ...documentAttributes(attempt),
+  ...documentAttributes(toStoredNames(attempt)),
 });
 
 /** The item of one timeline event. */
 export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item => ({
   ...key(runId, eventItem(new Date(line.at).toISOString(), version, place)),
-  ...documentAttributes(line),
+  ...documentAttributes(toStoredNames(line)),
 });
 
 /** The text of an item's document. */

@@ -1,5 +1,5 @@
 import { WITHOUT_INSTANCES } from '../../core/lifecycle/accounting/pauses';
-import { instancesOfAttempt, instancesOn, rungWithId } from '../../core/lifecycle/ladder';
+import { findCapacityOption, instancesOfAttempt, instancesOn } from '../../core/lifecycle/capacity-options';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
 import type { PoolNeeds, QueuedRun, RunningRun } from '../../core/queue/run';
 import type { JobInstances } from '../../core/quota';
@@ -21,7 +21,7 @@ export const usesInstances = ({ attempt }: RunRecord): boolean =>
 
 /** A run that holds instances, in the form that the queue needs. */
 export function runningRun(record: RunRecord, needs: PoolNeeds): RunningRun {
-  return { runId: record.runId, team: record.team, instances: instancesOn(record, record.rungId), needs };
+  return { runId: record.runId, team: record.team, instances: instancesOn(record, record.capacityOptionId), needs };
 }
 
 /** A run that waits, in the form that the queue needs. */
@@ -43,7 +43,7 @@ export function instancesOfJob(record: RunRecord): JobInstances | undefined {
   const held = attempt?.phase === 'created' ? instancesOfAttempt(record, attempt) : undefined;
   if (!attempt || !held) return undefined;
   const instances = held.map(({ instanceType, instanceCount }) => ({ instanceType, count: instanceCount }));
-  const usage = rungWithId(record, attempt.rungId)?.usage;
+  const usage = findCapacityOption(record, attempt.capacityOptionId)?.usage;
   const kind = usage === 'processing' ? 'processing' : 'training';
   return { kind, status: 'InProgress', spot: usage === 'spot', instances };
 }

@@ -244,18 +244,25 @@ export class RunStore {
 
   /** The newest runs of a team, newest first. */
   async ofTeam(team: string, limit: number): Promise<RunRecord[]> {
-    const items = await this.query(
-      {
-        IndexName: TEAM_INDEX,
-        KeyConditionExpression: '#key = :value',
-        ExpressionAttributeNames: { '#key': TEAM_INDEX_PARTITION_KEY },
-        ExpressionAttributeValues: { ':value': { S: team } },
-        ScanIndexForward: false,
-        Limit: limit,
-      },
-      limit,
-    );
-    return readable(items, [], recordIn);
+    const runs: RunRecord[] = [];
+    for await (const page of this.pagesOfTeam(team, limit)) {
+      runs.push(...page);
+      if (runs.length >= limit) break;
+    }
+    return runs.slice(0, limit);
+  }
+
+  /** All runs of a team, newest first, in pages of at most `pageSize` runs (and 1 MB). */
+  async *pagesOfTeam(team: string, pageSize: number): AsyncGenerator<RunRecord[]> {
+    const pages = this.pages({
+      IndexName: TEAM_INDEX,
+      KeyConditionExpression: '#key = :value',
+      ExpressionAttributeNames: { '#key': TEAM_INDEX_PARTITION_KEY },
+      ExpressionAttributeValues: { ':value': { S: team } },
+      ScanIndexForward: false,
+      Limit: pageSize,
+    });
+    for await (const items of pages) yield readable(items, [], recordIn);
   }
 
   /** All attempts of a run, oldest first. */
@@ -312,15 +319,15 @@ export class RunStore {
     return (await this.dynamodb.send(command)).Item;
   }
 
-  /** @param most number of items to return; a page also ends at 1 MB. @default - all */
-  private async query(input: Partial<QueryCommandInput>, most = Number.POSITIVE_INFINITY): Promise<Item[]> {
+  private async query(input: Partial<QueryCommandInput>): Promise<Item[]> {
     const found: Item[] = [];
+    for await (const items of this.pages(input)) found.push(...items);
+    return found;
+  }
+
+  private async *pages(input: Partial<QueryCommandInput>): AsyncGenerator<Item[]> {
     const pages = paginateQuery({ client: this.dynamodb }, { TableName: this.tableName, ...input });
-    for await (const page of pages) {
-      found.push(...(page.Items ?? []));
-      if (found.length >= most) break;
-    }
-    return found.slice(0, most);
+    for await (const { Items = [] } of pages) yield Items;
   }
 
   private async write(TransactItems: TransactWriteItem[]): Promise<boolean> {

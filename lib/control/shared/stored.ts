@@ -11,6 +11,7 @@ import {
   type RunRecord,
 } from '../../core/lifecycle/record';
 import type { QueueDocument, RunIntent } from './items';
+import { fromStoredNames } from './stored-names';
 
 /** Documents of the run table as they are read: a restore, an edit by hand or another version may have left anything in them. */
 
@@ -48,8 +49,9 @@ const times = loose({
 const progress = loose({
   step,
   phase: text,
-  beatAt: time,
+  heartbeatAt: time,
   movedAt: time,
+  beganAt: time.optional(),
   starts: z.array(times).optional(),
   vitals: loose({ stepsPerHour: amount, usualStepsPerHour: amount, restarts: count }).optional(),
 });
@@ -79,14 +81,14 @@ const attempt = loose({
   number: z.int().min(1).max(9999),
   jobName: text,
   phase: z.enum(['intent', 'created', 'ended']),
-  rungId: text,
+  capacityOptionId: text,
   resumeFrom: checkpoint.nullable(),
   intentAt: time,
   createTries: count,
   lastCreateAt: time.optional(),
   jobCreatedAt: time.optional(),
   undescribedSince: time.optional(),
-  silentBeat: time.optional(),
+  silentHeartbeat: time.optional(),
   unreadSince: time.optional(),
   unlistedSince: time.optional(),
   absentSince: time.optional(),
@@ -116,7 +118,7 @@ const attempt = loose({
   costUsd: amount,
 });
 
-const rung = loose({
+const option = loose({
   id: text,
   instances: z.array(instances).min(1),
   usage: z.enum(['training', 'spot', 'training-plan', 'processing']),
@@ -150,9 +152,9 @@ const record = loose({
     seesSteps: z.boolean(),
     seesCommits: z.boolean(),
     checkpointIntervalSeconds: count,
-    ladder: z.array(rung).min(1),
+    capacityOptions: z.array(option).min(1),
     keepsCheckpoints: z.boolean(),
-    beats: z.boolean(),
+    writesHeartbeats: z.boolean(),
     keepAliveSeconds: count,
     spareInstances: count,
     lossPolicy: z.enum(['stop', 'rollback']),
@@ -172,7 +174,7 @@ const record = loose({
     capacityTries: count,
   }),
   attempt: attempt.optional(),
-  rungId: text,
+  capacityOptionId: text,
   notBefore: time.optional(),
   committed: checkpoint.nullable(),
   badCheckpoints: z.array(text),
@@ -186,7 +188,7 @@ const record = loose({
     .array(pool.extend({ bookedUntil: time, attempt: loose({ number: count, jobName: text }) }))
     .optional(),
   queuedAt: time,
-  roomFor: loose({ rungId: text, since: time }).optional(),
+  reservation: loose({ capacityOptionId: text, since: time }).optional(),
   sizeFailedAt: time.optional(),
   preemptedAt: time.optional(),
   endedAt: time.optional(),
@@ -225,7 +227,7 @@ export const readRecord = (json: string): RunRecord => checked(record, migrateRe
 export const readIntent = (json: string): RunIntent => checked(intent, migrateIntent(JSON.parse(json) as RunIntent));
 
 /** An attempt in a document; undefined when it is not one. */
-export const findAttempt = (json: string): Attempt | undefined => orUndefined<Attempt>(attempt, json);
+export const findAttempt = (json: string): Attempt | undefined => orUndefined<Attempt>(attempt, json, fromStoredNames);
 
 /** A timeline event in a document; undefined when it is not one. */
 export const findLine = (json: string): TimelineEvent | undefined => orUndefined<TimelineEvent>(line, json);
@@ -236,9 +238,9 @@ export const findNames = (json: string): string[] | undefined => orUndefined<str
 /** The state of the queue in a document; undefined when it is not one: the next pass. */
 export const findQueueDocument = (json: string) => orUndefined<QueueDocument>(queue, json);
 
-function orUndefined<T>(schema: z.ZodType, json: string): T | undefined {
+function orUndefined<T>(schema: z.ZodType, json: string, migrate = (value: T): T => value): T | undefined {
   try {
-    return checked(schema, JSON.parse(json) as T);
+    return checked(schema, migrate(JSON.parse(json) as T));
   } catch {
     return undefined;
   }
@@ -254,14 +256,15 @@ function migrateIntent(intent: RunIntent): RunIntent {
 }
 
 /**
- * Upgrades a record to the current format: lists, counters and states that an older version did not write are empty, and settings that it did
- * not know have the values that it acted by.
+ * Upgrades a record to the current format: lists, counters and states that an older version did not
+ * write are empty, and settings that it did not know have the values that it acted by.
  */
-function migrateRecord(record: RunRecord): RunRecord {
+function migrateRecord(stored: RunRecord): RunRecord {
+  const record = fromStoredNames(stored);
   const defaults: Omit<Partial<RunRecord>, 'policy'> & { policy: Partial<RunPolicy> } = {
     policy: {
       keepsCheckpoints: true,
-      beats: record?.policy?.seesSteps,
+      writesHeartbeats: record?.policy?.seesSteps,
       keepAliveSeconds: 0,
       spareInstances: 0,
       lossPolicy: 'stop',

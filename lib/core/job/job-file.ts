@@ -40,7 +40,7 @@ function tokenizerArguments({ code, tokenizer = {} }: RunSpec): string[] {
 }
 
 /** An isolated container cannot access S3, and the role of processing jobs cannot write checkpoints. */
-const mayBeat = (run: RunSpec): boolean => run.kind === 'training' && !run.network.isolation;
+const writesHeartbeats = (run: RunSpec): boolean => run.kind === 'training' && !run.network.isolation;
 
 /** An isolated container cannot read anything: it only gets SIGTERM. */
 const mayBeAsked = (run: RunSpec): boolean =>
@@ -108,9 +108,9 @@ export function jobFile(plan: JobPlan): JobFile {
     digests: { code: plan.code?.sha256 ?? null, requirements: null },
     requirements: run.code.requirements ?? null,
     maxRuntimeSeconds: run.limits.maxRuntimeSeconds,
-    heartbeatUri: mayBeat(run) ? runPrefixes(plan).heartbeat : null,
+    heartbeatUri: writesHeartbeats(run) ? runPrefixes(plan).heartbeat : null,
     ...(mayBeAsked(run) && { handOverUri: runPrefixes(plan).handOver }),
-    ...(mayBeat(run) && { compileCacheUri: runPrefixes(plan).compileCache }),
+    ...(writesHeartbeats(run) && { compileCacheUri: runPrefixes(plan).compileCache }),
     restartsInPlace: RESTARTS_IN_PLACE,
     spareInstances: run.compute.spareInstances,
     healthCheck: healthCheckOf(run),

@@ -20,7 +20,7 @@ export type Action =
       do: 'create';
       jobName: string;
       attempt: number;
-      rungId: string;
+      capacityOptionId: string;
       resumeFrom: Checkpoint | null;
       evidence: Evidence;
     }

@@ -5,7 +5,7 @@ import { isEqual } from './is-equal';
 import type { Observed } from './observed';
 import { failRun, stopRun } from './phases/end-run';
 import { finishAttempt, reused, vanished } from './phases/finish';
-import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './phases/launch';
+import { CONFIRM_ABSENCE_MS, endUncreated, intendAttempt, SETTLE_MS, settleIntent } from './phases/launch';
 import { settleEarlierPools, settlePool } from './phases/settle-pool';
 import { undescribed } from './phases/undescribed';
 import { waitInQueue } from './phases/wait';
@@ -90,7 +90,7 @@ function moveAbsent(situation: Situation): Move {
   if (isFresh) return NO_MOVE;
   if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
   if (writesStill(situation)) return undescribed(situation, STILL_WRITES);
-  return now - attempt.absentSince < SECOND_LOOK_MS ? NO_MOVE : vanished(situation);
+  return now - attempt.absentSince < CONFIRM_ABSENCE_MS ? NO_MOVE : vanished(situation);
 }
 
 const isSameJob = (attempt: Attempt, job: PresentJob): boolean =>

@@ -1,6 +1,6 @@
 import { keptPool, rebookPool } from './accounting/spend';
 import { changeAttempt, type TimelineEvent } from './action';
-import { AS_WRITTEN, largestRung } from './ladder';
+import { AS_WRITTEN, largestOptionId } from './capacity-options';
 import {
   type EpochMs,
   freshBudgets,
@@ -51,7 +51,7 @@ export function newRun(run: NewRun, now: EpochMs): RunRecord {
     confirmed: false,
     admitted: false,
     budgets: freshBudgets(),
-    rungId: AS_WRITTEN,
+    capacityOptionId: AS_WRITTEN,
     committed: null,
     badCheckpoints: [],
     spentUsd: 0,
@@ -105,7 +105,10 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
     state: 'queued',
     reason: 'resumed; waiting in the queue',
     admitted: false,
-    ...(record.policy.pendingSeconds !== undefined && { rungId: largestRung(record), roomFor: undefined }),
+    ...(record.policy.pendingSeconds !== undefined && {
+      capacityOptionId: largestOptionId(record),
+      reservation: undefined,
+    }),
     queuedAt: now,
     budgets: freshBudgets(),
     notBefore: undefined,
@@ -136,20 +139,28 @@ export function endPool(record: RunRecord, until: EpochMs, line: TimelineEvent):
   return changed({ ...record, ...changes }, line);
 }
 
-/** The queue admits the run; for an elastic run, with the rung for which there is room. */
-export function admitRun(record: RunRecord, why: string, now: EpochMs, rungId = record.rungId): IntentChange {
+/** The queue admits the run; for an elastic run, with the largest capacity option that fits the free capacity. */
+export function admitRun(
+  record: RunRecord,
+  why: string,
+  now: EpochMs,
+  capacityOptionId = record.capacityOptionId,
+): IntentChange {
   const isOpen = record.attempt?.phase === 'intent';
   const next: RunRecord = {
     ...record,
-    ...(isOpen && changeAttempt(record, { rungId })),
+    ...(isOpen && changeAttempt(record, { capacityOptionId })),
     admitted: true,
     admittedAt: now,
     attemptsAtAdmission: (record.attempt?.number ?? 0) - (isOpen ? 1 : 0),
     state: 'submitting',
     reason: why,
-    rungId,
+    capacityOptionId,
   };
-  return changed(next, event(now, 'run-admitted', why, rungId === record.rungId ? {} : { rung: rungId }));
+  return changed(
+    next,
+    event(now, 'run-admitted', why, capacityOptionId === record.capacityOptionId ? {} : { rung: capacityOptionId }),
+  );
 }
 
 /** The queue asks the live job to save and exit. Undefined when there is no live job, or when it has already been asked. */

@@ -30,7 +30,10 @@ export interface Heartbeat {
   phase: string;
   /** When the object was last written, by S3's clock. */
   writtenAt: EpochMs;
-  vitals?: Vitals;
+  /** When its driver began, by S3's clock; absent in heartbeats of older drivers. */
+  beganAt?: EpochMs;
+  /** Counts that are missing or malformed in it are absent, and replace nothing that is known. */
+  vitals?: Omit<Vitals, 'restarts'> & { restarts?: number };
   /** Most recent starts of the ranks; absent in heartbeats of older drivers. */
   starts?: StartTimes[];
 }
@@ -64,7 +67,7 @@ export interface Observed {
   /** Why the heartbeat could not be read. */
   heartbeatError?: string;
   /** When a heartbeat whose content cannot be read was last written, by S3's clock; undefined when that is not known. */
-  unreadBeatAt?: EpochMs;
+  unreadHeartbeatAt?: EpochMs;
   checkpoints: CheckpointObservation;
   /** Where the run's current job writes, according to its descriptor; undefined when it was not read. */
   files?: JobFiles;
@@ -73,10 +76,10 @@ export interface Observed {
    * it could not be determined.
    */
   startFrom?: Checkpoint | { missing: string } | { unreadable: string };
-  /** Ids of the rungs that the memory check rejects. */
-  rungsThatDoNotFit: string[];
-  /** Ids of the rungs that need more than the applied quota. @default none */
-  rungsAboveQuota?: string[];
+  /** Ids of the capacity options that the memory check rejects. */
+  optionsThatDoNotFit: string[];
+  /** Ids of the capacity options that need more than the applied quota. @default none */
+  optionsAboveQuota?: string[];
   /** What the service answered to the stop of this round: it was accepted, or the job is over already. @default - neither */
   stopAnswer?: 'accepted' | 'over';
   /** Ids of notices that were published in this round. */
@@ -87,6 +90,6 @@ export interface Observed {
 export const NOTHING_OBSERVED: Observed = {
   job: { kind: 'not-asked' },
   checkpoints: { kind: 'not-asked' },
-  rungsThatDoNotFit: [],
+  optionsThatDoNotFit: [],
   published: [],
 };

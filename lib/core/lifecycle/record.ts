@@ -46,8 +46,8 @@ export const FAILURE_CLASSES = [
 /** One of `FAILURE_CLASSES`. */
 export type FailureClass = (typeof FAILURE_CLASSES)[number];
 
-/** One way to request capacity. Rung 0 is the run file as written. */
-export interface Rung {
+/** One way to request capacity. Capacity option 0 is the run file as written. */
+export interface CapacityOption {
   /** `as-written` or `on-demand`, for example. */
   readonly id: string;
   /** Instances of the whole job, including its spare hosts. */
@@ -87,12 +87,12 @@ export interface RunPolicy {
   /** The run file configures checkpoints, whether or not they can be observed from outside. */
   readonly keepsCheckpoints: boolean;
   /** The driver writes heartbeats: not with the toolkit contract or network isolation. */
-  readonly beats: boolean;
+  readonly writesHeartbeats: boolean;
   readonly checkpointIntervalSeconds: number;
-  readonly ladder: readonly Rung[];
+  readonly capacityOptions: readonly CapacityOption[];
   /** How long the service keeps the instances after a job has ended. */
   readonly keepAliveSeconds: number;
-  /** How many of the instances of each rung are spare hosts. */
+  /** How many of the instances of each capacity option are spare hosts. */
   readonly spareInstances: number;
   /** The reaction to exit code 73, a loss outside its bounds. */
   readonly lossPolicy: 'stop' | 'rollback';
@@ -173,9 +173,11 @@ export interface Progress {
   readonly step: number | null;
   readonly phase: string;
   /** When the heartbeat object was last written, S3's clock. */
-  readonly beatAt: EpochMs;
+  readonly heartbeatAt: EpochMs;
   /** When step or phase last changed, by our clock. */
   readonly movedAt: EpochMs;
+  /** When the first driver of the attempt began, by S3's clock; absent with older drivers. */
+  readonly beganAt?: EpochMs;
   /** Absent with older drivers. */
   readonly vitals?: Vitals;
   /** Every start of the attempt's ranks that a heartbeat has reported; absent with older drivers. */
@@ -198,13 +200,14 @@ export interface Attempt {
   readonly jobName: string;
   /** `intent`: the name is fixed, and it is not yet known whether the job exists. `created`: the job is ours. `ended`: the job is over. */
   readonly phase: 'intent' | 'created' | 'ended';
-  readonly rungId: string;
+  readonly capacityOptionId: string;
   readonly resumeFrom: Checkpoint | null;
   readonly intentAt: EpochMs;
   readonly createTries: number;
   readonly lastCreateAt?: EpochMs;
   /**
-   * How many of the create calls certainly made no job: when none of them did, another rung may be tried under the same name. @default 0
+   * How many of the create calls certainly made no job: when none of them did, another capacity option may be tried under the same name.
+   * @default 0
    */
   readonly unmadeTries?: number;
   readonly jobArn?: string;
@@ -220,7 +223,7 @@ export interface Attempt {
   readonly trainingSince?: EpochMs;
   /** Periods without instances after the job had had them. Absent in records of older versions. */
   readonly pauses?: Pauses;
-  /** The alternative that the service chose; undefined = the cluster of the rung, or not known yet. */
+  /** The alternative that the service chose; undefined = the cluster of the capacity option, or not known yet. */
   readonly selected?: { readonly instanceType: string; readonly instanceCount: number };
   /** Newest usable committed step when the attempt began; null = none. */
   readonly committedAtStart: number | null;
@@ -239,7 +242,7 @@ export interface Attempt {
    * Time of the last heartbeat, when it was read so long after it that the next ones are missing, while Describe fails; undefined = none is
    * missing, or that is not known.
    */
-  readonly silentBeat?: EpochMs;
+  readonly silentHeartbeat?: EpochMs;
   /** Since when Describe fails, so that the state of the job is unknown; undefined = it answers. */
   readonly undescribedSince?: EpochMs;
   /** When Describe first did not find a job that it had found before: a single wrong answer must not start a second job. */
@@ -311,7 +314,7 @@ export interface RunRecord {
   readonly note?: string;
   readonly budgets: Budgets;
   readonly attempt?: Attempt;
-  readonly rungId: string;
+  readonly capacityOptionId: string;
   readonly notBefore?: EpochMs;
   readonly committed: Checkpoint | null;
   /** Keys of committed checkpoints that could not be read; the run never resumes from them again. */
@@ -339,11 +342,11 @@ export interface RunRecord {
   readonly requestId?: string;
   /** When it last joined the queue; a preempted run keeps this time. Until its uploads are confirmed, when it was created. */
   readonly queuedAt: EpochMs;
-  /** Room that the queue reserves for its next attempt: a larger rung, and since when. @default - none */
-  readonly roomFor?: { readonly rungId: string; readonly since: EpochMs };
+  /** Capacity that the queue reserves for its next attempt: a larger capacity option, and since when. @default - none */
+  readonly reservation?: { readonly capacityOptionId: string; readonly since: EpochMs };
   /** When an elastic run last failed to get capacity for a size. @default - never */
   readonly sizeFailedAt?: EpochMs;
-  /** When it last went back to the queue because another run may use its room. @default - never */
+  /** When it last went back to the queue because another run may use its capacity. @default - never */
   readonly preemptedAt?: EpochMs;
   readonly endedAt?: EpochMs;
   /** When attempts of the last day failed, oldest first. @default - none */

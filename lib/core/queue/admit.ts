@@ -1,7 +1,7 @@
 import { QueueLines, type TeamFacts } from './order';
 import { type PoolLimit, type PoolNeeds, type QueuedRun, type RunningRun, waitsSince } from './run';
 
-/** A run that lacks room has it reserved once it has waited this long; until then other runs may pass it. */
+/** A run that lacks capacity has it reserved once it has waited this long; until then other runs may pass it. */
 export const PATIENCE_MS = 3_600_000;
 
 /** The complete input of one pass over the queue. */
@@ -25,25 +25,25 @@ export interface Place {
 /** The outcome of a pass: which runs start, and the places of the others. */
 export interface Admission {
   admitted: string[];
-  /** For runs that start with a smaller size than their first choice: the rung, by run id. */
+  /** For runs that start with a smaller size than their first choice: the capacity option, by run id. */
   sizes: Record<string, string>;
   waits: Place[];
 }
 
-/** Room that is reserved for a run: no run that joined later may take it. */
+/** Capacity that is reserved for a run: no run that joined later may take it. */
 interface Reservation {
   runId: string;
   queuedAt: number;
   /**
-   * The run has been held back although it fits: from now on a team above its entitlement does not get the room either, however long its
-   * run waits.
+   * The run has been held back although it fits: from now on a team above its entitlement does not get the capacity either, however long
+   * its run waits.
    */
   isStrict: boolean;
 }
 
 /**
  * Decides which waiting runs start now, in queue order, and why each of the others waits. Other runs may pass a run that does not fit, but
- * only for an hour: after that, the pools in which it lacks room are reserved for it against every run that joined later. Nothing is
+ * only for an hour: after that, the pools in which it lacks capacity are reserved for it against every run that joined later. Nothing is
  * reserved for a run that could not start even if all our running jobs ended: one in backoff, above a limit, or blocked by jobs of others.
  */
 export function admit(input: QueueInput): Admission {
@@ -61,7 +61,7 @@ export function admit(input: QueueInput): Admission {
       take(used, size.run.needs);
       lines.take(size.run);
       result.admitted.push(run.runId);
-      if (size.rungId !== undefined) result.sizes[run.runId] = size.rungId;
+      if (size.capacityOptionId !== undefined) result.sizes[run.runId] = size.capacityOptionId;
       continue;
     }
     // An elastic run waits for its smallest size.
@@ -74,9 +74,9 @@ export function admit(input: QueueInput): Admission {
 }
 
 /** The run at each of its sizes, first choice first. */
-const sizesOf = ({ smaller = [], ...run }: QueuedRun): { run: QueuedRun; rungId?: string }[] => [
+const sizesOf = ({ smaller = [], ...run }: QueuedRun): { run: QueuedRun; capacityOptionId?: string }[] => [
   { run },
-  ...smaller.map(({ rungId, instances, needs }) => ({ run: { ...run, instances, needs }, rungId })),
+  ...smaller.map(({ capacityOptionId, instances, needs }) => ({ run: { ...run, instances, needs }, capacityOptionId })),
 ];
 
 /** Used and reserved instances by pool. */
@@ -98,7 +98,7 @@ function reasonToWait(run: QueuedRun, input: QueueInput, { used, kept }: Taken, 
   return reasonToYield(run, input, kept, isAbove);
 }
 
-/** Why a run that fits must wait: room is reserved for another run. */
+/** Why a run that fits must wait: capacity is reserved for another run. */
 function reasonToYield(
   run: QueuedRun,
   input: QueueInput,

@@ -9,8 +9,8 @@ export interface GrowingRun {
 }
 
 /**
- * Offers the room that remains after all waiting runs to the running elastic runs, in their order. Returns the rung with which each could
- * continue. Skips pools in which a waiting run lacks room, or whose limit or use by others is not known. Pure.
+ * Offers the capacity that remains after all waiting runs to the running elastic runs, in their order. Returns the capacity option with
+ * which each could continue. Skips pools in which a waiting run lacks capacity, or whose limit or use by others is not known. Pure.
  */
 export function chooseGrowth(
   input: QueueInput,
@@ -21,7 +21,7 @@ export function chooseGrowth(
   for (const run of input.running) take(used, run.needs);
   const started = input.waiting.filter((run) => admitted.includes(run.runId));
   for (const { runId, needs, smaller = [] } of started) {
-    take(used, smaller.find((size) => size.rungId === sizes[runId])?.needs ?? needs);
+    take(used, smaller.find((size) => size.capacityOptionId === sizes[runId])?.needs ?? needs);
   }
   const lacking = new Set(
     input.waiting
@@ -38,7 +38,7 @@ export function chooseGrowth(
       more(size).every(([pool, extra]) => extra <= 0 || (isOpen(pool) && extra <= freeIn(pool, input, used)));
     const size = larger.find(fits);
     if (!size) continue;
-    found.set(run.runId, size.rungId);
+    found.set(run.runId, size.capacityOptionId);
     take(used, Object.fromEntries(more(size)));
   }
   return found;

@@ -27,8 +27,8 @@ export interface Preemption {
 
 /**
  * Chooses the running jobs that are asked to exit in favour of the first waiting run that they enable to start: as few as possible, and
- * never one that the queue would restart immediately. No job exits in favour of a run for which a pool could not be read. Room of jobs that
- * were asked earlier counts as free. Pure and deterministic.
+ * never one that the queue would restart immediately. No job exits in favour of a run for which a pool could not be read. Capacity of jobs
+ * that were asked earlier counts as free. Pure and deterministic.
  */
 export function choosePreemptions(
   input: QueueInput,
@@ -80,7 +80,8 @@ const byLoss = (a: PreemptibleRun, b: PreemptibleRun): number =>
   (a.run.runId < b.run.runId ? -1 : a.run.runId > b.run.runId ? 1 : 0);
 
 /**
- * A subset of the given runs whose room lets the run start and from which none can be removed; empty when even all of them do not suffice.
+ * A subset of the given runs whose capacity lets the run start and from which none can be removed; empty when even all of them do not
+ * suffice.
  */
 function fewest(input: QueueInput, run: QueuedRun, from: readonly PreemptibleRun[]): PreemptibleRun[] {
   const startsWith = (leaving: readonly PreemptibleRun[]) => admit(withoutRunning(input, leaving)).admitted;

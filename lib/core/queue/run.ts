@@ -18,8 +18,8 @@ export interface RunningRun {
 
 /** One size of an elastic run. */
 export interface QueueSize {
-  /** Rung of the run's ladder. */
-  rungId: string;
+  /** Id of one of the capacity options of the run. */
+  capacityOptionId: string;
   instances: number;
   needs: PoolNeeds;
 }
@@ -50,7 +50,7 @@ export interface PoolLimit {
   limit: number | null;
   /** Used by jobs that are not ours. */
   usedByOthers: number;
-  /** The limit or the use by others could not be read just now: no job is asked to exit for room that may not exist. @default false */
+  /** The limit or the use by others could not be read just now: no job is asked to exit for capacity that may not exist. @default false */
   isUnread?: boolean;
   /** Display name: `ml.p5.48xlarge for training job usage`. */
   name: string;

@@ -8,13 +8,13 @@ import { modesBesideManaged } from './own-code';
 import { type Finding, type Rule, when } from './rule';
 
 /** The parts of a descriptor that guardrails use. */
-type Rails = Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>;
-interface RailsContext {
-  descriptor?: Rails;
+type GuardedDescriptor = Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>;
+interface GuardrailContext {
+  descriptor?: GuardedDescriptor;
 }
 
 interface GuardrailRule extends Omit<Rule, 'check'> {
-  check(run: RunSpec, context: RailsContext): Finding[];
+  check(run: RunSpec, context: GuardrailContext): Finding[];
 }
 
 /** Matches a guardrail's pattern with `*` and `?`. */
@@ -22,7 +22,7 @@ export const matchesPattern = (pattern: string, text: string): boolean => matche
 
 const ASK = 'ask the platform team, or launch into another environment';
 
-function instanceTypes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
+function instanceTypes(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
   const allowed = descriptor?.guardrails?.allowedInstanceTypes;
   if (!allowed) return [];
   const named = [
@@ -46,14 +46,14 @@ function instanceTypes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
     }));
 }
 
-function sizes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
-  const rails = descriptor?.guardrails;
+function sizes(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
+  const limits = descriptor?.guardrails;
   const instances = hostCount(requestedGroupsOf(run.compute));
   const spares = run.compute.spareInstances > 0 ? ', spare hosts among them' : '';
   const path = run.compute.instanceGroups.length > 0 ? 'compute.instanceGroups' : 'compute.instanceCount';
   const most = Math.min(
-    rails?.maxInstancesPerRun ?? Number.POSITIVE_INFINITY,
-    rails?.maxConcurrentInstances ?? Number.POSITIVE_INFINITY,
+    limits?.maxInstancesPerRun ?? Number.POSITIVE_INFINITY,
+    limits?.maxConcurrentInstances ?? Number.POSITIVE_INFINITY,
   );
   return [
     ...when(instances > most, {
@@ -62,22 +62,22 @@ function sizes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
       got: instances,
       fix: ASK,
     }),
-    ...when(rails?.maxRuntimeSeconds !== undefined && run.limits.maxRuntimeSeconds > rails.maxRuntimeSeconds, {
+    ...when(limits?.maxRuntimeSeconds !== undefined && run.limits.maxRuntimeSeconds > limits.maxRuntimeSeconds, {
       path: 'limits.maxRuntimeSeconds',
-      must: `must be at most ${rails?.maxRuntimeSeconds} in environment ${descriptor?.name}`,
+      must: `must be at most ${limits?.maxRuntimeSeconds} in environment ${descriptor?.name}`,
       got: run.limits.maxRuntimeSeconds,
       fix: 'reduce it; a longer run continues in further attempts',
     }),
-    ...when(rails?.maxCostPerRunUsd !== undefined && (run.limits.maxCostUsd ?? 0) > rails.maxCostPerRunUsd, {
+    ...when(limits?.maxCostPerRunUsd !== undefined && (run.limits.maxCostUsd ?? 0) > limits.maxCostPerRunUsd, {
       path: 'limits.maxCostUsd',
-      must: `must be at most ${rails?.maxCostPerRunUsd} in environment ${descriptor?.name}`,
+      must: `must be at most ${limits?.maxCostPerRunUsd} in environment ${descriptor?.name}`,
       got: run.limits.maxCostUsd,
       fix: ASK,
     }),
   ];
 }
 
-function images(run: RunSpec, { descriptor }: RailsContext): Finding[] {
+function images(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
   const allowed = descriptor?.guardrails?.allowedImages;
   const { kind, uri } = run.image;
   if (!allowed || allowed.includes(kind)) return [];
@@ -98,16 +98,16 @@ function isBelow(uri: string, prefix: string): boolean {
   return prefix.endsWith('/') || separators.includes(uri.charAt(prefix.length));
 }
 
-function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {
-  const rails = descriptor?.guardrails;
+function switches(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
+  const limits = descriptor?.guardrails;
   return [
-    ...when(rails?.requireNetworkIsolation === true && !run.network.isolation, {
+    ...when(limits?.requireNetworkIsolation === true && !run.network.isolation, {
       path: 'network.isolation',
       must: `must be true in environment ${descriptor?.name}`,
       got: false,
       fix: 'add network: { isolation: true }',
     }),
-    ...when(rails?.allowRemoteDebug === false && run.observability.remoteDebug, {
+    ...when(limits?.allowRemoteDebug === false && run.observability.remoteDebug, {
       path: 'observability.remoteDebug',
       must: `must be false in environment ${descriptor?.name}: it opens a shell with the role's credentials`,
       got: true,
@@ -120,7 +120,7 @@ function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {
  * SageMaker uploads these itself, and its request cannot name a key for them: they would be encrypted with the bucket's key, with which the
  * role may only decrypt.
  */
-function teamKey(run: RunSpec, { descriptor }: RailsContext): Finding[] {
+function teamKey(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
   if (!descriptor?.teamKeyArn) return [];
   const modes = modesBesideManaged(run);
   const why = `in environment ${descriptor.name}: the team has a key of its own, which`;
@@ -194,6 +194,8 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
 ];
 
 /** Guardrail issues of a run for an environment that is not deployed yet. */
-export function guardrailIssues(run: RunSpec, rails: Rails): Issue[] {
-  return GUARDRAIL_RULES.flatMap((rule) => rule.check(run, { descriptor: rails }).map((found) => issueOf(rule, found)));
+export function guardrailIssues(run: RunSpec, limits: GuardedDescriptor): Issue[] {
+  return GUARDRAIL_RULES.flatMap((rule) =>
+    rule.check(run, { descriptor: limits }).map((found) => issueOf(rule, found)),
+  );
 }

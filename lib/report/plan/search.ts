@@ -18,11 +18,11 @@ export function searchSection(report: PlanReport): Section {
   const title = 'Other layouts';
   const { search } = report;
   if (!search) return { id: 'search', title, body: unknown('No search was requested (--search)') };
-  const looked = html`<p class="note">${number(search.considered)} layouts considered in ${duration(search.seconds)}.</p>`;
+  const considered = html`<p class="note">${number(search.considered)} layouts considered in ${duration(search.seconds)}.</p>`;
   if (search.candidates.length === 0)
-    return { id: 'search', title, body: html`${unknown('No layout fits under the constraints')}${looked}` };
+    return { id: 'search', title, body: html`${unknown('No layout fits under the constraints')}${considered}` };
   const drawn = [...search.candidates, ...search.pareto].some((c) => c.usd !== null) && paretoChart(report, search);
-  return { id: 'search', title, body: html`${drawn}${candidateTables(report, search)}${looked}` };
+  return { id: 'search', title, body: html`${drawn}${candidateTables(report, search)}${considered}` };
 }
 
 const point = (c: Candidate) => [c.stepSeconds, c.usd];

@@ -10,7 +10,7 @@ export interface SeenRun {
 }
 
 /** Number of a team's newest runs to inspect, and number of concurrent requests. */
-export const LOOKED_INTO = { runs: 40, atOnce: 8 } as const;
+export const HISTORY = { runs: 40, atOnce: 8 } as const;
 
 /** Runs that have started training; others provide no history. */
 export const begunOf = <R extends Pick<SeenRun, 'attempts'>>(runs: readonly R[]): R[] =>

@@ -75,6 +75,6 @@ function inParts(lines: readonly GpuLine[]): GpuLine[][] {
 }
 
 function meanUse(uses: readonly ReportGpuUse[]): number | null {
-  const told = uses.flatMap(({ utilizationPercent }) => utilizationPercent ?? []);
-  return told.length === 0 ? null : told.reduce((sum, percent) => sum + percent, 0) / told.length;
+  const known = uses.flatMap(({ utilizationPercent }) => utilizationPercent ?? []);
+  return known.length === 0 ? null : known.reduce((sum, percent) => sum + percent, 0) / known.length;
 }

@@ -85,9 +85,9 @@ export function sumGpuHours(parts: readonly { gpuHours: number | null }[]): numb
 export function meanGpuUse(
   parts: readonly { gpuHours: number | null; gpuUtilizationPercent: number | null }[],
 ): number | null {
-  const told = parts.flatMap(({ gpuHours, gpuUtilizationPercent: use }) =>
+  const known = parts.flatMap(({ gpuHours, gpuUtilizationPercent: use }) =>
     use === null || !gpuHours ? [] : [{ hours: gpuHours, use }],
   );
-  const hours = told.reduce((sum, part) => sum + part.hours, 0);
-  return hours === 0 ? null : told.reduce((sum, part) => sum + part.use * part.hours, 0) / hours;
+  const hours = known.reduce((sum, part) => sum + part.hours, 0);
+  return hours === 0 ? null : known.reduce((sum, part) => sum + part.use * part.hours, 0) / hours;
 }

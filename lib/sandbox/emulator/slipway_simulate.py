@@ -47,7 +47,8 @@ def question(p):
     return members(p, "ActionNames"), asked
 
 
-def decision(action, resource, context, principal, account, policies):
+def decision(action, resource, context, principal, account, policies, *limits):
+    """`limits`: statements of a permissions boundary, as MiniStack keeps them."""
     if not policies:
         return "implicitDeny"
     found = EvalContext(
@@ -61,7 +62,7 @@ def decision(action, resource, context, principal, account, policies):
         secure_transport=True,
         service_context=context,
     )
-    return DECISIONS[evaluate(found, policies).decision]
+    return DECISIONS[evaluate(found, policies, *limits).decision]
 
 
 def results(actions, asked, principal, account, policies):

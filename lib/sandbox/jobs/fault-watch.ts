@@ -33,7 +33,7 @@ export class FaultWatch {
     private readonly plan: FaultPlan,
     private readonly job: WatchedJob,
   ) {
-    this.timer = setInterval(() => this.look(), POLL_MS);
+    this.timer = setInterval(() => this.observe(), POLL_MS);
   }
 
   stop(): void {
@@ -47,14 +47,14 @@ export class FaultWatch {
       const { logMatches } = entry.fault as RunningFault;
       if (logMatches !== undefined && new RegExp(logMatches).test(line)) this.lines.set(entry, true);
     }
-    this.look();
+    this.observe();
   }
 
   private watched(): FaultEntry[] {
     return this.plan.armed(KINDS, { ...this.job.target, state: 'Training' });
   }
 
-  private look(): void {
+  private observe(): void {
     for (const entry of this.watched()) {
       // A fault on processes that do not exist yet waits for them.
       if (

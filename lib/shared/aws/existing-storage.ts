@@ -21,7 +21,7 @@ export interface ExistingStorage {
 }
 
 /** The check of one bucket or key. */
-export interface StorageLook {
+export interface StorageProbe {
   what: 'data' | 'checkpoints' | 'key';
   /** Team that the key belongs to; undefined = the environment's key, or a bucket. */
   team?: string;
@@ -32,20 +32,20 @@ export interface StorageLook {
 }
 
 /** One check for each bucket and key. */
-export function storageLooks(clients: { s3: S3Client; kms: KMSClient }, storage: ExistingStorage): StorageLook[] {
+export function storageProbes(clients: { s3: S3Client; kms: KMSClient }, storage: ExistingStorage): StorageProbe[] {
   const { buckets, keyArn, teamKeys = {}, ...place } = storage;
-  const looks = (['data', 'checkpoints'] as const).flatMap((purpose): StorageLook[] => {
+  const bucketProbes = (['data', 'checkpoints'] as const).flatMap((purpose): StorageProbe[] => {
     const name = buckets[purpose];
     if (name === undefined) return [];
     const findIssues = () => existingBucketIssues(clients.s3, { ...place, name, purpose, keyArn });
     return [{ what: purpose, name, findIssues }];
   });
   const { dataRepository: _, ...ofTeams } = place;
-  const keys = Object.entries(teamKeys).map(([team, arn]): StorageLook => {
+  const keys = Object.entries(teamKeys).map(([team, arn]): StorageProbe => {
     const findIssues = () => existingKeyIssues(clients.kms, { ...ofTeams, arn, option: `teams.${team}.kmsKey` });
     return { what: 'key', team, name: arn, findIssues };
   });
-  if (!keyArn) return [...looks, ...keys];
+  if (!keyArn) return [...bucketProbes, ...keys];
   const findIssues = () => existingKeyIssues(clients.kms, { ...place, arn: keyArn });
-  return [...looks, { what: 'key', name: keyArn, findIssues }, ...keys];
+  return [...bucketProbes, { what: 'key', name: keyArn, findIssues }, ...keys];
 }

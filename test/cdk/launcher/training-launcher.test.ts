@@ -42,7 +42,7 @@ const TARGETS = {
     keyArns: ['KEY'],
     subnetIds: ['subnet-1', 'subnet-2'],
     securityGroupIds: ['sg-1'],
-    rails: { allowedInstanceTypes: ['ml.p5.*'], maxRuntimeSeconds: 86_400, requireNetworkIsolation: true },
+    limits: { allowedInstanceTypes: ['ml.p5.*'], maxRuntimeSeconds: 86_400, requireNetworkIsolation: true },
   },
 };
 const EVERY_JOB = {

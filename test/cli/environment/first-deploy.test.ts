@@ -91,14 +91,14 @@ beforeEach(() => {
 });
 
 async function messages(more: object = {}, isFirst = true): Promise<string[]> {
-  const looks = await deployChecks(specOf({ ...ENVIRONMENT, ...more }), isFirst);
-  return looks.flatMap(({ issues }) => issues.map(({ level, message }) => `${level}: ${message}`));
+  const checks = await deployChecks(specOf({ ...ENVIRONMENT, ...more }), isFirst);
+  return checks.flatMap(({ issues }) => issues.map(({ level, message }) => `${level}: ${message}`));
 }
 
 test('finds nothing in an account that has everything, and asks every question once', async () => {
-  const looks = await deployChecks(specOf(ENVIRONMENT), true);
-  expect(looks.flatMap(({ issues }) => issues)).toEqual([]);
-  expect(looks.map(({ check }) => check.name)).toEqual([
+  const checks = await deployChecks(specOf(ENVIRONMENT), true);
+  expect(checks.flatMap(({ issues }) => issues)).toEqual([]);
+  expect(checks.map(({ check }) => check.name)).toEqual([
     ...[
       'CDK bootstrap',
       'deployer permissions',
@@ -113,9 +113,9 @@ test('finds nothing in an account that has everything, and asks every question o
 });
 
 test('does not ask for what a stack already has', async () => {
-  const looks = await deployChecks(specOf(ENVIRONMENT), false);
-  expect(looks.map(({ check }) => check.name)).not.toContain('VPC quota');
-  expect(looks.map(({ check }) => check.name)).not.toContain('retained storage');
+  const checks = await deployChecks(specOf(ENVIRONMENT), false);
+  expect(checks.map(({ check }) => check.name)).not.toContain('VPC quota');
+  expect(checks.map(({ check }) => check.name)).not.toContain('retained storage');
 });
 
 type Broken = [string, () => void, object, RegExp];

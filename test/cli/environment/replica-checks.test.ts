@@ -64,7 +64,7 @@ function specOf(text: string) {
 }
 const deployed = () => deployedReplicaCheck({ region: 'us-west-2', account: '111122223333', bucket: 'source' });
 
-test('both looks ask the bucket and the key in the region of the copies, for this account', async () => {
+test('both observations ask the bucket and the key in the region of the copies, for this account', async () => {
   for (const found of [await ofFile(), await deployed()])
     expect(found).toEqual({
       check: { name: 'copies of checkpoints', verdict: 'ok', detail: COPIES },
@@ -191,8 +191,8 @@ describe('a bucket that belongs to another account', () => {
       check: { name: 'copies of checkpoints', verdict: 'ok', detail: `${NEWEST} was copied` },
       issues: [],
     });
-    const looked = s3.commandCalls(HeadObjectCommand).map(({ args }) => args[0].input.Key);
-    expect(looked.map((key) => key?.split('/')[2]).sort()).toEqual([
+    const keys = s3.commandCalls(HeadObjectCommand).map(({ args }) => args[0].input.Key);
+    expect(keys.map((key) => key?.split('/')[2]).sort()).toEqual([
       ...[2, 3, 4, 5].map((day) => `a-26110${day}000000`),
       'b-261109000000',
       'b-261109000000',

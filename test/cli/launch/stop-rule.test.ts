@@ -55,7 +55,7 @@ describe('a run of a sweep', () => {
     expect(isLoser(rule, constant(4.1, 5002), [ahead])).toBe(true);
   });
 
-  test('is judged by the median of three looks, so that one bad step does not end it', () => {
+  test('is judged by the median of three observations, so that one bad step does not end it', () => {
     const best = constant(2, 500, 600, 700);
     expect(isLoser(rule, [...constant(2, 500, 600), { step: 700, value: 9 }], [best])).toBe(false);
     expect(isLoser(rule, [{ step: 500, value: 2 }, ...constant(9, 600, 700)], [best])).toBe(true);
@@ -108,11 +108,11 @@ test('a loser is stopped once, through the launcher, and a failed call is made a
   const early = earlyStop(parseStopRule(RULE), descriptor, terminal);
   const status = (runId: string, step: number, loss: number) =>
     ({ runId, state: 'running', desiredState: 'run', step, loss }) as StatusAnswer;
-  await early.look(status('a', 500, 2));
-  await early.look(status('b', 500, 3));
+  await early.observe(status('a', 500, 2));
+  await early.observe(status('b', 500, 3));
   expect([...early.stopped]).toEqual([]);
-  await early.look(status('b', 500, 3));
-  await early.look(status('b', 510, 3));
+  await early.observe(status('b', 500, 3));
+  await early.observe(status('b', 510, 3));
   expect([...early.stopped]).toEqual(['b']);
   const asked = lambda.commandCalls(InvokeCommand).map(({ args }) => JSON.parse(String(args[0].input.Payload)));
   expect(asked).toHaveLength(2);

@@ -1,6 +1,6 @@
 import { DescribeTrainingPlanCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { beforeEach, expect, test } from 'vitest';
-import { lookAtTrainingPlans } from '../../../lib/cli/plan/plan-state';
+import { checkTrainingPlans } from '../../../lib/cli/plan/plan-state';
 import { mockClient } from '../../support/mocked-clients';
 import { BASE, DESCRIPTOR, runOf } from '../../support/runs';
 
@@ -10,7 +10,7 @@ beforeEach(() => sagemaker.reset());
 const run = runOf({ ...BASE, compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 4, trainingPlanArn: ARN } });
 
 test('a run without a training plan asks nothing', async () => {
-  expect(await lookAtTrainingPlans(runOf(BASE), DESCRIPTOR)).toEqual({ checks: [], issues: [] });
+  expect(await checkTrainingPlans(runOf(BASE), DESCRIPTOR)).toEqual({ checks: [], issues: [] });
   expect(sagemaker.calls()).toEqual([]);
 });
 
@@ -25,7 +25,7 @@ test('the plan is read in the words of the API', async () => {
       { ReservedCapacityArn: 'r', InstanceType: 'ml.p5.48xlarge', TotalInstanceCount: 8, Status: 'Active' },
     ],
   });
-  const { checks, issues } = await lookAtTrainingPlans(run, DESCRIPTOR);
+  const { checks, issues } = await checkTrainingPlans(run, DESCRIPTOR);
   expect(checks).toEqual([{ name: 'training plan', verdict: 'ok', detail: 'Active, 2 of 8 instances free' }]);
   expect(issues).toMatchObject([{ level: 'warning', path: 'compute.trainingPlanArn' }]);
 });
@@ -36,8 +36,8 @@ test('fails: a plan that does not exist, and one that the caller may not see', a
     .on(DescribeTrainingPlanCommand)
     .rejectsOnce(failing('ResourceNotFound'))
     .rejects(failing('AccessDeniedException'));
-  expect((await lookAtTrainingPlans(run, DESCRIPTOR)).checks).toMatchObject([{ verdict: 'failed' }]);
-  expect((await lookAtTrainingPlans(run, DESCRIPTOR)).checks).toMatchObject([
+  expect((await checkTrainingPlans(run, DESCRIPTOR)).checks).toMatchObject([{ verdict: 'failed' }]);
+  expect((await checkTrainingPlans(run, DESCRIPTOR)).checks).toMatchObject([
     { verdict: 'unknown', missingPermission: `sagemaker:DescribeTrainingPlan on ${ARN}` },
   ]);
 });
@@ -66,8 +66,8 @@ test('hours are those of the first type: of the plan of an alternative nothing i
     });
   const own = ofCompute({ trainingPlanArn: ARN });
   const other = ofCompute({ capacity: 'training-plan', alternatives });
-  expect((await lookAtTrainingPlans(own, DESCRIPTOR)).issues.map(({ message }) => message)).toEqual([
+  expect((await checkTrainingPlans(own, DESCRIPTOR)).issues.map(({ message }) => message)).toEqual([
     expect.stringContaining('must last for the'),
   ]);
-  expect((await lookAtTrainingPlans(other, DESCRIPTOR)).issues).toEqual([]);
+  expect((await checkTrainingPlans(other, DESCRIPTOR)).issues).toEqual([]);
 });

@@ -60,13 +60,18 @@ test('who deploys only takes on the roles of the bootstrap stacks', async () => 
   ]);
 });
 
-test('the bootstrap command names the policy and the boundary, for each region', async () => {
+test('the bootstrap command names the policies, for each region, and sets no boundary on the role of CloudFormation', async () => {
   expect((await answer()).bootstrap).toEqual(
     ['us-west-2', 'us-east-1'].map(
       (region) =>
-        `npx cdk bootstrap aws://111122223333/${region} --cloudformation-execution-policies arn:aws:iam::111122223333:policy/slipway-lab-deploy,arn:aws:iam::111122223333:policy/slipway-lab-deploy-2 --custom-permissions-boundary ml-boundary`,
+        `npx cdk bootstrap aws://111122223333/${region} --cloudformation-execution-policies arn:aws:iam::111122223333:policy/slipway-lab-deploy,arn:aws:iam::111122223333:policy/slipway-lab-deploy-2`,
     ),
   );
+});
+
+test('the text says how every role of the bootstrap stack gets the boundary that a company requires', async () => {
+  const { stderr } = await runCli('deployer-policy', path.join(folder, 'lab.yaml'));
+  expect(stderr).toContain('--apply-permissions-boundary-to-all-roles --custom-permissions-boundary');
 });
 
 test('roles are made with the boundary only, below the path and with the prefix', async () => {
@@ -155,7 +160,7 @@ test('the policies of an environment in two regions fit into managed policies, w
   const { execution, furtherExecution = [], bootstrap } = await answer();
   expect(furtherExecution).toHaveLength(1);
   for (const one of [execution, ...furtherExecution]) expect(JSON.stringify(one).length).toBeLessThanOrEqual(6144);
-  expect(bootstrap[0]).toContain('policy/slipway-lab-deploy,arn:aws:iam::111122223333:policy/slipway-lab-deploy-2 ');
+  expect(bootstrap[0]).toContain('policy/slipway-lab-deploy,arn:aws:iam::111122223333:policy/slipway-lab-deploy-2');
 });
 
 test('without a boundary of the company the verb prints one, which allows every role of the stack and no change of IAM', async () => {
@@ -165,7 +170,7 @@ test('without a boundary of the company the verb prints one, which allows every 
   const text = await runCli('deployer-policy', path.join(folder, 'lab.yaml'));
   writeFileSync(path.join(folder, 'lab.yaml'), JSON.stringify(OPTIONS));
   expect(text.stderr).toContain('iam: { permissionsBoundary: slipway-lab-boundary }');
-  expect(bootstrap[0]).toContain('--custom-permissions-boundary slipway-lab-boundary');
+  expect(bootstrap[0]).not.toContain('boundary');
   expect(execution.Statement.find(({ Sid }) => Sid === 'MakeRoles')?.Condition).toEqual({
     StringEquals: { 'iam:PermissionsBoundary': 'arn:aws:iam::111122223333:policy/slipway-lab-boundary' },
   });

@@ -91,7 +91,7 @@ test('status --chart --json prints one object a line', async () => {
   ]);
 });
 
-test('status --chart shows the newest look at the GPUs of each host, the least busy first, and says nothing of GPUs that nobody told of', async () => {
+test('status --chart shows the newest observation of the GPUs of each host, the least busy first, and says nothing of GPUs that nobody told of', async () => {
   const use = (utilizationPercent: number | null) => ({ utilizationPercent, memoryGiB: 70.5, totalGiB: 79.6 });
   gpuLines = [gpus(1, { 'algo-1': use(10), 'algo-2': use(41) }), gpus(2, { 'algo-1': use(96.5) })];
   const { stdout } = await runCli('status', 'a-261121120000', '--chart', '--environment', FILE);

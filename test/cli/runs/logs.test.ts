@@ -103,7 +103,7 @@ test('a tail reads each line once, in whatever order the hosts send them', async
   );
 });
 
-test('a tail does not read the whole log again at each look', async () => {
+test('a tail does not read the whole log again at each observation', async () => {
   log = Array.from({ length: 3600 }, (_, at) => ({ at, message: 'step' }));
   const tail = new LogTail(DESCRIBED, { runId: RUN });
   for (now = 10; now < 3600; now += 10) await tail.fresh({ attempts: [attempt as never] });

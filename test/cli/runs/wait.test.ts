@@ -25,7 +25,7 @@ test('Ctrl-C ends the waiting alone: it says that the run goes on and how to fol
   const before = process.listenerCount('SIGINT');
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never);
   const [out, err]: string[][] = [[], []];
-  // The interrupt comes while the run is running; the next look finds it at its end, so that the wait of this test ends too.
+  // The interrupt comes while the run is running; the next observation finds it at its end, so that the wait of this test ends too.
   const states = ['running', 'completed'];
   LAMBDA.on(InvokeCommand).callsFake(() => {
     const state = states.shift() ?? 'completed';

@@ -123,7 +123,7 @@ describe('nothing is ended', () => {
     expect(await release()).toMatchObject(none);
   });
 
-  test('where another job takes the pool over between the look and the call', async () => {
+  test('where another job takes the pool over between the observation and the call', async () => {
     const before = await stopAndWait();
     const rate = (await read()).leftPool?.usdPerHour ?? 0;
     world.sagemaker.mock.on(UpdateTrainingJobCommand).callsFake(() => {

@@ -13,7 +13,7 @@ beforeEach(async () => {
   await world.tick();
 });
 
-/** Writes over the record what a later look would have written. */
+/** Writes over the record what a later observation would have written. */
 async function written(changes: Partial<RunRecord>, own: Partial<Attempt> = {}): Promise<RunRecord> {
   const record = await world.store.find(runId);
   if (!record?.attempt) throw new Error('the run has no attempt');
@@ -79,7 +79,7 @@ test('of a run that has just begun to train', async () => {
 });
 
 describe('the step', () => {
-  const PROGRESS = { step: 7, phase: '', beatAt: 0, movedAt: 0 };
+  const PROGRESS = { step: 7, phase: '', heartbeatAt: 0, movedAt: 0 };
 
   test('is that of the heartbeat, else the last that was known; its time is that of the newest start with one', async () => {
     await written({}, { lastStep: 5 });
@@ -139,7 +139,7 @@ describe('what a run may have', () => {
     const { policy } = await written({});
     await written({ policy: { ...policy, spareInstances: 2, preemptible: true } });
     expect(await listed()).toMatchObject({ spareInstances: { left: null, of: 2 }, preemptible: true });
-    const progress = { step: 1, phase: '', beatAt: 0, movedAt: 0, vitals: { ...vitals, sparesLeft: 0 } };
+    const progress = { step: 1, phase: '', heartbeatAt: 0, movedAt: 0, vitals: { ...vitals, sparesLeft: 0 } };
     await written({}, { progress });
     expect((await listed())?.spareInstances).toEqual({ left: 0, of: 2 });
     await written({}, { progress, phase: 'ended' });
@@ -150,7 +150,7 @@ describe('what a run may have', () => {
     const handOver = { why: 'preempted' as const, at: 60_000, text: 'x' };
     await written({}, { handOver });
     expect((await listed())?.handOver).toEqual({ why: 'preempted', at: iso(60_000), isRead: false });
-    const progress = { step: 1, phase: '', beatAt: 0, movedAt: 0, vitals: { ...vitals, handOver: true } };
+    const progress = { step: 1, phase: '', heartbeatAt: 0, movedAt: 0, vitals: { ...vitals, handOver: true } };
     await written({}, { handOver, progress });
     expect((await listed())?.handOver?.isRead).toBe(true);
     await written({}, { handOver, progress, phase: 'ended' });
@@ -158,10 +158,10 @@ describe('what a run may have', () => {
   });
 });
 
-test('an attempt has the instances that the service chose, and none where its rung is gone', async () => {
+test('an attempt has the instances that the service chose, and none where its capacity option is gone', async () => {
   await written({}, { selected: { instanceType: 'ml.g5.xlarge', instanceCount: 3 } });
   expect((await listed())?.attempts[0]).toMatchObject({ instanceCount: 3, gpuHours: 0.25 });
-  await written({}, { selected: undefined, rungId: 'gone' });
+  await written({}, { selected: undefined, capacityOptionId: 'gone' });
   const [attempt] = (await listed())?.attempts ?? [];
   expect(attempt).not.toHaveProperty('instanceCount');
   expect(attempt).not.toHaveProperty('gpuHours');
@@ -187,8 +187,8 @@ test('what was spent is that of the attempts that ended, and of the live one so 
 test('how far and until when: shares to a tenth, and how often it was interrupted counts', async () => {
   const seconds = (minutes: number) => (world.now() - 5 * MINUTE) / 1000 + minutes * 60;
   const starts = [{ number: 0, firstStep: 1, firstStepAt: seconds(0), step: 33, stepAt: seconds(5), endedAt: null }];
-  const beat = { at: world.now() / 1000, attempt: 1, step: 33, phase: '', starts };
-  world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(beat));
+  const heartbeat = { at: world.now() / 1000, attempt: 1, step: 33, phase: '', starts };
+  world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(heartbeat));
   const steady = await status();
   expect([steady.progressPercent, steady.interruptions]).toEqual([33, 0]);
   const left = Date.parse(steady.etaAt ?? '') - world.now();

@@ -253,7 +253,7 @@ test('a policy that allows roles one by one cannot be judged: a warning', async 
   expect(warned[0]).toContain('narrower statements');
 });
 
-test('fails: a key and a bucket that deny the look are named by their options', async () => {
+test('fails: a key and a bucket that deny the observation are named by their options', async () => {
   kms.on(DescribeKeyCommand).rejects(named('AccessDeniedException'));
   s3.on(HeadBucketCommand).rejects(named('Forbidden'));
   expect((await reason()).split('\n').map((line) => line.split(':')[0])).toEqual([

@@ -72,15 +72,15 @@ describe('a search', () => {
   });
 
   test('looks for three unless it is told otherwise, and does not count those that could not be read', () => {
-    const looked = (bad?: string[]) => {
+    const count = (bad?: string[]) => {
       const search = new CommittedSearch(P, { bad }, top(...[1, 2, 3, 4, 5].map((n) => `step-${n}/`)));
       let count = 0;
       for (let uri = search.next(); uri; uri = search.next(), count++)
         search.add(uri, folder(WHOLE), marker(Number(/step-(\d+)/.exec(uri)?.[1])));
       return count;
     };
-    expect(looked()).toBe(3);
-    expect(looked([`${P}step-5/@`])).toBe(4);
+    expect(count()).toBe(3);
+    expect(count([`${P}step-5/@`])).toBe(4);
     expect(new CommittedSearch(P, {}, top()).next()).toBeUndefined();
   });
 

@@ -114,7 +114,7 @@ describe('what Describe says of a training job', () => {
 });
 
 describe('a processing job', () => {
-  const look = (job: object) => {
+  const observe = (job: object) => {
     const whole = { ProcessingJobArn: 'arn:job', ProcessingJobStatus: 'Failed' as const, CreationTime: at(0) };
     mock.on(DescribeProcessingJobCommand).resolves({ ...whole, ...job });
     return describeJob(client, { ...running(), kind: 'processing' }, attempt());
@@ -126,12 +126,12 @@ describe('a processing job', () => {
     [{ ProcessingJobStatus: 'Stopping', ProcessingStartTime: at(1) }, 'Stopping'],
     [{ ProcessingJobStatus: 'Failed' }, 'Failed'],
   ] as const)('%o is in %s', async (job, secondaryStatus) => {
-    expect(await look(job)).toMatchObject({ kind: 'present', identity: 'ours', secondaryStatus });
+    expect(await observe(job)).toMatchObject({ kind: 'present', identity: 'ours', secondaryStatus });
   });
 
   test('says why it ended in its reason, else in its exit message', async () => {
-    expect(await look({ FailureReason: 'a', ExitMessage: 'b' })).toMatchObject({ failureReason: 'a' });
-    expect(await look({ ExitMessage: 'b', ProcessingEndTime: at(3) })).toMatchObject({
+    expect(await observe({ FailureReason: 'a', ExitMessage: 'b' })).toMatchObject({ failureReason: 'a' });
+    expect(await observe({ ExitMessage: 'b', ProcessingEndTime: at(3) })).toMatchObject({
       failureReason: 'b',
       endedAt: T0 + 180_000,
     });

@@ -47,7 +47,7 @@ test('the next attempt has more instances once others have gone, and nobody else
   await world.tick();
   world.end(nameOf(other), 'Completed');
   await world.tick();
-  expect((await world.store.find(runId))?.roomFor).toMatchObject({ rungId: 'as-written' });
+  expect((await world.store.find(runId))?.reservation).toMatchObject({ capacityOptionId: 'as-written' });
   world.commit(runId, 10);
   world.end(nameOf(runId), 'Failed', 'InternalServerError: x');
   await world.tick();
@@ -68,7 +68,7 @@ test('others who come to wait get the room back', async () => {
   await world.tick();
   const late = await world.launch(plain(2));
   expect(world.sagemaker.jobs.has(nameOf(late))).toBe(true);
-  expect((await world.store.find(runId))?.roomFor).toBeUndefined();
+  expect((await world.store.find(runId))?.reservation).toBeUndefined();
   world.end(nameOf(runId), 'Failed', 'InternalServerError: x');
   await world.tick();
   expect(countOf(runId, 2)).toBe(2);

@@ -9,7 +9,7 @@ beforeEach(() => {
   world = fakeWorld();
 });
 const nameOf = (runId: string, attempt = 1) => `research-${runId}-a00${attempt}`;
-const beat = (runId: string, step: number) =>
+const heartbeat = (runId: string, step: number) =>
   world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify({ attempt: 1, step, phase: '' }));
 const ticks = async (count: number, minutes = 5) => {
   for (let i = 0; i < count; i++) await world.tick(minutes);
@@ -18,7 +18,7 @@ const ticks = async (count: number, minutes = 5) => {
 test('a heartbeat that reconcile may not read for a day stops nothing and is told of once', async () => {
   const runId = await world.launch();
   world.train(nameOf(runId));
-  beat(runId, 5);
+  heartbeat(runId, 5);
   await world.tick();
   world.s3.mock.on(GetObjectCommand).rejects(serviceError('AccessDenied', 'kms:Decrypt', 403));
   await ticks(48, 30);

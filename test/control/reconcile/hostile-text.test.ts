@@ -11,7 +11,7 @@ async function told(text: string) {
   Object.assign(world.reconcile, { chatTopics: { '': 'arn:chat' } });
   const runId = await world.launch();
   const job = `research-${runId}-a001`;
-  const beat = {
+  const heartbeat = {
     attempt: 1,
     step: 5,
     phase: text,
@@ -23,7 +23,7 @@ async function told(text: string) {
     restarts: 1,
   };
   world.train(job);
-  world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(beat));
+  world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(heartbeat));
   await world.ask({ action: 'note', runId, text: text.slice(0, 1000) });
   await world.tick();
   await world.tick();

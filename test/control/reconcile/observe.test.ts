@@ -1,10 +1,10 @@
-// What one look asks of the services, and what it makes of answers that fail.
+// What one observation asks of the services, and what it makes of answers that fail.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type EffectResults, observe } from '../../../lib/control/reconcile/observe/observe';
 import type { WholeRun } from '../../../lib/control/reconcile/observe/subject';
 import { reconcileRun } from '../../../lib/control/reconcile/reconcile-run';
 import { readDescriptor } from '../../../lib/control/shared/descriptors';
-import { ON_DEMAND } from '../../../lib/core/lifecycle/ladder';
+import { ON_DEMAND } from '../../../lib/core/lifecycle/capacity-options';
 import { NOTHING_OBSERVED } from '../../../lib/core/lifecycle/observed';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import { attempt } from '../../core/lifecycle/support/records';
@@ -24,9 +24,12 @@ async function subjectOf(runId: string, change: Partial<RunRecord> = {}): Promis
 
 /** The same run with another kind of capacity to choose. */
 function withChoice({ record, ...rest }: WholeRun): WholeRun {
-  const [rung] = record.policy.ladder;
-  if (!rung) throw new Error('no rung');
-  return { ...rest, record: { ...record, policy: { ...record.policy, ladder: [rung, { ...rung, id: ON_DEMAND }] } } };
+  const [option] = record.policy.capacityOptions;
+  if (!option) throw new Error('no capacity option');
+  return {
+    ...rest,
+    record: { ...record, policy: { ...record.policy, capacityOptions: [option, { ...option, id: ON_DEMAND }] } },
+  };
 }
 
 /** Names of the calls of SageMaker and S3, each once. */
@@ -43,7 +46,7 @@ const DESCRIBE = 'DescribeTrainingJobCommand';
 const LIST = 'ListObjectsV2Command';
 const READ = 'GetObjectCommand';
 
-describe('a look asks', () => {
+describe('an observation asks', () => {
   let runId: string;
   beforeEach(async () => {
     runId = await world.launch();
@@ -62,7 +65,7 @@ describe('a look asks', () => {
     const { observed, calls } = await asked(await subjectOf(runId));
     expect(calls).toEqual([DESCRIBE, READ, LIST].sort());
     expect(observed.job).toMatchObject({ kind: 'present', status: 'InProgress' });
-    expect(observed).not.toHaveProperty('rungsAboveQuota', expect.anything());
+    expect(observed).not.toHaveProperty('optionsAboveQuota', expect.anything());
   });
 
   test('not for the job whose create was just accepted: its answer is newer than a Describe', async () => {
@@ -74,19 +77,19 @@ describe('a look asks', () => {
 
   test('for the checkpoints of a job that trains as it should once an hour, and when it is over', async () => {
     const began = world.now() / 1000;
-    const beats = () => {
+    const writesHeartbeats = () => {
       const at = world.now() / 1000;
       const starts = [{ number: 0, firstStep: 1, firstStepAt: began, step: at - began, stepAt: at, endedAt: null }];
-      const beat = { schema: 1, at, attempt: 1, step: at - began, starts };
-      world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(beat));
+      const heartbeat = { schema: 1, at, attempt: 1, step: at - began, starts };
+      world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(heartbeat));
     };
     world.pass(MINUTE);
-    beats();
+    writesHeartbeats();
     await reconcileRun(world.reconcile, runId);
     const subject = await subjectOf(runId);
     let listings = 0;
     for (let tick = 0; tick < 12; tick++) {
-      beats();
+      writesHeartbeats();
       const { calls } = await asked(subject);
       expect(calls).toEqual(expect.arrayContaining([DESCRIBE, READ]));
       if (calls.includes(LIST)) listings += 1;
@@ -96,8 +99,11 @@ describe('a look asks', () => {
     world.end(`research-${runId}-a001`, 'Failed', 'InternalServerError: x');
     const ended = await asked(subject);
     expect(ended.calls).toContain(LIST);
-    expect(ended.observed.rungsAboveQuota).toBeUndefined();
-    expect((await asked(withChoice(subject))).observed).toMatchObject({ rungsAboveQuota: [], rungsThatDoNotFit: [] });
+    expect(ended.observed.optionsAboveQuota).toBeUndefined();
+    expect((await asked(withChoice(subject))).observed).toMatchObject({
+      optionsAboveQuota: [],
+      optionsThatDoNotFit: [],
+    });
   });
 
   test('for nothing in S3 of a run that waits in the queue', async () => {
@@ -107,7 +113,7 @@ describe('a look asks', () => {
     expect(observed).toEqual(NOTHING_OBSERVED);
     const choosing = await asked(withChoice(waiting));
     expect(choosing.calls).toEqual([]);
-    expect(choosing.observed).toMatchObject({ checkpoints: NOTHING_OBSERVED.checkpoints, rungsAboveQuota: [] });
+    expect(choosing.observed).toMatchObject({ checkpoints: NOTHING_OBSERVED.checkpoints, optionsAboveQuota: [] });
   });
 
   test('for the checkpoints of a run that may launch, and also for the heartbeat of one whose job is not there', async () => {
@@ -119,7 +125,7 @@ describe('a look asks', () => {
     const absent = await asked(await subjectOf(runId, { attempt: lost }));
     expect(absent.observed.job).toMatchObject({ kind: 'absent' });
     expect(absent.calls).toEqual([DESCRIBE, READ, LIST].sort());
-    expect((await asked(withChoice(await subjectOf(runId, { attempt: lost })))).observed.rungsAboveQuota).toEqual([]);
+    expect((await asked(withChoice(await subjectOf(runId, { attempt: lost })))).observed.optionsAboveQuota).toEqual([]);
   });
 });
 
@@ -141,7 +147,7 @@ describe('a job is looked for where its attempt says', () => {
     expect(await on(true)).toMatchObject({ places: ['old-artifacts', 'old-checkpoints'] });
   });
 
-  test('which is written down at the first look, and kept by records that have it', async () => {
+  test('which is written down at the first observation, and kept by records that have it', async () => {
     const runId = await world.launch();
     const name = `research-${runId}-a001`;
     world.train(name);

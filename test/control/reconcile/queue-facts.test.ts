@@ -3,9 +3,9 @@ import { DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { makeRoom } from '../../../lib/control/reconcile/queue/make-room';
+import { preemptRuns } from '../../../lib/control/reconcile/queue/preempt-runs';
 import { poolsOf } from '../../../lib/control/reconcile/queue/queue-pools';
-import { hasLeft, roomChanges } from '../../../lib/control/reconcile/queue/resize';
+import { hasLeft, reservationChanges } from '../../../lib/control/reconcile/queue/resize';
 import { RunNeeds } from '../../../lib/control/reconcile/queue/run-needs';
 import { holdOf } from '../../../lib/control/reconcile/queue/team-holds';
 import { awaitedRuns } from '../../../lib/control/reconcile/queue/waits-for';
@@ -121,7 +121,7 @@ describe('who may be asked to leave', () => {
       shares: {},
       now: world.now(),
     };
-    await makeRoom(world.reconcile, input, [holder], needs);
+    await preemptRuns(world.reconcile, input, [holder], needs);
     return saved[0]?.attempt?.handOver?.text;
   }
 
@@ -145,26 +145,26 @@ describe('who may be asked to leave', () => {
 
 describe('room that is kept', () => {
   const RESIZED = { why: 'resized' as const, at: T0, text: '' };
-  const room = { rungId: 'as-written', since: T0 };
+  const reservation = { capacityOptionId: 'as-written', since: T0 };
 
   test('is taken once the job was asked to leave for it', () => {
     const left = (changes: Partial<RunRecord>) => hasLeft(running(changes));
-    expect(left({ roomFor: room, attempt: attempt({ handOver: RESIZED }) })).toBe(true);
+    expect(left({ reservation, attempt: attempt({ handOver: RESIZED }) })).toBe(true);
     expect(left({ attempt: attempt({ handOver: RESIZED }) })).toBe(false);
-    expect(left({ roomFor: room, attempt: attempt({ handOver: { ...RESIZED, why: 'preempted' } }) })).toBe(false);
-    expect(left({ roomFor: room })).toBe(false);
+    expect(left({ reservation, attempt: attempt({ handOver: { ...RESIZED, why: 'preempted' } }) })).toBe(false);
+    expect(left({ reservation })).toBe(false);
   });
 
   test('changes where there is more or none of it any more', () => {
-    const rung = (id: string) => ({
+    const option = (id: string) => ({
       id,
       instances: [{ instanceType: 'a', instanceCount: id === 'as-written' ? 4 : 2 }],
       usage: 'training' as const,
       usdPerHour: 1,
     });
-    const elastic = policy({ pendingSeconds: 7200, ladder: [rung('as-written'), rung('as-written@2')] });
+    const elastic = policy({ pendingSeconds: 7200, capacityOptions: [option('as-written'), option('as-written@2')] });
     const run = (changes: Partial<RunRecord> = {}) =>
-      running({ runId: 'r', policy: elastic, rungId: 'as-written@2', ...changes });
+      running({ runId: 'r', policy: elastic, capacityOptionId: 'as-written@2', ...changes });
     const sized = (needed: number) => [{ ...need(TYPE), needed }];
     const needs = new RunNeeds(
       new Map([
@@ -178,7 +178,7 @@ describe('room that is kept', () => {
       ]),
     );
     const changes = (holder: RunRecord, limit: number) =>
-      roomChanges(
+      reservationChanges(
         {
           waiting: [],
           running: [{ runId: 'r', team: 'nlp', instances: 2, needs: needs.of(holder) }],
@@ -189,12 +189,12 @@ describe('room that is kept', () => {
         { admitted: [], sizes: {}, waits: [] },
         [holder],
         needs,
-      ).map(({ rungId }) => rungId);
+      ).map(({ capacityOptionId }) => capacityOptionId);
     expect(changes(run(), 4)).toEqual(['as-written']);
     expect(changes(run(), 3)).toEqual([]);
-    expect(changes(run({ roomFor: room }), 4)).toEqual([]);
-    expect(changes(run({ roomFor: room }), 3)).toEqual([undefined]);
-    expect(changes(run({ roomFor: room, attempt: attempt({ handOver: RESIZED }) }), 3)).toEqual([]);
+    expect(changes(run({ reservation }), 4)).toEqual([]);
+    expect(changes(run({ reservation }), 3)).toEqual([undefined]);
+    expect(changes(run({ reservation, attempt: attempt({ handOver: RESIZED }) }), 3)).toEqual([]);
   });
 });
 
@@ -205,6 +205,12 @@ test('a team that may start nothing new holds back runs without an attempt alone
   expect(holdOf(admitted({ team: 'speech' }), holds)).toEqual({});
 });
 
+/** Pages of one run each. */
+const pagesOf = (runs: readonly RunRecord[]) =>
+  async function* (team: string) {
+    for (const run of runs) if (run.team === team) yield [run];
+  };
+
 test('a run waits for the run of an id, or for the newest other one of a name in its team', async () => {
   const runs = [
     admitted({ runId: 'me', name: 'base' }),
@@ -212,9 +218,9 @@ test('a run waits for the run of an id, or for the newest other one of a name in
     admitted({ runId: 'b1', name: 'base' }),
   ];
   world.store.find = async (id) => runs.find(({ runId }) => runId === id);
-  world.store.ofTeam = async (team) => (team === 'nlp' ? runs : []);
+  world.store.pagesOfTeam = pagesOf(runs.map((run) => ({ ...run, team: 'nlp' })));
   const found = await awaitedRuns(world.reconcile, [
-    admitted({ runId: 'me', after: ['b1', 'latest:base', 'gone', 'latest:gone'] }),
+    admitted({ runId: 'me', name: 'base', after: ['b1', 'latest:base', 'gone', 'latest:gone'] }),
   ]);
   expect([...(found.get('me') ?? [])].map(([wanted, run]) => [wanted, run?.runId])).toEqual([
     ['b1', 'b1'],
@@ -234,7 +240,7 @@ test('whatever runs wait for, each entry of `after` means the newest other run o
       const runs = all.map(({ after, ...run }, i) =>
         admitted({ ...run, runId: `r${i}`, after: after.map((name) => `latest:${name}`) }),
       );
-      world.store.ofTeam = async (team) => runs.filter((run) => run.team === team);
+      world.store.pagesOfTeam = pagesOf(runs);
       const found = await awaitedRuns(world.reconcile, runs);
       for (const { runId, team, after } of runs)
         for (const wanted of after) {
@@ -275,6 +281,6 @@ describe('needs of runs', () => {
   });
 
   test('of a size that the memory does not hold are none', () => {
-    expect(needs.sizes(run, ['a', 'b', 'c']).map(({ rungId }) => rungId)).toEqual(['a']);
+    expect(needs.sizes(run, ['a', 'b', 'c']).map(({ capacityOptionId }) => capacityOptionId)).toEqual(['a']);
   });
 });

@@ -1,7 +1,12 @@
-// What a pass of the queue reads of runs and keeps for the next one, and how room for elastic runs is kept, given back and used.
+// What a pass of the queue reads of runs and keeps for the next one, and how capacity for elastic runs is kept, given back and used.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { askToLeave } from '../../../lib/control/reconcile/queue/ask-to-leave';
-import { growNow, keepRoom, roomChanges, takeRoomBack } from '../../../lib/control/reconcile/queue/resize';
+import {
+  growNow,
+  keepReservations,
+  releaseReservations,
+  reservationChanges,
+} from '../../../lib/control/reconcile/queue/resize';
 import { needsOf, RunNeeds } from '../../../lib/control/reconcile/queue/run-needs';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import { ENVIRONMENT_POOL } from '../../../lib/core/queue/run';
@@ -59,13 +64,13 @@ describe('what runs need', () => {
     const all = { [QUOTA]: 2, ...held };
     expect(needs.of({ ...run, attempt: undefined })).toEqual(all);
     const selected = { instanceType: 'ml.m5.2xlarge', instanceCount: 2 };
-    const live = attempt({ phase: 'created', rungId: run.rungId, selected });
+    const live = attempt({ phase: 'created', capacityOptionId: run.capacityOptionId, selected });
     const chosen = { ...run, admitted: true, attempt: live };
     expect(needs.of(chosen)).toEqual(held);
     // Neither a run that waits again nor another attempt or size holds what the last one had.
     expect(needs.of({ ...chosen, admitted: false })).toEqual(all);
     expect(needs.of({ ...chosen, attempt: { ...live, phase: 'intent' } })).toEqual(all);
-    expect(needs.of({ ...chosen, attempt: { ...live, rungId: 'other' } })).toEqual(all);
+    expect(needs.of({ ...chosen, attempt: { ...live, capacityOptionId: 'other' } })).toEqual(all);
   });
 
   test('is that of pools of instances alone, and the same object while the instances are the same', async () => {
@@ -75,16 +80,16 @@ describe('what runs need', () => {
     expect(needs.of(run)).toBe(needs.of(run));
   });
 
-  test('of an elastic run is that of every size of its capacity, and of one on a rung that is new read again', async () => {
+  test('of an elastic run is that of every size of its capacity, and of one on a capacity option that is new read again', async () => {
     const run = await recordOf(RUN_FILE.replace('instanceCount: 2', 'instanceCount: { min: 1, max: 4 }'));
     const needs = await needsOf(world.reconcile, [run]);
-    const sizes = needs.sizes(run, [...run.policy.ladder.map(({ id }) => id), 'gone']);
+    const sizes = needs.sizes(run, [...run.policy.capacityOptions.map(({ id }) => id), 'gone']);
     expect(sizes.map(({ instances }) => instances)).toEqual([4, 2, 1]);
     expect(sizes[0]?.needs).toMatchObject({ [QUOTA]: 4, [ENVIRONMENT_POOL]: 4 });
     expect(needs.sizes(running({ runId: 'unknown' }), ['as-written'])).toEqual([]);
     const read = reads();
     await needsOf(world.reconcile, [
-      { ...run, policy: { ...run.policy, pendingSeconds: undefined }, rungId: 'gone' },
+      { ...run, policy: { ...run.policy, pendingSeconds: undefined }, capacityOptionId: 'gone' },
     ]).catch(() => undefined);
     expect(read).toEqual([run.runId]);
   });
@@ -101,16 +106,21 @@ describe('what runs need', () => {
 });
 
 describe('room of elastic runs', () => {
-  const rung = (id: string, instanceCount: number) => ({
+  const option = (id: string, instanceCount: number) => ({
     id,
     instances: [{ instanceType: 'a', instanceCount }],
     usage: 'training' as const,
     usdPerHour: 1,
   });
-  const ladder = [rung('as-written', 4), rung('as-written@2', 2)];
+  const capacityOptions = [option('as-written', 4), option('as-written@2', 2)];
   const elastic = (runId: string, changes: Partial<RunRecord> = {}) =>
-    running({ runId, policy: policy({ pendingSeconds: 7200, ladder }), rungId: 'as-written@2', ...changes });
-  const room = { rungId: 'as-written', since: T0 };
+    running({
+      runId,
+      policy: policy({ pendingSeconds: 7200, capacityOptions }),
+      capacityOptionId: 'as-written@2',
+      ...changes,
+    });
+  const reservation = { capacityOptionId: 'as-written', since: T0 };
   const need = (needed: number): QuotaNeed[] => [
     { name: 'pool', needed, unit: 'instances', kind: 'pool', wantedBy: '' } as never,
   ];
@@ -131,10 +141,9 @@ describe('room of elastic runs', () => {
     const running = holding.map(({ runId, team }) => ({ runId, team, instances: 2, needs: { pool: 2 } }));
     const pools = { pool: { limit, usedByOthers: 0, name: 'pool' } };
     const input = { waiting: [], running, pools, shares: {}, now: T0 };
-    return roomChanges(input, { admitted: [], sizes: {}, waits: [] }, holding, needs).map(({ run, rungId }) => [
-      run.runId,
-      rungId,
-    ]);
+    return reservationChanges(input, { admitted: [], sizes: {}, waits: [] }, holding, needs).map(
+      ({ run, capacityOptionId }) => [run.runId, capacityOptionId],
+    );
   };
   const saves = () => {
     const saved: { record: RunRecord; version: number; events: readonly object[] }[] = [];
@@ -158,45 +167,45 @@ describe('room of elastic runs', () => {
   });
 
   test('goes to no run that cannot grow: one with all of its instances, or without sizes', () => {
-    expect(changes(20, elastic('whole', { rungId: 'as-written' }))).toEqual([]);
+    expect(changes(20, elastic('whole', { capacityOptionId: 'as-written' }))).toEqual([]);
     expect(changes(20, running({ runId: 'plain' }))).toEqual([]);
   });
 
   test('is taken back by one write each, from those that had some alone', async () => {
     const { saved } = saves();
-    const [had, none] = [elastic('had', { roomFor: room, version: 7 }), elastic('none')];
+    const [had, none] = [elastic('had', { reservation, version: 7 }), elastic('none')];
     expect(
-      await takeRoomBack(world.reconcile, [
-        { run: none, rungId: 'as-written' },
-        { run: had, rungId: undefined },
+      await releaseReservations(world.reconcile, [
+        { run: none, capacityOptionId: 'as-written' },
+        { run: had, capacityOptionId: undefined },
       ]),
     ).toBe(true);
-    expect(saved).toEqual([{ record: { ...had, roomFor: undefined, version: 8 }, version: 7, events: [] }]);
-    await takeRoomBack(world.reconcile, [{ run: had, rungId: 'as-written@2' }]);
-    expect(saved[1]?.record.roomFor).toEqual({ rungId: 'as-written@2', since: START });
+    expect(saved).toEqual([{ record: { ...had, reservation: undefined, version: 8 }, version: 7, events: [] }]);
+    await releaseReservations(world.reconcile, [{ run: had, capacityOptionId: 'as-written@2' }]);
+    expect(saved[1]?.record.reservation).toEqual({ capacityOptionId: 'as-written@2', since: START });
   });
 
   test('that a run has moved on from ends the pass', async () => {
     const { saved, lose } = saves();
     lose();
-    const had = elastic('had', { roomFor: room });
-    expect(await takeRoomBack(world.reconcile, [{ run: had, rungId: undefined }])).toBe(false);
-    expect(await takeRoomBack(world.reconcile, [])).toBe(true);
+    const had = elastic('had', { reservation });
+    expect(await releaseReservations(world.reconcile, [{ run: had, capacityOptionId: undefined }])).toBe(false);
+    expect(await releaseReservations(world.reconcile, [])).toBe(true);
     expect(saved).toEqual([]);
   });
 
   test('is kept with a line in the timeline, for runs that get some and had none', async () => {
     const { saved } = saves();
     const run = elastic('new', { version: 3 });
-    await keepRoom(world.reconcile, [
-      { run, rungId: 'as-written' },
-      { run: elastic('none'), rungId: undefined },
-      { run: elastic('had', { roomFor: room }), rungId: 'as-written' },
+    await keepReservations(world.reconcile, [
+      { run, capacityOptionId: 'as-written' },
+      { run: elastic('none'), capacityOptionId: undefined },
+      { run: elastic('had', { reservation }), capacityOptionId: 'as-written' },
     ]);
     const text = 'room for as-written is kept for the next attempt';
     expect(saved).toEqual([
       {
-        record: { ...run, roomFor: { rungId: 'as-written', since: START }, version: 4 },
+        record: { ...run, reservation: { capacityOptionId: 'as-written', since: START }, version: 4 },
         version: 3,
         events: [{ at: START, what: 'room-kept', text, evidence: { rung: 'as-written' } }],
       },
@@ -208,10 +217,10 @@ describe('room of elastic runs', () => {
     const progress = { step: 100, at: START, vitals: { stepsPerHour: 10 } };
     const began = START - 2 * 3_600_000;
     const run = elastic('slow', {
-      policy: policy({ pendingSeconds: 7200, ladder, totalSteps: 1000 }),
-      roomFor: { rungId: 'as-written', since: began },
+      policy: policy({ pendingSeconds: 7200, capacityOptions, totalSteps: 1000 }),
+      reservation: { capacityOptionId: 'as-written', since: began },
       attempt: attempt({
-        rungId: 'as-written@2',
+        capacityOptionId: 'as-written@2',
         trainingSince: began,
         acceptedAt: began,
         progress: progress as never,
@@ -223,14 +232,14 @@ describe('room of elastic runs', () => {
       at: START,
       text: 'asked to save and go on with 4 instances instead of 2: about 45 h less',
     });
-    await growNow(world.reconcile, [run], [{ run, rungId: 'as-written' }]);
+    await growNow(world.reconcile, [run], [{ run, capacityOptionId: 'as-written' }]);
     expect(saved).toHaveLength(1);
   });
 
   test('that has just changed is not used in the same pass, nor where it does not pay', async () => {
     const { saved } = saves();
-    const had = elastic('had', { roomFor: room });
-    await growNow(world.reconcile, [had, elastic('none')], [{ run: had, rungId: undefined }]);
+    const had = elastic('had', { reservation });
+    await growNow(world.reconcile, [had, elastic('none')], [{ run: had, capacityOptionId: undefined }]);
     await growNow(world.reconcile, [elastic('none')], []);
     expect(saved).toEqual([]);
   });

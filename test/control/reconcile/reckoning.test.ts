@@ -66,15 +66,15 @@ describe('the fullest quota', () => {
     const { quota, inUse, limit, QuotaUsePercent } = lines.at(-1) ?? {};
     return { quota, inUse, limit, QuotaUsePercent };
   };
-  const onRung = (rung: object, more: Partial<RunRecord> = {}) =>
-    running({ policy: policy({ ladder: [{ ...policy().ladder[0], ...rung } as never] }), ...more });
+  const withOption = (option: object, more: Partial<RunRecord> = {}) =>
+    running({ policy: policy({ capacityOptions: [{ ...policy().capacityOptions[0], ...option } as never] }), ...more });
 
   test.each([
     ['training', 'training job'],
     ['spot', 'spot training job'],
     ['processing', 'processing job'],
-  ])('of a rung of %s is that of %s usage', async (use, quota) => {
-    expect(await usage(onRung({ usage: use }))).toEqual({
+  ])('of a capacity option of %s is that of %s usage', async (use, quota) => {
+    expect(await usage(withOption({ usage: use }))).toEqual({
       quota: `${TYPE} ${quota} usage`,
       inUse: 2,
       limit: 8,
@@ -82,13 +82,13 @@ describe('the fullest quota', () => {
     });
   });
 
-  test('is none where nothing is held: no attempt, only an intent, a training plan, a rung that is gone', async () => {
+  test('is none where nothing is held: no attempt, only an intent, a training plan, a capacity option that is gone', async () => {
     const none = { quota: undefined, inUse: undefined, limit: undefined, QuotaUsePercent: 0 };
     for (const run of [
       admitted(),
       running({ attempt: attempt({ phase: 'intent' }) }),
-      onRung({ usage: 'training-plan' }),
-      running({ attempt: attempt({ rungId: 'gone' }) }),
+      withOption({ usage: 'training-plan' }),
+      running({ attempt: attempt({ capacityOptionId: 'gone' }) }),
     ])
       expect(await usage(run)).toEqual(none);
   });
@@ -99,27 +99,27 @@ describe('the fullest quota', () => {
   });
 
   test('is told of from the percentage of the alarm on, and not below', async () => {
-    await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 3 }] }));
+    await usage(withOption({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 3 }] }));
     expect(world.published).toEqual([]);
-    await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 4 }] }));
+    await usage(withOption({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 4 }] }));
     expect(world.published).toHaveLength(1);
     // The alarm ends after two ticks below.
     for (let tick = 0; tick < 2; tick++)
-      await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 3 }] }));
-    await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }] }));
+      await usage(withOption({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 3 }] }));
+    await usage(withOption({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }] }));
     expect(world.published).toHaveLength(2);
   });
 
   test('is told of in a subject that SNS takes: 100 characters', async () => {
     const instances = [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }];
     world.reconcile.environment = 'e'.repeat(90);
-    await usage(onRung({ instances }));
+    await usage(withOption({ instances }));
     expect(world.sns.commandCalls(PublishCommand)[0]?.args[0].input.Subject).toHaveLength(100);
   });
 
   test('fails: what cannot be read or told is said', async () => {
     world.sns.on(PublishCommand).rejects(new Error('no topic'));
-    await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }] }));
+    await usage(withOption({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }] }));
     expect(said).toEqual([['the use of quotas was not written', { error: 'Error: no topic' }]]);
   });
 });

@@ -119,7 +119,7 @@ describe('a run that breaks', () => {
     expect((await world.store.active()).length).toBe(0);
   });
 
-  test('a hang is stopped after a second look, and resumed', async () => {
+  test('a hang is stopped after a second observation, and resumed', async () => {
     const runId = await world.launch();
     const name = nameOf(runId);
     world.train(name);
@@ -325,7 +325,7 @@ checkpoints: { mode: direct, committedMarker: ${marker} }
 test('status has the loss of the newest heartbeat, also after the end', async () => {
   const runId = await world.launch();
   world.train(nameOf(runId));
-  const beat = (step: number, loss: unknown) =>
+  const heartbeat = (step: number, loss: unknown) =>
     world.s3.put(
       `checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`,
       JSON.stringify({ at: 1, attempt: 1, step, phase: 'train', hosts: 2, loss }),
@@ -334,10 +334,10 @@ test('status has the loss of the newest heartbeat, also after the end', async ()
     const answer = await world.ask({ action: 'status', runId });
     return 'loss' in answer ? answer.loss : undefined;
   };
-  beat(10, 3.25);
+  heartbeat(10, 3.25);
   await world.tick();
   expect(await lossNow()).toBe(3.25);
-  beat(99, 2.5);
+  heartbeat(99, 2.5);
   world.end(nameOf(runId), 'Completed');
   await world.tick();
   expect(await lossNow()).toBe(2.5);
@@ -348,7 +348,7 @@ test('status has the GPU hours of each attempt, and how busy the GPUs were where
   const runId = await world.launch(RUN_FILE.replace('ml.m5.xlarge', 'ml.g5.2xlarge'));
   world.train(nameOf(runId));
   await world.tick();
-  const beat = (more: object) =>
+  const heartbeat = (more: object) =>
     world.s3.put(
       `checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`,
       JSON.stringify({ at: 1, attempt: 1, step: 10, phase: 'train', hosts: 2, ...more }),
@@ -358,10 +358,10 @@ test('status has the GPU hours of each attempt, and how busy the GPUs were where
     const { gpuHours, gpuUtilizationPercent } = ('attempts' in answer && answer.attempts[0]) || {};
     return [gpuHours, gpuUtilizationPercent];
   };
-  beat({ gpuUtilizationPercent: 'high' });
+  heartbeat({ gpuUtilizationPercent: 'high' });
   const [before = 0, unknown] = await gpus();
   expect(unknown).toBeUndefined();
-  beat({ step: 11, gpuUtilizationPercent: 62.5 });
+  heartbeat({ step: 11, gpuUtilizationPercent: 62.5 });
   await world.tick(30);
   expect(await gpus()).toEqual([before + 1, 62.5]);
 });
@@ -372,7 +372,7 @@ describe('spare hosts', () => {
     const answer = await world.ask({ action: 'status', runId });
     return 'spareInstances' in answer ? answer.spareInstances : undefined;
   };
-  const beat = (runId: string, more: object) =>
+  const heartbeat = (runId: string, more: object) =>
     world.s3.put(
       `checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`,
       JSON.stringify({ at: 1, attempt: 1, step: 10, phase: 'train', hosts: 2, ...more }),
@@ -384,10 +384,10 @@ describe('spare hosts', () => {
     expect(world.jobFile(runId, 1)).toMatchObject({ spareInstances: 1 });
     world.train(nameOf(runId));
     expect(await sparesNow(runId)).toEqual({ left: null, of: 1 });
-    beat(runId, { setAside: [], sparesLeft: 1 });
+    heartbeat(runId, { setAside: [], sparesLeft: 1 });
     await world.tick();
     expect(await sparesNow(runId)).toEqual({ left: 1, of: 1 });
-    beat(runId, { setAside: [{ host: 'algo-2', reason: 'GPU 0 is gone' }], sparesLeft: 0 });
+    heartbeat(runId, { setAside: [{ host: 'algo-2', reason: 'GPU 0 is gone' }], sparesLeft: 0 });
     await world.tick();
     await world.tick();
     expect(await sparesNow(runId)).toEqual({ left: 0, of: 1 });
@@ -399,7 +399,7 @@ describe('spare hosts', () => {
     const runId = await world.launch(FILE);
     world.train(nameOf(runId));
     for (const more of [{}, { setAside: 'algo-2', sparesLeft: 'one', loss: 3 }, { setAside: [{ host: 7 }] }]) {
-      beat(runId, more);
+      heartbeat(runId, more);
       await world.tick();
       expect(await sparesNow(runId)).toEqual({ left: null, of: 1 });
     }
@@ -409,7 +409,7 @@ describe('spare hosts', () => {
   test('that a run does not have are not in its status', async () => {
     const runId = await world.launch();
     world.train(nameOf(runId));
-    beat(runId, { setAside: [], sparesLeft: 0 });
+    heartbeat(runId, { setAside: [], sparesLeft: 0 });
     await world.tick();
     expect(await sparesNow(runId)).toBeUndefined();
   });
@@ -465,7 +465,7 @@ describe('events', () => {
 
 describe('admission', () => {
   const pool = 'ml.m5.xlarge for training job usage';
-  /** Two runs of which there is room for the first. */
+  /** Two runs of which there is capacity for the first. */
   async function twoForOne(): Promise<[first: string, second: string]> {
     world.limits.set(pool, { value: 2 });
     const first = await world.launch();

@@ -83,7 +83,7 @@ test('every line of the log about a run says which one', async () => {
     expect(String(line.error ?? line.what ?? '')).not.toBe('');
 });
 
-describe('a look at a live job', () => {
+describe('an observation of a live job', () => {
   const listed = async (act: () => Promise<unknown>) => {
     const calls = () => world.s3.mock.commandCalls(ListObjectsV2Command).length;
     const before = calls();
@@ -166,22 +166,22 @@ describe('what is looked at', () => {
 describe('the applied quota', () => {
   const SPOT = RUN_FILE.replace('instanceCount: 2', 'instanceCount: 2, capacity: spot');
   /** The limit is lowered between the start and its confirmation. */
-  async function rungAt(limit: number): Promise<string | undefined> {
+  async function optionAt(limit: number): Promise<string | undefined> {
     const intent = await world.ask({ action: 'start', runFile: SPOT, clientRequestId: 'request' });
     if (!intent.ok || !('uploads' in intent)) throw new Error(JSON.stringify(intent));
     world.limits.set('ml.m5.xlarge for spot training job usage', { value: limit });
     await world.ask({ action: 'start', runId: intent.runId, confirm: true });
     await world.settle();
     await world.tick();
-    return (await world.store.find(intent.runId))?.rungId;
+    return (await world.store.find(intent.runId))?.capacityOptionId;
   }
 
-  test('that is below the need of a rung makes the run ask for the next one', async () => {
-    expect(await rungAt(1)).toBe('on-demand');
+  test('that is below the need of a capacity option makes the run ask for the next one', async () => {
+    expect(await optionAt(1)).toBe('on-demand');
   });
 
   test('of exactly the need is enough', async () => {
-    expect(await rungAt(2)).toBe('as-written');
+    expect(await optionAt(2)).toBe('as-written');
   });
 });
 

@@ -153,7 +153,7 @@ test('a run that the service leaves out each time is not taken for one that is g
   expect([...found]).toEqual([['gone', undefined]]);
 });
 
-test('a look at a live job needs neither its run file nor the descriptor', async () => {
+test('an observation of a live job needs neither its run file nor the descriptor', async () => {
   const runId = await world.launch();
   world.train(`research-${runId}-a001`);
   await world.tick();
@@ -167,7 +167,7 @@ test('a look at a live job needs neither its run file nor the descriptor', async
   expect(asked()).toBe(before);
 });
 
-test('what a look at checkpoints costs does not grow with how many there are', async () => {
+test('what an observation of checkpoints costs does not grow with how many there are', async () => {
   for (let step = 1; step <= 300; step++) world.commit('r', step);
   const lists = () => world.s3.mock.commandCalls(ListObjectsV2Command).length;
   const found = await listCheckpoints(world.reconcile, 's3://checkpoint-bucket/runs/nlp/r/');

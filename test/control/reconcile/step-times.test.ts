@@ -17,7 +17,7 @@ const nameOf = (runId: string, attempt = 1) => `research-${runId}-a00${attempt}`
 type Start = [firstStep: number | null, firstMinute: number, step: number | null, minute: number, endedMinute?: number];
 
 /** The driver's heartbeat of now; minutes count from `began`. */
-function beat(runId: string, began: number, starts: Start[], { attempt = 1, phase = 'train' } = {}): void {
+function heartbeat(runId: string, began: number, starts: Start[], { attempt = 1, phase = 'train' } = {}): void {
   const seconds = (minutes: number) => began / 1000 + minutes * 60;
   const newest = starts.at(-1);
   const body = {
@@ -45,13 +45,13 @@ async function status(runId: string): Promise<StatusAnswer> {
 }
 
 describe('a script whose steps are read from its log', () => {
-  test('600 steps between two looks are steps and not warm-up', async () => {
+  test('600 steps between two observations are steps and not warm-up', async () => {
     const runId = await world.launch(OWN_SCRIPT);
     const began = world.now();
     world.train(nameOf(runId));
     await world.tick(1);
     world.pass(9 * MINUTE);
-    beat(runId, began, [[1, 2, 600, 9.5, 10]]);
+    heartbeat(runId, began, [[1, 2, 600, 9.5, 10]]);
     world.end(nameOf(runId), 'Completed');
     await world.tick(0);
     const { goodput, attempts, step, stepAt } = await status(runId);
@@ -60,15 +60,15 @@ describe('a script whose steps are read from its log', () => {
     expect([step, stepAt]).toEqual([600, new Date(began + 9.5 * MINUTE).toISOString()]);
   });
 
-  test('status has the newest step between two looks of the control plane, with its time, and goodput so far', async () => {
+  test('status has the newest step between two observations of the control plane, with its time, and goodput so far', async () => {
     const runId = await world.launch(OWN_SCRIPT);
     const began = world.now();
     world.train(nameOf(runId));
-    beat(runId, began, [[null, 0, null, 0]], { phase: 'start' });
+    heartbeat(runId, began, [[null, 0, null, 0]], { phase: 'start' });
     await world.tick(1);
     expect(await status(runId)).toMatchObject({ step: null, stepAt: null, goodput: null });
     world.pass(3 * MINUTE);
-    beat(runId, began, [[1, 2, 46, 3.5]]);
+    heartbeat(runId, began, [[1, 2, 46, 3.5]]);
     const live = await status(runId);
     expect(live).toMatchObject({ step: 46, attempts: [{ firstStep: 1, lastStep: 46 }] });
     expect(live.stepAt).toBe(new Date(began + 3.5 * MINUTE).toISOString());
@@ -78,20 +78,23 @@ describe('a script whose steps are read from its log', () => {
   test.each([
     ['with heartbeats that name no step', true],
     ['without any heartbeat', false],
-  ])('stopped from outside before a step was seen, %s: goodput and steps are not known', async (_how, beats) => {
-    const runId = await world.launch(OWN_SCRIPT);
-    world.train(nameOf(runId));
-    if (beats) beat(runId, world.now(), [[null, 0, null, 0]], { phase: 'start' });
-    for (let i = 0; i < 4; i++) await world.tick();
-    world.end(nameOf(runId), 'Stopped');
-    await world.tick(0);
-    expect(await status(runId)).toMatchObject({
-      state: 'stopped',
-      goodput: null,
-      step: null,
-      attempts: [{ firstStep: null, lastStep: null }],
-    });
-  });
+  ])(
+    'stopped from outside before a step was seen, %s: goodput and steps are not known',
+    async (_how, writesHeartbeats) => {
+      const runId = await world.launch(OWN_SCRIPT);
+      world.train(nameOf(runId));
+      if (writesHeartbeats) heartbeat(runId, world.now(), [[null, 0, null, 0]], { phase: 'start' });
+      for (let i = 0; i < 4; i++) await world.tick();
+      world.end(nameOf(runId), 'Stopped');
+      await world.tick(0);
+      expect(await status(runId)).toMatchObject({
+        state: 'stopped',
+        goodput: null,
+        step: null,
+        attempts: [{ firstStep: null, lastStep: null }],
+      });
+    },
+  );
 });
 
 describe('a restart in place', () => {
@@ -101,7 +104,7 @@ describe('a restart in place', () => {
     world.train(nameOf(runId));
     world.pass(30 * MINUTE);
     // Steps 1-12 with a minute each; the second start goes on from step 11.
-    beat(runId, began, [
+    heartbeat(runId, began, [
       [1, 1, 12, 12, 13],
       [11, 15, 25, 29],
     ]);
@@ -129,7 +132,7 @@ describe('a restart in place', () => {
     const began = world.now();
     world.train(nameOf(runId));
     for (let minute = 1; minute <= 6; minute++) {
-      beat(runId, began, [
+      heartbeat(runId, began, [
         [1, 0.2, 12, 0.4, 0.5],
         [11, 0.7, 12 + minute, minute],
       ]);
@@ -150,13 +153,13 @@ test('the next attempt of a script with checkpoints of its own says so, and its 
   const began = world.now();
   world.train(nameOf(runId));
   world.pass(20 * MINUTE);
-  beat(runId, began, [[1, 0, 21, 20]]);
+  heartbeat(runId, began, [[1, 0, 21, 20]]);
   world.end(nameOf(runId), 'Failed', 'InternalServerError: We encountered an internal error');
   await world.tick(0);
   expect((await status(runId)).reason).toBe('attempt 2 from what the script finds of its own checkpoints');
   world.train(nameOf(runId, 2));
   world.pass(20 * MINUTE);
-  beat(runId, began, [[11, 30, 21, 40]], { attempt: 2 });
+  heartbeat(runId, began, [[11, 30, 21, 40]], { attempt: 2 });
   const { goodput, attempts } = await status(runId);
   expect(attempts.map((a) => [a.firstStep, a.lastStep])).toEqual([
     [1, 21],

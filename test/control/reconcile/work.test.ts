@@ -161,7 +161,14 @@ describe('the request of an attempt', () => {
         },
         descriptor: DESCRIPTOR,
       },
-      { do: 'create', jobName: 'j', attempt: 2, rungId: 'as-written', resumeFrom: checkpoint(9), evidence: {} },
+      {
+        do: 'create',
+        jobName: 'j',
+        attempt: 2,
+        capacityOptionId: 'as-written',
+        resumeFrom: checkpoint(9),
+        evidence: {},
+      },
     );
 
   test('begins in S3, or where the service restores the checkpoints to', () => {

@@ -127,7 +127,7 @@ describe('a run as the queue counts it', () => {
     expect(queued(queuedAt + HOUR)).toHaveProperty('waitingSince', queuedAt + HOUR);
   });
 
-  test('holds the instances of its rung', () => {
+  test('holds the instances of its capacity option', () => {
     const run = running();
     expect(runningRun(run, {} as never)).toMatchObject({ runId: run.runId, team: run.team });
     expect(runningRun(run, {} as never).instances).toBeGreaterThan(0);

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RunIntent } from '../../../lib/control/shared/items';
 import { readIntent, readRecord } from '../../../lib/control/shared/stored';
+import { fromStoredNames, toStoredNames } from '../../../lib/control/shared/stored-names';
 import { loadRun } from '../../../lib/core/config/load';
 import { CLASS_POLICY } from '../../../lib/core/lifecycle/budgets';
 import type { FailureClass } from '../../../lib/core/lifecycle/record';
@@ -64,7 +65,7 @@ describe('a record', () => {
 
   test('that an older version wrote has the values that it acted by, and keeps what it has', () => {
     const whole = stored(
-      running({ queuedAt: 1, policy: policy({ beats: false, preemptible: true, keepAliveSeconds: 60 }) }),
+      running({ queuedAt: 1, policy: policy({ writesHeartbeats: false, preemptible: true, keepAliveSeconds: 60 }) }),
     );
     const settings = [
       'keepsCheckpoints',
@@ -81,7 +82,7 @@ describe('a record', () => {
         const older = { ...rest, ...(isQueued && { queuedAt }), policy: Object.fromEntries(kept) };
         const initial = {
           keepsCheckpoints: true,
-          beats: seesSteps,
+          writesHeartbeats: seesSteps,
           keepAliveSeconds: 0,
           spareInstances: 0,
           lossPolicy: 'stop',
@@ -94,6 +95,14 @@ describe('a record', () => {
         });
       }),
     );
+  });
+
+  test('comes back from the names of the run table, and the tags of the user keep their keys', () => {
+    const record = running({ tags: { rungId: 'mine', capacityOptionId: 'mine too' } });
+    const item = toStoredNames(record);
+    expect(item).toMatchObject({ rungId: 'as-written', tags: record.tags });
+    expect(item).not.toHaveProperty('capacityOptionId');
+    expect(fromStoredNames(item)).toEqual(record);
   });
 
   test('that an older version wrote without lists and counters has empty ones', () => {

@@ -81,7 +81,7 @@ test('a run of 0.1.0 is never asked to make room, and never grows', async () => 
   const world = upgraded();
   for (let i = 0; i < 20; i++) await world.tick();
   const record = await world.store.find(RUN);
-  expect(record).not.toHaveProperty('roomFor');
+  expect(record).not.toHaveProperty('reservation');
   expect(record?.attempt).not.toHaveProperty('handOver');
 });
 

@@ -44,7 +44,12 @@ export function fakeTable() {
     writes += 1;
     return {};
   });
-  mock.on(QueryCommand).callsFake((input) => ({ Items: matching(input) }));
+  mock.on(QueryCommand).callsFake((input) => {
+    const from = Number(input.ExclusiveStartKey?.place?.N ?? 0);
+    const all = matching(input);
+    const to = input.Limit === undefined ? all.length : from + input.Limit;
+    return { Items: all.slice(from, to), ...(to < all.length && { LastEvaluatedKey: { place: { N: String(to) } } }) };
+  });
 
   function holds({
     Item,
@@ -65,18 +70,13 @@ export function fakeTable() {
     return { ...before, [name]: { N: String(usd) } };
   }
 
-  function matching(input: {
-    IndexName?: string;
-    ExpressionAttributeValues: Item;
-    Limit?: number;
-    ScanIndexForward?: boolean;
-  }) {
+  function matching(input: { IndexName?: string; ExpressionAttributeValues: Item; ScanIndexForward?: boolean }) {
     const values = input.ExpressionAttributeValues;
     const all = [...items.values()];
     if (input.IndexName === 'active-runs') return all.filter((i) => i.active?.S === values[':value']?.S);
     if (input.IndexName === 'team-runs') {
       const runs = all.filter((i) => i.team?.S === values[':value']?.S);
-      return runs.sort((a, b) => ((a.createdAt?.S ?? '') < (b.createdAt?.S ?? '') ? 1 : -1)).slice(0, input.Limit);
+      return runs.sort((a, b) => ((a.createdAt?.S ?? '') < (b.createdAt?.S ?? '') ? 1 : -1));
     }
     const isAsked = (item = '') =>
       values[':from'] === undefined
@@ -84,8 +84,7 @@ export function fakeTable() {
         : item >= (values[':from'].S ?? '') && item <= (values[':to']?.S ?? '');
     return all
       .filter((i) => i.runId?.S === values[':run']?.S && isAsked(i.item?.S))
-      .sort((a, b) => ((a.item?.S ?? '') < (b.item?.S ?? '') ? -1 : 1))
-      .slice(0, input.Limit);
+      .sort((a, b) => ((a.item?.S ?? '') < (b.item?.S ?? '') ? -1 : 1));
   }
 
   /** The next reads of several runs leave this one out, or fail where it is among them. */

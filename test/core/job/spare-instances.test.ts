@@ -5,7 +5,7 @@ import { hostCount, requestedGroupsOf, worldSize } from '../../../lib/core/confi
 import { smokeOverrides } from '../../../lib/core/config/smoke';
 import { jobFile } from '../../../lib/core/job/job-file';
 import { trainingJobRequest } from '../../../lib/core/job/training-request';
-import { ladderOf, policyOf } from '../../../lib/core/lifecycle/ladder';
+import { listCapacityOptions, policyOf } from '../../../lib/core/lifecycle/capacity-options';
 import { layoutOfRun } from '../../../lib/core/planner/run/layout-of-run';
 import { planRun } from '../../../lib/core/planner/run/plan-run';
 import { runQuotaNeeds } from '../../../lib/core/quota';
@@ -74,7 +74,7 @@ test('they are paid for: plan, question before the launch, and record', () => {
   const plan = planRun(run, { region: 'us-west-2', prices });
   expect(plan).toMatchObject({ usd: { perHour: 60 }, gpus: 32 });
   expect(clusterUsdPerHour(run, { ...DESCRIPTOR, prices })?.usd).toBe(60);
-  expect(ladderOf(run, 'us-west-2', prices)).toMatchObject([
+  expect(listCapacityOptions(run, 'us-west-2', prices)).toMatchObject([
     { instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 6 }], usdPerHour: 60 },
   ]);
   expect(policyOf(run, 'us-west-2').spareInstances).toBe(2);

@@ -65,7 +65,7 @@ describe('the capacity clock', () => {
     expect(run(record, seeing({ job: lost }, [800]), end).record.state).toBe('resuming');
   });
 
-  test('starts again although no look fell into the training between two waits', () => {
+  test('starts again although no observation fell into the training between two waits', () => {
     const before = { ...running().budgets, capacitySince: T0 - 30 * DAY, capacityTries: 9 };
     const { record } = run(running({ budgets: before }), seeing({ job: failedJob(CAPACITY) }, [100]), T0 + HOUR);
     expect(record).toMatchObject({ state: 'resuming', budgets: { capacitySince: T0 + HOUR, capacityTries: 1 } });

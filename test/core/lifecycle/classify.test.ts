@@ -107,9 +107,9 @@ test.each<[string, object]>([
 
 test('long texts are cut at 200 characters, on one line', () => {
   const said = (text: string) => classify(failedJob(`ClientError: ${text}`), attempt()).reason;
-  const room = 200 - 'ClientError: '.length;
-  expect(said('x'.repeat(room))).toMatch(/x$/);
-  expect(said('x'.repeat(room + 1))).toMatch(/^the service refused: ClientError: x{184}\.\.\.$/);
+  const remaining = 200 - 'ClientError: '.length;
+  expect(said('x'.repeat(remaining))).toMatch(/x$/);
+  expect(said('x'.repeat(remaining + 1))).toMatch(/^the service refused: ClientError: x{184}\.\.\.$/);
   expect(said('a \n  b')).toBe('the service refused: ClientError: a b');
 });
 

@@ -125,8 +125,8 @@ describe('launch', () => {
     });
   });
 
-  test('fails: a rung that the memory check refuses', () => {
-    expect(run(admitted(), seeing({ rungsThatDoNotFit: ['as-written'] })).record).toMatchObject({ state: 'failed' });
+  test('fails: a capacity option that the memory check refuses', () => {
+    expect(run(admitted(), seeing({ optionsThatDoNotFit: ['as-written'] })).record).toMatchObject({ state: 'failed' });
   });
 });
 
@@ -184,7 +184,7 @@ describe('a create whose answer is doubtful', () => {
     expect(again.effects).toMatchObject([{ do: 'create', jobName: NAME, attempt: 1 }]);
   });
 
-  test('a create without an answer keeps its rung until no job of it can exist any more', () => {
+  test('a create without an answer keeps its capacity option until no job of it can exist any more', () => {
     const limit = { kind: 'limit', error: 'ResourceLimitExceeded' } as const;
     const doubtful = intended({ createTries: 2, lastCreateAt: T0 });
     const refused = run(doubtful, seeing({ create: limit, job: { kind: 'absent' } }), T0);
@@ -200,7 +200,10 @@ describe('a create whose answer is doubtful', () => {
     const sure = run(refused.record, seeing({ job: { kind: 'absent' } }), T0 + 11 * MINUTE);
     expect(sure.record.attempt?.unmadeTries).toBe(2);
     const elsewhere = admitRun(sure.record, 'admitted by the queue', T0 + 12 * MINUTE, 'as-written@2');
-    expect(elsewhere?.record).toMatchObject({ rungId: 'as-written@2', attempt: { rungId: 'as-written@2', number: 1 } });
+    expect(elsewhere?.record).toMatchObject({
+      capacityOptionId: 'as-written@2',
+      attempt: { capacityOptionId: 'as-written@2', number: 1 },
+    });
   });
 
   test('fails: quota that never comes ends with the time budget of capacity', () => {
@@ -307,19 +310,19 @@ describe('resume', () => {
   });
 
   test('spot that found no capacity goes on-demand under the next name', () => {
-    const rung = policy().ladder[0];
-    if (!rung) throw new Error('no rung');
-    const ladder = [
-      { ...rung, usage: 'spot' as const },
-      { ...rung, id: 'on-demand' },
+    const option = policy().capacityOptions[0];
+    if (!option) throw new Error('no capacity option');
+    const capacityOptions = [
+      { ...option, usage: 'spot' as const },
+      { ...option, id: 'on-demand' },
     ];
     const seen = seeing({
       job: job({ status: 'Stopped', secondaryStatus: 'MaxWaitTimeExceeded', trainingStartedAt: undefined }),
     });
-    const after = run(running({ policy: policy({ ladder }) }), seen);
-    expect(after.record).toMatchObject({ rungId: 'on-demand', budgets: { failures: 0 } });
+    const after = run(running({ policy: policy({ capacityOptions }) }), seen);
+    expect(after.record).toMatchObject({ capacityOptionId: 'on-demand', budgets: { failures: 0 } });
     const next = run({ ...after.record, notBefore: undefined }, seeing());
-    expect(next.effects).toMatchObject([{ rungId: 'on-demand', attempt: 2 }]);
+    expect(next.effects).toMatchObject([{ capacityOptionId: 'on-demand', attempt: 2 }]);
   });
 });
 
@@ -370,11 +373,11 @@ describe('crash loop', () => {
   });
 });
 
-describe('a job whose beats are late', () => {
-  const beat = { step: 10, phase: '', beatAt: T0, movedAt: T0 };
-  const late = running({ attempt: attempt({ progress: beat }) });
+describe('a job whose heartbeats are late', () => {
+  const heartbeat = { step: 10, phase: '', heartbeatAt: T0, movedAt: T0 };
+  const late = running({ attempt: attempt({ progress: heartbeat }) });
 
-  test('is written as alive once a look, not at each round of it', () => {
+  test('is written as alive once an observation, not at each round of it', () => {
     const first = run(late, seeing({ job: job() }), T0 + 10 * MINUTE);
     expect(first.record.attempt?.aliveAt).toBe(T0 + 10 * MINUTE);
     expect(run(first.record, seeing({ job: job() }), T0 + 10 * MINUTE + 500).actions).toEqual([]);

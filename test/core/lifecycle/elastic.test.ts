@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import {
+  largestOptionId,
+  listCapacityOptions,
+  policyOf,
+  runWithCapacityOption,
+  sizesToAsk,
+} from '../../../lib/core/lifecycle/capacity-options';
 import { askHandOver, askResume } from '../../../lib/core/lifecycle/intent';
-import { ladderOf, largestRung, policyOf, runOnRung, sizesToAsk } from '../../../lib/core/lifecycle/ladder';
 import { growthPays, mayGrow, SIZE_PAUSE_MS } from '../../../lib/core/lifecycle/phases/grow';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import { BASE, runOf } from '../../support/runs';
@@ -18,16 +24,21 @@ const elastic = (changes: Partial<RunRecord> = {}): RunRecord => {
     ...policyOf(spec(), 'us-west-2', {}, SIZES),
     seesSteps: true,
     seesCommits: true,
-    beats: true,
+    writesHeartbeats: true,
     totalSteps: 10_000,
   };
-  return running({ policy, rungId: 'as-written@2', attempt: attempt({ rungId: 'as-written@2' }), ...changes });
+  return running({
+    policy,
+    capacityOptionId: 'as-written@2',
+    attempt: attempt({ capacityOptionId: 'as-written@2' }),
+    ...changes,
+  });
 };
 
-describe('the ladder', () => {
+describe('the capacity options', () => {
   test('has every size before the next kind of capacity', () => {
     expect(
-      ladderOf(spec({ capacity: 'spot' }), 'us-west-2', {}, SIZES).map((r) => [
+      listCapacityOptions(spec({ capacity: 'spot' }), 'us-west-2', {}, SIZES).map((r) => [
         r.id,
         r.usage,
         r.instances[0]?.instanceCount,
@@ -43,13 +54,13 @@ describe('the ladder', () => {
   });
 
   test('gives a job two hours to get its instances, and one host no EFA', () => {
-    const one = runOnRung(spec(), 'as-written@1');
+    const one = runWithCapacityOption(spec(), 'as-written@1');
     expect(one).toMatchObject({
       compute: { instanceCount: 1 },
       limits: { maxPendingSeconds: 7200 },
       network: { efa: 'off' },
     });
-    expect(runOnRung(spec(), 'as-written')).toMatchObject({
+    expect(runWithCapacityOption(spec(), 'as-written')).toMatchObject({
       compute: { instanceCount: 4 },
       limits: { maxPendingSeconds: 7200 },
     });
@@ -57,13 +68,13 @@ describe('the ladder', () => {
 
   test('leaves a run of one size as it was', () => {
     const plain = spec({ instanceCount: 4 });
-    expect(runOnRung(plain, 'as-written')).toBe(plain);
+    expect(runWithCapacityOption(plain, 'as-written')).toBe(plain);
     expect(policyOf(plain, 'us-west-2')).not.toHaveProperty('pendingSeconds');
   });
 
   test('tells the queue the present size and the smaller ones', () => {
     expect(sizesToAsk(elastic()).map((r) => r.id)).toEqual(['as-written@2', 'as-written@1']);
-    expect(largestRung(elastic())).toBe('as-written');
+    expect(largestOptionId(elastic())).toBe('as-written');
   });
 });
 
@@ -73,11 +84,11 @@ const handedOver = failedJob('AlgorithmError: {"slipway":1,"class":"hand-over","
 describe('the next attempt', () => {
   test('is smaller after a capacity failure, and remembers it', () => {
     const { record } = run(elastic(), seeing({ job: noCapacity }), T0 + 2 * HOUR);
-    expect(record).toMatchObject({ rungId: 'as-written@1', sizeFailedAt: T0 + 2 * HOUR });
+    expect(record).toMatchObject({ capacityOptionId: 'as-written@1', sizeFailedAt: T0 + 2 * HOUR });
   });
 
   test('is smaller after the pending limit, which the service reports as Stopped', () => {
-    const never = { ...attempt({ rungId: 'as-written@2' }), trainingStartedAt: undefined };
+    const never = { ...attempt({ capacityOptionId: 'as-written@2' }), trainingStartedAt: undefined };
     const stopped = job({
       status: 'Stopped',
       secondaryStatus: 'Stopped',
@@ -85,38 +96,44 @@ describe('the next attempt', () => {
       endedAt: T0 + 2 * HOUR,
     });
     const { record } = run(elastic({ attempt: never }), seeing({ job: stopped }), T0 + 2 * HOUR);
-    expect(record).toMatchObject({ state: 'resuming', rungId: 'as-written@1', attempt: { failureClass: 'capacity' } });
+    expect(record).toMatchObject({
+      state: 'resuming',
+      capacityOptionId: 'as-written@1',
+      attempt: { failureClass: 'capacity' },
+    });
   });
 
   test.each([handedOver, failedJob('InternalServerError: x')])(
     'takes the room that is kept for it, whatever it ended of',
     (over) => {
       const { record } = run(
-        elastic({ roomFor: { rungId: 'as-written', since: T0 } }),
+        elastic({ reservation: { capacityOptionId: 'as-written', since: T0 } }),
         seeing({ job: over }, [10]),
         T0 + 2 * HOUR,
       );
-      expect(record).toMatchObject({ rungId: 'as-written', admitted: true });
-      expect(record.roomFor).toBeUndefined();
+      expect(record).toMatchObject({ capacityOptionId: 'as-written', admitted: true });
+      expect(record.reservation).toBeUndefined();
       expect(run(record, seeing({}, [10]), T0 + 3 * HOUR).record.attempt).toMatchObject({
         number: 2,
-        rungId: 'as-written',
+        capacityOptionId: 'as-written',
       });
     },
   );
 
   test('has the same size where no room is kept', () => {
-    expect(run(elastic(), seeing({ job: handedOver }, [10]), T0 + 2 * HOUR).record.rungId).toBe('as-written@2');
+    expect(run(elastic(), seeing({ job: handedOver }, [10]), T0 + 2 * HOUR).record.capacityOptionId).toBe(
+      'as-written@2',
+    );
   });
 
   test('after a preemption, and after a resume, may have any size again', () => {
     const asked = askHandOver(elastic(), { why: 'preempted', at: T0 + HOUR, text: 'x' })?.record as RunRecord;
     expect(run(asked, seeing({ job: handedOver }, [10]), T0 + 2 * HOUR).record).toMatchObject({
       state: 'queued',
-      rungId: 'as-written',
+      capacityOptionId: 'as-written',
     });
     const over = elastic({ state: 'stopped', attempt: attempt({ phase: 'ended' }) });
-    expect(askResume({ ...over, confirmed: true }, T0)?.record.rungId).toBe('as-written');
+    expect(askResume({ ...over, confirmed: true }, T0)?.record.capacityOptionId).toBe('as-written');
   });
 });
 
@@ -129,11 +146,11 @@ describe('growing', () => {
     restarts: 0,
     stepsPerHour: 500,
   };
-  const progress = { step: 5000, phase: '', beatAt: T0, movedAt: T0, vitals };
+  const progress = { step: 5000, phase: '', heartbeatAt: T0, movedAt: T0, vitals };
   const ready = (changes: Partial<RunRecord> = {}) =>
     elastic({
-      roomFor: { rungId: 'as-written', since: T0 },
-      attempt: attempt({ rungId: 'as-written@2', progress }),
+      reservation: { capacityOptionId: 'as-written', since: T0 },
+      attempt: attempt({ capacityOptionId: 'as-written@2', progress }),
       ...changes,
     });
 
@@ -145,14 +162,25 @@ describe('growing', () => {
   });
 
   test.each<[string, Partial<RunRecord>, number]>([
-    ['no room is kept', { roomFor: undefined }, HOUR],
-    ['the room is new', { roomFor: { rungId: 'as-written', since: T0 + 31 * MINUTE } }, HOUR],
+    ['no room is kept', { reservation: undefined }, HOUR],
+    ['the room is new', { reservation: { capacityOptionId: 'as-written', since: T0 + 31 * MINUTE } }, HOUR],
     ['the job is young', {}, 59 * MINUTE],
-    ['little is left', { attempt: attempt({ rungId: 'as-written@2', progress: { ...progress, step: 9100 } }) }, HOUR],
-    ['no steps are seen', { attempt: attempt({ rungId: 'as-written@2' }) }, HOUR],
+    [
+      'little is left',
+      { attempt: attempt({ capacityOptionId: 'as-written@2', progress: { ...progress, step: 9100 } }) },
+      HOUR,
+    ],
+    ['no steps are seen', { attempt: attempt({ capacityOptionId: 'as-written@2' }) }, HOUR],
     [
       'a start takes long',
-      { attempt: attempt({ rungId: 'as-written@2', progress, acceptedAt: T0 - 2 * HOUR, intentAt: T0 - 2 * HOUR }) },
+      {
+        attempt: attempt({
+          capacityOptionId: 'as-written@2',
+          progress,
+          acceptedAt: T0 - 2 * HOUR,
+          intentAt: T0 - 2 * HOUR,
+        }),
+      },
       HOUR,
     ],
   ])('at once does not pay where %s', (_, changes, after) => {
@@ -163,6 +191,6 @@ describe('growing', () => {
     const record = elastic({ sizeFailedAt: T0 });
     expect(mayGrow(record, T0 + SIZE_PAUSE_MS - 1)).toBe(false);
     expect(mayGrow(record, T0 + SIZE_PAUSE_MS)).toBe(true);
-    expect(mayGrow(elastic({ rungId: 'as-written' }), T0 + SIZE_PAUSE_MS)).toBe(false);
+    expect(mayGrow(elastic({ capacityOptionId: 'as-written' }), T0 + SIZE_PAUSE_MS)).toBe(false);
   });
 });

@@ -8,7 +8,7 @@ import type { Observed } from '../../../lib/core/lifecycle/observed';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import { admitted, attempt, failedJob, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from './support/records';
 
-const beat = (step: number, writtenAt: number) => ({ attempt: 1, step, phase: '', writtenAt });
+const heartbeat = (step: number, writtenAt: number) => ({ attempt: 1, step, phase: '', writtenAt });
 
 /** Looks at a run every five minutes; gives back the minutes of stops, and all alerts. */
 function watch(first: RunRecord, observe: (minute: number) => Observed, minutes: number, from = T0 + HOUR) {
@@ -25,7 +25,7 @@ function watch(first: RunRecord, observe: (minute: number) => Observed, minutes:
 }
 
 describe('a heartbeat that cannot be read', () => {
-  const seen = () => run(running(), seeing({ job: job(), heartbeat: beat(10, T0 + HOUR) }), T0 + HOUR).record;
+  const seen = () => run(running(), seeing({ job: job(), heartbeat: heartbeat(10, T0 + HOUR) }), T0 + HOUR).record;
 
   test.each([
     ['because of an error', { heartbeatError: 'AccessDenied: kms:Decrypt' }],
@@ -45,7 +45,7 @@ describe('a heartbeat that cannot be read', () => {
     const silent = (minute: number) =>
       minute < 60
         ? seeing({ job: job(), heartbeatError: '503' })
-        : seeing({ job: job(), heartbeat: beat(10, T0 + HOUR) });
+        : seeing({ job: job(), heartbeat: heartbeat(10, T0 + HOUR) });
     expect(watch(seen(), silent, 70).stops[0]).toBe(65);
   });
 });
@@ -54,7 +54,7 @@ test('objects that the run writes are a sign of life when its heartbeat is old',
   const silent = (newestWriteAt: number) => (minute: number) =>
     seeing({
       job: job(),
-      heartbeat: beat(10, T0 + HOUR),
+      heartbeat: heartbeat(10, T0 + HOUR),
       checkpoints: { kind: 'listed', committed: [], torn: [], newestWriteAt: newestWriteAt + minute * MINUTE },
     });
   expect(watch(running(), silent(T0 + HOUR - MINUTE), 120).stops).toEqual([]);
@@ -63,9 +63,9 @@ test('objects that the run writes are a sign of life when its heartbeat is old',
 
 describe('a spot job that trains again after an interruption', () => {
   const waiting = () => {
-    const first = run(running(), seeing({ job: job(), heartbeat: beat(10, T0 + HOUR) }), T0 + HOUR).record;
+    const first = run(running(), seeing({ job: job(), heartbeat: heartbeat(10, T0 + HOUR) }), T0 + HOUR).record;
     const status = (secondaryStatus: string, at: number, record: RunRecord) =>
-      run(record, seeing({ job: job({ secondaryStatus }), heartbeat: beat(10, T0 + HOUR) }), at).record;
+      run(record, seeing({ job: job({ secondaryStatus }), heartbeat: heartbeat(10, T0 + HOUR) }), at).record;
     return status('Starting', T0 + 2 * HOUR, status('Interrupted', T0 + 61 * MINUTE, first));
   };
   const back = T0 + 3 * HOUR;
@@ -74,18 +74,19 @@ describe('a spot job that trains again after an interruption', () => {
     ['by the service', { trainingStartedAt: T0, trainingSince: back }],
     ['by its change of status', { trainingStartedAt: T0 }],
   ])('gets its start-up time again, as told %s', (_, times) => {
-    const again = () => seeing({ job: job(times), heartbeat: beat(10, T0 + HOUR) });
+    const again = () => seeing({ job: job(times), heartbeat: heartbeat(10, T0 + HOUR) });
     expect(watch(waiting(), again, 30, back - 5 * MINUTE).stops).toEqual([]);
   });
 
   test('is a hang when its driver stays silent for longer than that', () => {
-    const again = () => seeing({ job: job({ trainingSince: back }), heartbeat: beat(10, T0 + HOUR) });
+    const again = () => seeing({ job: job({ trainingSince: back }), heartbeat: heartbeat(10, T0 + HOUR) });
     expect(watch(waiting(), again, 120, back).stops[0]).toBe(70);
   });
 });
 
 test('a job without a driver of ours (toolkit contract, network isolation) raises no alert about heartbeats', () => {
-  const blind = (beats?: boolean) => running({ policy: policy({ seesSteps: false, seesCommits: false, beats }) });
+  const blind = (writesHeartbeats?: boolean) =>
+    running({ policy: policy({ seesSteps: false, seesCommits: false, writesHeartbeats }) });
   expect(watch(blind(), () => seeing({ job: job() }), 330, T0).alerts).toEqual([]);
   expect(watch(blind(false), () => seeing({ job: job() }), 330, T0).alerts).toEqual([]);
   expect(watch(blind(true), () => seeing({ job: job() }), 330, T0).alerts).toEqual(['hang-suspected']);
@@ -155,13 +156,13 @@ describe('a name whose job is not known', () => {
     });
   const absent = () => seeing({ job: { kind: 'absent' } }, [10]);
 
-  test('although something was committed, starts no second job after one look', () => {
+  test('although something was committed, starts no second job after one observation', () => {
     const first = run(intent(), absent(), T0 + 10_000).record;
     expect(run(first, absent(), T0 + 20_000).effects).toEqual([]);
     expect(run(first, absent(), T0 + 5 * MINUTE).record.attempt?.phase).toBe('intent');
   });
 
-  test('counts as deleted after two looks, long after the last create', () => {
+  test('counts as deleted after two observations, long after the last create', () => {
     const first = run(intent(), absent(), T0 + 5 * MINUTE).record;
     const second = run(first, absent(), T0 + 11 * MINUTE).record;
     expect(second.attempt).toMatchObject({ phase: 'ended', failureClass: 'deleted' });
@@ -171,19 +172,19 @@ describe('a name whose job is not known', () => {
 test('steps that a commit holds are kept, although it is first seen with the end of its attempt', () => {
   const lines: TimelineEvent[] = [{ at: T0, what: 'run-confirmed', text: '', evidence: {} }];
   let record: RunRecord = admitted();
-  const look = (observed: Observed, now: number) => {
+  const observe = (observed: Observed, now: number) => {
     for (const action of decide(record, observed, now)) {
       if (action.do !== 'save') continue;
       lines.push(...action.events);
       record = action.record;
     }
   };
-  look(seeing({}), T0);
-  look(seeing({ create: { kind: 'accepted', arn: 'x' } }), T0);
-  look(seeing({ job: job(), heartbeat: beat(1, T0) }), T0 + MINUTE);
-  look(seeing({ job: job(), heartbeat: beat(2, T0 + 5 * MINUTE) }), T0 + 5 * MINUTE);
+  observe(seeing({}), T0);
+  observe(seeing({ create: { kind: 'accepted', arn: 'x' } }), T0);
+  observe(seeing({ job: job(), heartbeat: heartbeat(1, T0) }), T0 + MINUTE);
+  observe(seeing({ job: job(), heartbeat: heartbeat(2, T0 + 5 * MINUTE) }), T0 + 5 * MINUTE);
   const end = T0 + 10 * HOUR;
   const handOver = failedJob('AlgorithmError: {"slipway":1,"class":"hand-over","code":76}', { endedAt: end });
-  look(seeing({ job: handOver, heartbeat: beat(5000, end) }, [5000]), end);
+  observe(seeing({ job: handOver, heartbeat: heartbeat(5000, end) }, [5000]), end);
   expect(ledger(lines, end + MINUTE).seconds.lost).toBeLessThan(600);
 });

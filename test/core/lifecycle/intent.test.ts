@@ -58,20 +58,27 @@ describe('a resume', () => {
         notBefore: undefined,
         endedAt: undefined,
         alerts: [],
-        rungId: 'as-written',
+        capacityOptionId: 'as-written',
       });
       expect(record?.budgets).toEqual({ failures: 0, stale: 0, stalePlatform: 0, byClass: {}, capacityTries: 0 });
       expect(events).toMatchObject([{ what: 'resume-asked', evidence: { from: state } }]);
     },
   );
 
-  test('of a run that is not elastic keeps its rung and the room of none', () => {
-    const fixed = over({ rungId: 'on-demand', roomFor: { rungId: 'x', since: T0 } });
-    expect(askResume(fixed, T0)?.record).toMatchObject({ rungId: 'on-demand', roomFor: { rungId: 'x' } });
-    const rung = (id: string) => ({ id, instances: [], usage: 'training' as const, usdPerHour: 1 });
-    const sizes = policy({ pendingSeconds: 7200, ladder: [rung('as-written'), rung('as-written@1')] });
-    const elastic = over({ policy: sizes, rungId: 'as-written@1', roomFor: { rungId: 'x', since: T0 } });
-    expect(askResume(elastic, T0)?.record).toMatchObject({ rungId: 'as-written', roomFor: undefined });
+  test('of a run that is not elastic keeps its capacity option and the room of none', () => {
+    const fixed = over({ capacityOptionId: 'on-demand', reservation: { capacityOptionId: 'x', since: T0 } });
+    expect(askResume(fixed, T0)?.record).toMatchObject({
+      capacityOptionId: 'on-demand',
+      reservation: { capacityOptionId: 'x' },
+    });
+    const option = (id: string) => ({ id, instances: [], usage: 'training' as const, usdPerHour: 1 });
+    const sizes = policy({ pendingSeconds: 7200, capacityOptions: [option('as-written'), option('as-written@1')] });
+    const elastic = over({
+      policy: sizes,
+      capacityOptionId: 'as-written@1',
+      reservation: { capacityOptionId: 'x', since: T0 },
+    });
+    expect(askResume(elastic, T0)?.record).toMatchObject({ capacityOptionId: 'as-written', reservation: undefined });
   });
 
   test('of one that is stopping only takes the stop back', () => {
@@ -98,7 +105,7 @@ describe('a resume', () => {
 });
 
 describe('letting a run start', () => {
-  test('on its own rung says nothing of rungs; on another one it says which', () => {
+  test('on its own capacity option says nothing of capacity options; on another one it says which', () => {
     expect(admitRun(admitted(), 'room', T0).events[0]?.evidence).toEqual({});
     const smaller = admitRun(admitted(), 'room', T0, 'as-written@1');
     expect(smaller.events[0]?.evidence).toEqual({ rung: 'as-written@1' });
@@ -106,15 +113,15 @@ describe('letting a run start', () => {
       admitted: true,
       admittedAt: T0,
       state: 'submitting',
-      rungId: 'as-written@1',
+      capacityOptionId: 'as-written@1',
     });
   });
 
-  test('takes an attempt without a job along, and leaves one that is over on its rung', () => {
-    const rungOf = (phase: 'intent' | 'ended') =>
-      admitRun(admitted({ attempt: attempt({ phase }) }), 'room', T0, 'as-written@1').record.attempt?.rungId;
-    expect(rungOf('intent')).toBe('as-written@1');
-    expect(rungOf('ended')).toBe('as-written');
+  test('takes an attempt without a job along, and leaves one that is over on its capacity option', () => {
+    const optionOf = (phase: 'intent' | 'ended') =>
+      admitRun(admitted({ attempt: attempt({ phase }) }), 'room', T0, 'as-written@1').record.attempt?.capacityOptionId;
+    expect(optionOf('intent')).toBe('as-written@1');
+    expect(optionOf('ended')).toBe('as-written');
   });
 });
 

@@ -67,7 +67,7 @@ const commands = [
   fc.constant(command('stopped from outside', (w) => w.end('Stopped', ''))),
   fc
     .constantFrom('stop', 'resume', 'admit', 'preempt')
-    .map((wish) => command(`ask ${wish}`, (w) => w.ask(wish as 'stop'))),
+    .map((requestChange) => command(`ask ${requestChange}`, (w) => w.ask(requestChange as 'stop'))),
   fc.constant(command('somebody deletes a job', (w) => w.deleteJob())),
   fc.integer({ min: 1, max: 7200 }).map((s) => command(`${s} s pass`, (w) => w.pass(s * 1000))),
   fc.boolean().map((b) => command(`Describe ${b ? 'fails' : 'works'}`, (w) => Object.assign(w, { describeFails: b }))),

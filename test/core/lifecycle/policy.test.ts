@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { policyOf, rungAfterCapacityFailure, runOnRung } from '../../../lib/core/lifecycle/ladder';
-import type { Rung, RunPolicy } from '../../../lib/core/lifecycle/record';
+import {
+  optionAfterCapacityFailure,
+  policyOf,
+  runWithCapacityOption,
+} from '../../../lib/core/lifecycle/capacity-options';
+import type { CapacityOption, RunPolicy } from '../../../lib/core/lifecycle/record';
 import { runOf } from '../../support/runs';
 import { admitted, policy } from './support/records';
 
@@ -12,8 +16,8 @@ const compute = (more: object) => ({ compute: { instanceType: TYPE, instanceCoun
 const MARKER = { committedMarker: '.complete' };
 
 test('a run file that says little gives the defaults, and none of the optional parts', () => {
-  const { ladder, ...rest } = policyOf(own(), 'us-west-2');
-  expect(ladder).toHaveLength(1);
+  const { capacityOptions, ...rest } = policyOf(own(), 'us-west-2');
+  expect(capacityOptions).toHaveLength(1);
   expect(rest).toEqual({
     maxAttempts: 20,
     maxRuntimeSeconds: 432_000,
@@ -24,7 +28,7 @@ test('a run file that says little gives the defaults, and none of the optional p
     seesSteps: false,
     seesCommits: false,
     keepsCheckpoints: false,
-    beats: true,
+    writesHeartbeats: true,
     checkpointIntervalSeconds: 1800,
     keepAliveSeconds: 0,
     spareInstances: 0,
@@ -43,7 +47,7 @@ test.each<[string, object, Partial<RunPolicy>]>([
   ['an interval', { checkpoints: { mode: 'managed', intervalMinutes: 7 } }, { checkpointIntervalSeconds: 420 }],
   ['an expression for steps', { progress: { stepRegex: 'step (\\d+)' } }, { seesSteps: true }],
   ['a trainer by name, whose lines may never come', { progress: { format: 'lightning' } }, {}],
-  ['network isolation', { network: { isolation: true } }, { beats: false }],
+  ['network isolation', { network: { isolation: true } }, { writesHeartbeats: false }],
   ['a cap', { limits: { maxCostUsd: 5 } }, { maxCostUsd: 5 }],
   ['a pending limit', { limits: { maxPendingSeconds: 7201 } }, { capacityBudgetSeconds: 7201 }],
   ['a warm pool', compute({ keepAliveSeconds: 600 }), { keepAliveSeconds: 600 }],
@@ -55,8 +59,8 @@ test.each<[string, object, Partial<RunPolicy>]>([
 });
 
 test('a processing job and a container that is not started by the driver send no heartbeat', () => {
-  expect(policyOf(own({ kind: 'processing' }), 'us-west-2').beats).toBe(false);
-  expect(policyOf(own({ distribution: { contract: 'toolkit' } }), 'us-west-2').beats).toBe(false);
+  expect(policyOf(own({ kind: 'processing' }), 'us-west-2').writesHeartbeats).toBe(false);
+  expect(policyOf(own({ distribution: { contract: 'toolkit' } }), 'us-west-2').writesHeartbeats).toBe(false);
 });
 
 test('the built-in trainer is seen in a store on S3 alone', () => {
@@ -82,13 +86,13 @@ describe('an elastic run', () => {
   ])('with limits.maxPendingSeconds %s waits %i s for one size', (maxPendingSeconds, seconds) => {
     const limits = maxPendingSeconds === undefined ? {} : { limits: { maxPendingSeconds } };
     expect(policyOf(elastic(limits), 'us-west-2').pendingSeconds).toBe(seconds);
-    expect(runOnRung(elastic(limits), 'as-written').limits.maxPendingSeconds).toBe(seconds);
+    expect(runWithCapacityOption(elastic(limits), 'as-written').limits.maxPendingSeconds).toBe(seconds);
   });
 
   test('on spot waits by the limit of spot, and by its own on demand', () => {
     const spot = elastic(compute({ instanceCount: { min: 1, max: 2 }, capacity: 'spot' }));
-    expect(runOnRung(spot, 'as-written').limits.maxPendingSeconds).toBeUndefined();
-    expect(runOnRung(spot, 'on-demand@1')).toMatchObject({
+    expect(runWithCapacityOption(spot, 'as-written').limits.maxPendingSeconds).toBeUndefined();
+    expect(runWithCapacityOption(spot, 'on-demand@1')).toMatchObject({
       compute: { instanceCount: 1, capacity: 'on-demand' },
       limits: { maxPendingSeconds: 7200, maxWaitSeconds: undefined },
     });
@@ -96,9 +100,12 @@ describe('an elastic run', () => {
 });
 
 describe('after a capacity failure', () => {
-  const rung = (id: string): Rung => ({ id, instances: [], usage: 'training', usdPerHour: 1 });
-  const after = (rungId: string, unusable: string[] = []) =>
-    rungAfterCapacityFailure(admitted({ rungId, policy: policy({ ladder: ['a', 'b', 'c'].map(rung) }) }), unusable);
+  const option = (id: string): CapacityOption => ({ id, instances: [], usage: 'training', usdPerHour: 1 });
+  const after = (capacityOptionId: string, unusable: string[] = []) =>
+    optionAfterCapacityFailure(
+      admitted({ capacityOptionId, policy: policy({ capacityOptions: ['a', 'b', 'c'].map(option) }) }),
+      unusable,
+    );
 
   test.each([
     ['a', [], 'b'],
@@ -108,7 +115,7 @@ describe('after a capacity failure', () => {
     ['c', ['a'], 'b'],
     ['b', ['a', 'c'], 'b'],
     ['gone', [], 'a'],
-  ])('of %s the next usable rung follows; unusable: %j', (at, unusable, next) => {
+  ])('of %s the next usable capacity option follows; unusable: %j', (at, unusable, next) => {
     expect(after(at, unusable)).toBe(next);
   });
 });

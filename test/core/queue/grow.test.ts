@@ -6,7 +6,7 @@ import type { QueuedRun, QueueSize, RunningRun } from '../../../lib/core/queue/r
 
 const NOW = Date.UTC(2026, 10, 21);
 const size = (instances: number): QueueSize => ({
-  rungId: `as-written@${instances}`,
+  capacityOptionId: `as-written@${instances}`,
   instances,
   needs: { p5: instances },
 });
@@ -97,7 +97,7 @@ describe('a running elastic run', () => {
 
   describe('of several pools', () => {
     const both = (p5: number, p4: number): QueueSize => ({
-      rungId: `as-written@${p5}`,
+      capacityOptionId: `as-written@${p5}`,
       instances: p5 + p4,
       needs: { p5, p4 },
     });
@@ -163,7 +163,8 @@ describe('a running elastic run', () => {
           );
           const { admitted, sizes: chosen, waits: left } = admit(given);
           const growth = chooseGrowth(given, { admitted, sizes: chosen, waits: left }, elastic);
-          const count = (rungId: string | undefined, otherwise: number) => Number(rungId?.split('@')[1] ?? otherwise);
+          const count = (capacityOptionId: string | undefined, otherwise: number) =>
+            Number(capacityOptionId?.split('@')[1] ?? otherwise);
           const used =
             elastic.reduce((sum, { run }) => sum + count(growth.get(run.runId), run.instances), 0) +
             waiting.reduce((sum, w) => sum + (admitted.includes(w.runId) ? count(chosen[w.runId], w.instances) : 0), 0);

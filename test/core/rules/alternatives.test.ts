@@ -5,7 +5,7 @@ import { trainingRule } from '../../../lib/core/rules/rule';
 import { BASE, DESCRIPTOR, issuesOf, runOf } from '../../support/runs';
 
 const PLAN = 'arn:aws:sagemaker:eu-west-1:111122223333:training-plan/mine';
-const ladder = (types: readonly object[], file: object = {}) => ({
+const withAlternatives = (types: readonly object[], file: object = {}) => ({
   ...BASE,
   ...file,
   compute: { ...BASE.compute, alternatives: types },
@@ -13,7 +13,7 @@ const ladder = (types: readonly object[], file: object = {}) => ({
 
 describe('capacity alternatives', () => {
   test('types that suit as the first one does are fine', () => {
-    const file = ladder([{ instanceType: 'ml.p4de.24xlarge' }, { instanceType: 'ml.p5.48xlarge' }]);
+    const file = withAlternatives([{ instanceType: 'ml.p4de.24xlarge' }, { instanceType: 'ml.p5.48xlarge' }]);
     expect(checkRun(runOf(file))).toEqual([]);
   });
 
@@ -44,20 +44,23 @@ describe('capacity alternatives', () => {
     ],
     ['EFA required and not there', {}, 'ml.p3.16xlarge', 'network/efa-required'],
   ])('fails: %s', (_why, file, instanceType, rule) => {
-    const found = issuesOf(ladder([{ instanceType }], file), rule);
+    const found = issuesOf(withAlternatives([{ instanceType }], file), rule);
     expect(found).toMatchObject([{ level: 'error', path: 'compute.alternatives[0].instanceType' }]);
   });
 
   test('fails: another number of instances that the batch cannot be divided over', () => {
     const training = { globalBatchSize: 16, microBatchSize: 1 };
-    const found = issuesOf(ladder([{ instanceType: 'ml.p4de.24xlarge', instanceCount: 3 }], { training }), 'training/');
+    const found = issuesOf(
+      withAlternatives([{ instanceType: 'ml.p4de.24xlarge', instanceCount: 3 }], { training }),
+      'training/',
+    );
     expect(found.map((i) => i.message)).toEqual([
       'compute.alternatives[0].instanceType: must suit the rest of the file: training.globalBatchSize must be a multiple of microBatchSize 1 x 24 data-parallel ranks = 24, got 16; use 24',
     ]);
   });
 
   test('what the first type has too is said once', () => {
-    const file = ladder([{ instanceType: 'ml.p4de.24xlarge' }], { distribution: { library: 'nothing' } });
+    const file = withAlternatives([{ instanceType: 'ml.p4de.24xlarge' }], { distribution: { library: 'nothing' } });
     expect(issuesOf(file, 'distribution/library')).toHaveLength(1);
   });
 
@@ -81,7 +84,7 @@ describe('capacity alternatives', () => {
   });
 
   test('fails: a training plan of another region', () => {
-    const file = ladder([{ instanceType: 'ml.p5.48xlarge', trainingPlanArn: PLAN }]);
+    const file = withAlternatives([{ instanceType: 'ml.p5.48xlarge', trainingPlanArn: PLAN }]);
     expect(issuesOf(file, 'compute/training-plan-region', { descriptor: DESCRIPTOR })).toMatchObject([
       { path: 'compute.alternatives[0].trainingPlanArn' },
     ]);
@@ -89,7 +92,7 @@ describe('capacity alternatives', () => {
 });
 
 test('what the first type has is not said again of an alternative; another message and another rule are', () => {
-  const run = runOf(ladder([{ instanceType: 'ml.p5.48xlarge' }]));
+  const run = runOf(withAlternatives([{ instanceType: 'ml.p5.48xlarge' }]));
   const rule = trainingRule({
     id: 'made/up',
     level: 'error',

@@ -149,7 +149,7 @@ export function callsOfRoles(environment: () => Deployed): void {
     const logs = environment().client(CloudWatchLogsClient, other);
     const logGroupName = '/aws/sagemaker/TrainingJobs';
     const logStreamName = 'e2e-disturbed-a002/algo-1';
-    const look = (credentials: Record<string, string>) =>
+    const describeAs = (credentials: Record<string, string>) =>
       environment()
         .client(SageMakerClient, credentials)
         .send(new DescribeTrainingJobCommand({ TrainingJobName: 'e2e-disturbed-a002' }));
@@ -157,8 +157,8 @@ export function callsOfRoles(environment: () => Deployed): void {
     await expect(logs.send(new FilterLogEventsCommand({ logGroupName }))).rejects.toMatchObject(refused);
     await expect(logs.send(new DescribeLogStreamsCommand({ logGroupName }))).rejects.toMatchObject(refused);
     await expect(logs.send(new GetLogEventsCommand({ logGroupName, logStreamName }))).rejects.toMatchObject(refused);
-    await expect(look(other)).rejects.toMatchObject(refused);
-    expect(await look(researcher)).toMatchObject({ TrainingJobStatus: 'Completed' });
+    await expect(describeAs(other)).rejects.toMatchObject(refused);
+    expect(await describeAs(researcher)).toMatchObject({ TrainingJobStatus: 'Completed' });
   });
 
   test('a researcher publishes the weights of a run with their card, and registers a version that others approve', async () => {

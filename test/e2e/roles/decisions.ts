@@ -70,14 +70,14 @@ export function decisionsOfRoles(environment: () => Deployed, file: string): voi
 
   test('each statement of launcher, jobs and researcher was needed by a call, or says here who needs it', async () => {
     const [names, decisions] = [await roleNames(), decisionsByRole(file)];
-    const looked = [
+    const prefixes = [
       'AuditFunctionRole',
       'LauncherControlRole',
       'LauncherReconcileRole',
       'Rolesdefault',
       'Accessdefaultresearcher',
     ];
-    const ids = [...names.keys()].filter((id) => looked.some((prefix) => id.startsWith(prefix)));
+    const ids = [...names.keys()].filter((id) => prefixes.some((prefix) => id.startsWith(prefix)));
     expect(ids.length).toBe(6);
     const unneeded = ids.flatMap((id) => {
       const needed = (decisions.get(names.get(id) ?? '') ?? []).map(({ statement }) => statement);

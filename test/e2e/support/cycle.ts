@@ -9,6 +9,7 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3';
 import { expect } from 'vitest';
+import { GUARD_TYPE } from '../../../lib/core/contracts/custom-resources';
 import type { EnvironmentValues } from '../../laws/support/family';
 import { STATEFUL_TYPES } from '../../laws/support/identity';
 import { ROOT, type TestSandbox, testSandbox } from './sandbox';
@@ -39,9 +40,15 @@ export class Cycle {
     this.stackName = `Slipway-${name}-us-west-2`;
   }
 
-  static async start(name: string, quotas?: Record<string, number>): Promise<Cycle> {
+  /** @param bootstrapOptions further options of `cdk bootstrap`, from the sandbox. @default - none */
+  static async start(
+    name: string,
+    quotas?: Record<string, number>,
+    bootstrapOptions?: (sandbox: TestSandbox) => Promise<readonly string[]>,
+  ): Promise<Cycle> {
     const sandbox = await testSandbox(quotas && { quotas });
-    await sandbox.call(CDK, ['bootstrap', 'aws://000000000000/us-west-2', '--app', '']);
+    const options = (await bootstrapOptions?.(sandbox)) ?? [];
+    await sandbox.call(CDK, ['bootstrap', 'aws://000000000000/us-west-2', '--app', '', ...options]);
     return new Cycle(sandbox, name);
   }
 
@@ -95,6 +102,17 @@ export class Cycle {
       const file = path.join(this.assembly, name);
       writeFileSync(file, readFileSync(file, 'utf8').replaceAll(before, now));
     }
+  }
+
+  /** Puts a failure at the end of what was synthesised last: a resource that cannot be made when all others are there. */
+  failAtTheEnd(template: CloudFormationTemplate): void {
+    const guard = Object.values(template.Resources).find(({ Type }) => Type === GUARD_TYPE);
+    const Fault = {
+      Type: 'Custom::Fault',
+      Properties: { ServiceToken: guard?.Properties?.ServiceToken, guards: 'nothing' },
+      DependsOn: Object.keys(template.Resources),
+    };
+    this.replaceTemplate({ ...template, Resources: { ...template.Resources, Fault } });
   }
 
   /** Deploys or destroys what was synthesised last, or a file that is synthesised first. */

@@ -91,7 +91,7 @@ const CONSOLE = 'https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/iam-id
 const AWS_CLI = 'https://docs.aws.amazon.com/cli/latest/reference/s3/cp.html';
 
 /** What every persona may look at, through preflight and quota. */
-function looks(places: Places, teams: readonly string[], team?: string): Use[] {
+function inspects(places: Places, teams: readonly string[], team?: string): Use[] {
   const { arn } = places;
   const jobs = ['training-job', 'processing-job'].map((kind) => arn('sagemaker', `${kind}/research-pretrain-1-a001`));
   const context = team === undefined ? undefined : { 'aws:ResourceTag/slipway:team': team };
@@ -224,7 +224,7 @@ export const PERSONAS: readonly Persona[] = [
     policy: 'Accessnlpresearcher',
     verbs: EVERYTHING.filter((name) => !OF_PLATFORM.includes(name)),
     uses: (places) => [
-      ...looks(places, ['nlp'], 'nlp'),
+      ...inspects(places, ['nlp'], 'nlp'),
       ...reads(places, 'nlp'),
       invoke(places, ['nlp']),
       uploads(places, ['teams/nlp/', 'tokens/'], []),
@@ -235,7 +235,7 @@ export const PERSONAS: readonly Persona[] = [
     policy: 'Accessplatformadmin',
     verbs: EVERYTHING.filter((name) => !OF_A_TEAM.includes(name)),
     uses: (places) => [
-      ...looks(places, TEAMS),
+      ...inspects(places, TEAMS),
       ...reads(places, 'nlp'),
       invoke(places, TEAMS),
       uploads(places, ['shared/'], ['s3:DeleteObject']),
@@ -249,7 +249,7 @@ export const PERSONAS: readonly Persona[] = [
     uses: (places) => {
       const table = places.arn('dynamodb', 'table/slipway-research-runs');
       return [
-        ...looks(places, TEAMS),
+        ...inspects(places, TEAMS),
         lists(places),
         logSearch(places),
         call('lambda:Invoke', ...TEAMS.map((team) => ask('lambda:InvokeFunction', places.of(`AuditAlias${team}`)))),
@@ -265,7 +265,7 @@ export const PERSONAS: readonly Persona[] = [
   {
     policy: 'Accessci',
     verbs: ['preflight', 'quota', 'plan'],
-    uses: (places) => [...looks(places, TEAMS), lists(places)],
+    uses: (places) => [...inspects(places, TEAMS), lists(places)],
   },
 ];
 

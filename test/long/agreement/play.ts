@@ -1,14 +1,14 @@
-// A scenario played on the embedded AWS. How jobs behave is the simulation's (tools/simulation/job); everything that looks at them, decides and
-// acts is the deployed product, and every service is the sandbox's.
+// A scenario played on the embedded AWS. How jobs behave is the simulation's (tools/simulation/job); everything that looks at them,
+// decides and acts is the deployed product, and every service is the sandbox's.
 import { CreateTrainingJobCommand, DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../../lib/core/catalog/quotas';
 import type { ControlAnswer, IntentAnswer } from '../../../lib/core/contracts/control';
 import { jobName } from '../../../lib/core/contracts/job-name';
-import { TICK_MS } from '../../../lib/core/lifecycle/health/look';
+import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { VirtualClock } from '../../../tools/simulation/core/clock';
 import { EPOCH_MS } from '../../../tools/simulation/core/epoch';
 import { Fleet } from '../../../tools/simulation/job/fleet';
-import { beatOf } from '../../../tools/simulation/job/heartbeat';
+import { heartbeatOf } from '../../../tools/simulation/job/heartbeat';
 import { isLive, type SimJob } from '../../../tools/simulation/job/job';
 import { type Scenario, specOf } from '../../../tools/simulation/scenario/load';
 import { CODE_BYTES, startRequest, submittedText } from '../../../tools/simulation/scenario/submission';
@@ -66,7 +66,7 @@ export class SandboxPlay {
         this.happens(() => this.jobs.turn(job.name, { status, secondaryStatus, failureReason }));
         this.jobFaults.onChange(job);
       },
-      onRoom: () => {},
+      onCapacity: () => {},
       billedShare: () => 1,
       warmPoolLimit: () => 0,
       onResume: () => {},
@@ -265,8 +265,9 @@ export class SandboxPlay {
       const live = run.jobs.findLast(isLive);
       const now = this.stage.now - EPOCH_MS;
       live?.stepping?.advance(Math.min(now, this.clock.now));
-      const beat = (live && beatOf(live, Math.min(now, this.clock.now))) ?? run.truth.lastBeat;
-      if (beat && run.truth.heartbeat) await this.write(run.truth.heartbeat.bucket, run.truth.heartbeat.key, beat);
+      const heartbeat = (live && heartbeatOf(live, Math.min(now, this.clock.now))) ?? run.truth.lastHeartbeat;
+      if (heartbeat && run.truth.heartbeat)
+        await this.write(run.truth.heartbeat.bucket, run.truth.heartbeat.key, heartbeat);
       await this.writeCheckpoints(run);
     }
   }
@@ -295,7 +296,7 @@ export class SandboxPlay {
     await this.stage.putAt(EPOCH_MS + at, { bucket, key, body });
   }
 
-  /** Jobs that the product has created, stopped or asked to leave since the last look. */
+  /** Jobs that the product has created, stopped or asked to leave since the last observation. */
   private async adopt(): Promise<void> {
     for (const { TrainingJobName: name = '', TrainingJobStatus } of (await this.stage.jobs()).reverse()) {
       const known = this.fleet.jobs.get(name);

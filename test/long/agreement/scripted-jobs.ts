@@ -132,10 +132,10 @@ export class ScriptedJobs {
   }
 
   private async until(jobName: string, holds: (status: string, secondary: string) => boolean): Promise<void> {
-    for (let look = 0; ; look++) {
+    for (let count = 0; ; count++) {
       const [status, secondary] = await this.stateOf(jobName);
       if (holds(status, secondary)) return;
-      if (look > 1000) throw new Error(`${jobName}: must change within 1000 looks, is ${status}/${secondary}`);
+      if (count > 1000) throw new Error(`${jobName}: must change within 1000 observations, is ${status}/${secondary}`);
       await this.stage.pause();
     }
   }

@@ -32,8 +32,8 @@ const REGION = 'us-west-2';
 const CDK = path.join(ROOT, 'node_modules/.bin/cdk');
 const CREDENTIALS = { accessKeyId: '000000000000', secretAccessKey: 'test' };
 /** Looks at queue and jobs that must be alike before the control plane counts as idle, and the real milliseconds between them. */
-const QUIET_LOOKS = 3;
-const LOOK_MS = 30;
+const QUIET_OBSERVATIONS = 3;
+const QUIET_MS = 30;
 
 const realNow = Date.now;
 
@@ -234,7 +234,7 @@ export class Stage {
   /** Until no message waits or is handled, and no job changes. */
   async settle(): Promise<void> {
     let quiet = 0;
-    for (let before = ''; quiet < QUIET_LOOKS; ) {
+    for (let before = ''; quiet < QUIET_OBSERVATIONS; ) {
       await this.pause();
       const waiting = await this.messages();
       const jobs = (await this.jobs()).map(
@@ -248,7 +248,7 @@ export class Stage {
 
   /** A real moment. */
   pause(): Promise<void> {
-    return new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    return new Promise((resolve) => setTimeout(resolve, QUIET_MS));
   }
 
   private async messages(): Promise<number> {

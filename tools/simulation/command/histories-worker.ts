@@ -22,13 +22,13 @@ async function main({ file, text, seed, histories }: Part): Promise<void> {
   const read = readerBeside(file);
   const { value, issues } = loadScenario(text, read);
   if (!value) throw new Error(issues.map(({ message }) => message).join('\n'));
-  const onPlayed = (played: number, { ok }: { ok: boolean }) => tell({ played, ok });
+  const onPlayed = (played: number, { ok }: { ok: boolean }) => send({ played, ok });
   const { result } = await playHistories(value, read, { seed, histories, onPlayed });
-  await tell({ result });
+  await send({ result });
 }
 
 /** Resolves when the message was written. */
-const tell = (message: object): Promise<void> =>
+const send = (message: object): Promise<void> =>
   new Promise((resolve, reject) => {
     process.send?.(message, undefined, undefined, (error) => (error ? reject(error) : resolve()));
   });
@@ -38,6 +38,6 @@ process.on('SIGINT', () => undefined);
 process.once('disconnect', () => process.exit());
 process.once('message', (part: Part) =>
   main(part)
-    .catch((error: Error) => tell({ error: error.message }))
+    .catch((error: Error) => send({ error: error.message }))
     .finally(() => process.disconnect()),
 );

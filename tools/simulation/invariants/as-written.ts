@@ -26,7 +26,8 @@ export class AsWritten extends Invariant {
   }
 
   /**
-   * While a job is being stopped or asked to exit, the record states the reason; after a person's stop, that of the stop until the next look.
+   * While a job is being stopped or asked to exit, the record states the reason; after a person's stop, that of the stop until the next
+   * observation.
    */
   private checkReason(run: SimRun, { attempt, reason, desired }: RunRecord): void {
     const leaves = attempt?.phase === 'created' && !run.isOver ? (attempt.stop ?? attempt.handOver) : undefined;

@@ -6,8 +6,11 @@ import { Invariant, span, UNSEEN_MS } from './invariant';
 
 const DESCRIBE = 'sagemaker:DescribeTrainingJob';
 const LIST = 's3:ListObjectsV2';
-/** An unknown state is told 20 minutes after it is seen, at the next two looks; a steady run is described every 10 minutes, and its checkpoints are listed every hour. */
-const TOLD_WITHIN_MS = { 'job-unreadable': 40 * 60_000, 'checkpoints-unreadable': 100 * 60_000 };
+/**
+ * An unknown state is told 20 minutes after it is seen, at the next two observations; a steady run is described every 10 minutes, and its
+ * checkpoints are listed every hour.
+ */
+const NOTIFIED_WITHIN_MS = { 'job-unreadable': 40 * 60_000, 'checkpoints-unreadable': 100 * 60_000 };
 /** Two ticks, and the longest message. */
 const ACTS_WITHIN_MS = 2 * TICK_SECONDS * 1000 + 60_000;
 
@@ -65,7 +68,7 @@ const isEstimated = ({ truth }: SimRun): boolean =>
   truth?.spec.compute.capacity === 'spot' || (truth?.spec.compute.alternatives.length ?? 0) > 0;
 
 /** A person is told of a job whose state, or whose checkpoints, cannot be read. */
-export class UnknownTold extends Invariant {
+export class UnknownNotified extends Invariant {
   readonly name = 'unknown-told';
   /** When each job was first seen to be unreadable, by the notice that must say so. */
   private readonly since = {
@@ -86,7 +89,7 @@ export class UnknownTold extends Invariant {
   }
 
   /** @param job that cannot be read now; undefined = it can */
-  private judge(run: SimRun, job: SimJob | undefined, alert: keyof UnknownTold['since']): void {
+  private judge(run: SimRun, job: SimJob | undefined, alert: keyof UnknownNotified['since']): void {
     const first = this.since[alert];
     if (!job) {
       for (const other of run.jobs) first.delete(other);
@@ -95,15 +98,16 @@ export class UnknownTold extends Invariant {
     const since = first.get(job) ?? this.now;
     first.set(job, since);
     const calm = this.scene.troubles.calmSince(['dynamodb', 'sqs', 'sns']);
-    if (this.now - Math.max(since, calm) < TOLD_WITHIN_MS[alert]) return;
-    const isTold = run.notices.some(({ id }) => id.startsWith(`${alert}/${job.name}/`));
-    if (!isTold) this.break(`nobody was told for ${span(this.now - since)} of ${alert} of ${job.name}`);
+    if (this.now - Math.max(since, calm) < NOTIFIED_WITHIN_MS[alert]) return;
+    const isNotified = run.notices.some(({ id }) => id.startsWith(`${alert}/${job.name}/`));
+    if (!isNotified) this.break(`nobody was told for ${span(this.now - since)} of ${alert} of ${job.name}`);
   }
 
-  /** Of several faults of a call the first one takes effect. */
+  /** Whether every answer to a call fails or is lost. Of several faults of a call the first one takes effect. */
   private isDenied(call: string): boolean {
     const faults = this.callFaults(call, this.now, this.now);
-    return faults.find(({ key, nth }) => key === undefined && nth === undefined)?.error !== undefined;
+    const fault = faults.find(({ key, nth }) => key === undefined && nth === undefined);
+    return fault?.error !== undefined || fault?.answerLost === true;
   }
 
   private isNew(run: SimRun, job: SimJob): boolean {

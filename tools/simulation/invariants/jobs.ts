@@ -16,8 +16,8 @@ export const CONTROL_NEEDS = ['dynamodb', 'sqs', 'ssm', 's3', 'servicequotas'];
 export const RELEASE_NEEDS = [...CONTROL_NEEDS, 'sagemaker'];
 
 /** The run was stopped and resumed at about the same time: the later call wins although both were granted. */
-export const wishedLately = ({ wishes }: SimRun, now: number): boolean =>
-  wishes.some(({ at }) => now - at < TWO_TICKS_MS);
+export const requestedLately = ({ requests }: SimRun, now: number): boolean =>
+  requests.some(({ at }) => now - at < TWO_TICKS_MS);
 
 /** A run never has more than one live job. */
 export class OneLiveJob extends Invariant {
@@ -43,7 +43,7 @@ export class StopWins extends Invariant {
 
   /** When control grants a stop, it is already in the table. */
   override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
-    const isKept = !run.wantsToRun || run.isOver || wishedLately(run, this.now);
+    const isKept = !run.wantsToRun || run.isOver || requestedLately(run, this.now);
     if (action === 'stop' && !isKept) this.break(`the stop of run ${run.id} was granted and not kept`);
   }
 
@@ -139,7 +139,7 @@ export class HealthyLeftAlone extends Invariant {
 
   override onStop(run: SimRun | undefined, job: SimJob, _by: Invocation): void {
     if (!run || !this.goesOn(job)) return;
-    const wanted = run.wishes.some(({ want, at }) => want === 'stop' && at >= job.createdAt - TWO_TICKS_MS);
+    const wanted = run.requests.some(({ want, at }) => want === 'stop' && at >= job.createdAt - TWO_TICKS_MS);
     if (wanted || !run.wantsToRun) return;
     const why = run.record?.attempt?.stop;
     if (why?.why === 'spend' || (why?.why === 'hand-over' && mayBeAsked(run))) return;

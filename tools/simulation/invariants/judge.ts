@@ -11,16 +11,16 @@ import type { SimRun } from '../world/sim-run';
 import { Watch } from '../world/watch';
 import type { World } from '../world/world';
 import { AsWritten } from './as-written';
-import { CapKept, OwnPrefix, UnknownTold } from './boundaries';
+import { CapKept, OwnPrefix, UnknownNotified } from './boundaries';
 import { DataOrder } from './data-order';
 import { AsHappened } from './happened/as-happened';
 import type { Invariant, Scene } from './invariant';
 import { HealthyLeftAlone, NoOrphan, OneLiveJob, StopWins, WorkKept } from './jobs';
 import { BooksBalance, Budget } from './money';
 import { NoDefect } from './no-defect';
+import { Notified } from './notified';
 import { Backfill, Ends, Fair, Rates } from './queue';
 import { TeamsApart } from './teams-apart';
-import { Told } from './told';
 import { Troubles } from './troubles';
 import { WaitingRuns } from './waiting-runs';
 
@@ -39,14 +39,14 @@ function makeAll(): Invariant[] {
     new AsHappened(),
     fair,
     new Backfill(fair),
-    new Told(),
+    new Notified(),
     new TeamsApart(),
     new HealthyLeftAlone(),
     new Rates(),
     new NoDefect(),
     new OwnPrefix(),
     new CapKept(),
-    new UnknownTold(),
+    new UnknownNotified(),
   ];
 }
 
@@ -55,7 +55,7 @@ export const INVARIANTS: readonly string[] = makeAll().map(({ name }) => name);
 
 /** Observes a world and evaluates every invariant. */
 export class Judge extends Watch<World> {
-  /** Milliseconds from the first moment with room to each accepted create. */
+  /** Milliseconds from the first moment with capacity to each accepted create. */
   readonly startMs: number[] = [];
   private readonly all = makeAll();
   private readonly ofWrites = this.those('onRunWritten');
@@ -82,16 +82,16 @@ export class Judge extends Watch<World> {
     this.scene.waiting.note(run);
     const { clock } = this.scene.world;
     if (before && item.desired?.S !== before.desired?.S && by?.name === 'control') {
-      run.wishes.push({ at: clock.now, want: item.desired?.S === 'stop' ? 'stop' : 'run' });
+      run.requests.push({ at: clock.now, want: item.desired?.S === 'stop' ? 'stop' : 'run' });
     } else if (before?.state?.S !== item.state?.S && by?.name === 'control' && item.state?.S === 'queued') {
-      run.wishes.push({ at: clock.now, want: 'run' });
+      run.requests.push({ at: clock.now, want: 'run' });
     }
     for (const one of this.ofWrites) one.onRunWritten(run, before, item, by);
     if (before?.state?.S !== item.state?.S || item.state?.S === 'queued') this.scene.waiting.update();
   }
 
   override onCreate(run: SimRun | undefined, job: SimJob, by: Invocation): void {
-    const since = run && this.scene.waiting.roomSinceOf(run);
+    const since = run && this.scene.waiting.freeSinceOf(run);
     this.scene.waiting.note(run);
     if (since !== undefined) this.startMs.push(this.scene.world.clock.now - since);
     for (const one of this.all) one.onCreate(run, job, by);
@@ -151,11 +151,11 @@ export class Judge extends Watch<World> {
     for (const one of this.all) one.onError(error);
   }
 
-  override onRoom(): void {
+  override onCapacity(): void {
     this.scene.waiting.update();
   }
 
-  /** The invariants that handle an event: most do not handle those that occur at every look. */
+  /** The invariants that handle an event: most do not handle those that occur at every observation. */
   private those(event: 'onRunWritten' | 'onMessageOver'): Invariant[] {
     return this.all.filter((one) => one[event] !== Watch.prototype[event]);
   }

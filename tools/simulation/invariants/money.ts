@@ -1,6 +1,6 @@
-import { BEAT_MS, changedPoolUsd, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
+import { changedPoolUsd, HEARTBEAT_MS, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/core/lifecycle/budgets';
-import { TICK_MS } from '../../../lib/core/lifecycle/health/look';
+import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { isEqual } from '../../../lib/core/lifecycle/is-equal';
 import { ledger } from '../../../lib/core/lifecycle/ledger';
 import type { EarlierPool } from '../../../lib/core/lifecycle/record';
@@ -19,7 +19,7 @@ const SECONDS_TOLERANCE = 1;
 const DAY_MS = 86_400_000;
 
 const DESCRIBE = 'sagemaker:DescribeTrainingJob';
-/** Until a deleted job was missing at two looks. */
+/** Until a deleted job was missing at two observations. */
 const UNSEEN_DELETION_MS = UNSEEN_MS + TICK_MS;
 
 /** Calls without which no run is looked at, or nobody can know what a job costs. */
@@ -92,11 +92,11 @@ export class BooksBalance extends Invariant {
     if (deletedAt === undefined) return false;
     const faults = ANSWERS.flatMap((call) => this.callFaults(call, deletedAt - UNSEEN_MS, deletedAt + UNSEEN_MS));
     const isUnseen = faults.length > 0 || this.isPoisoned(run, UNSEEN_MS, deletedAt);
-    return isUnseen && this.isBeatUnread(run, job, deletedAt);
+    return isUnseen && this.isHeartbeatUnread(run, job, deletedAt);
   }
 
   /** Whether the heartbeats of a deleted job could not be read between its deletion and the judgement of its end, or now. */
-  private isBeatUnread(run: SimRun, job: SimJob, deletedAt: SimMs): boolean {
+  private isHeartbeatUnread(run: SimRun, job: SimJob, deletedAt: SimMs): boolean {
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const judgedAt = next?.createdAt ?? run.overAt ?? this.now;
     return this.callFaults('s3:GetObject', deletedAt, judgedAt).length > 0;
@@ -151,7 +151,15 @@ export class BooksBalance extends Invariant {
     // Instances that were taken away or given back since then may not have been noticed.
     const changed = job.history.find(({ at }) => this.now - at < UNSEEN_MS);
     const since = ended === undefined ? (changed ? UNSEEN_MS : 0) : this.now - ended;
-    return (perHour * (since + unseenReturnMs + this.skewSeconds() * 1000)) / 3_600_000;
+    const unseen = since + unseenReturnMs + this.unseenDownloadMs(run, job) + this.skewSeconds() * 1000;
+    return (perHour * unseen) / 3_600_000;
+  }
+
+  /** How long a job that Describe has never returned was billed before its driver began: it downloads its data first. */
+  private unseenDownloadMs({ record }: SimRun, { name, startedAt, driverSince }: SimJob): number {
+    const attempt = record?.attempt;
+    if (attempt?.jobName !== name || attempt.undescribedSince === undefined || attempt.status !== '') return 0;
+    return (driverSince ?? this.now) - (startedAt ?? this.now);
   }
 
   /** The pool of a job that could not be described between its end and its deletion is not known at all. */
@@ -162,17 +170,17 @@ export class BooksBalance extends Invariant {
     return isUnread ? this.scene.world.prices.poolUsd(job, keptMs(job, this.now)) : 0;
   }
 
-  /** The end of a deleted job is only known to the precision of a heartbeat, or of a look if there was none or none can be read. */
+  /** The end of a deleted job is only known to the precision of a heartbeat, or of an observation if there was none or none can be read. */
   private unseenOfDeletedMs(run: SimRun, job: SimJob): number {
     const { name, truth, deletedAt } = job;
     if (deletedAt === undefined) return 0;
     const attempt = attemptsOf(this.scene.world, run).find(({ jobName }) => jobName === name);
     // If Describe never returned it, only its steps show when it had its instances.
     const isUndescribed = attempt?.acceptedAt === undefined || attempt.undescribedSince !== undefined;
-    const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
+    const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + HEARTBEAT_MS : 0;
     const hasDriver = job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
-    const beatMs = !hasDriver || this.isBeatUnread(run, job, deletedAt) ? UNSEEN_MS : BEAT_MS;
-    return beatMs + startMs + this.unseenSilenceMs(job, deletedAt);
+    const heartbeatMs = !hasDriver || this.isHeartbeatUnread(run, job, deletedAt) ? UNSEEN_MS : HEARTBEAT_MS;
+    return heartbeatMs + startMs + this.unseenSilenceMs(job, deletedAt);
   }
 
   /** How long before its deletion a job without heartbeats could not be described, or what Describe said could not be stored. */
@@ -229,7 +237,7 @@ export class Budget extends Invariant {
 
   override onCreate(run: SimRun | undefined, job: SimJob): void {
     if (!run?.truth) return;
-    const asked = run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0;
+    const asked = run.requests.findLast(({ want }) => want === 'run')?.at ?? 0;
     const ended = run.jobs.filter((other) => other !== job && other.createdAt >= asked);
     const why = overBudget(run, ended) ?? this.tooLong(run, ended);
     if (why) this.break(`${job.name} was created although ${why}`);

@@ -1,4 +1,4 @@
-import { TICK_MS } from '../../../lib/core/lifecycle/health/look';
+import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { HALF_LIFE_MS } from '../../../lib/core/queue/usage';
 import { isLive, type SimJob } from '../job/job';
 import type { Item } from '../services/expression';
@@ -7,7 +7,7 @@ import type { Message } from '../services/queue';
 import { poolOfJob } from '../services/usage';
 import type { SimRun } from '../world/sim-run';
 import { Invariant, span } from './invariant';
-import { CONTROL_NEEDS, RELEASE_NEEDS, wishedLately } from './jobs';
+import { CONTROL_NEEDS, RELEASE_NEEDS, requestedLately } from './jobs';
 
 const HOUR_MS = 3_600_000;
 /** No run waits this long without a notice that says why: a day, until the next tick, and until the tick has been worked off. */
@@ -33,7 +33,7 @@ export class Ends extends Invariant {
 
   /** When control grants a resume, it is already in the table. */
   override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
-    const isKept = run.wantsToRun || run.isOver || wishedLately(run, this.now);
+    const isKept = run.wantsToRun || run.isOver || requestedLately(run, this.now);
     if (action === 'resume' && !isKept) this.break(`the resume of run ${run.id} was granted and not kept`);
   }
 
@@ -43,8 +43,8 @@ export class Ends extends Invariant {
       const live = run.jobs.find(isLive);
       if (live?.held && live.stopAt === undefined && !live.isHung) continue;
       const since = this.since(run, live);
-      const told = run.notices.some(({ at }) => at >= since);
-      if (told || this.now - since < SILENT_WAIT_MS || this.waitsForOurs(run)) continue;
+      const notified = run.notices.some(({ at }) => at >= since);
+      if (notified || this.now - since < SILENT_WAIT_MS || this.waitsForOurs(run)) continue;
       this.break(
         `run ${run.id} is ${run.state} since ${span(this.now - since)} without a notice: ${run.record.reason}`,
       );
@@ -75,15 +75,15 @@ export class Ends extends Invariant {
 /** Services without which no run can start. */
 const NEEDS = ['dynamodb', 'sqs', 'ssm', 's3:PutObject', 'sagemaker:CreateTrainingJob'];
 /**
- * `one-live-job` and `work-kept` forbid a resume while the end of the last job or the newest commit cannot be observed; room that a job has
- * left, or did not choose, is free only once that has been observed.
+ * `one-live-job` and `work-kept` forbid a resume while the end of the last job or the newest commit cannot be observed; capacity that a job
+ * has left, or did not choose, is free only once that has been observed.
  */
 const RESUME_NEEDS = ['sagemaker:DescribeTrainingJob', 's3:ListObjectsV2', 's3:GetObject'];
 const resumes = ({ jobs, truth, record }: SimRun): boolean =>
   // A create call without an answer may have made a job: its commits would show it.
   jobs.length > 0 || record?.attempt?.lastCreateAt !== undefined || truth?.spec.checkpoints.startFrom !== undefined;
 
-/** No run waits an hour while every pool that it needs has room and no run that has waited longer could use that room. */
+/** No run waits an hour while every pool that it needs has capacity and no run that has waited longer could use that capacity. */
 export class Backfill extends Invariant {
   readonly name = 'backfill';
   private readonly since = new Map<SimRun, number>();
@@ -102,12 +102,12 @@ export class Backfill extends Invariant {
     const list = waiting.list();
     const calmOf = { first: troubles.calmSince(NEEDS), resume: troubles.calmSince([...NEEDS, ...RESUME_NEEDS]) };
     for (const run of world.runs) {
-      const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run) && !this.isUnreadable(run);
+      const may = waiting.freeSinceOf(run) !== undefined && !this.isRefused(run) && !this.isUnreadable(run);
       if (!may || list.some((other) => this.goesFirst(other, run) || this.fair.mayFavour(run, other))) {
         this.since.delete(run);
         continue;
       }
-      const calm = calmOf[resumes(run) || waiting.hasUnseenRoom(run) ? 'resume' : 'first'];
+      const calm = calmOf[resumes(run) || waiting.hasUnseenCapacity(run) ? 'resume' : 'first'];
       const since = Math.max(this.since.get(run) ?? this.now, calm);
       this.since.set(run, since);
       if (this.now - since <= HOUR_MS + TICK_MS) continue;
@@ -130,7 +130,7 @@ export class Backfill extends Invariant {
     return name !== undefined && this.now - (this.refusedAt.get(name) ?? Number.NEGATIVE_INFINITY) < HOUR_MS;
   }
 
-  /** Whether an older run could use the room: it fits, or it lacks a pool that both need and that is reserved for it. */
+  /** Whether an older run could use the capacity: it fits, or it lacks a pool that both need and that is reserved for it. */
   private goesFirst(other: SimRun, run: SimRun): boolean {
     const { waiting } = this.scene;
     if (other === run || !waiting.isReady(other) || waiting.place(other) > waiting.place(run)) return false;
@@ -205,7 +205,7 @@ export class Fair extends Invariant {
     if (!run || !this.queued.delete(run)) return;
     this.count();
     const { waiting } = this.scene;
-    // Room that the run has reserved for itself is not available to others.
+    // Capacity that the run has reserved for itself is not available to others.
     if (waiting.isKeeping(run)) return;
     const takes = waiting.needsOf(run);
     const demanding = new Set([...this.used.keys(), ...waiting.list().map(({ team }) => team), run.team]);
@@ -228,7 +228,7 @@ export class Fair extends Invariant {
   }
 
   /**
-   * A run that joined earlier has waited for an hour and lacks room in a pool that both need, so the pool is reserved for it
+   * A run that joined earlier has waited for an hour and lacks capacity in a pool that both need, so the pool is reserved for it
    * (docs/queue.md).
    */
   private isKeptFrom(run: SimRun): boolean {
@@ -258,9 +258,9 @@ export class Fair extends Invariant {
 
   private hasStoodReady(run: SimRun): boolean {
     const { troubles, waiting } = this.scene;
-    const since = waiting.roomSinceOf(run);
+    const since = waiting.freeSinceOf(run);
     if (since === undefined || this.now - since < TICK_MS) return false;
-    return troubles.calmSince(RESUME_NEEDS) <= this.now || !waiting.hasUnseenRoom(run);
+    return troubles.calmSince(RESUME_NEEDS) <= this.now || !waiting.hasUnseenCapacity(run);
   }
 
   private entitlementOf(team: string, demanding: ReadonlySet<string>): number {

@@ -1,7 +1,7 @@
 import { fitsMemory } from '../../../lib/core/admission';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../../../lib/core/config/resolve-run';
 import { monthOf } from '../../../lib/core/lifecycle/accounting/month-spend';
-import { runOnRung, sizesToAsk } from '../../../lib/core/lifecycle/ladder';
+import { runWithCapacityOption, sizesToAsk } from '../../../lib/core/lifecycle/capacity-options';
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import { isLive, type Shape, shapeCount } from '../job/job';
@@ -25,12 +25,12 @@ interface Snapshot {
   kept: ReadonlyMap<string, number>;
 }
 
-/** Runs that wait for a job, their needs, and since when there has been room for each. */
+/** Runs that wait for a job, their needs, and since when there has been capacity for each. */
 export class WaitingRuns {
-  private readonly roomSince = new Map<SimRun, SimMs>();
+  private readonly freeSince = new Map<SimRun, SimMs>();
   private readonly needs = new Map<string, ReadonlyMap<string, number>>();
 
-  /** Whether each size fits into memory, by run and rung. */
+  /** Whether each size fits into memory, by run and capacity option. */
   private readonly fitting = new Map<string, boolean>();
   private seen: Snapshot | undefined;
   private waiting: readonly SimRun[] = [];
@@ -54,7 +54,7 @@ export class WaitingRuns {
     return this.snapshot.waiting;
   }
 
-  /** The run lacks only room: the runs that it waits for are completed, and it is not in backoff. */
+  /** The run lacks only capacity: the runs that it waits for are completed, and it is not in backoff. */
   isReady(run: SimRun): boolean {
     return this.snapshot.ready.has(run);
   }
@@ -69,7 +69,7 @@ export class WaitingRuns {
     const last = run.jobs.at(-1);
     // A job may be deleted long after its end; the deletion of a live job also ends it.
     const ended = last?.history.at(-1)?.at ?? 0;
-    const asked = run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0;
+    const asked = run.requests.findLast(({ want }) => want === 'run')?.at ?? 0;
     return Math.max(run.startedAt ?? 0, ended, asked, run.mayStartAt);
   }
 
@@ -80,16 +80,16 @@ export class WaitingRuns {
     return isBack ? (record.queuedAt ?? 0) - EPOCH_MS : this.since(run);
   }
 
-  /** Since when every pool that the run needs has had room; undefined while one has none. */
-  roomSinceOf(run: SimRun): SimMs | undefined {
-    return this.roomSince.get(run);
+  /** Since when every pool that the run needs has had capacity; undefined while one has none. */
+  freeSinceOf(run: SimRun): SimMs | undefined {
+    return this.freeSince.get(run);
   }
 
   /**
    * Whether the table counts instances in a pool which this run needs that another run does not have any more, or never had: the end of its
    * job, or which of its clusters the service chose, has not been observed.
    */
-  hasUnseenRoom(run: SimRun): boolean {
+  hasUnseenCapacity(run: SimRun): boolean {
     const needs = this.needsOf(run);
     return this.world.runs.some(
       (other) =>
@@ -105,10 +105,10 @@ export class WaitingRuns {
     this.seen = undefined;
     this.instances = undefined;
     const { ready } = this.snapshot;
-    for (const run of this.roomSince.keys()) if (!ready.has(run)) this.roomSince.delete(run);
+    for (const run of this.freeSince.keys()) if (!ready.has(run)) this.freeSince.delete(run);
     for (const run of ready) {
-      if (!this.fits(run)) this.roomSince.delete(run);
-      else if (!this.roomSince.has(run)) this.roomSince.set(run, this.world.clock.now);
+      if (!this.fits(run)) this.freeSince.delete(run);
+      else if (!this.freeSince.has(run)) this.freeSince.set(run, this.world.clock.now);
     }
   }
 
@@ -122,11 +122,11 @@ export class WaitingRuns {
 
   /** Instances that it requests, by pool. Each instance type that it may get counts. */
   needsOf(run: SimRun): ReadonlyMap<string, number> {
-    const rung = this.rungOf(run);
-    const key = `${run.id}/${rung}`;
+    const option = this.optionOf(run);
+    const key = `${run.id}/${option}`;
     const known = this.needs.get(key);
     if (known) return known;
-    const needs = this.countNeeds(run, rung);
+    const needs = this.countNeeds(run, option);
     this.needs.set(key, needs);
     return needs;
   }
@@ -148,11 +148,11 @@ export class WaitingRuns {
   }
 
   private get snapshot(): Snapshot {
-    this.seen ??= this.look();
+    this.seen ??= this.observe();
     return this.seen;
   }
 
-  private look(): Snapshot {
+  private observe(): Snapshot {
     const { clock } = this.world;
     const waiting = this.findWaiting();
     const between = waiting.filter(
@@ -164,7 +164,7 @@ export class WaitingRuns {
     }
     return {
       waiting,
-      ready: new Set(waiting.filter((run) => this.lacksRoomOnly(run))),
+      ready: new Set(waiting.filter((run) => this.lacksOnlyCapacity(run))),
       keeping: new Set(between),
       kept,
     };
@@ -188,21 +188,22 @@ export class WaitingRuns {
     return this.waiting;
   }
 
-  /** The requested rung: for an elastic run that the queue has not admitted, the smallest size that its model fits. */
-  private rungOf(run: SimRun): string {
+  /** The requested capacity option: for an elastic run that the queue has not admitted, the smallest size that its model fits. */
+  private optionOf(run: SimRun): string {
     const { record } = run;
     if (!record) return '';
-    if (record.admitted) return record.rungId;
+    if (record.admitted) return record.capacityOptionId;
     return (
-      sizesToAsk(record).findLast(({ id }) => id === record.rungId || this.hasMemory(run, id))?.id ?? record.rungId
+      sizesToAsk(record).findLast(({ id }) => id === record.capacityOptionId || this.hasMemory(run, id))?.id ??
+      record.capacityOptionId
     );
   }
 
-  private hasMemory({ id, truth }: SimRun, rung: string): boolean {
-    const key = `${id}/${rung}`;
+  private hasMemory({ id, truth }: SimRun, option: string): boolean {
+    const key = `${id}/${option}`;
     const known = this.fitting.get(key);
     if (known !== undefined || !truth) return known ?? true;
-    const fits = fitsMemory(runOnRung(truth.spec, rung), this.world.scenario.environment.region);
+    const fits = fitsMemory(runWithCapacityOption(truth.spec, option), this.world.scenario.environment.region);
     this.fitting.set(key, fits);
     return fits;
   }
@@ -213,7 +214,7 @@ export class WaitingRuns {
     return !(last && isLive(last)) && run.record?.confirmed === true;
   }
 
-  private lacksRoomOnly(run: SimRun): boolean {
+  private lacksOnlyCapacity(run: SimRun): boolean {
     const { record } = run;
     const now = EPOCH_MS + this.world.clock.now + this.world.state.skewMs();
     return (
@@ -236,9 +237,9 @@ export class WaitingRuns {
     return jobs.reduce((usd, job) => usd + prices.billedUsd(job, clock.now), 0) >= 0.98 * budget;
   }
 
-  private countNeeds({ truth }: SimRun, rung: string): Map<string, number> {
+  private countNeeds({ truth }: SimRun, option: string): Map<string, number> {
     if (!truth) return new Map();
-    const { compute, kind } = runOnRung(truth.spec, rung);
+    const { compute, kind } = runWithCapacityOption(truth.spec, option);
     const pool = kind === 'processing' ? 'processing' : compute.capacity === 'spot' ? 'spot' : 'training';
     const shapeOf = (g: { instanceType: string; instanceCount: number }): Shape => ({
       instanceType: g.instanceType,

@@ -4,8 +4,8 @@ import type { SimJob } from './job';
 export interface FleetHooks {
   /** Status or secondary status has changed. */
   onChange(job: SimJob): void;
-  /** Instances were allocated or released, or a job was created or ended: other jobs may find room. */
-  onRoom(): void;
+  /** Instances were allocated or released, or a job was created or ended: other jobs may find capacity. */
+  onCapacity(): void;
   /** Share of the on-demand price that is billed for the time of this job. */
   billedShare(job: SimJob): number;
   /** Number of instances of a type that warm pools may hold now. */

@@ -2,11 +2,11 @@ import type { SimMs, VirtualClock } from '../core/clock';
 import type { Capacity } from '../services/capacity';
 import { algorithmError } from './failure-text';
 import type { FleetHooks } from './fleet-hooks';
-import { beatOf } from './heartbeat';
+import { heartbeatOf } from './heartbeat';
 import { HeldInstances } from './held-instances';
 import { heldMs, isLive, type Shape, type SimJob, type WarmPool } from './job';
 import { viewOf } from './job-view';
-import { GRACE_MS, LOOKS_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
+import { GRACE_MS, HEALTH_CHECK_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
 import { startable } from './startable';
 import { resumeStep } from './steps/resume-step';
 import { Stepping } from './steps/stepping';
@@ -113,7 +113,7 @@ export class Fleet {
 
   /** The driver finds the request to save and exit: the built-in trainer exits after a step and a save, custom code continues. */
   askToLeave(job: SimJob): void {
-    this.timer(job, LOOKS_MS, () => {
+    this.timer(job, HEALTH_CHECK_MS, () => {
       if (job.driverSince === undefined || job.isAskedToLeave) return;
       job.isAskedToLeave = true;
       this.leaveSoon(job);
@@ -135,7 +135,7 @@ export class Fleet {
     this.pools.release(job);
     job.deletedAt = this.clock.now;
     this.jobs.delete(job.name);
-    this.hooks.onRoom();
+    this.hooks.onCapacity();
   }
 
   live(): SimJob[] {
@@ -144,7 +144,7 @@ export class Fleet {
   }
 
   private freed(): void {
-    this.hooks.onRoom();
+    this.hooks.onCapacity();
     this.give();
   }
 
@@ -273,7 +273,7 @@ export class Fleet {
     job.stepping?.pause(now, saves);
     if (wasGoing && !isTerm) job.truth?.tear(job.stepping?.at ?? 0, now);
     job.stepping?.starts.end(now);
-    if (job.truth) job.truth.lastBeat = beatOf(job, now) ?? job.truth.lastBeat;
+    if (job.truth) job.truth.lastHeartbeat = heartbeatOf(job, now) ?? job.truth.lastHeartbeat;
     job.driverSince = undefined;
     this.pending.delete(job);
     job.pendingSince = undefined;

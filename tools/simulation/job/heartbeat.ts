@@ -1,4 +1,4 @@
-import { BEAT_MS } from '../../../lib/core/lifecycle/accounting/spend';
+import { HEARTBEAT_MS } from '../../../lib/core/lifecycle/accounting/spend';
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import type { S3Object } from '../services/s3-object';
@@ -6,26 +6,31 @@ import { type SimJob, shapeCount } from './job';
 import { StartLog } from './steps/start-log';
 
 /** The newest heartbeat of a job whose driver runs, as the driver of the first host writes it; undefined before the first one. */
-export function beatOf(job: SimJob, now: SimMs): S3Object | undefined {
+export function heartbeatOf(job: SimJob, now: SimMs): S3Object | undefined {
   const { truth, driverSince } = job;
   if (!truth?.heartbeat || driverSince === undefined) return undefined;
   const until = Math.min(now, job.silentSince ?? now);
   if (until < driverSince) return undefined;
-  const at = driverSince + Math.floor((until - driverSince) / BEAT_MS) * BEAT_MS;
+  const at = driverSince + Math.floor((until - driverSince) / HEARTBEAT_MS) * HEARTBEAT_MS;
   const facts = () => {
     const all = factsOf(job, at);
-    if (job.beatsWithout.length === 0) return all;
-    return Object.fromEntries(Object.entries(all).filter(([field]) => !job.beatsWithout.includes(field)));
+    if (job.missingFields.length === 0) return all;
+    return Object.fromEntries(Object.entries(all).filter(([field]) => !job.missingFields.includes(field)));
   };
   const { key } = truth.heartbeat;
-  return job.beats ? hostileBeat(key, job.beats, job, at) : { key, bytes: 300, at, facts };
+  return job.heartbeatContent ? hostileHeartbeat(key, job.heartbeatContent, job, at) : { key, bytes: 300, at, facts };
 }
 
 /** A heartbeat that the code of the run has written in place of the driver. */
-function hostileBeat(key: string, kind: NonNullable<SimJob['beats']>, job: SimJob, at: SimMs): S3Object {
+function hostileHeartbeat(
+  key: string,
+  kind: NonNullable<SimJob['heartbeatContent']>,
+  job: SimJob,
+  at: SimMs,
+): S3Object {
   if (kind === 'large') return { key, bytes: 600_000_000, at, body: () => '{' };
   if (kind === 'garbled') return { key, bytes: 60, at, body: () => '{"attempt":1,"step":\u001b[2J' };
-  const minute = Math.floor(at / BEAT_MS);
+  const minute = Math.floor(at / HEARTBEAT_MS);
   const hosts = Array.from({ length: 40 }, (_, i) => ({ host: `algo-${minute}-${i}`, reason: 'r'.repeat(500) }));
   const facts = () => ({
     ...factsOf(job, at),
@@ -35,6 +40,7 @@ function hostileBeat(key: string, kind: NonNullable<SimJob['beats']>, job: SimJo
     stepsPerHour: 1e300,
     usualStepsPerHour: -1,
     restarts: -5,
+    uptimeSeconds: 1e18,
     setAside: hosts,
     starts: [{ number: 1e9, firstStep: 1e18, firstStepAt: 1e18, step: -4, stepAt: 1e18, endedAt: -1e18 }],
   });
@@ -48,6 +54,7 @@ function factsOf(job: SimJob, at: SimMs): Record<string, unknown> {
   const isStepping = step !== null && stepping?.isGoing === true;
   return {
     at: Math.floor((EPOCH_MS + at) / 1000),
+    uptimeSeconds: (at - (job.driverSince ?? at)) / 1000,
     attempt: job.attempt,
     step,
     phase: step === null && truth?.showsSteps ? 'start' : '',

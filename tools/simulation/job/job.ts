@@ -83,9 +83,9 @@ export interface SimJob {
   isHung: boolean;
   silentSince: SimMs | undefined;
   /** Fields that are missing in its heartbeats. */
-  beatsWithout: readonly string[];
+  missingFields: readonly string[];
   /** What its heartbeats contain instead of what the driver writes. */
-  beats?: Fault['beats'];
+  heartbeatContent?: Fault['beats'];
   /** The driver has read a request to save and exit. */
   isAskedToLeave: boolean;
   sparesLeft: number;

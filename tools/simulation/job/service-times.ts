@@ -9,7 +9,7 @@ export const GRACE_MS = 120_000;
 /** How long a trainer needs for a requested checkpoint. */
 export const SAVE_MS = 60_000;
 /** Interval at which the driver polls for requests (containers/driver/slipway_driver/hand_over.py). */
-export const LOOKS_MS = 30_000;
+export const HEALTH_CHECK_MS = 30_000;
 
 /** As in containers/driver/slipway_driver/process_environment.py: the trainer exits this long before its limit. */
 const reserveMs = (runtimeMs: number): number => Math.min(900_000, 0.05 * runtimeMs);

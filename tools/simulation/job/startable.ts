@@ -3,7 +3,7 @@ import type { Shape, SimJob } from './job';
 /**
  * Jobs that can start, first come first served for each kind of instance: a job that does not fit blocks later jobs with the same kind of
  * instance.
- * @param allows whether there is room; called again after each job that was started
+ * @param allows whether there is capacity; called again after each job that was started
  */
 export function* startable(
   pending: readonly SimJob[],

@@ -5,7 +5,7 @@ import type { Shape, SimJob, WarmPool } from './job';
 export interface WarmPoolHooks {
   /** Instances of the type that warm pools may hold (`<type> for training warm pool usage`). */
   limitOf(instanceType: string): number;
-  /** A pool was created or ended: other jobs may find room. */
+  /** A pool was created or ended: other jobs may find capacity. */
   onChange(job: SimJob, pool: WarmPool): void;
 }
 

@@ -27,12 +27,12 @@ export class SimS3 {
   private puts = 0;
 
   /**
-   * @param look brings a run's training up to date, and returns its newest heartbeat
+   * @param observe brings a run's training up to date, and returns its newest heartbeat
    * @param onWrite a function has written or tagged an object
    */
   constructor(
     private readonly now: () => SimMs,
-    private readonly look: (truth: RunTruth) => S3Object | undefined,
+    private readonly observe: (truth: RunTruth) => S3Object | undefined,
     private readonly onWrite: (bucket: string, key: string, isTag: boolean) => void = () => {},
   ) {}
 
@@ -120,13 +120,13 @@ export class SimS3 {
   }
 
   private findOfRun(bucket: string, key: string): S3Object | undefined {
-    const beating = this.truths.get(`${bucket}/${key}`);
-    if (beating) return this.look(beating);
+    const writer = this.truths.get(`${bucket}/${key}`);
+    if (writer) return this.observe(writer);
     const folder = key.lastIndexOf('/', key.lastIndexOf('/') - 1) + 1;
     for (const prefix of [key.slice(0, folder), key.slice(0, key.lastIndexOf('/') + 1)]) {
       const truth = this.truths.get(`${bucket}/${prefix}`);
       if (!truth) continue;
-      this.look(truth);
+      this.observe(truth);
       const rest = key.slice(prefix.length);
       const found = truth.objects().find((object) => object.key === rest);
       if (found) return found;
@@ -173,12 +173,12 @@ export class SimS3 {
       if (object.key.startsWith(prefix)) found.push(entryOf(object.key, object));
     }
     for (const truth of truths) {
-      const beat = this.look(truth);
+      const written = this.observe(truth);
       const { place, heartbeat } = truth;
       if (place?.bucket === bucket)
         for (const entry of from(this.entriesOf(truth, place.prefix), { prefix, after, most })) found.push(entry);
-      if (beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix))
-        found.push(entryOf(heartbeat.key, beat));
+      if (written && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix))
+        found.push(entryOf(heartbeat.key, written));
     }
     return sorted(found);
   }

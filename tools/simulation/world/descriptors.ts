@@ -19,11 +19,11 @@ export interface Deployed {
 /** Names and ARNs of a deployed environment, as its stack makes them. */
 export function deployed(spec: EnvironmentSpec): Deployed {
   const { name, region, account = '111122223333', notifications, teams } = spec;
-  const told = new Map([
+  const byTeam = new Map([
     ['', notifications],
     ...Object.entries(teams).map(([team, own]) => [team, own.notifications] as const),
   ]);
-  const chatting = [...told].flatMap(([team, own]) => (own?.slackChannel ? [team] : []));
+  const chatting = [...byTeam].flatMap(([team, own]) => (own?.slackChannel ? [team] : []));
   return {
     account,
     queueUrl: `https://sqs.${region}.amazonaws.com/${account}/slipway-${name}.fifo`,

@@ -14,7 +14,7 @@ export interface ForeignHooks {
   adopt(job: SimJob): void;
   /** The state of the job changed. */
   onState(job: SimJob): void;
-  onRoom(): void;
+  onCapacity(): void;
 }
 
 type Foreign = NonNullable<Scenario['outside']>[number];
@@ -68,7 +68,7 @@ export class ForeignJobs {
     job.startedAt = this.hooks.clock.now;
     this.hooks.adopt(job);
     setForeign(job, status, this.hooks.clock.now);
-    this.hooks.onRoom();
+    this.hooks.onCapacity();
     return job;
   }
 
@@ -78,7 +78,7 @@ export class ForeignJobs {
       setForeign(job, 'Completed', this.hooks.clock.now);
       this.hooks.onState(job);
     }
-    this.hooks.onRoom();
+    this.hooks.onCapacity();
   }
 
   /** A job of another owner that ended long ago has the name of an attempt. */

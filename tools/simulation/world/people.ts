@@ -98,8 +98,8 @@ export class People {
     const payload: ControlPayload =
       what === 'confirm' ? { action: 'start', runId, confirm: true } : { action: what, runId };
     if (team !== run.team) {
-      const told = (answer?: ControlAnswer) => this.hooks.onStranger(run, what, answer);
-      this.call(team, payload, { onAnswer: told, onGivenUp: () => told() });
+      const onAnswer = (answer?: ControlAnswer) => this.hooks.onStranger(run, what, answer);
+      this.call(team, payload, { onAnswer, onGivenUp: () => onAnswer() });
       return;
     }
     this.ask(run, payload, (answer) => {

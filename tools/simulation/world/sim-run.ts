@@ -28,7 +28,7 @@ export class SimRun {
   readonly jobs: SimJob[] = [];
   readonly notices: TakenNotice[] = [];
   /** When control accepted a stop, and a resume after it. */
-  readonly wishes: { at: SimMs; want: 'stop' | 'run' }[] = [];
+  readonly requests: { at: SimMs; want: 'stop' | 'run' }[] = [];
   /** When the table first contained the run's current state. */
   stateSince: SimMs = 0;
   private item: Item | undefined;
@@ -87,7 +87,7 @@ export class SimRun {
 
   /** Earliest time of its first job. If a run that waits for its start time is stopped and resumed, it may start immediately. */
   get mayStartAt(): SimMs {
-    return this.wishes.some(({ want }) => want === 'stop') ? 0 : (this.entry.startAt ?? 0) * 1000;
+    return this.requests.some(({ want }) => want === 'stop') ? 0 : (this.entry.startAt ?? 0) * 1000;
   }
 
   get wantsToRun(): boolean {

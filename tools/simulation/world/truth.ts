@@ -16,8 +16,9 @@ export function truthOf(entry: ScenarioRun, spec: RunSpec, descriptor: Descripto
   const isOnS3 = mode === 'direct' || mode === 'managed';
   const filled = fillPlaceholders(s3, { descriptor, runId });
   const place = isOnS3 ? placeOf(filled.endsWith('/') ? filled : `${filled}/`) : undefined;
-  const beats = !spec.network.isolation && spec.distribution.contract === 'entrypoint' && spec.kind === 'training';
-  const beat = placeOf(runPrefixes({ descriptor, runId, attempt: 1 }).heartbeat);
+  const writesHeartbeats =
+    !spec.network.isolation && spec.distribution.contract === 'entrypoint' && spec.kind === 'training';
+  const heartbeatPlace = placeOf(runPrefixes({ descriptor, runId, attempt: 1 }).heartbeat);
   return new RunTruth(
     runId,
     spec,
@@ -28,7 +29,7 @@ export function truthOf(entry: ScenarioRun, spec: RunSpec, descriptor: Descripto
       startMs: (entry.startMinutes ?? DEFAULT_START_MINUTES) * 60_000,
       checkpointObjects: entry.checkpointObjects ?? DEFAULT_CHECKPOINT_OBJECTS,
     },
-    { place, heartbeat: beats ? { bucket: beat.bucket, key: beat.prefix } : undefined },
+    { place, heartbeat: writesHeartbeats ? { bucket: heartbeatPlace.bucket, key: heartbeatPlace.prefix } : undefined },
   );
 }
 

@@ -36,6 +36,6 @@ export class Watch<W = unknown> {
   onDeath(_at: SimMs, _why: string): void {}
   /** A function threw an error, or logged one: its name and its message. */
   onError(_error: string): void {}
-  /** Available room may have changed: limits, capacity, jobs. */
-  onRoom(): void {}
+  /** Free capacity may have changed: limits, instances, jobs. */
+  onCapacity(): void {}
 }

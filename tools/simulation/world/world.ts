@@ -8,7 +8,7 @@ import { Gateway } from '../core/gateway';
 import { noteWrite } from '../core/invocation';
 import { Random } from '../core/random';
 import { Fleet } from '../job/fleet';
-import { beatOf } from '../job/heartbeat';
+import { heartbeatOf } from '../job/heartbeat';
 import { isLive, type SimJob } from '../job/job';
 import type { RunTruth } from '../job/steps/run-truth';
 import { rateName, type Scenario, specOf } from '../scenario/load';
@@ -83,7 +83,7 @@ export class World {
     this.capacity = new Capacity(scenario.capacity ?? []);
     this.fleet = new Fleet(clock, this.capacity, {
       onChange: (job) => this.onJobChange(job),
-      onRoom: () => this.onRoom(),
+      onCapacity: () => this.onCapacity(),
       billedShare: (job) => this.prices.billedShare(job),
       warmPoolLimit: (type) => this.limits.of(instanceQuota(type, 'warm-pool').name, clock.now),
       onResume: (job, step) => this.watch.onResume(job, step),
@@ -108,7 +108,7 @@ export class World {
     });
     this.s3 = new SimS3(
       () => clock.now,
-      (truth) => this.look(truth),
+      (truth) => this.observe(truth),
       (bucket, key, isTag) => this.onObjectWritten(bucket, key, isTag),
     );
     this.queue = new SimQueue(clock, {
@@ -145,7 +145,7 @@ export class World {
       runs: this.runs,
       adopt: (job) => this.sagemaker.adopt(job),
       onState: (job) => this.events.jobChanged(job),
-      onRoom: () => this.onRoom(),
+      onCapacity: () => this.onCapacity(),
     });
     this.functions = functionsOf({
       clock,
@@ -211,7 +211,7 @@ export class World {
     const { clock, scenario } = this;
     this.plan();
     await clock.runUntil(scenario.until * 1000);
-    for (const run of this.runs) if (run.truth) this.look(run.truth);
+    for (const run of this.runs) if (run.truth) this.observe(run.truth);
   }
 
   /** The job of an attempt: `a#2`. */
@@ -241,7 +241,7 @@ export class World {
     for (const at of new Set(changes)) {
       clock.schedule(at, () => {
         this.fleet.give();
-        this.onRoom();
+        this.onCapacity();
       });
     }
   }
@@ -275,11 +275,11 @@ export class World {
    * Brings a run's training up to date.
    * @returns its newest heartbeat
    */
-  look(truth: RunTruth) {
+  observe(truth: RunTruth) {
     const run = this.byRunId.get(truth.runId);
     const live = run?.jobs.findLast(isLive);
     live?.stepping?.advance(this.clock.now);
-    return (live && beatOf(live, this.clock.now)) ?? truth.lastBeat;
+    return (live && heartbeatOf(live, this.clock.now)) ?? truth.lastHeartbeat;
   }
 
   private onJobChange(job: SimJob): void {
@@ -289,9 +289,9 @@ export class World {
     this.watch.onJobChange(this.runOf(job), job);
   }
 
-  private onRoom(): void {
+  private onCapacity(): void {
     this.usage.changed();
-    this.watch.onRoom();
+    this.watch.onCapacity();
   }
 
   private onPublish({ id, runId, subject, message }: Published): void {

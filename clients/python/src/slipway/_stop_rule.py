@@ -16,10 +16,10 @@ _NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _RULE = re.compile(
     rf"\s*(\w+)\s*([<>])\s*(?:(best)(?:\s*([*+-])\s*({_NUMBER}))?|({_NUMBER}))(?:\s+after\s+(\d+)\s+steps?)?\s*\Z", re.ASCII
 )
-#: Losses go up and down from one step to the next: a run is judged by the median of its newest looks.
-_LOOKS = 3
+#: Losses go up and down from one step to the next: a run is judged by the median of its newest observations.
+_MEDIAN_OF = 3
 
-#: Step and value of a run at one look.
+#: Step and value of a run at one observation.
 Sample = tuple[float, float]
 
 
@@ -78,5 +78,5 @@ def _bound_at(rule: StopRule, own: float, step: float, others: Sequence[Sequence
 
 def _value_at(samples: Sequence[Sample], step: float) -> float | None:
     """Median of the newest samples up to a step; None for a run that was never seen there."""
-    seen = [value for at, value in samples if at <= step][-_LOOKS:]
+    seen = [value for at, value in samples if at <= step][-_MEDIAN_OF:]
     return statistics.median(seen) if seen else None

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 #: States of a run that is over.
 ENDED = ("completed", "failed", "stopped")
-#: Failed looks in a row before waiting gives up; the run itself goes on.
+#: Failed observations in a row before waiting gives up; the run itself goes on.
 PATIENCE = 10

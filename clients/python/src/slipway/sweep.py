@@ -111,7 +111,7 @@ class Sweep:
                 if progress and said.get(run.id) != line:
                     print(line, file=sys.stderr)
                 said[run.id] = line
-                self._look(run, status, progress)
+                self._apply_rule(run, status, progress)
                 if status["state"] in ENDED:
                     ended[run.id] = status
             if len(ended) < len(self.runs):
@@ -133,12 +133,12 @@ class Sweep:
         failures[run.id] = 0
         return status
 
-    def _look(self, run: Run, status: Status, progress: bool) -> None:
+    def _apply_rule(self, run: Run, status: Status, progress: bool) -> None:
         if self._rule is None:
             return
         own = self._samples[run.id]
         sample = sample_of(self._rule, status)
-        # The same heartbeat is seen at several looks; after a restart steps are made again.
+        # The same heartbeat is seen at several observations; after a restart steps are made again.
         if sample is not None and (not own or sample[0] != own[-1][0]):
             own.append(sample)
         if status["state"] in ENDED or status["desiredState"] == "stop" or run.id in self._stopped:
@@ -149,7 +149,7 @@ class Sweep:
         try:
             run._stop(f"--stop-when {self._rule.text}"[:512])
         except ServiceError:
-            # It is asked again at the next look.
+            # It is asked again at the next observation.
             return
         self._stopped.add(run.id)
         if progress:

@@ -60,7 +60,7 @@ class Workers:
         with self._lock:
             self._channels[channel.name] = channel
             if self._ray_is_up:
-                self._tell(channel, {"join": True})
+                self._send(channel, {"join": True})
         self.lost.put(self._listen(channel))
 
     def _listen(self, channel: PeerChannel) -> LauncherEnd:
@@ -72,7 +72,7 @@ class Workers:
             return LauncherEnd(TRY_AGAIN, HARDWARE, channel.name, "%s was lost: %s" % (channel.name, error))
 
     @staticmethod
-    def _tell(channel: PeerChannel, message: Dict[str, Any]) -> None:
+    def _send(channel: PeerChannel, message: Dict[str, Any]) -> None:
         try:
             channel.send(message)
         except PeerLost:
@@ -83,13 +83,13 @@ class Workers:
         with self._lock:
             self._ray_is_up = True
             for channel in self._channels.values():
-                self._tell(channel, {"join": True})
+                self._send(channel, {"join": True})
 
     def end(self, code: int) -> None:
         """Tells every other host to end its part, with the exit code of the first host."""
         with self._lock:
             for channel in self._channels.values():
-                self._tell(channel, {"end": code})
+                self._send(channel, {"end": code})
 
 
 class JoinedHosts:
@@ -153,13 +153,13 @@ class Head:
         folder."""
         names, began = self._settings.hosts, time.monotonic()
         joined = JoinedHosts(names, self._environ)
-        told = False
+        is_up = False
         try:
             while not set(names) <= set(joined.addresses):
-                if joined.addresses and not told:
-                    told, began = True, time.monotonic()
+                if joined.addresses and not is_up:
+                    is_up, began = True, time.monotonic()
                     self._workers.ray_is_up()
-                if self._is_lost() or self._is_late(joined, began, told):
+                if self._is_lost() or self._is_late(joined, began, is_up):
                     return None
                 time.sleep(POLL_SECONDS)
             log("ray: all %d hosts have joined after %.1f s" % (len(names), time.monotonic() - began))

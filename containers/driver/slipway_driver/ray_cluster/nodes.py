@@ -42,12 +42,12 @@ def _connect() -> Any:
 def main(hosts: List[str]) -> int:
     """Prints the joined hosts as a line of JSON at each change, until all of `hosts` have joined. Returns the exit code."""
     die_with_parent()
-    ray, told = _connect(), {}
-    while not set(hosts) <= set(told):
+    ray, printed = _connect(), {}
+    while not set(hosts) <= set(printed):
         found = joined(ray.nodes())
-        if found != told:
-            told = found
-            print(json.dumps(told), flush=True)
+        if found != printed:
+            printed = found
+            print(json.dumps(printed), flush=True)
         time.sleep(POLL_SECONDS)
     ray.shutdown()
     return 0

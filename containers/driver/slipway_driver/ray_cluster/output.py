@@ -73,7 +73,7 @@ class NetworkLines:
         self._folder = folder
         self._read: Dict[Path, int] = {}
 
-    def look(self) -> None:
+    def print_new(self) -> None:
         """Prints the new lines since the last call."""
         for path in sorted(self._folder.glob("session_2*/logs/worker-*")):
             for line in self._new_lines(path):

@@ -20,7 +20,7 @@ from slipway_driver.ray_cluster.settings import RaySettings
 
 POLL_SECONDS = 0.1
 #: How often the workers' output is searched for network lines.
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 
 
 class Worker:
@@ -58,12 +58,12 @@ class Worker:
         """Runs the Ray node until the first host ends it or it fails."""
         self._joined = True
         node = RayNode(self._settings.words(head=False), self._environ)
-        network, looked_at = NetworkLines(node.folder), 0.0
+        network, checked_at = NetworkLines(node.folder), 0.0
         try:
             while node.code is None:
-                if time.monotonic() > looked_at + LOOK_SECONDS:
-                    looked_at = time.monotonic()
-                    network.look()
+                if time.monotonic() > checked_at + CHECK_SECONDS:
+                    checked_at = time.monotonic()
+                    network.print_new()
                 try:
                     order = self._orders.get(timeout=POLL_SECONDS)
                 except queue.Empty:
@@ -71,7 +71,7 @@ class Worker:
                 return self._leave(order)
             return self._broken(node, channel)
         finally:
-            network.look()
+            network.print_new()
             node.stop()
 
     def _broken(self, node: RayNode, channel: PeerChannel) -> int:

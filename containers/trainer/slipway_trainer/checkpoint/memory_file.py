@@ -59,8 +59,8 @@ def unpacked(data: bytes) -> Header | None:
 
 def shape_of(places: Sequence[Place]) -> str:
     """A digest of the names, sizes and types of the shards."""
-    told = [(place.name, place.shape, str(place.dtype)) for place in places]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    parts = [(place.name, place.shape, str(place.dtype)) for place in places]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def slot_bytes(places: Sequence[Place]) -> int:

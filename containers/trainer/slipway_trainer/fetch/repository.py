@@ -22,7 +22,7 @@ SOURCE_FILE = "SOURCE.json"
 _PATH = re.compile(r"[^\x00-\x1f\x7f\\]{1,512}")
 #: Before each further request to a busy hub. The library itself waits for some answers (429 of a file) and not for others.
 RETRY_SECONDS = (1.0, 5.0, 25.0)
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 #: Files at the top of a model that the trainer and the tokenise step read, and templates below it. Not pickles: loading one runs code.
 _OF_MODELS = ("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "LICENSE*", "README.md")
@@ -187,7 +187,7 @@ def hub_errors(source: Source) -> Iterator[None]:
         if isinstance(error.__cause__ or error, errors.FileMetadataError):
             fix = "let the proxy or mirror pass the headers of the hub on, or name another as HF_ENDPOINT"
             raise Settings([f"{what} must be served with the headers of a hub, got {_one_line(error)}; {fix}"]) from error
-        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        if isinstance(error, OSError) and error.errno in _DISK_FULL:
             must = "must fit on the disk of this machine, of which a few files at a time need room"
             raise Settings([f"{what} {must}, got {_one_line(error)}; raise compute.volumeSizeGiB, or name another TMPDIR"]) from error
         fix = "check the network, the proxy (HTTPS_PROXY) and HF_ENDPOINT"

@@ -31,7 +31,7 @@ class Examples(NamedTuple):
 
 #: First bytes of files without readable text: gzip, zstd, xz, bzip2, zip, parquet, Avro, ORC.
 _MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04", b"PAR1", b"Obj\x01", b"ORC")
-_LOOK_BYTES = 8192
+_HEAD_BYTES = 8192
 #: Files that `save_to_disk` of Hugging Face datasets writes in addition to its tables.
 _DESCRIPTIONS = ("dataset_info.json", "state.json", "dataset_dict.json")
 
@@ -46,7 +46,7 @@ def _is_binary(path: Path) -> bool:
             return path.suffix == ".parquet" and handle.read(4) != b"PAR1"
     try:
         with opened(path) as handle:
-            head = handle.read(_LOOK_BYTES)
+            head = handle.read(_HEAD_BYTES)
     except UNREADABLE:
         return True
     return b"\0" in head or head.startswith(_MAGIC)

@@ -19,7 +19,7 @@ def main() -> None:
         print(f"step={step} loss={loss:.5f}", flush=True)
         slope -= rate * sum(2 * error * x for error, x in errors) / len(POINTS)
         offset -= rate * sum(2 * error for error, _ in errors) / len(POINTS)
-        # A look at a run is a heartbeat a minute: a sweep that stops its losers needs runs of several minutes.
+        # An observation of a run is a heartbeat a minute: a sweep that stops its losers needs runs of several minutes.
         time.sleep(4)
 
 

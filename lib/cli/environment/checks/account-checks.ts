@@ -91,10 +91,10 @@ const MISSING = [
  * Runs one check. A missing resource is a failure; after a failed call the result is unknown.
  * @param permission that the check needs, for a caller who lacks it
  */
-export async function check(name: string, permission: string, look: () => Promise<string>): Promise<Check> {
+export async function check(name: string, permission: string, read: () => Promise<string>): Promise<Check> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return { name, verdict: 'ok', detail: await look() };
+      return { name, verdict: 'ok', detail: await read() };
     } catch (error) {
       const { name: kind, message } = error as Error;
       if (error instanceof Unmet || MISSING.includes(kind)) return { name, verdict: 'failed', detail: message };

@@ -6,7 +6,7 @@ import { managedPolicyArn } from '../../../core/config/environment/company';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { TemplateResources } from '../../../core/contracts/template-values';
 import { boundaryIssues, roleStatements, uncomparedBoundary } from '../../../shared/aws/roles/boundary';
-import { accountOf, type Looked, looked } from './looked';
+import { accountOf, inspect, type ResourceCheck } from './resource-check';
 
 const TITLE = 'permissions boundary';
 const PERMISSION = 'iam:GetPolicy, iam:GetPolicyVersion and iam:SimulateCustomPolicy';
@@ -16,7 +16,7 @@ const PERMISSION = 'iam:GetPolicy, iam:GetPolicyVersion and iam:SimulateCustomPo
  * of the last `cdk synth`, because only it contains the roles that the CDK adds.
  * @param file the environment file; a template older than it cannot be used
  */
-export async function boundaryCheck(environment: EnvironmentSpec, file: string): Promise<Looked[]> {
+export async function boundaryCheck(environment: EnvironmentSpec, file: string): Promise<ResourceCheck[]> {
   const { name, region, iam } = environment;
   const boundary = iam.permissionsBoundary;
   if (boundary === undefined) return [];
@@ -34,7 +34,7 @@ export async function boundaryCheck(environment: EnvironmentSpec, file: string):
   const { Resources } = JSON.parse(readFileSync(template, 'utf8')) as { Resources: TemplateResources };
   const statements = roleStatements(Resources, place);
   const client = new IAMClient({ region, maxAttempts: 8 });
-  return [await looked(TITLE, PERMISSION, arn, () => boundaryIssues(client, arn, statements, place))];
+  return [await inspect(TITLE, PERMISSION, arn, () => boundaryIssues(client, arn, statements, place))];
 }
 
 /** Why a template cannot be used to check an environment file; undefined if it can. */

@@ -4,7 +4,7 @@ import { REGIONS } from '../../../core/catalog/regions';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { Issue } from '../../../core/config/issue';
 import { bootstrapQualifier } from './bootstrap-qualifier';
-import { accountOf, found, type Looked, looked } from './looked';
+import { accountOf, found, inspect, type ResourceCheck } from './resource-check';
 
 /** An action of each service that a deploy or a run calls; a test compares them with the policy that `deployer-policy` prints. */
 export const DEPLOY_ACTIONS: readonly string[] = [
@@ -27,10 +27,10 @@ const ASSUME = 'sts:AssumeRole';
  * https://docs.aws.amazon.com/IAM/latest/APIReference/API_OrganizationsDecisionDetail.html, 2026-11-27;
  * https://github.com/aws/aws-sdk/issues/102.
  */
-export async function permissionCheck(environment: EnvironmentSpec): Promise<Looked> {
+export async function permissionCheck(environment: EnvironmentSpec): Promise<ResourceCheck> {
   const { region } = environment;
   const permission = 'iam:GetRole and iam:SimulatePrincipalPolicy on yourself';
-  return looked(TITLE, permission, `${DEPLOY_ACTIONS.length} actions and ${ASSUME}`, async () => {
+  return inspect(TITLE, permission, `${DEPLOY_ACTIONS.length} actions and ${ASSUME}`, async () => {
     const iam = new IAMClient({ region, maxAttempts: 5 });
     const { Arn: caller = '' } = await new STSClient({ region, maxAttempts: 3 }).send(new GetCallerIdentityCommand({}));
     // No policy of the account applies to its root user, and IAM simulates none.

@@ -7,7 +7,7 @@ import { type Issue, issue } from '../../../core/config/issue';
 import { existingNetworkIssues } from '../../../shared/aws/network/existing-network';
 import type { Check } from './account-checks';
 import { boundaryCheck } from './boundary-check';
-import { accountOf, type Looked, looked } from './looked';
+import { accountOf, inspect, type ResourceCheck } from './resource-check';
 import { replicaCheck, storageChecks } from './storage-checks';
 
 /**
@@ -36,14 +36,14 @@ export async function environmentChecks(
 
 const NETWORK_PERMISSIONS = ['Vpcs', 'Subnets', 'SecurityGroups', 'RouteTables', 'VpcEndpoints'];
 
-async function networkChecks(environment: EnvironmentSpec): Promise<Looked[]> {
+async function networkChecks(environment: EnvironmentSpec): Promise<ResourceCheck[]> {
   const { region, network } = environment;
   if (network.mode !== 'existing') return [];
   const existing = existingNetworkOf(environment, await accountOf(environment));
   if (!existing) return [];
   const ec2 = new EC2Client({ region, maxAttempts: 3 });
   const permissions = NETWORK_PERMISSIONS.map((what) => `ec2:Describe${what}`).join(', ');
-  return [await looked('existing network', permissions, existing.vpcId, () => existingNetworkIssues(ec2, existing))];
+  return [await inspect('existing network', permissions, existing.vpcId, () => existingNetworkIssues(ec2, existing))];
 }
 
 /**

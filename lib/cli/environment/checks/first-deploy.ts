@@ -18,7 +18,7 @@ import { bucketNameOf } from '../../../core/contracts/storage';
 import { isMissingStack } from '../../aws-errors';
 import { bootstrapQualifier } from './bootstrap-qualifier';
 import { permissionCheck } from './deployer-permissions';
-import { accountOf, found, type Looked, looked } from './looked';
+import { accountOf, found, inspect, type ResourceCheck } from './resource-check';
 import { ec2In, endpointZoneCheck, typeZoneCheck } from './zone-checks';
 
 /**
@@ -26,7 +26,7 @@ import { ec2In, endpointZoneCheck, typeZoneCheck } from './zone-checks';
  * addresses, builds, zones, and nothing that an earlier stack of this name retained.
  * @param isFirst whether the environment has no stack
  */
-export async function deployChecks(environment: EnvironmentSpec, isFirst: boolean): Promise<Looked[]> {
+export async function deployChecks(environment: EnvironmentSpec, isFirst: boolean): Promise<ResourceCheck[]> {
   const always = [
     ...[bootstrapCheck(environment), permissionCheck(environment)],
     ...[...principalChecks(environment), concurrencyCheck(environment)],
@@ -34,8 +34,8 @@ export async function deployChecks(environment: EnvironmentSpec, isFirst: boolea
   const first = isFirst
     ? [vpcCheck(environment), addressCheck(environment), buildCheck(environment), retainedCheck(environment)]
     : [];
-  const looks = await Promise.all([...always, ...first, endpointZoneCheck(environment), typeZoneCheck(environment)]);
-  return looks.flatMap((one) => one ?? []);
+  const checks = await Promise.all([...always, ...first, endpointZoneCheck(environment), typeZoneCheck(environment)]);
+  return checks.flatMap((one) => one ?? []);
 }
 
 /** Whether the environment has no stack; false when that is not known. */
@@ -48,11 +48,11 @@ export async function hasNoStack({ name, region }: EnvironmentSpec): Promise<boo
 /** Version of the bootstrap stack that the templates of this CDK need. */
 const BOOTSTRAP_VERSION = 6;
 
-async function bootstrapCheck(environment: EnvironmentSpec): Promise<Looked> {
+async function bootstrapCheck(environment: EnvironmentSpec): Promise<ResourceCheck> {
   const { region } = environment;
   const qualifier = bootstrapQualifier();
   const Name = `/cdk-bootstrap/${qualifier}/version`;
-  return looked('CDK bootstrap', `ssm:GetParameter on ${Name}`, Name, async () => {
+  return inspect('CDK bootstrap', `ssm:GetParameter on ${Name}`, Name, async () => {
     const ssm = new SSMClient({ region, maxAttempts: 3 });
     const version = await ssm.send(new GetParameterCommand({ Name })).then(
       ({ Parameter }) => Number(Parameter?.Value ?? 0),
@@ -71,7 +71,7 @@ async function bootstrapCheck(environment: EnvironmentSpec): Promise<Looked> {
 }
 
 /** Roles and users of the account that the file names: IAM rejects a trust policy with one that does not exist. */
-function principalChecks(environment: EnvironmentSpec): Promise<Looked | undefined>[] {
+function principalChecks(environment: EnvironmentSpec): Promise<ResourceCheck | undefined>[] {
   const { teams, access, region } = environment;
   const named = [
     ...Object.entries(teams).map(([team, { principals }]) => ({ at: `teams.${team}.principals`, arns: principals })),
@@ -83,7 +83,7 @@ function principalChecks(environment: EnvironmentSpec): Promise<Looked | undefin
       const [, kind, name] = /:(role|user)\/(?:.*\/)?([^/]+)$/.exec(arn) ?? [];
       if (isPermissionSet(arn) || !name || arn.split(':')[4] !== (await accountOf(environment))) return undefined;
       const command = kind === 'role' ? new GetRoleCommand({ RoleName: name }) : new GetUserCommand({ UserName: name });
-      return looked(`principal ${name}`, `iam:Get${kind === 'role' ? 'Role' : 'User'} on ${name}`, arn, async () => {
+      return inspect(`principal ${name}`, `iam:Get${kind === 'role' ? 'Role' : 'User'} on ${name}`, arn, async () => {
         const isThere = await iam.send(command as GetRoleCommand).then(() => true, absentIs('NoSuchEntity'));
         return isThere
           ? []
@@ -115,10 +115,10 @@ interface CountedQuota {
   count(): Promise<number>;
 }
 
-async function countedCheck(environment: EnvironmentSpec, quota: CountedQuota): Promise<Looked> {
+async function countedCheck(environment: EnvironmentSpec, quota: CountedQuota): Promise<ResourceCheck> {
   const { region } = environment;
   const { title, permission, service: ServiceCode, code: QuotaCode, what, path } = quota;
-  return looked(title, `${permission} and servicequotas:GetServiceQuota`, `one more of ${what}`, async () => {
+  return inspect(title, `${permission} and servicequotas:GetServiceQuota`, `one more of ${what}`, async () => {
     const quotas = new ServiceQuotasClient({ region, maxAttempts: 5 });
     const byDefault = () => quotas.send(new GetAWSDefaultServiceQuotaCommand({ ServiceCode, QuotaCode }));
     const [used, { Quota }] = await Promise.all([
@@ -141,7 +141,7 @@ async function countedCheck(environment: EnvironmentSpec, quota: CountedQuota): 
 const isMade = ({ network }: EnvironmentSpec) => network.mode.startsWith('vpc-');
 
 /** https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html, 2026-11-26. */
-async function vpcCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
+async function vpcCheck(environment: EnvironmentSpec): Promise<ResourceCheck | undefined> {
   if (!isMade(environment)) return undefined;
   return countedCheck(environment, {
     ...{ title: 'VPC quota', permission: 'ec2:DescribeVpcs', service: 'vpc', code: 'L-F678F1CE', what: 'VPCs' },
@@ -150,7 +150,7 @@ async function vpcCheck(environment: EnvironmentSpec): Promise<Looked | undefine
   });
 }
 
-async function addressCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
+async function addressCheck(environment: EnvironmentSpec): Promise<ResourceCheck | undefined> {
   if (environment.network.mode !== 'vpc-nat') return undefined;
   return countedCheck(environment, {
     ...{ title: 'Elastic IP quota', permission: 'ec2:DescribeAddresses', service: 'ec2', code: 'L-0263D0A3' },
@@ -162,8 +162,8 @@ async function addressCheck(environment: EnvironmentSpec): Promise<Looked | unde
 /** Control, reconcile and the functions of a deploy run at the same time. */
 const CONCURRENT = 10;
 
-function concurrencyCheck({ region }: EnvironmentSpec): Promise<Looked> {
-  return looked('Lambda concurrency', 'lambda:GetAccountSettings', `${CONCURRENT} concurrent calls`, async () => {
+function concurrencyCheck({ region }: EnvironmentSpec): Promise<ResourceCheck> {
+  return inspect('Lambda concurrency', 'lambda:GetAccountSettings', `${CONCURRENT} concurrent calls`, async () => {
     const { AccountLimit } = await new LambdaClient({ region, maxAttempts: 3 }).send(new GetAccountSettingsCommand({}));
     const limit = AccountLimit?.ConcurrentExecutions ?? CONCURRENT;
     if (limit >= CONCURRENT) return [];
@@ -179,9 +179,9 @@ function concurrencyCheck({ region }: EnvironmentSpec): Promise<Looked> {
  * New accounts may have no builds at all, whatever Service Quotas says; only AWS Support changes that. An account that has built before has
  * builds.
  */
-async function buildCheck({ region, image }: EnvironmentSpec): Promise<Looked | undefined> {
+async function buildCheck({ region, image }: EnvironmentSpec): Promise<ResourceCheck | undefined> {
   if (image.uri !== undefined) return undefined;
-  return looked('CodeBuild', 'codebuild:ListBuilds', 'the account has built before', async () => {
+  return inspect('CodeBuild', 'codebuild:ListBuilds', 'the account has built before', async () => {
     const { ids = [] } = await new CodeBuildClient({ region, maxAttempts: 3 }).send(new ListBuildsCommand({}));
     if (ids.length > 0) return [];
     return found('builds', 'warning', 'image.build', {
@@ -193,7 +193,7 @@ async function buildCheck({ region, image }: EnvironmentSpec): Promise<Looked | 
 }
 
 /** Buckets, table and repository of an earlier stack of this name: CloudFormation cannot create them again. */
-async function retainedCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
+async function retainedCheck(environment: EnvironmentSpec): Promise<ResourceCheck | undefined> {
   const { name, region, storage, image } = environment;
   if (storage.adopt) return undefined;
   const settings = { region, maxAttempts: 3 };
@@ -203,21 +203,21 @@ async function retainedCheck(environment: EnvironmentSpec): Promise<Looked | und
     .map((purpose) => bucketNameOf(place, purpose));
   const s3 = new S3Client(settings);
   const TableName = `slipway-${name}-runs`;
-  const looks: [string, () => Promise<unknown>][] = [
+  const probes: [string, () => Promise<unknown>][] = [
     ...buckets.map((Bucket): [string, () => Promise<unknown>] => [
       `bucket ${Bucket}`,
       () => s3.send(new HeadBucketCommand({ Bucket })),
     ]),
     [`table ${TableName}`, () => new DynamoDBClient(settings).send(new DescribeTableCommand({ TableName }))],
-    ...(image.uri === undefined ? [repositoryLook(place.prefix, settings)] : []),
+    ...(image.uri === undefined ? [repositoryProbe(place.prefix, settings)] : []),
   ];
-  return looked(
+  return inspect(
     'retained storage',
     's3:ListBucket, dynamodb:DescribeTable',
     'nothing of an earlier stack',
     async () => {
       const there = await Promise.all(
-        looks.map(async ([what, look]) => ((await look().then(() => true, isAbsent)) ? what : '')),
+        probes.map(async ([what, read]) => ((await read().then(() => true, isAbsent)) ? what : '')),
       );
       const left = there.filter((what) => what !== '');
       if (left.length === 0) return [];
@@ -230,7 +230,7 @@ async function retainedCheck(environment: EnvironmentSpec): Promise<Looked | und
   );
 }
 
-const repositoryLook = (name: string, settings: object): [string, () => Promise<unknown>] => [
+const repositoryProbe = (name: string, settings: object): [string, () => Promise<unknown>] => [
   `repository ${name}`,
   () => new ECRClient(settings).send(new DescribeRepositoriesCommand({ repositoryNames: [name] })),
 ];

@@ -14,10 +14,10 @@ import {
   replicaTargetOf,
   replicationRuleIssues,
 } from '../../../shared/aws/checkpoint-replica';
-import { type ExistingStorage, type StorageLook, storageLooks } from '../../../shared/aws/existing-storage';
+import { type ExistingStorage, type StorageProbe, storageProbes } from '../../../shared/aws/existing-storage';
 import { newestCopy } from '../../../shared/aws/newest-copy';
 import { undefinedWhenDenied } from '../../aws-errors';
-import { accountOf, type Looked, looked } from './looked';
+import { accountOf, inspect, type ResourceCheck } from './resource-check';
 
 /** Buckets and key, created by a stack or existing, by their names. */
 export type StoragePlaces = Omit<ExistingStorage, 'partition' | 'urlSuffix'>;
@@ -26,7 +26,7 @@ const BUCKET_PERMISSION = 's3:ListBucket, s3:GetBucketPolicy and other reads of 
 const TITLES = { data: 'data bucket', checkpoints: 'checkpoint bucket', key: 'key' } as const;
 
 /** Checks existing buckets and keys that an environment file names, with the caller's own permissions. */
-export async function storageChecks(environment: EnvironmentSpec): Promise<Looked[]> {
+export async function storageChecks(environment: EnvironmentSpec): Promise<ResourceCheck[]> {
   const { region, storage } = environment;
   const { buckets = {}, kmsKeyArn: keyArn, fsxLustre } = storage;
   const teamKeys = Object.fromEntries(Object.entries(teamKeysOf(environment.teams)).filter(([, key]) => key !== 'own'));
@@ -39,19 +39,19 @@ export async function storageChecks(environment: EnvironmentSpec): Promise<Looke
 }
 
 /** Checks the settings of buckets and keys, created by the stack or existing. */
-export async function checkStorage(places: StoragePlaces): Promise<Looked[]> {
+export async function checkStorage(places: StoragePlaces): Promise<ResourceCheck[]> {
   const { region } = places;
   const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
   const settings = { region, maxAttempts: 3 };
   const clients = { s3: new S3Client(settings), kms: new KMSClient(settings) };
-  return Promise.all(storageLooks(clients, { ...places, partition, urlSuffix }).map(look));
+  return Promise.all(storageProbes(clients, { ...places, partition, urlSuffix }).map(checkPlace));
 }
 
 /**
  * Checks the bucket and key to which an environment file replicates checkpoints. If the environment of the other region is in the same
  * file, its bucket may be created by the same deploy, so its absence is only a warning.
  */
-export async function replicaCheck(environment: EnvironmentSpec, regions: readonly string[]): Promise<Looked[]> {
+export async function replicaCheck(environment: EnvironmentSpec, regions: readonly string[]): Promise<ResourceCheck[]> {
   const { name, storage } = environment;
   const to = storage.replicateCheckpoints;
   if (!to) return [];
@@ -60,7 +60,7 @@ export async function replicaCheck(environment: EnvironmentSpec, regions: readon
   const mayFollow = to.bucket === undefined && regions.includes(to.region);
   const target = { region: to.region, account, bucket, keyArn: to.kmsKeyArn, mayFollow };
   const permission = `${REPLICA_PERMISSION} on ${bucket} and its key`;
-  return [await looked(REPLICA_TITLE, permission, bucket, () => targetIssues(target))];
+  return [await inspect(REPLICA_TITLE, permission, bucket, () => targetIssues(target))];
 }
 
 /**
@@ -71,7 +71,7 @@ export async function deployedReplicaCheck(place: {
   region: string;
   account: string;
   bucket: string;
-}): Promise<Looked | undefined> {
+}): Promise<ResourceCheck | undefined> {
   const settings = { region: place.region, maxAttempts: 3 };
   const s3 = new S3Client(settings);
   const rule = await readReplication(s3, place);
@@ -79,7 +79,7 @@ export async function deployedReplicaCheck(place: {
   const target = replicaTargetOf(rule, place.account);
   // Callers who may not read checkpoints get no information about copies.
   const copy = await newestCopy(s3, place).catch(undefinedWhenDenied);
-  const found = await looked(
+  const found = await inspect(
     REPLICA_TITLE,
     `${REPLICA_PERMISSION} and iam:GetRole`,
     target?.bucket ?? place.bucket,
@@ -102,8 +102,8 @@ function targetIssues(target: ReplicaTarget): Promise<Issue[]> {
   return replicaTargetIssues({ s3: new S3Client(settings), kms: new KMSClient(settings) }, target);
 }
 
-function look({ what, team, name, findIssues }: StorageLook): Promise<Looked> {
+function checkPlace({ what, team, name, findIssues }: StorageProbe): Promise<ResourceCheck> {
   const permission = what === 'key' ? 'kms:DescribeKey and kms:GetKeyPolicy' : BUCKET_PERMISSION;
   const title = team === undefined ? TITLES[what] : `key of team ${team}`;
-  return looked(title, `${permission} on ${name}`, name, findIssues);
+  return inspect(title, `${permission} on ${name}`, name, findIssues);
 }

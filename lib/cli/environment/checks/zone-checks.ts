@@ -8,7 +8,7 @@ import {
 import { servicesOf } from '../../../core/config/environment/existing-network';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { Issue } from '../../../core/config/issue';
-import { found, type Looked, looked } from './looked';
+import { found, inspect, type ResourceCheck } from './resource-check';
 
 /** EC2 in the region of an environment. */
 export const ec2In = ({ region }: EnvironmentSpec) => new EC2Client({ region, maxAttempts: 3 });
@@ -56,12 +56,12 @@ export async function servicesIn(
 }
 
 /** An interface endpoint can only be in zones in which its service is; one zone too many fails the deploy in the middle. */
-export async function endpointZoneCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
+export async function endpointZoneCheck(environment: EnvironmentSpec): Promise<ResourceCheck | undefined> {
   const { network, region } = environment;
   const names = endpointNames(environment);
   if (network.mode !== 'vpc-locked' || names.length === 0) return undefined;
   const ec2 = ec2In(environment);
-  return looked('zones of endpoints', 'ec2:DescribeVpcEndpointServices', `${names.length} services`, async () => {
+  return inspect('zones of endpoints', 'ec2:DescribeVpcEndpointServices', `${names.length} services`, async () => {
     const [zones, services] = await Promise.all([zonesOf(ec2, environment), servicesIn(ec2, region, names)]);
     const unknown = names.filter((name) => !services.has(name));
     if (unknown.length > 0)
@@ -93,11 +93,11 @@ function zoneIssues(zones: readonly Zone[], everywhere: readonly Zone[]): Issue[
 }
 
 /** Instance types of quotas.require that EC2 offers in no zone of the network. */
-export async function typeZoneCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
+export async function typeZoneCheck(environment: EnvironmentSpec): Promise<ResourceCheck | undefined> {
   const types = [...new Set(environment.quotas.require.map(({ instanceType }) => instanceType))];
   if (types.length === 0) return undefined;
   const ec2 = ec2In(environment);
-  return looked('zones of instance types', 'ec2:DescribeInstanceTypeOfferings', types.join(', '), async () => {
+  return inspect('zones of instance types', 'ec2:DescribeInstanceTypeOfferings', types.join(', '), async () => {
     const Filters = [{ Name: 'instance-type', Values: types.map((type) => type.replace(/^ml\./, '')) }];
     const [zones, { InstanceTypeOfferings = [] }] = await Promise.all([
       zonesOf(ec2, environment),

@@ -8,7 +8,7 @@ import { isLoser, type Sample, type StopRule, sampleOf } from './stop-rule';
 /** Observes the runs of a sweep and stops those that the rule selects. */
 export interface EarlyStop {
   /** Called with each status of each run. */
-  look(status: StatusAnswer): Promise<void>;
+  observe(status: StatusAnswer): Promise<void>;
   /** Ids of the runs that it has stopped. */
   stopped: ReadonlySet<string>;
 }
@@ -17,7 +17,7 @@ export interface EarlyStop {
 export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Terminal): EarlyStop {
   const samples = new Map<string, Sample[]>();
   const stopped = new Set<string>();
-  const look = async (status: StatusAnswer): Promise<void> => {
+  const observe = async (status: StatusAnswer): Promise<void> => {
     const { runId } = status;
     const own = samples.get(runId) ?? [];
     samples.set(runId, own);
@@ -29,7 +29,7 @@ export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Term
     if (!isLoser(rule, own, others)) return;
     if (await stop(descriptor, runId, rule, terminal)) stopped.add(runId);
   };
-  return { look, stopped };
+  return { observe, stopped };
 }
 
 /** A call that fails is repeated with the next status. */

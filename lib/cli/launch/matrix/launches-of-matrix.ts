@@ -69,7 +69,7 @@ async function followMatrix(
 ): Promise<number> {
   const early = rule && earlyStop(rule, descriptor, terminal);
   const runIds = launched.map(({ runId }) => runId);
-  const ended = await waitForAll(descriptor, runIds, terminal, early?.look);
+  const ended = await waitForAll(descriptor, runIds, terminal, early?.observe);
   const rows = await compareRuns(descriptor, launched, ended);
   const isStopped = (runId: string) => early?.stopped.has(runId) ?? false;
   const results = early ? byLoss(rows).map((row) => ({ ...row, stoppedEarly: isStopped(row.runId) })) : rows;

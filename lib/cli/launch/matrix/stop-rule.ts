@@ -29,7 +29,7 @@ const RULE = new RegExp(
   String.raw`^\s*(\w+)\s*([<>])\s*(?:(best)(?:\s*([*+-])\s*(${NUMBER}))?|(${NUMBER}))(?:\s+after\s+(\d+)\s+steps?)?\s*$`,
 );
 /** The loss varies from step to step, so a run is judged by the median of this many newest samples. */
-const LOOKS = 3;
+const MEDIAN_OF = 3;
 
 /** @throws UsageError for a text that is not a rule */
 export function parseStopRule(text: string): StopRule {
@@ -76,6 +76,6 @@ function boundAt({ metric, bound }: StopRule, own: number, step: number, others:
 
 /** Median of the newest samples up to a step; undefined for a run without a sample there. */
 function valueAt(samples: readonly Sample[], step = Number.POSITIVE_INFINITY): number | undefined {
-  const seen = samples.filter((sample) => sample.step <= step).slice(-LOOKS);
+  const seen = samples.filter((sample) => sample.step <= step).slice(-MEDIAN_OF);
   return seen.length === 0 ? undefined : median(seen.map(({ value }) => value));
 }

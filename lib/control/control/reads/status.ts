@@ -5,9 +5,9 @@ import { gpuHours } from '../../../core/lifecycle/accounting/gpu-hours';
 import { type Outlook, outlook } from '../../../core/lifecycle/accounting/outlook';
 import { keptPool, runSpendUsd } from '../../../core/lifecycle/accounting/spend';
 import type { TimelineEvent } from '../../../core/lifecycle/action';
+import { instancesOn } from '../../../core/lifecycle/capacity-options';
 import { nextProgress } from '../../../core/lifecycle/health/hang';
 import { stepEvents, stepsOf } from '../../../core/lifecycle/health/step-times';
-import { instancesOn } from '../../../core/lifecycle/ladder';
 import { ledger } from '../../../core/lifecycle/ledger';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../../core/lifecycle/record';
 import { queueOrder } from '../../../core/queue/order';
@@ -210,7 +210,7 @@ function poolAnswer(record: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPo
 }
 
 function attemptAnswer(attempt: Attempt, record: RunRecord, now: EpochMs): AttemptAnswer {
-  const instanceCount = attempt.selected?.instanceCount ?? instancesOn(record, attempt.rungId);
+  const instanceCount = attempt.selected?.instanceCount ?? instancesOn(record, attempt.capacityOptionId);
   return {
     trainingJobName: attempt.jobName,
     status: attempt.status,

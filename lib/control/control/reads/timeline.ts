@@ -12,10 +12,10 @@ export function boundedTimeline(
   const timeline: TimelineAnswer[] = [];
   let bytes = 0;
   for (const line of [...lines].reverse()) {
-    const told = timelineAnswer(line);
-    bytes += Buffer.byteLength(JSON.stringify(told)) + 1;
+    const answer = timelineAnswer(line);
+    bytes += Buffer.byteLength(JSON.stringify(answer)) + 1;
     if (bytes > mostBytes) break;
-    timeline.push(told);
+    timeline.push(answer);
   }
   const omitted = lines.length - timeline.length;
   return { timeline: timeline.reverse(), ...(omitted > 0 && { timelineOmitted: omitted }) };

@@ -11,7 +11,7 @@ import { teamKeyEncryption } from '../../../core/job/team-key';
 import { trainingJobRequest } from '../../../core/job/training-request';
 import { failureHistory } from '../../../core/lifecycle/accounting/restarts';
 import type { Effect } from '../../../core/lifecycle/action';
-import { runOnRung } from '../../../core/lifecycle/ladder';
+import { runWithCapacityOption } from '../../../core/lifecycle/capacity-options';
 import type { CreateOutcome } from '../../../core/lifecycle/observed';
 import type { Checkpoint } from '../../../core/lifecycle/record';
 import { describeError } from '../../shared/errors';
@@ -73,7 +73,7 @@ async function historyOf(
 /** Code, driver, image and spec are those of the run; role, network and buckets come from the current descriptor. */
 export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: LocatedRun, effect: CreateEffect): JobPlan {
   const { record, intent, descriptor } = subject;
-  const run = withFittingAlternatives(runOnRung(intent.spec, effect.rungId), deps.region);
+  const run = withFittingAlternatives(runWithCapacityOption(intent.spec, effect.capacityOptionId), deps.region);
   return {
     run,
     descriptor: { ...descriptor, trainingImageUri: intent.trainingImageUri ?? descriptor.trainingImageUri },

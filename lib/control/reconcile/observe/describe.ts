@@ -25,8 +25,8 @@ export async function describeJob(
     const { environment, ...seen } = job;
     // The owner is checked only until the job has been adopted.
     if (attempt.phase === 'created') return { ...seen, identity: 'ours' };
-    const told = identityByEnvironment(environment, record, attempt);
-    return { ...seen, identity: told ?? (await identityByTags(sagemaker, job.arn, record, attempt)) };
+    const known = identityByEnvironment(environment, record, attempt);
+    return { ...seen, identity: known ?? (await identityByTags(sagemaker, job.arn, record, attempt)) };
   } catch (error) {
     return isJobNotFound(error) ? { kind: 'absent' } : { kind: 'unreadable', error: describeError(error) };
   }

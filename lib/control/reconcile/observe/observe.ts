@@ -1,6 +1,6 @@
 import { isWithin } from '../../../core/config/formats/places';
 import { keptPool } from '../../../core/lifecycle/accounting/spend';
-import { isDueForListing, isSteady } from '../../../core/lifecycle/health/look';
+import { isDueForListing, isSteady } from '../../../core/lifecycle/health/observation-schedule';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../../core/lifecycle/observed';
 import { isInDoubt } from '../../../core/lifecycle/phases/launch';
 import { isPoolDue } from '../../../core/lifecycle/phases/settle-pool';
@@ -19,8 +19,8 @@ import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
 import { describeJob, isLiveJob } from './describe';
 import { findStart } from './find-start';
-import { choosesRung, rungsThatCannotStart } from './rungs';
 import { isLocated, jobFilesOf, ownFolders, type Subject, type WholeRun } from './subject';
+import { choosesOption, optionsThatCannotStart } from './usable-options';
 
 /** Results of an earlier round of the same invocation. */
 export type EffectResults = Pick<Observed, 'create' | 'published' | 'stopAnswer'>;
@@ -44,7 +44,11 @@ export async function observe(
     (attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : nothing.job);
   const isLive = isLiveJob(job);
   const launches = mayLaunch(record, attempt);
-  const choosesOne = choosesRung(record, launches, attempt?.phase === 'intent' || (job.kind === 'present' && !isLive));
+  const choosesOne = choosesOption(
+    record,
+    launches,
+    attempt?.phase === 'intent' || (job.kind === 'present' && !isLive),
+  );
   const files = attempt?.files;
   if (files && (isLive || job.kind === 'unreadable'))
     return { ...nothing, job, ...(await observeJob(deps, record, job, files)) };
@@ -53,13 +57,13 @@ export async function observe(
   // A stop needs nothing but the job's name.
   if (!whole)
     return attempt && { ...nothing, job, checkpoints: { kind: 'unreadable', error: 'the intent of the run' } };
-  const [seen, startFrom, rungs, pool] = await Promise.all([
+  const [seen, startFrom, options, pool] = await Promise.all([
     observeFiles(deps, whole, job),
     launches && isLocated(whole) ? findStart(deps, whole) : undefined,
-    choosesOne ? rungsThatCannotStart(deps, whole) : undefined,
+    choosesOne ? optionsThatCannotStart(deps, whole) : undefined,
     launches ? observePools(deps, record) : {},
   ]);
-  return { ...nothing, job, ...seen, startFrom, ...rungs, ...pool };
+  return { ...nothing, job, ...seen, startFrom, ...options, ...pool };
 }
 
 async function wholeIfReadable(subject: Subject): Promise<WholeRun | undefined> {
@@ -117,12 +121,12 @@ async function observeFiles(deps: ReconcileDeps, whole: WholeRun, job: Observed[
     return { ...files, ...(await observeJob(deps, record, job, attempt.files ?? place)) };
   }
   if (job.kind !== 'absent' && !mayLaunch(record, attempt)) return { checkpoints: NOTHING_OBSERVED.checkpoints };
-  const [beat, checkpoints] = await Promise.all([
+  const [reading, checkpoints] = await Promise.all([
     attempt && isInDoubt(attempt) && typeof place !== 'string' ? readHeartbeat(deps.s3, place.heartbeat) : {},
     ownCheckpoints(deps, record, place, false),
   ]);
   const isEmpty = checkpoints.kind === 'unreadable' && typeof place !== 'string' && hasNoneYet(whole);
-  return { ...files, ...beat, checkpoints: isEmpty ? { kind: 'listed', committed: [], torn: [] } : checkpoints };
+  return { ...files, ...reading, checkpoints: isEmpty ? { kind: 'listed', committed: [], torn: [] } : checkpoints };
 }
 
 /** Heartbeat and checkpoints of a job. */
@@ -135,13 +139,13 @@ async function observeJob(
   const isLive = isLiveJob(job);
   const mayWait = isLive && !isDueForListing(record, job, deps.now().getTime());
   const list = () => ownCheckpoints(deps, record, place, isLive);
-  const [beat, listed] = await Promise.all([
+  const [reading, listed] = await Promise.all([
     typeof place === 'string' ? { heartbeatError: place } : readHeartbeat(deps.s3, place.heartbeat),
     mayWait ? NOTHING_OBSERVED.checkpoints : list(),
   ]);
   // Without a heartbeat, the time of the last write is the only sign of life.
-  const checkpoints = mayWait && !('heartbeat' in beat) ? await list() : listed;
-  return { ...beat, checkpoints };
+  const checkpoints = mayWait && !('heartbeat' in reading) ? await list() : listed;
+  return { ...reading, checkpoints };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { sizesToAsk } from '../../../core/lifecycle/ladder';
+import { sizesToAsk } from '../../../core/lifecycle/capacity-options';
 import { isInDoubt } from '../../../core/lifecycle/phases/launch';
 import type { RunRecord } from '../../../core/lifecycle/record';
 import { type Admission, admit, type QueueInput } from '../../../core/queue/admit';
@@ -6,7 +6,7 @@ import type { PoolLimit, QueuedRun } from '../../../core/queue/run';
 import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../../core/queue/usage';
 import { queuedRun, runningRun, usesInstances } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
-import { hasLeft, type RoomChange, roomChanges } from './resize';
+import { hasLeft, type ReservationChange, reservationChanges } from './resize';
 import type { RunNeeds } from './run-needs';
 import { holdOf, type TeamHolds } from './team-holds';
 import type { AwaitedRuns } from './waits-for';
@@ -31,13 +31,13 @@ export interface PassFacts {
 export interface PassPlan {
   input: QueueInput;
   admission: Admission;
-  room: RoomChange[];
+  reservations: ReservationChange[];
 }
 
 /** The decisions of one pass. Pure: the same facts, the same plan. */
 export function planPass({ shares }: Pick<ReconcileDeps, 'shares'>, facts: PassFacts): PassPlan {
   const { waiting, holding, needs, pools, awaited, holds, now } = facts;
-  const running = holding.map((run) => runningRun(run, needs.of(run, heldRung(run))));
+  const running = holding.map((run) => runningRun(run, needs.of(run, heldOptionId(run))));
   const queued = waiting.map((run) => ({
     ...queuedOnItsSizes(run, needs),
     ...holdOf(run, holds),
@@ -46,7 +46,7 @@ export function planPass({ shares }: Pick<ReconcileDeps, 'shares'>, facts: PassF
   const usage = advanceUsage(facts.usage ?? NO_USAGE, heldNow(holding, needs), now);
   const input: QueueInput = { waiting: queued, running, pools, shares, usage, now };
   const admission = admit(input);
-  return { input, admission, room: roomChanges(input, admission, holding, needs) };
+  return { input, admission, reservations: reservationChanges(input, admission, holding, needs) };
 }
 
 /** What teams hold now. */
@@ -58,7 +58,8 @@ const stillAwaited = ({ runId, after }: RunRecord, awaited: AwaitedRuns): string
   after.filter((wanted) => awaited.get(runId)?.get(wanted)?.state !== 'completed');
 
 /** A run that was asked to leave for more instances holds the larger size already. */
-const heldRung = (run: RunRecord): string => (hasLeft(run) ? (run.roomFor?.rungId ?? run.rungId) : run.rungId);
+const heldOptionId = (run: RunRecord): string =>
+  hasLeft(run) ? (run.reservation?.capacityOptionId ?? run.capacityOptionId) : run.capacityOptionId;
 
 /** An elastic run takes smaller sizes too, unless a job of its attempt may exist, which has a size. */
 function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
@@ -68,7 +69,7 @@ function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
     run,
     sizesToAsk(run)
       .slice(1)
-      .map((rung) => rung.id),
+      .map((option) => option.id),
   );
   return smaller.length > 0 ? { ...queued, smaller } : queued;
 }

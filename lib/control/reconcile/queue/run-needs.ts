@@ -1,6 +1,6 @@
 import { fitsMemory } from '../../../core/admission';
 import { INTENT_ITEM } from '../../../core/contracts/run-table';
-import { instancesOn, partsOfRung, runOnRung } from '../../../core/lifecycle/ladder';
+import { instancesOn, parseCapacityOptionId, runWithCapacityOption } from '../../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../../core/lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/run';
 import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../core/quota';
@@ -12,10 +12,10 @@ import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 import { isolateFailure } from './isolate-failure';
 
-/** Needs of one run by rung. null = the run does not fit into the memory of the rung. */
-type NeedsByRung = ReadonlyMap<string, QuotaNeed[] | null>;
-/** Needs by rung, by run id: an intent never changes. */
-type NeedsByRun = ReadonlyMap<string, NeedsByRung>;
+/** Needs of one run by capacity option. null = the run does not fit into the memory of the capacity option. */
+type NeedsByOption = ReadonlyMap<string, QuotaNeed[] | null>;
+/** Needs by capacity option, by run id: an intent never changes. */
+type NeedsByRun = ReadonlyMap<string, NeedsByOption>;
 
 /** One cache per store. */
 const needsCache = new WeakMap<object, NeedsByRun>();
@@ -24,9 +24,12 @@ const needsCache = new WeakMap<object, NeedsByRun>();
 const poolsOf = new WeakMap<readonly QuotaNeed[], PoolNeeds>();
 
 /** What a run requested or held when it was last asked for: each pass of the queue asks for every run several times. */
-const poolsOfRun = new WeakMap<RunRecord, { rungId: string; byRung: NeedsByRung | undefined; pools: PoolNeeds }>();
+const poolsOfRun = new WeakMap<
+  RunRecord,
+  { capacityOptionId: string; byOption: NeedsByOption | undefined; pools: PoolNeeds }
+>();
 
-/** How many instances of each pool the runs need, on the rungs that the queue may choose for them. */
+/** How many instances of each pool the runs need, on the capacity options that the queue may choose for them. */
 export class RunNeeds {
   /** @param unreadable intents from which nothing can be computed: these runs must not start */
   constructor(
@@ -37,8 +40,8 @@ export class RunNeeds {
   /** Each quota that any run needs, once: a thousand runs need the same few quotas. */
   get all(): QuotaNeed[] {
     const byQuota = new Map<string, QuotaNeed>();
-    for (const byRung of this.found.values())
-      for (const needs of byRung.values())
+    for (const byOption of this.found.values())
+      for (const needs of byOption.values())
         for (const need of needs ?? []) if (!byQuota.has(need.name)) byQuota.set(need.name, need);
     return [...byQuota.values()];
   }
@@ -47,28 +50,30 @@ export class RunNeeds {
    * What a run requests or holds. Until the service has chosen among alternatives, all of them count; afterwards only the chosen one does.
    * If the intent of a run cannot be read, only its number of instances is known, and the service decides.
    */
-  of(run: RunRecord, rungId = run.rungId): PoolNeeds {
-    const byRung = this.found.get(run.runId);
+  of(run: RunRecord, capacityOptionId = run.capacityOptionId): PoolNeeds {
+    const byOption = this.found.get(run.runId);
     const known = poolsOfRun.get(run);
-    if (known?.byRung === byRung && known?.rungId === rungId) return known.pools;
-    const needs = byRung?.get(rungId) ?? [];
-    const pools = hasChosen(run, rungId) ? needsOfJob(needs, run) : needsOfRung(needs, instancesOn(run, rungId));
-    poolsOfRun.set(run, { rungId, byRung, pools });
+    if (known?.byOption === byOption && known?.capacityOptionId === capacityOptionId) return known.pools;
+    const needs = byOption?.get(capacityOptionId) ?? [];
+    const pools = hasChosen(run, capacityOptionId)
+      ? needsOfJob(needs, run)
+      : needsOfOption(needs, instancesOn(run, capacityOptionId));
+    poolsOfRun.set(run, { capacityOptionId, byOption, pools });
     return pools;
   }
 
-  /** The given rungs on which the run fits into GPU memory, as sizes for the queue. */
-  sizes(run: RunRecord, rungIds: readonly string[]): QueueSize[] {
-    const byRung = this.found.get(run.runId);
-    return rungIds.flatMap((rungId) => {
-      if (!byRung?.get(rungId)) return [];
-      const needs = this.of(run, rungId);
-      return [{ rungId, needs, instances: needs[ENVIRONMENT_POOL] ?? 0 }];
+  /** The given capacity options on which the run fits into GPU memory, as sizes for the queue. */
+  sizes(run: RunRecord, optionIds: readonly string[]): QueueSize[] {
+    const byOption = this.found.get(run.runId);
+    return optionIds.flatMap((capacityOptionId) => {
+      if (!byOption?.get(capacityOptionId)) return [];
+      const needs = this.of(run, capacityOptionId);
+      return [{ capacityOptionId, needs, instances: needs[ENVIRONMENT_POOL] ?? 0 }];
     });
   }
 }
 
-function needsOfRung(needs: readonly QuotaNeed[], instances: number): PoolNeeds {
+function needsOfOption(needs: readonly QuotaNeed[], instances: number): PoolNeeds {
   const known = poolsOf.get(needs);
   if (known?.[ENVIRONMENT_POOL] === instances) return known;
   const pools = {
@@ -80,8 +85,11 @@ function needsOfRung(needs: readonly QuotaNeed[], instances: number): PoolNeeds 
 }
 
 /** The service has chosen among alternatives for the run's live job. */
-const hasChosen = ({ admitted, attempt }: RunRecord, rungId: string): boolean =>
-  admitted && attempt?.phase === 'created' && attempt.rungId === rungId && attempt.selected !== undefined;
+const hasChosen = ({ admitted, attempt }: RunRecord, capacityOptionId: string): boolean =>
+  admitted &&
+  attempt?.phase === 'created' &&
+  attempt.capacityOptionId === capacityOptionId &&
+  attempt.selected !== undefined;
 
 /** The part of the alternatives' needs that applies to the actual job: the quotas against which its instances count. */
 function needsOfJob(needs: readonly QuotaNeed[], run: RunRecord): PoolNeeds {
@@ -100,7 +108,7 @@ const AT_ONCE = 20;
 
 /** Instances that each run needs from each pool, derived from its intent. */
 export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<RunNeeds> {
-  const found = new Map<string, NeedsByRung>();
+  const found = new Map<string, NeedsByOption>();
   const unreadable: UnreadableItem[] = [];
   const read = async (run: RunRecord) => {
     const needs = knownNeeds(deps.store, run) ?? (await readNeeds(deps, run));
@@ -113,29 +121,30 @@ export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): 
   return new RunNeeds(found, unreadable);
 }
 
-const NOTHING: NeedsByRung = new Map();
+const NOTHING: NeedsByOption = new Map();
 
-/** Needs that an earlier pass computed for the run; undefined when a rung is missing. */
-function knownNeeds(store: object, run: RunRecord): NeedsByRung | undefined {
+/** Needs that an earlier pass computed for the run; undefined when a capacity option is missing. */
+function knownNeeds(store: object, run: RunRecord): NeedsByOption | undefined {
   const before = needsCache.get(store)?.get(run.runId);
-  const isWhole = before !== undefined && rungsOf(run).every((rungId) => before.has(rungId));
+  const isWhole = before !== undefined && optionIdsOf(run).every((capacityOptionId) => before.has(capacityOptionId));
   return isWhole ? before : undefined;
 }
 
 /** An elastic run may get any size of its kind of capacity. */
-function rungsOf({ policy, rungId }: RunRecord): string[] {
-  if (policy.pendingSeconds === undefined) return [rungId];
-  const { kind } = partsOfRung(rungId);
-  return policy.ladder.flatMap(({ id }) => (partsOfRung(id).kind === kind ? [id] : []));
+function optionIdsOf({ policy, capacityOptionId }: RunRecord): string[] {
+  if (policy.pendingSeconds === undefined) return [capacityOptionId];
+  const { kind } = parseCapacityOptionId(capacityOptionId);
+  return policy.capacityOptions.flatMap(({ id }) => (parseCapacityOptionId(id).kind === kind ? [id] : []));
 }
 
 /** Empty for a run whose intent could not be fetched now: the service decides whether there is capacity for it. */
-async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByRung | UnreadableItem> {
+async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByOption | UnreadableItem> {
   const intent = await isolateFailure(deps, run, () => intentOrProblem(deps, run));
   if (!intent || intent instanceof UnreadableItem) return intent ?? NOTHING;
   try {
-    const needsOn = (rungId: string) => needsOnRung(intent, rungId, rungId === run.rungId, deps.region);
-    return new Map(rungsOf(run).map((rungId) => [rungId, needsOn(rungId)]));
+    const needsOn = (capacityOptionId: string) =>
+      needsWithOption(intent, capacityOptionId, capacityOptionId === run.capacityOptionId, deps.region);
+    return new Map(optionIdsOf(run).map((capacityOptionId) => [capacityOptionId, needsOn(capacityOptionId)]));
   } catch (error) {
     return new UnreadableItem(run.runId, run.team, INTENT_ITEM, describeError(error));
   }
@@ -156,14 +165,19 @@ async function intentOrProblem(
 /** Cache by intent: the needs follow from the intent alone. */
 const needsOfIntent = new WeakMap<RunIntent, Map<string, QuotaNeed[] | null>>();
 
-/** @returns null when the run does not fit into the memory of a rung other than its current one */
-function needsOnRung(intent: RunIntent, rungId: string, isOwn: boolean, region: string): QuotaNeed[] | null {
+/** @returns null when the run does not fit into the memory of a capacity option other than its current one */
+function needsWithOption(
+  intent: RunIntent,
+  capacityOptionId: string,
+  isOwn: boolean,
+  region: string,
+): QuotaNeed[] | null {
   const found = needsOfIntent.get(intent) ?? new Map<string, QuotaNeed[] | null>();
   needsOfIntent.set(intent, found);
-  const key = `${rungId}/${isOwn}`;
+  const key = `${capacityOptionId}/${isOwn}`;
   const known = found.get(key);
   if (known !== undefined) return known;
-  const spec = runOnRung(intent.spec, rungId);
+  const spec = runWithCapacityOption(intent.spec, capacityOptionId);
   const fits = isOwn || fitsMemory(spec, region);
   const needs = fits ? neededToStart(runQuotaNeeds(spec)).filter((need) => need.kind === 'pool') : null;
   found.set(key, needs);

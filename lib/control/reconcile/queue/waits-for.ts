@@ -10,23 +10,53 @@ export type AwaitedRuns = ReadonlyMap<string, ReadonlyMap<string, RunRecord | un
 
 /** Number of runs that are read at the same time. */
 const AT_ONCE = 20;
-/** Number of newest runs of a team among which the newest run of a name is looked for. */
-const NEWEST = 200;
+/** Number of runs in one page of a team's listing. */
+const PAGE = 200;
+/** Number of newest runs of a team among which the newest run of a name is searched for. */
+const MAX_LISTED = 10_000;
 const LATEST = 'latest:';
 
 /** State of every run that a waiting run lists under `after`: a run id, or `latest:<name>` for the newest other run of that name in its team. */
 export async function awaitedRuns(deps: ReconcileDeps, waiting: readonly RunRecord[]): Promise<AwaitedRuns> {
-  const isLatest = (wanted: string) => wanted.startsWith(LATEST);
   const waiters = waiting.filter(({ after }) => after.length > 0);
   const ids = new Set(waiters.flatMap(({ after }) => after.filter((wanted) => !isLatest(wanted))));
   const teams = new Set(waiters.filter(({ after }) => after.some(isLatest)).map(({ team }) => team));
   const byId = await readEach([...ids], (id) => findRun(deps, id));
-  const ofTeam = await readEach([...teams], (team) => deps.store.ofTeam(team, NEWEST));
+  const newest = await readEach([...teams], (team) => newestNamed(deps, team, latestOf(waiters, team)));
   const find = ({ runId, team }: RunRecord, wanted: string) =>
     isLatest(wanted)
-      ? ofTeam.get(team)?.find((other) => other.name === wanted.slice(LATEST.length) && other.runId !== runId)
+      ? newest
+          .get(team)
+          ?.get(nameIn(wanted))
+          ?.find((other) => other.runId !== runId)
       : byId.get(wanted);
   return new Map(waiters.map((run) => [run.runId, new Map(run.after.map((wanted) => [wanted, find(run, wanted)]))]));
+}
+
+const isLatest = (wanted: string) => wanted.startsWith(LATEST);
+const nameIn = (latest: string) => latest.slice(LATEST.length);
+
+/** For each name that runs of a team wait for: how many newest runs of it are needed, two if one of them is such a run itself. */
+function latestOf(waiters: readonly RunRecord[], of: string): Map<string, number> {
+  const needed = new Map<string, number>();
+  for (const { name, after } of waiters.filter(({ team }) => team === of)) {
+    for (const wanted of after.filter(isLatest).map(nameIn)) {
+      needed.set(wanted, wanted === name ? 2 : (needed.get(wanted) ?? 1));
+    }
+  }
+  return needed;
+}
+
+/** The newest runs of each name in a team, newest first. */
+async function newestNamed({ store }: ReconcileDeps, team: string, needed: ReadonlyMap<string, number>) {
+  const found = new Map<string, RunRecord[]>([...needed.keys()].map((name) => [name, []]));
+  let listed = 0;
+  for await (const page of store.pagesOfTeam(team, PAGE)) {
+    for (const run of page) found.get(run.name)?.push(run);
+    listed += page.length;
+    if (listed >= MAX_LISTED || [...needed].every(([name, count]) => (found.get(name)?.length ?? 0) >= count)) break;
+  }
+  return found;
 }
 
 async function readEach<T>(keys: readonly string[], read: (key: string) => Promise<T>): Promise<Map<string, T>> {

@@ -67,13 +67,13 @@ export const ACCELERATOR_NAMES: readonly string[] = [...Object.keys(SAGEMAKER_TY
 
 /** The accelerator with a short name such as `H100-80GB`; names such as `A100` select the largest of the family. */
 export function findAccelerator(name: string): NamedAccelerator | undefined {
-  const exact = lookUp(name);
+  const exact = lookup(name);
   if (exact) return exact;
   const family = ACCELERATOR_NAMES.filter((n) => n.startsWith(`${name.split('-')[0]}-`));
-  return family.length > 0 ? lookUp(family[family.length - 1] ?? '') : undefined;
+  return family.length > 0 ? lookup(family[family.length - 1] ?? '') : undefined;
 }
 
-function lookUp(name: string): NamedAccelerator | undefined {
+function lookup(name: string): NamedAccelerator | undefined {
   const accelerator = OTHER[name] ?? findInstanceType(SAGEMAKER_TYPES[name] ?? '')?.accelerator;
   return accelerator && { accelerator, usualNetworkGbps: USUAL_NETWORK_GBPS[name] ?? 3200 };
 }

@@ -190,5 +190,9 @@ export const progress = z.strictObject({
     .number()
     .positive()
     .optional()
-    .meta({ description: 'Maximum time between two steps, or two states of a progress bar, in minutes.', default: 20, examples: [45] }),
+    .meta({
+      description: 'Maximum time between two steps, or two states of a progress bar, in minutes.',
+      default: 20,
+      examples: [45],
+    }),
 });

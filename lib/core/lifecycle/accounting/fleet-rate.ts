@@ -1,4 +1,4 @@
-import { instancesOn, rungWithId } from '../ladder';
+import { findCapacityOption, instancesOn } from '../capacity-options';
 import type { EpochMs, RunRecord } from '../record';
 
 /** How often another run was interrupted, and for how many host-hours it trained. */
@@ -59,7 +59,7 @@ export function fleetRun(record: RunRecord, now: EpochMs): FleetRun | undefined 
   const hours = ((attempt.endedAt ?? now) - began) / 3_600_000;
   if (hours <= 0) return undefined;
   const interruptions = later + (attempt.progress?.vitals?.restarts ?? 0) + (attempt.pauses?.times ?? 0);
-  return { interruptions, hostHours: hours * Math.max(1, instancesOn(record, attempt.rungId)) };
+  return { interruptions, hostHours: hours * Math.max(1, instancesOn(record, attempt.capacityOptionId)) };
 }
 
 /** Attempts after the first one since the last admission; undefined for a record of an older version with more than one attempt. */
@@ -71,8 +71,8 @@ function attemptsAfterFirst({ attemptsAtAdmission }: RunRecord, number: number):
 /** Whether two runs use the same kind of capacity on the same instance types; other runs are not comparable. */
 export function isAlike(a: RunRecord, b: RunRecord): boolean {
   const [one, other] = [a, b].map((record) => {
-    const rung = rungWithId(record, record.attempt?.rungId ?? record.rungId);
-    return rung && `${rung.usage} ${rung.instances.map(({ instanceType }) => instanceType).join()}`;
+    const option = findCapacityOption(record, record.attempt?.capacityOptionId ?? record.capacityOptionId);
+    return option && `${option.usage} ${option.instances.map(({ instanceType }) => instanceType).join()}`;
   });
   return one !== undefined && one === other;
 }

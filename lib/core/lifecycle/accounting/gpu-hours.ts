@@ -1,11 +1,11 @@
 import { findInstanceType } from '../../catalog/instances/instances';
-import { instancesOfAttempt } from '../ladder';
+import { instancesOfAttempt } from '../capacity-options';
 import type { Attempt, EpochMs, RunRecord } from '../record';
 import { trainedMs } from './pauses';
 
 /**
  * GPU-hours of an attempt until `until`, from the start of training and without interruptions, as the service bills them. 0 without GPUs;
- * undefined for a type that is not in the catalog, or a rung that the run no longer has.
+ * undefined for a type that is not in the catalog, or a capacity option that the run no longer has.
  */
 export function gpuHours(record: Pick<RunRecord, 'policy'>, attempt: Attempt, until: EpochMs): number | undefined {
   const types = instancesOfAttempt(record, attempt)?.map(({ instanceType, instanceCount }) => ({

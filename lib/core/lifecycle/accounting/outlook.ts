@@ -1,5 +1,5 @@
 import { HALF_OF_80 } from '../../config/normal';
-import { instancesOn } from '../ladder';
+import { instancesOn } from '../capacity-options';
 import type { Ledger } from '../ledger';
 import { type EpochMs, isOver, type RunRecord } from '../record';
 import { type FleetRun, failureBelief } from './fleet-rate';
@@ -23,7 +23,7 @@ const UNSEEN_LOSS_HOURS = 0.25;
 const SPEED_ERROR = { floor: 0.01, ofOneStep: 0.3 };
 const HOUR_MS = 3_600_000;
 /** Steps and ends are observed with up to this delay. */
-const LOOK_MS = 300_000;
+const OBSERVATION_MS = 300_000;
 
 /** What was observed of the run beside its record: its ledger, its interruptions, and those of other runs. */
 export interface Seen {
@@ -58,8 +58,8 @@ export function outlook(record: RunRecord, seen: Seen): Outlook {
     progressPercent,
     etaAt: at(mean, work),
     etaInterval80: [
-      at(few, work * (1 - HALF_OF_80 * error)) - LOOK_MS,
-      at(many, work * (1 + HALF_OF_80 * error)) + (interruptions > 0 ? lossHours / 2 : 0) * HOUR_MS + LOOK_MS,
+      at(few, work * (1 - HALF_OF_80 * error)) - OBSERVATION_MS,
+      at(many, work * (1 + HALF_OF_80 * error)) + (interruptions > 0 ? lossHours / 2 : 0) * HOUR_MS + OBSERVATION_MS,
     ],
   };
 }
@@ -80,7 +80,7 @@ function hoursAStep(made: number, { seconds }: Ledger): number | undefined {
 function failures(record: RunRecord, { ledger, interruptions, fleet = [] }: Seen) {
   const { attempt } = record;
   const { seconds } = ledger;
-  const hosts = Math.max(1, attempt ? instancesOn(record, attempt.rungId) : 1);
+  const hosts = Math.max(1, attempt ? instancesOn(record, attempt.capacityOptionId) : 1);
   const belief = failureBelief(fleet);
   const trainedHours = (seconds.step + seconds.save + seconds.eval + seconds.lost) / 3600;
   const shape = interruptions + belief.shape;

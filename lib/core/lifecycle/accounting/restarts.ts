@@ -1,6 +1,6 @@
 import type { FailureHistory } from '../../config/job-file';
 import { CLASS_POLICY } from '../budgets';
-import { instancesOn } from '../ladder';
+import { instancesOn } from '../capacity-options';
 import type { Attempt, RunRecord } from '../record';
 import { trainedMs } from './pauses';
 
@@ -16,11 +16,11 @@ export function failureHistory(attempts: readonly Attempt[], record: Pick<RunRec
   const ended = attempts.filter((a) => a.endedAt !== undefined && a.trainingStartedAt !== undefined);
   const { spareInstances } = record.policy;
   // The trainer multiplies the rate by the number of hosts that train.
-  const nodes = (rungId: string) => Math.max(0, instancesOn(record, rungId) - spareInstances);
+  const nodes = (capacityOptionId: string) => Math.max(0, instancesOn(record, capacityOptionId) - spareInstances);
   const days = (a: Attempt) => trainedMs(a, a.endedAt ?? 0) / 86_400_000;
   const failed = ended.filter(isFailure).length;
   return {
     failures: ended.reduce((sum, a) => sum + (a.progress?.vitals?.restarts ?? 0), failed),
-    nodeDays: ended.reduce((sum, a) => sum + days(a) * nodes(a.rungId), 0),
+    nodeDays: ended.reduce((sum, a) => sum + days(a) * nodes(a.capacityOptionId), 0),
   };
 }

@@ -1,5 +1,5 @@
 import { TICK_SECONDS } from '../../contracts/launcher';
-import { rungWithId } from '../ladder';
+import { findCapacityOption } from '../capacity-options';
 import type { JobObservation } from '../observed';
 import type { PresentJob } from '../present-job';
 import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
@@ -10,7 +10,7 @@ import { trainedMs } from './pauses';
  */
 export const STOP_MS = 120_000;
 /** The driver writes a heartbeat every minute until training ends. */
-export const BEAT_MS = 60_000;
+export const HEARTBEAT_MS = 60_000;
 /** From one tick to the next, and from StopTrainingJob to the end of the job. */
 const LEAD_SECONDS = TICK_SECONDS + STOP_MS / 1000;
 
@@ -21,21 +21,24 @@ const LEAD_SECONDS = TICK_SECONDS + STOP_MS / 1000;
  */
 export const SPOT_SHARE = 0.4;
 
-/** USD per hour of the attempt's cluster: that of the rung, or of the alternative that the service chose. */
-function rateOf(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
-  const rung = rungWithId(record, attempt.rungId);
+/** USD per hour of the attempt's cluster: that of the capacity option, or of the alternative that the service chose. */
+function rateOf(record: RunRecord, attempt: Pick<Attempt, 'capacityOptionId' | 'selected'>): number | null {
+  const option = findCapacityOption(record, attempt.capacityOptionId);
   const { selected } = attempt;
-  const chosen = selected && rung?.alternatives?.find((a) => a.instanceType === selected.instanceType);
-  return (chosen ? chosen.usdPerHour : rung?.usdPerHour) ?? null;
+  const chosen = selected && option?.alternatives?.find((a) => a.instanceType === selected.instanceType);
+  return (chosen ? chosen.usdPerHour : option?.usdPerHour) ?? null;
 }
 
 /** The same before the service reports billed time: for spot this is an estimate, learned from the run's own ended attempts. */
-export function expectedRate(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
+export function expectedRate(
+  record: RunRecord,
+  attempt: Pick<Attempt, 'capacityOptionId' | 'selected'>,
+): number | null {
   const rate = rateOf(record, attempt);
-  const rung = rungWithId(record, attempt.rungId);
-  if (rate === null || rung?.usage !== 'spot') return rate;
+  const option = findCapacityOption(record, attempt.capacityOptionId);
+  if (rate === null || option?.usage !== 'spot') return rate;
   if (record.spotShare !== undefined) return rate * record.spotShare;
-  return rung.expectedUsdPerHour ?? rate * SPOT_SHARE;
+  return option.expectedUsdPerHour ?? rate * SPOT_SHARE;
 }
 
 /**
@@ -79,11 +82,12 @@ export function billedFrom({
  * already, its last heartbeat is, or the stop if it is not known which was the last.
  */
 export function billedUntil(attempt: Attempt, now: EpochMs): EpochMs {
-  const { over, absentSince, undescribedSince, stop, silentBeat } = attempt;
+  const { over, absentSince, undescribedSince, stop, silentHeartbeat } = attempt;
   if (over) return Math.min(now, over.endedAt ?? now);
   if (absentSince !== undefined && !wroteSinceMissing(attempt)) return Math.min(now, absentSince);
   if (undescribedSince === undefined || !stop) return now;
-  if (stop.isTooLate) return Math.min(now, silentBeat === undefined ? (stop.sentAt ?? stop.at) : silentBeat + BEAT_MS);
+  if (stop.isTooLate)
+    return Math.min(now, silentHeartbeat === undefined ? (stop.sentAt ?? stop.at) : silentHeartbeat + HEARTBEAT_MS);
   return stop.acceptedAt === undefined ? now : Math.min(now, stop.acceptedAt + STOP_MS);
 }
 
@@ -91,8 +95,8 @@ export function billedUntil(attempt: Attempt, now: EpochMs): EpochMs {
 const CLOCKS_MS = 30_000;
 
 /** Whether the driver of a job has written a heartbeat since Describe first did not find the job. */
-export const wroteSinceMissing = ({ absentSince, progress }: Attempt, beatAt = progress?.beatAt): boolean =>
-  absentSince !== undefined && beatAt !== undefined && beatAt > absentSince + CLOCKS_MS;
+export const wroteSinceMissing = ({ absentSince, progress }: Attempt, heartbeatAt = progress?.heartbeatAt): boolean =>
+  absentSince !== undefined && heartbeatAt !== undefined && heartbeatAt > absentSince + CLOCKS_MS;
 
 /** Share of the on-demand price that was billed for an ended spot attempt; undefined when it cannot be determined. */
 export function billedShare(
@@ -102,7 +106,7 @@ export function billedShare(
   billableSeconds: number | undefined,
 ): number | undefined {
   const trained = trainedMs(attempt, endedAt) / 1000;
-  const isSpot = rungWithId(record, attempt.rungId)?.usage === 'spot';
+  const isSpot = findCapacityOption(record, attempt.capacityOptionId)?.usage === 'spot';
   if (!isSpot || billableSeconds === undefined || trained < 600) return record.spotShare;
   return Math.min(1, billableSeconds / trained);
 }
@@ -208,7 +212,7 @@ export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boole
 }
 
 /** Cost of the warm pool that the job of the attempt will leave, USD; 0 without one, or without a price. */
-function futurePoolUsd(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number {
+function futurePoolUsd(record: RunRecord, attempt: Pick<Attempt, 'capacityOptionId' | 'selected'>): number {
   return ((rateOf(record, attempt) ?? 0) * record.policy.keepAliveSeconds) / 3600;
 }
 
@@ -231,12 +235,12 @@ export function projectedUsd(record: RunRecord, attempt: Attempt, now: EpochMs):
 }
 
 /** Why no further attempt may start; undefined when the cap still covers one checkpoint interval and the warm pool after it. */
-export function spendRefusal(record: RunRecord, rungId: string, now: EpochMs): string | undefined {
+export function spendRefusal(record: RunRecord, capacityOptionId: string, now: EpochMs): string | undefined {
   const cap = record.policy.maxCostUsd;
-  const rate = expectedRate(record, { rungId });
+  const rate = expectedRate(record, { capacityOptionId });
   const soFar = endedUsd(record, now);
   if (cap === null || rate === null || soFar === null) return undefined;
-  const least = (rate * record.policy.checkpointIntervalSeconds) / 3600 + futurePoolUsd(record, { rungId });
+  const least = (rate * record.policy.checkpointIntervalSeconds) / 3600 + futurePoolUsd(record, { capacityOptionId });
   if (soFar + least <= cap) return undefined;
   return `spent ${dollars(soFar)} of ${capText(record)}; another attempt would not reach a checkpoint within it`;
 }

@@ -1,10 +1,22 @@
-import { addUsd, attemptCostUsd, BEAT_MS, STOP_MS, wroteSinceMissing } from '../accounting/spend';
+import { addUsd, attemptCostUsd, HEARTBEAT_MS, STOP_MS, wroteSinceMissing } from '../accounting/spend';
 import type { Observed } from '../observed';
 import type { Attempt, Checkpoint, EpochMs } from '../record';
 import { newestCommitted } from '../resuming/resume';
 import type { EndedRecord, Situation } from '../situation';
 import { nextProgress } from './hang';
 import { stepsOf } from './step-times';
+
+/**
+ * When a job that was never described began to train, as its driver shows: when the driver began, or its first step with an older driver.
+ * The code of a run can write what it likes there, but no time before the job was created.
+ */
+export function driverBeganAt(
+  { acceptedAt, lastCreateAt, intentAt }: Attempt,
+  progress: Attempt['progress'],
+): EpochMs | undefined {
+  const began = progress?.beganAt ?? progress?.starts?.[0]?.firstStepAt ?? undefined;
+  return began === undefined ? undefined : Math.max(began, acceptedAt ?? lastCreateAt ?? intentAt);
+}
 
 /** Ends an attempt whose job the service no longer knows; its cost is booked up to when it was last seen alive. */
 export function goneAttempt(
@@ -16,9 +28,9 @@ export function goneAttempt(
   const steps = stepsOf(progress);
   const endedAt = goneSince({ attempt, observed, now });
   const committed = newestCommitted(record, observed);
-  // If the job was never described, its first step is the earliest known time; if only a checkpoint shows that it trained, its creation is.
+  // If the job was never described, what its driver wrote is the earliest known time; if only a checkpoint shows that it trained, its creation is.
   const createdAt = committed?.attempt === attempt.number ? attempt.acceptedAt : undefined;
-  const trainingStartedAt = attempt.trainingStartedAt ?? progress?.starts?.[0]?.firstStepAt ?? createdAt;
+  const trainingStartedAt = attempt.trainingStartedAt ?? driverBeganAt(attempt, progress) ?? createdAt;
   const pauses = pausesBySteps({ ...attempt, trainingStartedAt, progress });
   const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt, pauses }, endedAt);
   return {
@@ -74,48 +86,51 @@ function unseenPause({ progress, undescribedSince = Number.POSITIVE_INFINITY }: 
 /** What is said of a job that is not found by mistake. */
 export const STILL_WRITES = 'it is not found, and its driver writes';
 /** The driver writes a heartbeat every minute: this is three missing ones. */
-export const LATE_BEAT_MS = 180_000;
+export const LATE_HEARTBEAT_MS = 180_000;
 
 /**
  * Whether a job that is not found lives all the same: only one that is over can be deleted, and its driver has written heartbeats since it
  * was first missing, the last one a short time ago. While no heartbeat can be read, that is so if it was so before.
  */
 export function writesStill({ attempt, observed, now }: Situation): boolean {
-  const beatAt = newestBeat(attempt, observed);
-  if (beatAt === undefined) return observed.heartbeatError !== undefined && wroteSinceMissing(attempt);
-  return wroteSinceMissing(attempt, beatAt) && now - beatAt < LATE_BEAT_MS;
+  const heartbeatAt = newestHeartbeat(attempt, observed);
+  if (heartbeatAt === undefined) return observed.heartbeatError !== undefined && wroteSinceMissing(attempt);
+  return wroteSinceMissing(attempt, heartbeatAt) && now - heartbeatAt < LATE_HEARTBEAT_MS;
 }
 
 /** When a job ended that the service no longer knows, as far as anything shows it. */
 export const goneSince = ({ attempt, observed, now }: Pick<Situation, 'attempt' | 'observed' | 'now'>): EpochMs =>
-  lastSeenAlive(attempt, lastBeat(attempt, observed), now);
+  lastSeenAlive(attempt, lastHeartbeat(attempt, observed), now);
 
 /** When the job last wrote its heartbeat, even one whose content cannot be read; undefined when that is not known now. */
-function newestBeat({ number, intentAt }: Attempt, { heartbeat, unreadBeatAt = 0 }: Observed): EpochMs | undefined {
+function newestHeartbeat(
+  { number, intentAt }: Attempt,
+  { heartbeat, unreadHeartbeatAt = 0 }: Observed,
+): EpochMs | undefined {
   if (heartbeat?.attempt === number) return heartbeat.writtenAt;
-  return unreadBeatAt > intentAt ? unreadBeatAt : undefined;
+  return unreadHeartbeatAt > intentAt ? unreadHeartbeatAt : undefined;
 }
 
 /** The same, or what earlier observations show of it. */
-const lastBeat = (attempt: Attempt, observed: Observed): EpochMs | undefined =>
-  newestBeat(attempt, observed) ??
-  attempt.silentBeat ??
-  (wroteSinceMissing(attempt) ? attempt.progress?.beatAt : undefined);
+const lastHeartbeat = (attempt: Attempt, observed: Observed): EpochMs | undefined =>
+  newestHeartbeat(attempt, observed) ??
+  attempt.silentHeartbeat ??
+  (wroteSinceMissing(attempt) ? attempt.progress?.heartbeatAt : undefined);
 
 /**
  * When a deleted job ended: at its last heartbeat, at the stop that was sent, or when the service last reported it as alive without
  * heartbeats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so it was billed until then. Without
- * `beatAt`, the time of its last heartbeat by S3, it ended when it was first found missing, or when the service answered a stop: the
+ * `heartbeatAt`, the time of its last heartbeat by S3, it ended when it was first found missing, or when the service answered a stop: the
  * heartbeat in the record may be an hour old.
  */
-function lastSeenAlive(attempt: Attempt, beatAt: EpochMs | undefined, now: EpochMs): EpochMs {
+function lastSeenAlive(attempt: Attempt, heartbeatAt: EpochMs | undefined, now: EpochMs): EpochMs {
   const { absentSince: missedAt = now, aliveAt = 0, stop, undescribedSince } = attempt;
-  if (beatAt === undefined) return Math.min(missedAt, answeredAt(stop) ?? missedAt);
+  if (heartbeatAt === undefined) return Math.min(missedAt, answeredAt(stop) ?? missedAt);
   // Of a job that could not be described, a stop that was sent says nothing: the job may have been over.
   const stopAt = undescribedSince === undefined ? stop?.sentAt : stop?.acceptedAt;
-  const seenAt = Math.max(beatAt + BEAT_MS, stopAt === undefined ? 0 : stopAt + STOP_MS, aliveAt);
+  const seenAt = Math.max(heartbeatAt + HEARTBEAT_MS, stopAt === undefined ? 0 : stopAt + STOP_MS, aliveAt);
   // A heartbeat that is newer than `missedAt` means that our clock is behind that of S3.
-  return beatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);
+  return heartbeatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);
 }
 
 /** By when a job had ended according to what the service answered to a stop while it could not be described. */

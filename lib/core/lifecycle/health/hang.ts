@@ -1,6 +1,6 @@
 import type { Heartbeat } from '../observed';
 import type { PresentJob } from '../present-job';
-import type { Attempt, EpochMs, Progress, RunPolicy } from '../record';
+import type { Attempt, EpochMs, Progress, RunPolicy, Vitals } from '../record';
 import { mergeStarts } from './step-times';
 
 /** The watchdog of the control plane waits longer than the one in the container, so that the container's dumps are written first. */
@@ -10,7 +10,7 @@ const BEYOND_CONTAINER_SECONDS = 600;
  */
 const MIN_SILENCE_SECONDS = 1200;
 /** A hang verdict requires a second observation this much later by our own clock, so that one clock jump cannot stop a run. */
-const SECOND_LOOK_SECONDS = 240;
+const CONFIRM_HANG_SECONDS = 240;
 /** How long a declared phase may take before it counts as a hang, seconds (docs/reference/runtime.md lists the phases). */
 const PHASE_BUDGET_SECONDS: Readonly<Record<string, number>> = {
   start: 3600,
@@ -29,21 +29,31 @@ export type HangVerdict =
   | { kind: 'suspected'; text: string }
   | { kind: 'hung'; text: string; maySee: boolean };
 
+type HeartbeatVitals = NonNullable<Heartbeat['vitals']>;
+
 /** The latest sign of progress: a heartbeat of this attempt replaces the recorded one when step or phase changed. */
-export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now: EpochMs): Progress | undefined {
+export function nextProgress(attempt: Attempt, heartbeat: Heartbeat | undefined, now: EpochMs): Progress | undefined {
   const before = attempt.progress;
-  if (!beat || beat.attempt !== attempt.number) return before;
-  const moved = !before || beat.step !== before.step || beat.phase !== before.phase;
-  if (!moved && before.beatAt === beat.writtenAt) return before;
+  if (!heartbeat || heartbeat.attempt !== attempt.number) return before;
+  const moved = !before || heartbeat.step !== before.step || heartbeat.phase !== before.phase;
+  if (!moved && before.heartbeatAt === heartbeat.writtenAt) return before;
   return {
-    step: beat.step,
-    phase: beat.phase,
-    beatAt: beat.writtenAt,
-    movedAt: moved ? movedAt(before, beat, now) : before.movedAt,
-    ...(beat.vitals && { vitals: beat.vitals }),
-    ...(beat.starts && mergeStarts(before, beat.starts)),
+    step: heartbeat.step,
+    phase: heartbeat.phase,
+    heartbeatAt: heartbeat.writtenAt,
+    movedAt: moved ? movedAt(before, heartbeat, now) : before.movedAt,
+    beganAt: before?.beganAt ?? heartbeat.beganAt,
+    ...(heartbeat.vitals && { vitals: nextVitals(before?.vitals, heartbeat.vitals) }),
+    ...(heartbeat.starts && mergeStarts(before, heartbeat.starts)),
   };
 }
+
+/** What a heartbeat counts, or what is known of it from earlier ones. */
+const nextVitals = (before: Vitals | undefined, { restarts, setAside, ...now }: HeartbeatVitals): Vitals => ({
+  ...now,
+  restarts: restarts ?? before?.restarts ?? 0,
+  setAside: setAside ?? before?.setAside ?? [],
+});
 
 /** When step or phase changed, by our clock. If the driver times its steps, it follows from the age of the newest step in the heartbeat. */
 function movedAt(before: Progress | undefined, { phase, writtenAt, starts = [] }: Heartbeat, now: EpochMs): EpochMs {
@@ -79,7 +89,7 @@ export function judgeHang(watched: WatchedJob, signs: SignsOfLife, now: EpochMs)
   if (!silence) return { kind: 'moving' };
   if (signs.isUnreadable || (attempt.progress && !signs.isRead)) return { kind: 'unknown' };
   const since = attempt.suspectedHangAt;
-  if (since === undefined || now - since < SECOND_LOOK_SECONDS * 1000) {
+  if (since === undefined || now - since < CONFIRM_HANG_SECONDS * 1000) {
     return { kind: 'suspected', text: silence.text };
   }
   return { kind: 'hung', ...silence };
@@ -95,18 +105,19 @@ function findSilence(
   const startedAt = startOf(attempt, job) || now;
   const startup = policy.startupMinutes * 60 + BEYOND_CONTAINER_SECONDS;
   // After an interruption the driver starts again, so heartbeats from before it are not evidence.
-  if (!progress || progress.beatAt < startedAt) {
-    if (!policy.beats) return undefined;
+  if (!progress || progress.heartbeatAt < startedAt) {
+    if (!policy.writesHeartbeats) return undefined;
     const quiet = (now - aheadMs(attempt) - Math.max(startedAt, signs.newestWriteAt ?? 0)) / 1000;
     if (quiet <= startup + MIN_SILENCE_SECONDS) return undefined;
     return { text: `no heartbeat in the ${minutes(quiet)} since training began`, maySee: progress !== undefined };
   }
   const deaf = Math.max(silenceSeconds, MIN_SILENCE_SECONDS);
-  const isDeaf = !signs.isNewer && (now - progress.beatAt) / 1000 > deaf;
+  const isDeaf = !signs.isNewer && (now - progress.heartbeatAt) / 1000 > deaf;
   // While no heartbeat arrives, its last step is not evidence: only the objects that the run writes show progress.
   const wroteAt = isDeaf ? (signs.newestWriteAt ?? 0) : 0;
-  const beatAge = (now - Math.max(progress.beatAt, wroteAt)) / 1000;
-  if (isDeaf && beatAge > deaf) return { text: `the heartbeat stopped ${minutes(beatAge)} ago`, maySee: true };
+  const heartbeatAge = (now - Math.max(progress.heartbeatAt, wroteAt)) / 1000;
+  if (isDeaf && heartbeatAge > deaf)
+    return { text: `the heartbeat stopped ${minutes(heartbeatAge)} ago`, maySee: true };
   const movedAt = Math.max(progress.movedAt, wroteAt);
   const still = (now - Math.max(movedAt, startedAt)) / 1000;
   const isStartup = movedAt < startedAt;

@@ -1,15 +1,15 @@
 import { type Move, move } from '../action';
-import { largestRung } from '../ladder';
+import { largestOptionId } from '../capacity-options';
 import type { Attempt, EpochMs, Notice, RunRecord } from '../record';
 import { dayOf, event, notice } from '../timeline';
 
-/** A run that cannot go on because its checkpoints cannot be read holds its room this long; then others may use it. */
-const KEEPS_ROOM_MS = 3_600_000;
-/** Until a run that returned its room asks for it again, to try once more. */
+/** A run that cannot go on because its checkpoints cannot be read holds its capacity this long; then others may use it. */
+const KEEPS_CAPACITY_MS = 3_600_000;
+/** Until a run that returned its capacity asks for it again, to try once more. */
 const TRY_AGAIN_MS = 1_800_000;
 
-/** Whether a run that has been unable to go on since then returns its room. */
-export const returnsRoom = (since: EpochMs, now: EpochMs): boolean => now - since >= KEEPS_ROOM_MS;
+/** Whether a run that has been unable to go on since then returns its capacity. */
+export const returnsCapacity = (since: EpochMs, now: EpochMs): boolean => now - since >= KEEPS_CAPACITY_MS;
 
 /** A run that others may pass from now on, at its old place: `queuedAt` does not change. The queue may again choose from all sizes. */
 const queuedAgain = (record: RunRecord, reason: string, now: EpochMs): Partial<RunRecord> => ({
@@ -17,19 +17,22 @@ const queuedAgain = (record: RunRecord, reason: string, now: EpochMs): Partial<R
   admitted: false,
   preemptedAt: now,
   reason,
-  rungId: largestRung(record),
-  roomFor: undefined,
+  capacityOptionId: largestOptionId(record),
+  reservation: undefined,
 });
 
-/** Returns a run to the queue whose attempt made room for another run, or whose room was returned before its end could be judged. */
+/**
+ * Returns a run to the queue whose attempt released capacity for another run, or whose capacity was returned before its end could be
+ * judged.
+ */
 export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now: EpochMs): Move {
   if (next.changes.state !== 'resuming') return next;
   if (attempt.handOver?.why === 'preempted') return afterPreemption(record, attempt, next, now);
   if (record.admitted) return next;
-  const { reason = '', rungId = largestRung(record) } = next.changes;
+  const { reason = '', capacityOptionId = largestOptionId(record) } = next.changes;
   return {
     ...next,
-    changes: { ...next.changes, ...queuedAgain(record, reason, now), rungId },
+    changes: { ...next.changes, ...queuedAgain(record, reason, now), capacityOptionId },
     events: [...next.events, event(now, 'room-returned', reason, { queuedAt: record.queuedAt })],
   };
 }
@@ -37,7 +40,7 @@ export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now
 function afterPreemption(record: RunRecord, attempt: Attempt, next: Move, now: EpochMs): Move {
   const reason = attempt.handOver?.text ?? '';
   const text = `attempt ${attempt.number} made room; back in the queue at its place`;
-  const told = notice(record, now, {
+  const preempted = notice(record, now, {
     alert: 'preempted',
     about: attempt.jobName,
     text: `${reason}; it resumes when there is room`,
@@ -47,7 +50,7 @@ function afterPreemption(record: RunRecord, attempt: Attempt, next: Move, now: E
     ...next,
     changes: { ...next.changes, ...queuedAgain(record, reason, now) },
     events: [...next.events, event(now, 'run-preempted', text, { queuedAt: record.queuedAt })],
-    notices: [...next.notices, told],
+    notices: [...next.notices, preempted],
   };
 }
 
@@ -56,7 +59,7 @@ export function waitForCheckpoints(record: RunRecord, why: string, now: EpochMs)
   const { attempt, queuedAt } = record;
   const since = attempt?.endedAt ?? queuedAt;
   const notices = [unreadable(record, { about: `${attempt?.number ?? 0}`, since, text: why }, now)];
-  if (!returnsRoom(since, now)) return move({ notices });
+  if (!returnsCapacity(since, now)) return move({ notices });
   return move({
     changes: { ...queuedAgain(record, why, now), notBefore: now + TRY_AGAIN_MS },
     events: [event(now, 'room-returned', why, { queuedAt })],

@@ -1,11 +1,11 @@
 import { addUsd, attemptCostUsd, billedShare, leftPool } from '../accounting/spend';
 import { changeAttempt, type Evidence, type Move, move } from '../action';
 import { capacityCame, type Judgement, judge } from '../budgets';
+import { optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { classify, type Verdict } from '../classify';
 import { goneAttempt, goneSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepEvents, stepsOf, unseenSteps } from '../health/step-times';
-import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
 import type { Observed } from '../observed';
 import type { PresentJob } from '../present-job';
 import { type Attempt, type Checkpoint, checkpointKey, type EpochMs, type Notice, type RunRecord } from '../record';
@@ -13,7 +13,7 @@ import { blamedCheckpoint, newestCommitted, newestUsable } from '../resuming/res
 import { rollBack } from '../resuming/rollback';
 import type { EndedRecord, JobSituation, Situation } from '../situation';
 import { event, notice } from '../timeline';
-import { backToQueue, returnsRoom, unreadable } from './back-to-queue';
+import { backToQueue, returnsCapacity, unreadable } from './back-to-queue';
 import { completeRun, failRun, stopRun } from './end-run';
 import { asHandOver } from './hand-over';
 import { paceRestarts } from './restart-budget';
@@ -97,7 +97,8 @@ function complete(situation: JobSituation): Move {
 
 /**
  * Without the list of checkpoints, an attempt that made progress could be judged as a crash loop. How the job ended is kept: it may be
- * deleted, or not be described any more, before they can be listed. It holds no instances, so that others may use its room after an hour.
+ * deleted, or not be described any more, before they can be listed. It holds no instances, so that others may use its capacity after an
+ * hour.
  */
 function waitForListing({ record, attempt, observed, now }: Situation): Move {
   const over = observed.job.kind === 'present' ? observed.job : undefined;
@@ -109,7 +110,7 @@ function waitForListing({ record, attempt, observed, now }: Situation): Move {
   return move({
     changes: {
       ...changeAttempt(record, { over, absentSince }),
-      ...(returnsRoom(endedAt, now) && { admitted: false }),
+      ...(returnsCapacity(endedAt, now) && { admitted: false }),
     },
     notices: [unreadable(record, { about: attempt.jobName, since: endedAt, text }, now)],
   });
@@ -172,10 +173,10 @@ function lastSteps(
   { heartbeat }: Observed,
   now: EpochMs,
 ): Pick<Attempt, 'progress' | 'firstStep' | 'lastStep'> {
-  const beat = heartbeat?.attempt === attempt.number ? heartbeat.step : null;
+  const reported = heartbeat?.attempt === attempt.number ? heartbeat.step : null;
   const progress = nextProgress(attempt, heartbeat, now);
   const steps = stepsOf(progress);
-  const last = Math.max(job.lastStep ?? -1, beat ?? steps.last ?? -1);
+  const last = Math.max(job.lastStep ?? -1, reported ?? steps.last ?? -1);
   return {
     progress,
     firstStep: attempt.firstStep ?? steps.first,
@@ -240,15 +241,15 @@ function noProgress({ record, attempt, now }: Situation, alert: string | undefin
   return [notice(record, now, { alert: 'no-progress', about: attempt.jobName, text, runbook: 'no-progress' })];
 }
 
-/** Switches to the next rung; an elastic run records when a size found no instances. */
+/** Switches to the next capacity option; an elastic run records when a size found no instances. */
 const afterNoCapacity = ({ record, observed, now }: Situation): Partial<RunRecord> => ({
-  rungId: rungAfterCapacityFailure(record, unusableRungs(observed)),
-  ...(record.policy.pendingSeconds !== undefined && { sizeFailedAt: now, roomFor: undefined }),
+  capacityOptionId: optionAfterCapacityFailure(record, unusableOptionIds(observed)),
+  ...(record.policy.pendingSeconds !== undefined && { sizeFailedAt: now, reservation: undefined }),
 });
 
-/** The next attempt uses the room that the queue reserves for it. */
-const largerNow = ({ roomFor }: RunRecord): Partial<RunRecord> =>
-  roomFor ? { rungId: roomFor.rungId, roomFor: undefined } : {};
+/** The next attempt uses the capacity that the queue reserves for it. */
+const largerNow = ({ reservation }: RunRecord): Partial<RunRecord> =>
+  reservation ? { capacityOptionId: reservation.capacityOptionId, reservation: undefined } : {};
 
 /** Whether a usable checkpoint remains besides the one that could not be read. */
 function hasOlder(record: RunRecord, { checkpoints }: Observed, blamed: Checkpoint): boolean {

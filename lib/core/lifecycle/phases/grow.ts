@@ -1,7 +1,7 @@
-import { instancesOn, partsOfRung } from '../ladder';
+import { instancesOn, parseCapacityOptionId } from '../capacity-options';
 import type { EpochMs, RunRecord } from '../record';
 
-/** Room must have been available for this long before a job is asked to exit for it. */
+/** Capacity must have been available for this long before a job is asked to exit for it. */
 const STEADY_MS = 1_800_000;
 /** A job is not asked to exit before it has trained this long. */
 const MIN_TRAINING_MS = 3_600_000;
@@ -14,33 +14,39 @@ const MIN_START_MS = 900_000;
 
 /** Whether the run's next attempt may have more instances: it is elastic, a larger size exists, and none was refused recently. */
 export function mayGrow(record: RunRecord, now: EpochMs): boolean {
-  const { policy, rungId, sizeFailedAt, desired, attempt } = record;
+  const { policy, capacityOptionId, sizeFailedAt, desired, attempt } = record;
   if (policy.pendingSeconds === undefined || desired === 'stop' || attempt?.handOver?.why === 'preempted') return false;
   if (sizeFailedAt !== undefined && now - sizeFailedAt < SIZE_PAUSE_MS) return false;
-  return largerRungs(record).length > 0 && partsOfRung(rungId).instances !== undefined;
+  return largerOptionIds(record).length > 0 && parseCapacityOptionId(capacityOptionId).instances !== undefined;
 }
 
-/** Ids of the larger rungs for the run's kind of capacity, largest first. */
-export function largerRungs({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): string[] {
-  const at = ladder.findIndex((rung) => rung.id === rungId);
-  const { kind } = partsOfRung(rungId);
-  return ladder.flatMap((rung, i) => (i < at && partsOfRung(rung.id).kind === kind ? [rung.id] : []));
+/** Ids of the larger capacity options for the run's kind of capacity, largest first. */
+export function largerOptionIds({
+  policy: { capacityOptions },
+  capacityOptionId,
+}: Pick<RunRecord, 'policy' | 'capacityOptionId'>): string[] {
+  const at = capacityOptions.findIndex((option) => option.id === capacityOptionId);
+  const { kind } = parseCapacityOptionId(capacityOptionId);
+  return capacityOptions.flatMap((option, i) =>
+    i < at && parseCapacityOptionId(option.id).kind === kind ? [option.id] : [],
+  );
 }
 
 /**
- * A text that says why it pays to end the attempt now for the reserved room; undefined when it does not pay. The rest of the run, at equal
- * speed per instance, must become shorter by the cost of four starts. If steps cannot be observed, this cannot be computed, and the next
- * attempt uses the room.
+ * A text that says why it pays to end the attempt now for the reserved capacity; undefined when it does not pay. The rest of the run, at
+ * equal speed per instance, must become shorter by the cost of four starts. If steps cannot be observed, this cannot be computed, and the
+ * next attempt uses the capacity.
  */
 export function growthPays(record: RunRecord, now: EpochMs): string | undefined {
-  const { attempt, policy, roomFor } = record;
+  const { attempt, policy, reservation } = record;
   const { stepsPerHour } = attempt?.progress?.vitals ?? {};
   const step = attempt?.progress?.step;
   const trainingSince = attempt?.trainingSince ?? attempt?.trainingStartedAt;
-  if (!roomFor || !attempt || attempt.secondaryStatus !== 'Training' || trainingSince === undefined) return undefined;
-  if (now - roomFor.since < STEADY_MS || now - trainingSince < MIN_TRAINING_MS) return undefined;
+  if (!reservation || !attempt || attempt.secondaryStatus !== 'Training' || trainingSince === undefined)
+    return undefined;
+  if (now - reservation.since < STEADY_MS || now - trainingSince < MIN_TRAINING_MS) return undefined;
   if (!stepsPerHour || step === null || step === undefined || policy.totalSteps === undefined) return undefined;
-  const [from, to] = [instancesOn(record, attempt.rungId), instancesOn(record, roomFor.rungId)];
+  const [from, to] = [instancesOn(record, attempt.capacityOptionId), instancesOn(record, reservation.capacityOptionId)];
   const leftMs = ((policy.totalSteps - step) / stepsPerHour) * 3_600_000;
   const savedMs = leftMs * (1 - from / to);
   const startMs = Math.max(MIN_START_MS, trainingSince - (attempt.acceptedAt ?? attempt.intentAt));

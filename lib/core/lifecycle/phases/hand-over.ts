@@ -15,7 +15,8 @@ export function handOverEffect(
   policy: RunPolicy,
   now: EpochMs,
 ): Effect | undefined {
-  if (!handOver || !policy.beats || job.status !== 'InProgress' || progress?.vitals?.handOver) return undefined;
+  if (!handOver || !policy.writesHeartbeats || job.status !== 'InProgress' || progress?.vitals?.handOver)
+    return undefined;
   if (handOver.sentAt !== undefined && now - handOver.sentAt < ASK_AGAIN_MS) return undefined;
   return { do: 'hand-over', jobName, attempt: number, text: handOver.text, evidence: { why: handOver.why } };
 }
@@ -31,7 +32,7 @@ export function handOverStop(
   now: EpochMs,
 ): AttemptStop | undefined {
   if (!handOver) return undefined;
-  const canSave = job.secondaryStatus === 'Training' && policy.beats;
+  const canSave = job.secondaryStatus === 'Training' && policy.writesHeartbeats;
   // The container has ended; a stop would abort the upload of what was saved.
   const hasSaved = job.secondaryStatus === 'Uploading';
   if ((canSave || hasSaved) && now - handOver.at < HAND_OVER_GRACE_MS) return undefined;

@@ -2,8 +2,8 @@ import { jobName } from '../../contracts/job-name';
 import { spendRefusal } from '../accounting/spend';
 import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';
+import { optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { STILL_WRITES, writesStill } from '../health/gone';
-import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
 import type { CreateOutcome, Observed } from '../observed';
 import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord } from '../record';
 import { chooseResume } from '../resuming/resume';
@@ -21,7 +21,7 @@ const CONSISTENCY_PAUSE_MS = 5000;
 /** Describe may not yet return a job that was accepted this recently. */
 export const SETTLE_MS = 600_000;
 /** A job that existed and is not found any more is requested again after this time before it counts as deleted. */
-export const SECOND_LOOK_MS = 60_000;
+export const CONFIRM_ABSENCE_MS = 60_000;
 /** A stop waits this long for a create call without an answer: the job might still appear. */
 const DOUBT_MS = 300_000;
 /** Before a create call that was throttled, or could not be made, is made again. */
@@ -30,12 +30,12 @@ const AGAIN_PAUSE_MS = 2000;
 const CREATES_ALARM = 10;
 const CREATES_ALARM_MS = 3_600_000;
 
-/** Prepares a new attempt: its number, name, rung and checkpoint are stored before anything is created. */
+/** Prepares a new attempt: its number, name, capacity option and checkpoint are stored before anything is created. */
 export function intendAttempt(record: RunRecord, observed: Observed, now: EpochMs): Move {
-  const refusal = spendRefusal(record, record.rungId, now);
+  const refusal = spendRefusal(record, record.capacityOptionId, now);
   if (refusal) return failRun(record, now, { why: refusal, runbook: 'spend' });
-  if (observed.rungsThatDoNotFit.includes(record.rungId)) {
-    return failRun(record, now, { why: `the memory check refuses ${record.rungId}`, runbook: 'memory' });
+  if (observed.optionsThatDoNotFit.includes(record.capacityOptionId)) {
+    return failRun(record, now, { why: `the memory check refuses ${record.capacityOptionId}`, runbook: 'memory' });
   }
   const choice = chooseResume(record, observed);
   if (choice.kind === 'refuse') return failRun(record, now, { why: choice.why, runbook: 'checkpoint' });
@@ -56,7 +56,7 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
       event(now, 'attempt-intended', `attempt ${number} will start ${from} as ${attempt.jobName}`, {
         resumeFrom,
         passedOver,
-        rung: attempt.rungId,
+        rung: attempt.capacityOptionId,
       }),
     ],
     effects: [createEffect(attempt)],
@@ -76,7 +76,7 @@ function newAttempt(record: RunRecord, number: number, resumeFrom: Checkpoint | 
     number,
     jobName: jobName(record.environment, record.runId, number),
     phase: 'intent',
-    rungId: record.rungId,
+    capacityOptionId: record.capacityOptionId,
     resumeFrom,
     intentAt: now,
     createTries: 1,
@@ -95,7 +95,7 @@ const createEffect = (attempt: Attempt): Effect => ({
   do: 'create',
   jobName: attempt.jobName,
   attempt: attempt.number,
-  rungId: attempt.rungId,
+  capacityOptionId: attempt.capacityOptionId,
   resumeFrom: attempt.resumeFrom,
   evidence: { tries: attempt.createTries },
 });
@@ -114,7 +114,7 @@ export function settleIntent(situation: Situation): Move {
 function settlePresent(situation: JobSituation): Move {
   const { record, attempt, job, now } = situation;
   if (job.identity === 'ours') return adopt(situation, 'job-adopted', { arn: job.arn, jobCreatedAt: job.createdAt });
-  if (job.identity === 'unread') return cannotTell(record, attempt, now);
+  if (job.identity === 'unread') return notifyUnreadTags(record, attempt, now);
   const why = `a job named ${attempt.jobName} exists that is not this attempt's; it was left alone`;
   const failed = failRun(record, now, {
     why,
@@ -140,7 +140,7 @@ function settleAbsent(situation: Situation): Move {
   // A single Describe that does not find the job may be stale, so a second one must agree.
   if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
   if (writesStill(situation)) return undescribed(situation, STILL_WRITES);
-  const isSure = now - attempt.absentSince >= SECOND_LOOK_MS && sinceCreate >= SETTLE_MS;
+  const isSure = now - attempt.absentSince >= CONFIRM_ABSENCE_MS && sinceCreate >= SETTLE_MS;
   // The job was deleted, and its name is not used again.
   return isSure ? vanished(situation) : NO_MOVE;
 }
@@ -152,7 +152,7 @@ function settleAbsent(situation: Situation): Move {
 const didRun = (situation: Situation): boolean | undefined =>
   situation.observed.heartbeat?.attempt === situation.attempt.number || madeProgress(situation);
 
-function cannotTell(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
+function notifyUnreadTags(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
   const text = `a job named ${attempt.jobName} exists, but its tags cannot be read to see whose it is`;
   return move({
     notices: [notice(record, now, { alert: 'tags-unreadable', about: attempt.jobName, text, runbook: 'access' })],
@@ -236,7 +236,9 @@ function adopt(
   });
 }
 
-/** A job of the attempt may exist although it was not observed. Its size is then fixed, and it is not created on another rung. */
+/**
+ * A job of the attempt may exist although it was not observed. Its size is then fixed, and it is not created on another capacity option.
+ */
 export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boolean =>
   phase === 'intent' && unmadeTries < createTries;
 
@@ -246,15 +248,17 @@ function waitForQuota({ record, attempt, observed, now }: Situation, error: stri
   const { budgets, next } = judge(record, verdict, { madeProgress: false, trained: false }, now);
   if (next.kind === 'fail')
     return endUncreated(record, attempt, failRun(record, now, { why: next.why, runbook: next.runbook }), now);
-  // An earlier create call without an answer may still have made a job on this rung: a later observation decides
+  // An earlier create call without an answer may still have made a job on this capacity option: a later observation decides
   // (lib/core/lifecycle/phases/wait.ts).
   const { createTries, unmadeTries = 0 } = attempt;
   const isUnmade = unmadeTries === createTries - 1;
-  const rungId = isUnmade ? rungAfterCapacityFailure(record, unusableRungs(observed)) : record.rungId;
+  const capacityOptionId = isUnmade
+    ? optionAfterCapacityFailure(record, unusableOptionIds(observed))
+    : record.capacityOptionId;
   return move({
     changes: {
-      ...changeAttempt(record, { rungId, ...(isUnmade && { unmadeTries: createTries }) }),
-      rungId,
+      ...changeAttempt(record, { capacityOptionId, ...(isUnmade && { unmadeTries: createTries }) }),
+      capacityOptionId,
       budgets,
       state: 'queued',
       admitted: false,

@@ -1,6 +1,6 @@
 import { CLASS_POLICY } from '../budgets';
+import { instancesOn } from '../capacity-options';
 import type { Verdict } from '../classify';
-import { instancesOn } from '../ladder';
 import type { EpochMs, Notice, RunRecord } from '../record';
 import type { EndedRecord } from '../situation';
 import { notice } from '../timeline';
@@ -25,7 +25,7 @@ export function paceRestarts(
   const at = notBefore > now ? notBefore : undefined;
   if (!CLASS_POLICY[failureClass].burnsAttempt) return { changes: { notBefore: at }, notices: [] };
   const restarts = [...(record.restarts ?? []).filter((time) => now - time < DAY_MS), now];
-  const alarm = ALARM.restarts + Math.floor(instancesOn(record, record.rungId) / ALARM.hostsPerRestart);
+  const alarm = ALARM.restarts + Math.floor(instancesOn(record, record.capacityOptionId) / ALARM.hostsPerRestart);
   const oldest = restarts[restarts.length - alarm * BUDGET];
   const later = oldest === undefined ? at : Math.max(notBefore, oldest + DAY_MS);
   if (restarts.length < alarm) return { changes: { notBefore: later, restarts }, notices: [] };

@@ -1,6 +1,6 @@
 import { billedFrom, judgeSpend } from '../accounting/spend';
 import { changeAttempt, type Move, move } from '../action';
-import { LATE_BEAT_MS } from '../health/gone';
+import { driverBeganAt, LATE_HEARTBEAT_MS } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepsOf } from '../health/step-times';
 import type { Observed } from '../observed';
@@ -23,9 +23,9 @@ export function undescribed(situation: Situation, error: string): Move {
   const seen: Attempt = {
     ...attempt,
     undescribedSince: attempt.undescribedSince ?? now,
-    silentBeat: silentBeat(attempt, observed, now),
+    silentHeartbeat: silentHeartbeat(attempt, observed, now),
     files: attempt.files ?? observed.files,
-    trainingStartedAt: attempt.trainingStartedAt ?? firstSign(progress),
+    trainingStartedAt: attempt.trainingStartedAt ?? driverBeganAt(attempt, progress) ?? progress?.heartbeatAt,
     progress,
     firstStep: attempt.firstStep ?? first,
     lastStep: last ?? attempt.lastStep,
@@ -47,18 +47,14 @@ export function undescribed(situation: Situation, error: string): Move {
   });
 }
 
-function silentBeat(
-  { number, silentBeat: before }: Attempt,
+function silentHeartbeat(
+  { number, silentHeartbeat: before }: Attempt,
   { heartbeat }: Observed,
   now: EpochMs,
 ): EpochMs | undefined {
   if (heartbeat?.attempt !== number) return before;
-  return now - heartbeat.writtenAt > LATE_BEAT_MS ? heartbeat.writtenAt : undefined;
+  return now - heartbeat.writtenAt > LATE_HEARTBEAT_MS ? heartbeat.writtenAt : undefined;
 }
-
-/** Only its driver shows when a job that was never described began: by its first step, or by the first heartbeat that was read. */
-const firstSign = (progress: Attempt['progress']): EpochMs | undefined =>
-  progress && Math.min(progress.beatAt, progress.starts?.[0]?.firstStepAt ?? progress.beatAt);
 
 function answeredStop(
   stop: AttemptStop | undefined,

@@ -1,7 +1,7 @@
 import { changeAttempt, type Move, move, NO_MOVE } from '../action';
 import { capacityOverdue } from '../budgets';
+import { optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import type { IntentChange } from '../intent';
-import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
 import type { Observed } from '../observed';
 import type { EpochMs, RunRecord } from '../record';
 import { event, notice } from '../timeline';
@@ -13,20 +13,20 @@ import { madeProgress } from './watch';
 export const QUEUE_ALARM_MS = 24 * 3_600_000;
 
 /**
- * Handles a run that the queue holds back. Its capacity budget continues to run while it waits for a used-up quota, a rung that can never
- * start is replaced by one that can, and a long wait is reported once. Once it is certain that no create call made a job, the queue may
- * choose another size.
+ * Handles a run that the queue holds back. Its capacity budget continues to run while it waits for a used-up quota, a capacity option that
+ * can never start is replaced by one that can, and a long wait is reported once. Once it is certain that no create call made a job, the
+ * queue may choose another size.
  */
 export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs): Move {
   const overdue = capacityOverdue(record, now);
   if (overdue) return failRun(record, now, { why: `${record.reason}; ${overdue}`, runbook: 'capacity' });
-  const rungId = rungAfterCapacityFailure(record, unusableRungs(observed));
-  if (unusableRungs(observed).includes(record.rungId) && rungId !== record.rungId) {
-    const text = `${record.rungId} cannot start within the quota; asks for ${rungId}`;
+  const capacityOptionId = optionAfterCapacityFailure(record, unusableOptionIds(observed));
+  if (unusableOptionIds(observed).includes(record.capacityOptionId) && capacityOptionId !== record.capacityOptionId) {
+    const text = `${record.capacityOptionId} cannot start within the quota; asks for ${capacityOptionId}`;
     const isOpen = record.attempt?.phase === 'intent';
     return move({
-      changes: { ...(isOpen && changeAttempt(record, { rungId })), rungId },
-      events: [event(now, 'rung-changed', text, { from: record.rungId, to: rungId })],
+      changes: { ...(isOpen && changeAttempt(record, { capacityOptionId })), capacityOptionId },
+      events: [event(now, 'rung-changed', text, { from: record.capacityOptionId, to: capacityOptionId })],
     });
   }
   const unmadeTries = newlyUnmade(record, observed, now);

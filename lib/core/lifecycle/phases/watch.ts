@@ -1,7 +1,7 @@
 import { judgeSpend } from '../accounting/spend';
 import { type Effect, type Move, move, type TimelineEvent } from '../action';
 import { capacityCame } from '../budgets';
-import { LATE_BEAT_MS } from '../health/gone';
+import { LATE_HEARTBEAT_MS } from '../health/gone';
 import { judgeHang, nextProgress } from '../health/hang';
 import { jobAlerts } from '../health/job-alerts';
 import { stepEvents, stepsOf } from '../health/step-times';
@@ -85,7 +85,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
     ...attempt,
     absentSince: undefined,
     undescribedSince: undefined,
-    silentBeat: undefined,
+    silentHeartbeat: undefined,
     files: attempt.files ?? observed.files,
     status: job.status,
     secondaryStatus: job.secondaryStatus,
@@ -105,7 +105,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
 
 /** Without heartbeats, only the service shows how long the job lives, and for how long it is billed. */
 const isLate = (progress: Attempt['progress'], now: EpochMs): boolean =>
-  progress !== undefined && now - progress.beatAt > LATE_BEAT_MS;
+  progress !== undefined && now - progress.heartbeatAt > LATE_HEARTBEAT_MS;
 
 /** Not updated again within one pass, whose rounds are less than a minute apart: each update would cause another round. */
 function aliveAt({ aliveAt: before }: Attempt, now: EpochMs): EpochMs {
@@ -133,13 +133,13 @@ const WAITING_STATUSES: ReadonlySet<string> = new Set([
 const isUnread = (attempt: Attempt, { heartbeat, heartbeatError }: Observed): boolean =>
   heartbeatError !== undefined || (heartbeat === undefined && attempt.progress !== undefined);
 
-/** Checkpoints are not listed at every look; between two listings the answer of the last one stands. */
+/** Checkpoints are not listed at every observation; between two listings the answer of the last one stands. */
 function unlistedSince({ unlistedSince: before }: Attempt, { checkpoints }: Observed, now: EpochMs) {
   if (checkpoints.kind === 'not-asked') return before;
   return checkpoints.kind === 'unreadable' ? (before ?? now) : undefined;
 }
 
-interface StopWish {
+interface StopRequest {
   stop?: AttemptStop;
   suspectedHangAt?: EpochMs;
   alerts: Notice[];
@@ -150,7 +150,7 @@ function wantsStop(
   { record, attempt, job, observed, now }: JobSituation,
   newCommit: boolean,
   before: Attempt,
-): StopWish {
+): StopRequest {
   if (attempt.stop) return { stop: attempt.stop, alerts: [] };
   if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
   const spend = judgeSpend(record, attempt, newCommit, now);
@@ -172,7 +172,7 @@ function wantsStop(
 
 const signsOfLife = ({ heartbeat, heartbeatError, checkpoints }: Observed, seen: Attempt, before: Attempt) => ({
   isRead: heartbeat !== undefined,
-  isNewer: (seen.progress?.beatAt ?? 0) > (before.progress?.beatAt ?? 0),
+  isNewer: (seen.progress?.heartbeatAt ?? 0) > (before.progress?.heartbeatAt ?? 0),
   isUnreadable: heartbeatError !== undefined,
   newestWriteAt: checkpoints.kind === 'listed' ? checkpoints.newestWriteAt : undefined,
 });

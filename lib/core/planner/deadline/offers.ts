@@ -119,10 +119,10 @@ export function endWithin(blocks: readonly Block[], begin: number, { waitHours, 
   let left = runHours * HOUR_MS;
   for (const { from, to } of blocks) {
     const at = Math.max(from, begin) + waitHours * HOUR_MS;
-    const room = to - LEAVE_MS - at;
-    if (room <= 0) continue;
-    if (left <= room) return at + left;
-    left -= room;
+    const available = to - LEAVE_MS - at;
+    if (available <= 0) continue;
+    if (left <= available) return at + left;
+    left -= available;
   }
   return Number.POSITIVE_INFINITY;
 }

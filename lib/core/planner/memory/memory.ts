@@ -77,12 +77,12 @@ function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): Memo
  * Share of the memory released by activations that gradients can reuse: half of it on average, slightly less because blocks of other sizes
  * never fit.
  */
-const ROOM_FOR_GRADIENTS = 0.45;
+const REUSABLE_BY_GRADIENTS = 0.45;
 
 /** Bytes of gradients that do not exist yet when the activations do: a step with one micro-batch creates them during the backward pass. */
 function lateGradients(l: LayoutInput, gradients: number, activations: number): number {
   const made = l.stack === 'fsdp' && microBatchesOf(l) === 1 && (l.zeroStage >= 2 || isAlone(l));
-  return made ? Math.min(gradients, ROOM_FOR_GRADIENTS * activations) : 0;
+  return made ? Math.min(gradients, REUSABLE_BY_GRADIENTS * activations) : 0;
 }
 
 /** Without other data-parallel ranks, no gradients are reduce-scattered in a separate stream, whose memory activations cannot reuse. */

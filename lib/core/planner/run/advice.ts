@@ -121,13 +121,13 @@ function expertsWithinDomain(l: LayoutInput): number | undefined {
  */
 const canDivideOnce = (l: LayoutInput): boolean =>
   l.expert === 1 &&
-  !isToldToCompile(l) &&
+  !compiles(l) &&
   l.tensor < domainGpusOf(l) &&
   l.shard % 2 === 0 &&
   l.model.heads % (2 * l.tensor) === 0;
 
 /** `compile: true`, which the built-in trainer rejects together with tensor parallelism. */
-const isToldToCompile = (l: LayoutInput): boolean =>
+const compiles = (l: LayoutInput): boolean =>
   l.isOwnTrainer === true && l.kernels === 'compiled' && !l.compilesUnlessTensor;
 
 /** FSDP's degrees multiply to the world size, so doubling one halves the other; other libraries count differently. */

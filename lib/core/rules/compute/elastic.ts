@@ -6,7 +6,7 @@ import { TRAINING_RULES } from '../model/training';
 import { type Finding, type Rule, when } from '../rule';
 import { SPARE_RULES } from './spares';
 
-/** A ladder with more sizes than this would take too long before it starts again. */
+/** A capacity options with more sizes than this would take too long before it starts again. */
 const MAX_SIZES = 8;
 /** Libraries of the built-in trainer whose checkpoints can be loaded on another number of ranks, because PyTorch DCP reshards them. */
 const RESHARDS: readonly string[] = ['fsdp', 'ddp'];

@@ -112,11 +112,11 @@ function memory(run: RunSpec): Finding[] {
       got: 2,
       fix: 'use 1, or two or more instances',
     }),
-    ...memoryRoom(run, path),
+    ...memoryHeadroom(run, path),
   ];
 }
 
-function memoryRoom(run: RunSpec, path: string): Finding[] {
+function memoryHeadroom(run: RunSpec, path: string): Finding[] {
   const copies = memoryCopies(run);
   const needed = copies && copiesMemory(run, copies);
   if (!needed) return [];

@@ -120,7 +120,7 @@ const hyperparameterForm = (key: string, value: unknown): string | undefined =>
 
 function argumentForms({ distribution, code, hyperparameters }: RunSpec): Finding[] {
   if (distribution.contract !== 'toolkit') return [];
-  const told = (section: string, values: object, formOf: typeof toolkitForm) =>
+  const findingsIn = (section: string, values: object, formOf: typeof toolkitForm) =>
     Object.entries(values).flatMap(([key, value]) => {
       const form = formOf(key, value);
       return when(form !== undefined, {
@@ -131,8 +131,8 @@ function argumentForms({ distribution, code, hyperparameters }: RunSpec): Findin
       });
     });
   return [
-    ...told('code.arguments', code.arguments, toolkitForm),
-    ...told('hyperparameters', hyperparameters, hyperparameterForm),
+    ...findingsIn('code.arguments', code.arguments, toolkitForm),
+    ...findingsIn('hyperparameters', hyperparameters, hyperparameterForm),
   ];
 }
 

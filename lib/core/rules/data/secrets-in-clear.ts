@@ -21,7 +21,7 @@ function inClear({ environmentVariables, hyperparameters, code, distribution }: 
   ];
   return places.flatMap(({ section, values, names }) =>
     Object.entries(values).flatMap(([name, value]) =>
-      when(looksSecret(name, value, names), {
+      when(isLikelySecret(name, value, names), {
         path: `${section}.${name}`,
         must: 'must not contain a secret: it is visible to everyone who may describe the job or read the job file',
         got: 'a value in clear text',
@@ -31,7 +31,7 @@ function inClear({ environmentVariables, hyperparameters, code, distribution }: 
   );
 }
 
-function looksSecret(name: string, value: unknown, names: readonly RegExp[]): boolean {
+function isLikelySecret(name: string, value: unknown, names: readonly RegExp[]): boolean {
   if (typeof value !== 'string') return false;
   if (secretIn(value)) return true;
   const isPlace = /^([a-z0-9]+:\/\/|\/|\.)|[<>{}]/i.test(value);

@@ -1,7 +1,7 @@
 import { when } from '../../config/rule';
 import type { EnvironmentRule } from './environment-rule';
 
-const told: EnvironmentRule = {
+const recipients: EnvironmentRule = {
   id: 'environment/budget',
   level: 'warning',
   what: 'A budget with thresholds has notification addresses.',
@@ -40,4 +40,4 @@ const subscribers: EnvironmentRule = {
 };
 
 /** Rules for budgets. */
-export const BUDGET_RULES: readonly EnvironmentRule[] = [told, subscribers];
+export const BUDGET_RULES: readonly EnvironmentRule[] = [recipients, subscribers];

@@ -105,8 +105,8 @@ function unreachableLimit({
   });
 }
 
-function unusableQuotas({ quotas, guardrails: rails }: EnvironmentSpec): EnvironmentFinding[] {
-  const most = rails.maxConcurrentInstances ?? Number.POSITIVE_INFINITY;
+function unusableQuotas({ quotas, guardrails: limits }: EnvironmentSpec): EnvironmentFinding[] {
+  const most = limits.maxConcurrentInstances ?? Number.POSITIVE_INFINITY;
   return quotas.require.flatMap(({ instanceType: type, count }, i) => [
     ...when(count > most, {
       path: `quotas.require[${i}].count`,
@@ -114,9 +114,9 @@ function unusableQuotas({ quotas, guardrails: rails }: EnvironmentSpec): Environ
       got: count,
       fix: 'reduce it, or increase the guardrail',
     }),
-    ...when(findInstanceType(type) !== undefined && !isAllowed(rails.allowedInstanceTypes, type), {
+    ...when(findInstanceType(type) !== undefined && !isAllowed(limits.allowedInstanceTypes, type), {
       path: `quotas.require[${i}].instanceType`,
-      must: `must be allowed by guardrails.allowedInstanceTypes (${orList(rails.allowedInstanceTypes ?? [])})`,
+      must: `must be allowed by guardrails.allowedInstanceTypes (${orList(limits.allowedInstanceTypes ?? [])})`,
       got: type,
       fix: 'remove it, or allow the type',
     }),

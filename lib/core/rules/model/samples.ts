@@ -14,7 +14,7 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
   const prompt = code.arguments['sample-prompt-tokens'] ?? DEFAULTS['sample-prompt-tokens'];
   const tokens = code.arguments['sample-tokens'] ?? DEFAULTS['sample-tokens'];
   const { sequenceLength = Number.POSITIVE_INFINITY, objective = 'pretrain' } = training;
-  const room = sequenceLength - (objective === 'pretrain' ? Number(prompt) : 1);
+  const remaining = sequenceLength - (objective === 'pretrain' ? Number(prompt) : 1);
   return [
     ...when(distribution.library === 'smp-v2', {
       path: path(COUNT),
@@ -22,15 +22,15 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
       got,
       fix: 'remove it',
     }),
-    ...when(room < 1, {
+    ...when(remaining < 1, {
       path: path('sample-prompt-tokens'),
       must: `must be less than sequenceLength ${sequenceLength}`,
       got: prompt,
       fix: 'use a smaller number',
     }),
-    ...when(room >= 1 && Number(tokens) > room, {
+    ...when(remaining >= 1 && Number(tokens) > remaining, {
       path: path('sample-tokens'),
-      must: `must be 1 to ${room}, what sequenceLength ${sequenceLength} leaves`,
+      must: `must be 1 to ${remaining}, what sequenceLength ${sequenceLength} leaves`,
       got: tokens,
       fix: 'use a smaller number',
     }),

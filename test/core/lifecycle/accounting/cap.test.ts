@@ -12,22 +12,22 @@ import {
   spendRefusal,
   warmPoolUsd,
 } from '../../../../lib/core/lifecycle/accounting/spend';
-import type { Attempt, Rung, RunRecord } from '../../../../lib/core/lifecycle/record';
+import type { Attempt, CapacityOption, RunRecord } from '../../../../lib/core/lifecycle/record';
 import { attempt, HOUR, job, MINUTE, policy, running, T0 } from '../support/records';
 
-const rung = (more: Partial<Rung> = {}): Rung => ({
+const option = (more: Partial<CapacityOption> = {}): CapacityOption => ({
   id: 'as-written',
   instances: [{ instanceType: 'a', instanceCount: 2 }],
   usage: 'training',
   usdPerHour: 100,
   ...more,
 });
-const record = (of: Partial<Rung> = {}, changes: Partial<RunRecord> = {}, cap: number | null = null) =>
-  running({ policy: policy({ ladder: [rung(of)], maxCostUsd: cap }), ...changes });
+const record = (of: Partial<CapacityOption> = {}, changes: Partial<RunRecord> = {}, cap: number | null = null) =>
+  running({ policy: policy({ capacityOptions: [option(of)], maxCostUsd: cap }), ...changes });
 const SPOT = { usage: 'spot' as const };
 
 describe('the price of an hour', () => {
-  const rate = (of: Partial<Rung>, changes: Partial<RunRecord> = {}, own: Partial<Attempt> = {}) =>
+  const rate = (of: Partial<CapacityOption>, changes: Partial<RunRecord> = {}, own: Partial<Attempt> = {}) =>
     expectedRate(record(of, changes), attempt(own));
 
   test("of spot is what its own attempts were billed, else the catalog's, else a share of the on-demand price", () => {
@@ -38,7 +38,7 @@ describe('the price of an hour', () => {
     expect(rate({ ...SPOT, usdPerHour: null, expectedUsdPerHour: 44 })).toBeNull();
   });
 
-  test('is that of the alternative which the service chose, where the rung has it', () => {
+  test('is that of the alternative which the service chose, where the capacity option has it', () => {
     const alternatives = [{ instanceType: 'b', instanceCount: 1, usdPerHour: 7 }];
     const chosen = (instanceType: string) => ({ selected: { instanceType, instanceCount: 1 } });
     expect(rate({ alternatives }, {}, chosen('b'))).toBe(7);
@@ -46,13 +46,13 @@ describe('the price of an hour', () => {
     expect(
       rate({ alternatives: [{ instanceType: 'b', instanceCount: 1, usdPerHour: null }] }, {}, chosen('b')),
     ).toBeNull();
-    expect(rate({}, {}, { rungId: 'gone' })).toBeNull();
+    expect(rate({}, {}, { capacityOptionId: 'gone' })).toBeNull();
   });
 });
 
 describe('the cost of an attempt', () => {
   test('is nothing before it trains, what the service bills once it is over, and unknown without a price', () => {
-    const cost = (own: Partial<Attempt>, billed?: number, of: Partial<Rung> = {}) =>
+    const cost = (own: Partial<Attempt>, billed?: number, of: Partial<CapacityOption> = {}) =>
       attemptCostUsd(record(of), attempt(own), T0 + HOUR, billed);
     expect(cost({})).toBe(100);
     expect(cost({ trainingStartedAt: undefined })).toBe(0);
@@ -64,7 +64,7 @@ describe('the cost of an attempt', () => {
   });
 
   test('teaches the share of spot from ten minutes of training on, at most the whole', () => {
-    const share = (trainedSeconds: number, billed: number | undefined, of: Partial<Rung> = SPOT) =>
+    const share = (trainedSeconds: number, billed: number | undefined, of: Partial<CapacityOption> = SPOT) =>
       billedShare(record(of, { spotShare: 0.5 }), attempt(), T0 + trainedSeconds * 1000, billed);
     expect(share(600, 180)).toBe(0.3);
     expect(share(599, 180)).toBe(0.5);
@@ -76,8 +76,12 @@ describe('the cost of an attempt', () => {
 
 describe('the cap', () => {
   // 100 USD an hour; 50 USD to the next checkpoint.
-  const judged = (spentUsd: number | null, newCommit: boolean, cap: number | null = 200, of: Partial<Rung> = {}) =>
-    judgeSpend(record(of, { spentUsd }, cap), attempt({ trainingStartedAt: undefined }), newCommit, T0);
+  const judged = (
+    spentUsd: number | null,
+    newCommit: boolean,
+    cap: number | null = 200,
+    of: Partial<CapacityOption> = {},
+  ) => judgeSpend(record(of, { spentUsd }, cap), attempt({ trainingStartedAt: undefined }), newCommit, T0);
 
   test('ends the attempt at a commit when the next one would lie beyond it', () => {
     expect(judged(138.33, true).kind).toBe('within');
@@ -104,7 +108,7 @@ describe('the cap', () => {
   });
 
   test('refuses an attempt that would not reach a checkpoint within it', () => {
-    const refused = (spentUsd: number | null, cap: number | null = 200, of: Partial<Rung> = {}) =>
+    const refused = (spentUsd: number | null, cap: number | null = 200, of: Partial<CapacityOption> = {}) =>
       spendRefusal(record(of, { spentUsd }, cap), 'as-written', T0);
     expect(refused(150)).toBeUndefined();
     expect(refused(150.01)).toContain('spent $150.01 of limits.maxCostUsd $200.00; another attempt');
@@ -125,10 +129,10 @@ describe('the cost foretold', () => {
     restarts: 0,
     stepsPerHour: 50,
   };
-  const foretold = (own: object, totalSteps: number | undefined = 400, of: Partial<Rung> = {}) =>
+  const foretold = (own: object, totalSteps: number | undefined = 400, of: Partial<CapacityOption> = {}) =>
     projectedUsd(
-      running({ policy: policy({ ladder: [rung(of)], totalSteps }), spentUsd: 5 }),
-      attempt({ progress: { step: 300, phase: '', beatAt: T0, movedAt: T0, vitals, ...own } }),
+      running({ policy: policy({ capacityOptions: [option(of)], totalSteps }), spentUsd: 5 }),
+      attempt({ progress: { step: 300, phase: '', heartbeatAt: T0, movedAt: T0, vitals, ...own } }),
       T0 + HOUR,
     );
 
@@ -159,8 +163,12 @@ describe('the warm pool', () => {
 
   test('is there when the run asked for one and the service keeps it', () => {
     const left = (keepAliveSeconds: number, warmPool?: { isKept: boolean; retainedSeconds: number }) =>
-      leftPool(running({ policy: policy({ ladder: [rung()], keepAliveSeconds }) }), attempt(), job({ warmPool }), T0)
-        ?.until;
+      leftPool(
+        running({ policy: policy({ capacityOptions: [option()], keepAliveSeconds }) }),
+        attempt(),
+        job({ warmPool }),
+        T0,
+      )?.until;
     expect(left(600, { isKept: true, retainedSeconds: 0 })).toBe(T0 + 600_000);
     expect(left(600, { isKept: false, retainedSeconds: 90 })).toBe(T0 + 90_000);
     expect(left(600)).toBeUndefined();

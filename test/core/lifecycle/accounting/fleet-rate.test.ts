@@ -43,7 +43,7 @@ test('other runs that fail move the foretold end, and widen its interval', () =>
   };
   const record = running({
     policy: policy({ totalSteps: 1000 }),
-    attempt: attempt({ progress: { step: 100, phase: '', beatAt: T0, movedAt: T0 } }),
+    attempt: attempt({ progress: { step: 100, phase: '', heartbeatAt: T0, movedAt: T0 } }),
   });
   const fleet = Array.from({ length: 9 }, () => ({ interruptions: 6, hostHours: 48 }));
   const [alone, among] = [[], fleet].map((others) =>
@@ -75,7 +75,7 @@ describe('what a record says of its run', () => {
       usualStepsPerHour: null,
       restarts: 2,
     };
-    const restarted = trained(1, { progress: { step: 1, phase: '', beatAt: T0, movedAt: T0, vitals } });
+    const restarted = trained(1, { progress: { step: 1, phase: '', heartbeatAt: T0, movedAt: T0, vitals } });
     expect(fleetRun(restarted, T0)?.interruptions).toBe(2);
     expect(fleetRun(trained(3, { pauses: { ms: 5, times: 4 } }), T0)?.interruptions).toBe(6);
   });
@@ -107,8 +107,8 @@ describe('what a record says of its run', () => {
 
   test('counts for runs on the same instance types and kind of capacity alone', () => {
     const on = (instanceType: string, usage: string) => {
-      const rung = { ...policy().ladder[0], instances: [{ instanceType, instanceCount: 2 }], usage };
-      return running({ policy: policy({ ladder: [rung as never] }) });
+      const option = { ...policy().capacityOptions[0], instances: [{ instanceType, instanceCount: 2 }], usage };
+      return running({ policy: policy({ capacityOptions: [option as never] }) });
     };
     expect(isAlike(on('ml.p5.48xlarge', 'training'), on('ml.p5.48xlarge', 'training'))).toBe(true);
     expect(isAlike(on('ml.p5.48xlarge', 'training'), on('ml.p5.48xlarge', 'spot'))).toBe(false);

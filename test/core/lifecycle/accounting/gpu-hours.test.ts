@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest';
 import { gpuHours } from '../../../../lib/core/lifecycle/accounting/gpu-hours';
-import type { Rung } from '../../../../lib/core/lifecycle/record';
+import type { CapacityOption } from '../../../../lib/core/lifecycle/record';
 import { attempt, HOUR, MINUTE, policy, running, T0 } from '../support/records';
 
-const record = (instances: Rung['instances']) =>
-  running({ policy: policy({ ladder: [{ id: 'as-written', instances, usage: 'training', usdPerHour: null }] }) });
+const record = (instances: CapacityOption['instances']) =>
+  running({
+    policy: policy({ capacityOptions: [{ id: 'as-written', instances, usage: 'training', usdPerHour: null }] }),
+  });
 const P5 = { instanceType: 'ml.p5.48xlarge', instanceCount: 2 };
 const CPU = { instanceType: 'ml.m5.large', instanceCount: 3 };
-const begun = (more: object = {}) => attempt({ rungId: 'as-written', trainingStartedAt: T0, ...more });
+const begun = (more: object = {}) => attempt({ capacityOptionId: 'as-written', trainingStartedAt: T0, ...more });
 
 test('GPUs of all instances by the time that they were held', () => {
   expect(gpuHours(record([P5]), begun(), T0 + 30 * MINUTE)).toBe(8);

@@ -13,7 +13,7 @@ const run = (changes: Partial<RunRecord>): RunRecord =>
     createdAt: NOVEMBER.start,
     state: 'running',
     spentUsd: 0,
-    policy: { ladder: [] },
+    policy: { capacityOptions: [] },
     ...changes,
   }) as unknown as RunRecord;
 const RUN = run({});

@@ -14,7 +14,7 @@ const ledgerOf = (hours: Partial<Ledger['seconds']>): Ledger => {
 const record = (own: Partial<Attempt> = {}, changes: Partial<RunRecord> = {}) =>
   running({
     policy: policy({ totalSteps: 1000 }),
-    attempt: attempt({ progress: { step: 100, phase: '', beatAt: T0, movedAt: T0 }, ...own }),
+    attempt: attempt({ progress: { step: 100, phase: '', heartbeatAt: T0, movedAt: T0 }, ...own }),
     ...changes,
   });
 const seen = (hours: Partial<Ledger['seconds']> = { step: 1 }, interruptions = 0) => ({
@@ -22,8 +22,8 @@ const seen = (hours: Partial<Ledger['seconds']> = { step: 1 }, interruptions = 0
   interruptions,
   now: T0,
 });
-const hoursOf = (of: RunRecord, look = seen()) => {
-  const { etaAt, etaInterval80 } = outlook(of, look);
+const hoursOf = (of: RunRecord, observed = seen()) => {
+  const { etaAt, etaInterval80 } = outlook(of, observed);
   return [etaAt, ...(etaInterval80 ?? [])].map((at) => ((at ?? Number.NaN) - T0) / HOUR);
 };
 
@@ -36,11 +36,11 @@ describe('a run that was never interrupted', () => {
 
   test('ends four times of five within the error of its speed, which gets smaller with its steps', () => {
     const [, early = 0, late = 0] = hoursOf(record());
-    // 1 % and 30 % of one of 100 steps: 4 %, of which 1.28 are 80 %; and a look five minutes before and after.
+    // 1 % and 30 % of one of 100 steps: 4 %, of which 1.28 are 80 %; and an observation five minutes before and after.
     expect(early).toBeCloseTo(9 * (1 - 1.2816 * 0.04) - 1 / 12, 3);
     expect(late).toBeCloseTo(9 * (1 + 1.2816 * 0.04) + 1 / 12, 3);
     const [, first = 0, last = 0] = hoursOf(
-      record({ progress: { step: 1, phase: '', beatAt: T0, movedAt: T0 } }),
+      record({ progress: { step: 1, phase: '', heartbeatAt: T0, movedAt: T0 } }),
       seen({ step: 0.01 }),
     );
     expect(last - first).toBeGreaterThan(5);
@@ -52,27 +52,30 @@ describe('a run that was never interrupted', () => {
   });
 
   test('fails the more often the more hosts it has', () => {
-    const rung = { ...policy().ladder[0], instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 200 }] };
-    const many = record({}, { policy: policy({ totalSteps: 1000, ladder: [rung as never] }) });
+    const option = {
+      ...policy().capacityOptions[0],
+      instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 200 }],
+    };
+    const many = record({}, { policy: policy({ totalSteps: 1000, capacityOptions: [option as never] }) });
     // 1.3 failures a day among 200 hosts: the belief weighs 0.554 h, and nine hours at 0.0193 an hour cost 0.25 h each.
     expect(hoursOf(many)[0]).toBeCloseTo(9 + (0.03 / 1.554) * 9 * 0.25, 3);
   });
 
   test('pays for each failure what its own start took, and half of it while it starts', () => {
-    const look = seen({ step: 1, pending: 1, startup: 0.5, warmup: 0.5 });
+    const observed = seen({ step: 1, pending: 1, startup: 0.5, warmup: 0.5 });
     const failures = (0.03 / 56.385) * 9;
-    expect(hoursOf(record(), look)[0]).toBeCloseTo(9 + failures * 2.25, 3);
+    expect(hoursOf(record(), observed)[0]).toBeCloseTo(9 + failures * 2.25, 3);
     const starting = record({ progress: undefined, resumeFrom: checkpoint(100) }, { committed: checkpoint(100) });
-    expect(hoursOf(starting, look)[0]).toBeCloseTo(9 + failures * 2.25 + 2.25 / 2, 3);
+    expect(hoursOf(starting, observed)[0]).toBeCloseTo(9 + failures * 2.25 + 2.25 / 2, 3);
   });
 });
 
 describe('a run that was interrupted', () => {
   test('fails as often as it did, and each failure costs what its own did', () => {
-    const look = seen({ step: 1, lost: 0.5, hang: 0.25, gap: 0.25, pending: 0.3, startup: 0.3, warmup: 0.3 }, 2);
+    const observed = seen({ step: 1, lost: 0.5, hang: 0.25, gap: 0.25, pending: 0.3, startup: 0.3, warmup: 0.3 }, 2);
     // 2.03 failures in 1.5 h of training and 55.4 h of belief; each costs 0.5 h of loss and 0.3 h of start.
     const failures = (2.03 / (55.385 + 1.5)) * 9;
-    const [at = 0, early = 0, late = 0] = hoursOf(record(), look);
+    const [at = 0, early = 0, late = 0] = hoursOf(record(), observed);
     expect(at).toBeCloseTo(9 + failures * 0.8, 3);
     expect(early).toBeCloseTo(9 * (1 - 1.2816 * 0.04) - 1 / 12, 2);
     // At most one failure in nine of ten such runs, and half a loss that nobody has seen yet.
@@ -91,13 +94,13 @@ test.each<[string, Partial<Attempt>, Partial<RunRecord>, number]>([
   ['what it resumes from, before its first step', { progress: undefined, resumeFrom: checkpoint(70) }, {}, 7],
   ['the newest commit where neither is known', { progress: undefined }, { committed: checkpoint(60) }, 6],
   ['nothing yet', { progress: undefined }, {}, 0],
-  ['all of it, even beyond', { progress: { step: 1200, phase: '', beatAt: T0, movedAt: T0 } }, {}, 100],
+  ['all of it, even beyond', { progress: { step: 1200, phase: '', heartbeatAt: T0, movedAt: T0 } }, {}, 100],
 ])('progress is %s', (_, own, changes, percent) => {
   expect(outlook(record(own, changes), seen()).progressPercent).toBe(percent);
 });
 
 test('beyond its last step a run has no time left', () => {
-  expect(hoursOf(record({ progress: { step: 1200, phase: '', beatAt: T0, movedAt: T0 } }))[0]).toBe(0);
+  expect(hoursOf(record({ progress: { step: 1200, phase: '', heartbeatAt: T0, movedAt: T0 } }))[0]).toBe(0);
 });
 
 test.each<[string, Partial<RunRecord>, Partial<Ledger['seconds']>]>([

@@ -3,7 +3,7 @@ import { loadRun } from '../../../../lib/core/config/load';
 import type { RunSpec } from '../../../../lib/core/config/run-spec';
 import { liveMonthUsd, monthOf } from '../../../../lib/core/lifecycle/accounting/month-spend';
 import { runSpendUsd } from '../../../../lib/core/lifecycle/accounting/spend';
-import { ladderOf, policyOf } from '../../../../lib/core/lifecycle/ladder';
+import { listCapacityOptions, policyOf } from '../../../../lib/core/lifecycle/capacity-options';
 import type { Attempt, RunRecord } from '../../../../lib/core/lifecycle/record';
 import { attempt, failedJob, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
@@ -21,7 +21,7 @@ data: [{ channel: train, s3: 's3://{dataBucket}/tokens/' }]
   return value;
 }
 const record = (compute: string): RunRecord => running({ policy: policyOf(spec(compute), REGION) });
-const hourly = (compute: string) => ladderOf(spec(compute), REGION)[0]?.usdPerHour ?? Number.NaN;
+const hourly = (compute: string) => listCapacityOptions(spec(compute), REGION)[0]?.usdPerHour ?? Number.NaN;
 
 const P4D = '{ instanceType: ml.p4d.24xlarge, instanceCount: 2 }';
 const P5 = '{ instanceType: ml.p5.48xlarge, instanceCount: 2 }';
@@ -56,19 +56,19 @@ describe('an attempt that ended is booked at what it is billed', () => {
   });
 
   test('deleted: until its last heartbeat, or until it was missed', () => {
-    type Beat = { attempt: number; step: number; phase: string; writtenAt: number };
-    const deleted = (heartbeat?: Beat, last?: Beat) => {
+    type HeartbeatTimes = { attempt: number; step: number; phase: string; writtenAt: number };
+    const deleted = (heartbeat?: HeartbeatTimes, last?: HeartbeatTimes) => {
       const absent = seeing({ job: { kind: 'absent' }, heartbeat: last });
       let r: RunRecord = run(record(P5), seeing({ job: job(), heartbeat }), T0 + 9 * HOUR).record;
       r = run(r, absent, T0 + 9 * HOUR + 5 * MINUTE).record;
       return run(r, absent, T0 + 9 * HOUR + 10 * MINUTE).record;
     };
-    const beat = { attempt: 1, step: 5, phase: '', writtenAt: T0 + 9 * HOUR };
+    const heartbeat = { attempt: 1, step: 5, phase: '', writtenAt: T0 + 9 * HOUR };
     expect(deleted().spentUsd).toBeCloseTo((9 + 5 / 60) * hourly(P5), 6);
-    const ahead = { ...beat, writtenAt: T0 + 9 * HOUR + 7 * MINUTE };
-    expect(deleted(beat, ahead).attempt?.endedAt).toBe(ahead.writtenAt + MINUTE);
-    const beaten = deleted(beat, beat);
-    expect(deleted(beat).attempt?.endedAt).toBe(T0 + 9 * HOUR + 5 * MINUTE);
+    const ahead = { ...heartbeat, writtenAt: T0 + 9 * HOUR + 7 * MINUTE };
+    expect(deleted(heartbeat, ahead).attempt?.endedAt).toBe(ahead.writtenAt + MINUTE);
+    const beaten = deleted(heartbeat, heartbeat);
+    expect(deleted(heartbeat).attempt?.endedAt).toBe(T0 + 9 * HOUR + 5 * MINUTE);
     expect(beaten.spentUsd).toBeCloseTo((9 + 1 / 60) * hourly(P5), 6);
     expect(beaten.attempt).toMatchObject({ failureClass: 'deleted', endedAt: T0 + 9 * HOUR + MINUTE });
   });
@@ -76,13 +76,16 @@ describe('an attempt that ended is booked at what it is billed', () => {
   test('deleted after its heartbeat had stopped: until the service last said that it was alive', () => {
     const heartbeat = { attempt: 1, step: 5, phase: '', writtenAt: T0 + 9 * HOUR };
     const absent = seeing({ job: { kind: 'absent' }, heartbeat });
-    const looks = [
+    const observations = [
       [2, seeing({ job: job(), heartbeat })],
       [15, seeing({ job: job(), heartbeat })],
       [20, absent],
       [25, absent],
     ] as const;
-    const after = looks.reduce((r, [minute, seen]) => run(r, seen, T0 + 9 * HOUR + minute * MINUTE).record, record(P5));
+    const after = observations.reduce(
+      (r, [minute, seen]) => run(r, seen, T0 + 9 * HOUR + minute * MINUTE).record,
+      record(P5),
+    );
     expect(after.attempt).toMatchObject({ failureClass: 'deleted', endedAt: T0 + 9 * HOUR + 15 * MINUTE });
     expect(after.spentUsd).toBeCloseTo(9.25 * hourly(P5), 6);
   });
@@ -112,9 +115,9 @@ describe('an attempt that ended is booked at what it is billed', () => {
 });
 
 describe('a spot run under a cap', () => {
-  const rung = { id: 'as-written', instances: [], usage: 'spot' as const, usdPerHour: 100 };
+  const option = { id: 'as-written', instances: [], usage: 'spot' as const, usdPerHour: 100 };
   const capped = (changes: Partial<RunRecord> = {}) =>
-    running({ policy: policy({ maxCostUsd: 1000, ladder: [rung] }), ...changes });
+    running({ policy: policy({ maxCostUsd: 1000, capacityOptions: [option] }), ...changes });
 
   test('is not stopped at the on-demand price of its hours', () => {
     expect(run(capped(), seeing({ job: job() }), T0 + 10.6 * HOUR).effects).toEqual([]);
@@ -142,24 +145,24 @@ describe('what a live attempt has cost so far', () => {
     expect(liveMonthUsd(record, month, T0 + at)).toBeCloseTo(runSpendUsd(record, T0 + at) ?? Number.NaN, 6);
     return runSpendUsd(record, T0 + at);
   };
-  const beat = (at: number) => ({ step: 5, phase: '', beatAt: T0 + at, movedAt: T0 + at });
+  const heartbeat = (at: number) => ({ step: 5, phase: '', heartbeatAt: T0 + at, movedAt: T0 + at });
   const missed = { absentSince: T0 + HOUR };
 
   test('grows no more once its job is missing', () => {
     expect(usd(missed, 3 * HOUR)).toBe(100);
-    expect(usd({ ...missed, progress: beat(HOUR) }, 3 * HOUR)).toBe(100);
+    expect(usd({ ...missed, progress: heartbeat(HOUR) }, 3 * HOUR)).toBe(100);
   });
 
   test('grows while its driver goes on writing although its job is not found', () => {
-    const writing = { ...missed, undescribedSince: T0 + HOUR, progress: beat(3 * HOUR - MINUTE) };
+    const writing = { ...missed, undescribedSince: T0 + HOUR, progress: heartbeat(3 * HOUR - MINUTE) };
     expect(usd(writing, 3 * HOUR)).toBe(300);
   });
 
   test('ends with a stop that came too late, or with the heartbeat after which others are missing', () => {
     const stop = { why: 'user', at: T0 + HOUR, sentAt: T0 + HOUR, isTooLate: true, text: 'stopped as asked' } as const;
-    const over = { undescribedSince: T0, stop, progress: beat(0) };
+    const over = { undescribedSince: T0, stop, progress: heartbeat(0) };
     expect(usd(over, 3 * HOUR)).toBe(100);
-    expect(usd({ ...over, silentBeat: T0 + HOUR / 2 - MINUTE }, 3 * HOUR)).toBe(50);
+    expect(usd({ ...over, silentHeartbeat: T0 + HOUR / 2 - MINUTE }, 3 * HOUR)).toBe(50);
   });
 
   test('grows from the create call on while nothing shows when training began', () => {

@@ -1,4 +1,4 @@
-// Our clock and those of S3 and SageMaker may differ by any amount, and by another amount at each look.
+// Our clock and those of S3 and SageMaker may differ by any amount, and by another amount at each observation.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Observed } from '../../../../lib/core/lifecycle/observed';
@@ -7,13 +7,16 @@ import { draws } from '../../../support/draws';
 import { admitted, attempt, HOUR, job, MINUTE, run, running, seeing, T0 } from '../support/records';
 
 const offsets = fc.array(fc.integer({ min: -24 * HOUR, max: 24 * HOUR }), { minLength: 3, maxLength: 12 });
-const LOOK = 5 * MINUTE;
+const INTERVAL = 5 * MINUTE;
 
-/** Looks every five minutes at a job whose newest heartbeat is the one at `beatAt`, with our clock off by as much as given for each look. */
-function look(before: RunRecord, skews: readonly number[], beatAt: (now: number) => number): RunRecord {
+/**
+ * Looks every five minutes at a job whose newest heartbeat is the one at `heartbeatAt`, with our clock off by as much as given for each
+ * observation.
+ */
+function observe(before: RunRecord, skews: readonly number[], heartbeatAt: (now: number) => number): RunRecord {
   return skews.reduce((record, skew, i) => {
-    const now = T0 + (i + 1) * LOOK;
-    const at = beatAt(now);
+    const now = T0 + (i + 1) * INTERVAL;
+    const at = heartbeatAt(now);
     const step = Math.round((at - T0) / 1000);
     const heartbeat: Observed['heartbeat'] = {
       attempt: 1,
@@ -29,7 +32,7 @@ function look(before: RunRecord, skews: readonly number[], beatAt: (now: number)
 test('a job that goes on writing heartbeats is not stopped, whatever our clock says', () => {
   fc.assert(
     fc.property(offsets, (skews) => {
-      expect(look(running(), skews, (now) => now - MINUTE).attempt?.stop).toBeUndefined();
+      expect(observe(running(), skews, (now) => now - MINUTE).attempt?.stop).toBeUndefined();
     }),
     { numRuns: draws(200) },
   );
@@ -51,11 +54,11 @@ test('a job that has just begun is not stopped when our clock was off since befo
 test('a job whose heartbeats stop is stopped, whatever our clock was off by all the time', () => {
   fc.assert(
     fc.property(fc.integer({ min: -24 * HOUR, max: 24 * HOUR }), (skew) => {
-      const looks = Math.ceil((Math.max(0, -skew) + HOUR) / LOOK);
-      const stopped = look(
+      const observations = Math.ceil((Math.max(0, -skew) + HOUR) / INTERVAL);
+      const stopped = observe(
         running(),
-        Array<number>(looks + 4).fill(skew),
-        (now) => Math.min(now, T0 + 2 * LOOK) - MINUTE,
+        Array<number>(observations + 4).fill(skew),
+        (now) => Math.min(now, T0 + 2 * INTERVAL) - MINUTE,
       );
       expect(stopped.attempt?.stop?.why).toBe('hang');
     }),

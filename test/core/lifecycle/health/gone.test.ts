@@ -1,26 +1,27 @@
 import { describe, expect, test } from 'vitest';
+import { driverBeganAt } from '../../../../lib/core/lifecycle/health/gone';
 import type { Observed } from '../../../../lib/core/lifecycle/observed';
 import type { Attempt } from '../../../../lib/core/lifecycle/record';
 import { attempt, HOUR, MINUTE, run, running, seeing, T0 } from '../support/records';
 
 const absent = (steps: number[] = [], more: Partial<Observed> = {}) =>
   seeing({ job: { kind: 'absent' }, ...more }, steps);
-const beatAt = (at: number) => ({ step: 5, phase: '', beatAt: T0 + at, movedAt: T0 + at });
+const heartbeatAt = (at: number) => ({ step: 5, phase: '', heartbeatAt: T0 + at, movedAt: T0 + at });
 
 describe('a job that is not found', () => {
-  const missed = running({ attempt: attempt({ absentSince: T0, progress: beatAt(2 * MINUTE) }) });
+  const missed = running({ attempt: attempt({ absentSince: T0, progress: heartbeatAt(2 * MINUTE) }) });
   const phaseAfter = (more: Partial<Observed>, now = T0 + 5 * MINUTE) =>
     run(missed, absent([10], more), now).record.attempt?.phase;
   const unread = { heartbeatError: 'AccessDenied' };
 
   test('lives while its driver writes what cannot be read', () => {
-    expect(phaseAfter({ ...unread, unreadBeatAt: T0 + 4 * MINUTE })).toBe('created');
-    expect(phaseAfter({ ...unread, unreadBeatAt: T0 + 4 * MINUTE }, T0 + 8 * MINUTE)).toBe('ended');
+    expect(phaseAfter({ ...unread, unreadHeartbeatAt: T0 + 4 * MINUTE })).toBe('created');
+    expect(phaseAfter({ ...unread, unreadHeartbeatAt: T0 + 4 * MINUTE }, T0 + 8 * MINUTE)).toBe('ended');
   });
 
   test('lives while its heartbeat cannot be read and the last one was newer than the first miss', () => {
     expect(phaseAfter(unread, T0 + HOUR)).toBe('created');
-    const older = { ...missed, attempt: attempt({ absentSince: T0 + MINUTE, progress: beatAt(MINUTE) }) };
+    const older = { ...missed, attempt: attempt({ absentSince: T0 + MINUTE, progress: heartbeatAt(MINUTE) }) };
     expect(run(older, absent([10], unread), T0 + HOUR).record.attempt?.phase).toBe('ended');
   });
 
@@ -64,7 +65,7 @@ describe('a job that is not found', () => {
     const own = {
       absentSince: T0 + 4 * HOUR,
       undescribedSince: T0 + 30 * MINUTE,
-      progress: { ...beatAt(3 * HOUR), starts, earlierStarts: 1 },
+      progress: { ...heartbeatAt(3 * HOUR), starts, earlierStarts: 1 },
     };
     const ended = (changes: Partial<Attempt>) =>
       run(running({ attempt: attempt({ ...own, ...changes }) }), absent(), T0 + 5 * HOUR).record.attempt?.pauses;
@@ -76,5 +77,19 @@ describe('a job that is not found', () => {
     });
     const inPlace = { ...own.progress, earlierStarts: 0 };
     expect(ended({ progress: inPlace })).toBeUndefined();
+  });
+});
+
+describe('when a job that was never described began to train', () => {
+  const created = attempt({ acceptedAt: T0 });
+  const start = { number: 0, firstStep: 1, firstStepAt: T0 + HOUR, step: 5, stepAt: T0 + HOUR, endedAt: null };
+
+  test.each([
+    ['its driver began', { beganAt: T0 + MINUTE, starts: [start] }, T0 + MINUTE],
+    ['the first step of an older driver', { starts: [start] }, T0 + HOUR],
+    ['its creation, if the code of the run writes an earlier time', { beganAt: 1 }, T0],
+    ['not known without either', {}, undefined],
+  ])('%s', (_, more, began) => {
+    expect(driverBeganAt(created, { ...heartbeatAt(2 * HOUR), ...more })).toBe(began);
   });
 });

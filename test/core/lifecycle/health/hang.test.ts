@@ -7,7 +7,7 @@ import { attempt, HOUR, job, MINUTE, policy, T0 } from '../support/records';
 const progress = (changes: Partial<Progress> = {}): Progress => ({
   step: 100,
   phase: 'train',
-  beatAt: T0,
+  heartbeatAt: T0,
   movedAt: T0,
   ...changes,
 });
@@ -15,7 +15,7 @@ const judge = (changes: Parameters<typeof attempt>[0], now: number, own = policy
   judgeHang({ attempt: attempt(changes), job: job(), policy: own }, { isRead: true }, now).kind;
 
 describe('silence of the heartbeat', () => {
-  test('needs a second look some minutes later before it is a hang', () => {
+  test('needs a second observation some minutes later before it is a hang', () => {
     const late = T0 + 25 * MINUTE;
     expect(judge({ progress: progress() }, late)).toBe('suspected');
     expect(judge({ progress: progress(), suspectedHangAt: late }, late + MINUTE)).toBe('suspected');
@@ -32,30 +32,31 @@ describe('silence of the heartbeat', () => {
 });
 
 describe('beats without progress', () => {
-  const beating = (now: number, changes: Partial<Progress> = {}) => progress({ beatAt: now - MINUTE, ...changes });
+  const withHeartbeat = (now: number, changes: Partial<Progress> = {}) =>
+    progress({ heartbeatAt: now - MINUTE, ...changes });
 
   test('are a hang after the silence budget and the time the container needs to see it itself', () => {
     const now = T0 + 29 * MINUTE;
-    expect(judge({ progress: beating(now) }, now)).toBe('moving');
+    expect(judge({ progress: withHeartbeat(now) }, now)).toBe('moving');
     const later = T0 + 31 * MINUTE;
-    expect(judge({ progress: beating(later), suspectedHangAt: T0 }, later)).toBe('hung');
+    expect(judge({ progress: withHeartbeat(later), suspectedHangAt: T0 }, later)).toBe('hung');
   });
 
   test.each(['compile', 'load', 'eval', 'save'])('in declared phase %s are none for more than an hour', (phase) => {
     const now = T0 + 65 * MINUTE;
-    expect(judge({ progress: beating(now, { phase }), suspectedHangAt: T0 }, now)).toBe('moving');
+    expect(judge({ progress: withHeartbeat(now, { phase }), suspectedHangAt: T0 }, now)).toBe('moving');
   });
 
   test('before the first step have the start-up budget', () => {
     const now = T0 + 38 * MINUTE;
-    expect(judge({ progress: beating(now, { step: null, phase: '' }), suspectedHangAt: T0 }, now)).toBe('moving');
+    expect(judge({ progress: withHeartbeat(now, { step: null, phase: '' }), suspectedHangAt: T0 }, now)).toBe('moving');
   });
 
   test('alert only when steps cannot be seen', () => {
     const now = T0 + HOUR;
     const verdict = judgeHang(
       {
-        attempt: attempt({ progress: beating(now), suspectedHangAt: T0 }),
+        attempt: attempt({ progress: withHeartbeat(now), suspectedHangAt: T0 }),
         job: job(),
         policy: policy({ seesSteps: false }),
       },
@@ -82,7 +83,7 @@ test.each(['Starting', 'Pending', 'Downloading', 'Interrupted', 'Uploading'])(
 );
 
 describe('progress', () => {
-  const beat = (changes: Partial<Heartbeat> = {}): Heartbeat => ({
+  const heartbeat = (changes: Partial<Heartbeat> = {}): Heartbeat => ({
     attempt: 1,
     step: 100,
     phase: 'train',
@@ -91,12 +92,12 @@ describe('progress', () => {
   });
 
   test('of an earlier attempt is not taken for this one', () => {
-    expect(nextProgress(attempt({ number: 2 }), beat(), T0)).toBeUndefined();
+    expect(nextProgress(attempt({ number: 2 }), heartbeat(), T0)).toBeUndefined();
   });
 
-  test('keeps the time of the last movement while only the beat is new', () => {
-    const first = nextProgress(attempt(), beat(), T0);
-    const second = nextProgress(attempt({ progress: first }), beat({ writtenAt: T0 + MINUTE }), T0 + MINUTE);
-    expect(second).toEqual({ step: 100, phase: 'train', beatAt: T0 + MINUTE, movedAt: T0 });
+  test('keeps the time of the last movement while only the heartbeat is new', () => {
+    const first = nextProgress(attempt(), heartbeat(), T0);
+    const second = nextProgress(attempt({ progress: first }), heartbeat({ writtenAt: T0 + MINUTE }), T0 + MINUTE);
+    expect(second).toEqual({ step: 100, phase: 'train', heartbeatAt: T0 + MINUTE, movedAt: T0 });
   });
 });

@@ -11,19 +11,19 @@ const well: Vitals = {
   usualStepsPerHour: 360,
   restarts: 0,
 };
-const beat = (vitals: Vitals, at = T0 + HOUR) => ({ attempt: 1, step: 40, phase: 'train', writtenAt: at, vitals });
-const look = (vitals: Vitals) => run(running(), seeing({ job: job(), heartbeat: beat(vitals) }), T0 + HOUR);
+const heartbeat = (vitals: Vitals, at = T0 + HOUR) => ({ attempt: 1, step: 40, phase: 'train', writtenAt: at, vitals });
+const observe = (vitals: Vitals) => run(running(), seeing({ job: job(), heartbeat: heartbeat(vitals) }), T0 + HOUR);
 
 describe('alerts about a job that moves', () => {
   test('none while all is well, and the loss is kept for status', () => {
-    const { notices, record } = look(well);
+    const { notices, record } = observe(well);
     expect(notices).toEqual([]);
     expect(record.attempt?.progress?.vitals?.loss).toBe(2.31);
   });
 
-  test('the first step is what the driver saw, however late the first look', () => {
-    expect(look({ ...well, firstStep: 21 }).record.attempt).toMatchObject({ firstStep: 21, lastStep: 40 });
-    expect(look(well).record.attempt).toMatchObject({ firstStep: 40 });
+  test('the first step is what the driver saw, however late the first observation', () => {
+    expect(observe({ ...well, firstStep: 21 }).record.attempt).toMatchObject({ firstStep: 21, lastStep: 40 });
+    expect(observe(well).record.attempt).toMatchObject({ firstStep: 40 });
   });
 
   test.each<[string, Partial<Vitals>]>([
@@ -31,16 +31,16 @@ describe('alerts about a job that moves', () => {
     ['slow-host', { slowHost: { host: 'algo-7', what: 'compute', ratio: 1.4 } }],
     ['loss-alert', { lossAlert: 'step 40: loss 9.1 is more than 3 times its recent mean' }],
   ])('%s is said once and stops nothing', (alert, changes) => {
-    const first = look({ ...well, ...changes });
+    const first = observe({ ...well, ...changes });
     expect(first.notices).toEqual([alert]);
     expect(first.effects).toEqual([]);
     const told = { ...first.record, outbox: [] };
-    const again = seeing({ job: job(), heartbeat: beat({ ...well, ...changes }, T0 + 2 * HOUR) });
+    const again = seeing({ job: job(), heartbeat: heartbeat({ ...well, ...changes }, T0 + 2 * HOUR) });
     expect(run(told, again, T0 + 2 * HOUR).notices).toEqual([]);
   });
 
   test('70 % of the usual speed is not yet a drop', () => {
-    expect(look({ ...well, stepsPerHour: 252 }).notices).toEqual([]);
+    expect(observe({ ...well, stepsPerHour: 252 }).notices).toEqual([]);
   });
 });
 
@@ -48,7 +48,7 @@ test('a run that will cost more than its cap is said while it can still be helpe
   const withCap = (maxCostUsd: number) =>
     run(
       running({ policy: policy({ maxCostUsd, totalSteps: 3640 }) }),
-      seeing({ job: job(), heartbeat: beat(well) }),
+      seeing({ job: job(), heartbeat: heartbeat(well) }),
       T0 + HOUR,
     ).notices;
   // One hour at $100 has passed; 3,600 steps at 360 an hour are ten more.
@@ -57,13 +57,13 @@ test('a run that will cost more than its cap is said while it can still be helpe
 });
 
 test('a second slow host is said too', () => {
-  const slow = (host: string) => look({ ...well, slowHost: { host, what: 'data', ratio: 2 } }).record.alerts;
+  const slow = (host: string) => observe({ ...well, slowHost: { host, what: 'data', ratio: 2 } }).record.alerts;
   expect(slow('algo-1')).not.toEqual(slow('algo-2'));
 });
 
 describe('hosts that were set aside', () => {
   const aside = (host: string) => ({ host, reason: 'GPU 3 is gone' });
-  const texts = (vitals: Partial<Vitals>) => look({ ...well, ...vitals }).record.outbox.map(({ text }) => text);
+  const texts = (vitals: Partial<Vitals>) => observe({ ...well, ...vitals }).record.outbox.map(({ text }) => text);
 
   test.each<[number | null, string]>([
     [2, '; 2 spare hosts are left'],
@@ -77,11 +77,11 @@ describe('hosts that were set aside', () => {
   });
 
   test('are said once each', () => {
-    const first = look({ ...well, setAside: [aside('algo-7')], sparesLeft: 1 });
+    const first = observe({ ...well, setAside: [aside('algo-7')], sparesLeft: 1 });
     expect(first.notices).toEqual(['host-set-aside']);
     expect(first.effects).toEqual([]);
     const both = { ...well, setAside: [aside('algo-7'), aside('algo-3')], sparesLeft: 0 };
-    const later = seeing({ job: job(), heartbeat: beat(both, T0 + 2 * HOUR) });
+    const later = seeing({ job: job(), heartbeat: heartbeat(both, T0 + 2 * HOUR) });
     const { record } = run({ ...first.record, outbox: [] }, later, T0 + 2 * HOUR);
     expect(record.outbox).toMatchObject([{ alert: 'host-set-aside', runbook: 'spare-hosts' }]);
     expect(record.outbox[0]?.text).toContain('algo-3');
@@ -99,7 +99,7 @@ test('history: failures and restarts in place over the node-days of attempts tha
       phase: 'ended',
       failureClass,
       endedAt: T0 + 24 * HOUR,
-      progress: { step: 1, phase: 'train', beatAt: T0, movedAt: T0, vitals: { ...well, restarts } },
+      progress: { step: 1, phase: 'train', heartbeatAt: T0, movedAt: T0, vitals: { ...well, restarts } },
     });
   const attempts = [over('platform', 2), over('planned', 1), over('capacity'), attempt({ number: 4 })];
   expect(failureHistory(attempts, { policy: policy() })).toEqual({ failures: 4, nodeDays: 6 });

@@ -9,7 +9,7 @@ const judge = (progress: Partial<Progress> | undefined, seconds: number, own: Pa
   judgeHang(
     {
       attempt: attempt({
-        progress: progress && { step: 100, phase: '', beatAt: T0, movedAt: T0, ...progress },
+        progress: progress && { step: 100, phase: '', heartbeatAt: T0, movedAt: T0, ...progress },
         suspectedHangAt: T0 - HOUR,
       }),
       job: job(),
@@ -18,7 +18,10 @@ const judge = (progress: Partial<Progress> | undefined, seconds: number, own: Pa
     signs,
     T0 + seconds * 1000,
   );
-const beating = (seconds: number, more: Partial<Progress> = {}) => ({ beatAt: T0 + seconds * 1000, ...more });
+const withHeartbeat = (seconds: number, more: Partial<Progress> = {}) => ({
+  heartbeatAt: T0 + seconds * 1000,
+  ...more,
+});
 
 test.each<[string, Partial<Progress> | undefined, Partial<RunPolicy>, number]>([
   ['a heartbeat', {}, {}, 1200],
@@ -42,14 +45,14 @@ test.each<[string, Partial<Progress>, Partial<RunPolicy>, number]>([
   ['the start before its first step', { phase: 'start', step: null }, {}, 3600 + 600],
   ['a long start before its first step', { phase: 'start', step: null }, { startupMinutes: 90 }, 5400 + 600],
   ['no phase before its first step', { step: null }, {}, 1800 + 600],
-])('a job that beats may stand still in %s for as long as its budget', (_, more, own, seconds) => {
-  expect(judge(beating(seconds, more), seconds, own).kind).toBe('moving');
-  expect(judge(beating(seconds + 1, more), seconds + 1, own)).toMatchObject({ kind: 'hung', maySee: true });
+])('a job that writes heartbeats may stand still in %s for as long as its budget', (_, more, own, seconds) => {
+  expect(judge(withHeartbeat(seconds, more), seconds, own).kind).toBe('moving');
+  expect(judge(withHeartbeat(seconds + 1, more), seconds + 1, own)).toMatchObject({ kind: 'hung', maySee: true });
 });
 
 test('what is said names how long, the phase and the step', () => {
-  expect(judge(beating(2400), 2400)).toMatchObject({ text: 'no progress for 40 min in phase train at step 100' });
-  expect(judge(beating(7200, { step: null, phase: 'load' }), 7200)).toMatchObject({
+  expect(judge(withHeartbeat(2400), 2400)).toMatchObject({ text: 'no progress for 40 min in phase train at step 100' });
+  expect(judge(withHeartbeat(7200, { step: null, phase: 'load' }), 7200)).toMatchObject({
     text: 'no progress for 120 min in phase load at step unknown',
   });
   expect(judge({}, 1500)).toMatchObject({ text: 'the heartbeat stopped 25 min ago', maySee: true });
@@ -60,7 +63,7 @@ test('what is said names how long, the phase and the step', () => {
 });
 
 describe('other signs of life', () => {
-  test('an object that the run wrote counts like a beat', () => {
+  test('an object that the run wrote counts like a heartbeat', () => {
     const wrote = { isRead: true, newestWriteAt: T0 + HOUR };
     expect(judge({}, 3600 + 1200, {}, wrote).kind).toBe('moving');
     expect(judge({}, 3600 + 1201, {}, wrote).kind).toBe('hung');
@@ -70,8 +73,8 @@ describe('other signs of life', () => {
 
   test('an object that was written while it beats does not hide that its steps stand still', () => {
     const wrote = { isRead: true, newestWriteAt: T0 + 1700 * 1000 };
-    expect(judge(beating(1800), 1800, {}, wrote).kind).toBe('moving');
-    expect(judge(beating(1801), 1801, {}, wrote).kind).toBe('hung');
+    expect(judge(withHeartbeat(1800), 1800, {}, wrote).kind).toBe('moving');
+    expect(judge(withHeartbeat(1801), 1801, {}, wrote).kind).toBe('hung');
   });
 
   test('a heartbeat that cannot be read now says nothing', () => {
@@ -82,23 +85,27 @@ describe('other signs of life', () => {
   });
 
   test('no heartbeat is expected of a job whose driver sends none', () => {
-    expect(judge(undefined, 24 * 3600, { beats: false }).kind).toBe('moving');
-    expect(judge(undefined, 24 * 3600, { seesSteps: false, beats: true }).kind).toBe('hung');
+    expect(judge(undefined, 24 * 3600, { writesHeartbeats: false }).kind).toBe('moving');
+    expect(judge(undefined, 24 * 3600, { seesSteps: false, writesHeartbeats: true }).kind).toBe('hung');
   });
 });
 
-test('a second look must come at least four minutes after the first', () => {
-  const look = (since: number | undefined) =>
+test('a second observation must come at least four minutes after the first', () => {
+  const observe = (since: number | undefined) =>
     judgeHang(
       {
-        attempt: attempt({ progress: { step: 1, phase: '', beatAt: T0, movedAt: T0 }, suspectedHangAt: since }),
+        attempt: attempt({ progress: { step: 1, phase: '', heartbeatAt: T0, movedAt: T0 }, suspectedHangAt: since }),
         job: job(),
         policy: policy(),
       },
       READ,
       T0 + HOUR,
     ).kind;
-  expect([undefined, T0 + HOUR - 239_999, T0 + HOUR - 240_000].map(look)).toEqual(['suspected', 'suspected', 'hung']);
+  expect([undefined, T0 + HOUR - 239_999, T0 + HOUR - 240_000].map(observe)).toEqual([
+    'suspected',
+    'suspected',
+    'hung',
+  ]);
 });
 
 describe('after an interruption', () => {
@@ -106,7 +113,7 @@ describe('after an interruption', () => {
     const own: Partial<Attempt> = {
       trainingSince: T0 + HOUR,
       suspectedHangAt: T0,
-      progress: { step: 100, phase: '', beatAt: T0, movedAt: T0, ...progress },
+      progress: { step: 100, phase: '', heartbeatAt: T0, movedAt: T0, ...progress },
     };
     return judgeHang({ attempt: attempt(own), job: job(), policy: policy() }, READ, T0 + HOUR + seconds * 1000);
   };
@@ -117,25 +124,25 @@ describe('after an interruption', () => {
   });
 
   test('the start-up budget holds until it moves again, and a longer phase goes before it', () => {
-    const beat = (seconds: number) => ({ beatAt: T0 + HOUR + seconds * 1000 });
-    expect(again(beat(2400), 2400).kind).toBe('moving');
-    expect(again(beat(2401), 2401).kind).toBe('hung');
-    expect(again({ ...beat(6000), phase: 'load' }, 6000).kind).toBe('moving');
-    expect(again({ ...beat(2000), movedAt: T0 + HOUR }, 1801).kind).toBe('hung');
+    const heartbeat = (seconds: number) => ({ heartbeatAt: T0 + HOUR + seconds * 1000 });
+    expect(again(heartbeat(2400), 2400).kind).toBe('moving');
+    expect(again(heartbeat(2401), 2401).kind).toBe('hung');
+    expect(again({ ...heartbeat(6000), phase: 'load' }, 6000).kind).toBe('moving');
+    expect(again({ ...heartbeat(2000), movedAt: T0 + HOUR }, 1801).kind).toBe('hung');
   });
 });
 
 describe('when a job last moved', () => {
   const START = { number: 0, firstStep: 1, firstStepAt: T0, step: 1, stepAt: T0, endedAt: null };
-  const before: Progress = { step: 1, phase: '', beatAt: T0, movedAt: T0 };
-  const next = (beat: object, was: Progress | undefined = before) =>
+  const before: Progress = { step: 1, phase: '', heartbeatAt: T0, movedAt: T0 };
+  const next = (heartbeat: object, was: Progress | undefined = before) =>
     nextProgress(
       attempt({ progress: was }),
-      { attempt: 1, step: 2, phase: '', writtenAt: T0 + 10 * MINUTE, ...beat },
+      { attempt: 1, step: 2, phase: '', writtenAt: T0 + 10 * MINUTE, ...heartbeat },
       T0 + 12 * MINUTE,
     );
 
-  test('is the age of its newest step in the beat, by our clock', () => {
+  test('is the age of its newest step in the heartbeat, by our clock', () => {
     const at = (stepAt: number | null) => next({ starts: [{ ...START, stepAt }] })?.movedAt;
     expect(at(T0 + 9 * MINUTE)).toBe(T0 + 11 * MINUTE);
     expect(at(T0 + 11 * MINUTE)).toBe(T0 + 12 * MINUTE);

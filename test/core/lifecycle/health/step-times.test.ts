@@ -15,7 +15,7 @@ const start = (number: number, more: Partial<StartTimes> = {}): StartTimes => ({
 });
 const over = (number: number, more: Partial<StartTimes> = {}) =>
   start(number, { endedAt: T0 + number * HOUR + 6 * MINUTE, ...more });
-const progressOf = (starts: StartTimes[] | undefined) => ({ step: 5, phase: '', beatAt: T0, movedAt: T0, starts });
+const progressOf = (starts: StartTimes[] | undefined) => ({ step: 5, phase: '', heartbeatAt: T0, movedAt: T0, starts });
 const seen = (starts: StartTimes[] | undefined, more: Partial<Attempt> = {}) =>
   attempt({ progress: progressOf(starts), ...more });
 const lines = (before: Attempt, after: Attempt, now = T0 + 24 * HOUR) =>

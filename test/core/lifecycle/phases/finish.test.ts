@@ -22,24 +22,26 @@ const over = (own: Partial<Attempt> = {}, jobSeen = failedJob(LOST), more: objec
   end(running({ attempt: attempt(own) }), jobSeen, [100], more).record.attempt;
 
 describe('the last step of an attempt', () => {
-  const beat = (step: number | null, of = 1) => ({ heartbeat: { attempt: of, step, phase: '', writtenAt: T0 + HOUR } });
+  const heartbeat = (step: number | null, of = 1) => ({
+    heartbeat: { attempt: of, step, phase: '', writtenAt: T0 + HOUR },
+  });
 
   test('is the newest of the metric and the last heartbeat', () => {
-    expect(over({}, failedJob(LOST, { lastStep: 70 }), beat(60))?.lastStep).toBe(70);
-    expect(over({}, failedJob(LOST, { lastStep: 50 }), beat(60))?.lastStep).toBe(60);
-    expect(over({}, failedJob(LOST), beat(60))?.lastStep).toBe(60);
-    expect(over({}, failedJob(LOST, { lastStep: 0 }), beat(null))?.lastStep).toBe(0);
+    expect(over({}, failedJob(LOST, { lastStep: 70 }), heartbeat(60))?.lastStep).toBe(70);
+    expect(over({}, failedJob(LOST, { lastStep: 50 }), heartbeat(60))?.lastStep).toBe(60);
+    expect(over({}, failedJob(LOST), heartbeat(60))?.lastStep).toBe(60);
+    expect(over({}, failedJob(LOST, { lastStep: 0 }), heartbeat(null))?.lastStep).toBe(0);
   });
 
   test('is what was known before where neither says it', () => {
     expect(over({ lastStep: 40 })?.lastStep).toBe(40);
-    expect(over({ lastStep: 40 }, failedJob(LOST), beat(90, 2))?.lastStep).toBe(40);
+    expect(over({ lastStep: 40 }, failedJob(LOST), heartbeat(90, 2))?.lastStep).toBe(40);
     expect(over({})?.lastStep).toBeNull();
   });
 
   test('comes from the timed starts where the heartbeat is gone', () => {
     const start = { number: 0, firstStep: 5, firstStepAt: T0, step: 33, stepAt: T0 + MINUTE, endedAt: null };
-    const progress = { step: 30, phase: '', beatAt: T0, movedAt: T0, starts: [start] };
+    const progress = { step: 30, phase: '', heartbeatAt: T0, movedAt: T0, starts: [start] };
     expect(over({ progress })).toMatchObject({ firstStep: 5, lastStep: 33 });
     expect(over({ progress, firstStep: 2 })).toMatchObject({ firstStep: 2 });
   });
@@ -159,12 +161,15 @@ describe('the next attempt', () => {
 
   test('of a run of one size remembers no size that failed, and keeps no room', () => {
     const none = failedJob('CapacityError: Unable to provision', { trainingStartedAt: undefined });
-    const plain = running({ attempt: attempt({ trainingStartedAt: undefined }), roomFor: { rungId: 'x', since: T0 } });
+    const plain = running({
+      attempt: attempt({ trainingStartedAt: undefined }),
+      reservation: { capacityOptionId: 'x', since: T0 },
+    });
     const { record } = end(plain, none);
     expect(record.sizeFailedAt).toBeUndefined();
-    expect(record.roomFor).toBeDefined();
+    expect(record.reservation).toBeDefined();
     const sized = end({ ...plain, policy: policy({ pendingSeconds: 7200 }) }, none).record;
     expect(sized.sizeFailedAt).toBe(NOW);
-    expect(sized.roomFor).toBeUndefined();
+    expect(sized.reservation).toBeUndefined();
   });
 });

@@ -1,18 +1,24 @@
 import { describe, expect, test } from 'vitest';
-import { growthPays, largerRungs } from '../../../../lib/core/lifecycle/phases/grow';
-import type { Rung } from '../../../../lib/core/lifecycle/record';
+import { growthPays, largerOptionIds } from '../../../../lib/core/lifecycle/phases/grow';
+import type { CapacityOption } from '../../../../lib/core/lifecycle/record';
 import { attempt, HOUR, MINUTE, policy, running, T0 } from '../support/records';
 
-const rung = (id: string, instanceCount: number): Rung => ({
+const option = (id: string, instanceCount: number): CapacityOption => ({
   id,
   instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount }],
   usage: 'training',
   usdPerHour: 50 * instanceCount,
 });
-const LADDER = [rung('as-written@8', 8), rung('as-written@4', 4), rung('on-demand@8', 8), rung('on-demand@4', 4)];
+const OPTIONS = [
+  option('as-written@8', 8),
+  option('as-written@4', 4),
+  option('on-demand@8', 8),
+  option('on-demand@4', 4),
+];
 
 test('larger sizes are those above, of the same kind of capacity', () => {
-  const larger = (rungId: string) => largerRungs({ policy: policy({ ladder: LADDER }), rungId });
+  const larger = (capacityOptionId: string) =>
+    largerOptionIds({ policy: policy({ capacityOptions: OPTIONS }), capacityOptionId });
   expect(larger('as-written@8')).toEqual([]);
   expect(larger('as-written@4')).toEqual(['as-written@8']);
   expect(larger('on-demand@4')).toEqual(['on-demand@8']);
@@ -23,14 +29,14 @@ describe('a running elastic run', () => {
   const NOW = T0 + 10 * HOUR;
   const growing = (leftSteps: number, changes: object = {}) =>
     running({
-      rungId: 'as-written@4',
-      policy: policy({ ladder: LADDER, totalSteps: 1000 + leftSteps }),
-      roomFor: { rungId: 'as-written@8', since: T0 },
+      capacityOptionId: 'as-written@4',
+      policy: policy({ capacityOptions: OPTIONS, totalSteps: 1000 + leftSteps }),
+      reservation: { capacityOptionId: 'as-written@8', since: T0 },
       attempt: attempt({
-        rungId: 'as-written@4',
+        capacityOptionId: 'as-written@4',
         trainingSince: T0,
         progress: {
-          beatAt: NOW,
+          heartbeatAt: NOW,
           movedAt: NOW,
           phase: '',
           step: 1000,
@@ -49,10 +55,12 @@ describe('a running elastic run', () => {
 
   test('stays while the room is new, training is young, or nobody sees its steps', () => {
     const record = growing(10_000);
-    expect(growthPays({ ...record, roomFor: { rungId: 'as-written@8', since: NOW - MINUTE } }, NOW)).toBeUndefined();
+    expect(
+      growthPays({ ...record, reservation: { capacityOptionId: 'as-written@8', since: NOW - MINUTE } }, NOW),
+    ).toBeUndefined();
     expect(growthPays(growing(10_000, { trainingSince: NOW - MINUTE }), NOW)).toBeUndefined();
     expect(growthPays(growing(10_000, { secondaryStatus: 'Starting' }), NOW)).toBeUndefined();
     expect(growthPays(growing(10_000, { progress: undefined }), NOW)).toBeUndefined();
-    expect(growthPays({ ...record, roomFor: undefined }, NOW)).toBeUndefined();
+    expect(growthPays({ ...record, reservation: undefined }, NOW)).toBeUndefined();
   });
 });

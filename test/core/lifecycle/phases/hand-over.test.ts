@@ -24,7 +24,7 @@ const asked = (changes: Partial<RunRecord> = {}, at = T0 + HOUR): RunRecord => {
   return change.record;
 };
 const live = seeing({ job: job() });
-const beat = (handOver: boolean): Heartbeat => ({
+const heartbeat = (handOver: boolean): Heartbeat => ({
   attempt: 1,
   step: 500,
   phase: '',
@@ -54,7 +54,7 @@ describe('a request to make room', () => {
     const { record } = run(asked(), live);
     expect(asksAgain(record, live, T0 + HOUR + MINUTE)).toBe(0);
     expect(asksAgain(record, live, T0 + HOUR + 5 * MINUTE)).toBe(1);
-    const read = seeing({ job: job(), heartbeat: beat(true) });
+    const read = seeing({ job: job(), heartbeat: heartbeat(true) });
     expect(asksAgain(record, read, T0 + HOUR + 5 * MINUTE)).toBe(0);
   });
 
@@ -66,12 +66,12 @@ describe('a request to make room', () => {
 
   test('is no stop while the job uploads what it saved', () => {
     const { record } = run(asked(), live);
-    const uploads = seeing({ job: job({ secondaryStatus: 'Uploading' }), heartbeat: beat(true) });
+    const uploads = seeing({ job: job({ secondaryStatus: 'Uploading' }), heartbeat: heartbeat(true) });
     expect(run(record, uploads, T0 + HOUR + MINUTE).effects).toEqual([]);
   });
 
   test.each([
-    ['no driver reads requests', { policy: policy({ beats: false }) }, job()],
+    ['no driver reads requests', { policy: policy({ writesHeartbeats: false }) }, job()],
     ['the job has no instances', {}, job({ secondaryStatus: 'Interrupted' })],
   ])('is a stop at once where %s', (_, changes, seen) => {
     expect(run(asked(changes), seeing({ job: seen })).effects).toMatchObject([{ do: 'stop', why: 'hand-over' }]);

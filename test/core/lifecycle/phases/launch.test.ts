@@ -42,7 +42,11 @@ test.each([
 
 describe('a new attempt', () => {
   test('begins where the last commit is, and says so', () => {
-    const second = admitted({ state: 'resuming', attempt: attempt({ phase: 'ended' }), rungId: 'as-written' });
+    const second = admitted({
+      state: 'resuming',
+      attempt: attempt({ phase: 'ended' }),
+      capacityOptionId: 'as-written',
+    });
     const { record } = run(second, seeing({}, [70]));
     expect(record).toMatchObject({
       state: 'resuming',
@@ -137,26 +141,26 @@ describe('a job that is not there', () => {
 });
 
 describe('a job that is not there but left a heartbeat', () => {
-  const beat = (number: number) => ({ attempt: number, step: null, phase: 'start', writtenAt: T0 });
+  const heartbeat = (number: number) => ({ attempt: number, step: null, phase: 'start', writtenAt: T0 });
   const missed = intended({ absentSince: T0 + 9 * MINUTE });
 
   test('is not created again: it counts as deleted', () => {
-    const first = run(intended(), absent([], { heartbeat: beat(1) }), T0 + MINUTE);
+    const first = run(intended(), absent([], { heartbeat: heartbeat(1) }), T0 + MINUTE);
     expect(first.effects).toEqual([]);
     expect(first.record.attempt).toMatchObject({ phase: 'intent', absentSince: T0 + MINUTE });
-    expect(run(missed, absent([], { heartbeat: beat(1) }), T0 + 10 * MINUTE).record.attempt).toMatchObject({
+    expect(run(missed, absent([], { heartbeat: heartbeat(1) }), T0 + 10 * MINUTE).record.attempt).toMatchObject({
       phase: 'ended',
       failureClass: 'deleted',
     });
   });
 
   test('of another attempt is created again', () => {
-    expect(run(missed, absent([], { heartbeat: beat(2) }), T0 + 10 * MINUTE).events).toEqual(['create-again']);
+    expect(run(missed, absent([], { heartbeat: heartbeat(2) }), T0 + 10 * MINUTE).events).toEqual(['create-again']);
   });
 
   test('shows that it ran where commits cannot be observed', () => {
     const blind = { policy: policy({ seesCommits: false }) };
-    const seen = absent([], { heartbeat: beat(1) });
+    const seen = absent([], { heartbeat: heartbeat(1) });
     expect(run(intended({}, blind), seen, T0 + MINUTE).effects).toEqual([]);
     expect(run(intended({}, blind), absent(), T0 + MINUTE).events).toEqual(['create-again']);
   });
@@ -232,43 +236,46 @@ describe('the answer to a create', () => {
   });
 
   test('that the quota is used up moves on only where no create can have made a job', () => {
-    const rung = (id: string) => ({ id, instances: [], usage: 'training' as const, usdPerHour: 1 });
-    const ladder = { policy: policy({ ladder: [rung('as-written'), rung('as-written@1')] }) };
+    const option = (id: string) => ({ id, instances: [], usage: 'training' as const, usdPerHour: 1 });
+    const capacityOptions = { policy: policy({ capacityOptions: [option('as-written'), option('as-written@1')] }) };
     const limited = (own: Partial<Attempt>) =>
-      answered({ kind: 'limit', error: 'used up' }, { job: ABSENT }, own, ladder).record;
+      answered({ kind: 'limit', error: 'used up' }, { job: ABSENT }, own, capacityOptions).record;
     expect(limited({})).toMatchObject({
       state: 'queued',
       admitted: false,
-      rungId: 'as-written@1',
+      capacityOptionId: 'as-written@1',
       budgets: { capacityTries: 1 },
-      attempt: { rungId: 'as-written@1', unmadeTries: 1 },
+      attempt: { capacityOptionId: 'as-written@1', unmadeTries: 1 },
     });
     expect(limited({ createTries: 3, unmadeTries: 2 }).attempt).toMatchObject({
-      rungId: 'as-written@1',
+      capacityOptionId: 'as-written@1',
       unmadeTries: 3,
     });
-    expect(limited({ createTries: 3, unmadeTries: 1 }).attempt).toMatchObject({ rungId: 'as-written', unmadeTries: 1 });
+    expect(limited({ createTries: 3, unmadeTries: 1 }).attempt).toMatchObject({
+      capacityOptionId: 'as-written',
+      unmadeTries: 1,
+    });
     expect(limited({}).notBefore).toBeGreaterThanOrEqual(T0 + MINUTE + 225_000);
   });
 });
 
 describe('a job that was there and is not', () => {
-  const look = (own: Partial<Attempt>, now: number) =>
+  const observe = (own: Partial<Attempt>, now: number) =>
     run(running({ attempt: attempt(own) }), absent(), now).record.attempt;
 
   test('may not be shown yet for ten minutes, where it was never seen', () => {
     const fresh = { status: '', acceptedAt: T0 };
-    expect(look(fresh, T0 + 10 * MINUTE - 1)?.absentSince).toBeUndefined();
-    expect(look(fresh, T0 + 10 * MINUTE)?.absentSince).toBe(T0 + 10 * MINUTE);
+    expect(observe(fresh, T0 + 10 * MINUTE - 1)?.absentSince).toBeUndefined();
+    expect(observe(fresh, T0 + 10 * MINUTE)?.absentSince).toBe(T0 + 10 * MINUTE);
     expect(
-      look({ status: '', acceptedAt: undefined, intentAt: T0 }, T0 + 10 * MINUTE - 1)?.absentSince,
+      observe({ status: '', acceptedAt: undefined, intentAt: T0 }, T0 + 10 * MINUTE - 1)?.absentSince,
     ).toBeUndefined();
-    expect(look({ acceptedAt: T0 }, T0 + 1)?.absentSince).toBe(T0 + 1);
+    expect(observe({ acceptedAt: T0 }, T0 + 1)?.absentSince).toBe(T0 + 1);
   });
 
-  test('is deleted when a look a minute later misses it as well', () => {
-    expect(look({ absentSince: T0 }, T0 + MINUTE - 1)?.phase).toBe('created');
-    expect(look({ absentSince: T0 }, T0 + MINUTE)).toMatchObject({ phase: 'ended', failureClass: 'deleted' });
+  test('is deleted when an observation a minute later misses it as well', () => {
+    expect(observe({ absentSince: T0 }, T0 + MINUTE - 1)?.phase).toBe('created');
+    expect(observe({ absentSince: T0 }, T0 + MINUTE)).toMatchObject({ phase: 'ended', failureClass: 'deleted' });
   });
 });
 

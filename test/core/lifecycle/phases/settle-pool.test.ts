@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isDueForLook } from '../../../../lib/core/lifecycle/health/look';
+import { isDueForObservation } from '../../../../lib/core/lifecycle/health/observation-schedule';
 import type { JobObservation, Observed } from '../../../../lib/core/lifecycle/observed';
 import { hasOpenPool, settleEarlierPools } from '../../../../lib/core/lifecycle/phases/settle-pool';
 import type { RunRecord } from '../../../../lib/core/lifecycle/record';
@@ -17,8 +17,8 @@ const settled = (lastJob: JobObservation | undefined, now = DUE, record = over()
 
 describe('the warm pool of a run that is over', () => {
   test('is asked about three minutes after it should have ended, and at no tick before', () => {
-    expect(isDueForLook(over(), DUE - 1)).toBe(false);
-    expect(isDueForLook(over(), DUE)).toBe(true);
+    expect(isDueForObservation(over(), DUE - 1)).toBe(false);
+    expect(isDueForObservation(over(), DUE)).toBe(true);
     expect(settled(ended(600), DUE - 1).actions).toEqual([]);
     expect(settled(undefined).actions).toEqual([]);
   });
@@ -68,7 +68,7 @@ describe('the warm pool of a run that is over', () => {
 
   test('does not keep a notice from being published', () => {
     const notice = { id: 'a/1', alert: 'a', about: '1', text: 't', at: T0 };
-    expect(isDueForLook(over({ outbox: [notice as never] }), T0 + HOUR)).toBe(true);
+    expect(isDueForObservation(over({ outbox: [notice as never] }), T0 + HOUR)).toBe(true);
   });
 });
 
@@ -172,8 +172,8 @@ describe('the warm pool of an earlier attempt', () => {
   test('keeps a run that is over open until all of its pools have ended', () => {
     const later = { ...earlier(2), until: POOL.until + HOUR };
     const record = over({ earlierPools: [earlier(), later] });
-    expect(isDueForLook(record, DUE + HOUR - 1)).toBe(false);
-    expect(isDueForLook(record, DUE + HOUR)).toBe(true);
+    expect(isDueForObservation(record, DUE + HOUR - 1)).toBe(false);
+    expect(isDueForObservation(record, DUE + HOUR)).toBe(true);
     const jobs = { lastJob: ended(600), earlierJobs: { 1: ended(3600), 2: ended(600) } };
     const whole = run(record, seeing(jobs), DUE + HOUR).record;
     // Fifty dollars less for the last pool, fifty more for the first, and as booked for the second.

@@ -19,26 +19,34 @@ describe('a run in the queue', () => {
     ]);
   });
 
-  const rung = (id: string) => ({ id, instances: [], usage: 'training' as const, usdPerHour: 1 });
-  const ladder = policy({ ladder: [rung('as-written'), rung('as-written@1')] });
+  const option = (id: string) => ({ id, instances: [], usage: 'training' as const, usdPerHour: 1 });
+  const capacityOptions = policy({ capacityOptions: [option('as-written'), option('as-written@1')] });
 
-  test.each(['rungsThatDoNotFit', 'rungsAboveQuota'] as const)('leaves a rung of %s for one that can start', (list) => {
-    const { record, events } = run(queued({ policy: ladder }), seeing({ [list]: ['as-written'] }), T0 + MINUTE);
-    expect(record.rungId).toBe('as-written@1');
-    expect(events).toEqual(['rung-changed']);
+  test.each(['optionsThatDoNotFit', 'optionsAboveQuota'] as const)(
+    'leaves a capacity option of %s for one that can start',
+    (list) => {
+      const { record, events } = run(
+        queued({ policy: capacityOptions }),
+        seeing({ [list]: ['as-written'] }),
+        T0 + MINUTE,
+      );
+      expect(record.capacityOptionId).toBe('as-written@1');
+      expect(events).toEqual(['rung-changed']);
+    },
+  );
+
+  test('stays where no other capacity option can start', () => {
+    const none = seeing({ optionsAboveQuota: ['as-written', 'as-written@1'] });
+    expect(run(queued({ policy: capacityOptions }), none, T0 + MINUTE).actions).toEqual([]);
   });
 
-  test('stays where no other rung can start', () => {
-    const none = seeing({ rungsAboveQuota: ['as-written', 'as-written@1'] });
-    expect(run(queued({ policy: ladder }), none, T0 + MINUTE).actions).toEqual([]);
-  });
-
-  test('takes the attempt whose job was not made to the other rung, and leaves one that is over as it was', () => {
-    const above = seeing({ rungsAboveQuota: ['as-written'], job: { kind: 'absent' } });
-    const rungOf = (phase: 'intent' | 'ended') =>
-      run(queued({ policy: ladder, attempt: attempt({ phase }) }), above, T0 + MINUTE).record.attempt?.rungId;
-    expect(rungOf('intent')).toBe('as-written@1');
-    expect(rungOf('ended')).toBe('as-written');
+  test('takes the attempt whose job was not made to the other capacity option, and leaves one that is over as it was', () => {
+    const above = seeing({ optionsAboveQuota: ['as-written'], job: { kind: 'absent' } });
+    const optionOf = (phase: 'intent' | 'ended') =>
+      run(queued({ policy: capacityOptions, attempt: attempt({ phase }) }), above, T0 + MINUTE).record.attempt
+        ?.capacityOptionId;
+    expect(optionOf('intent')).toBe('as-written@1');
+    expect(optionOf('ended')).toBe('as-written');
   });
 
   test('knows ten minutes after its last create that no job came of it, not before', () => {

@@ -6,20 +6,20 @@ import type { Attempt, RunRecord } from '../../../../lib/core/lifecycle/record';
 import { attempt, checkpoint, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
 const NOW = T0 + HOUR;
-const beat = (changes: Partial<Heartbeat> = {}): Heartbeat => ({
+const heartbeat = (changes: Partial<Heartbeat> = {}): Heartbeat => ({
   attempt: 1,
   step: 10,
   phase: '',
   writtenAt: NOW,
   ...changes,
 });
-const look = (record: RunRecord, seen: Partial<PresentJob> = {}, observed: object = {}, now = NOW) =>
+const observe = (record: RunRecord, seen: Partial<PresentJob> = {}, observed: object = {}, now = NOW) =>
   run(record, seeing({ job: job(seen), ...observed }), now);
-const PROGRESS = { step: 10, phase: '', beatAt: NOW, movedAt: NOW };
+const PROGRESS = { step: 10, phase: '', heartbeatAt: NOW, movedAt: NOW };
 
 describe('alarms of a live job begin exactly', () => {
   const alertsOf = (own: Partial<Attempt>, now: number, seen: Partial<PresentJob> = {}, observed: object = {}) =>
-    look(running({ attempt: attempt(own) }), seen, observed, now).notices;
+    observe(running({ attempt: attempt(own) }), seen, observed, now).notices;
 
   test.each(['Starting', 'Pending'])('an hour after the job was accepted, while it is %s', (secondaryStatus) => {
     const own = { acceptedAt: T0 + MINUTE };
@@ -63,16 +63,16 @@ describe('alarms of a live job begin exactly', () => {
   });
 
   test('twenty minutes after its heartbeat could not be read', () => {
-    const own = { unreadSince: T0, progress: { ...PROGRESS, beatAt: T0, movedAt: T0 } };
+    const own = { unreadSince: T0, progress: { ...PROGRESS, heartbeatAt: T0, movedAt: T0 } };
     const error = { heartbeatError: '503' };
     expect(alertsOf(own, T0 + 20 * MINUTE - 1, {}, error)).toEqual([]);
     expect(alertsOf(own, T0 + 20 * MINUTE, {}, error)).toEqual(['heartbeat-unreadable']);
   });
 
-  test('twenty minutes after its checkpoints could not be listed, also when they are not listed at each look', () => {
+  test('twenty minutes after its checkpoints could not be listed, also when they are not listed at each observation', () => {
     const denied = { checkpoints: { kind: 'unreadable' as const, error: 'AccessDenied' } };
-    const first = look(running({ attempt: attempt({ progress: PROGRESS }) }), {}, denied).record.attempt ?? {};
-    const between = look(running({ attempt: attempt(first) }), {}, { checkpoints: { kind: 'not-asked' } }).record
+    const first = observe(running({ attempt: attempt({ progress: PROGRESS }) }), {}, denied).record.attempt ?? {};
+    const between = observe(running({ attempt: attempt(first) }), {}, { checkpoints: { kind: 'not-asked' } }).record
       .attempt;
     expect(between).toMatchObject({ unlistedSince: expect.any(Number) });
     const own = { unlistedSince: T0 };
@@ -83,7 +83,7 @@ describe('alarms of a live job begin exactly', () => {
 
 describe('a stop', () => {
   const sent = (sentAt: number | undefined, seen: Partial<PresentJob> = {}) =>
-    look(running({ attempt: attempt({ stop: { why: 'user', at: T0, text: 'x', sentAt } }) }), seen).effects;
+    observe(running({ attempt: attempt({ stop: { why: 'user', at: T0, text: 'x', sentAt } }) }), seen).effects;
 
   test('is sent when it never was, and again three minutes later', () => {
     expect(sent(undefined)).toMatchObject([{ do: 'stop', why: 'user', evidence: { text: 'x', decidedAt: T0 } }]);
@@ -97,22 +97,22 @@ describe('a stop', () => {
 
   test('keeps its first reason, whatever is wanted later', () => {
     const own = attempt({ stop: { why: 'hang', at: T0, text: 'silent', sentAt: NOW } });
-    const { record } = look(running({ desired: 'stop', attempt: own, policy: policy({ maxCostUsd: 1 }) }));
+    const { record } = observe(running({ desired: 'stop', attempt: own, policy: policy({ maxCostUsd: 1 }) }));
     expect(record.attempt?.stop).toMatchObject({ why: 'hang', at: T0 });
     expect(record).toMatchObject({ state: 'stopping', reason: 'silent' });
   });
 
   test('is written into the timeline once', () => {
-    const first = look(running({ desired: 'stop' }));
+    const first = observe(running({ desired: 'stop' }));
     expect(first.events).toEqual(['stop-decided']);
-    expect(look({ ...first.record, outbox: [] }, {}, {}, NOW + 4 * MINUTE).events).toEqual([]);
+    expect(observe({ ...first.record, outbox: [] }, {}, {}, NOW + 4 * MINUTE).events).toEqual([]);
   });
 });
 
-describe('what is copied from a look', () => {
+describe('what is copied from an observation', () => {
   test('a job that goes on training again says since when, where the service does not', () => {
     const since = (secondaryStatus: string, own: Partial<Attempt> = {}, seen: Partial<PresentJob> = {}) =>
-      look(running({ attempt: attempt({ secondaryStatus, ...own }) }), seen).record.attempt?.trainingSince;
+      observe(running({ attempt: attempt({ secondaryStatus, ...own }) }), seen).record.attempt?.trainingSince;
     for (const status of ['Interrupted', 'Restarting', 'Starting', 'Pending', 'Downloading'])
       expect(since(status)).toBe(NOW);
     expect(since('Training', { trainingSince: T0 })).toBe(T0);
@@ -121,10 +121,10 @@ describe('what is copied from a look', () => {
     expect(since('Starting', {}, { trainingSince: T0 + MINUTE })).toBe(T0 + MINUTE);
   });
 
-  test('it is alive although its beats are more than three minutes late, told once a minute', () => {
-    const aliveAt = (beatAt: number, own: Partial<Attempt> = {}) =>
-      look(running({ attempt: attempt({ progress: { ...PROGRESS, beatAt, movedAt: beatAt }, ...own }) })).record.attempt
-        ?.aliveAt;
+  test('it is alive although its heartbeats are more than three minutes late, told once a minute', () => {
+    const aliveAt = (heartbeatAt: number, own: Partial<Attempt> = {}) =>
+      observe(running({ attempt: attempt({ progress: { ...PROGRESS, heartbeatAt, movedAt: heartbeatAt }, ...own }) }))
+        .record.attempt?.aliveAt;
     expect(aliveAt(NOW - 3 * MINUTE)).toBeUndefined();
     expect(aliveAt(NOW - 3 * MINUTE - 1)).toBe(NOW);
     expect(aliveAt(NOW - 4 * MINUTE, { aliveAt: NOW - MINUTE + 1 })).toBe(NOW - MINUTE + 1);
@@ -132,38 +132,39 @@ describe('what is copied from a look', () => {
     expect(aliveAt(NOW - 4 * MINUTE, { aliveAt: NOW + MINUTE })).toBe(NOW);
   });
 
-  test('a heartbeat counts as unread from the first look that missed it until one reads it', () => {
+  test('a heartbeat counts as unread from the first observation that missed it until one reads it', () => {
     const since = (own: Partial<Attempt>, observed: object) =>
-      look(running({ attempt: attempt(own) }), {}, observed).record.attempt?.unreadSince;
+      observe(running({ attempt: attempt(own) }), {}, observed).record.attempt?.unreadSince;
     expect(since({ progress: PROGRESS }, {})).toBe(NOW);
     expect(since({ progress: PROGRESS, unreadSince: T0 }, {})).toBe(T0);
     expect(since({}, {})).toBeUndefined();
     expect(since({}, { heartbeatError: '503' })).toBe(NOW);
-    expect(since({ progress: PROGRESS, unreadSince: T0 }, { heartbeat: beat() })).toBeUndefined();
+    expect(since({ progress: PROGRESS, unreadSince: T0 }, { heartbeat: heartbeat() })).toBeUndefined();
   });
 
   test('the first and the newest step', () => {
     const steps = (own: Partial<Attempt>, heartbeat?: Heartbeat) => {
-      const { firstStep, lastStep } = look(running({ attempt: attempt(own) }), {}, { heartbeat }).record.attempt ?? {};
+      const { firstStep, lastStep } =
+        observe(running({ attempt: attempt(own) }), {}, { heartbeat }).record.attempt ?? {};
       return [firstStep, lastStep];
     };
-    expect(steps({}, beat())).toEqual([10, 10]);
-    expect(steps({ firstStep: 3, lastStep: 9 }, beat())).toEqual([3, 10]);
+    expect(steps({}, heartbeat())).toEqual([10, 10]);
+    expect(steps({ firstStep: 3, lastStep: 9 }, heartbeat())).toEqual([3, 10]);
     expect(steps({ firstStep: 3, lastStep: 9 })).toEqual([3, 9]);
-    expect(steps({ lastStep: 9 }, beat({ step: null }))).toEqual([null, 9]);
+    expect(steps({ lastStep: 9 }, heartbeat({ step: null }))).toEqual([null, 9]);
   });
 });
 
 describe('the timeline of a live job', () => {
   test('has a line for each change of status', () => {
-    expect(look(running(), {}).events).toEqual([]);
-    expect(look(running(), { secondaryStatus: 'Uploading' }).events).toEqual(['job-status']);
-    expect(look(running(), { status: 'Stopping' }).events).toEqual(['job-status']);
+    expect(observe(running(), {}).events).toEqual([]);
+    expect(observe(running(), { secondaryStatus: 'Uploading' }).events).toEqual(['job-status']);
+    expect(observe(running(), { status: 'Stopping' }).events).toEqual(['job-status']);
   });
 
   test('has a declared phase when it begins, and the one after it, but no start', () => {
     const phases = (before: string | undefined, phase: string) =>
-      look(
+      observe(
         running({
           attempt: attempt({
             firstStep: 1,
@@ -171,7 +172,7 @@ describe('the timeline of a live job', () => {
           }),
         }),
         {},
-        { heartbeat: beat({ phase, writtenAt: NOW + 1 }) },
+        { heartbeat: heartbeat({ phase, writtenAt: NOW + 1 }) },
       ).actions.flatMap((a) => (a.do === 'save' ? a.events.map((e) => e.text) : []));
     expect(phases('', 'save')).toEqual(['phase save']);
     expect(phases('save', '')).toEqual(['phase train']);
@@ -181,38 +182,40 @@ describe('the timeline of a live job', () => {
   });
 
   test('has the first step of a driver that times none when it is first seen', () => {
-    expect(look(running(), {}, { heartbeat: beat() }).events).toContain('first-step');
-    expect(look(running({ attempt: attempt({ firstStep: 1 }) }), {}, { heartbeat: beat() }).events).toEqual(['phase']);
+    expect(observe(running(), {}, { heartbeat: heartbeat() }).events).toContain('first-step');
+    expect(observe(running({ attempt: attempt({ firstStep: 1 }) }), {}, { heartbeat: heartbeat() }).events).toEqual([
+      'phase',
+    ]);
   });
 
   test('has a commit at the time of its marker, not after now', () => {
     const at = (committedAt: Record<string, number>) =>
-      look(running(), {}, { checkpoints: { kind: 'listed', committed: [checkpoint(50)], torn: [], committedAt } })
+      observe(running(), {}, { checkpoints: { kind: 'listed', committed: [checkpoint(50)], torn: [], committedAt } })
         .actions.flatMap((a) => (a.do === 'save' ? a.events : []))
         .map((e) => e.at);
     expect(at({ [checkpoint(50).uri]: T0 + MINUTE })).toEqual([T0 + MINUTE]);
     expect(at({ [checkpoint(50).uri]: NOW + MINUTE })).toEqual([NOW]);
     expect(at({})).toEqual([NOW]);
-    expect(look(running({ committed: checkpoint(50) }), {}, seeing({}, [50])).events).toEqual([]);
+    expect(observe(running({ committed: checkpoint(50) }), {}, seeing({}, [50])).events).toEqual([]);
   });
 });
 
 test('the wait for capacity is over once the job trains', () => {
   const budgets = { failures: 0, stale: 0, stalePlatform: 0, byClass: {}, capacityTries: 2, capacitySince: T0 };
-  const after = (secondaryStatus: string) => look(running({ budgets }), { secondaryStatus }).record.budgets;
+  const after = (secondaryStatus: string) => observe(running({ budgets }), { secondaryStatus }).record.budgets;
   expect(after('Training')).toMatchObject({ capacityTries: 0, capacitySince: undefined });
   expect(after('Downloading')).toEqual(budgets);
 });
 
-test('a hang that cannot be seen to be one is told of, and remembered from its first look on', () => {
-  const blind = running({ policy: policy({ seesSteps: false, beats: true }) });
-  const first = look(blind, {}, {}, T0 + 3 * HOUR);
+test('a hang that cannot be seen to be one is told of, and remembered from its first observation on', () => {
+  const blind = running({ policy: policy({ seesSteps: false, writesHeartbeats: true }) });
+  const first = observe(blind, {}, {}, T0 + 3 * HOUR);
   expect(first.record.attempt?.suspectedHangAt).toBe(T0 + 3 * HOUR);
-  const second = look(first.record, {}, {}, T0 + 3 * HOUR + 4 * MINUTE);
+  const second = observe(first.record, {}, {}, T0 + 3 * HOUR + 4 * MINUTE);
   expect(second.notices).toEqual(['hang-suspected']);
   expect(second.effects).toEqual([]);
   expect(second.record.attempt?.suspectedHangAt).toBe(T0 + 3 * HOUR);
   expect(second.record.attempt?.stop).toBeUndefined();
-  const moving = look(second.record, {}, { heartbeat: beat({ writtenAt: T0 + 4 * HOUR }) }, T0 + 4 * HOUR);
+  const moving = observe(second.record, {}, { heartbeat: heartbeat({ writtenAt: T0 + 4 * HOUR }) }, T0 + 4 * HOUR);
   expect(moving.record.attempt?.suspectedHangAt).toBeUndefined();
 });

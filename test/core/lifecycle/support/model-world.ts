@@ -87,16 +87,16 @@ export class ModelWorld {
     if (!this.diesAfterSave && before !== after) throw new Error(`a second pass was not idle: ${before} -> ${after}`);
   }
 
-  ask(wish: 'stop' | 'resume' | 'admit' | 'preempt'): void {
-    const change = this.wish(wish);
+  ask(requestChange: 'stop' | 'resume' | 'admit' | 'preempt'): void {
+    const change = this.requestChange(requestChange);
     if (change) this.write(change.record, this.record.version);
   }
 
-  private wish(wish: 'stop' | 'resume' | 'admit' | 'preempt'): IntentChange | undefined {
-    if (wish === 'preempt')
+  private requestChange(requestChange: 'stop' | 'resume' | 'admit' | 'preempt'): IntentChange | undefined {
+    if (requestChange === 'preempt')
       return askHandOver(this.record, { why: 'preempted', at: this.now, text: 'asked to make room' });
-    if (wish === 'stop') return askStop(this.record, 'asked', this.now);
-    if (wish === 'resume') return askResume(this.record, this.now);
+    if (requestChange === 'stop') return askStop(this.record, 'asked', this.now);
+    if (requestChange === 'resume') return askResume(this.record, this.now);
     const waits = !isOver(this.record) && !this.record.admitted && this.record.desired === 'run';
     return waits ? admitRun(confirmRun(this.record, this.now)?.record ?? this.record, 'admitted', this.now) : undefined;
   }
@@ -120,7 +120,7 @@ export class ModelWorld {
       checkpoints: this.listFails
         ? { kind: 'unreadable', error: '503' }
         : { kind: 'listed', committed: [...this.committed], torn: this.torn.map((t) => ({ uri: t.uri, why: 'torn' })) },
-      rungsThatDoNotFit: [],
+      optionsThatDoNotFit: [],
       published: [],
     };
   }

@@ -19,13 +19,13 @@ export const policy = (changes: Partial<RunPolicy> = {}): RunPolicy => ({
   seesSteps: true,
   seesCommits: true,
   keepsCheckpoints: true,
-  beats: true,
+  writesHeartbeats: true,
   checkpointIntervalSeconds: 1800,
   keepAliveSeconds: 0,
   spareInstances: 0,
   lossPolicy: 'stop',
   preemptible: false,
-  ladder: [
+  capacityOptions: [
     {
       id: 'as-written',
       instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 2 }],
@@ -61,7 +61,7 @@ export function attempt(changes: Partial<Attempt> = {}): Attempt {
     number,
     jobName: `research-pretrain-261121120000-a${String(number).padStart(3, '0')}`,
     phase: 'created',
-    rungId: 'as-written',
+    capacityOptionId: 'as-written',
     resumeFrom: null,
     intentAt: T0,
     createTries: 1,

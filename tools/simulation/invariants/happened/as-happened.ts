@@ -1,8 +1,8 @@
 import { findPrice } from '../../../../lib/core/catalog/prices/prices';
 import { trainedMs } from '../../../../lib/core/lifecycle/accounting/pauses';
-import { BEAT_MS } from '../../../../lib/core/lifecycle/accounting/spend';
-import { ON_DEMAND, partsOfRung } from '../../../../lib/core/lifecycle/ladder';
-import type { Attempt, FailureClass, Rung } from '../../../../lib/core/lifecycle/record';
+import { HEARTBEAT_MS } from '../../../../lib/core/lifecycle/accounting/spend';
+import { ON_DEMAND, parseCapacityOptionId } from '../../../../lib/core/lifecycle/capacity-options';
+import type { Attempt, CapacityOption, FailureClass } from '../../../../lib/core/lifecycle/record';
 import { EPOCH_MS } from '../../core/epoch';
 import { heldMs, type SimJob } from '../../job/job';
 import { attemptsOf, timelineOf } from '../../timeline';
@@ -17,7 +17,7 @@ const REQUIRED_FIELD = 'attempt';
 /** An unreadable heartbeat this shortly before the end may have been the last. */
 const UNREAD_MS = 600_000;
 
-/** The table's data about ended attempts, and about the rungs of a run, match what the jobs did and what they cost. */
+/** The table's data about ended attempts, and about the capacity options of a run, match what the jobs did and what they cost. */
 export class AsHappened extends Invariant {
   readonly name = 'as-happened';
 
@@ -25,7 +25,7 @@ export class AsHappened extends Invariant {
     for (const run of this.scene.world.runs) {
       const attempts = attemptsOf(this.scene.world, run);
       const differences = [
-        ...(run.record?.policy.ladder ?? []).flatMap((rung) => this.ofRung(run, rung)),
+        ...(run.record?.policy.capacityOptions ?? []).flatMap((option) => this.ofOption(run, option)),
         ...attempts.flatMap((attempt) => this.ofAttempt(run, attempt)),
         ...run.jobs.filter((job) => isReplaced(run, job)).flatMap((job) => this.ofReplaced(run, job)),
         ...countedOtherwise(run, attempts, timelineOf(this.scene.world, run), this.now),
@@ -38,10 +38,10 @@ export class AsHappened extends Invariant {
   private ofAttempt(run: SimRun, attempt: Attempt): string[] {
     const job = run.jobs.findLast(({ name }) => name === attempt.jobName);
     if (!job || attempt.phase !== 'ended' || attempt.failureClass === 'collision') return [];
-    const asked = run.record?.policy.ladder.find(({ id }) => id === attempt.rungId);
+    const asked = run.record?.policy.capacityOptions.find(({ id }) => id === attempt.capacityOptionId);
     const whole = job.deletedAt === undefined;
     const found = [
-      ...(asked ? ofRequest(asked, job) : [`rung ${attempt.rungId} is none of its own`]),
+      ...(asked ? ofRequest(asked, job) : [`capacity option ${attempt.capacityOptionId} is none of its own`]),
       ...ofStart(attempt, job),
       ...(whole
         ? [...ofEnd(attempt, job), ...this.ofMoney(attempt, job), ...this.ofSteps(run, attempt, job)]
@@ -77,7 +77,7 @@ export class AsHappened extends Invariant {
     const { vitals } = progress ?? {};
     const isGarbled = this.garbledSince(run, job) !== undefined;
     // Steps of the last minute are not in any heartbeat.
-    const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsOfBeat(job);
+    const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsInHeartbeat(job);
     // The service started the container again, and no heartbeat of the new one was read: the steps before it are the last ones known.
     const isEarlier = pausesOf(job) > 0 && !isRead && (lastStep ?? -1) > (last ?? -1);
     return [
@@ -95,7 +95,7 @@ export class AsHappened extends Invariant {
    */
   private isUnread(run: SimRun, job: SimJob): boolean {
     const { createdAt } = job;
-    if (job.beatsWithout.includes(REQUIRED_FIELD)) return true;
+    if (job.missingFields.includes(REQUIRED_FIELD)) return true;
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const over = (next?.createdAt ?? run.overAt ?? this.now) + UNREAD_MS;
     return this.wasNeverRead(run, job) || this.callFaults('s3', createdAt, over).length > 0;
@@ -117,7 +117,7 @@ export class AsHappened extends Invariant {
     const endedAt = job.history.at(-1)?.at ?? this.now;
     const found = (this.scene.world.scenario.faults ?? []).find(
       ({ job: of, beats, to = Number.POSITIVE_INFINITY }) =>
-        of === name && (beats === 'garbled' || beats === 'large') && to * 1000 > endedAt - BEAT_MS,
+        of === name && (beats === 'garbled' || beats === 'large') && to * 1000 > endedAt - HEARTBEAT_MS,
     );
     const at = found && (found.at ?? 0) * 1000;
     return at !== undefined && at < endedAt ? at : undefined;
@@ -127,7 +127,7 @@ export class AsHappened extends Invariant {
    * The only remaining sources are its last heartbeat, if that is one, and its commits; the table cannot know more steps than there were.
    */
   private ofDeleted(run: SimRun, attempt: Attempt, job: SimJob): string[] {
-    const { truth, stepping, beatsWithout } = job;
+    const { truth, stepping, missingFields } = job;
     const { at: made = -1 } = stepping ?? {};
     const { lastStep } = attempt;
     if ((lastStep ?? -1) > made) return differ('lastStep', lastStep, made, false);
@@ -135,35 +135,38 @@ export class AsHappened extends Invariant {
     const saved = truth?.newestStepOf(attempt.number) ?? -1;
     if (this.garbledSince(run, job) !== undefined)
       return differ('lastStep', lastStep, `${saved} or later`, (lastStep ?? -1) >= saved);
-    const isTold =
-      truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
-    return isTold ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job)) : [];
+    const isReported =
+      truth?.showsSteps && truth.heartbeat && missingFields.length === 0 && made > (stepping?.firstStep ?? 0);
+    return isReported
+      ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsInHeartbeat(job))
+      : [];
   }
 
   /** A name may be used again only if nothing in S3 shows that the deleted job ran. */
   private ofReplaced(run: SimRun, job: SimJob): string[] {
-    const hasBeat = job.truth?.heartbeat && job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
-    return hasBeat && !this.isUnread(run, job)
+    const hasHeartbeat =
+      job.truth?.heartbeat && job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
+    return hasHeartbeat && !this.isUnread(run, job)
       ? [`${job.name} had a heartbeat and was deleted, and its name was used again`]
       : [];
   }
 
-  /** The rung as control derived it must follow from the run file and the price list alone. */
-  private ofRung({ truth }: SimRun, rung: Rung): string[] {
+  /** The capacity option as control derived it must follow from the run file and the price list alone. */
+  private ofOption({ truth }: SimRun, option: CapacityOption): string[] {
     if (!truth) return [];
     const { kind, compute } = truth.spec;
-    const isOnDemand = compute.capacity === 'on-demand' || partsOfRung(rung.id).kind === ON_DEMAND;
+    const isOnDemand = compute.capacity === 'on-demand' || parseCapacityOptionId(option.id).kind === ON_DEMAND;
     const usage = kind === 'processing' ? kind : isOnDemand ? 'training' : compute.capacity;
-    const found = differ(`usage of rung ${rung.id}`, rung.usage, usage, rung.usage === usage);
+    const found = differ(`usage of capacity option ${option.id}`, option.usage, usage, option.usage === usage);
     if (usage === 'training-plan') return found;
     const { region, prices } = this.scene.world.scenario.environment;
-    const list = rung.instances.map(({ instanceType, instanceCount }) => {
+    const list = option.instances.map(({ instanceType, instanceCount }) => {
       const price = findPrice(instanceType, region, prices)?.usdPerHour;
       return price === undefined ? null : price * instanceCount;
     });
     const usd = list.includes(null) ? null : list.reduce<number>((sum, one) => sum + (one ?? 0), 0);
-    const isRight = usd === rung.usdPerHour || Math.abs((usd ?? 0) - (rung.usdPerHour ?? -1)) < 0.01;
-    return [...found, ...differ(`USD an hour of rung ${rung.id}`, rung.usdPerHour, usd, isRight)];
+    const isRight = usd === option.usdPerHour || Math.abs((usd ?? 0) - (option.usdPerHour ?? -1)) < 0.01;
+    return [...found, ...differ(`USD an hour of capacity option ${option.id}`, option.usdPerHour, usd, isRight)];
   }
 }
 
@@ -172,19 +175,30 @@ const pausesOf = ({ history }: SimJob): number =>
   history.filter(({ secondaryStatus }) => secondaryStatus === 'Interrupted').length;
 
 /** Maximum number of steps between two heartbeats. */
-const stepsOfBeat = ({ secondsPerStep }: SimJob): number => Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
+const stepsInHeartbeat = ({ secondsPerStep }: SimJob): number => Math.ceil(HEARTBEAT_MS / 1000 / secondsPerStep) + 1;
 
-/** Differences between a job's create request and its rung. */
-function ofRequest(rung: Rung, job: SimJob): string[] {
+/** Differences between a job's create request and its capacity option. */
+function ofRequest(option: CapacityOption, job: SimJob): string[] {
   const [first = []] = job.wanted;
-  const types = rung.instances.map(({ instanceType }) => instanceType);
+  const types = option.instances.map(({ instanceType }) => instanceType);
   const isSame =
     first.every(({ instanceType }) => types.includes(instanceType)) &&
-    first.reduce((sum, one) => sum + one.count, 0) === rung.instances.reduce((sum, one) => sum + one.instanceCount, 0);
+    first.reduce((sum, one) => sum + one.count, 0) ===
+      option.instances.reduce((sum, one) => sum + one.instanceCount, 0);
   return [
-    ...differ('instances of its rung', JSON.stringify(rung.instances), JSON.stringify(first), isSame),
-    ...differ('usage of its rung', rung.usage, job.spot ? 'spot' : 'another', job.spot === (rung.usage === 'spot')),
-    ...differ('kind of its rung', rung.usage, job.kind, (job.kind === 'processing') === (rung.usage === 'processing')),
+    ...differ('instances of its capacity option', JSON.stringify(option.instances), JSON.stringify(first), isSame),
+    ...differ(
+      'usage of its capacity option',
+      option.usage,
+      job.spot ? 'spot' : 'another',
+      job.spot === (option.usage === 'spot'),
+    ),
+    ...differ(
+      'kind of its capacity option',
+      option.usage,
+      job.kind,
+      (job.kind === 'processing') === (option.usage === 'processing'),
+    ),
   ];
 }
 

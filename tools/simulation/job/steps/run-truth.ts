@@ -37,7 +37,7 @@ export class RunTruth {
   /** Step at which the first attempt began: `checkpoints.startFrom`. */
   baseStep = 0;
   /** The last heartbeat of an attempt that has ended. */
-  lastBeat: S3Object | undefined;
+  lastHeartbeat: S3Object | undefined;
   /** Bucket and key prefix of its checkpoints; undefined when they are not in S3. */
   readonly place: { bucket: string; prefix: string } | undefined;
   readonly heartbeat: { bucket: string; key: string } | undefined;

@@ -36,7 +36,7 @@ export class JobFaults {
         this.waiting.delete(fault);
         const job = this.find(target);
         if (fault.hangs && job) this.fleet.goOn(job);
-        if (fault.beats && job) job.beats = undefined;
+        if (fault.beats && job) job.heartbeatContent = undefined;
       });
     }
   }
@@ -77,11 +77,11 @@ export class JobFaults {
       return;
     }
     if (fault.beats) {
-      job.beats = fault.beats;
+      job.heartbeatContent = fault.beats;
       return;
     }
     if (fault.beatsWithout) {
-      job.beatsWithout = fault.beatsWithout;
+      job.missingFields = fault.beatsWithout;
       return;
     }
     if (fault.hangs) {

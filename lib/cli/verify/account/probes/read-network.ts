@@ -82,8 +82,8 @@ const selfRules: Probe<ReadWorld> = {
 /** Missing protections of a bucket that the environment configured. */
 async function gapsOf({ s3 }: ReadWorld, Bucket: string, kind: string): Promise<string[]> {
   const gaps: string[] = [];
-  const want = async (what: string, look: () => Promise<boolean>) => {
-    const missing = await look().catch((error: Error) => {
+  const want = async (what: string, read: () => Promise<boolean>) => {
+    const missing = await read().catch((error: Error) => {
       if (/AccessDenied/.test(error.name)) throw error;
       return false;
     });

@@ -25,15 +25,15 @@ const errorOf = (call: Promise<unknown>): Promise<Error | undefined> =>
     (error: Error) => error,
   );
 
-/** Seconds from `since` until `look` returns true; undefined after `patience` seconds. */
+/** Seconds from `since` until `isDone` returns true; undefined after `patience` seconds. */
 async function secondsUntil(
   world: TrainWorld,
   since: number,
   patience: number,
-  look: () => Promise<boolean>,
+  isDone: () => Promise<boolean>,
 ): Promise<number | undefined> {
   while (world.now() - since < patience * SECONDS) {
-    if (await look()) return (world.now() - since) / SECONDS;
+    if (await isDone()) return (world.now() - since) / SECONDS;
     await world.sleep(500);
   }
   return undefined;
@@ -59,14 +59,14 @@ const readAfterWrite = (
   assumption: string,
   atMost: number,
   what: string,
-  look: (world: TrainWorld, name: string) => Promise<boolean>,
+  isDone: (world: TrainWorld, name: string) => Promise<boolean>,
 ): Probe<TrainWorld> => ({
   assumption,
   async run(world) {
     const expected = `${what} within ${atMost} s of the response of CreateTrainingJob`;
     const since = await world.created('deadline');
     const name = jobName(world.place, 'deadline');
-    const lag = await secondsUntil(world, since, 3 * atMost, () => look(world, name));
+    const lag = await secondsUntil(world, since, 3 * atMost, () => isDone(world, name));
     return holdsIf(
       lag !== undefined && lag <= atMost,
       expected,

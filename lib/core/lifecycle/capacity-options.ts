@@ -3,43 +3,44 @@ import { findPrice } from '../catalog/prices/prices';
 import { hostCount, onInstances, requestedAlternativesOf, requestedGroupsOf, totalSteps } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
 import type { Observed } from './observed';
-import type { Attempt, Rung, RunPolicy, RunRecord } from './record';
+import type { Attempt, CapacityOption, RunPolicy, RunRecord } from './record';
 
-/** Id of the first rung: the capacity that the run file requests. */
+/** Id of the first capacity option: the capacity that the run file requests. */
 export const AS_WRITTEN = 'as-written';
-/** Id of the on-demand rung that follows spot. */
+/** Id of the on-demand capacity option that follows spot. */
 export const ON_DEMAND = 'on-demand';
 
 type OwnPrices = Readonly<Record<string, number>>;
 
 /**
- * The ways in which a run may ask for capacity, in order. `compute.alternatives` are not separate rungs: the service tries them itself
- * within one job (InstancePreferences). For an elastic run the smaller sizes come first; a spot run that finds no capacity within
+ * The ways in which a run may ask for capacity, in order. `compute.alternatives` are not separate capacity options: the service tries them
+ * itself within one job (InstancePreferences). For an elastic run the smaller sizes come first; a spot run that finds no capacity within
  * `limits.maxWaitSeconds` then switches to on-demand.
  * @param sizes of an elastic run, largest first
  * @param ownPrices negotiated USD per instance-hour of the environment
  */
-export function ladderOf(
+export function listCapacityOptions(
   run: RunSpec,
   region: string,
   ownPrices: OwnPrices = {},
   sizes: readonly number[] = [],
-): Rung[] {
+): CapacityOption[] {
   const kinds = run.compute.capacity === 'spot' ? [AS_WRITTEN, ON_DEMAND] : [AS_WRITTEN];
   const counts = sizes.length > 0 ? sizes : [run.compute.instanceCount];
   const ids = kinds.flatMap((kind) =>
     counts.map((count) => (count === run.compute.instanceCount ? kind : `${kind}@${count}`)),
   );
-  return ids.map((id) => rungOf(id, runOnRung(run, id), region, ownPrices));
+  return ids.map((id) => capacityOption(id, runWithCapacityOption(run, id), region, ownPrices));
 }
 
-function rungOf(id: string, run: RunSpec, region: string, ownPrices: OwnPrices): Rung {
+function capacityOption(id: string, run: RunSpec, region: string, ownPrices: OwnPrices): CapacityOption {
   const instances = requestedGroupsOf(run.compute).map(({ instanceType, instanceCount }) => ({
     instanceType,
     instanceCount,
   }));
   const usage = usageOf(run);
-  const priceOf = (as: Rung['usage'] | 'spot-expected') => (type: string) => instancePrice(as, type, region, ownPrices);
+  const priceOf = (as: CapacityOption['usage'] | 'spot-expected') => (type: string) =>
+    instancePrice(as, type, region, ownPrices);
   const usdPerHour = clusterPrice(instances, priceOf(usage));
   const alternatives = alternativesOf(run).map(({ usage: as, ...cluster }) => ({
     ...cluster,
@@ -63,14 +64,14 @@ function alternativesOf({ compute }: RunSpec) {
   }));
 }
 
-function usageOf(run: RunSpec): Rung['usage'] {
+function usageOf(run: RunSpec): CapacityOption['usage'] {
   if (run.kind === 'processing') return 'processing';
   return run.compute.capacity === 'on-demand' ? 'training' : run.compute.capacity;
 }
 
 /** USD per instance-hour. For spot this is the on-demand price, because the billed time that the service reports is already discounted. */
 function instancePrice(
-  usage: Rung['usage'] | 'spot-expected',
+  usage: CapacityOption['usage'] | 'spot-expected',
   instanceType: string,
   region: string,
   own: OwnPrices,
@@ -82,7 +83,7 @@ function instancePrice(
 }
 
 function clusterPrice(
-  instances: Rung['instances'],
+  instances: CapacityOption['instances'],
   priceOf: (instanceType: string) => number | undefined,
 ): number | null {
   const prices = instances.map((i) => ({ count: i.instanceCount, price: priceOf(i.instanceType) }));
@@ -93,16 +94,18 @@ function clusterPrice(
 }
 
 /**
- * Instances of an attempt's job: what the service chose, otherwise what its rung requests. Undefined for a rung that the run no longer has.
+ * Instances of an attempt's job: what the service chose, otherwise what its capacity option requests. Undefined for a capacity option that
+ * the run no longer has.
  */
 export const instancesOfAttempt = (
   record: Pick<RunRecord, 'policy'>,
-  { selected, rungId }: Pick<Attempt, 'selected' | 'rungId'>,
-): Rung['instances'] | undefined => (selected ? [selected] : rungWithId(record, rungId)?.instances);
+  { selected, capacityOptionId }: Pick<Attempt, 'selected' | 'capacityOptionId'>,
+): CapacityOption['instances'] | undefined =>
+  selected ? [selected] : findCapacityOption(record, capacityOptionId)?.instances;
 
-/** Kind of capacity and number of instances of a rung: `on-demand@4`. Without a number, it is the maximum of the run file. */
-export function partsOfRung(rungId: string): { kind: string; instances?: number } {
-  const [kind = '', count] = rungId.split('@');
+/** Kind of capacity and number of instances of a capacity option: `on-demand@4`. Without a number, it is the maximum of the run file. */
+export function parseCapacityOptionId(capacityOptionId: string): { kind: string; instances?: number } {
+  const [kind = '', count] = capacityOptionId.split('@');
   return count === undefined ? { kind } : { kind, instances: Number(count) };
 }
 
@@ -112,9 +115,9 @@ export function partsOfRung(rungId: string): { kind: string; instances?: number 
  */
 export const ELASTIC_PENDING_SECONDS = 7200;
 
-/** The run spec with the capacity of one rung. */
-export function runOnRung(run: RunSpec, rungId: string): RunSpec {
-  const { kind, instances } = partsOfRung(rungId);
+/** The run spec with the capacity of one capacity option. */
+export function runWithCapacityOption(run: RunSpec, capacityOptionId: string): RunSpec {
+  const { kind, instances } = parseCapacityOptionId(capacityOptionId);
   const sized = instances === undefined ? run : onInstances(run, instances);
   const { maxPendingSeconds = ELASTIC_PENDING_SECONDS } = run.limits;
   // Spot has its own limit on waiting, MaxWaitTimeInSeconds.
@@ -134,37 +137,50 @@ export function runOnRung(run: RunSpec, rungId: string): RunSpec {
   };
 }
 
-/** The rung with that id; undefined when the run's policy has none. */
-export const rungWithId = ({ policy }: Pick<RunRecord, 'policy'>, rungId: string): Rung | undefined =>
-  policy.ladder.find(({ id }) => id === rungId);
+/** The capacity option with that id; undefined when the run's policy has none. */
+export const findCapacityOption = (
+  { policy }: Pick<RunRecord, 'policy'>,
+  capacityOptionId: string,
+): CapacityOption | undefined => policy.capacityOptions.find(({ id }) => id === capacityOptionId);
 
-/** Number of instances of the rung, including spare hosts; 0 for a rung that the run does not have. */
-export const instancesOn = (record: Pick<RunRecord, 'policy'>, rungId: string): number =>
-  hostCount(rungWithId(record, rungId)?.instances ?? []);
+/** Number of instances of the capacity option, including spare hosts; 0 for a capacity option that the run does not have. */
+export const instancesOn = (record: Pick<RunRecord, 'policy'>, capacityOptionId: string): number =>
+  hostCount(findCapacityOption(record, capacityOptionId)?.instances ?? []);
 
-/** The rungs that the queue may choose from for the run's kind of capacity: the current one, and the smaller ones after it. */
-export function sizesToAsk({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): Rung[] {
-  const { kind } = partsOfRung(rungId);
-  const at = ladder.findIndex((rung) => rung.id === rungId);
-  return ladder.filter((rung, i) => i >= at && partsOfRung(rung.id).kind === kind);
+/** The capacity options that the queue may choose from for the run's kind of capacity: the current one, and the smaller ones after it. */
+export function sizesToAsk({
+  policy: { capacityOptions },
+  capacityOptionId,
+}: Pick<RunRecord, 'policy' | 'capacityOptionId'>): CapacityOption[] {
+  const { kind } = parseCapacityOptionId(capacityOptionId);
+  const at = capacityOptions.findIndex((option) => option.id === capacityOptionId);
+  return capacityOptions.filter((option, i) => i >= at && parseCapacityOptionId(option.id).kind === kind);
 }
 
 /** The largest size for the run's kind of capacity. */
-export const largestRung = ({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): string =>
-  ladder.find((rung) => partsOfRung(rung.id).kind === partsOfRung(rungId).kind)?.id ?? rungId;
+export const largestOptionId = ({
+  policy: { capacityOptions },
+  capacityOptionId,
+}: Pick<RunRecord, 'policy' | 'capacityOptionId'>): string =>
+  capacityOptions.find(
+    (option) => parseCapacityOptionId(option.id).kind === parseCapacityOptionId(capacityOptionId).kind,
+  )?.id ?? capacityOptionId;
 
-/** Rungs on which no attempt can start now: the memory check rejects them, or they need more than the applied quota. */
-export const unusableRungs = ({ rungsThatDoNotFit, rungsAboveQuota = [] }: Observed): string[] => [
-  ...rungsThatDoNotFit,
-  ...rungsAboveQuota,
+/** Capacity options on which no attempt can start now: the memory check rejects them, or they need more than the applied quota. */
+export const unusableOptionIds = ({ optionsThatDoNotFit, optionsAboveQuota = [] }: Observed): string[] => [
+  ...optionsThatDoNotFit,
+  ...optionsAboveQuota,
 ];
 
-/** The rung to use after a capacity failure: the next usable one, wrapping around to the first; the same one when no other is usable. */
-export function rungAfterCapacityFailure(record: RunRecord, unusable: readonly string[]): string {
-  const { ladder } = record.policy;
-  const at = ladder.findIndex((r) => r.id === record.rungId);
-  const others = [...ladder.slice(at + 1), ...ladder.slice(0, Math.max(0, at))];
-  return others.find((r) => !unusable.includes(r.id))?.id ?? record.rungId;
+/**
+ * The capacity option to use after a capacity failure: the next usable one, wrapping around to the first; the same one when no other is
+ * usable.
+ */
+export function optionAfterCapacityFailure(record: RunRecord, unusable: readonly string[]): string {
+  const { capacityOptions } = record.policy;
+  const at = capacityOptions.findIndex((r) => r.id === record.capacityOptionId);
+  const others = [...capacityOptions.slice(at + 1), ...capacityOptions.slice(0, Math.max(0, at))];
+  return others.find((r) => !unusable.includes(r.id))?.id ?? record.capacityOptionId;
 }
 
 const AUTO_INTERVAL_SECONDS = 1800;
@@ -195,9 +211,9 @@ export function policyOf(
     seesSteps: builtin || progress.stepRegex !== undefined,
     seesCommits: isOnS3 && (builtin || checkpoints.committedMarker !== undefined),
     keepsCheckpoints: checkpoints.mode !== 'none',
-    beats: run.kind === 'training' && run.distribution.contract === 'entrypoint' && !run.network.isolation,
+    writesHeartbeats: run.kind === 'training' && run.distribution.contract === 'entrypoint' && !run.network.isolation,
     checkpointIntervalSeconds: interval,
-    ladder: ladderOf(run, region, ownPrices, sizes),
+    capacityOptions: listCapacityOptions(run, region, ownPrices, sizes),
     ...(run.compute.elastic && {
       pendingSeconds: Math.min(limits.maxPendingSeconds ?? ELASTIC_PENDING_SECONDS, ELASTIC_PENDING_SECONDS),
     }),

@@ -1,13 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { nextProgress } from '../../../../lib/core/lifecycle/health/hang';
-import { isDueForListing, isDueForLook, isSteady, isWorthWriting } from '../../../../lib/core/lifecycle/health/look';
+import {
+  isDueForListing,
+  isDueForObservation,
+  isSteady,
+  isWorthWriting,
+} from '../../../../lib/core/lifecycle/health/observation-schedule';
 import { mergeStarts } from '../../../../lib/core/lifecycle/health/step-times';
 import type { RunRecord } from '../../../../lib/core/lifecycle/record';
 import { attempt, job as jobOf, MINUTE, running, T0 } from '../support/records';
 
 const TICK = 5 * MINUTE;
 const start = { number: 0, firstStep: 1, firstStepAt: T0, step: 90, stepAt: T0 + 15 * MINUTE, endedAt: null };
-const progress = { step: 90, phase: '', beatAt: T0 + 15 * MINUTE, movedAt: T0 + 15 * MINUTE, starts: [start] };
+const progress = { step: 90, phase: '', heartbeatAt: T0 + 15 * MINUTE, movedAt: T0 + 15 * MINUTE, starts: [start] };
 const TRAINING = { phase: 'created', status: 'InProgress', secondaryStatus: 'Training' } as const;
 const steady = (of: object = {}, more: Partial<RunRecord> = {}) =>
   running({ state: 'running', outbox: [], attempt: attempt({ ...TRAINING, progress, ...of }), ...more });
@@ -17,7 +22,7 @@ const count = (ticks: number, isDue: (now: number) => boolean) =>
 
 describe('a run that trains as it should', () => {
   test('is looked at in every second tick, and its checkpoints are listed once an hour', () => {
-    expect(count(288, (now) => isDueForLook(steady(), now))).toBe(144);
+    expect(count(288, (now) => isDueForObservation(steady(), now))).toBe(144);
     expect(count(288, (now) => isDueForListing(steady(), job, now))).toBe(24);
   });
 
@@ -25,11 +30,13 @@ describe('a run that trains as it should', () => {
     const ids = Array.from({ length: 50 }, (_, i) => `run-${i}`);
     const both = ids.map((runId) => steady({}, { runId }));
     const ticks = Array.from({ length: 24 }, (_, i) => T0 + i * TICK);
-    expect(both.every((run) => ticks.every((t) => !isDueForListing(run, job, t) || isDueForLook(run, t)))).toBe(true);
-    expect(new Set(both.map((run) => isDueForLook(run, T0)))).toEqual(new Set([true, false]));
+    expect(both.every((run) => ticks.every((t) => !isDueForListing(run, job, t) || isDueForObservation(run, t)))).toBe(
+      true,
+    );
+    expect(new Set(both.map((run) => isDueForObservation(run, T0)))).toEqual(new Set([true, false]));
   });
 
-  test('is listed at every look when its job has changed, or when it is near its spend cap', () => {
+  test('is listed at every observation when its job has changed, or when it is near its spend cap', () => {
     expect(count(12, (now) => isDueForListing(steady(), { ...job, secondaryStatus: 'Uploading' }, now))).toBe(12);
     const policy = { ...steady().policy, maxCostUsd: 1 };
     expect(count(12, (now) => isDueForListing(steady({}, { policy }), job, now))).toBe(12);
@@ -54,14 +61,18 @@ test.each([
 ])('a run that %s is looked at in every tick', (_, of, more) => {
   const run = steady(of as object, more as Partial<RunRecord>);
   expect(isSteady(run)).toBe(false);
-  expect(count(12, (now) => isDueForLook(run, now))).toBe(12);
+  expect(count(12, (now) => isDueForObservation(run, now))).toBe(12);
 });
 
 describe('progress', () => {
   const later = (minutes: number, more: object = {}, other: object = {}) => {
-    const at = progress.beatAt + minutes * MINUTE;
+    const at = progress.heartbeatAt + minutes * MINUTE;
     const starts = [{ ...start, step: 200, stepAt: at - 10_000, ...more }];
-    return steady({ lastStep: 200, progress: { ...progress, step: 200, beatAt: at, movedAt: at, starts }, ...other });
+    return steady({
+      lastStep: 200,
+      progress: { ...progress, step: 200, heartbeatAt: at, movedAt: at, starts },
+      ...other,
+    });
   };
 
   test('alone is written once an hour', () => {
@@ -74,7 +85,7 @@ describe('progress', () => {
   });
 
   test('is written at once when steps no longer go on, or when anything beside it changed', () => {
-    expect(isWorthWriting(steady(), later(20, { stepAt: progress.beatAt + 9 * MINUTE }))).toBe(true);
+    expect(isWorthWriting(steady(), later(20, { stepAt: progress.heartbeatAt + 9 * MINUTE }))).toBe(true);
     expect(isWorthWriting(steady(), later(5, {}, { unreadSince: T0 }))).toBe(true);
     expect(isWorthWriting(steady(), later(5, {}, { selected: { instanceType: 'a', instanceCount: 1 } }))).toBe(true);
     expect(isWorthWriting(steady(), { ...later(5), reason: 'other' })).toBe(true);
@@ -106,9 +117,9 @@ describe('starts of a driver', () => {
   });
 });
 
-test('a look that was left out does not make a stand-still look shorter', () => {
+test('an observation that was left out does not make a stand-still look shorter', () => {
   const starts = [{ ...start, step: 120, stepAt: T0 + 20 * MINUTE }];
-  const beat = { attempt: 1, step: 120, phase: '', writtenAt: T0 + 29 * MINUTE, starts };
-  const next = nextProgress(attempt({ ...TRAINING, progress }), beat, T0 + 30 * MINUTE);
+  const heartbeat = { attempt: 1, step: 120, phase: '', writtenAt: T0 + 29 * MINUTE, starts };
+  const next = nextProgress(attempt({ ...TRAINING, progress }), heartbeat, T0 + 30 * MINUTE);
   expect(next?.movedAt).toBe(T0 + 21 * MINUTE);
 });

@@ -5,18 +5,18 @@ import { UNREAD_REPLICA } from '../../../shared/aws/checkpoint-replica';
 import { type Check, check, checkIssues } from './account-checks';
 
 /** Result of checking a resource that an environment file refers to. */
-export interface Looked {
+export interface ResourceCheck {
   check: Check;
   issues: Issue[];
 }
 
 /** Problems found in the resource are separate issues; if it could not be read, the check has an issue. */
-export async function looked(
+export async function inspect(
   title: string,
   permission: string,
   name: string,
   findIssues: () => Promise<Issue[]>,
-): Promise<Looked> {
+): Promise<ResourceCheck> {
   let issues: Issue[] = [];
   const found = await check(title, permission, async () => {
     issues = await findIssues();

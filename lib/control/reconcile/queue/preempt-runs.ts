@@ -10,7 +10,7 @@ import { isolateFailure } from './isolate-failure';
 import type { RunNeeds } from './run-needs';
 
 /** Asks preemptible jobs to save and exit if that enables a waiting run with precedence to start. */
-export async function makeRoom(
+export async function preemptRuns(
   deps: ReconcileDeps,
   input: QueueInput,
   holding: readonly RunRecord[],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadRun } from '../../../lib/core/config/load';
-import { ladderOf, policyOf, runOnRung } from '../../../lib/core/lifecycle/ladder';
+import { listCapacityOptions, policyOf, runWithCapacityOption } from '../../../lib/core/lifecycle/capacity-options';
 
 function spec(text: string) {
   const { value, issues } = loadRun(text);
@@ -13,24 +13,26 @@ compute: { instanceType: ml.p4d.24xlarge, instanceCount: 2, capacity: spot }
 `);
 
 test('spot has on-demand behind it; on-demand has nothing', () => {
-  expect(ladderOf(spot, 'us-west-2').map((r) => [r.id, r.usage])).toEqual([
+  expect(listCapacityOptions(spot, 'us-west-2').map((r) => [r.id, r.usage])).toEqual([
     ['as-written', 'spot'],
     ['on-demand', 'training'],
   ]);
-  expect(ladderOf(runOnRung(spot, 'on-demand'), 'us-west-2').map((r) => r.id)).toEqual(['as-written']);
+  expect(listCapacityOptions(runWithCapacityOption(spot, 'on-demand'), 'us-west-2').map((r) => r.id)).toEqual([
+    'as-written',
+  ]);
 });
 
-test('the on-demand rung is an ordinary on-demand run', () => {
-  const rung = runOnRung(spot, 'on-demand');
-  expect(rung.compute.capacity).toBe('on-demand');
-  expect(rung.limits.maxWaitSeconds).toBeUndefined();
-  expect(runOnRung(spot, 'as-written')).toBe(spot);
+test('the on-demand capacity option is an ordinary on-demand run', () => {
+  const option = runWithCapacityOption(spot, 'on-demand');
+  expect(option.compute.capacity).toBe('on-demand');
+  expect(option.limits.maxWaitSeconds).toBeUndefined();
+  expect(runWithCapacityOption(spot, 'as-written')).toBe(spot);
 });
 
 test('prices are those of the whole cluster, and unknown when one type has none', () => {
-  expect(ladderOf(spot, 'us-west-2', { 'ml.p4d.24xlarge': 20 })[0]?.usdPerHour).toBe(40);
+  expect(listCapacityOptions(spot, 'us-west-2', { 'ml.p4d.24xlarge': 20 })[0]?.usdPerHour).toBe(40);
   const own = spec('name: a\ncode: { source: ./src }\ncompute: { instanceType: ml.unheardof.large }\n');
-  expect(ladderOf(own, 'us-west-2')[0]?.usdPerHour).toBeNull();
+  expect(listCapacityOptions(own, 'us-west-2')[0]?.usdPerHour).toBeNull();
 });
 
 test('own code without a marker or step regex is not seen to move', () => {

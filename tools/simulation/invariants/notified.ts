@@ -6,14 +6,14 @@ import { Invariant } from './invariant';
 const IN_FLIGHT_MS = 60_000;
 
 /** Each failure that needs a person causes exactly one notice. */
-export class Told extends Invariant {
+export class Notified extends Invariant {
   readonly name = 'told';
   private readonly failures: { run: SimRun; at: number; state: string }[] = [];
 
   override onRunWritten(run: SimRun, before: Item | undefined, item: Item): void {
     const state = item.state?.S ?? '';
     if (state === before?.state?.S) return;
-    const byItself = state === 'stopped' && run.wishes.at(-1)?.want !== 'stop';
+    const byItself = state === 'stopped' && run.requests.at(-1)?.want !== 'stop';
     if (state === 'failed' || byItself) this.failures.push({ run, at: this.now, state });
   }
 

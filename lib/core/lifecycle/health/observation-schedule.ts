@@ -13,7 +13,7 @@ export const TICK_MS = TICK_SECONDS * 1000;
  * written once an hour: the next observation shows the same facts, and these three calls are most of the cost of 1,000 live runs. A run
  * that is not steady is observed, listed and written at every tick.
  */
-const TICKS_BETWEEN_LOOKS = 2;
+const TICKS_BETWEEN_OBSERVATIONS = 2;
 const TICKS_BETWEEN_LISTINGS = 12;
 /** How often the progress of a steady run is written. */
 export const WRITE_PROGRESS_MS = 3_600_000;
@@ -54,11 +54,11 @@ function hasTimedStep(progress: Attempt['progress']): boolean {
  * Whether the run is observed in this tick. Steady runs take turns, so that each tick covers half of them, except near their spend cap; a
  * run that is over waits until its warm pool has ended, unless one of its notices is still unpublished.
  */
-export function isDueForLook(record: RunRecord, now: EpochMs): boolean {
+export function isDueForObservation(record: RunRecord, now: EpochMs): boolean {
   if (waitsForPoolAlone(record)) return isPoolDue(record, now);
   const { attempt } = record;
   if (!attempt || !isSteady(record) || isNearCap(record, attempt, now)) return true;
-  return isTurn(record.runId, now, TICKS_BETWEEN_LOOKS);
+  return isTurn(record.runId, now, TICKS_BETWEEN_OBSERVATIONS);
 }
 
 /**
@@ -86,9 +86,9 @@ export function isWorthWriting(record: RunRecord, next: RunRecord): boolean {
   const before = record.attempt?.progress;
   const progress = next.attempt?.progress;
   if (!before || !progress || before.phase !== progress.phase) return true;
-  if (progress.beatAt - before.beatAt >= WRITE_PROGRESS_MS) return true;
+  if (progress.heartbeatAt - before.heartbeatAt >= WRITE_PROGRESS_MS) return true;
   const stepAt = progress.starts?.[progress.starts.length - 1]?.stepAt ?? 0;
-  return progress.beatAt - stepAt > STEP_AGE_MS || !isSameBesideProgress(record, next);
+  return progress.heartbeatAt - stepAt > STEP_AGE_MS || !isSameBesideProgress(record, next);
 }
 
 const isSameBesideProgress = (record: RunRecord, next: RunRecord): boolean =>
