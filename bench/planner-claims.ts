@@ -15,7 +15,7 @@ const MEASURED_MINUTES = 8;
 
 /** One epoch of sst2 of GPT-J 6B in FP16 with tensor parallelism of SMP v1 on one ml.p4d.24xlarge: 8 minutes measured. */
 function sst2Epoch(): Metric {
-  const layout = layoutOfFile('gpt-j-6b-sst2-smp-v1.yaml');
+  const layout = layoutOfFile('sagemaker/gpt-j-6b-sst2-smp-v1.yaml');
   const minutes = (Math.ceil(SST2_SENTENCES / layout.globalBatch) * secondsOf(layout)) / 60;
   return {
     name: `GPT-J 6B, one epoch of GLUE sst2 on one ml.p4d.24xlarge (measured ${MEASURED_MINUTES} minutes)`,
@@ -35,7 +35,7 @@ const PUBLISHED_GAIN = 1.2;
 const POINTS = 8;
 
 function smpV2Gain(): Metric {
-  const run: LayoutInput = { ...layoutOfFile('llama2-70b-smp-v2.yaml'), collectives: 'smddp' };
+  const run: LayoutInput = { ...layoutOfFile('sagemaker/llama2-70b-smp-v2.yaml'), collectives: 'smddp' };
   const fsdp: LayoutInput = {
     ...run,
     collectives: 'nccl',

@@ -9,7 +9,7 @@ import { searchRun } from '../lib/core/search/search-run';
 
 const REGION = 'us-west-2';
 const REPEATS = 5;
-const FILE = path.join(__dirname, '../runs/llama3-70b-fsdp.yaml');
+const FILE = path.join(__dirname, '../runs/builtin/llama3-70b-fsdp.yaml');
 const SPACES = [undefined, ['fsdp', 'deepspeed', 'megatron', 'smp-v2']];
 
 const { value: run } = loadRun(readFileSync(FILE, 'utf8'), ['compute.instanceCount=64']);

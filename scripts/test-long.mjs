@@ -43,7 +43,8 @@ function playFiles(files) {
   if (files.some((file) => file.includes('ray.test'))) pythonEnvironment('requirements-ray.txt', 'ray');
   if (files.some((file) => file.includes('verl'))) pythonEnvironment('requirements-verl.txt', 'verl', ['--no-deps']);
   if (files.some((file) => file.includes('trainers')))
-    besideTests('requirements-trainers.txt', 'trainers', ['--no-deps']);
+    for (const folder of ['trainers', 'llama-factory', 'axolotl'])
+      besideTests(`requirements-${folder}.txt`, folder, ['--no-deps']);
   return (
     run(process.execPath, ['scripts/build.mjs']) ||
     run('node_modules/.bin/vitest', ['run', '--project', 'long', ...files])

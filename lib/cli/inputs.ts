@@ -99,7 +99,9 @@ export interface ReadRun {
  */
 export function readRunFile({ file, text: given }: GivenFile, options: CommonOptions): ReadRun {
   if (isEnvironmentFile(given))
-    throw new UsageError(`${file}: must be a run file, got an environment file; name one such as runs/starter.yaml`);
+    throw new UsageError(
+      `${file}: must be a run file, got an environment file; name one such as runs/builtin/starter.yaml`,
+    );
   const pinned = inlineHub(given, options.set ?? [], options.fetched ?? {});
   const { text, overrides } = withModelConfig(file, pinned.text, pinned.overrides, options.modelConfig);
   const loaded = loadRun(text, overrides);

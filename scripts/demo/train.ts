@@ -59,7 +59,7 @@ export async function prepareData(demo: Demo): Promise<void> {
   await slipway(
     demo,
     'tokenize',
-    ['launch', path.join(demo.root, 'runs/demo-tokenize.yaml'), '--yes', '--wait'],
+    ['launch', path.join(demo.root, 'runs/data/demo-tokenize.yaml'), '--yes', '--wait'],
     screen.detail,
   );
 }
@@ -81,7 +81,7 @@ export async function trainThroughCrash(demo: Demo): Promise<Trained> {
   const launched = await slipway(
     demo,
     'launch',
-    ['launch', path.join(demo.root, 'runs/demo.yaml'), '--yes', '--wait', '--json'],
+    ['launch', path.join(demo.root, 'runs/builtin/demo.yaml'), '--yes', '--wait', '--json'],
     (line) => {
       if (/^demo-\d+: /.test(line)) screen.detail(line);
     },

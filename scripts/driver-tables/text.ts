@@ -1,7 +1,12 @@
 import { EXIT_CODES } from '../../lib/core/catalog/exit-codes';
 import { ACCELERATED_INSTANCES } from '../../lib/core/catalog/instances/accelerated-instances';
 import { RING_SHARE_OF_NVLINK } from '../../lib/core/catalog/instances/instance-facts';
-import { PROGRESS_FORMATS, STEP_IN_PATH, TRAINER_CHECKPOINTS } from '../../lib/core/catalog/progress-formats';
+import {
+  NAMES_NEWEST,
+  PROGRESS_FORMATS,
+  STEP_IN_PATH,
+  TRAINER_CHECKPOINTS,
+} from '../../lib/core/catalog/progress-formats';
 
 const bool = (value: boolean) => (value ? 'True' : 'False');
 
@@ -108,6 +113,9 @@ ${PROGRESS_FORMATS.map((name) => `    "${name}",`).join('\n')}
 TRAINER_CHECKPOINTS: Dict[str, TrainerCheckpoints] = {
 ${trainerRows().join('\n')}
 }
+
+#: Name of a marker whose text is the name of the checkpoint beside it that was finished last.
+NAMES_NEWEST = ${pythonText(NAMES_NEWEST)}
 
 #: Regular expressions for the step in the path of a marker; the first that is found counts.
 STEP_IN_PATH: Tuple[str, ...] = (${STEP_IN_PATH.map((each) => `${pythonText(each)}`).join(', ')})

@@ -10,7 +10,7 @@ import { RESUME } from './resume';
 import { ROLES } from './roles';
 import { RUN_STATES } from './run-states';
 
-const RUN_FILE = 'runs/llama3-8b-fsdp.yaml';
+const RUN_FILE = 'runs/builtin/llama3-8b-fsdp.yaml';
 
 /** What `slipway plan FILE --json` prints. */
 async function planOf(file: string): Promise<RunPlan> {

@@ -10,8 +10,8 @@ import { fakeWorld, RUN_FILE } from '../control/support/fake-world';
 import { runCli } from '../support/run-cli';
 
 const ROOT = path.join(__dirname, '../..');
-const RUN = path.join(ROOT, 'runs/llama3-8b-fsdp.yaml');
-const TRAINIUM = path.join(ROOT, 'runs/trn2-ddp.yaml');
+const RUN = path.join(ROOT, 'runs/builtin/llama3-8b-fsdp.yaml');
+const TRAINIUM = path.join(ROOT, 'runs/trainers/trn2-ddp.yaml');
 const TRAINIUM_MODEL = ['--set', 'model.preset=llama3-8b', '--set', 'training.sequenceLength=4096'];
 const REQUEST = path.join(ROOT, 'test/fixtures/import/model-trainer.json');
 

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { runCli } from '../support/run-cli';
 
-const FILE = path.join(__dirname, '../../runs/llama3-8b-fsdp.yaml');
+const FILE = path.join(__dirname, '../../runs/builtin/llama3-8b-fsdp.yaml');
 const ELASTIC = ['--set', 'compute.instanceCount={"min":1,"max":4}', '--set', 'distribution.parameters={}'];
 
 test('plan prints each size, largest first: fewer instances take longer for a step', async () => {

@@ -79,7 +79,7 @@ test('fails: launch of an environment file says so once', async () => {
   const { code, stderr } = await runCli('launch', file, '--dry-run', '--environment', at('environment.json'));
   expect([code, stderr.trim()]).toEqual([
     2,
-    `slipway: ${file}: must be a run file, got an environment file; name one such as runs/starter.yaml`,
+    `slipway: ${file}: must be a run file, got an environment file; name one such as runs/builtin/starter.yaml`,
   ]);
 });
 

@@ -182,7 +182,7 @@ describe('no verb ends with an internal error', () => {
   beforeAll(() => {
     folder = mkdtempSync(path.join(tmpdir(), 'slipway-errors-'));
     const texts = [
-      readFileSync('runs/starter.yaml'),
+      readFileSync('runs/builtin/starter.yaml'),
       'name: lab\nregions: { us-west-2: {} }\nteams: { nlp: {} }\n',
       JSON.stringify(DESCRIPTOR),
       'a: [',

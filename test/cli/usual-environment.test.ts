@@ -11,7 +11,7 @@ import { BASE } from '../support/runs';
 const ssm = mockClient(SSMClient);
 const FOLDER = mkdtempSync(path.join(tmpdir(), 'slipway-usual-'));
 const FILE = path.join(FOLDER, 'run.yaml');
-const DEMO = readFileSync(path.join(__dirname, '../../runs/demo.yaml'), 'utf8');
+const DEMO = readFileSync(path.join(__dirname, '../../runs/builtin/demo.yaml'), 'utf8');
 writeFileSync(FILE, DEMO);
 // `shell` looks for the plugin of Session Manager before it asks anybody.
 writeFileSync(path.join(FOLDER, 'session-manager-plugin'), '#!/bin/sh\necho 1.2.707.0\n', { mode: 0o755 });

@@ -30,7 +30,7 @@ const ENVIRONMENT = path.join(FOLDER, 'descriptor.json');
 const RUN_FILE = path.join(FOLDER, 'run.yaml');
 const ALIAS = 'arn:aws:lambda:us-west-2:111122223333:function:f:team-nlp';
 writeFileSync(ENVIRONMENT, JSON.stringify({ ...DESCRIPTOR, controlAliasArn: ALIAS }));
-writeFileSync(RUN_FILE, readFileSync(path.join(__dirname, '../../runs/demo.yaml')));
+writeFileSync(RUN_FILE, readFileSync(path.join(__dirname, '../../runs/builtin/demo.yaml')));
 const SCRIPT = path.join(__dirname, 'record_calls.py');
 
 type Call = Record<string, unknown> & { action: string };

@@ -3,18 +3,21 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from fake_world import job_json
 from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.errors import classify, first_real
 from slipway_driver.failure import failure_text
+from slipway_driver.job import parse_job
 from slipway_driver.launcher import launched
 from slipway_driver.memory import parse_oom_kills
 from slipway_driver.progress import FoundSteps, ProgressReader, parse_event
 from slipway_driver.supervisor import Supervisor
-from slipway_driver.watchdog import Watchdog
+from slipway_driver.watchdog import Watchdog, watchdog_of
 
 TRACEBACK = """Traceback (most recent call last):
   File "train.py", line 3, in <module>
@@ -141,6 +144,28 @@ def test_own_code_that_shows_no_progress_is_only_watched_until_its_first_step() 
     assert dog.verdict(101) is not None and not dog.may_stop
     dog.feed({"event": "step", "step": 1}, 102)
     assert dog.may_stop
+
+
+def test_a_trainer_whose_lines_never_come_is_only_watched_and_one_whose_bar_stands_still_is_stopped() -> None:
+    dog = Watchdog(startup_seconds=100, silence_seconds=20, may_stop=False, now=0, shows_progress=True)
+    assert dog.verdict(101) is not None and not dog.may_stop
+    dog.feed({"event": "bar"}, 110)
+    assert dog.verdict(209) is None
+    dog.feed({"event": "metric", "loss": 2.5}, 200)
+    assert dog.verdict(299) is None
+    assert dog.verdict(301) == "no progress for 101 s, and no step so far"
+    assert dog.may_stop
+    unnamed = watchdog(may_stop=False)
+    unnamed.feed({"event": "metric", "loss": 2.5}, 50)
+    assert not unnamed.may_stop
+
+
+@pytest.mark.parametrize(("progress", "stops"), [
+    ({"format": "lightning"}, False), ({"format": "auto"}, False), ({"stepRegex": "step (.)", "format": "lightning"}, True),
+])  # fmt: skip
+def test_a_hang_before_the_first_step_ends_only_programs_that_are_known_to_show_it(progress: "dict[str, str]", stops: bool) -> None:
+    job = parse_job(job_json(progress=progress))
+    assert watchdog_of(SimpleNamespace(job=job, environ={}), 0).may_stop is stops  # type: ignore[arg-type]
 
 
 def test_steps_are_read_from_progress_lines_and_from_the_run_file_s_expression() -> None:

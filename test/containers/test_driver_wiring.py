@@ -62,6 +62,24 @@ def test_the_builtin_trainer_on_gpus_gets_expandable_segments(
     assert line.partition("allocator:")[2].strip() == expected
 
 
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"progress": {"format": "lightning"}}, "1 200"),
+        ({"progress": {"format": "lightning"}, "env": {"TTY_COMPATIBLE": "0", "COLUMNS": "90"}}, "0 90"),
+        ({"progress": {"format": "auto"}}, "None None"),
+    ],
+)
+def test_lightning_draws_its_bar_by_rich_although_a_log_is_no_terminal(
+    tmp_path: Path, changes: "dict[str, dict[str, str]]", expected: str
+) -> None:
+    script = "import os; print('terminal:', os.environ.get('TTY_COMPATIBLE'), os.environ.get('COLUMNS'))"
+    world = FakeWorld(tmp_path / "world", 1, job_json(**changes), {"train.py": script}, name=f"terminal-{tmp_path.name}")
+    world.start()
+    assert world.wait() == [0], world.log("algo-1")
+    assert f"terminal: {expected}" in world.log("algo-1")
+
+
 def test_the_log_compares_the_driver_of_the_host_with_the_cuda_version_of_the_image(tmp_path: Path) -> None:
     torch = tmp_path / "python/torch"
     torch.mkdir(parents=True)

@@ -352,7 +352,7 @@ class StrictParser(argparse.ArgumentParser):
 
 def runs_of_examples() -> list:
     yaml = pytest.importorskip("yaml", reason="run files are YAML")
-    runs = [(path.stem, yaml.safe_load(path.read_text())["code"]) for path in sorted((REPOSITORY / "runs").glob("*.yaml"))]
+    runs = [(path.stem, yaml.safe_load(path.read_text())["code"]) for path in sorted((REPOSITORY / "runs").rglob("*.yaml"))]
     return [(name, code) for name, code in runs if "containers/examples" in code["source"]]
 
 

@@ -45,6 +45,13 @@ def test_lightning_counts_over_epochs() -> None:
     assert all(f'"step":{step},"loss":' in line for step, line in zip(steps[1:-1], said[1:-1], strict=True))
 
 
+def test_the_bar_that_lightning_draws_with_rich_has_steps_and_losses() -> None:
+    name, said = found_in((RECORDED / "lightning-rich-2.6.log").read_bytes())
+    steps = [int(line.split(",")[0].split(":")[1]) for line in said]
+    assert (name, steps) == ("lightning", list(range(1, 17)))
+    assert all(f'"step":{step},"loss":0.' in line for step, line in zip(steps, said, strict=True))
+
+
 def test_the_last_epoch_of_lightning_is_shorter_where_steps_are_limited() -> None:
     bar = "Epoch {}: 50%|#####     | {}/{} [00:01<00:01,  3.23it/s, train_loss=0.5]"
     epochs = ((0, 32, (30, 31, 32)), (1, 8, (1, 8)))
@@ -75,6 +82,69 @@ QUOTED = {
         '"step":40',
     ),
 }
+
+
+def test_megatron_prints_the_time_first_and_no_loss_for_a_skipped_iteration() -> None:
+    # megatron-bridge 0.3.1, training/utils/train_utils.py, as in Megatron-LM since 2024.
+    start = " [2026-11-27 18:40:00] iteration {:8d}/     100 | consumed samples:          64 | elapsed time per iteration (ms): 941.2 |"
+    end = " loss scale: 1.0 | number of skipped iterations:   0 | number of nan iterations:   0 |"
+    lines = [start.format(2) + end, start.format(3) + " lm loss: 1.079210E+01 |" + end, start.format(4) + " lm loss: 9.5E+00 |" + end]
+    for asked in ("auto", "megatron"):
+        assert found_in("\n".join(lines).encode(), asked) == ("megatron", ['"step":2', '"step":3,"loss":10.7921', '"step":4,"loss":9.5'])
+
+
+def test_a_validation_of_torchtitan_is_no_step() -> None:
+    lines = [f"[titan] - root - INFO - {kind}step: {step:2}  loss: {loss}  x" for kind, step, loss in
+             (("", 1, 8.5), ("validate ", 5, 3.25), ("", 10, 4.5), ("validate ", 10, 3.5))]  # fmt: skip
+    assert found_in("\n".join(lines).encode()) == ("torchtitan", ['"step":1,"loss":8.5', '"step":10,"loss":4.5'])
+
+
+def bars_in(lines: "list[str]", name: str) -> "list[str]":
+    reader, steps = ProgressReader(None, None, name), FoundSteps(expects_loss=True)
+    events = [reader.read(line) or {"event": "-"} for line in lines]
+    assert [steps.feed("", event) for event in events if event["event"] == "bar"] == [[] for event in events if event["event"] == "bar"]
+    return [event["event"] for event in events]
+
+
+@pytest.mark.parametrize(
+    "bar",
+    [
+        "{:3}%|#         | {}/1000 [00:10<01:30,  1.00s/it]",  # transformers before its first loss, and after a resume
+        "Tokenizing (num_proc=8): {:3}%|#    | {}/5000 [00:10<01:30, 900.0 examples/s]",
+        "Training: |{:9}| {}/? [00:01<?, 3.00it/s]",  # Lightning after a resume within an epoch
+        "Validation ━{:3}━━ {}/64 0:00:00 • -:--:-- 0.00it/s",
+    ],
+)
+@pytest.mark.parametrize("name", ["auto", "transformers", "lightning", "verl"])
+def test_a_bar_that_moves_shows_that_a_trainer_works_without_a_step(bar: str, name: str) -> None:
+    assert bars_in([bar.format(step, step) for step in (1, 1, 2, 2, 3)], name) == ["bar", "-", "bar", "-", "bar"]
+    # Rich draws all its bars ten times a second, whether or not one of them moves.
+    still = [bar.format(1, 7), "Epoch 0/1 ━━━ 3/8 0:00:04 • 0:00:10 9.38it/s v_num: 1"] * 5
+    assert bars_in(still, name)[2:] == ["-"] * 8
+
+
+@pytest.mark.parametrize("draw", range(50))
+def test_a_bar_as_tqdm_formats_it_is_seen_to_move_when_its_count_changes(draw: int) -> None:
+    tqdm = pytest.importorskip("tqdm").tqdm
+    dice = random.Random(f"{os.environ['SLIPWAY_TEST_SEED']} {draw}")
+    total = dice.choice([None, 10 ** dice.randrange(1, 7)])
+    style = {
+        "total": total, "prefix": dice.choice(["", "Epoch 2", "Map (num_proc=4)"]), "unit": dice.choice(["it", "B", " examples"]),
+        "unit_scale": dice.random() < 0.3, "ncols": dice.choice([None, 80, 200]), "ascii": dice.random() < 0.5,
+        "postfix": dice.choice([None, "loss=2.15, v_num=3"]),
+    }  # fmt: skip
+    counts = sorted(dice.sample(range(1, 10**7 if total is None else total + 1), 8))
+    counts = [count for count in counts for _ in range(dice.choice([1, 3]))]
+    lines = [tqdm.format_meter(count, elapsed=count + at / 7, **style) for at, count in enumerate(counts)]
+    shown = [line.split("[")[0].split("|")[-1].split(":")[-1].strip() for line in lines]
+    seen = bars_in(lines, dice.choice(["transformers", "verl"]))
+    assert seen == ["bar" if at == 0 or shown[at] != shown[at - 1] else "-" for at in range(len(lines))], lines
+
+
+def test_the_bar_of_an_evaluation_shows_that_the_trainer_works() -> None:
+    lines = [" 10%|# | 10/100 [00:10<01:30]", "{'loss': 2.5, 'epoch': 0.1}", " 10%|# | 10/100 [00:10<01:30]",
+             " 50%|## | 20/40 [00:01<00:01]", " 52%|## | 21/40 [00:01<00:01]", " 11%|# | 11/100 [00:11<01:29]"]  # fmt: skip
+    assert bars_in(lines, "transformers") == ["bar", "-", "step", "bar", "bar", "step"]
 
 
 @pytest.mark.parametrize("name", QUOTED)

@@ -91,6 +91,13 @@ def test_a_program_behind_others_saves_when_it_is_stopped(tmp_path: Path, report
     assert lines_of(world, "SAVED") == ["SAVED"], (report, world.log("algo-1"))
 
 
+def test_a_line_that_python_would_keep_in_its_buffer_is_logged_at_once(tmp_path: Path) -> None:
+    # NVIDIA/Megatron-LM#5072
+    script = "import time\nprint('iteration 3')\nwhile True:\n    time.sleep(0.05)\n"
+    world = run(tmp_path, {"run.sh": "python3 train.py | cat\n", "train.py": script}, stop_after="iteration 3\n")
+    assert lines_of(world, "iteration") == ["iteration 3"]
+
+
 def test_orphans_do_not_pile_up_as_zombies(tmp_path: Path) -> None:
     # jedbjorn/subfloor#644: 18,000 zombies under a process 1 that waits only for its own children.
     script = """

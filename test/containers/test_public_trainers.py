@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from slipway_driver.error_collector import ErrorCollector
-from slipway_driver.newest_checkpoint import newest_checkpoint
+from slipway_driver.newest_checkpoint import newest_checkpoint, step_in
 from slipway_driver.output_lines import Lines
+from slipway_driver.progress import FoundSteps, ProgressReader, parse_event
 from slipway_driver.progress_formats import FormatReader
+from slipway_driver.resume_argument import resume_words
 from slipway_driver.tables import TRAINER_CHECKPOINTS
 
 
@@ -19,6 +21,47 @@ def test_a_bar_of_lightning_with_its_loss_between_other_values() -> None:
     bar = "\rEpoch 2:  93%|#########3| {}/20 [5:43:21<25:20,  0.90it/s, v_num=0txx, train_loss=3.{}, denoise_60%_expr=1.290]"
     found = steps("".join(bar.format(step, step) for step in (18, 19)), "auto")
     assert [(event["step"], event["loss"]) for event in found] == [(58, 3.18), (59, 3.19)]
+
+
+def test_a_bar_of_lightning_without_a_length_shows_that_the_run_works() -> None:
+    bar = "Epoch 2: : {}it [1:05:34,  4.49it/s, loss=2.15, v_num=3hqp]"
+    reader = FormatReader("lightning")
+    assert [reader.read("", bar.format(count)) for count in (17671, 17671, 17672)] == [{"event": "bar"}, None, {"event": "bar"}]
+
+
+def test_the_loss_of_a_pipeline_is_that_of_its_last_stage() -> None:
+    line = "[titan] - root - INFO - step: {:2}  loss: {:8.5f}  grad_norm:  1.0"
+    reader, found = ProgressReader(None, None, "auto"), FoundSteps(expects_loss=True)
+    said = []
+    for rank, step, loss in ((0, 1, -1.0), (7, 1, 8.25), (0, 2, -1.0), (7, 2, 7.5)):
+        label = f"[rank {rank}] {line.format(step, loss)}"
+        event = reader.read(label)
+        said += found.feed(label, event) if event else []
+    assert [parse_event(each)[0] for each in said] == [
+        {"event": "step", "step": 1, "loss": 8.25}, {"event": "step", "step": 2, "loss": 7.5},
+    ]  # fmt: skip
+
+
+def test_the_checkpoint_of_transformers_counts_by_its_own_step_and_not_by_that_of_deepspeed_in_it(tmp_path: Path) -> None:
+    for path in ("checkpoint-1200/trainer_state.json", "checkpoint-1200/global_step1192/bf16_zero_pp_rank_0.pt", "checkpoint-1200/latest"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("global_step1192", encoding="utf-8")
+    marker = TRAINER_CHECKPOINTS["transformers"].marker
+    assert newest_checkpoint(str(tmp_path), marker=marker) == str(tmp_path / "checkpoint-1200")
+    assert step_in("checkpoint-1200/trainer_state.json") == 1200
+
+
+def test_the_folders_that_lightning_makes_itself_are_found_by_a_marker_of_the_run_file(tmp_path: Path) -> None:
+    folder = "lightning_logs/version_{}/checkpoints"
+    for version, name in ((0, "epoch=0-step=2048-val_loss=0.415.ckpt"), (3, "epoch=1-step=4096-val_loss=0.397.ckpt")):
+        place = tmp_path / folder.format(version)
+        place.mkdir(parents=True)
+        (place / name).write_text("x", encoding="utf-8")
+    newest = newest_checkpoint(str(tmp_path), marker=folder.format("*") + "/*.ckpt")
+    assert newest == str(tmp_path / folder.format(3))
+    (tmp_path / "train.py").write_text('parser.add_argument("--ckpt_path")', encoding="utf-8")
+    words, _ = resume_words("lightning", "train.py", (), tmp_path, newest)
+    assert words == [f"--ckpt_path={newest}/epoch=1-step=4096-val_loss=0.397.ckpt"]
 
 
 def test_a_traceback_behind_a_bar_on_the_same_line_is_the_error() -> None:

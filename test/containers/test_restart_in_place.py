@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
 from slipway_driver.newest_checkpoint import COMMITTED, newest_checkpoint, newest_marker
 from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect
 from slipway_driver.restart_policy import Report, Start, decide
+from slipway_s3 import S3Client
 
 
 def report(host: str = "algo-1", kind: str = "user-code", step: int | None = 5, reason: str = "") -> Report:
@@ -112,6 +114,24 @@ def test_the_newest_marked_checkpoint_is_found(tmp_path: Path) -> None:
     (tmp_path / "step-4").mkdir()
     (tmp_path / "step-4/COMMITTED.json").write_text("{}")
     assert newest_checkpoint(str(tmp_path)) == str(tmp_path / "step-4")
+
+
+def test_a_file_latest_names_the_newest_checkpoint_beside_it(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    fake = FakeS3()
+    request.addfinalizer(fake.close)
+    client = S3Client(fake.environ)
+    for name, text in (("global_step20/a.pt", "x"), ("global_step30/a.pt", "x"), ("latest", "global_step20\n")):
+        path = tmp_path / "out" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        fake.objects[f"/b/run/out/{name}"] = text.encode()
+    for marker in ("out/latest", "*/latest"):
+        assert newest_checkpoint(str(tmp_path), marker=marker) == str(tmp_path / "out/global_step20")
+        assert newest_checkpoint("s3://b/run", client, marker) == "s3://b/run/out/global_step20"
+    for text in ("", "..", "a/b", "global_step40", "x" * 300):
+        (tmp_path / "out/latest").write_text(text)
+        fake.objects["/b/run/out/latest"] = text.encode()
+        assert newest_checkpoint(str(tmp_path), marker="out/latest") == newest_checkpoint("s3://b/run", client, "out/latest") == ""
 
 
 #: Steps until 6. As FAIL says, algo-2 fails at step 3, once or always, when algo-1 has come to step 4 and waits there to be ended.

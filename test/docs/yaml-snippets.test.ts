@@ -18,11 +18,11 @@ const ENVIRONMENT = { name: 'a', regions: { 'us-west-2': {} } };
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'slipway-snippets-'));
-  mkdirSync(path.join(folder, 'runs'));
+  mkdirSync(path.join(folder, 'runs/sagemaker'), { recursive: true });
   mkdirSync(path.join(folder, 'src'));
   mkdirSync(path.join(folder, '.git'));
   writeFileSync(path.join(folder, 'src/train.py'), '');
-  writeFileSync(path.join(folder, 'runs/llama2-13b.yaml'), JSON.stringify(PLAIN_RUN));
+  writeFileSync(path.join(folder, 'runs/sagemaker/llama2-13b.yaml'), JSON.stringify(PLAIN_RUN));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -44,10 +44,10 @@ test.each(['tools schema run', 'tools schema environment'])('slipway %s | head e
 
 test('before the first build npx slipway builds itself, says so beside the answer, and stays found after it', () => {
   installPackages(path.join(folder, 'clone'));
-  const first = npx('validate', 'runs/starter.yaml', '--json');
+  const first = npx('validate', 'runs/builtin/starter.yaml', '--json');
   expect(JSON.parse(first.stdout)).toMatchObject({ ok: true });
   expect(first.stderr).toContain('no build yet; running node scripts/build.mjs cli');
-  const second = npx('validate', 'runs/starter.yaml', '--json');
+  const second = npx('validate', 'runs/builtin/starter.yaml', '--json');
   expect(JSON.parse(second.stdout)).toMatchObject({ ok: true });
   expect(second.stderr).not.toContain('no build yet');
 });

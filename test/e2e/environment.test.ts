@@ -232,9 +232,9 @@ describe('the request that reaches SageMaker is the one that --dry-run prints', 
   });
 
   test.each([
-    ['smp-v2', 'llama2-7b-smp-v2.yaml'],
-    ['smddp', 'ddp-smddp-allreduce.yaml'],
-    ['fsdp', 'llama3-8b-fsdp.yaml'],
+    ['smp-v2', 'sagemaker/llama2-7b-smp-v2.yaml'],
+    ['smddp', 'sagemaker/ddp-smddp-allreduce.yaml'],
+    ['fsdp', 'builtin/llama3-8b-fsdp.yaml'],
   ])('%s', async (library, file) => {
     const id = `request-${library}`;
     const small = [

@@ -46,7 +46,7 @@ test.skipIf(!existsSync(PYTHON))(
   'SMP v1: mpirun over all ranks, its parameters as SM_HP_MP_PARAMETERS, the script with its arguments',
   async () => {
     const { program, words, environ } = await start(
-      'gpt-j-6b-sst2-smp-v1.yaml',
+      'sagemaker/gpt-j-6b-sst2-smp-v1.yaml',
       'compute.instanceCount=2',
       'training.globalBatchSize=128',
     );
@@ -66,7 +66,10 @@ test.skipIf(!existsSync(PYTHON))(
 );
 
 test.skipIf(!existsSync(PYTHON))('SMP v1 with pipelines: every host, degrees and MPI options as asked', async () => {
-  const { words, environ } = await start('pipeline6-tensor4-smp-v1.yaml', 'distribution.mpiOptions=--mca x 1');
+  const { words, environ } = await start(
+    'sagemaker/pipeline6-tensor4-smp-v1.yaml',
+    'distribution.mpiOptions=--mca x 1',
+  );
   expect([after(words, '--host'), after(words, '-np')]).toEqual(['algo-1:8,algo-2:8,algo-3:8', '24']);
   expect(words.join(' ')).toContain('--mca x 1');
   expect(JSON.parse(environ.SM_HP_MP_PARAMETERS ?? '')).toMatchObject({
@@ -76,14 +79,14 @@ test.skipIf(!existsSync(PYTHON))('SMP v1 with pipelines: every host, degrees and
 });
 
 test.skipIf(!existsSync(PYTHON))('SMDDP: mpirun in its homogeneous mode', async () => {
-  const { program, words } = await start('ddp-smddp-allreduce.yaml');
+  const { program, words } = await start('sagemaker/ddp-smddp-allreduce.yaml');
   expect([program, after(words, '-np')]).toEqual(['mpirun', '16']);
   expect(words).toContain('SMDATAPARALLEL_USE_HOMOGENEOUS=1');
   expect(words.slice(words.indexOf('mpi4py') + 1)).toEqual(['train.py', '--backend', 'smddp']);
 });
 
 test.skipIf(!existsSync(PYTHON))('torchrun: one process per GPU on every host', async () => {
-  const { program, words } = await start('plain-torchrun.yaml', 'distribution.contract=toolkit');
+  const { program, words } = await start('trainers/plain-torchrun.yaml', 'distribution.contract=toolkit');
   expect(program).toBe('torchrun');
   expect(words.join(' ')).toBe(
     '--nnodes 2 --nproc_per_node 8 --master_addr algo-1 --master_port 7777 --node_rank 0 train.py --epochs 1',

@@ -33,10 +33,10 @@ const launch = (file: string, id: string, ...more: string[]) =>
   deployed.slipwayAs({}, 'launch', path.join(ROOT, 'runs', file), '--yes', '--wait', '--json', '--run-id', id, ...more);
 
 test("without the trainer's s3:DeleteObject, a save cannot take its old marker away and the run says so", async () => {
-  const tokens = await launch('demo-tokenize.yaml', 'tokens');
+  const tokens = await launch('data/demo-tokenize.yaml', 'tokens');
   expect(tokens.code, tokens.stderr).toBe(0);
   await without(deployed, `${ROLE}-default-execution`, 's3:DeleteObject', async () => {
-    const denied = await launch('demo.yaml', 'denied-delete', ...short);
+    const denied = await launch('builtin/demo.yaml', 'denied-delete', ...short);
     expect(denied.code).toBe(4);
     expect(denied.stderr).toMatch(/a checkpoint could not be written.*403/);
   });

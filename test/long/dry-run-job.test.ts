@@ -50,7 +50,7 @@ describe('a request of --dry-run, submitted by a plain client', () => {
     writeFileSync(environment, JSON.stringify({ ...descriptor, ...here }));
     const dryRun = await runCli(
       'launch',
-      path.join(ROOT, 'runs/demo.yaml'),
+      path.join(ROOT, 'runs/builtin/demo.yaml'),
       '--environment',
       environment,
       '--run-id',

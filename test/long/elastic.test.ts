@@ -47,7 +47,7 @@ beforeAll(async () => {
   for (const file of files.slice(0, 20)) copyFileSync(path.join(library.trim(), file), path.join(raw, file));
   const aws = path.join(ROOT, '.slipway/python/bin/aws');
   await deployed.call(aws, ['s3', 'cp', raw, `s3://${BUCKET}/demo-raw/`, '--recursive', '--no-progress']);
-  await deployed.slipway('launch', path.join(ROOT, 'runs/demo-tokenize.yaml'), '--yes', '--wait');
+  await deployed.slipway('launch', path.join(ROOT, 'runs/data/demo-tokenize.yaml'), '--yes', '--wait');
   await launch('calm', 'compute.instanceCount=2');
   await ended('calm');
 });
@@ -73,7 +73,7 @@ async function launch(runId: string, ...set: string[]): Promise<void> {
     'environmentVariables.SLIPWAY_HAND_OVER_SECONDS="1"',
     ...set,
   ];
-  const file = path.join(ROOT, 'runs/demo.yaml');
+  const file = path.join(ROOT, 'runs/builtin/demo.yaml');
   await deployed.slipway('launch', file, '--yes', '--json', '--run-id', runId, ...options.flatMap((o) => ['--set', o]));
 }
 

@@ -1,15 +1,15 @@
 // Every run file of runs/ that the built-in trainer takes, made small and tried in the embedded AWS: data as its guide prepares them, a
 // checkpoint, a stop, and an attempt that goes on from it.
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { adminOf } from '../../lib/sandbox/testing';
 import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
 import { PYTHON, ROOT } from '../e2e/support/sandbox';
+import { RUN_FILES, RUNS } from '../support/run-files';
 
-const RUNS = path.join(ROOT, 'runs');
 const BUCKET = 's3://slipway-e2e-000000000000-us-west-2-data';
 /** Of text: what the run files name. The two others are made of conversations and preferences. */
 const TEXT = ['llama3-tokens', 'qwen3-tokens', 'web-tokens', 'books-tokens', 'math-tokens', 'tokens'];
@@ -42,8 +42,9 @@ interface RunFile {
 const PRICED = ['--yes', '--wait', '--set', 'limits.maxCostUsd=10'];
 
 const fileOf = (name: string) => parse(readFileSync(path.join(RUNS, name), 'utf8')) as RunFile;
-const files = readdirSync(RUNS).filter((name) => name.endsWith('.yaml'));
-const trained = files.filter((name) => fileOf(name).kind !== 'processing' && fileOf(name).code.source === 'builtin');
+const trained = RUN_FILES.filter(
+  (name) => fileOf(name).kind !== 'processing' && fileOf(name).code.source === 'builtin',
+);
 
 let deployed: Deployed;
 const copy = (from: string, to: string) =>
@@ -57,11 +58,11 @@ beforeAll(async () => {
   });
   await copy(path.join(ROOT, 'lib/core/rules'), `${BUCKET}/demo-raw/`);
   await copy(local, `${BUCKET}/`);
-  await deployed.slipway('launch', path.join(RUNS, 'demo-tokenize.yaml'), '--yes', '--wait');
+  await deployed.slipway('launch', path.join(RUNS, 'data/demo-tokenize.yaml'), '--yes', '--wait');
   for (const prefix of TEXT) await copy(`${BUCKET}/demo-tokens/`, `${BUCKET}/${prefix}/`);
-  await deployed.slipway('launch', path.join(RUNS, 'chat-tokenize.yaml'), ...PRICED);
+  await deployed.slipway('launch', path.join(RUNS, 'data/chat-tokenize.yaml'), ...PRICED);
   const preferences = path.join(deployed.folder, 'preferences.yaml');
-  const text = readFileSync(path.join(RUNS, 'chat-tokenize.yaml'), 'utf8');
+  const text = readFileSync(path.join(RUNS, 'data/chat-tokenize.yaml'), 'utf8');
   writeFileSync(preferences, text.replace('/chats/', '/preferences/').replace('/chat-tokens/', '/preference-tokens/'));
   await deployed.slipway('launch', preferences, ...PRICED);
 });
@@ -83,7 +84,7 @@ test.each(trained)('%s trains small, saves, and goes on from its checkpoint', as
 test('trn2-ddp.yaml is launched on two hosts, trains and completes', async () => {
   // No list has its code; the control plane finds the quota by its name.
   await adminOf(deployed).setQuota('us-west-2', 'L-00002222', 2, 'ml.trn2.48xlarge for training job usage');
-  const words = ['launch', path.join(RUNS, 'trn2-ddp.yaml'), ...PRICED, '--json', '--run-id', 'trn2'];
+  const words = ['launch', path.join(RUNS, 'trainers/trn2-ddp.yaml'), ...PRICED, '--json', '--run-id', 'trn2'];
   const values = ['distribution.processesPerHost=2', 'code.arguments.max-steps=20', 'code.arguments.batch-size=2'];
   const small = values.flatMap((value) => ['--set', value]);
   const { code, stdout, stderr } = await deployed.slipwayAs({}, ...words, ...small);

@@ -30,7 +30,7 @@ beforeAll(async () => {
   deployed = await deployedSandbox(ENVIRONMENT, QUOTAS);
   const aws = path.join(ROOT, '.slipway/python/bin/aws');
   await deployed.call(aws, ['s3', 'cp', path.join(ROOT, 'lib/core/rules'), RAW, '--recursive', '--no-progress']);
-  await deployed.slipway('launch', path.join(ROOT, 'runs/demo-tokenize.yaml'), '--yes', '--wait');
+  await deployed.slipway('launch', path.join(ROOT, 'runs/data/demo-tokenize.yaml'), '--yes', '--wait');
 });
 afterAll(() => deployed?.end());
 

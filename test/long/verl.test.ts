@@ -55,7 +55,7 @@ function commandOf(given: Record<string, unknown>): string[] {
 
 const composed = (command: string[]) => spawnSync(PYTHON, ['-c', COMPOSE, ...command], { encoding: 'utf8' });
 
-const run = parse(readFileSync(path.join(ROOT, 'runs/qwen3-8b-verl-grpo.yaml'), 'utf8')) as {
+const run = parse(readFileSync(path.join(ROOT, 'runs/trainers/qwen3-8b-verl-grpo.yaml'), 'utf8')) as {
   code: { arguments: Record<string, unknown> };
 };
 

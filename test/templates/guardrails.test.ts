@@ -174,8 +174,8 @@ describe('a training job outside the guardrails is denied', () => {
 });
 
 describe('a processing job outside the guardrails is denied', () => {
-  const { value: run } = loadRun(readFileSync(path.join(ROOT, 'runs', 'tokenize.yaml'), 'utf8'));
-  if (!run) throw new Error('runs/tokenize.yaml does not load');
+  const { value: run } = loadRun(readFileSync(path.join(ROOT, 'runs/data/tokenize.yaml'), 'utf8'));
+  if (!run) throw new Error('runs/data/tokenize.yaml does not load');
   const request = processingJobRequest(planOf(run));
   type Mutant = [string, (copy: CreateProcessingJobCommandInput) => void];
   const mutants: Mutant[] = [

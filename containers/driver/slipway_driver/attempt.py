@@ -31,6 +31,7 @@ from slipway_driver.process_environment import (
     rendezvous_variables,
     slipway_variables,
 )
+from slipway_driver.progress_formats import terminal_variables
 from slipway_driver.rank_memory import memory_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements
@@ -69,8 +70,7 @@ class Attempt:
 
 
 def _python_environment(job: Job, paths: Paths, inherited: Mapping[str, str]) -> Dict[str, str]:
-    inherited_path = inherited.get("PYTHONPATH", "")
-    return {"PYTHONPATH": python_path(DRIVER_FOLDER, paths.code, inherited_path)}
+    return {"PYTHONPATH": python_path(DRIVER_FOLDER, paths.code, inherited.get("PYTHONPATH", ""))}
 
 
 def _threads(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]) -> Dict[str, str]:
@@ -228,6 +228,7 @@ def _attempt(host: _Host, cluster: Cluster, resume_from: str) -> Attempt:
             _python_environment(job, paths, inherited),
             _threads(job, host.hardware, inherited),
             _allocator(job, host.hardware, inherited),
+            terminal_variables(job.progress_format, inherited),
             host.memory,
             host.compile_cache.variables if host.compile_cache else {},
             {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},

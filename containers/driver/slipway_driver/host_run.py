@@ -151,7 +151,7 @@ class HostRun:
         with self._lock:
             self._vitals.feed(event, time.monotonic())
         self._progressed(line, event)
-        if not self._first_host:
+        if not self._first_host and event["event"] != "bar":
             self._shared.add(line, event, time.monotonic())
         if event["event"] == "step":
             self.efa.publish()

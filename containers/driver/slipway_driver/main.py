@@ -29,6 +29,7 @@ from slipway_driver.host_run import HostRun
 from slipway_driver.idle_host import IdleHost, idle_host
 from slipway_driver.launcher import Launcher
 from slipway_driver.log import log, say
+from slipway_driver.misplaced_checkpoints import noticing
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peers import patience, peers_of
 from slipway_driver.probe import Probe
@@ -48,8 +49,8 @@ def gate_of(attempt: Attempt) -> HealthGate:
     """The health check of this host."""
     cluster, job = attempt.cluster, attempt.job
     place = Place(cluster.current_host, cluster.instance_type, attempt.devices, job.efa == "required" and len(cluster.training_hosts) > 1)
-    setup = Setup(sys.executable, attempt.environ, attempt.folder, int(attempt.hardware.get("gpus") or 0))
-    return HealthGate(job.health_check, place, tools_of(setup))
+    gpus = int(attempt.hardware.get("gpus") or 0)
+    return HealthGate(job.health_check, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)))
 
 
 class Driver:
@@ -201,7 +202,7 @@ def _start_heartbeat(attempt: Attempt, driver: Driver) -> Optional[Heartbeat]:
     uri = attempt.job.heartbeat_uri
     if not uri or attempt.cluster.rank != 0 or not attempt.cluster.takes_part:
         return None
-    heartbeat = Heartbeat(uri, driver.facts, log)
+    heartbeat = Heartbeat(uri, noticing(attempt, driver.facts, log), log)
     driver.step_times.on_first_step = heartbeat.soon
     heartbeat.start()
     return heartbeat
@@ -258,9 +259,8 @@ def _say_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
     if end.code != DONE:
         fields: Dict[str, Any] = {"host": end.host or host, "rank": end.rank, "step": driver.step}
         write_failure(paths.failure, code=end.code, kind=end.kind, reason=end.reason, lines=end.lines, **fields)
-    reason = {"reason": end.reason} if end.reason else {}
-    notice = {"notice": "ended-early"} if end.code == DONE and end.reason else {}
-    say(progress_line("exit", code=end.code, **{"class": end.kind}, host=end.host or host, **notice, **reason))
+    reason = {**({"notice": "ended-early"} if end.code == DONE else {}), "reason": end.reason} if end.reason else {}
+    say(progress_line("exit", code=end.code, **{"class": end.kind}, host=end.host or host, **reason))
 
 
 def _stop_early(_number: int, _frame: Any) -> None:

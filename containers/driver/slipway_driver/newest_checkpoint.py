@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Iterable, Optional
 
-from slipway_driver.tables import STEP_IN_PATH
+from slipway_driver.tables import NAMES_NEWEST, STEP_IN_PATH
 from slipway_s3 import S3Client, join_uri, parse_uri
 
 #: Marker of the built-in trainer, below the folder of checkpoints.
@@ -32,10 +32,25 @@ def newest_checkpoint(uri: str, client: "S3Client | None" = None, marker: str = 
     """URI or path of the folder of the newest checkpoint; '' if there is none."""
     if not uri:
         return ""
+    names_newest = marker.rpartition("/")[2] == NAMES_NEWEST
     if uri.startswith("s3://"):
-        bucket, prefix = parse_uri(uri.rstrip("/") + "/")
-        found = newest_marker((item.key[len(prefix) :] for item in (client or S3Client()).list(bucket, prefix)), marker)
+        client, (bucket, prefix) = client or S3Client(), parse_uri(uri.rstrip("/") + "/")
+        names = [item.key[len(prefix) :] for item in client.list(bucket, prefix)]
+        found = newest_marker(names, marker)
+        if found and names_newest:
+            found = _beside(found, client.get(bucket, prefix + found), names)
     else:
         root = Path(uri)
         found = newest_marker((path.relative_to(root).as_posix() for path in root.glob(marker)), marker)
-    return "" if found is None else join_uri(uri, found.rpartition("/")[0]).rstrip("/")
+        if found and names_newest:
+            place = (root / found).parent
+            found = _beside(found, (root / found).read_bytes(), [path.relative_to(root).as_posix() for path in place.glob("*/*")])
+    return "" if not found else join_uri(uri, found.rpartition("/")[0]).rstrip("/")
+
+
+def _beside(found: str, text: bytes, names: Iterable[str]) -> str:
+    """A name in the folder that the marker `found` names with its text; "" if there is none."""
+    name = text.decode("utf-8", "replace").strip()
+    folder = found[: -len(NAMES_NEWEST)] + name + "/"
+    is_name = re.fullmatch(r"[\w.=-]{1,255}", name, re.ASCII) and step_in(name) is not None
+    return next((each for each in names if each.startswith(folder)), "") and folder if is_name else ""

@@ -73,7 +73,8 @@ class ProgressReader:
     """Parses a host's output into events. The first group of `step_regex` is the step, that of `loss_regex` the loss; without both, the
     lines of `output_format` count.
 
-    A `step` event contains the loss of the same line. A loss on a line without a step becomes a `metric` event.
+    A `step` event contains the loss of the same line. A loss on a line without a step becomes a `metric` event. With a format, a
+    bar that moves without a step becomes a `bar` event.
     """
 
     def __init__(self, step_regex: Optional[str], loss_regex: Optional[str] = None, output_format: str = "auto") -> None:
@@ -147,8 +148,8 @@ class FoundSteps:
             self._rank, self._host, self._step, self._loss, self._repeats = rank, host, None, None, self._last
         if self._is_own or rank != self._rank or host != self._host:
             return []
-        if event["event"] == "metric":
-            return self._on_loss(event["loss"])
+        if event["event"] != "step":
+            return self._on_loss(event["loss"]) if "loss" in event else []
         return self._on_step(event["step"], event.get("loss"))
 
     def end(self) -> List[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 _NUMBER = r"(?P<loss>[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf))"
 
@@ -27,20 +27,28 @@ def _one(pattern: str) -> Format:
     return Format(found, found, found if "loss" in found.groupindex else None)
 
 
+_ITERATION = re.compile(r"^ *(?:\[[\d :.-]+\] )? *iteration +(?P<step>\d{1,12})/ *\d+ \|")
+_EPOCH = re.compile(
+    r"^Epoch (?P<epoch>\d{1,5})(?:: +\d+%\|[^|]*\| |(?:/-?\d+)? +[━╸╺ ]+)(?P<step>\d{1,12})/(?P<total>\d{1,9}) (?:\[|\d+:\d\d:\d\d )"
+)
+#: Any bar of tqdm or Rich, also without a length.
+_BAR = re.compile(
+    r"(?P<step>\d[\d.]{0,14}[kMGTPE]?)(?:/(?P<total>\d[\d.]{0,14}[kMGTPE]?|\?|--)| ?[A-Za-z]{1,20}) (?:\[\d+:\d\d|\d+:\d\d:\d\d )"
+)
+MAX_BARS = 100
+
 #: Sources: output of the packages' versions in test/containers/fixtures/progress, and lines that people quote in their issues.
 _FORMATS: Dict[str, Format] = {
-    # pytorch/torchtitan#950 and #3393.
-    "torchtitan": _one(r"\bstep: +(?P<step>\d{1,12}) +loss: +" + _NUMBER),
-    # NVIDIA/Megatron-LM; epfLLM/Megatron-LLM#11. NeMo: NVIDIA-NeMo/Speech#10128.
-    "megatron": _one(r"^ *iteration +(?P<step>\d{1,12})/ *\d+ \|.*\blm loss: " + _NUMBER),
+    # pytorch/torchtitan#950 and #3393; a validation is none of its steps. Ranks of a pipeline that have no loss print -1.
+    "torchtitan": _one(r"(?<!validate )\bstep: +(?P<step>\d{1,12}) +loss: +(?!-1\.0+\b)" + _NUMBER),
+    # epfLLM/Megatron-LLM#11; the time in front: megatron-bridge 0.3.1 and Megatron-LM. A skipped iteration has no loss.
+    "megatron": Format(_ITERATION, _ITERATION, re.compile(r"\blm loss: " + _NUMBER)),
+    # NVIDIA-NeMo/Speech#10128.
     "nemo": _one(r"^Training epoch \d+, iteration \d+/\d+ \|.*\bglobal_step: (?P<step>\d{1,12}) \| reduced_train_loss: " + _NUMBER),
     # verl-project/verl#2060 and #1458; its fine-tuning prints train/loss.
     "verl": _one(r"(?:^|\) )step:(?P<step>\d{1,12}) - .*?\b(?:actor/pg_loss|train/loss):" + _NUMBER),
-    "lightning": Format(
-        re.compile(r"^Epoch \d+: +\d+%\|[^|]*\| \d+/\d+ \["),
-        re.compile(r"^Epoch (?P<epoch>\d{1,5}): +\d+%\|[^|]*\| (?P<step>\d{1,12})/(?P<total>\d{1,9}) \["),
-        re.compile(r"[ ,](?:train_)?loss(?:_step)?=" + _NUMBER),
-    ),
+    # Drawn by tqdm, and by Rich.
+    "lightning": Format(_EPOCH, _EPOCH, re.compile(r"[ ,](?:train_)?loss(?:_step)?(?:=|: )" + _NUMBER)),
     # huggingface/transformers 4 and 5, and everything that trains with its Trainer.
     "transformers": Format(
         re.compile(r"^\{'loss': '?[-+\dni]"),
@@ -52,6 +60,16 @@ _FORMATS: Dict[str, Format] = {
 }
 #: Programs that train with another one's loop.
 _SAME = {"axolotl": "transformers", "llama-factory": "transformers"}
+
+
+def terminal_variables(name: str, inherited: Mapping[str, str]) -> Dict[str, str]:
+    """Variables with which Lightning draws its bar by Rich into a log. Without them Rich draws nothing where no terminal is
+    (https://rich.readthedocs.io/en/stable/console.html, "Environment Variables", 2026-11-27).
+
+    :param name: `progress.format` of the run file
+    """
+    wanted = {"TTY_COMPATIBLE": "1", "COLUMNS": "200"} if name == "lightning" else {}
+    return {variable: value for variable, value in wanted.items() if variable not in inherited}
 
 
 class FormatReader:
@@ -70,9 +88,26 @@ class FormatReader:
         self._totals: Dict[str, int] = {}
         self._last: Dict[str, int] = {}
         self._losses: Dict[str, float] = {}
+        #: Where each bar stands, by its rank, its words and its length.
+        self._bars: Dict[Tuple[str, str, str], str] = {}
 
     def read(self, rank: str, text: str) -> Optional[Dict[str, Any]]:
-        """The event of a line, without the label of its rank; None for other lines."""
+        """The event of a line, without the label of its rank; None for other lines. `bar`: a bar moved whose place is no step."""
+        moved = self._moves(rank, text)
+        return self._progress(rank, text) or ({"event": "bar"} if moved else None)
+
+    def _moves(self, rank: str, text: str) -> bool:
+        found = _BAR.search(text) if "[" in text or "/" in text else None
+        if found is None:
+            return False
+        bar = (rank, re.sub(r"[^A-Za-z]", "", text[: found.start()]), found["total"] or "")
+        moved = self._bars.get(bar) != found["step"]
+        if len(self._bars) > MAX_BARS:
+            self._bars.clear()
+        self._bars[bar] = found["step"]
+        return moved
+
+    def _progress(self, rank: str, text: str) -> Optional[Dict[str, Any]]:
         chosen = self._format or self._decide(rank, text)
         if chosen is None:
             return None
@@ -90,7 +125,7 @@ class FormatReader:
         return {"event": "step", "step": step, **({} if loss is None else {"loss": loss})}
 
     def _decide(self, rank: str, text: str) -> Optional[Format]:
-        if not ("step" in text or "loss" in text or "%|" in text):
+        if not any(word in text for word in ("step", "loss", "iteration", "%|", "Epoch")):
             # Of no format, which the patterns take ten times as long to find out.
             return None
         for name, candidate in self._candidates.items():

@@ -182,12 +182,20 @@ TRAINER_CHECKPOINTS: Dict[str, TrainerCheckpoints] = {
         ("--load", "{parent}"),
         "\\bmegatron\\.training\\b",
     ),
+    "deepspeed": TrainerCheckpoints(
+        "latest",
+        (),
+        "",
+    ),
     "verl": TrainerCheckpoints(
         "global_step_*/data.pt",
         ("trainer.resume_mode=resume_path", "trainer.resume_from_path={checkpoint}"),
         "\\bverl\\.trainer\\b",
     ),
 }
+
+#: Name of a marker whose text is the name of the checkpoint beside it that was finished last.
+NAMES_NEWEST = "latest"
 
 #: Regular expressions for the step in the path of a marker; the first that is found counts.
 STEP_IN_PATH: Tuple[str, ...] = ("step[-_=]?([0-9]+)", "([0-9]+)")

@@ -10,10 +10,13 @@ from slipway_driver.attempt import Attempt
 class Watchdog:
     """Processes progress events and reports when the current time limit is exceeded.
 
-    If `may_stop` is False (user code that shows no progress), a verdict is only an alert: the driver prints it once and continues.
+    If `may_stop` is False (user code that shows no progress), a verdict is only an alert: the driver prints it once and continues. With
+    `shows_progress`, this changes with the first loss or bar, otherwise with the first step.
     """
 
-    def __init__(self, startup_seconds: float, silence_seconds: float, may_stop: bool, now: float) -> None:
+    def __init__(
+        self, startup_seconds: float, silence_seconds: float, may_stop: bool, now: float, shows_progress: Optional[bool] = None
+    ) -> None:
         self._startup = startup_seconds
         self._silence = silence_seconds
         self._may_stop = may_stop
@@ -23,7 +26,8 @@ class Watchdog:
         #: The difference between the last two steps that were seen.
         self.stride = 1
         #: Whether the code shows its progress by design.
-        self.shows_progress = may_stop
+        self.shows_progress = may_stop if shows_progress is None else shows_progress
+        self._worked = False
 
     @property
     def may_stop(self) -> bool:
@@ -54,7 +58,9 @@ class Watchdog:
                 usual = self._startup if self.step is None else self._silence
                 self._phases[name] = now + (event.get("budgetSeconds") or usual)
             self._since = now
-        elif kind in ("checkpoint", "restart"):
+        elif kind in ("checkpoint", "restart", "metric", "bar"):
+            self._worked = self._worked or kind in ("metric", "bar")
+            self._may_stop = self._may_stop or (self._worked and self.shows_progress)
             self._since = now
 
     def verdict(self, now: float) -> Optional[str]:
@@ -64,9 +70,11 @@ class Watchdog:
             # During a phase, both the limit of the phase and the limit between steps must be exceeded.
             return "phase %s exceeded its time limit" % name if now > end and now - self._since > self._silence else None
         if self.step is None:
-            if now - self._since > self._startup:
-                return "no first step within %d s" % self._startup
-            return None
+            if now - self._since <= self._startup:
+                return None
+            if self._worked:
+                return "no progress for %d s, and no step so far" % (now - self._since)
+            return "no first step within %d s" % self._startup
         if now - self._since > self._silence:
             return "no progress for %d s after step %d" % (now - self._since, self.step)
         return None
@@ -79,5 +87,6 @@ def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
     startup = float(override) if override else job.startup_minutes * 60
     silence = float(override) if override else job.silence_minutes * 60
     named = job.progress_format not in ("auto", "none")
-    shows_progress = job.builtin_module is not None or job.step_regex is not None or named
-    return Watchdog(startup, silence, may_stop=shows_progress, now=now)
+    # The lines of a named format may never come: a bar that is off, or a logger of its own.
+    may_stop = job.builtin_module is not None or job.step_regex is not None
+    return Watchdog(startup, silence, may_stop, now, shows_progress=may_stop or named)

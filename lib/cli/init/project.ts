@@ -104,7 +104,10 @@ function cdkJson(): object {
 /** A starter file, with the schema of the installed package on its first line. @param to its path in the project */
 function starter(file: string, to: string): string {
   const up = '../'.repeat(to.split('/').length - 1);
-  return readPackaged(file).replace('$schema=../schema/', `$schema=${up}node_modules/${ownPackage().name}/schema/`);
+  return readPackaged(file).replace(
+    /\$schema=(?:\.\.\/)+schema\//,
+    `$schema=${up}node_modules/${ownPackage().name}/schema/`,
+  );
 }
 
 /** Additional part of the README of a project with a pipeline. */
@@ -136,7 +139,10 @@ function environmentFile({ region, team, instanceType, pipeline }: Answers): str
 
 /** The largest of several models that can be trained on two instances of a type. */
 function firstRun(instanceType: string, region: string): string {
-  const text = starter('runs/starter.yaml', FIRST_RUN).replace(/instanceType: .*$/m, `instanceType: ${instanceType}`);
+  const text = starter('runs/builtin/starter.yaml', FIRST_RUN).replace(
+    /instanceType: .*$/m,
+    `instanceType: ${instanceType}`,
+  );
   const texts = FIRST_MODELS.map((preset) => text.replace('preset: llama3-8b', `preset: ${preset}`));
   const fitting = texts.find((found) => fits(found, region));
   if (fitting) return fitting;

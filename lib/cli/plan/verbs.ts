@@ -8,7 +8,7 @@ export function planVerbs(cli: CommandLine): void {
     .verb(
       'validate <file>',
       'check a run file or an environment file against every rule, offline',
-      'slipway validate runs/llama2-13b.yaml\n  slipway validate environments/research.yaml --sizes\n  slipway validate runs/chat-tokenize.yaml --data chats.jsonl --tokenizer llama3/tokenizer.json',
+      'slipway validate runs/sagemaker/llama2-13b.yaml\n  slipway validate environments/research.yaml --sizes\n  slipway validate runs/data/chat-tokenize.yaml --data chats.jsonl --tokenizer llama3/tokenizer.json',
     )
     .option('--sizes', 'synthesise the environment, without AWS, and show what is closest to the limits of AWS')
     .option('--data <file>', 'show what a tokenise run would train in the first rows of a file; needs Python')
@@ -26,7 +26,7 @@ function planVerb(cli: CommandLine): void {
     .verb(
       'plan [file]',
       'predict memory, step time, duration and cost of a run',
-      'slipway plan runs/llama3-8b-fsdp.yaml --set compute.instanceCount=8\n  slipway plan runs/llama3-8b-fsdp.yaml --search --html plan.html',
+      'slipway plan runs/builtin/llama3-8b-fsdp.yaml --set compute.instanceCount=8\n  slipway plan runs/builtin/llama3-8b-fsdp.yaml --search --html plan.html',
     )
     .option('--search', 'search faster and cheaper layouts with the library of the run')
     .option('--search-libraries <a,b>', 'also search layouts with these libraries')

@@ -39,8 +39,13 @@ const BY_TRAINER = {
 };
 
 /**
- * Checkpoints of the formats, read in the packages of PyPI on 2026-11-27. Not here: DeepSpeed's engine and NeMo, which have no file in a
- * checkpoint that is written last (DeepSpeed writes `latest` beside its checkpoints).
+ * Name of a marker beside checkpoints, whose text is the name of the folder that was finished last. It is the step of that folder that counts.
+ */
+export const NAMES_NEWEST = 'latest';
+
+/**
+ * Checkpoints of the formats, read in the packages of PyPI on 2026-11-27. Not here: NeMo, which has no file in a checkpoint that is written
+ * last.
  */
 export const TRAINER_CHECKPOINTS: Readonly<Partial<Record<ProgressFormat, TrainerCheckpoints>>> = {
   // transformers 4.57.1 and 5.23.0, Trainer._save_checkpoint. trl 1.16.0 passes the argument on, trl 0.23.0 does not (trl/scripts/sft.py).
@@ -66,6 +71,8 @@ export const TRAINER_CHECKPOINTS: Readonly<Partial<Record<ProgressFormat, Traine
   },
   // megatron-core 0.16.1, dist_checkpointing/serialization.py: metadata.json is written once a checkpoint is finalised.
   megatron: { marker: 'iter_*/metadata.json', argument: ['--load', '{parent}'], takenBy: '\\bmegatron\\.training\\b' },
+  // deepspeed 0.19.8, runtime/engine.py, save_checkpoint: written when all ranks have saved; load_checkpoint reads it itself.
+  deepspeed: { marker: NAMES_NEWEST },
   // verl 0.9.1, trainer/ppo/ray_trainer.py: the state of the data is written after the models.
   verl: {
     marker: 'global_step_*/data.pt',

@@ -18,7 +18,7 @@ const registeredRun = z
       .min(1)
       .meta({
         description: 'Run file, relative to this file.',
-        examples: ['../runs/llama2-13b.yaml'],
+        examples: ['../runs/sagemaker/llama2-13b.yaml'],
       }),
     submit: z.enum(['manual', 'on-change']).optional().meta({
       description: 'When a deployment submits the run: never (manual), or when the file has changed (on-change).',
@@ -76,7 +76,7 @@ export const environmentFileSchema = z.strictObject({
     .meta({
       description: 'Runs that the quotas must allow, and that a deploy may submit.',
       default: [],
-      examples: [[{ file: '../runs/llama2-13b.yaml', submit: 'manual' }]],
+      examples: [[{ file: '../runs/sagemaker/llama2-13b.yaml', submit: 'manual' }]],
     }),
 });
 

@@ -208,7 +208,7 @@ export function policyOf(
     capacityBudgetSeconds: limits.maxPendingSeconds ?? DEFAULT_CAPACITY_BUDGET_SECONDS,
     startupMinutes: progress.startupMinutes,
     silenceMinutes: progress.silenceMinutes,
-    seesSteps: builtin || progress.stepRegex !== undefined || !['auto', 'none'].includes(progress.format),
+    seesSteps: builtin || progress.stepRegex !== undefined,
     seesCommits: isOnS3 && (builtin || checkpoints.committedMarker !== undefined),
     keepsCheckpoints: checkpoints.mode !== 'none',
     writesHeartbeats: run.kind === 'training' && run.distribution.contract === 'entrypoint' && !run.network.isolation,

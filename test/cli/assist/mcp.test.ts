@@ -10,7 +10,7 @@ import { type McpOptions, mcp } from '../../../lib/cli/assist/mcp';
 import { main } from '../../../lib/cli/main';
 import { runCli } from '../../support/run-cli';
 
-const RUN = path.join(__dirname, '../../../runs/llama3-8b-fsdp.yaml');
+const RUN = path.join(__dirname, '../../../runs/builtin/llama3-8b-fsdp.yaml');
 const run = (args: readonly string[], into: Parameters<typeof main>[1]) => main(['node', 'slipway', ...args], into);
 
 /** What `talk` finds with a client that is connected to the server. */

@@ -142,7 +142,7 @@ test('a wait that fails ends with commands that the command line takes; regions 
   };
   const [again, ...others] = await commandsOf('lab');
   expect([again, others]).toEqual(['slipway quota lab --region us-west-2 --request --wait', []]);
-  const file = path.join(__dirname, '../../../runs/llama3-8b-fsdp.yaml');
+  const file = path.join(__dirname, '../../../runs/builtin/llama3-8b-fsdp.yaml');
   const ofFile = await commandsOf(file);
   expect(ofFile.map((command) => command.split(' ')[1])).toEqual(['quota', 'preflight']);
   expect(ofFile.flatMap(callsOf).flatMap(misspelt)).toEqual([]);

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';
 
-const FILE = path.join(__dirname, '../../../runs/starter.yaml');
+const FILE = path.join(__dirname, '../../../runs/builtin/starter.yaml');
 let folder: string;
 let reads: string[];
 

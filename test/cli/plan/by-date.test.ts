@@ -16,7 +16,7 @@ import { runCli } from '../../support/run-cli';
 
 const lambda = mockClient(LambdaClient);
 const sagemaker = mockClient(SageMakerClient);
-const RUN = path.join(__dirname, '../../../runs/llama3-8b-fsdp.yaml');
+const RUN = path.join(__dirname, '../../../runs/builtin/llama3-8b-fsdp.yaml');
 const { environment } = labEnvironment();
 
 const DAY = 86_400_000;

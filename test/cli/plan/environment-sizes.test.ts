@@ -45,6 +45,6 @@ test.skipIf(!isBuilt)('refuses what a deploy would refuse, with the same words',
 });
 
 test('fails: sizes of a run file', async () => {
-  const { code, stderr } = await runCli('validate', 'runs/starter.yaml', '--sizes');
+  const { code, stderr } = await runCli('validate', 'runs/builtin/starter.yaml', '--sizes');
   expect([code, stderr]).toEqual([2, expect.stringContaining('--sizes: must be used with an environment file')]);
 });

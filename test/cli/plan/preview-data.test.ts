@@ -81,7 +81,7 @@ test.each([
 });
 
 test('fails: rows for a run that does not tokenise', async () => {
-  const { code, stderr } = await runCli('validate', 'runs/starter.yaml', '--data', 'a.jsonl');
+  const { code, stderr } = await runCli('validate', 'runs/builtin/starter.yaml', '--data', 'a.jsonl');
   expect([code, stderr]).toEqual([
     2,
     expect.stringContaining('--data: must be used with a run file with code.source builtin-tokenize'),

@@ -171,6 +171,29 @@ test('the marker of own code is looked for only in folders that it can match', a
   expect(await listCheckpoints({ s3: s3.client }, P)).toEqual({ kind: 'unreadable', error: 'Error: 503' });
 });
 
+describe('a file `latest`', () => {
+  const search = async (files: Record<string, string>, marker = 'latest') => {
+    const s3 = fakeS3(() => 1000);
+    for (const [name, text] of Object.entries(files)) s3.put(`b/run/${name}`, text);
+    return listCheckpoints({ s3: s3.client }, P, { marker });
+  };
+
+  test('names the checkpoint that DeepSpeed finished last', async () => {
+    const files = { 'global_step20/mp_rank_00.pt': 'x', 'global_step30/mp_rank_00.pt': 'x', latest: 'global_step20\n' };
+    expect(await search(files)).toMatchObject({
+      committed: [{ uri: `${P}global_step20/`, step: 20 }],
+      newestWriteAt: 1000,
+    });
+    const below = Object.fromEntries(Object.entries(files).map(([name, text]) => [`out/zero/${name}`, text]));
+    const found = { committed: [{ uri: `${P}out/zero/global_step20/`, step: 20 }] };
+    for (const marker of ['out/zero/latest', '*/*/latest']) expect(await search(below, marker)).toMatchObject(found);
+  });
+
+  test.each(['', '..', 'a/b', 'global_step40', 'x'.repeat(300)])('that says %j names none', async (text) => {
+    expect(await search({ latest: text, 'global_step20/a.pt': 'x', 'a/b/c': 'x' })).toMatchObject({ committed: [] });
+  });
+});
+
 test('a marker whose path has no number is that of step 0', async () => {
   const s3 = fakeS3(() => 1000);
   s3.put('b/run/done', 'x');

@@ -13,7 +13,7 @@ const load = (text: string, set: string[] = []): RunSpec => {
   return value;
 };
 const training = RUN_FILES.map((file) => [file, readFileSync(path.join(RUNS, file), 'utf8')] as const).filter(
-  ([file, text]) => load(text).kind === 'training' && file !== 'heterogeneous.yaml',
+  ([file, text]) => load(text).kind === 'training' && file !== 'trainers/heterogeneous.yaml',
 );
 
 const errorsOf = (text: string, place: SmokePlace) =>

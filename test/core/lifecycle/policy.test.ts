@@ -46,6 +46,7 @@ test.each<[string, object, Partial<RunPolicy>]>([
   ['no checkpoints', { checkpoints: { mode: 'none' } }, { keepsCheckpoints: false, seesCommits: false }],
   ['an interval', { checkpoints: { mode: 'managed', intervalMinutes: 7 } }, { checkpointIntervalSeconds: 420 }],
   ['an expression for steps', { progress: { stepRegex: 'step (\\d+)' } }, { seesSteps: true }],
+  ['a trainer by name, whose lines may never come', { progress: { format: 'lightning' } }, {}],
   ['network isolation', { network: { isolation: true } }, { writesHeartbeats: false }],
   ['a cap', { limits: { maxCostUsd: 5 } }, { maxCostUsd: 5 }],
   ['a pending limit', { limits: { maxPendingSeconds: 7201 } }, { capacityBudgetSeconds: 7201 }],

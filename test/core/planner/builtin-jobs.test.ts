@@ -62,7 +62,7 @@ const ADAPTERS = { rank: 64, alpha: 64, targets: ['q_proj', 'v_proj', 'o_proj', 
 const KEPT = { reshard_after_forward: false };
 const LATE = { no_sync: true };
 type Variant = { hosts: number; parameters: object; training?: object; model?: object; words?: object };
-/** Other layouts of llama3-8b-fsdp.yaml, on 32 to 1,024 GPUs. */
+/** Other layouts of builtin/llama3-8b-fsdp.yaml, on 32 to 1,024 GPUs. */
 const VARIANTS: Readonly<Record<string, Variant>> = {
   'tensor 4, nothing recomputed': {
     ...{ hosts: 4, parameters: { tensor_parallel_degree: 4 } },
@@ -150,7 +150,7 @@ function trainersPart(run: RunSpec): object {
 
 function builtinJobs() {
   const shipped = shippedRuns();
-  const base = shipped.find(({ file }) => file === 'llama3-8b-fsdp.yaml')?.run as RunSpec;
+  const base = shipped.find(({ file }) => file === 'builtin/llama3-8b-fsdp.yaml')?.run as RunSpec;
   return [
     ...shipped.flatMap(({ file, run }) => counted(file, run, jobFile(planOf(run)))),
     ...Object.entries(VARIANTS).flatMap(([name, variant]) => {
@@ -175,7 +175,7 @@ test.each([
 ])(
   'full recomputation with norms %s scatters %i times a block, as test_fake_fleet.py counts it',
   (normPlacement, scatters) => {
-    const base = shippedRuns().find(({ file }) => file === 'llama3-8b-fsdp.yaml')?.run as RunSpec;
+    const base = shippedRuns().find(({ file }) => file === 'builtin/llama3-8b-fsdp.yaml')?.run as RunSpec;
     const variant = {
       hosts: 4,
       parameters: { tensor_parallel_degree: 4 },

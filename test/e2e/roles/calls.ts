@@ -101,10 +101,16 @@ export function callsOfRoles(environment: () => Deployed): void {
     environment().slipwayAs(researcher, 'launch', run(file), '--yes', '--wait', '--json', '--run-id', id, ...more);
 
   test('data preparation and preflight go through under the roles themselves', async () => {
-    const tokens = await launch('demo-tokenize.yaml', 'tokens');
+    const tokens = await launch('data/demo-tokenize.yaml', 'tokens');
     expect(tokens.code, tokens.stderr).toBe(0);
     const image = set('image.kind=dlc', 'image.version=2.8');
-    const preflight = await environment().slipwayAs(researcher, 'preflight', run('demo.yaml'), '--json', ...image);
+    const preflight = await environment().slipwayAs(
+      researcher,
+      'preflight',
+      run('builtin/demo.yaml'),
+      '--json',
+      ...image,
+    );
     expect(preflight.code, preflight.stdout + preflight.stderr).toBe(0);
   });
 
@@ -112,7 +118,7 @@ export function callsOfRoles(environment: () => Deployed): void {
   test('a run resumes as a second attempt that repeats the losses of the steps after its checkpoint, bit for bit', async () => {
     const fault = { kind: 'instance-killed', jobName: 'e2e-disturbed-*', host: 2, step: 11, as: 'container' } as const;
     await adminOf(environment()).fault(fault);
-    const done = await launch('demo.yaml', 'disturbed', ...disturbed);
+    const done = await launch('builtin/demo.yaml', 'disturbed', ...disturbed);
     expect(done.code, done.stderr).toBe(0);
     const status = JSON.parse(done.stdout) as { attempts: unknown[] };
     expect(status).toMatchObject({ state: 'completed', committedStep: 14 });
@@ -287,7 +293,7 @@ export function callsOfRoles(environment: () => Deployed): void {
 
   test("without the researcher's lambda:InvokeFunction, launch is denied and says so", async () => {
     await without(environment(), `${ROLE}-default-researcher`, 'lambda:InvokeFunction', async () => {
-      const denied = await launch('demo.yaml', 'denied-invoke');
+      const denied = await launch('builtin/demo.yaml', 'denied-invoke');
       expect(denied.code).toBe(3);
       expect(denied.stdout).toContain('lambda:InvokeFunction');
     });
@@ -299,7 +305,7 @@ export function callsOfRoles(environment: () => Deployed): void {
       await roleOf(environment(), 'slipway-e2e-reconcile'),
       'sagemaker:CreateTrainingJob',
       async () => {
-        const denied = await launch('demo.yaml', 'denied-create');
+        const denied = await launch('builtin/demo.yaml', 'denied-create');
         expect(denied.code).toBe(4);
         expect(denied.stderr).toContain('sagemaker:CreateTrainingJob');
       },

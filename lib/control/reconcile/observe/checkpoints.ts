@@ -1,6 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
-import { STEP_IN_PATH } from '../../../core/catalog/progress-formats';
+import { NAMES_NEWEST, STEP_IN_PATH } from '../../../core/catalog/progress-formats';
 import { matchesGlob } from '../../../core/config/formats/glob';
 import { MAX_STEP, stepNumber } from '../../../core/config/formats/step-number';
 import type { CheckpointObservation } from '../../../core/lifecycle/observed';
@@ -256,10 +256,22 @@ export async function markersIn(
     return (await Promise.all(folders.map((below) => markersIn(s3, prefixUri, below, rest)))).flat();
   }
   const { objects } = await listFolder(s3, uri, { startsWith: literal(glob) });
+  if (glob === NAMES_NEWEST) return await namedNewest(s3, uri, objects.get(NAMES_NEWEST)?.writtenAt);
   return [...objects].flatMap(([name, { writtenAt }]) => {
     const step = stepIn(`${folder}${name}`);
     return step === undefined || !matchesMarker(glob, name) ? [] : [{ uri, step, attempt: null, at: writtenAt }];
   });
+}
+
+/** The checkpoint that the file `latest` of a folder names, if it has objects. */
+async function namedNewest(s3: S3Client, folderUri: string, at: number | undefined): Promise<Marked[]> {
+  if (at === undefined) return [];
+  const name = (await readObject(s3, `${folderUri}${NAMES_NEWEST}`, MAX_MARKER_BYTES)).text.trim();
+  const step = stepIn(name);
+  if (step === undefined || !/^[\w.=-]{1,255}$/.test(name)) return [];
+  const uri = `${folderUri}${name}/`;
+  const { objects } = await listFolder(s3, uri, { deep: true, most: 1 });
+  return objects.size === 0 ? [] : [{ uri, step, attempt: null, at }];
 }
 
 /** The text before the first wildcard. */

@@ -208,7 +208,7 @@ export const checkpoints = z.strictObject({
     .optional()
     .meta({
       description:
-        'User code: pattern of the object that marks a checkpoint as complete. Default: what the trainer of `progress.format` writes last, otherwise none; the built-in trainer writes COMMITTED.json.',
+        'User code: pattern of the object that marks a checkpoint as complete. Default: what the trainer of `progress.format` writes last, otherwise none; the built-in trainer writes COMMITTED.json. A file `latest` names the complete folder beside it.',
       examples: ['step-*/DONE'],
     }),
   startFrom: words(1024)

@@ -160,7 +160,7 @@ export const progress = z.strictObject({
     .optional()
     .meta({
       description:
-        'Output in which steps and losses are found: auto takes the first known format that a line has. With a name, a run without steps is stopped as a hang, as with stepRegex; complete checkpoints of the trainer are seen, and its resume argument is passed. stepRegex and lossRegex replace it.',
+        'Output in which steps and losses are found: auto takes the first known format that a line has. With a name, a run whose losses or bars stand still before its first step is stopped as a hang; complete checkpoints of the trainer are seen, and its resume argument is passed. stepRegex and lossRegex replace it.',
       default: 'auto',
       examples: ['transformers'],
     }),
@@ -190,5 +190,9 @@ export const progress = z.strictObject({
     .number()
     .positive()
     .optional()
-    .meta({ description: 'Maximum time between two steps, in minutes.', default: 20, examples: [45] }),
+    .meta({
+      description: 'Maximum time between two steps, or two states of a progress bar, in minutes.',
+      default: 20,
+      examples: [45],
+    }),
 });

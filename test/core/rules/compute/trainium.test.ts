@@ -73,7 +73,7 @@ test.each([
 });
 
 test('the run file for Trainium2 starts 64 processes on each of its two hosts, and no rule has an error for it', () => {
-  const file = parse(readFileSync(path.join(__dirname, '../../../../runs/trn2-ddp.yaml'), 'utf8'));
+  const file = parse(readFileSync(path.join(__dirname, '../../../../runs/trainers/trn2-ddp.yaml'), 'utf8'));
   const { compute, distribution } = runOf(file);
   expect([compute.instanceCount, distribution.processesPerHost, distribution.launcher]).toEqual([2, 64, 'torchrun']);
   expect(issuesOf(file, '').filter(({ level }) => level === 'error')).toEqual([]);
