@@ -1,4 +1,4 @@
-import { changedPoolUsd, HEARTBEAT_MS, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
+import { changedPoolUsd, HEARTBEAT_MS, STOP_MS, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/core/lifecycle/budgets';
 import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { isEqual } from '../../../lib/core/lifecycle/is-equal';
@@ -180,7 +180,13 @@ export class BooksBalance extends Invariant {
     const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + HEARTBEAT_MS : 0;
     const hasDriver = job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
     const heartbeatMs = !hasDriver || this.isHeartbeatUnread(run, job, deletedAt) ? UNSEEN_MS : HEARTBEAT_MS;
-    return heartbeatMs + startMs + this.unseenSilenceMs(job, deletedAt);
+    return heartbeatMs + startMs + this.unseenSilenceMs(job, deletedAt) + this.unseenStopMs(job);
+  }
+
+  /** How much longer than containers may take a job stopped while it could not be described; its driver writes no more then. */
+  private unseenStopMs({ stopAt, endedAt }: SimJob): number {
+    if (stopAt === undefined || endedAt === undefined || this.unreadAt(endedAt).length === 0) return 0;
+    return Math.max(0, endedAt - stopAt - STOP_MS);
   }
 
   /** How long before its deletion a job without heartbeats could not be described, or what Describe said could not be stored. */

@@ -13,7 +13,7 @@ export function heartbeatOf(job: SimJob, now: SimMs): S3Object | undefined {
   if (until < driverSince) return undefined;
   const at = driverSince + Math.floor((until - driverSince) / HEARTBEAT_MS) * HEARTBEAT_MS;
   const facts = () => {
-    const all = factsOf(job, at);
+    const all = factsOf(job, at, driverSince);
     if (job.missingFields.length === 0) return all;
     return Object.fromEntries(Object.entries(all).filter(([field]) => !job.missingFields.includes(field)));
   };
@@ -33,7 +33,7 @@ function hostileHeartbeat(
   const minute = Math.floor(at / HEARTBEAT_MS);
   const hosts = Array.from({ length: 40 }, (_, i) => ({ host: `algo-${minute}-${i}`, reason: 'r'.repeat(500) }));
   const facts = () => ({
-    ...factsOf(job, at),
+    ...factsOf(job, at, at),
     phase: `p${minute}`.repeat(1000),
     lossAlert: `\u001b[31m${minute}`.repeat(2000),
     slowHost: { host: `h${minute}`, what: 'step', ratio: 1e9 },
@@ -47,14 +47,14 @@ function hostileHeartbeat(
   return { key, bytes: 60_000, at, facts };
 }
 
-function factsOf(job: SimJob, at: SimMs): Record<string, unknown> {
+function factsOf(job: SimJob, at: SimMs, driverSince: SimMs): Record<string, unknown> {
   const { truth, stepping } = job;
   const step = truth?.showsSteps ? (stepping?.seenAt(at) ?? null) : null;
   const perHour = truth ? Math.round(360_000 / job.secondsPerStep) / 100 : null;
   const isStepping = step !== null && stepping?.isGoing === true;
   return {
     at: Math.floor((EPOCH_MS + at) / 1000),
-    uptimeSeconds: (at - (job.driverSince ?? at)) / 1000,
+    uptimeSeconds: (at - driverSince) / 1000,
     attempt: job.attempt,
     step,
     phase: step === null && truth?.showsSteps ? 'start' : '',

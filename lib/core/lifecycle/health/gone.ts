@@ -14,8 +14,8 @@ export function driverBeganAt(
   { acceptedAt, lastCreateAt, intentAt }: Attempt,
   progress: Attempt['progress'],
 ): EpochMs | undefined {
-  const began = progress?.beganAt ?? progress?.starts?.[0]?.firstStepAt ?? undefined;
-  return began === undefined ? undefined : Math.max(began, acceptedAt ?? lastCreateAt ?? intentAt);
+  const signs = [progress?.beganAt, progress?.starts?.[0]?.firstStepAt].filter((at) => at != null);
+  return signs.length === 0 ? undefined : Math.max(Math.min(...signs), acceptedAt ?? lastCreateAt ?? intentAt);
 }
 
 /** Ends an attempt whose job the service no longer knows; its cost is booked up to when it was last seen alive. */
