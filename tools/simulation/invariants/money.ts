@@ -1,3 +1,4 @@
+import { pausesOf } from '../../../lib/core/lifecycle/accounting/pauses';
 import { changedPoolUsd, HEARTBEAT_MS, STOP_MS, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/core/lifecycle/budgets';
 import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
@@ -180,7 +181,20 @@ export class BooksBalance extends Invariant {
     const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + HEARTBEAT_MS : 0;
     const hasDriver = job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
     const heartbeatMs = !hasDriver || this.isHeartbeatUnread(run, job, deletedAt) ? UNSEEN_MS : HEARTBEAT_MS;
-    return heartbeatMs + startMs + this.unseenSilenceMs(job, deletedAt) + this.unseenStopMs(job);
+    const silenceMs = this.unseenSilenceMs(job, deletedAt) + this.unseenStopMs(job);
+    return heartbeatMs + startMs + silenceMs + this.unseenPauseMs(run, job);
+  }
+
+  /** How long it had no instances while neither Describe nor its heartbeats could be read, so that nothing shows the last step before. */
+  private unseenPauseMs({ id, jobs }: SimRun, job: SimJob): number {
+    const name = `${id}#${jobs.indexOf(job) + 1}`;
+    const pausedAt = job.history.find(({ secondaryStatus }) => secondaryStatus === 'Interrupted')?.at;
+    if (pausedAt === undefined || this.callFaults(DESCRIBE, pausedAt, pausedAt).length === 0) return 0;
+    const isUnread = (this.scene.world.scenario.faults ?? []).some(
+      ({ job: of, beats, at = 0, to = Number.POSITIVE_INFINITY }) =>
+        of === name && beats !== undefined && at * 1000 <= pausedAt && to * 1000 >= pausedAt,
+    );
+    return isUnread ? pausesOf(job.history.map(({ secondaryStatus: status, at }) => ({ status, at }))).ms : 0;
   }
 
   /** How much longer than containers may take a job stopped while it could not be described; its driver writes no more then. */
