@@ -1,3 +1,4 @@
+import { findCapacityOption } from '../../../lib/core/lifecycle/capacity-options';
 import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { HALF_LIFE_MS } from '../../../lib/core/queue/usage';
 import { isLive, type SimJob } from '../job/job';
@@ -102,7 +103,8 @@ export class Backfill extends Invariant {
     const list = waiting.list();
     const calmOf = { first: troubles.calmSince(NEEDS), resume: troubles.calmSince([...NEEDS, ...RESUME_NEEDS]) };
     for (const run of world.runs) {
-      const may = waiting.freeSinceOf(run) !== undefined && !this.isRefused(run) && !this.isUnreadable(run);
+      const isKnown = !this.isUnreadable(run) && !this.isChoiceUnknown();
+      const may = waiting.freeSinceOf(run) !== undefined && !this.isRefused(run) && isKnown;
       if (!may || list.some((other) => this.goesFirst(other, run) || this.fair.mayFavour(run, other))) {
         this.since.delete(run);
         continue;
@@ -122,6 +124,15 @@ export class Backfill extends Invariant {
     return this.scene.world.runs.some(
       (other) => (other === run || isAwaited(other)) && this.isPoisoned(other, HOUR_MS),
     );
+  }
+
+  /** Which of several instance types the service chose for a job that has never been described: it keeps capacity of each. */
+  private isChoiceUnknown(): boolean {
+    return this.scene.world.runs.some(({ record }) => {
+      const { attempt } = record ?? {};
+      if (!record || attempt?.undescribedSince === undefined || attempt.selected !== undefined) return false;
+      return (findCapacityOption(record, attempt.capacityOptionId)?.alternatives ?? []).length > 0;
+    });
   }
 
   /** The service refused its create call within the longest backoff. */
