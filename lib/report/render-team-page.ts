@@ -40,11 +40,11 @@ const sum = (values: readonly (number | null)[]): number =>
 
 function header(report: TeamReport): Html {
   const active = gather(report, activeRuns);
-  const failed = gather(report, endedRuns).filter(({ state }) => state === 'failed');
+  const failed = gather(report, endedRuns).filter(hasFailed);
   const spent = sum(report.teams.map(({ spentUsd }) => spentUsd));
   return html`<p class="sub">Slipway teams</p>
 <h1>${report.environment} in ${report.region}, ${report.month}</h1>
-<p class="sub">${report.teams.map(({ team }) => team).join(', ')} · read ${time(report.readAt)} UTC</p>
+<p class="sub">${report.teams.map(({ team }) => team).join(', ')} · as of ${time(report.readAt)} UTC</p>
 ${tiles([
   {
     name: 'Running',
@@ -155,32 +155,48 @@ const ACTIVE: readonly RunColumn[] = [
 ];
 const ENDED: readonly RunColumn[] = [
   STATE,
+  { head: 'End', kind: 'fixed', cell: (run) => time(run.endedAt) },
   GOODPUT,
   GPU_HOURS,
   BUSY,
   SPENT,
-  { head: 'Reason', kind: 'long', cell: (run) => run.reason },
 ];
+const REASON: RunColumn = { head: 'Reason', kind: 'long', cell: (run) => run.reason };
+const FIRST_ERROR: RunColumn = { ...REASON, head: 'First error' };
 
 function runsSection(id: string, title: string, runs: readonly OfTeam[], own: readonly RunColumn[]): Section {
   if (runs.length === 0) return { id, title, body: unknown('None') };
-  const left = runs.length - MAX_ROWS;
-  const columns = [...RUN, ...own];
+  const shown = runs.slice(0, MAX_ROWS);
+  const left = runs.length - shown.length;
+  // What is known of no run takes no space.
+  const columns = [...RUN, ...own].filter(({ cell }) => shown.some((run) => cell(run) !== UNKNOWN));
   return {
     id,
     title,
     body: html`${table({
-      caption: `${title}, ${Math.min(runs.length, MAX_ROWS)} of ${runs.length}`,
+      caption: `${title}, ${shown.length} of ${runs.length}`,
       layout: 'cards',
       columns,
-      rows: runs.slice(0, MAX_ROWS).map((run) => columns.map(({ cell }) => cell(run))),
+      rows: shown.map((run) => columns.map(({ cell }) => cell(run))),
     })}${left > 0 && html`<p class="sub">${number(left)} more: <code>slipway list --json</code></p>`}`,
   };
 }
 
-/** One self-contained HTML page about the teams of an environment in a month: what `slipway team --html` writes. */
-export function renderTeamPage(report: TeamReport): string {
+/** Who writes a team page: `slipway team --html`, or the control plane for people without a terminal. */
+export type TeamPageWriter = 'command' | 'control-plane';
+
+const WRITERS: Readonly<Record<TeamPageWriter, Html>> = {
+  command: html`Written by <code>slipway team</code>.`,
+  'control-plane': html`Written by the control plane, at most every five minutes and only when something on the page changes.`,
+};
+
+/** One self-contained HTML page about the teams of an environment in a month. */
+export function renderTeamPage(report: TeamReport, writer: TeamPageWriter = 'command'): string {
   const bySpend = (runs: OfTeam[]) => runs.sort((a, b) => b.spentUsd - a.spentUsd);
+  const ended = gather(report, endedRuns);
+  const failed = ended.filter(hasFailed);
+  const others = ended.filter((run) => !hasFailed(run));
+  const when = `${report.month}${writer === 'command' ? '' : ' or in the last 7 days'}`;
   return page({
     title: `${report.environment}: teams, ${report.month}`,
     header: header(report),
@@ -188,8 +204,12 @@ export function renderTeamPage(report: TeamReport): string {
       spendSection(report),
       runsSection('running', 'Running', bySpend(gather(report, activeRuns)), ACTIVE),
       runsSection('queue', 'Queue', gather(report, queuedRuns), QUEUE),
-      runsSection('ended', `Ended in ${report.month}`, bySpend(gather(report, endedRuns)), ENDED),
+      runsSection('failed', `Failed in ${when}`, failed.sort(newestEndFirst), [FIRST_ERROR, ...ENDED.slice(1)]),
+      runsSection('ended', `Completed or stopped in ${when}`, bySpend(others), [...ENDED, REASON]),
     ],
-    footer: html`Written by <code>slipway team</code>. ${report.notes.join(' ')}`,
+    footer: html`${WRITERS[writer]} ${report.notes.join(' ')}`,
   });
 }
+
+const hasFailed = (run: TeamRun): boolean => run.state === 'failed';
+const newestEndFirst = (a: TeamRun, b: TeamRun): number => (b.endedAt ?? '').localeCompare(a.endedAt ?? '');

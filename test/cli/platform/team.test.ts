@@ -103,7 +103,8 @@ test('the page names every run once, the queue in its order, and no markup of a 
   expect(stdout).toMatch(/nlp +0 +2 +2 +200\.00 +220 +80\.0 % +256\.0 +50 %/);
   const page = readFileSync(file, 'utf8');
   expect(page.indexOf('<code>first</code>')).toBeLessThan(page.indexOf('<code>waits</code>'));
-  expect(page).toContain('Ended in 2026-11');
+  expect(page).toContain('Failed in 2026-11');
+  expect(page).toContain('Completed or stopped in 2026-11');
   expect(page).toContain('50 % busy');
   expect(page).not.toContain('<script>');
   expect(page).toContain('&lt;script&gt;');
