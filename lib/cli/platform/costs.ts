@@ -11,11 +11,11 @@ import { type Month as CalendarMonth, monthOf as calendarMonthOf } from '../../c
 import { sumGpuHours, tenths } from '../../report/team/team-report';
 import { gpusIn, spentIn } from '../../report/team/team-run';
 import { calling } from '../aws-errors';
-import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
+import { readTeams } from './read-teams';
 
 /** Options of `slipway team --costs`. */
 export interface CostOptions extends CommonOptions {
@@ -43,14 +43,7 @@ const SAGEMAKER = 'Amazon SageMaker';
 /** `slipway team ENVIRONMENT --costs [--team T] [--month M]`: compares the ledger of runs with Cost Explorer, by team. */
 export async function costs(environment: string, options: CostOptions, terminal: Terminal): Promise<number> {
   const month = monthOf(options.month, new Date());
-  const region = callRegion(options);
-  const descriptors = (await readDescriptors(environment, region)).filter(
-    ({ team }) => options.team === undefined || team === options.team,
-  );
-  if (descriptors.length === 0)
-    throw new UsageError(
-      `${environment}: must be an environment of ${region}${options.team ? ` with team ${options.team}` : ''} that you may read, got none; check name, region and team`,
-    );
+  const { region, descriptors } = await readTeams(environment, options);
   const [ledger, billed] = await Promise.all([
     Promise.all(descriptors.map(async (descriptor) => [descriptor.team, await ledgerOf(descriptor, month)] as const)),
     billedBy(environment, region, month),

@@ -11,17 +11,18 @@ import {
 } from '../../report/team/team-report';
 import { teamRun } from '../../report/team/team-run';
 import { eachInTurn } from '../../shared/aws/pace';
-import { callRegion, readDescriptors } from '../environment/environment';
-import { EXIT, UsageError } from '../exit';
+import { EXIT } from '../exit';
 import { writePage } from '../page-file';
 import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
 import { type CostOptions, type Month, monthOf } from './costs';
+import { readTeams } from './read-teams';
 
 /** Options of `slipway team`. */
 export interface TeamOptions extends CostOptions {
   costs?: boolean;
   html?: string;
+  link?: boolean;
 }
 
 /** Number of runs that are read in parallel: each is a call of the team's control function. */
@@ -30,14 +31,7 @@ const AT_ONCE = 8;
 /** `slipway team ENVIRONMENT [--html OUT]`: shows runs, queue, spend and goodput of the month, by team. */
 export async function team(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
   const month = monthOf(options.month, new Date());
-  const region = callRegion(options);
-  const descriptors = (await readDescriptors(environment, region)).filter(
-    (descriptor) => options.team === undefined || descriptor.team === options.team,
-  );
-  if (descriptors.length === 0)
-    throw new UsageError(
-      `${environment}: must be an environment of ${region}${options.team ? ` with team ${options.team}` : ''} that you may read, got none; check name, region and team`,
-    );
+  const { region, descriptors } = await readTeams(environment, options);
   const read = await Promise.all(descriptors.map((descriptor) => readTeam(descriptor, month)));
   const report: TeamReport = {
     environment,
