@@ -6,6 +6,7 @@ import { teamPageKey } from '../../core/contracts/storage';
 import { teamKeyEncryption } from '../../core/job/team-key';
 import { monthOf } from '../../core/lifecycle/accounting/month-spend';
 import { progressPercent } from '../../core/lifecycle/accounting/outlook';
+import { TICK_MS } from '../../core/lifecycle/health/observation-schedule';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
 import { renderTeamPage } from '../../report/render-team-page';
 import { type TeamReport, teamMonth } from '../../report/team/team-report';
@@ -23,6 +24,10 @@ const PAGES_MS = 20_000;
 const PAGE_RESERVE_MS = 5000;
 /** A page also shows the runs that ended within this time. */
 const LATELY_MS = 7 * 86_400_000;
+/** Of a team without active runs, whose page shows none, a change can only be slow: it is looked for at the first tick of an hour. */
+const IDLE_TICKS = 3_600_000 / TICK_MS;
+/** Prefix of the digest of a page without active runs. */
+const IDLE = 'idle ';
 /** Number of runs whose earlier attempts are read in parallel. */
 const AT_ONCE = 8;
 
@@ -72,8 +77,12 @@ async function writeEach(
       deps.log('warn', 'a tick had no time to write the page of every team', { done, teams: teams.length });
       break;
     }
+    const isIdle = !inputs.active.some((run) => run.team === team);
+    if (isIdle && written[team]?.startsWith(IDLE) && Math.floor(inputs.now / TICK_MS) % IDLE_TICKS > 0) continue;
     try {
-      next[team] = await writePage(deps, team, inputs, written[team]);
+      const digest = await writePage(deps, team, inputs, written[team]?.replace(IDLE, ''));
+      const { newest } = await inputs.stateOf(team);
+      next[team] = isIdle && newest.every(isOver) ? `${IDLE}${digest}` : digest;
     } catch (error) {
       deps.log('warn', 'the page of a team was not written', { team, error: describeError(error) });
     }
@@ -111,11 +120,8 @@ async function reportOf(
 ): Promise<TeamReport> {
   const { newest, spentUsd } = await stateOf(team);
   const month = monthOf(now);
-  const { shown, isCut } = shownRuns(
-    active.filter((run) => run.team === team),
-    newest,
-    Math.min(month.start, now - LATELY_MS),
-  );
+  const listed = [...active.filter((run) => run.team === team), ...newest];
+  const { shown, isCut } = shownRuns(listed, Math.min(month.start, now - LATELY_MS));
   const runs = await eachInTurn(shown, AT_ONCE, async (run) => {
     const answer = runAnswer(run, await deps.store.attemptsOf(run), positions, now);
     return teamRun({ ...answer, progressPercent: progressPercent(run) }, month, now);
@@ -133,14 +139,12 @@ async function reportOf(
   };
 }
 
-/** Runs that are not over, then those that ended since a time; the index of a team is read later than that of active runs. */
-function shownRuns(
-  active: readonly RunRecord[],
-  newest: readonly RunRecord[],
-  since: number,
-): { shown: RunRecord[]; isCut: boolean } {
-  const live = active.filter((run) => !isOver(run));
-  const ended = newest.filter((run) => isOver(run) && (run.endedAt ?? run.createdAt) >= since);
-  const all = [...new Map([...live, ...ended].map((run) => [run.runId, run])).values()];
-  return { shown: all.slice(0, NEWEST_RUNS), isCut: all.length > NEWEST_RUNS || newest.length === NEWEST_RUNS };
+/** Runs that are not over, then those that ended since a time. Of a run that two indexes show differently, the later version counts. */
+function shownRuns(listed: readonly RunRecord[], since: number): { shown: RunRecord[]; isCut: boolean } {
+  const latest = new Map<string, RunRecord>();
+  for (const run of listed) if (run.version > (latest.get(run.runId)?.version ?? -1)) latest.set(run.runId, run);
+  const all = [...latest.values()]
+    .filter((run) => !isOver(run) || (run.endedAt ?? run.createdAt) >= since)
+    .sort((a, b) => Number(isOver(a)) - Number(isOver(b)) || b.createdAt - a.createdAt);
+  return { shown: all.slice(0, NEWEST_RUNS), isCut: all.length > NEWEST_RUNS };
 }

@@ -137,13 +137,41 @@ describe('is written', () => {
     expect(pageOf('nlp')).not.toContain(runId);
   });
 
+  test('at the first tick of an hour for a team without active runs, of which no other tick reads anything', async () => {
+    await failedRun('first');
+    const asked: string[] = [];
+    const { ofTeam } = world.store;
+    world.reconcile.store.ofTeam = (team, limit) => {
+      asked.push(team);
+      return ofTeam.call(world.store, team, limit);
+    };
+    for (let i = 0; i < 12; i++) await world.tick();
+    expect(asked.sort()).toEqual(['nlp', 'speech']);
+    const before = puts().length;
+    world.describe({ budget: { usdPerMonth: 700 } });
+    for (let i = 0; i < 12; i++) await world.tick();
+    expect(puts()).toHaveLength(before + 1);
+    expect(pageOf('nlp')).toContain('$700');
+  });
+
+  test('with a run that only one of the indexes shows as over, in its later version', async () => {
+    const runId = await failedRun('first');
+    const [over] = await world.store.ofTeam('nlp', 1);
+    const before = { ...over, state: 'running', version: (over?.version ?? 0) - 1 } as NonNullable<typeof over>;
+    world.reconcile.store.active = async () => [before];
+    await world.tick();
+    expect(section(pageOf('nlp'), 'running')).not.toContain(runId);
+    expect(section(pageOf('nlp'), 'failed')).toContain(runId);
+  });
+
   test('with the newest runs alone when there are many, and says so', async () => {
     await failedRun('first');
     const [run] = await world.store.ofTeam('nlp', 1);
     world.reconcile.store.ofTeam = async (_team, limit) =>
       Array.from({ length: limit }, (_, i) => ({ ...run, runId: `failed-${i}` }) as NonNullable<typeof run>);
+    await world.launch();
     await world.tick();
-    expect(pageOf('nlp')).toContain('50 of 200');
+    expect(pageOf('nlp')).toContain('50 of 199');
     expect(pageOf('nlp')).toContain('the newest 200 runs');
   });
 });
