@@ -52,7 +52,7 @@ test('shows the runs of the team alone, its queue with reasons, and as of when',
   expect(section(page, 'queue')).toContain(`<code>${waiting}</code>`);
   const why = (await world.store.find(waiting))?.reason ?? 'none';
   expect(section(page, 'queue')).toContain(why.replaceAll('"', '&quot;'));
-  expect(page).toContain(`as of ${new Date(world.now()).toISOString().slice(0, 19).replace('T', ' ')} UTC`);
+  expect(page).toContain(`As of ${new Date(world.now()).toISOString().slice(0, 19).replace('T', ' ')} UTC`);
   expect(pageOf('speech')).not.toContain(live);
 });
 
