@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { onEvent } from '../../../lib/control/reconcile/reconcile';
 import { RunStore } from '../../../lib/control/shared/run-store';
 import { monthOf } from '../../../lib/core/lifecycle/accounting/month-spend';
-import { teamRun } from '../../../lib/report/team/team-run';
+import { type AnsweredRun, teamRun } from '../../../lib/report/team/team-run';
 import { HOSTILE_TEXT, hiddenIn } from '../../support/hostile-text';
 import { type FakeWorld, fakeWorld, MINUTE, RUN_FILE } from '../support/fake-world';
 
@@ -74,28 +74,20 @@ test('a page with hostile text has no markup and no hidden character of it', asy
   expect(hiddenIn(page.replaceAll('\n', ''))).toEqual([]);
 });
 
-test('spend, GPU hours and instances of a run with several attempts are those of its status', async () => {
+test('the spend of a run with an attempt in another month is that which its status gives for the month', async () => {
+  world.pass(Date.UTC(2026, 10, 30, 23) - world.now());
   const runId = await world.launch();
-  for (const attempt of [1, 2, 3]) {
-    const job = `research-${runId}-a00${attempt}`;
-    world.train(job);
+  for (const attempt of [1, 2]) {
+    world.train(`research-${runId}-a00${attempt}`);
     await world.tick(30);
-    world.commit(runId, attempt * 10, { attempt });
-    world.end(job, 'Failed', 'InternalServerError: of the service');
-    for (let i = 0; i < 4; i++) await world.tick();
+    if (attempt === 1) world.end(`research-${runId}-a001`, 'Failed', 'InternalServerError: of the service');
+    for (let i = 0; i < 2; i++) await world.tick(10);
   }
-  await world.tick();
-  const { attempts, ...status } = (await world.ask({
-    action: 'status',
-    runId,
-    timeline: false,
-    configuration: false,
-  })) as unknown as Parameters<typeof teamRun>[0];
-  expect(attempts.length).toBeGreaterThan(2);
-  const { spentUsd } = teamRun({ ...status, attempts }, monthOf(world.now()), world.now());
-  expect(spentUsd).toBeGreaterThan(0);
-  expect(section(pageOf('nlp'), 'running') + section(pageOf('nlp'), 'queue')).toContain(runId);
-  expect(section(pageOf('nlp'), 'spend')).toContain(`$${spentUsd.toFixed(2)}`);
+  const status = await world.ask({ action: 'status', runId, timeline: false, configuration: false });
+  const { spentUsd } = teamRun(status as unknown as AnsweredRun, monthOf(world.now()), world.now());
+  expect(spentUsd).toBeGreaterThan(0.1);
+  const [, row = ''] = section(pageOf('nlp'), 'running').split(`<code>${runId}</code>`);
+  expect(row).toContain(`$${spentUsd.toFixed(4)}`);
 });
 
 describe('is written', () => {
@@ -123,6 +115,17 @@ describe('is written', () => {
     for (let i = 0; i < 4; i++) await world.tick();
     expect(puts()).toHaveLength(5);
     expect(puts('teams/speech/page/index.html')).toHaveLength(1);
+  });
+
+  test('not again while a run waits for the same reason', async () => {
+    world.reconcile.limits = { read: async (needs) => new Map(needs.map(({ name }) => [name, { value: 0 }])) };
+    const runId = await world.launch();
+    await world.tick();
+    await world.tick();
+    const before = puts().length;
+    expect(section(pageOf('nlp'), 'queue')).toContain(runId);
+    for (let i = 0; i < 3; i++) await world.tick();
+    expect(puts()).toHaveLength(before);
   });
 
   test('again when the last one was replaced by another process in between', async () => {
