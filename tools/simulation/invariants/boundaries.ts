@@ -26,7 +26,10 @@ export class OwnPrefix extends Invariant {
   override onObjectWritten(bucket: string, key: string, isTag: boolean): void {
     const { world } = this.scene;
     const [root, team, runId = ''] = key.split('/');
-    if (key === teamPageKey(team ?? '')) return this.checkPage(bucket, key, team ?? '');
+    if (team !== undefined && key === teamPageKey(team) && !isTag) {
+      this.checkPage(bucket, key, team);
+      return;
+    }
     const item = world.table.find({ runId: { S: runId }, item: { S: RUN_ITEM } });
     if (root !== 'runs' || item?.team?.S !== team)
       this.break(`${bucket}/${key} was written, which belongs to no run of team ${team}`);
