@@ -1,10 +1,10 @@
 import { number, percent, roughUsd, time, UNKNOWN } from './page/format';
 import { type Html, html, type Part } from './page/html';
-import { page, type Section, unknown } from './page/page';
+import { page, type Section } from './page/page';
 import { legend, tiles, word } from './page/parts';
-import { stackBar } from './page/stack-bar';
+import { type StackPart, stackBar } from './page/stack-bar';
 import { color, seriesColor } from './page/style';
-import { type Column, table } from './page/table';
+import { type Column, type TableProps, table } from './page/table';
 import {
   activeRuns,
   endedRuns,
@@ -40,11 +40,12 @@ const sum = (values: readonly (number | null)[]): number =>
 
 function header(report: TeamReport): Html {
   const active = gather(report, activeRuns);
-  const failed = gather(report, endedRuns).filter(({ state }) => state === 'failed');
+  const failed = gather(report, endedRuns).filter(hasFailed);
   const spent = sum(report.teams.map(({ spentUsd }) => spentUsd));
+  const goodput = meanGoodput(gather(report, ({ runs }) => runs));
   return html`<p class="sub">Slipway teams</p>
-<h1>${report.environment} in ${report.region}, ${report.month}</h1>
-<p class="sub">${report.teams.map(({ team }) => team).join(', ')} · read ${time(report.readAt)} UTC</p>
+<h1>${titleOf(report)}</h1>
+<p class="sub">${onlyTeam(report) ? 'As' : `${report.teams.map(({ team }) => team).join(', ')} · as`} of ${time(report.readAt)} UTC</p>
 ${tiles([
   {
     name: 'Running',
@@ -53,11 +54,17 @@ ${tiles([
   },
   { name: 'Waiting', value: number(gather(report, queuedRuns).length) },
   { name: 'Spent', value: roughUsd(spent), note: 'from the ledger' },
-  { name: 'Goodput', value: percent(meanGoodput(gather(report, ({ runs }) => runs))), note: 'of the paid time' },
+  ...(goodput === null ? [] : [{ name: 'Goodput', value: percent(goodput), note: 'of the paid time' }]),
   { name: 'GPU hours', value: number(sumGpuHours(report.teams), 1), note: busyNote(report) },
   { name: 'Failed', value: number(failed.length) },
 ])}`;
 }
+
+const onlyTeam = ({ teams: [first, ...others] }: TeamReport): TeamMonth | undefined =>
+  others.length === 0 ? first : undefined;
+
+const titleOf = (report: TeamReport): string =>
+  `${[onlyTeam(report)?.team, report.environment].filter(Boolean).join(', ')} in ${report.region}, ${report.month}`;
 
 /** Mean GPU utilisation over all teams, for runs that report it. */
 function busyNote({ teams }: TeamReport): string {
@@ -74,13 +81,8 @@ function spendSection(report: TeamReport): Section {
   return {
     id: 'spend',
     title: 'Monthly spend',
-    body: html`${stackBar({
-      title: 'Spend by team',
-      description: parts.map(({ name, value }) => `${name}: ${roughUsd(value)}`).join(', '),
-      parts,
-    })}
-${legend(parts.map(({ name, color: tone }) => ({ text: name, color: tone })))}
-${table({
+    body: html`${spendBar(report, parts)}
+${knownTable({
   caption: 'Teams, by name',
   layout: 'cards',
   columns: [
@@ -98,6 +100,27 @@ ${table({
   rows: report.teams.map(teamRow),
 })}`,
   };
+}
+
+/** The parts of several teams, or that of one team in its budget; the share of one team without a budget says nothing. */
+function spendBar(report: TeamReport, parts: readonly StackPart[]): Html | undefined {
+  const only = onlyTeam(report);
+  if (only?.budgetUsd === null) return undefined;
+  const limits = only ? [{ text: `budget: ${roughUsd(only.budgetUsd)}`, color: color('ink') }] : [];
+  return html`${stackBar({
+    title: only ? 'Spend and budget' : 'Spend by team',
+    description: parts.map(({ name, value }) => `${name}: ${roughUsd(value)}`).join(', '),
+    parts,
+    limit: only?.budgetUsd ?? undefined,
+  })}
+${legend([...parts.map(({ name, color: tone }) => ({ text: name, color: tone })), ...limits])}`;
+}
+
+/** A table without the columns of which nothing is known. */
+function knownTable({ columns, rows, ...rest }: TableProps): Html {
+  const isKnown = columns.map((_, i) => rows.some((row) => row[i] !== UNKNOWN));
+  const keep = <T>(all: readonly T[]) => all.filter((_, i) => isKnown[i]);
+  return table({ ...rest, columns: keep(columns), rows: rows.map(keep) });
 }
 
 const teamRow = (team: TeamMonth) => [
@@ -131,10 +154,8 @@ const GPU_HOURS: RunColumn = { head: 'GPU hours', kind: 'num', cell: (run) => nu
 const BUSY: RunColumn = { head: 'GPUs busy', kind: 'num', cell: busy };
 const SPENT: RunColumn = { head: 'Spent', kind: 'num', cell: (run) => roughUsd(run.spentUsd) };
 
-const RUN: readonly RunColumn[] = [
-  { head: 'Run', cell: (run) => html`<code>${run.runId}</code>` },
-  { head: 'Team', kind: 'fixed', cell: (run) => run.team },
-];
+const RUN: RunColumn = { head: 'Run', cell: (run) => html`<code>${run.runId}</code>` };
+const TEAM: RunColumn = { head: 'Team', kind: 'fixed', cell: (run) => run.team };
 const QUEUE: readonly RunColumn[] = [
   { head: 'Place', kind: 'num', cell: (run) => number(run.queuePosition) },
   { head: 'Reason for waiting', kind: 'long', cell: (run) => run.reason },
@@ -155,22 +176,31 @@ const ACTIVE: readonly RunColumn[] = [
 ];
 const ENDED: readonly RunColumn[] = [
   STATE,
+  { head: 'End', kind: 'fixed', cell: (run) => time(run.endedAt) },
   GOODPUT,
   GPU_HOURS,
   BUSY,
   SPENT,
-  { head: 'Reason', kind: 'long', cell: (run) => run.reason },
 ];
+const REASON: RunColumn = { head: 'Reason', kind: 'long', cell: (run) => run.reason };
+const FAILED: readonly RunColumn[] = [{ ...REASON, head: 'First error' }, ...ENDED.slice(1)];
 
-function runsSection(id: string, title: string, runs: readonly OfTeam[], own: readonly RunColumn[]): Section {
-  if (runs.length === 0) return { id, title, body: unknown('None') };
+/** What a section shows of runs. */
+interface RunsShown {
+  runs: readonly OfTeam[];
+  columns: readonly RunColumn[];
+  /** Which runs, if not all of the title. */
+  when?: string;
+}
+
+function runsSection(id: string, title: string, { runs, columns, when = '' }: RunsShown): Section {
+  if (runs.length === 0) return { id, title, body: html`<p class="sub">None${when}</p>` };
   const left = runs.length - MAX_ROWS;
-  const columns = [...RUN, ...own];
   return {
     id,
     title,
-    body: html`${table({
-      caption: `${title}, ${Math.min(runs.length, MAX_ROWS)} of ${runs.length}`,
+    body: html`${knownTable({
+      caption: `${title}${when}, ${Math.min(runs.length, MAX_ROWS)} of ${runs.length}`,
       layout: 'cards',
       columns,
       rows: runs.slice(0, MAX_ROWS).map((run) => columns.map(({ cell }) => cell(run))),
@@ -178,18 +208,35 @@ function runsSection(id: string, title: string, runs: readonly OfTeam[], own: re
   };
 }
 
-/** One self-contained HTML page about the teams of an environment in a month: what `slipway team --html` writes. */
-export function renderTeamPage(report: TeamReport): string {
+/** Who writes a team page: `slipway team --html`, or the control plane for people without a terminal. */
+export type TeamPageWriter = 'command' | 'control-plane';
+
+const WRITERS: Readonly<Record<TeamPageWriter, Html>> = {
+  command: html`Written by <code>slipway team</code>.`,
+  'control-plane': html`Written by the control plane, at most every five minutes and only when something on the page changes.`,
+};
+
+/** One self-contained HTML page about the teams of an environment in a month. */
+export function renderTeamPage(report: TeamReport, writer: TeamPageWriter = 'command'): string {
   const bySpend = (runs: OfTeam[]) => runs.sort((a, b) => b.spentUsd - a.spentUsd);
+  const ended = gather(report, endedRuns);
+  const failed = ended.filter(hasFailed);
+  const others = ended.filter((run) => !hasFailed(run));
+  const of = onlyTeam(report) ? [RUN] : [RUN, TEAM];
+  const when = ` in ${report.month}${writer === 'command' ? '' : ' or in the last 7 days'}`;
   return page({
-    title: `${report.environment}: teams, ${report.month}`,
+    title: titleOf(report),
     header: header(report),
     sections: [
       spendSection(report),
-      runsSection('running', 'Running', bySpend(gather(report, activeRuns)), ACTIVE),
-      runsSection('queue', 'Queue', gather(report, queuedRuns), QUEUE),
-      runsSection('ended', `Ended in ${report.month}`, bySpend(gather(report, endedRuns)), ENDED),
+      runsSection('running', 'Running', { runs: bySpend(gather(report, activeRuns)), columns: [...of, ...ACTIVE] }),
+      runsSection('queue', 'Queue', { runs: gather(report, queuedRuns), columns: [...of, ...QUEUE] }),
+      runsSection('failed', 'Failed', { runs: failed.sort(newestEndFirst), columns: [...of, ...FAILED], when }),
+      runsSection('ended', 'Completed or stopped', { runs: bySpend(others), columns: [...of, ...ENDED, REASON], when }),
     ],
-    footer: html`Written by <code>slipway team</code>. ${report.notes.join(' ')}`,
+    footer: html`${WRITERS[writer]} ${report.notes.join(' ')}`,
   });
 }
+
+const hasFailed = (run: TeamRun): boolean => run.state === 'failed';
+const newestEndFirst = (a: TeamRun, b: TeamRun): number => (b.endedAt ?? '').localeCompare(a.endedAt ?? '');

@@ -43,7 +43,7 @@ test('the verbs and their options are what scripts rely on', () => {
     status: `${common} --wait --chart --watch --events --follow --since --lineage --note`,
     list: `${common} --state --tag --search --active --events --follow --since`,
     drift: common,
-    team: `${common} --team --month --html --costs`,
+    team: `${common} --team --month --html --link --costs`,
     verify: `${common} --level --yes --resume --cpu-type --efa-type --image`,
     sandbox: '--state-dir --python --auth --persist --region --unset --raise-quotas --json',
     delete: `${common} --yes`,

@@ -151,6 +151,8 @@ function foreign({ arn, bucket, of }: Places): Call[] {
     ['s3:PutObject', `${bucket('checkpoints')}/runs/speech/r/step-1/x`],
     ['s3:GetObject', `${bucket('artifacts')}/runs/speech/r/output/x`],
     ['s3:PutObject', `${bucket('artifacts')}/runs/speech/r/code/0.tar.gz`],
+    ['s3:GetObject', `${bucket('artifacts')}/teams/speech/page/index.html`],
+    ['s3:PutObject', `${bucket('artifacts')}/teams/speech/page/index.html`],
     ['s3:PutObject', `${bucket('artifacts')}/drivers/0/launch.sh`],
     ['s3:PutObject', `${bucket('artifacts')}/runs/nlp/r/job/1/job.json`],
     ['s3:ListBucket', bucket('checkpoints'), { 's3:prefix': 'runs/speech/' }],
@@ -189,6 +191,18 @@ describe('a team is a boundary', () => {
       ['secretsmanager:GetSecretValue', arn('secretsmanager', 'secret:other-AbCdEf')],
     ];
     for (const role of ['Rolesnlpexecution', 'Rolesnlpprocessing']) expect(allowed(role, calls)).toEqual([]);
+  });
+
+  test('the page of a team is written by reconcile alone, and read by its people and the platform team', () => {
+    const at = `${places.bucket('artifacts')}/teams/nlp/page/index.html`;
+    const may = (action: string) => (policy: string) => allowed(policy, [[action, at]]).length > 0;
+    const everyone = [
+      ...['Accessnlpresearcher', 'Accessplatformadmin', 'Accessauditor', 'Accessci', 'Rolesnlpexecution'],
+      ...['Rolesnlpprocessing', 'LauncherControl', 'LauncherReconcile', 'AuditFunction'],
+    ];
+    expect(everyone.filter(may('s3:PutObject'))).toEqual(['LauncherReconcile']);
+    expect(everyone.filter(may('s3:GetObject'))).toEqual(['Accessnlpresearcher', 'Accessplatformadmin']);
+    expect(everyone.filter(may('s3:DeleteObject'))).toEqual([]);
   });
 
   test('a processing job reads no checkpoint', () => {

@@ -1,3 +1,4 @@
+import { teamPageKey } from '../../core/contracts/storage';
 import type { ExactStatement } from './statement';
 import { foreignDataStatements, teamKeyDenials } from './statements/data';
 import {
@@ -32,6 +33,7 @@ export function researcherStatements(context: AccessContext, team: string): Exac
     ...foreignDataStatements({ dataBucketArn: context.dataBucketArn, otherTeams, writableData }),
     ...reads('OwnCheckpoints', context.checkpointBucketArn, [own]),
     ...reads('OwnRuns', context.artifactBucketArn, [own]),
+    { sid: 'ReadOwnPage', actions: ['s3:GetObject'], resources: [`${context.artifactBucketArn}/${teamPageKey(team)}`] },
     {
       sid: 'WriteOwnData',
       actions: ['s3:PutObject', 's3:AbortMultipartUpload'],

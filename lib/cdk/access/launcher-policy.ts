@@ -1,3 +1,4 @@
+import { teamPageKey } from '../../core/contracts/storage';
 import { type AuditContext, answerStatements, distinguishMissing, listRuns, readDescriptors } from './audit-policy';
 import { type JobGuardrails, jobConditions, keyDenials, trainingConditions } from './job-guardrails';
 import type { ExactStatement } from './statement';
@@ -119,6 +120,12 @@ export function reconcileStatements(context: LauncherContext, targets: Reconcile
     { sid: 'ReadWaitingRuns', actions: ['dynamodb:BatchGetItem'], resources: [context.runTableArn] },
     ...jobStatements(context, targets),
     ...runFolderStatements(context),
+    {
+      sid: 'PublishTeamPages',
+      actions: ['s3:PutObject'],
+      resources: [`${context.artifactBucketArn}/${teamPageKey('*')}`],
+      wildcard: 'The page of each team.',
+    },
     ...deliveryStatements(context, targets),
   ];
 }

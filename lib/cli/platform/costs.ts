@@ -6,14 +6,16 @@ import {
 import type { Descriptor } from '../../core/config/descriptor';
 import { cents } from '../../core/config/formats/cents';
 import { textTable } from '../../core/config/formats/text-table';
-import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
-import { meanGpuUse, sumGpuHours } from '../../report/team/team-report';
+import type { StatusAnswer } from '../../core/contracts/control';
+import { type Month as CalendarMonth, monthOf as calendarMonthOf } from '../../core/lifecycle/accounting/month-spend';
+import { sumGpuHours, tenths } from '../../report/team/team-report';
+import { gpusIn, spentIn } from '../../report/team/team-run';
 import { calling } from '../aws-errors';
-import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
+import { readTeams } from './read-teams';
 
 /** Options of `slipway team --costs`. */
 export interface CostOptions extends CommonOptions {
@@ -41,14 +43,7 @@ const SAGEMAKER = 'Amazon SageMaker';
 /** `slipway team ENVIRONMENT --costs [--team T] [--month M]`: compares the ledger of runs with Cost Explorer, by team. */
 export async function costs(environment: string, options: CostOptions, terminal: Terminal): Promise<number> {
   const month = monthOf(options.month, new Date());
-  const region = callRegion(options);
-  const descriptors = (await readDescriptors(environment, region)).filter(
-    ({ team }) => options.team === undefined || team === options.team,
-  );
-  if (descriptors.length === 0)
-    throw new UsageError(
-      `${environment}: must be an environment of ${region}${options.team ? ` with team ${options.team}` : ''} that you may read, got none; check name, region and team`,
-    );
+  const { region, descriptors } = await readTeams(environment, options);
   const [ledger, billed] = await Promise.all([
     Promise.all(descriptors.map(async (descriptor) => [descriptor.team, await ledgerOf(descriptor, month)] as const)),
     billedBy(environment, region, month),
@@ -65,25 +60,20 @@ export async function costs(environment: string, options: CostOptions, terminal:
 }
 
 /** A calendar month, UTC. */
-export interface Month {
-  /** 2026-11. */
-  name: string;
-  start: Date;
-  /** Start of the next month. */
-  end: Date;
+export interface Month extends CalendarMonth {
   isOver: boolean;
 }
 
 /** @throws UsageError for anything but a month that has begun */
 export function monthOf(given: string | undefined, now: Date): Month {
   const name = given ?? now.toISOString().slice(0, 7);
-  const start = new Date(`${name}-01T00:00:00Z`);
-  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(name) || start > now)
+  const start = Date.parse(`${name}-01T00:00:00Z`);
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(name) || start > now.getTime())
     throw new UsageError(
       `--month: must be the current or a past month, got ${name}; write one such as ${now.toISOString().slice(0, 7)}`,
     );
-  const end = new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1, 1));
-  return { name, start, end, isOver: end <= now };
+  const month = calendarMonthOf(start);
+  return { ...month, isOver: month.end <= now.getTime() };
 }
 
 /** Ledger of a team for one month. */
@@ -97,9 +87,10 @@ async function ledgerOf(descriptor: Descriptor, month: Month): Promise<TeamLedge
   const list = await readRuns(descriptor, { limit: MAX_RUNS });
   // The list contains only the newest attempt; all attempts are needed to divide a run between two months.
   const runs = await Promise.all(list.map((run) => withAttempts(descriptor, run)));
+  const now = Date.now();
   return {
-    usd: runs.reduce((sum, run) => sum + spentIn(month, run), 0),
-    gpuHours: sumGpuHours(runs.map((run) => gpusIn(month, run))),
+    usd: runs.reduce((sum, run) => sum + spentIn(month, run, now), 0),
+    gpuHours: sumGpuHours(runs.map((run) => gpusIn(month, run, now))),
     isCut: list.length === MAX_RUNS,
   };
 }
@@ -107,39 +98,6 @@ async function ledgerOf(descriptor: Descriptor, month: Month): Promise<TeamLedge
 async function withAttempts(descriptor: Descriptor, run: StatusAnswer): Promise<StatusAnswer> {
   if ((run.attempt ?? 1) <= 1) return run;
   return readStatus(descriptor, run.runId);
-}
-
-/** The part of a run's spend in a month, in proportion to the time of its attempts. */
-export function spentIn(
-  { start, end }: Pick<Month, 'start' | 'end'>,
-  run: Pick<StatusAnswer, 'attempts' | 'spendUsd'>,
-): number {
-  const hours = (attempt: AttemptAnswer, from: number, to: number) =>
-    timeIn(attempt, from, to) * (attempt.instanceCount ?? 1);
-  const all = run.attempts.reduce((sum, attempt) => sum + hours(attempt, 0, Number.MAX_SAFE_INTEGER), 0);
-  const here = run.attempts.reduce((sum, attempt) => sum + hours(attempt, start.getTime(), end.getTime()), 0);
-  return all === 0 ? 0 : ((run.spendUsd ?? 0) * here) / all;
-}
-
-/** Milliseconds of an attempt between two times. */
-function timeIn({ startedAt, endedAt }: AttemptAnswer, from: number, to: number): number {
-  if (startedAt === null) return 0;
-  const ended = endedAt === null ? Date.now() : Date.parse(endedAt);
-  return Math.max(0, Math.min(ended, to) - Math.max(Date.parse(startedAt), from));
-}
-
-/** GPU-hours of a run's attempts within a month, and their GPU utilisation, 0 to 100. */
-export function gpusIn(
-  { start, end }: Pick<Month, 'start' | 'end'>,
-  { attempts }: Pick<StatusAnswer, 'attempts'>,
-): { gpuHours: number | null; gpuUtilizationPercent: number | null } {
-  const parts = attempts.map((attempt) => {
-    const all = timeIn(attempt, 0, Number.MAX_SAFE_INTEGER);
-    const share = all === 0 ? 0 : timeIn(attempt, start.getTime(), end.getTime()) / all;
-    const { gpuHours: hours, gpuUtilizationPercent = null } = attempt;
-    return { gpuHours: hours === undefined ? null : hours * share, gpuUtilizationPercent };
-  });
-  return { gpuHours: sumGpuHours(parts), gpuUtilizationPercent: meanGpuUse(parts) };
 }
 
 /** USD by `team/service`; the team is '' for a cost without a team tag. */
@@ -180,10 +138,7 @@ async function billedBy(environment: string, region: string, month: Month): Prom
   return billed;
 }
 
-/** Rounded to one decimal, as tables show hours. */
-export const tenths = (value: number): number => Math.round(value * 10) / 10;
-
-const day = (date: Date): string => date.toISOString().slice(0, 10);
+const day = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 function rowOf(team: string, { usd: ledgerUsd, gpuHours }: TeamLedger, billed: Billed): TeamCosts {
   const own = [...billed].filter(([key]) => key.startsWith(`${team}/`));

@@ -1,30 +1,28 @@
 import type { Descriptor } from '../../core/config/descriptor';
-import { cents } from '../../core/config/formats/cents';
 import { textTable } from '../../core/config/formats/text-table';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import {
   activeRuns,
   endedRuns,
-  meanGoodput,
-  meanGpuUse,
   queuedRuns,
-  sumGpuHours,
   type TeamMonth,
   type TeamReport,
-  type TeamRun,
+  teamMonth,
 } from '../../report/team/team-report';
+import { teamRun } from '../../report/team/team-run';
 import { eachInTurn } from '../../shared/aws/pace';
-import { callRegion, readDescriptors } from '../environment/environment';
-import { EXIT, UsageError } from '../exit';
+import { EXIT } from '../exit';
 import { writePage } from '../page-file';
 import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
-import { type CostOptions, gpusIn, type Month, monthOf, spentIn, tenths } from './costs';
+import { type CostOptions, type Month, monthOf } from './costs';
+import { readTeams } from './read-teams';
 
 /** Options of `slipway team`. */
 export interface TeamOptions extends CostOptions {
   costs?: boolean;
   html?: string;
+  link?: boolean;
 }
 
 /** Number of runs that are read in parallel: each is a call of the team's control function. */
@@ -33,14 +31,7 @@ const AT_ONCE = 8;
 /** `slipway team ENVIRONMENT [--html OUT]`: shows runs, queue, spend and goodput of the month, by team. */
 export async function team(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
   const month = monthOf(options.month, new Date());
-  const region = callRegion(options);
-  const descriptors = (await readDescriptors(environment, region)).filter(
-    (descriptor) => options.team === undefined || descriptor.team === options.team,
-  );
-  if (descriptors.length === 0)
-    throw new UsageError(
-      `${environment}: must be an environment of ${region}${options.team ? ` with team ${options.team}` : ''} that you may read, got none; check name, region and team`,
-    );
+  const { region, descriptors } = await readTeams(environment, options);
   const read = await Promise.all(descriptors.map((descriptor) => readTeam(descriptor, month)));
   const report: TeamReport = {
     environment,
@@ -63,17 +54,12 @@ async function readTeam(descriptor: Descriptor, month: Month): Promise<{ team: T
   const listed = await readRuns(descriptor, { limit: MAX_RUNS });
   const wanted = listed.filter((run) => !hasEnded(run) || mayTouch(run, month));
   const whole = await eachInTurn(wanted, AT_ONCE, ({ runId }) => readStatus(descriptor, runId));
-  const runs = whole.map((run) => teamRun(run, month));
+  const runs = whole.map((run) => teamRun(run, month, Date.now()));
   return {
-    team: {
-      team: descriptor.team,
-      spentUsd: cents(runs.reduce((sum, { spentUsd }) => sum + spentUsd, 0)),
-      budgetUsd: descriptor.budget?.usdPerMonth ?? null,
-      goodput: meanGoodput(runs),
-      gpuHours: rounded(sumGpuHours(runs)),
-      gpuUtilizationPercent: rounded(meanGpuUse(runs)),
-      runs,
-    },
+    team: teamMonth(descriptor.team, runs, {
+      spentUsd: runs.reduce((sum, { spentUsd }) => sum + spentUsd, 0),
+      budgetUsd: descriptor.budget?.usdPerMonth,
+    }),
     isCut: listed.length === MAX_RUNS,
   };
 }
@@ -83,33 +69,8 @@ function mayTouch({ attempt, attempts }: StatusAnswer, { start, end }: Month): b
   const last = attempts.at(-1);
   if (!last?.endedAt) return true;
   const hasEarlier = (attempt ?? 1) > 1;
-  return (
-    Date.parse(last.endedAt) >= start.getTime() &&
-    (hasEarlier || Date.parse(last.startedAt ?? last.endedAt) < end.getTime())
-  );
+  return Date.parse(last.endedAt) >= start && (hasEarlier || Date.parse(last.startedAt ?? last.endedAt) < end);
 }
-
-function teamRun(run: StatusAnswer, month: Month): TeamRun {
-  const { runId, name, state, reason, queuePosition, step, goodput } = run;
-  const gpus = gpusIn(month, run);
-  return {
-    runId,
-    name,
-    state,
-    reason,
-    queuePosition,
-    instances: run.attempts.at(-1)?.instanceCount ?? null,
-    step,
-    progressPercent: run.progressPercent ?? null,
-    etaAt: run.etaAt ?? null,
-    goodput,
-    spentUsd: cents(spentIn(month, run)),
-    gpuHours: rounded(gpus.gpuHours),
-    gpuUtilizationPercent: rounded(gpus.gpuUtilizationPercent),
-  };
-}
-
-const rounded = (value: number | null): number | null => (value === null ? null : tenths(value));
 
 const notesOf = (isCut: boolean): string[] => [
   'Spend is from the ledger: list prices, or those of the environment; slipway team ENVIRONMENT --costs compares it with the bill.',

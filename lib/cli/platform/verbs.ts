@@ -35,12 +35,14 @@ function teamVerb(cli: CommandLine): void {
       [
         'slipway team research --region us-west-2 --html teams.html',
         'slipway team research --region us-west-2 --team nlp --month 2026-10',
+        'slipway team research --region us-west-2 --team nlp --link',
         'slipway team research --region us-west-2 --costs',
       ].join('\n  '),
     )
     .option('--team <name>', 'only this team; default: all teams that the caller may read')
     .option('--month <yyyy-mm>', 'month; default: the current month')
     .option('--html <file>', 'also write an HTML page')
+    .option('--link', 'print a link to the page that the control plane publishes every five minutes')
     .option('--costs', 'compare the recorded spend of runs with Cost Explorer')
     .action(async (environment: string, options: TeamOptions) =>
       cli.done(await runTeam(environment, options, cli.terminal)),
@@ -48,7 +50,8 @@ function teamVerb(cli: CommandLine): void {
 }
 
 async function runTeam(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
-  if (modeOf(options, { '': ['html'], costs: [] }) === 'costs')
-    return (await import('./costs.js')).costs(environment, options, terminal);
+  const mode = modeOf(options, { '': ['html', 'month'], link: [], costs: ['month'] });
+  if (mode === 'costs') return (await import('./costs.js')).costs(environment, options, terminal);
+  if (mode === 'link') return (await import('./page-link.js')).pageLink(environment, options, terminal);
   return (await import('./team.js')).team(environment, options, terminal);
 }

@@ -16,6 +16,8 @@ import type { ReconcileDeps } from './deps';
 import { writeQuotaUse } from './quota-metric';
 import { reconcileRun } from './reconcile-run';
 import { writeTeamMetrics } from './team-metrics';
+import { writeTeamPages } from './team-page';
+import { teamStates } from './team-state';
 import { reportUnreadable } from './unreadable-items';
 
 /** Failed messages, which Lambda delivers again; it deletes the others. */
@@ -52,15 +54,17 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, once);
   await wake(deps, due, once);
   await reportUnreadable(deps, 'RUN', unreadable);
-  await writeTeamMetrics(deps, all);
+  const stateOf = teamStates(deps, all);
+  await writeTeamMetrics(deps, all, stateOf);
   await writeQuotaUse(deps, all);
+  await writeTeamPages(deps, rotated(Object.keys(deps.shares), deps.now().getTime()), { active: all, stateOf });
 }
 
 /**
  * Pause after each batch of runs that a tick wakes: 1,000 runs are spread over half a minute, to limit the rate of calls to other services.
  */
 export const SPREAD_MS = 250;
-/** Time that a tick keeps for its notices and metrics. */
+/** Time that a tick keeps for its notices, metrics and pages. */
 const TICK_RESERVE_MS = 15_000;
 
 /** Wakes runs while the invocation has time, which suffices for about 3,500. */
@@ -79,12 +83,12 @@ async function wake(deps: ReconcileDeps, runs: readonly RunRecord[], once: strin
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
- * Begins each tick at another run, so that none is left out of every tick when there is no time for all. Steps of the golden ratio spread
- * the beginnings evenly, also over every second tick, the only ones in which a steady run is due.
+ * Begins each tick at another run or team, so that none is left out of every tick when there is no time for all. Steps of the golden ratio
+ * spread the beginnings evenly, also over every second tick, the only ones in which a steady run is due.
  */
-function rotated(runs: readonly RunRecord[], now: number): RunRecord[] {
-  const first = Math.floor(((Math.floor(now / TICK_MS) * GOLDEN_RATIO) % 1) * runs.length);
-  return [...runs.slice(first), ...runs.slice(0, first)];
+function rotated<T>(all: readonly T[], now: number): T[] {
+  const first = Math.floor(((Math.floor(now / TICK_MS) * GOLDEN_RATIO) % 1) * all.length);
+  return [...all.slice(first), ...all.slice(0, first)];
 }
 
 async function onJobEvent(deps: ReconcileDeps, event: { detail: Record<string, unknown> }): Promise<undefined> {

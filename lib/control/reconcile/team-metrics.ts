@@ -3,42 +3,44 @@ import { TICK_MS } from '../../core/lifecycle/health/observation-schedule';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
 import { isQueued, runningRun, usesInstances } from '../shared/queue-runs';
-import { teamSpendUsd } from '../shared/team-budget';
 import type { ReconcileDeps } from './deps';
-
-/** Number of a team's newest runs that are searched for failures since the last tick. */
-const NEWEST_RUNS = 100;
+import type { TeamState } from './team-state';
 
 /**
  * Writes the metrics of the teams that have a dashboard, one line each in CloudWatch's embedded metric format, which needs no call and no
  * permission besides logging. Values that cannot be read are left out until the next tick.
  * @param active all runs that are not over
+ * @param stateOf reads a team
  */
-export async function writeTeamMetrics(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<void> {
+export async function writeTeamMetrics(
+  deps: ReconcileDeps,
+  active: readonly RunRecord[],
+  stateOf: (team: string) => Promise<TeamState>,
+): Promise<void> {
   const { metrics } = deps;
   for (const team of metrics?.teams ?? []) {
     try {
-      metrics?.write(metricLine(deps, team, await valuesOf(deps, team, active)));
+      metrics?.write(metricLine(deps, team, valuesOf(deps, team, active, await stateOf(team))));
     } catch (error) {
       deps.log('warn', 'metrics of a team were not written', { team, error: describeError(error) });
     }
   }
 }
 
-async function valuesOf(
+function valuesOf(
   deps: ReconcileDeps,
   team: string,
   active: readonly RunRecord[],
-): Promise<Record<TeamMetric, number>> {
+  { newest, spentUsd }: TeamState,
+): Record<TeamMetric, number> {
   const own = active.filter((run) => run.team === team);
   const training = own.filter(usesInstances);
   const { from, to } = windowBefore(deps.now().getTime());
-  const newest = await deps.store.ofTeam(team, NEWEST_RUNS);
   return {
     RunsTraining: training.length,
     RunsWaiting: own.filter(isQueued).length,
     InstancesHeld: training.reduce((sum, run) => sum + runningRun(run, {}).instances, 0),
-    SpendMonthUsd: Math.round((await teamSpendUsd(deps, team, active)) * 100) / 100,
+    SpendMonthUsd: Math.round(spentUsd * 100) / 100,
     RunsFailed: newest.filter(({ state, endedAt = 0 }) => state === 'failed' && endedAt >= from && endedAt < to).length,
   };
 }

@@ -9,6 +9,7 @@ import {
   INTENT_ITEM,
   MONTH_USD_ATTRIBUTE,
   monthKey,
+  PAGES_ITEM,
   POOL_ONLY_ATTRIBUTE,
   QUEUE_ITEM,
   type QUOTAS_ITEM,
@@ -65,6 +66,8 @@ export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
 export type NotifiedItem = typeof QUOTAS_ITEM | typeof UNREADABLE_ITEM;
 /** Key of such an item. */
 export const notifiedKey = (item: NotifiedItem): Item => key(item, item);
+/** Key of the item with the digests of the pages of the teams. */
+export const pagesKey: Item = key(PAGES_ITEM, PAGES_ITEM);
 /** Key of the item that says whether the stack is being deleted. */
 export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
 /** Key of the item of a client's request. */
@@ -131,6 +134,12 @@ export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...docu
 export const notifiedItem = (item: NotifiedItem, names: readonly string[]): Item => ({
   ...notifiedKey(item),
   ...documentAttributes(names),
+});
+
+/** The item with the digests of the pages of the teams, by team. */
+export const pagesItem = (digests: Readonly<Record<string, string>>): Item => ({
+  ...pagesKey,
+  ...documentAttributes(digests),
 });
 
 /** The item of an attempt, as last observed. */

@@ -39,6 +39,8 @@ import {
   type NotifiedItem,
   notifiedItem,
   notifiedKey,
+  pagesItem,
+  pagesKey,
   type QueueDocument,
   queueItem,
   queueKey,
@@ -51,10 +53,22 @@ import {
   writesOf,
 } from './items';
 import { remember } from './remember';
-import { findAttempt, findLine, findNames, findQueueDocument, readIntent, readRecord, UnreadableItem } from './stored';
+import {
+  findAttempt,
+  findDigests,
+  findLine,
+  findNames,
+  findQueueDocument,
+  readIntent,
+  readRecord,
+  UnreadableItem,
+} from './stored';
 
 /** Number of intents that a process keeps, about 15 KB each. */
 const MAX_INTENTS = 2000;
+
+/** Number of runs of which a process keeps the earlier attempts, about 2 KB each. */
+const MAX_EARLIER = 1000;
 
 /** Number of items in one transaction, which may have 4 MB. */
 const MAX_EXPIRING = 25;
@@ -98,6 +112,7 @@ export class RunStore {
   /** RUN items that the last listing of active runs could not read. */
   unreadable: readonly UnreadableItem[] = [];
   private readonly intents = new BoundedMap<RunIntent>(MAX_INTENTS);
+  private readonly earlier = new BoundedMap<Attempt[]>(MAX_EARLIER);
   private listed: Listed = new Map();
 
   constructor(
@@ -224,6 +239,16 @@ export class RunStore {
     await this.write([{ Put: { TableName: this.tableName, Item: notifiedItem(item, names) } }]);
   }
 
+  /** Digests of the pages that were last written, by team; none when they cannot be read. */
+  async findPages(): Promise<Record<string, string>> {
+    return findDigests((await this.get(pagesKey))?.document?.S ?? '') ?? {};
+  }
+
+  /** Written after the pages, so that a page may be written twice but never remains an old one. */
+  async savePages(digests: Readonly<Record<string, string>>): Promise<void> {
+    await this.write([{ Put: { TableName: this.tableName, Item: pagesItem(digests) } }]);
+  }
+
   /** Runs that are not over, according to the index. Items that cannot be read are in `unreadable` then, and stop no other run. */
   async active(): Promise<RunRecord[]> {
     const listed = new Map<string, { text: string; record: RunRecord }>();
@@ -270,6 +295,16 @@ export class RunStore {
     return (await this.query(this.partOf(runId, ATTEMPT_ITEM_PREFIX))).flatMap(
       (item) => findAttempt(item.document?.S ?? '') ?? [],
     );
+  }
+
+  /** All attempts of a run, oldest first, the newest as the record has it. A process reads earlier ones once: they have ended. */
+  async attemptsOf({ runId, attempt }: RunRecord): Promise<Attempt[]> {
+    if (!attempt || attempt.number === 1) return attempt ? [attempt] : [];
+    const key = `${runId}/${attempt.number}`;
+    const known = this.earlier.get(key);
+    const earlier = known ?? (await this.attempts(runId)).filter(({ number }) => number < attempt.number);
+    if (!known) this.earlier.set(key, earlier, JSON.stringify(earlier).length);
+    return [...earlier, attempt];
   }
 
   /** All timeline events of a run, oldest first. */

@@ -235,6 +235,10 @@ export const findLine = (json: string): TimelineEvent | undefined => orUndefined
 /** A list of names in a document; undefined when it is not one. */
 export const findNames = (json: string): string[] | undefined => orUndefined<string[]>(z.array(text), json);
 
+/** Digests by name in a document; undefined when it has none. */
+export const findDigests = (json: string): Record<string, string> | undefined =>
+  orUndefined<Record<string, string>>(z.record(text, text), json);
+
 /** The state of the queue in a document; undefined when it is not one: the next pass. */
 export const findQueueDocument = (json: string) => orUndefined<QueueDocument>(queue, json);
 

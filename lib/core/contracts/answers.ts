@@ -143,6 +143,7 @@ const teamRun = z.object({
   step: orNull(whole),
   progressPercent: orNull(number),
   etaAt: orNull(time),
+  endedAt: orNull(time).meta({ description: 'end of its newest attempt; null while that is live' }),
   goodput: orNull(number),
   spentUsd: number.meta({ description: 'cost of its attempts in the month, from the ledger' }),
   gpuHours: orNull(number).meta({

@@ -12,6 +12,7 @@
  * | `QUEUE` | `QUEUE` | past usage of the teams, and the queue shares of the last pass |
  * | `QUOTAS` | `QUOTAS` | the instance quotas for which a notice was sent |
  * | `UNREADABLE` | `UNREADABLE` | the items that cannot be read, of which a notice was sent |
+ * | `PAGES` | `PAGES` | the digest of the page that was last written, by team |
  * | `CLOSED` | `CLOSED` | whether the stack is being deleted: control then rejects starts and resumes |
  *
  * Both indexes are sparse: only RUN items have their keys.
@@ -63,6 +64,8 @@ export const QUEUE_ITEM = 'QUEUE';
 export const QUOTAS_ITEM = 'QUOTAS';
 /** Partition and sort key of the item with the items that cannot be read, of which a notice was sent. */
 export const UNREADABLE_ITEM = 'UNREADABLE';
+/** Partition and sort key of the item with the digests of the pages that were last written. */
+export const PAGES_ITEM = 'PAGES';
 /** Partition and sort key of the item that the deletion guard writes; `CLOSED_ATTRIBUTE` holds the state. */
 export const CLOSED_ITEM = 'CLOSED';
 /** Boolean attribute of the item `CLOSED_ITEM`. */

@@ -10,6 +10,9 @@ export const LEFTOVER_RULE = 'leftovers';
 /** Content of a bucket, the suffix of its name. */
 export type BucketPurpose = 'data' | 'checkpoints' | 'artifacts' | 'access-logs';
 
+/** Key of the page of a team in the artifact bucket. Only reconcile writes it; no job may read it. */
+export const teamPageKey = (team: string): string => `teams/${team}/page/index.html`;
+
 /** Days for which S3 keeps versions that were deleted or overwritten, in whole days that end at midnight. */
 export const versionDays = (purpose: BucketPurpose): number => (purpose === 'checkpoints' ? 1 : 7);
 

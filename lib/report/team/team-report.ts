@@ -1,3 +1,4 @@
+import { cents } from '../../core/config/formats/cents';
 import { isOver, type RunState } from '../../core/lifecycle/record';
 
 /** A run on the team page. Amounts in USD from the ledger; null = not known yet. */
@@ -15,6 +16,8 @@ export interface TeamRun {
   progressPercent: number | null;
   /** ISO 8601. */
   etaAt: string | null;
+  /** ISO 8601; end of its newest attempt, null while that is live. */
+  endedAt: string | null;
   /** Share of the time in steps that were kept. */
   goodput: number | null;
   /** Cost of its attempts in this month. */
@@ -41,7 +44,7 @@ export interface TeamMonth {
   runs: TeamRun[];
 }
 
-/** The output of `slipway team --json` and the data of its page. */
+/** The output of `slipway team --json`, and the data of the team page. */
 export interface TeamReport {
   environment: string;
   region: string;
@@ -53,6 +56,21 @@ export interface TeamReport {
   /** Notes about values that are not included. */
   notes: string[];
 }
+
+/** A month of a team from its runs; the amounts are in USD. */
+export const teamMonth = (
+  team: string,
+  runs: TeamRun[],
+  { spentUsd, budgetUsd = null }: { spentUsd: number; budgetUsd?: number | null },
+): TeamMonth => ({
+  team,
+  spentUsd: cents(spentUsd),
+  budgetUsd,
+  goodput: meanGoodput(runs),
+  gpuHours: tenths(sumGpuHours(runs)),
+  gpuUtilizationPercent: tenths(meanGpuUse(runs)),
+  runs,
+});
 
 /** Runs waiting in the queue, in the order in which they will start. */
 export const queuedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
@@ -90,4 +108,9 @@ export function meanGpuUse(
   );
   const hours = known.reduce((sum, part) => sum + part.hours, 0);
   return hours === 0 ? null : known.reduce((sum, part) => sum + part.use * part.hours, 0) / hours;
+}
+
+/** Rounded to one decimal, as tables show hours. */
+export function tenths<T extends number | null>(value: T): T {
+  return (value === null ? null : Math.round(value * 10) / 10) as T;
 }

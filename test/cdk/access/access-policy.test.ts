@@ -44,6 +44,7 @@ describe('a researcher', () => {
       'arn:aws:s3:::data/*',
       'arn:aws:s3:::checkpoints/runs/nlp/*',
       'arn:aws:s3:::artifacts/runs/nlp/*',
+      'arn:aws:s3:::artifacts/teams/nlp/page/index.html',
     ]);
   });
 

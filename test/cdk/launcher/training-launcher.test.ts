@@ -205,6 +205,7 @@ test('reconcile may do exactly this: it alone makes and stops jobs, and passes r
       resources: ['CHECKPOINTS/runs/*/COMMITTED.json', 'CHECKPOINTS/runs/*/heartbeat.json'],
     },
     { actions: ['s3:PutObjectTagging'], resources: ['CHECKPOINTS/runs/*/step-*'] },
+    { actions: ['s3:PutObject'], resources: ['ARTIFACTS/teams/*/page/index.html'] },
     {
       actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ChangeMessageVisibility'],
       resources: ['QUEUE'],

@@ -2,7 +2,8 @@ import { CostExplorerClient, GetCostAndUsageCommand } from '@aws-sdk/client-cost
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { gpusIn, monthOf, spentIn } from '../../../lib/cli/platform/costs';
+import { monthOf } from '../../../lib/cli/platform/costs';
+import { gpusIn, spentIn } from '../../../lib/report/team/team-run';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';
@@ -103,7 +104,9 @@ describe('a run over two months', () => {
     ],
   };
   test('divides by instance-hours, and the parts are the whole', () => {
-    const months = ['2026-10', '2026-11'].map((name) => spentIn(monthOf(name, new Date('2026-12-01')), run));
+    const months = ['2026-10', '2026-11'].map((name) =>
+      spentIn(monthOf(name, new Date('2026-12-01')), run, Date.UTC(2026, 11, 1)),
+    );
     expect(months).toEqual([15, 75]);
   });
 });
@@ -116,10 +119,10 @@ test('GPU hours of the attempts of the month, each by its share of time, beside 
       { ...attempt('2026-11-03T00:00:00Z', '2026-11-03T01:00:00Z'), gpuHours: 8 },
     ],
   };
-  const november = gpusIn(monthOf('2026-11', new Date('2026-12-01')), run);
+  const november = gpusIn(monthOf('2026-11', new Date('2026-12-01')), run, Date.UTC(2026, 11, 1));
   expect(november).toEqual({ gpuHours: 24 + 8 + 8, gpuUtilizationPercent: (24 * 50 + 8 * 90) / 32 });
   const older = { attempts: [attempt('2026-11-02T00:00:00Z', '2026-11-02T01:00:00Z')] };
-  expect(gpusIn(monthOf('2026-11', new Date('2026-12-01')), older)).toEqual({
+  expect(gpusIn(monthOf('2026-11', new Date('2026-12-01')), older, Date.UTC(2026, 11, 1))).toEqual({
     gpuHours: null,
     gpuUtilizationPercent: null,
   });

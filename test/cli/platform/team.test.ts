@@ -2,8 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ANSWERS } from '../../../lib/core/contracts/answers';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
@@ -14,6 +15,7 @@ afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
 
 const parameters = mockClient(SSMClient);
 const functions = mockClient(LambdaClient);
+const objects = mockClient(S3Client);
 
 const attempt = (startedAt: string, endedAt: string | null, more: object = {}) => ({
   startedAt,
@@ -103,11 +105,59 @@ test('the page names every run once, the queue in its order, and no markup of a 
   expect(stdout).toMatch(/nlp +0 +2 +2 +200\.00 +220 +80\.0 % +256\.0 +50 %/);
   const page = readFileSync(file, 'utf8');
   expect(page.indexOf('<code>first</code>')).toBeLessThan(page.indexOf('<code>waits</code>'));
-  expect(page).toContain('Ended in 2026-11');
+  expect(page).toContain('Failed in 2026-11');
+  expect(page).toContain('Completed or stopped in 2026-11');
   expect(page).toContain('50 % busy');
   expect(page).not.toContain('<script>');
   expect(page).toContain('&lt;script&gt;');
   expect(page.match(/<code>november<\/code>/g)).toHaveLength(1);
+});
+
+describe('a link to the published page', () => {
+  const PLACE = { Bucket: DESCRIPTOR.artifactBucket, Key: 'teams/nlp/page/index.html' };
+  const link = (...args: string[]) => runCli('team', 'lab', '--region', 'us-west-2', '--link', ...args);
+  beforeEach(() => {
+    objects.reset();
+    vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE');
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'example');
+  });
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
+  test('is signed for this object and one hour with the credentials of the caller, and the time of the page is told', async () => {
+    objects.on(HeadObjectCommand, PLACE).resolves({ LastModified: new Date('2026-11-21T12:05:00Z') });
+    const { code, stdout, stderr } = await link();
+    expect(code).toBe(0);
+    const url = new URL(stdout.trim());
+    expect(decodeURIComponent(url.href)).toContain(`${PLACE.Bucket}`);
+    expect(url.pathname).toMatch(/teams\/nlp\/page\/index\.html$/);
+    expect(url.searchParams.get('X-Amz-Expires')).toBe('3600');
+    expect(url.searchParams.get('X-Amz-Credential')).toMatch(/^AKIDEXAMPLE\//);
+    expect(stderr).toContain('nlp: as of 2026-11-21T12:05:00.000Z');
+    const { links } = JSON.parse((await link('--json')).stdout);
+    expect(links).toEqual([
+      { team: 'nlp', url: expect.stringContaining(PLACE.Key), writtenAt: '2026-11-21T12:05:00.000Z' },
+    ]);
+  });
+
+  test.each([
+    ['NotFound', 404],
+    ['403', 403],
+  ])('fails: %s is no page that the caller may read', async (name, httpStatusCode) => {
+    objects.on(HeadObjectCommand).rejects(Object.assign(new Error(name), { name, $metadata: { httpStatusCode } }));
+    expect(await link()).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--link: must have a page that you may read, got none of team nlp'),
+    });
+  });
+
+  test('fails: with a month, for which there is no page, and when S3 does not answer', async () => {
+    expect(await link('--month', '2026-10')).toMatchObject({ code: 2, stderr: expect.stringContaining('--month') });
+    objects.on(HeadObjectCommand).rejects(Object.assign(new Error('slow'), { name: 'TimeoutError' }));
+    expect(await link()).toMatchObject({ code: 3, stdout: '' });
+  });
 });
 
 test('fails: a month to come, a team that is none, and a file that cannot be written', async () => {

@@ -6,6 +6,7 @@ import { teamHolds } from '../../../lib/control/reconcile/queue/team-holds';
 import { writeQuotaUse } from '../../../lib/control/reconcile/quota-metric';
 import { reconcileRun } from '../../../lib/control/reconcile/reconcile-run';
 import { writeTeamMetrics } from '../../../lib/control/reconcile/team-metrics';
+import { teamStates } from '../../../lib/control/reconcile/team-state';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import { admitted, attempt, policy, running } from '../../core/lifecycle/support/records';
 import { serviceError } from '../support/fake-sagemaker';
@@ -26,7 +27,7 @@ describe('runs that failed', () => {
   // START is a whole multiple of five minutes.
   const failedAt = async (...endings: Partial<RunRecord>[]) => {
     world.store.ofTeam = async () => endings.map((ending, i) => running({ runId: `r-${i}`, ...ending }));
-    await writeTeamMetrics(world.reconcile, []);
+    await writeTeamMetrics(world.reconcile, [], teamStates(world.reconcile, []));
     return lines.at(-1)?.RunsFailed;
   };
 
@@ -52,7 +53,7 @@ test('without metrics nothing is read and nothing written', async () => {
     return [];
   };
   world.reconcile.metrics = undefined;
-  await writeTeamMetrics(world.reconcile, [running()]);
+  await writeTeamMetrics(world.reconcile, [running()], teamStates(world.reconcile, [running()]));
   await writeQuotaUse(world.reconcile, [running()]);
   expect([reads, lines, said]).toEqual([0, [], []]);
 });

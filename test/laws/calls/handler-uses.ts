@@ -214,7 +214,12 @@ const reconcile = (places: Places): Use[] => {
     ...launcherUses(places),
     call('dynamodb:BatchGetItem', ask('dynamodb:BatchGetItem', places.arn('dynamodb', 'table/slipway-research-runs'))),
     ...jobUses(places),
-    call('s3:PutObject', ask('s3:PutObject', `${bucket('artifacts')}/${TEAM_RUN}/job/1/job.json`)),
+    call(
+      's3:PutObject',
+      ...[`${TEAM_RUN}/job/1/job.json`, 'teams/nlp/page/index.html'].map((key) =>
+        ask('s3:PutObject', `${bucket('artifacts')}/${key}`),
+      ),
+    ),
     call('s3:ListObjectsV2', list),
     call(
       's3:GetObject',

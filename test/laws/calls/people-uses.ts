@@ -77,6 +77,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   shell: { file: 'runs/shell', entry: 'shell' },
   'status --events': { file: 'runs/logs/events', entry: 'events' },
   team: { file: 'platform/team', entry: 'team' },
+  'team --link': { file: 'platform/page-link', entry: 'pageLink' },
   'team --costs': { file: 'platform/costs', entry: 'costs' },
   drift: {
     file: 'platform/drift',
@@ -156,6 +157,10 @@ const reads = ({ bucket, dataKey }: Places, team: string): Use[] => {
   ];
 };
 
+/** The page of a team, behind a link that the caller's credentials sign. */
+const readsPage = ({ bucket }: Places): Use =>
+  call(['s3:HeadObject', 's3:GetObject'], ask('s3:GetObject', `${bucket('artifacts')}/teams/nlp/page/index.html`));
+
 const uploads = ({ bucket, dataKey }: Places, prefixes: readonly string[], actions: readonly string[]): Use =>
   service('People bring data with the AWS CLI, and look at it', AWS_CLI, [
     ask('s3:GetObject', `${bucket('data')}/shared/0.txt`),
@@ -229,6 +234,7 @@ export const PERSONAS: readonly Persona[] = [
       invoke(places, ['nlp']),
       uploads(places, ['teams/nlp/', 'tokens/'], []),
       ...publishes(places, 'nlp'),
+      readsPage(places),
     ],
   },
   {
@@ -237,6 +243,7 @@ export const PERSONAS: readonly Persona[] = [
     uses: (places) => [
       ...inspects(places, TEAMS),
       ...reads(places, 'nlp'),
+      readsPage(places),
       invoke(places, TEAMS),
       uploads(places, ['shared/'], ['s3:DeleteObject']),
       logSearch(places),

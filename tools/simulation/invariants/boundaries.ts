@@ -1,5 +1,6 @@
 import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
 import { RUN_ITEM } from '../../../lib/core/contracts/run-table';
+import { teamPageKey } from '../../../lib/core/contracts/storage';
 import type { SimMs } from '../core/clock';
 import { isLive, type SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';
@@ -15,19 +16,37 @@ const NOTIFIED_WITHIN_MS = { 'job-unreadable': 40 * 60_000, 'checkpoints-unreada
 /** Two ticks, and the longest message. */
 const ACTS_WITHIN_MS = 2 * TICK_SECONDS * 1000 + 60_000;
 
-/** What the functions write to S3 is below the folder of one run of the team, and what they tag belongs to a run that has ended. */
+/**
+ * What the functions write to S3 is below the folder of one run of the team, or is the page of a team; what they tag belongs to a run that
+ * has ended.
+ */
 export class OwnPrefix extends Invariant {
   readonly name = 'own-prefix';
 
   override onObjectWritten(bucket: string, key: string, isTag: boolean): void {
     const { world } = this.scene;
     const [root, team, runId = ''] = key.split('/');
+    if (team !== undefined && key === teamPageKey(team) && !isTag) {
+      this.checkPage(bucket, key, team);
+      return;
+    }
     const item = world.table.find({ runId: { S: runId }, item: { S: RUN_ITEM } });
     if (root !== 'runs' || item?.team?.S !== team)
       this.break(`${bucket}/${key} was written, which belongs to no run of team ${team}`);
     const run = world.runs.find((one) => one.runId === runId);
     if (isTag && run?.jobs.some((job) => isLive(job)))
       this.break(`${bucket}/${key} was tagged while a job of run ${run.id} was live`);
+  }
+
+  /** A page is that of a team of the environment, in its artifact bucket, and shows no run of another team. */
+  private checkPage(bucket: string, key: string, team: string): void {
+    const { world } = this.scene;
+    const isThere = world.runs.every(({ descriptor }) => descriptor.artifactBucket === bucket);
+    if (!isThere || !(team in world.scenario.environment.teams))
+      this.break(`${bucket}/${key} was written, which is the page of no team`);
+    const page = world.s3.read(bucket, key) ?? '';
+    const other = world.runs.find((run) => run.team !== team && page.includes(`<code>${run.runId}</code>`));
+    if (other) this.break(`${bucket}/${key} was written, which shows run ${other.id} of team ${other.team}`);
   }
 }
 

@@ -928,6 +928,7 @@ class TeamReportTeamsItemRunsItem(TypedDict):
     step: Union[int, None]
     progressPercent: Any
     etaAt: Union[str, None]
+    endedAt: Union[str, None]
     goodput: Any
     spentUsd: float
     gpuHours: Any

@@ -1,20 +1,16 @@
-import type { AttemptAnswer, ListRequest, Refusal, RunState, StatusAnswer } from '../../../core/contracts/control';
+import type { ListRequest, Refusal, StatusAnswer } from '../../../core/contracts/control';
 import { runPrefixes } from '../../../core/job/plan';
 import { type FleetRun, fleetRun, isAlike } from '../../../core/lifecycle/accounting/fleet-rate';
-import { gpuHours } from '../../../core/lifecycle/accounting/gpu-hours';
 import { type Outlook, outlook } from '../../../core/lifecycle/accounting/outlook';
-import { keptPool, runSpendUsd } from '../../../core/lifecycle/accounting/spend';
 import type { TimelineEvent } from '../../../core/lifecycle/action';
-import { instancesOn } from '../../../core/lifecycle/capacity-options';
 import { nextProgress } from '../../../core/lifecycle/health/hang';
 import { stepEvents, stepsOf } from '../../../core/lifecycle/health/step-times';
 import { ledger } from '../../../core/lifecycle/ledger';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../../core/lifecycle/record';
-import { queueOrder } from '../../../core/queue/order';
-import { advanceUsage, NO_USAGE } from '../../../core/queue/usage';
 import { readDescriptor } from '../../shared/descriptors';
 import { readHeartbeat } from '../../shared/heartbeat';
-import { holdsCapacity, isQueued, queuedRun, runningRun } from '../../shared/queue-runs';
+import { isQueued } from '../../shared/queue-runs';
+import { isoOf, queuePositions, runAnswer } from '../../shared/run-answer';
 import type { ReadDeps } from '../deps';
 import { findOwnRun } from '../own-run';
 import { isWanted } from './find-runs';
@@ -43,7 +39,7 @@ export async function statusOf(
   const interruptions = interruptionsIn(timeline);
   return {
     ok: true,
-    ...answer(seen, attempts, await queuePositions(deps, active, now), now),
+    ...runAnswer(seen, attempts, await queuePositions(deps, active, now), now),
     goodput: booked.goodput,
     ...outlookAnswer(outlook(seen, { ledger: booked, interruptions, fleet, now })),
     interruptions,
@@ -144,99 +140,5 @@ export async function listRuns(
   const runs = newest.filter((run) => isWanted(run, request)).slice(0, request.limit);
   const now = deps.now().getTime();
   const positions = await queuePositions(deps, active, now);
-  return { ok: true, runs: runs.map((run) => answer(run, run.attempt ? [run.attempt] : [], positions, now)) };
+  return { ok: true, runs: runs.map((run) => runAnswer(run, run.attempt ? [run.attempt] : [], positions, now)) };
 }
-
-/** Positions in the queue over all teams, 1 = next. */
-async function queuePositions(
-  deps: ReadDeps,
-  active: readonly RunRecord[],
-  now: EpochMs,
-): Promise<Map<string, number>> {
-  const waiting = active.filter(isQueued).map((r) => queuedRun(r, {}));
-  if (waiting.length === 0) return new Map();
-  const running = active.filter(holdsCapacity).map((r) => runningRun(r, {}));
-  const { usage, shares } = (await deps.store.findQueue()) ?? { usage: NO_USAGE, shares: {} };
-  const order = queueOrder(waiting, running, { shares, usage: advanceUsage(usage, usage.held, now) }, now);
-  return new Map(order.map((run, i) => [run.runId, i + 1]));
-}
-
-function answer(
-  record: RunRecord,
-  attempts: readonly Attempt[],
-  positions: ReadonlyMap<string, number>,
-  now: EpochMs,
-): StatusAnswer {
-  const live = record.attempt?.phase === 'created' ? record.attempt : undefined;
-  const { spareInstances: of } = record.policy;
-  return {
-    runId: record.runId,
-    name: record.name,
-    team: record.team,
-    state: record.state satisfies RunState,
-    desiredState: record.desired,
-    reason: record.reason,
-    createdAt: new Date(record.createdAt).toISOString(),
-    attempt: record.attempt?.number ?? null,
-    attempts: attempts.map((attempt) => attemptAnswer(attempt, record, now)),
-    committedStep: record.committed?.step ?? null,
-    step: record.attempt?.progress?.step ?? record.attempt?.lastStep ?? null,
-    stepAt: isoOf(record.attempt?.progress?.starts?.findLast((start) => start.stepAt !== null)?.stepAt ?? undefined),
-    loss: record.attempt?.progress?.vitals?.loss ?? null,
-    goodput: null,
-    spendUsd: runSpendUsd(record, now),
-    ...(of > 0 && { spareInstances: { left: live?.progress?.vitals?.sparesLeft ?? null, of } }),
-    queuePosition: positions.get(record.runId) ?? null,
-    ...(record.tags && { tags: record.tags }),
-    ...(record.note !== undefined && { note: record.note }),
-    ...(record.after.length > 0 && { after: [...record.after] }),
-    ...(record.policy.preemptible && { preemptible: true }),
-    ...handOverAnswer(live),
-    ...poolAnswer(record, now),
-  };
-}
-
-function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver'> {
-  if (!live?.handOver) return {};
-  const { why, at } = live.handOver;
-  return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
-}
-
-/** May include a pool that another job has taken over: SageMaker is asked only after the keep-alive period. */
-function poolAnswer(record: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPool'> {
-  const pool = keptPool(record);
-  if (!pool || pool.until <= now) return {};
-  return { warmPool: { until: new Date(pool.until).toISOString(), usdPerHour: pool.usdPerHour } };
-}
-
-function attemptAnswer(attempt: Attempt, record: RunRecord, now: EpochMs): AttemptAnswer {
-  const instanceCount = attempt.selected?.instanceCount ?? instancesOn(record, attempt.capacityOptionId);
-  return {
-    trainingJobName: attempt.jobName,
-    status: attempt.status,
-    secondaryStatus: attempt.secondaryStatus,
-    firstStep: attempt.firstStep,
-    lastStep: attempt.lastStep,
-    reason: attempt.reason,
-    startedAt: isoOf(attempt.trainingStartedAt),
-    endedAt: isoOf(attempt.endedAt),
-    ...(instanceCount > 0 && { instanceCount }),
-    ...gpusOf(record, attempt, now),
-  };
-}
-
-/** GPU-hours of the attempt, and the utilisation of the GPUs. */
-function gpusOf(
-  record: RunRecord,
-  attempt: Attempt,
-  now: EpochMs,
-): Pick<AttemptAnswer, 'gpuHours' | 'gpuUtilizationPercent'> {
-  const hours = gpuHours(record, attempt, attempt.endedAt ?? now);
-  const { gpuUtilizationPercent } = attempt.progress?.vitals ?? {};
-  return {
-    ...(hours !== undefined && { gpuHours: Math.round(hours * 1000) / 1000 }),
-    ...(gpuUtilizationPercent !== undefined && { gpuUtilizationPercent }),
-  };
-}
-
-const isoOf = (at: EpochMs | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());

@@ -41,8 +41,8 @@ export interface Seen {
 export function outlook(record: RunRecord, seen: Seen): Outlook {
   const { totalSteps } = record.policy;
   const made = stepsMade(record);
-  const progressPercent = totalSteps ? Math.min(100, (100 * made) / totalSteps) : null;
-  const unknown = { progressPercent, etaAt: null, etaInterval80: null };
+  const progress = { progressPercent: progressPercent(record) };
+  const unknown = { ...progress, etaAt: null, etaInterval80: null };
   if (totalSteps === undefined || isOver(record) || record.desired === 'stop') return unknown;
   const stepHours = hoursAStep(made, seen.ledger);
   if (stepHours === undefined) return unknown;
@@ -55,13 +55,19 @@ export function outlook(record: RunRecord, seen: Seen): Outlook {
   const error = SPEED_ERROR.floor + SPEED_ERROR.ofOneStep / Math.sqrt(Math.max(1, made));
   const [few, many] = [0.1, 0.9].map((share) => countAt(share, shape, mean)) as [number, number];
   return {
-    progressPercent,
+    ...progress,
     etaAt: at(mean, work),
     etaInterval80: [
       at(few, work * (1 - HALF_OF_80 * error)) - OBSERVATION_MS,
       at(many, work * (1 + HALF_OF_80 * error)) + (interruptions > 0 ? lossHours / 2 : 0) * HOUR_MS + OBSERVATION_MS,
     ],
   };
+}
+
+/** Share of the steps that are done, 0 to 100; null when the run file does not state the total. */
+export function progressPercent(record: RunRecord): number | null {
+  const { totalSteps } = record.policy;
+  return totalSteps ? Math.min(100, (100 * stepsMade(record)) / totalSteps) : null;
 }
 
 /** Steps that the next attempt would not repeat: those of a live attempt, otherwise those of the newest commit. */

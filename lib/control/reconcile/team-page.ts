@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import type { Descriptor } from '../../core/config/descriptor';
+import { teamPageKey } from '../../core/contracts/storage';
+import { teamKeyEncryption } from '../../core/job/team-key';
+import { monthOf } from '../../core/lifecycle/accounting/month-spend';
+import { progressPercent } from '../../core/lifecycle/accounting/outlook';
+import { TICK_MS } from '../../core/lifecycle/health/observation-schedule';
+import { isOver, type RunRecord } from '../../core/lifecycle/record';
+import { renderTeamPage } from '../../report/render-team-page';
+import { type TeamReport, teamMonth } from '../../report/team/team-report';
+import { teamRun } from '../../report/team/team-run';
+import { eachInTurn } from '../../shared/aws/pace';
+import { readDescriptor } from '../shared/descriptors';
+import { describeError } from '../shared/errors';
+import { queuePositions, runAnswer } from '../shared/run-answer';
+import type { ReconcileDeps } from './deps';
+import { NEWEST_RUNS, type TeamState } from './team-state';
+
+/** Time that a tick may spend on pages; the teams that are left out then come first at another tick. */
+const PAGES_MS = 20_000;
+/** Remaining time of the invocation from which no further page is begun. */
+const PAGE_RESERVE_MS = 5000;
+/** A page also shows the runs that ended within this time. */
+const LATELY_MS = 7 * 86_400_000;
+/** Of a team without active runs, whose page shows none, a change can only be slow: it is looked for at the first tick of an hour. */
+const IDLE_TICKS = 3_600_000 / TICK_MS;
+/** Prefix of the digest of a page without active runs. */
+const IDLE = 'idle ';
+/** Number of runs whose earlier attempts are read in parallel. */
+const AT_ONCE = 8;
+
+/** What the pages of a tick have in common. */
+interface PageInputs {
+  /** All runs that are not over. */
+  active: readonly RunRecord[];
+  stateOf(team: string): Promise<TeamState>;
+  positions: ReadonlyMap<string, number>;
+  now: number;
+}
+
+/**
+ * Writes the page of each team to the artifact bucket, where people of the team open it through a link (`slipway team --link`). A page is
+ * written when something on it other than its time has changed: the run table keeps the digest of the last one. Nothing depends on pages:
+ * one that cannot be written is logged, and tried again at the next tick.
+ * @param teams in the order in which they are written while there is time
+ */
+export async function writeTeamPages(
+  deps: ReconcileDeps,
+  teams: readonly string[],
+  inputs: Pick<PageInputs, 'active' | 'stateOf'>,
+): Promise<void> {
+  if (teams.length === 0) return;
+  const now = deps.now().getTime();
+  try {
+    const written = await deps.store.findPages();
+    const positions = await queuePositions(deps, inputs.active, now);
+    const next = await writeEach(deps, teams, { ...inputs, positions, now }, written);
+    if (!isDeepStrictEqual(next, written)) await deps.store.savePages(next);
+  } catch (error) {
+    deps.log('warn', 'the pages of the teams were not written', { error: describeError(error) });
+  }
+}
+
+/** Returns the digests of the pages as they are now. */
+async function writeEach(
+  deps: ReconcileDeps,
+  teams: readonly string[],
+  inputs: PageInputs,
+  written: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
+  const next = { ...written };
+  for (const [done, team] of teams.entries()) {
+    const isLate = deps.now().getTime() - inputs.now > PAGES_MS || (deps.remainingMs?.() ?? PAGES_MS) < PAGE_RESERVE_MS;
+    if (isLate) {
+      deps.log('warn', 'a tick had no time to write the page of every team', { done, teams: teams.length });
+      break;
+    }
+    const isIdle = !inputs.active.some((run) => run.team === team);
+    if (isIdle && written[team]?.startsWith(IDLE) && Math.floor(inputs.now / TICK_MS) % IDLE_TICKS > 0) continue;
+    try {
+      const digest = await writePage(deps, team, inputs, written[team]?.replace(IDLE, ''));
+      const { newest } = await inputs.stateOf(team);
+      next[team] = isIdle && newest.every(isOver) ? `${IDLE}${digest}` : digest;
+    } catch (error) {
+      deps.log('warn', 'the page of a team was not written', { team, error: describeError(error) });
+    }
+  }
+  return next;
+}
+
+/**
+ * Writes the page unless its content has this digest. Returns the digest of what is written now. The digest is that of the page without its
+ * time, so that a newer version of the page itself is written too.
+ */
+async function writePage(deps: ReconcileDeps, team: string, inputs: PageInputs, before?: string): Promise<string> {
+  const descriptor = await readDescriptor(deps, team);
+  const report = await reportOf(deps, descriptor, inputs);
+  const digest = createHash('sha256').update(renderTeamPage(report, 'control-plane')).digest('hex');
+  if (digest === before) return digest;
+  await deps.s3.send(
+    new PutObjectCommand({
+      Bucket: descriptor.artifactBucket,
+      Key: teamPageKey(team),
+      Body: renderTeamPage({ ...report, readAt: new Date(inputs.now).toISOString() }, 'control-plane'),
+      ContentType: 'text/html; charset=utf-8',
+      CacheControl: 'no-cache',
+      ...teamKeyEncryption(descriptor),
+    }),
+  );
+  return digest;
+}
+
+/** The data of a page, without its time. */
+async function reportOf(
+  deps: ReconcileDeps,
+  { team, budget }: Descriptor,
+  { active, stateOf, positions, now }: PageInputs,
+): Promise<TeamReport> {
+  const { newest, spentUsd } = await stateOf(team);
+  const month = monthOf(now);
+  const listed = [...active.filter((run) => run.team === team), ...newest];
+  const { shown, isCut } = shownRuns(listed, Math.min(month.start, now - LATELY_MS));
+  const runs = await eachInTurn(shown, AT_ONCE, async (run) => {
+    const answer = runAnswer(run, await deps.store.attemptsOf(run), positions, now);
+    return teamRun({ ...answer, progressPercent: progressPercent(run) }, month, now);
+  });
+  return {
+    environment: deps.environment,
+    region: deps.region,
+    month: month.name,
+    readAt: '',
+    teams: [teamMonth(team, runs, { spentUsd, budgetUsd: budget?.usdPerMonth })],
+    notes: [
+      'Spend is from the ledger, at list prices or those of the environment; spend and GPU hours are those of the month.',
+      ...(isCut ? [`Of the runs of the team, the page shows the newest ${NEWEST_RUNS} runs.`] : []),
+    ],
+  };
+}
+
+/** Runs that are not over, then those that ended since a time. Of a run that two indexes show differently, the later version counts. */
+function shownRuns(listed: readonly RunRecord[], since: number): { shown: RunRecord[]; isCut: boolean } {
+  const latest = new Map<string, RunRecord>();
+  for (const run of listed) if (run.version > (latest.get(run.runId)?.version ?? -1)) latest.set(run.runId, run);
+  const all = [...latest.values()]
+    .filter((run) => !isOver(run) || (run.endedAt ?? run.createdAt) >= since)
+    .sort((a, b) => Number(isOver(a)) - Number(isOver(b)) || b.createdAt - a.createdAt);
+  return { shown: all.slice(0, NEWEST_RUNS), isCut: all.length > NEWEST_RUNS };
+}

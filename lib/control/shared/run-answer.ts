@@ -1,0 +1,105 @@
+import type { AttemptAnswer, RunState, StatusAnswer } from '../../core/contracts/control';
+import { gpuHours } from '../../core/lifecycle/accounting/gpu-hours';
+import { keptPool, runSpendUsd } from '../../core/lifecycle/accounting/spend';
+import { instancesOn } from '../../core/lifecycle/capacity-options';
+import type { Attempt, EpochMs, RunRecord } from '../../core/lifecycle/record';
+import { queueOrder } from '../../core/queue/order';
+import { advanceUsage, NO_USAGE } from '../../core/queue/usage';
+import { holdsCapacity, isQueued, queuedRun, runningRun } from './queue-runs';
+import type { RunStore } from './run-store';
+
+/** Positions in the queue over all teams, 1 = next. */
+export async function queuePositions(
+  deps: { store: Pick<RunStore, 'findQueue'> },
+  active: readonly RunRecord[],
+  now: EpochMs,
+): Promise<Map<string, number>> {
+  const waiting = active.filter(isQueued).map((r) => queuedRun(r, {}));
+  if (waiting.length === 0) return new Map();
+  const running = active.filter(holdsCapacity).map((r) => runningRun(r, {}));
+  const { usage, shares } = (await deps.store.findQueue()) ?? { usage: NO_USAGE, shares: {} };
+  const order = queueOrder(waiting, running, { shares, usage: advanceUsage(usage, usage.held, now) }, now);
+  return new Map(order.map((run, i) => [run.runId, i + 1]));
+}
+
+/** A run as `list` shows it: goodput and expected end need its timeline. */
+export function runAnswer(
+  record: RunRecord,
+  attempts: readonly Attempt[],
+  positions: ReadonlyMap<string, number>,
+  now: EpochMs,
+): StatusAnswer {
+  const live = record.attempt?.phase === 'created' ? record.attempt : undefined;
+  const { spareInstances: of } = record.policy;
+  return {
+    runId: record.runId,
+    name: record.name,
+    team: record.team,
+    state: record.state satisfies RunState,
+    desiredState: record.desired,
+    reason: record.reason,
+    createdAt: new Date(record.createdAt).toISOString(),
+    attempt: record.attempt?.number ?? null,
+    attempts: attempts.map((attempt) => attemptAnswer(attempt, record, now)),
+    committedStep: record.committed?.step ?? null,
+    step: record.attempt?.progress?.step ?? record.attempt?.lastStep ?? null,
+    stepAt: isoOf(record.attempt?.progress?.starts?.findLast((start) => start.stepAt !== null)?.stepAt ?? undefined),
+    loss: record.attempt?.progress?.vitals?.loss ?? null,
+    goodput: null,
+    spendUsd: runSpendUsd(record, now),
+    ...(of > 0 && { spareInstances: { left: live?.progress?.vitals?.sparesLeft ?? null, of } }),
+    queuePosition: positions.get(record.runId) ?? null,
+    ...(record.tags && { tags: record.tags }),
+    ...(record.note !== undefined && { note: record.note }),
+    ...(record.after.length > 0 && { after: [...record.after] }),
+    ...(record.policy.preemptible && { preemptible: true }),
+    ...handOverAnswer(live),
+    ...poolAnswer(record, now),
+  };
+}
+
+function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver'> {
+  if (!live?.handOver) return {};
+  const { why, at } = live.handOver;
+  return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
+}
+
+/** May include a pool that another job has taken over: SageMaker is asked only after the keep-alive period. */
+function poolAnswer(record: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPool'> {
+  const pool = keptPool(record);
+  if (!pool || pool.until <= now) return {};
+  return { warmPool: { until: new Date(pool.until).toISOString(), usdPerHour: pool.usdPerHour } };
+}
+
+function attemptAnswer(attempt: Attempt, record: RunRecord, now: EpochMs): AttemptAnswer {
+  const instanceCount = attempt.selected?.instanceCount ?? instancesOn(record, attempt.capacityOptionId);
+  return {
+    trainingJobName: attempt.jobName,
+    status: attempt.status,
+    secondaryStatus: attempt.secondaryStatus,
+    firstStep: attempt.firstStep,
+    lastStep: attempt.lastStep,
+    reason: attempt.reason,
+    startedAt: isoOf(attempt.trainingStartedAt),
+    endedAt: isoOf(attempt.endedAt),
+    ...(instanceCount > 0 && { instanceCount }),
+    ...gpusOf(record, attempt, now),
+  };
+}
+
+/** GPU-hours of the attempt, and the utilisation of the GPUs. */
+function gpusOf(
+  record: RunRecord,
+  attempt: Attempt,
+  now: EpochMs,
+): Pick<AttemptAnswer, 'gpuHours' | 'gpuUtilizationPercent'> {
+  const hours = gpuHours(record, attempt, attempt.endedAt ?? now);
+  const { gpuUtilizationPercent } = attempt.progress?.vitals ?? {};
+  return {
+    ...(hours !== undefined && { gpuHours: Math.round(hours * 1000) / 1000 }),
+    ...(gpuUtilizationPercent !== undefined && { gpuUtilizationPercent }),
+  };
+}
+
+/** ISO 8601; null for a time that is not known. */
+export const isoOf = (at: EpochMs | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
