@@ -19,6 +19,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   'lib/core/lifecycle/phases/launch.ts': ['rung'],
   'tools/simulation/histories/draw-hostile.ts': ['beats'],
   'tools/simulation/invariants/happened/as-happened.ts': ['beats'],
+  'tools/simulation/invariants/invariant.ts': ['beats'],
   'tools/simulation/scenario/schema.ts': ['beats', 'beatsWithout'],
   'tools/simulation/world/faults/job-faults.ts': ['beats', 'beatsWithout'],
 };

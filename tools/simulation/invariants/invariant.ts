@@ -55,6 +55,12 @@ export abstract class Invariant extends Watch<World> {
     );
   }
 
+  /** The faults because of which the code of a job writes something else in place of its heartbeats. */
+  protected heartbeatFaults({ id, jobs }: SimRun, job: SimJob) {
+    const name = `${id}#${jobs.indexOf(job) + 1}`;
+    return (this.scene.world.scenario.faults ?? []).filter(({ job: of, beats }) => of === name && beats !== undefined);
+  }
+
   /** Whether the item of the run cannot be read at a time, or could not until `ms` before it: then nothing can be done about the run. */
   protected isPoisoned({ id }: SimRun, ms = 0, when = this.now): boolean {
     return (this.scene.world.scenario.faults ?? []).some(

@@ -186,13 +186,11 @@ export class BooksBalance extends Invariant {
   }
 
   /** How long it had no instances while neither Describe nor its heartbeats could be read, so that nothing shows the last step before. */
-  private unseenPauseMs({ id, jobs }: SimRun, job: SimJob): number {
-    const name = `${id}#${jobs.indexOf(job) + 1}`;
+  private unseenPauseMs(run: SimRun, job: SimJob): number {
     const pausedAt = job.history.find(({ secondaryStatus }) => secondaryStatus === 'Interrupted')?.at;
     if (pausedAt === undefined || this.callFaults(DESCRIBE, pausedAt, pausedAt).length === 0) return 0;
-    const isUnread = (this.scene.world.scenario.faults ?? []).some(
-      ({ job: of, beats, at = 0, to = Number.POSITIVE_INFINITY }) =>
-        of === name && beats !== undefined && at * 1000 <= pausedAt && to * 1000 >= pausedAt,
+    const isUnread = this.heartbeatFaults(run, job).some(
+      ({ at = 0, to = Number.POSITIVE_INFINITY }) => at * 1000 <= pausedAt && to * 1000 >= pausedAt,
     );
     return isUnread ? pausesOf(job.history.map(({ secondaryStatus: status, at }) => ({ status, at }))).ms : 0;
   }

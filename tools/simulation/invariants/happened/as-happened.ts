@@ -112,12 +112,10 @@ export class AsHappened extends Invariant {
   }
 
   /** Since when its own code wrote something else in place of the heartbeat, until its end; undefined when its last one was the driver's. */
-  private garbledSince({ id, jobs }: SimRun, job: SimJob): number | undefined {
-    const name = `${id}#${jobs.indexOf(job) + 1}`;
+  private garbledSince(run: SimRun, job: SimJob): number | undefined {
     const endedAt = job.history.at(-1)?.at ?? this.now;
-    const found = (this.scene.world.scenario.faults ?? []).find(
-      ({ job: of, beats, to = Number.POSITIVE_INFINITY }) =>
-        of === name && (beats === 'garbled' || beats === 'large') && to * 1000 > endedAt - HEARTBEAT_MS,
+    const found = this.heartbeatFaults(run, job).find(
+      ({ beats, to = Number.POSITIVE_INFINITY }) => beats !== 'wild' && to * 1000 > endedAt - HEARTBEAT_MS,
     );
     const at = found && (found.at ?? 0) * 1000;
     return at !== undefined && at < endedAt ? at : undefined;
