@@ -9,6 +9,7 @@ import {
   FilterLogEventsCommand,
   GetLogEventsCommand,
 } from '@aws-sdk/client-cloudwatch-logs';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import {
   CreateModelPackageCommand,
@@ -21,6 +22,7 @@ import {
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeAll, expect, test } from 'vitest';
 import { ANSWERS } from '../../../lib/core/contracts/answers';
+import { TICK } from '../../../lib/core/contracts/launcher';
 import { adminOf, eventually } from '../../../lib/sandbox/testing';
 import type { Deployed } from '../support/deployed';
 import { ROOT } from '../support/sandbox';
@@ -130,6 +132,17 @@ export function callsOfRoles(environment: () => Deployed): void {
     expect([...found.values()].filter((all) => new Set(all).size > 1)).toEqual([]);
     // The lines of the last steps before the end may be lost with the instance.
     expect([7, 8, 9].map((step) => found.get(step)?.length)).toEqual([2, 2, 2]);
+  });
+
+  test('the page of a team is published at the tick, and opens with the link of its researchers', async () => {
+    const lambda = environment().client(LambdaClient);
+    const tick = { FunctionName: 'slipway-e2e-reconcile', Payload: JSON.stringify(TICK) };
+    expect((await lambda.send(new InvokeCommand(tick))).FunctionError).toBeUndefined();
+    const linked = await environment().slipwayAs(researcher, 'team', 'e2e', '--link', '--team', 'default', '--json');
+    expect(linked.code, linked.stderr).toBe(0);
+    const { links } = JSON.parse(linked.stdout) as { links: { url: string }[] };
+    const read = 'fetch(process.argv[1]).then((page) => page.text()).then((text) => process.stdout.write(text))';
+    expect(await environment().call(process.execPath, ['-e', read, links[0]?.url ?? ''])).toContain('disturbed');
   });
 
   test('logs and jobs of a team are read by its researchers alone, through the launcher and past it', async () => {
