@@ -84,6 +84,7 @@ async function onlyDescriptor(name: string, region: string): Promise<Descriptor>
 /**
  * The descriptors of an environment that the caller may read.
  * @param denied error text and remedy if the caller may not list them
+ * @param isWanted which teams to read. @default - all
  */
 export async function readDescriptors(
   name: string,
@@ -92,11 +93,12 @@ export async function readDescriptors(
     `${name}: must be an environment whose teams you are allowed to list, got no permission`,
     'ask the platform team for it',
   ],
+  isWanted: (team: string) => boolean = () => true,
 ): Promise<Descriptor[]> {
   const teams = await teamsOf(name, region);
-  if (!teams) return readByPath(name, region, denied);
+  if (!teams) return (await readByPath(name, region, denied)).filter(({ team }) => isWanted(team));
   const values = await Promise.all(
-    teams.map((team) =>
+    teams.filter(isWanted).map((team) =>
       readParameter(descriptorParameter(name, team), region).catch((error: unknown) => {
         if (isDenied(error)) return undefined;
         throw asServiceError(error, `${name}/${team}`, region);

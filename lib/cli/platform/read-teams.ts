@@ -12,9 +12,8 @@ export async function readTeams(
   options: CommonOptions & { team?: string },
 ): Promise<{ region: string; descriptors: Descriptor[] }> {
   const region = callRegion(options);
-  const descriptors = (await readDescriptors(environment, region)).filter(
-    ({ team }) => options.team === undefined || team === options.team,
-  );
+  const isWanted = (team: string) => options.team === undefined || team === options.team;
+  const descriptors = await readDescriptors(environment, region, undefined, isWanted);
   if (descriptors.length > 0) return { region, descriptors };
   throw new UsageError(
     `${environment}: must be an environment of ${region}${options.team ? ` with team ${options.team}` : ''} that you may read, got none; check name, region and team`,

@@ -64,8 +64,6 @@ export function decisionsOfRoles(environment: () => Deployed, file: string): voi
         `${ROLE}-default-researcher sagemaker:CreateModelPackageGroup`,
         `${ROLE}-default-researcher sagemaker:StopTrainingJob`,
         `${ROLE}-default-researcher sagemaker:UpdateTrainingJob`,
-        // `team` asks for the descriptors of all teams, and shows those that it may read.
-        `${ROLE}-default-researcher ssm:GetParameter`,
       ].sort(),
     );
   });
