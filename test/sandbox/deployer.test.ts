@@ -1,6 +1,6 @@
 // Every permission that CloudFormation's handlers publish for the resources of an environment, evaluated by the embedded IAM for a role that
 // has exactly the policies that `slipway deployer-policy` prints: on the ARNs that the resources get, with the condition keys of the calls.
-// MiniStack's CloudFormation does not take on the role of a deploy, so that the handlers themselves cannot be played under it.
+// test/long/deployer.test.ts plays one environment under them; this one asks about the options of many, also those that MiniStack cannot make.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
