@@ -15,15 +15,21 @@ async function start(world: FakeWorld, runFile: string, alias = ALIAS) {
   world.pass(2000);
   return { runId: answer.runId };
 }
+
+/** A run of that name that has completed. */
+async function complete(world: FakeWorld, name: string, alias = ALIAS): Promise<void> {
+  const { runId } = await start(world, named(name), alias);
+  await world.settle();
+  world.end(`research-${runId}-a001`, 'Completed');
+  await world.tick();
+}
+
 const named = (name: string, more = '') => `${RUN_FILE.replace('pretrain', name)}${more}`;
 
 describe('`after: latest:<name>`', () => {
   test('waits for a run of the own team, whatever runs of that name another team has', async () => {
     const world = fakeWorld();
-    const theirs = (await start(world, named('prepare'), OTHER)).runId ?? '';
-    await world.settle();
-    world.end(`research-${theirs}-a001`, 'Completed');
-    await world.tick();
+    await complete(world, 'prepare', OTHER);
     await start(world, named('bait', 'after: [latest:prepare]\n'), OTHER);
     const { runId = '' } = await start(world, named('train', 'after: [latest:prepare]\n'));
     for (let i = 0; i < 3; i++) await world.tick();
@@ -32,10 +38,7 @@ describe('`after: latest:<name>`', () => {
 
   test('of a run with that name waits for the one before it, although others wait for the newest', async () => {
     const world = fakeWorld();
-    const first = (await start(world, named('nightly'))).runId ?? '';
-    await world.settle();
-    world.end(`research-${first}-a001`, 'Completed');
-    await world.tick();
+    await complete(world, 'nightly');
     await start(world, named('report', 'after: [latest:nightly]\n'));
     const { runId = '' } = await start(world, named('nightly', 'after: [latest:nightly]\n'));
     for (let i = 0; i < 2; i++) await world.tick();
@@ -44,10 +47,7 @@ describe('`after: latest:<name>`', () => {
 
   test('finds the run of that name behind more newer runs than one page of the listing has', async () => {
     const world = fakeWorld();
-    const first = (await start(world, named('prepare'))).runId ?? '';
-    await world.settle();
-    world.end(`research-${first}-a001`, 'Completed');
-    await world.tick();
+    await complete(world, 'prepare');
     for (let i = 0; i < 201; i++) await start(world, named(`f${i}`, 'after: [latest:never]\n'));
     const { runId = '' } = await start(world, named('train', 'after: [latest:prepare]\n'));
     await world.tick();
