@@ -1,10 +1,21 @@
 /** Placeholder for unknown values. */
 export const UNKNOWN = '–';
 
+const FORMATS = new Map<string, Intl.NumberFormat>();
+
+/** The format with this many decimals, made once: making one takes a hundred times as long as using it. */
+function decimals(least: number, most: number): Intl.NumberFormat {
+  const key = `${least} ${most}`;
+  const format =
+    FORMATS.get(key) ?? new Intl.NumberFormat('en-US', { minimumFractionDigits: least, maximumFractionDigits: most });
+  FORMATS.set(key, format);
+  return format;
+}
+
 /** Formats with thousands separators and at most `digits` decimals: 12,345.6. */
 export function number(value: number | null | undefined, digits = 0): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
-  return value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: 0 });
+  return decimals(0, digits).format(value);
 }
 
 /** Enough decimals to distinguish losses or rates: 4 below 10, 1 below 1,000, otherwise none. */
@@ -18,7 +29,7 @@ export function precise(value: number | null | undefined): string {
 export function usd(value: number | null | undefined): string {
   if (value === null || value === undefined) return UNKNOWN;
   const digits = value !== 0 && Math.abs(value) < 1 ? 4 : 2;
-  return `$${value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+  return `$${decimals(digits, digits).format(value)}`;
 }
 
 /** Rounded for estimates: whole dollars from 100 on. */

@@ -24,12 +24,16 @@ const HIDDEN = new RegExp(
 );
 /** Halves of a surrogate pair without the other. */
 const LONE_SURROGATES = /\p{Cs}/gu;
+/** Nearly every text: ASCII of which nothing is replaced. */
+const PLAIN_ASCII = /^[\t\n -~]*$/;
 
 /**
  * Makes text that a job, a person or a file wrote safe for a terminal, a message or a page: without escape sequences and characters that
  * are not visible, but for line feeds and tabs.
  */
-export const plainText = (text: string): string =>
+export const plainText = (text: string): string => (PLAIN_ASCII.test(text) ? text : withoutHidden(text));
+
+const withoutHidden = (text: string): string =>
   text
     // First: two halves with a hidden character between them would become a pair.
     .replace(LONE_SURROGATES, '\ufffd')
