@@ -1,6 +1,6 @@
-import { findAccelerator } from '../lib/core/catalog/instances/accelerators';
 import type { LayoutInput, PlanPrecision, Recompute, Stack } from '../lib/core/planner/layout';
 import { type PlannerConstants, planLayout } from '../lib/core/planner/plan';
+import { findAccelerator } from './accelerators';
 import { isMixture, mixtureOf } from './planner-mixture-rows';
 import { completed, USUAL_VOCABULARY } from './planner-row-model';
 import { softwareOf } from './planner-row-software';

@@ -1,6 +1,8 @@
-/** Writes the driver's tables from the catalog: `npm run driver:tables`. A test holds the file to what this script makes. */
+/** Writes the tables of driver and trainer from the catalog: `npm run driver:tables`. A test holds the files to what this script makes. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { driverTables } from './driver-tables/text';
+import { driverTables, peakTable } from './driver-tables/text';
 
-writeFileSync(path.join(__dirname, '../containers/driver/slipway_driver/tables.py'), driverTables());
+const CONTAINERS = path.join(__dirname, '../containers');
+writeFileSync(path.join(CONTAINERS, 'driver/slipway_driver/tables.py'), driverTables());
+writeFileSync(path.join(CONTAINERS, 'trainer/slipway_trainer/peak_tflops.py'), peakTable());

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { ACCELERATOR_NAMES, findAccelerator } from '../../lib/core/catalog/instances/accelerators';
+import { ACCELERATOR_NAMES, findAccelerator } from '../../bench/accelerators';
 import type { Accelerator } from '../../lib/core/catalog/instances/instances';
 import type { AttentionKernel, Kernels, LayoutInput, PlanModel, Recompute, Stack } from '../../lib/core/planner/layout';
 import { type LayoutPlan, planLayout } from '../../lib/core/planner/plan';

@@ -5,11 +5,8 @@ import sys
 from typing import Any
 
 from slipway_trainer.architecture_parts import Window
+from slipway_trainer.peak_tflops import PEAK_TFLOPS
 from slipway_trainer.settings import Architecture, Training
-
-#: Peak dense bf16 TFLOP/s by a substring of the device's name (docs/facts/instances.json). The first match counts, because GB200 contains
-#: B200.
-PEAK_TFLOPS = {"GB200": 2500.0, "B300": 2250.0, "B200": 2250.0, "H200": 989.4, "H100": 989.4, "A100": 312.0, "L40S": 362.0}
 
 
 def say(event: str, **fields: Any) -> None:

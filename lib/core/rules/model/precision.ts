@@ -82,7 +82,7 @@ const RULES: readonly Rule[] = [
     level: 'error',
     what: 'The hardware supports the precision.',
     why: 'Otherwise the kernels do not exist or are emulated.',
-    source: 'lib/core/catalog/instances/accelerated-instances.ts',
+    source: 'lib/core/catalog/instances/accelerators.ts',
     check: precision,
   },
   {
