@@ -32,10 +32,20 @@ READ = (
     "stablelm", "nemotron", "seed_oss", "ernie4_5", "ernie4_5_moe", "exaone4", "dots1", "hunyuan_v1_dense", "arcee", "apertus",
     "ministral", "minimax_m2", "solar_open", "gpt2", "gpt_neox", "gptj", "gpt_bigcode", "opt", "bloom", "youtu", "minicpm3",
     "nanochat", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "nemotron_h", "granitemoehybrid", "kimi_linear", "falcon_h1",
+    "gemma4_text", "deepseek_v32", "deepseek_v4", "glm_moe_dsa", "lfm2", "lfm2_moe", "olmo_hybrid", "minimax", "mimo_v2_flash",
 )  # fmt: skip
 
 #: Biases that no published model of a family has, and that Slipway refuses.
-UNBIASED = {"deepseek_v2": "mlp_bias", "ernie4_5_moe": "use_bias", "nemotron_h": "mlp_bias"}
+UNBIASED = {"deepseek_v2": "mlp_bias", "ernie4_5_moe": "use_bias", "nemotron_h": "mlp_bias", "deepseek_v4": "mlp_bias"}
+
+_LINEAR = ("linear_attention", "full_attention")
+#: Types of which the layers of a family are drawn; the last layer has the last one.
+LAYER_TYPES = {
+    "granitemoehybrid": _LINEAR, "kimi_linear": _LINEAR, "olmo_hybrid": _LINEAR, "minimax": _LINEAR,
+    "lfm2": ("conv", "full_attention"), "lfm2_moe": ("conv", "full_attention"),
+    "gemma4_text": ("sliding_attention", "full_attention"), "mimo_v2_flash": ("full_attention", "sliding_attention"),
+    "deepseek_v4": ("sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention"),
+}  # fmt: skip
 
 
 def sizes(rng: random.Random) -> dict:
@@ -64,6 +74,9 @@ def sizes(rng: random.Random) -> dict:
         "attention_bias": flip(), "mlp_bias": flip(), "tie_word_embeddings": flip(),
         "use_bias": flip(), "qkv_bias": flip(), "use_qkv_bias": flip(),
         "use_qk_norm": flip(), "multi_query": flip(), "use_parallel_residual": flip(),
+        "enable_moe_block": flip(), "top_k_experts": 2, "num_kv_shared_layers": rng.choice([0, 1]), "use_double_wide_mlp": flip(),
+        "attention_k_eq_v": flip(), "hidden_size_per_layer_input": rng.choice([0, 8]), "vocab_size_per_layer_input": 64,
+        "block_auto_adjust_ff_dim": flip(), "moe_latent_size": rng.choice([None, 48]), "num_dense_layers": rng.choice([0, 1]),
         "lm_head_bias": flip(), "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
     }  # fmt: skip
 
@@ -74,8 +87,10 @@ def small_config(family: str, rng: random.Random):
     defaults = made().to_dict()
     for _ in range(6):
         drawn = {key: value for key, value in sizes(rng).items() if key in defaults and not isinstance(defaults[key], dict)}
+        if family in LAYER_TYPES:
+            kinds = LAYER_TYPES[family]
+            drawn["layer_types"] = [*rng.choices(kinds, k=drawn["num_hidden_layers"] - 1), kinds[-1]]
         if family == "granitemoehybrid":
-            drawn["layer_types"] = [rng.choice(["linear_attention", "full_attention"]) for _ in range(drawn["num_hidden_layers"])]
             drawn["num_local_experts"] = rng.choice([0, 8])
             drawn["shared_intermediate_size"] = 64
             drawn |= {"mamba_n_heads": drawn["hidden_size"] // 32, "mamba_d_head": 64}
@@ -83,8 +98,6 @@ def small_config(family: str, rng: random.Random):
             drawn |= {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_ssm": 64, "mamba_rms_norm": rng.choice([True, False])}
             bias = rng.choice([True, False])
             drawn |= {"mamba_proj_bias": bias, "projectors_bias": bias}
-        if family == "kimi_linear":
-            drawn["layer_types"] = [rng.choice(["linear_attention", "full_attention"]) for _ in range(drawn["num_hidden_layers"])]
         if family not in ("cohere", "glm4_moe"):
             drawn.pop("use_qk_norm", None)
         if family in UNBIASED:
@@ -100,7 +113,9 @@ def counts(model) -> tuple[int, int]:
     """(all parameters, those that one token meets): experts stand in one tensor with the experts first."""
     total = active = 0
     config = model.config
-    visits = next((getattr(config, key) for key in ("num_experts_per_tok", "moe_k", "moe_topk") if getattr(config, key, None)), None)
+    visits = next(
+        (getattr(config, key) for key in ("num_experts_per_tok", "moe_k", "moe_topk", "top_k_experts") if getattr(config, key, None)), None
+    )
     for name, parameter in model.named_parameters():
         total += parameter.numel()
         routed = ".experts." in name and visits

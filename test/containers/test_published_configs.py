@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from test_model_families import CONFIG_MAPPING, ROOT, SEED, AutoModelForCausalLM, answers, counts  # noqa: E402
 
 #: Files with the class of another family.
-SAME_CLASS = {"kimi_k2": "deepseek_v3"}
+SAME_CLASS = {"kimi_k2": "deepseek_v3", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe"}
 DRAWN = 12
 
 

@@ -28,9 +28,11 @@ const UNMEASURED = 0.1;
  */
 const MIXTURE = 0.2;
 
-/** Whether some layers use a recurrence: its arithmetic is counted, but no published run measures it. */
-const isRecurrent = (l: LayoutInput) =>
-  l.model.recurrence !== undefined || (l.model.kinds ?? []).some(({ block }) => block.recurrence !== undefined);
+/** Whether some layers use a recurrence, or select what they attend to: its arithmetic is counted, but no published run measures it. */
+const isUnusual = ({ model }: LayoutInput) =>
+  [model, ...(model.kinds ?? []).map(({ block }) => block)].some(
+    ({ recurrence, attention, streams, expertHidden }) => recurrence ?? attention ?? streams ?? expertHidden,
+  );
 
 /** The 80 % interval around `tokensPerSecond`. */
 export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSeconds): [low: number, high: number] {
@@ -43,7 +45,7 @@ export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSe
     step.expertParallel +
     step.offload;
   const unmeasured =
-    l.preferences || l.adapters !== undefined || l.model.mtpLayers || isRecurrent(l) || (l.domainNodes ?? 1) > 1
+    l.preferences || l.adapters !== undefined || l.model.mtpLayers || isUnusual(l) || (l.domainNodes ?? 1) > 1
       ? UNMEASURED
       : 0;
   const half =

@@ -29,6 +29,10 @@ const NO_OPTIONS = {
   expertBiases: undefined,
   recurrence: undefined,
   gatedAttention: undefined,
+  attention: undefined,
+  scored: undefined,
+  streams: undefined,
+  expertHidden: undefined,
 };
 
 /** The value of `of` for the kind of block that needs most. */

@@ -29,7 +29,8 @@ export const attentionFlopsPerToken = (m: ParameterShape, sequence: number) =>
     m,
     (block) =>
       3 * (block.recurrence?.flops ?? 0) +
-      (hasAttention(block) ? 12 * block.heads * meanHeadSize(block) * keysInFull(block, sequence) : 0),
+      (hasAttention(block) ? 12 * block.heads * meanHeadSize(block) * keysInFull(block, sequence) : 0) +
+      6 * (block.scored ?? 0) * sequence,
   );
 
 /** Elements per token that the products of attention and of a recurrence read and write. */

@@ -1,7 +1,8 @@
 import type { Config, ConfigFields } from './config-fields';
 import type { ModelShape, RopeScaling } from './shape';
 
-type Rope = Pick<ModelShape, 'ropeTheta' | 'ropeScaling' | 'partialRotary'> & {
+/** RoPE settings of a file. */
+export type Rope = Pick<ModelShape, 'ropeTheta' | 'ropeScaling' | 'partialRotary'> & {
   localRopeTheta?: number;
   /** Features that the built-in trainer does not implement, of all layers and of those with a window. */
   untrained: string[];

@@ -28,6 +28,14 @@ export interface BlockShape {
   recurrence?: Recurrence;
   /** Whether attention's output has a gate with its own projection. @default false */
   gatedAttention?: boolean;
+  /** Parameters of attention's matrices. @default - as its sizes state */
+  attention?: number;
+  /** Elements of heads that score every position to select those that are attended to. @default 0 */
+  scored?: number;
+  /** Parallel residual streams (https://arxiv.org/abs/2409.19606). @default 1 */
+  streams?: number;
+  /** Size of an expert's input and output. @default - hidden */
+  expertHidden?: number;
 }
 
 /** A ModelShape in the planner's terms, with all defaults applied. The fields of BlockShape describe the most common block. */
@@ -132,6 +140,7 @@ function blockOf(m: ModelShape, layer: number): BlockShape {
   const { latentAttention: latent, family } = m;
   const dense = family?.mlpBias ? mlpBiases(m, m.ffnHiddenSize) : 0;
   const recurrence = recurrenceOf(m, layer);
+  const differing = family?.differing?.find(({ layers }) => layers.includes(layer));
   return {
     hidden: m.hiddenSize,
     heads: m.attentionHeads,
@@ -148,7 +157,11 @@ function blockOf(m: ModelShape, layer: number): BlockShape {
     ...(family?.alone?.mixing.includes(layer) && MIXING_ALONE),
     ...(recurrence && { recurrence }),
     ...(family?.gatedAttention && { gatedAttention: true }),
+    ...(family?.streams && { streams: family.streams }),
+    ...(isMixture && family?.expertHidden && { expertHidden: family.expertHidden }),
+    ...differing?.block,
     small:
+      (differing?.small ?? 0) +
       normsOf(m) * normSize(m, m.hiddenSize) +
       (recurrence?.small ?? 0) +
       (hasAttention({ recurrence }) ? smallOfAttention(m) : 0) +
@@ -161,8 +174,10 @@ function kindsOf(m: ModelShape): BlockKind[] {
   const found = new Map<string, BlockKind>();
   for (let layer = 0; layer < m.layers; layer++) {
     // The properties in which blocks of a model can differ.
-    const { recurrence, alone } = m.family ?? {};
-    const parts = [recurrence?.layers, alone?.feeding, alone?.mixing].map((layers) => layers?.includes(layer));
+    const { recurrence, alone, differing = [] } = m.family ?? {};
+    const parts = [recurrence?.layers, alone?.feeding, alone?.mixing, ...differing.map(({ layers }) => layers)].map(
+      (layers) => layers?.includes(layer),
+    );
     const key = `${hasExperts(m, layer)} ${hasWindow(m.slidingWindow, layer)} ${parts}`;
     const known = found.get(key);
     if (known) known.layers++;
@@ -207,7 +222,7 @@ export const hasAttention = ({ recurrence }: Pick<BlockShape, 'recurrence'>): bo
 
 /** Parameters of the matrices of attention, recurrence, or both. */
 export const attentionParameters = (m: BlockShape): number =>
-  (m.recurrence?.parameters ?? 0) + (hasAttention(m) ? matricesOfAttention(m) : 0);
+  (m.recurrence?.parameters ?? 0) + (hasAttention(m) ? (m.attention ?? matricesOfAttention(m)) : 0);
 
 function matricesOfAttention(m: BlockShape): number {
   const values = m.valueHeadSize ?? m.headSize;
@@ -224,7 +239,8 @@ function matricesOfAttention(m: BlockShape): number {
 }
 
 /** Parameters of one expert, or of the feed-forward block of a dense model. */
-export const expertParameters = (m: BlockShape) => m.mlpMatrices * m.hidden * m.ffn + (m.expertBiases ?? 0);
+export const expertParameters = (m: BlockShape) =>
+  m.mlpMatrices * (m.expertHidden ?? m.hidden) * m.ffn + (m.expertBiases ?? 0);
 
 /** Parameters that process every token besides attention and routed experts: shared experts, norms, routers. */
 const commonParameters = (m: BlockShape) => m.mlpMatrices * m.hidden * (m.sharedFfn ?? 0) + (m.small ?? 0);

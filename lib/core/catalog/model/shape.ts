@@ -1,3 +1,5 @@
+import type { BlockShape } from './parameters';
+
 /**
  * How RoPE frequencies are scaled for contexts longer than in pre-training, in the terms of Hugging Face's `rope_parameters`:
  * https://github.com/huggingface/transformers, src/transformers/modeling_rope_utils.py (5.23, 2026-11-22). llama3 keeps high frequencies,
@@ -78,6 +80,15 @@ export interface Recurrence {
   besideAttention?: boolean;
 }
 
+/** Layers of which a block differs from the others in what the other fields of a shape cannot state. */
+export interface DifferingLayers {
+  layers: number[];
+  /** Sizes of the block that replace those of the shape. */
+  block?: Partial<BlockShape>;
+  /** Norms, biases and other small parameters beside those of the shape; negative where the shape has more. @default 0 */
+  small?: number;
+}
+
 /** Traits of certain model families; they are read from a config.json and cannot be set in a run file. */
 export interface FamilyTraits {
   /** `model_type` of the config.json. */
@@ -137,6 +148,12 @@ export interface FamilyTraits {
   gatedAttention?: boolean;
   /** Layers without a feed-forward block, and layers without attention or recurrence. @default - none */
   alone?: { mixing: number[]; feeding: number[] };
+  /** Layers whose blocks have other sizes; the first entry that names a layer counts. @default - none */
+  differing?: DifferingLayers[];
+  /** Parallel residual streams. @default 1 */
+  streams?: number;
+  /** Size of the space in which experts work, between two projections of the block. @default - the hidden size */
+  expertHidden?: number;
   /** Names of features of the model that the built-in trainer does not implement. */
   untrained?: string[];
 }

@@ -20,7 +20,7 @@ export interface HeldActivations {
 /** Activations kept for `layers` blocks, and what the block being processed needs in addition when it is recomputed. */
 export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: number, isFirst: boolean): HeldActivations {
   const tokens = tokensPerRank(l);
-  const input = ((l.autocast ? 4 : elementBytesOf(l)) * l.model.hidden) / normRanks(l);
+  const input = ((l.autocast ? 4 : elementBytesOf(l)) * l.model.hidden * (l.model.streams ?? 1)) / normRanks(l);
   const kinds = kindsOf(l).map(({ share, layout }) => ({ share, ...heldByBlock(layout, k, input) }));
   const kept = kinds.reduce((sum, kind) => sum + kind.share * kind.kept, 0);
   const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
@@ -63,7 +63,9 @@ function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const m = l.model;
   const width = hasAttention(m) ? m.heads * meanHeadSize(m) : 0;
   const whole =
-    (8 * m.hidden) / normRanks(l) + gatheredBytes(l) + (isOldMegatron(l) ? (2 * m.hidden) / normRanks(l) : 0);
+    ((8 + 4 * ((m.streams ?? 1) - 1)) * m.hidden) / normRanks(l) +
+    gatheredBytes(l) +
+    (isOldMegatron(l) ? (2 * m.hidden) / normRanks(l) : 0);
   const heads = (2 * (mixedElements(m) + gatheredKeys(l))) / l.tensor;
   const wide = (mlpBytes(l) * activeFfn(m)) / l.tensor;
   const core = hasAttention(m) ? (SCORE_BYTES[l.attention] * m.heads * l.sequence) / l.tensor : 0;

@@ -67,6 +67,7 @@ function unmeasured(a: ModelShape): string[] {
           "linear recurrences (as kernels of mamba-ssm or fla compute them; PyTorch's own operations are slower and keep more)",
         ]
       : []),
+    ...(a.family?.differing ? ['layers with other attention than the rest'] : []),
   ];
   return parts.length > 0
     ? [`no constant is fitted to ${parts.join(', ')}: time and memory follow from the shape alone`]

@@ -112,7 +112,8 @@ function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: nu
     const heads = (m.headSize / (m.headSize + 24)) * (152 / 128);
     const rate = (tuned ? gpu.tunedAttentionFlops : gpu.attentionFlops) * kernel * Math.min(1, heads);
     const masked = takesMask(l) ? FLEX_ATTENTION : 1;
-    const forward = (masked * full(keysInFull(l.model, l.sequence))) / 2 / rate;
+    const selection = (2 * tokens * l.sequence * (m.scored ?? 0)) / l.tensor;
+    const forward = (masked * full(keysInFull(l.model, l.sequence)) + selection) / 2 / rate;
     // Five products instead of two, at a slightly lower rate.
     return { forward, backward: 2.7 * forward };
   }

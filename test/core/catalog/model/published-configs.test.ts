@@ -5,6 +5,9 @@ import type { Config } from '../../../../lib/core/catalog/model/config-fields';
 import { activeParameterCount, parameterCount, parameterShape } from '../../../../lib/core/catalog/model/parameters';
 import { readConfig } from '../../../../lib/core/catalog/model/read-config';
 import { parseYaml } from '../../../../lib/core/config/reading/yaml-file';
+import { heldActivations } from '../../../../lib/core/planner/memory/activations';
+import { FITTED_MEMORY } from '../../../../lib/core/planner/memory/fitted';
+import { attentionFlopsPerToken } from '../../../../lib/core/planner/model-size';
 import { planLayout } from '../../../../lib/core/planner/plan';
 import { layout } from '../../../support/layouts';
 
@@ -68,9 +71,39 @@ test.each([
   ['phi', 'rotary_dim', 8],
   ['nemotron_h', 'norm_eps', 0.001],
   ['nemotron_h', 'attention_head_dim', 64],
-  ['nemotron_h', 'moe_latent_size', 1024],
+  ['mimo_v2_flash', 'swa_head_dim', 128],
+  ['deepseek_v32', 'layer_types', Array(61).fill('full_attention')],
+  ['glm_moe_dsa', 'indexer_types', Array(78).fill('half')],
+  ['gemma4_text', 'per_layer_config', { 5: { head_dim: 512 } }],
 ])('fails: %s with %s %j, another model, by that key', (modelType, key, value) => {
   const published = READ.find(({ config }) => config.model_type === modelType);
   expect(published).toBeDefined();
   expect(readConfig({ ...published?.config, [key]: value }).problems).toMatchObject([{ key }]);
+});
+
+const shapeOf = (model: string, changed: Config = {}) => {
+  const { shape } = readConfig({ ...FILES.find((file) => file.model === model)?.config, ...changed });
+  if (!shape) throw new Error(`${model} is not read`);
+  return parameterShape(shape);
+};
+const V32 = 'deepseek-ai/DeepSeek-V3.2';
+
+test('attention to selected positions costs what is selected, and the selection costs every position', () => {
+  const [selected, all] = [shapeOf(V32), shapeOf('deepseek-ai/DeepSeek-V3')].map(
+    (shape) => (sequence: number) => attentionFlopsPerToken(shape, sequence),
+  );
+  if (!selected || !all) throw new Error('no shapes');
+  // 64 heads of 128 score every position in 61 layers, in one product forward and two backward.
+  const scored = 6 * 64 * 128 * 61;
+  expect(selected(1 << 17) - selected(1 << 16)).toBeGreaterThan(scored * (1 << 16));
+  expect(selected(1 << 17)).toBeLessThan(all(1 << 17) / 4);
+  expect(selected(2048) - scored * 2048).toBeCloseTo(all(2048), -3);
+});
+
+test('more residual streams, which blocks keep, need more memory', () => {
+  const kept = (streams: number) => {
+    const model = shapeOf('deepseek-ai/DeepSeek-V4-Flash', { hc_mult: streams });
+    return heldActivations(layout({ model, recompute: 'full' }), FITTED_MEMORY, model.layers, true).kept;
+  };
+  expect(kept(4)).toBeCloseTo(4 * kept(1), -3);
 });

@@ -1,5 +1,5 @@
 import type { ConfigFields } from '../config-fields';
-import { type RopeDefaults, ropeOf } from '../config-rope';
+import { type Rope, type RopeDefaults, ropeOf } from '../config-rope';
 import { always, type Windows, windowsOf } from '../config-window';
 import type { Activation, FamilyTraits, ModelShape, NormKind, Routing } from '../shape';
 
@@ -30,6 +30,8 @@ export interface Decoder extends Partial<RopeDefaults> {
   layers?: number;
   /** Whether the family reads `layer_types` itself and has no windows. @default false */
   recurrent?: boolean;
+  /** Whether positions are described in a way of the family's own, which plans do not need. @default false */
+  ownPositions?: boolean;
 }
 
 /** A model family: a function that reads its config.json. */
@@ -62,7 +64,7 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
   const gatedMlp = d.gated ?? true;
   const usual = d.activation ?? (gatedMlp ? 'silu' : 'gelu-tanh');
   const activation = activationOf(f, d.activationKey ?? 'hidden_act', usual);
-  const rope = ropeOf(f, { ...d, theta: d.theta ?? 10_000 });
+  const rope = d.ownPositions ? noRope(f) : ropeOf(f, { ...d, theta: d.theta ?? 10_000 });
   const windows: Windows = d.recurrent ? { chunked: [] } : windowsOf(f, layers, d.windowed ?? always, d.window);
   const headSize = headSizeOf(f, d.headSize);
   return {
@@ -76,7 +78,7 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
     gatedMlp,
     tiedEmbeddings: f.flag('tie_word_embeddings', d.tied ?? false),
     normEpsilon: f.number(d.epsilonKey ?? 'rms_norm_eps', d.epsilon ?? 1e-6),
-    ropeTheta: rope.ropeTheta,
+    ...(rope.ropeTheta && { ropeTheta: rope.ropeTheta }),
     ...(rope.ropeScaling && { ropeScaling: rope.ropeScaling }),
     ...(rope.partialRotary && { partialRotary: rope.partialRotary }),
     ...(windows.slidingWindow && { slidingWindow: windows.slidingWindow }),
@@ -89,6 +91,11 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
       ...untrainedOf([...rope.untrained, ...(windows.slidingWindow ? rope.untrainedWindows : [])]),
     },
   };
+}
+
+function noRope(f: ConfigFields): Partial<Rope> & Pick<Rope, 'untrained' | 'untrainedWindows'> {
+  f.ignore('rope_parameters', 'rope_scaling', 'rope_theta', 'partial_rotary_factor');
+  return { untrained: ['positions of its own'], untrainedWindows: [] };
 }
 
 /** `null` selects hidden size divided by the number of heads, regardless of the family's default for a missing key. */
@@ -189,9 +196,12 @@ export function denseLayersOf(f: ConfigFields, layers: number, otherwise: number
   if (!types) return first;
   const unknown = types.find((type) => type !== 'dense' && type !== 'sparse');
   if (unknown !== undefined) f.refuse('mlp_layer_types', 'must be of dense, sparse', 'correct the list', unknown);
-  const dense = [...types.keys()].filter((layer) => types[layer] === 'dense');
-  return dense.every((layer, i) => layer === i) ? dense.length : dense;
+  return leading([...types.keys()].filter((layer) => types[layer] === 'dense'));
 }
+
+/** Layers as their number where they are the first ones. */
+export const leading = (layers: number[]): number | number[] =>
+  layers.every((layer, i) => layer === i) ? layers.length : layers;
 
 /** Router defaults of a family for missing config.json keys. */
 export interface GroupDefaults {

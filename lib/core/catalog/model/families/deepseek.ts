@@ -84,13 +84,14 @@ export const deepseekV2: Family = (f, modelType) => {
 };
 
 /** Defaults of a family derived from DeepSeek-V3 for missing keys. */
-interface Relative {
+export interface Relative {
   dense: number;
   mixture: Mixture & { experts: number };
   groups: GroupDefaults;
 }
 
-const v3 =
+/** A family with the layers of DeepSeek-V3. */
+export const v3 =
   (given: Relative, d: Decoder = {}, latent = DEEPSEEK): Family =>
   (f, modelType) => {
     const m = latentDecoder(f, modelType, d, latent);
@@ -107,7 +108,8 @@ const v3 =
     return withTraits({ ...m, ...mixture }, { routedScaling: f.number('routed_scaling_factor', 2.5) });
   };
 
-const DEEPSEEK_GROUPS: GroupDefaults = { groups: 8, topGroups: 4 };
+/** Groups of DeepSeek-V3's router. */
+export const DEEPSEEK_GROUPS: GroupDefaults = { groups: 8, topGroups: 4 };
 
 /** DeepSeek-V3 and R1, Kimi K2: latent attention, sigmoid routing with a bias, groups of experts, one shared expert. */
 export const deepseekV3 = v3({ dense: 3, mixture: { experts: 256 }, groups: DEEPSEEK_GROUPS });

@@ -1,15 +1,17 @@
 import type { Family } from './decoder';
 import { axk1, deepseekV2, deepseekV3, glm4MoeLite, minicpm3, youtu } from './deepseek';
-import { gemma, gemma2, gemma3, vaultGemma } from './gemma';
+import { gemma, gemma2, gemma3, gemma4, vaultGemma } from './gemma';
 import * as glm from './glm';
 import * as gpt from './gpt';
 import * as granite from './granite';
+import { lfm2, lfm2Moe, mimoV2Flash, minimax } from './hybrids';
 import { kimiLinear } from './kimi';
 import * as llama from './llama';
 import { flexOlmo, olmo, olmo2, olmo3, olmoe } from './olmo';
 import { falconH1 } from './parallel-hybrid';
 import { qwen2, qwen2Moe, qwen3, qwen3Moe } from './qwen';
-import { graniteHybrid, nemotronH, qwen3Next, qwen35, qwen35Moe } from './recurrent';
+import { graniteHybrid, nemotronH, olmoHybrid, qwen3Next, qwen35, qwen35Moe } from './recurrent';
+import { deepseekV4, deepseekV32, glmMoeDsa } from './sparse';
 
 /**
  * Reader of config.json by `model_type`. Keys, defaults and counts are those of transformers 5.23
@@ -28,6 +30,8 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   cwm: llama.cwm,
   deepseek_v2: deepseekV2,
   deepseek_v3: deepseekV3,
+  deepseek_v32: deepseekV32,
+  deepseek_v4: deepseekV4,
   dots1: glm.dots1,
   ernie4_5: glm.ernie45,
   ernie4_5_moe: glm.ernie45Moe,
@@ -39,10 +43,12 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   gemma,
   gemma2,
   gemma3_text: gemma3,
+  gemma4_text: gemma4,
   glm: glm.glm,
   glm4: glm.glm4,
   glm4_moe: glm.glm4Moe,
   glm4_moe_lite: glm4MoeLite,
+  glm_moe_dsa: glmMoeDsa,
   gpt2: gpt.gpt2,
   gpt_bigcode: gpt.gptBigcode,
   gpt_neox: gpt.gptNeox,
@@ -65,10 +71,14 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   // Kimi K2's files specify DeepseekV3ForCausalLM with their own model_type.
   kimi_k2: deepseekV3,
   kimi_linear: kimiLinear,
+  lfm2,
+  lfm2_moe: lfm2Moe,
   llama: llama.llama,
   llama4_text: llama.llama4,
   mellum: glm.mellum,
+  mimo_v2_flash: mimoV2Flash,
   minicpm3,
+  minimax,
   minimax_m2: llama.minimaxM2,
   ministral: llama.mistral,
   ministral3: llama.ministral3,
@@ -80,6 +90,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   olmo,
   olmo2,
   olmo3,
+  olmo_hybrid: olmoHybrid,
   olmoe,
   opt: gpt.opt,
   phi: gpt.phi,
@@ -92,6 +103,9 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   qwen3_5_text: qwen35,
   qwen3_moe: qwen3Moe,
   qwen3_next: qwen3Next,
+  // Text tokens of the multimodal models: all three positions of a token are equal.
+  qwen3_vl_moe_text: qwen3Moe,
+  qwen3_vl_text: qwen3,
   seed_oss: llama.seedOss,
   smollm3: llama.smollm3,
   solar_open: glm.solarOpen,

@@ -1,6 +1,6 @@
 import { type ConfigFields, keysOf } from '../config-fields';
 import { allBut, layersWhere } from '../config-window';
-import type { ModelShape, Recurrence } from '../shape';
+import type { FamilyTraits, ModelShape, Recurrence } from '../shape';
 import {
   attentionBiasOf,
   biasedRouting,
@@ -28,13 +28,25 @@ export function recurrentLayers(f: ConfigFields, layers: number, otherwise: (lay
 /** Chunk size of the training kernels (fla, `chunk_gated_delta_rule`). */
 const DELTA_CHUNK = 64;
 
+/** Sizes for missing keys. */
+interface DeltaDefaults {
+  keyHeads: number;
+  valueHeads: number;
+  keySize: (keyHeads: number) => number;
+  valueSize: (keySize: number) => number;
+}
+
+const QWEN_DELTA: DeltaDefaults = { keyHeads: 16, valueHeads: 32, keySize: () => 128, valueSize: () => 128 };
+
 /**
  * Gated DeltaNet (https://arxiv.org/abs/2412.06464): each token corrects, updates and reads a state of key size x value size per head, in
  * chunks of matrix products.
  */
-function deltaNet(f: ConfigFields, hidden: number): Recurrence {
-  const [keyHeads, valueHeads] = [f.count('linear_num_key_heads', 16), f.count('linear_num_value_heads', 32)];
-  const [keySize, valueSize] = [f.count('linear_key_head_dim', 128), f.count('linear_value_head_dim', 128)];
+function deltaNet(f: ConfigFields, hidden: number, d: DeltaDefaults = QWEN_DELTA): Recurrence {
+  const keyHeads = f.count('linear_num_key_heads', d.keyHeads);
+  const valueHeads = f.count('linear_num_value_heads', d.valueHeads);
+  const keySize = f.count('linear_key_head_dim', d.keySize(keyHeads));
+  const valueSize = f.count('linear_value_head_dim', d.valueSize(keySize));
   const [keys, values] = [keyHeads * keySize, valueHeads * valueSize];
   return {
     parameters: hidden * (2 * keys + 3 * values + 2 * valueHeads),
@@ -81,7 +93,8 @@ export function mamba2(f: ConfigFields, hidden: number, k: MambaKeys): Recurrenc
   };
 }
 
-const DELTA_UNTRAINED = ['layers of gated DeltaNet (linear attention)', 'gated attention'];
+const DELTA = 'layers of gated DeltaNet (linear attention)';
+const DELTA_UNTRAINED = [DELTA, 'gated attention'];
 /** Features of Mamba-2 that the built-in trainer does not implement. */
 export const MAMBA_UNTRAINED = ['Mamba-2 layers'];
 
@@ -110,6 +123,25 @@ function qwenRecurrent(f: ConfigFields, modelType: string, d: Decoder = {}): Mod
   const traits = { recurrence, gatedAttention: true, untrained: DELTA_UNTRAINED };
   return { ...withTraits(m, traits, attentionBiasOf(f)), qkNorm: true };
 }
+
+/** OLMo Hybrid: OLMo 3's attention in every fourth layer, gated DeltaNet in the others. */
+export const olmoHybrid: Family = (f, modelType) => {
+  f.ignore(
+    ...keysOf(
+      'linear_a_log_min linear_a_log_max linear_dt_min linear_dt_max linear_dt_init_floor linear_allow_neg_eigval',
+    ),
+  );
+  const m = decoder(f, modelType, { recurrent: true });
+  const layers = recurrentLayers(f, m.layers, (layer) => layer % 4 !== 3 && !(m.layers < 4 && layer === m.layers - 1));
+  const of = deltaNet(f, m.hiddenSize, {
+    keyHeads: m.attentionHeads,
+    valueHeads: m.attentionHeads,
+    keySize: (heads) => Math.floor((0.75 * m.hiddenSize) / heads),
+    valueSize: (keys) => 2 * keys,
+  });
+  const traits: Partial<FamilyTraits> = { recurrence: { layers, of }, qkNorm: 'whole', untrained: [DELTA] };
+  return { ...withTraits(m, traits, attentionBiasOf(f)), qkNorm: true };
+};
 
 /** Experts in every layer, with one shared expert and its gate. */
 function withExperts(f: ConfigFields, m: ModelShape, experts: number, perToken: number): ModelShape {
@@ -221,7 +253,6 @@ export const nemotronH: Family = (f, modelType) => {
   if (f.count('num_hidden_layers', types.length) !== types.length)
     f.refuse('num_hidden_layers', `must be the ${types.length} layers that the file lists`, 'correct one of the two');
   const where = (type: NemotronLayer) => layersWhere(types.length, (layer) => types[layer] === type);
-  f.only('moe_latent_size', undefined);
   f.only('mlp_bias', false);
   f.ignore(...NEMOTRON_IGNORED);
   const m = decoder(f, modelType, {
@@ -249,6 +280,7 @@ export const nemotronH: Family = (f, modelType) => {
   };
   // transformers creates a separate embedding and output head, and attention without biases, regardless of the file.
   const mixed = withTraits(m, traits, { tiedEmbeddings: false });
+  f.ignore('moe_latent_size');
   return where('experts').length === 0 ? mixed : nemotronExperts(f, mixed, types);
 };
 
@@ -264,7 +296,10 @@ function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly Nem
   const sharedFfnHiddenSize = f.count('moe_shared_expert_intermediate_size', 7688);
   const routing = biasedRouting(f, f.count(ROUTED_EXPERTS, 8));
   f.number('routed_scaling_factor', 1);
-  return withTraits(model, { sharedFfnHiddenSize }, { ...mixture, routing });
+  const expertHidden = f.optionalCount('moe_latent_size');
+  // Projections into the space of the experts and out of it.
+  const latent = expertHidden && { expertHidden, mixtureParameters: 2 * model.hiddenSize * expertHidden };
+  return withTraits(model, { sharedFfnHiddenSize, ...latent }, { ...mixture, routing });
 }
 
 /** Numerical settings and initialisation of Mamba-2, and keys that are present even in models without the corresponding part. */
