@@ -52,6 +52,7 @@ export function planText(run: RunSpec, plan: RunPlan): string {
     ],
     ['', `${round(plan.modelTflopsPerGpu)} model TFLOPS/GPU, MFU ${round(100 * plan.mfu, 1)} %`],
     ...(plan.calibration ? [['', calibrationText(plan.calibration)]] : []),
+    ...nearestRows(plan.nearest),
     ['time', timeText(plan)],
     ['cost', onDemandText(usd, interval80)],
     ...capacityRows(run, usd),
@@ -72,6 +73,21 @@ export function planText(run: RunSpec, plan: RunPlan): string {
       ? [`${pc.cyan('try')} compute.spareInstances: ${spares.advice.instances}: ${sparesText(spares.advice)}`]
       : []),
   ].join('\n');
+}
+
+/** The nearest published run, with its speed for the planned model where that has another size. */
+function nearestRows(nearest: RunPlan['nearest']): string[][] {
+  if (!nearest) return [];
+  const { name, gpu, gpus, sequenceLength, precision, method, tokensPerSecondPerGpu, forThisModel, source } = nearest;
+  const isOther = Math.abs(forThisModel / tokensPerSecondPerGpu - 1) > 0.05;
+  const scaled = isOther ? `, about ${round(forThisModel)} for a model of this size` : '';
+  return [
+    [
+      'published',
+      `${round(tokensPerSecondPerGpu)} tokens/s/GPU${scaled}: ${name}, ${method}, ${precision}, ${round(sequenceLength)} tokens, ${gpus} x ${gpu}`,
+    ],
+    ['', source],
+  ];
 }
 
 function calibrationText({ speed, runs, memory }: NonNullable<RunPlan['calibration']>): string {
