@@ -2,6 +2,7 @@ import pc from 'picocolors';
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLines } from '../../core/config/formats/plain-text';
 import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
+import { jobConsoleUrl } from '../../core/job/console-url';
 import { EXIT } from '../exit';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
@@ -91,7 +92,7 @@ const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>
  * Links for more details. Logs of jobs are read through the control function: only the platform team and auditors can see them in the
  * console.
  */
-function links({ region }: Descriptor, runId: string, job: string): string[] {
-  const console = `https://${region}.console.aws.amazon.com`;
-  return [`  job   ${console}/sagemaker/home?region=${region}#/jobs/${job}`, `  logs  slipway logs ${runId}`];
-}
+const links = ({ region, name, team }: Descriptor, runId: string, job: string): string[] => [
+  `  job   ${jobConsoleUrl(region, 'training', job)}`,
+  `  logs  slipway logs ${runId} --environment ${name}/${team} --region ${region}`,
+];
