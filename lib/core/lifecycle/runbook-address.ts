@@ -1,11 +1,14 @@
 /**
- * Address of a section of the page of runbooks, or of the page: on the documentation site of the company, or in the package.
+ * Address of a section of a page, or of the page: on the documentation site of the company, or in the package.
  * @param docsUrl address of the site
  */
-export function runbookAddress(section = '', docsUrl?: string): string {
-  const page = docsUrl ? `${docsUrl.replace(/\/$/, '')}/runbooks.html` : 'docs/runbooks.md';
-  return section ? `${page}#${section}` : page;
+export function docsAddress(page: string, section = '', docsUrl?: string): string {
+  const address = docsUrl ? `${docsUrl.replace(/\/$/, '')}/${page}.html` : `docs/${page}.md`;
+  return section ? `${address}#${section}` : address;
 }
+
+/** Address of a section of the page of runbooks. */
+export const runbookAddress = (section?: string, docsUrl?: string): string => docsAddress('runbooks', section, docsUrl);
 
 /**
  * What to do, by the page of runbooks, in plain text for one run; empty for a section that is not on the page.
