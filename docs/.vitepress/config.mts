@@ -69,10 +69,21 @@ function markDrawings(markdown: MarkdownRenderer): void {
   });
 }
 
+/** Code that is longer than this breaks where its line ends; shorter code stays whole. */
+const LONG_CODE = 20;
+
+function markLongCode(markdown: MarkdownRenderer): void {
+  markdown.core.ruler.push('mark-long-code', (state) => {
+    for (const token of state.tokens.flatMap(({ children }) => children ?? []))
+      if (token.type === 'code_inline' && token.content.length > LONG_CODE) token.attrJoin('class', 'long');
+  });
+}
+
 function configure(markdown: MarkdownRenderer): void {
   unlinkRepository(markdown);
   showTagsAsText(markdown);
   markDrawings(markdown);
+  markLongCode(markdown);
 }
 
 /** A slipway, with what is launched from it. */
