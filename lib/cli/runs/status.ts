@@ -1,8 +1,8 @@
 import pc from 'picocolors';
+import { jobConsoleUrl } from '../../core/catalog/console-url';
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLines } from '../../core/config/formats/plain-text';
 import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
-import { jobConsoleUrl } from '../../core/job/console-url';
 import { EXIT } from '../exit';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';

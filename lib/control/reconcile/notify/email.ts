@@ -1,6 +1,6 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
+import { jobConsoleUrl } from '../../../core/catalog/console-url';
 import { plainLine } from '../../../core/config/formats/plain-text';
-import { jobConsoleUrl } from '../../../core/job/console-url';
 import { dollars, runSpendUsd } from '../../../core/lifecycle/accounting/spend';
 import { type EpochMs, isOver, type Notice, type RunRecord, type RunState } from '../../../core/lifecycle/record';
 import { runbookAddress, runbookSteps } from '../../../core/lifecycle/runbook-address';
