@@ -39,10 +39,10 @@ const MAX_SUBJECT = 100;
 
 /** What the control plane does next if nobody does anything. */
 const NEXT: Readonly<Record<RunState, string>> = {
-  queued: 'it starts by itself when it may',
+  queued: 'it starts as soon as the queue admits it',
   submitting: 'its job is being created',
   pending: 'its job waits for its instances, or prepares them',
-  running: 'it trains on',
+  running: 'it continues to train',
   resuming: 'its next attempt is being started',
   stopping: 'its job is being stopped',
   completed: 'nothing is left to do',
