@@ -24,7 +24,7 @@ async function main(): Promise<void> {
     }
     const report = path.join(folder, 'report.html');
     writeFileSync(report, annotated(readFileSync(REPORT, 'utf8'), REPORT_MARKS));
-    screenshot(report, path.join(IMAGES, 'report.png'), { height: 1300 });
+    screenshot(report, path.join(IMAGES, 'report.png'), { height: 1736 });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

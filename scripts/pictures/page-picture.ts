@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 /** Parts of the page of a team, in the order of the marks; the guide explains each. */
 export const TEAM_MARKS = ['<h1', 'id="spend"', 'id="running"', 'id="queue"', 'id="failed"'];
 /** The same of the report of a run. */
-export const REPORT_MARKS = ['<h1', 'id="attempts"', 'id="loss"'];
+export const REPORT_MARKS = ['<h1', 'id="launch"', 'id="attempts"', 'id="loss"'];
 
 const STYLE =
   '<style>.mark-n{position:absolute;right:2.25rem;width:2rem;height:2rem;border-radius:50%;border:3px solid var(--bad);color:var(--bad);background:var(--card);font:700 1.125rem/1.7rem system-ui,sans-serif;text-align:center}</style>';
