@@ -113,6 +113,8 @@ if (wants('handlers') && existsSync('lib/control')) {
     outExtension: { '.js': '.mjs' },
     splitting: true,
     format: 'esm',
+    // The notices of reconcile contain what the runbooks say.
+    define: { SLIPWAY_RUNBOOKS: JSON.stringify(readFileSync('docs/runbooks.md', 'utf8')) },
     banner: { js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);" },
   });
 }

@@ -136,8 +136,8 @@ def ways(_machine: Machine, folder: Path) -> Found:
 
 CASES = (
     Case(
-        "what a run file can ask for, each in a short run",
-        "losses as of the plain way",
+        "every training option, one short run each",
+        "loss matches the unoptimised run",
         lambda machine: lacks_gpu(machine, 10, (8, 9)) or lacks_package(machine, "triton"),
         ways,
     ),

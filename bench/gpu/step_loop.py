@@ -84,7 +84,7 @@ def resume(_machine: Machine, folder: Path) -> Found:
 
 
 CASES = (
-    Case("an update that is not sound, fused AdamW", "changes neither weights nor moments", lacks_gpu, skipped_update),
+    Case("a non-finite gradient, fused AdamW", "is skipped: weights and optimizer state stay unchanged", lacks_gpu, skipped_update),
     Case(
         "copy of the state behind a kernel that does not end",
         "is of the step before, and a later update shows",

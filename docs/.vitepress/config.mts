@@ -69,15 +69,35 @@ function markDrawings(markdown: MarkdownRenderer): void {
   });
 }
 
+/** Code that is longer than this breaks where its line ends; shorter code stays whole. */
+const LONG_CODE = 20;
+
+function markLongCode(markdown: MarkdownRenderer): void {
+  markdown.core.ruler.push('mark-long-code', (state) => {
+    for (const token of state.tokens.flatMap(({ children }) => children ?? []))
+      if (token.type === 'code_inline' && token.content.length > LONG_CODE) token.attrJoin('class', 'long');
+  });
+}
+
 function configure(markdown: MarkdownRenderer): void {
   unlinkRepository(markdown);
   showTagsAsText(markdown);
   markDrawings(markdown);
+  markLongCode(markdown);
 }
 
 /** A slipway, with what is launched from it. */
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2a78d6"/><path d="M5 25 27 17v8z" fill="#fff"/><path d="M8 18 25 12l-2 5-12 4z" fill="#fff" opacity=".75"/></svg>';
+
+/** Pages that the search leaves out: those for maintainers, and the history of changes, whose words are those of every other page. */
+const isUnsearched = (page: string): boolean => isInternal(page) || page === 'changelog.md';
+
+/** Weight of a result: a guide answers before a rule or a table of fields. Runs in the browser, so that it uses nothing outside of it. */
+const boostDocument = (address: string): number => {
+  if (address.includes('/guides/')) return 3;
+  return /\/(rules|reference|runbooks)/.test(address) ? 0.7 : 1.5;
+};
 
 /** The documentation as a site: `npm run docs`. It needs no network, neither to build nor to read. */
 export default defineConfig({
@@ -96,7 +116,8 @@ export default defineConfig({
     search: {
       provider: 'local',
       options: {
-        _render: (text, env, markdown) => (isInternal(env.relativePath) ? '' : markdown.render(text, env)),
+        _render: (text, env, markdown) => (isUnsearched(env.relativePath) ? '' : markdown.render(text, env)),
+        miniSearch: { searchOptions: { boostDocument } },
       },
     },
     nav: [

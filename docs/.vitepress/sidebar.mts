@@ -63,6 +63,7 @@ const RESEARCH = [
   'guides/capacity',
   'guides/follow-runs',
   'guides/survive-failures',
+  'guides/read-a-failure',
   'guides/debug-multi-node',
   'guides/publish',
   'guides/train-from-ci',

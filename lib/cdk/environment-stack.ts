@@ -135,6 +135,7 @@ export class EnvironmentStack extends Stack {
       launcher: this.launcher,
       failedInvocations: this.failedInvocations.queue,
       quotaAlarmPercent: this.spec.quotas.alarmPercent,
+      docsUrl: this.spec.notifications.docsUrl,
     });
   }
 

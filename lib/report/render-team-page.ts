@@ -54,7 +54,7 @@ ${tiles([
   },
   { name: 'Waiting', value: number(gather(report, queuedRuns).length) },
   { name: 'Spent', value: roughUsd(spent), note: 'from the ledger' },
-  ...(goodput === null ? [] : [{ name: 'Goodput', value: percent(goodput), note: 'of the paid time' }]),
+  ...(goodput === null ? [] : [{ name: 'Goodput', value: percent(goodput), note: 'kept steps, weighted by cost' }]),
   { name: 'GPU hours', value: number(sumGpuHours(report.teams), 1), note: busyNote(report) },
   { name: 'Failed', value: number(failed.length) },
 ])}`;
@@ -69,7 +69,7 @@ const titleOf = (report: TeamReport): string =>
 /** Mean GPU utilisation over all teams, for runs that report it. */
 function busyNote({ teams }: TeamReport): string {
   const busy = meanGpuUse(teams);
-  return busy === null ? 'not reported by any run' : `${number(busy, 0)} % busy`;
+  return busy === null ? 'use is not reported' : `${number(busy, 0)} % busy`;
 }
 
 function spendSection(report: TeamReport): Section {

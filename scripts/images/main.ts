@@ -1,14 +1,12 @@
-// `npm run docs:images`: docs/images/terminal.svg, a recording of the command line on the embedded AWS, and docs/images/report.png, a picture of
-// the report that `npm run demo` left, where it did. The picture needs Chromium: CHROMIUM names it, else `chromium`.
-import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+// `npm run docs:images`: docs/images/terminal.svg, a recording of the command line on the embedded AWS.
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type RecordedLine, terminalSvg } from './terminal-svg';
 
 const ROOT = path.join(__dirname, '../..');
 const IMAGES = path.join(ROOT, 'docs/images');
-const REPORT = path.join(ROOT, '.slipway/demo/report.html');
 const SLIPWAY = path.join(ROOT, 'bin/slipway.mjs');
 const REGION = 'us-west-2';
 const AT = ['--environment', 'demo', '--region', REGION];
@@ -111,19 +109,6 @@ async function record(recorder: Recorder, folder: string, sageMaker: string): Pr
   await recorder.play('report', runId, ...AT);
 }
 
-/** A picture of a page as Chromium draws it. */
-function screenshot(page: string, image: string): void {
-  const options = [
-    '--headless',
-    '--no-sandbox',
-    '--hide-scrollbars',
-    '--window-size=880,1260',
-    '--force-device-scale-factor=1.5',
-    `--screenshot=${image}`,
-  ];
-  execFileSync(process.env.CHROMIUM ?? 'chromium', [...options, `file://${page}`], { stdio: 'ignore' });
-}
-
 async function main(): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), 'slipway-images-'));
   mkdirSync(path.join(folder, '.slipway'));
@@ -147,8 +132,6 @@ async function main(): Promise<void> {
   }
 }
 
-if (existsSync(REPORT)) screenshot(REPORT, path.join(IMAGES, 'report.png'));
-else process.stderr.write('docs/images/report.png stays as it is: npm run demo makes the report that it shows\n');
 main().catch((error: Error) => {
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;

@@ -5,10 +5,13 @@ import { ARCHITECTURE } from './architecture';
 import { svgOf } from './canvas';
 import { DECISION } from './decision';
 import { NETWORKS } from './networks';
+import { notification } from './notification';
 import { costByCause, memoryBar } from './plan-charts';
+import { queuePicture } from './queue';
 import { RESUME } from './resume';
 import { ROLES } from './roles';
 import { RUN_STATES } from './run-states';
+import { simulated } from './simulated';
 
 const RUN_FILE = 'runs/builtin/llama3-8b-fsdp.yaml';
 
@@ -24,6 +27,7 @@ async function planOf(file: string): Promise<RunPlan> {
 /** Every picture: the name of its file, and its content. */
 export async function pictures(): Promise<[file: string, content: string][]> {
   const plan = await planOf(RUN_FILE);
+  const team = await simulated();
   const all = [
     ARCHITECTURE,
     RUN_STATES,
@@ -33,6 +37,8 @@ export async function pictures(): Promise<[file: string, content: string][]> {
     ROLES,
     NETWORKS,
     DECISION,
+    queuePicture(team),
+    notification(team),
   ];
   return all.map((picture) => [`${picture.name}.svg`, svgOf(picture)]);
 }

@@ -1,5 +1,14 @@
 import { spawn } from 'node:child_process';
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -62,7 +71,8 @@ export async function playSession(after: (shell: Shell) => Promise<void> = async
   symlinkSync(path.join(ROOT, '.slipway/venv'), path.join(folder, '.slipway/venv'));
   for (const name of ['src', 'train_v3.py', 'request.json'])
     cpSync(path.join(EXAMPLE, name), path.join(folder, name), { recursive: true });
-  cpSync(path.join(ROOT, 'environments'), path.join(folder, 'environments'), { recursive: true });
+  mkdirSync(path.join(folder, 'environments'));
+  writeFileSync(path.join(folder, 'environments/demo.yaml'), environmentText());
   mkdirSync(path.join(folder, 'bin'));
   writeFileSync(
     path.join(folder, 'bin/slipway'),
@@ -90,6 +100,12 @@ export async function playSession(after: (shell: Shell) => Promise<void> = async
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** The environment of the demo, in which the notebook may also plan a run on GPUs. */
+const environmentText = (): string =>
+  readFileSync(path.join(ROOT, 'environments/demo.yaml'), 'utf8')
+    .replace('"ml.m5.*"]', '"ml.m5.*", "ml.p5.*"]')
+    .replace('maxCostPerRunUsd: 50', 'maxCostPerRunUsd: 500');
 
 async function typeSession(shell: Shell, folder: string): Promise<void> {
   await shell.type('slipway import request.json > run.yaml');

@@ -79,7 +79,6 @@ test('tables, lines and pages of a hostile run are visible text, in as many line
   "list": display.list_text([given["status"]]),
   "status": display.status_text(given["status"]),
   "progress": display.progress_line(given["status"]),
-  "page": display.status_html(given["status"], [1.0, 2.0]),
   "issues": display.IssueList([given["issue"]])._repr_html_(),
   "table": display.text_table((given["text"],), [(given["text"],)]),
 }`,

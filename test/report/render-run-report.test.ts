@@ -9,7 +9,10 @@ const shown = (id: string, from = page) => textOf(sectionOf(from, id));
 describe('the page', () => {
   test('asks nothing of the network and runs no script', () => {
     expect(page.match(/<(script|link|img|iframe|object|image)\b/gi)).toBeNull();
-    expect(page.match(/\b(src|href)="(?!#)|url\((?!#)|@import/g)).toBeNull();
+    // A link to the console is followed by people only.
+    expect(
+      page.match(/\bsrc="(?!#)|\bhref="(?!#|https:\/\/[\w-]+\.console\.aws\.amazon\.com\/)|url\((?!#)|@import/g),
+    ).toBeNull();
     expect(page.match(/content="default-src[^"]*"/)?.[0]).toBe(
       `content="default-src 'none'; style-src 'unsafe-inline'"`,
     );
@@ -68,6 +71,16 @@ describe('what the sections say', () => {
     report.ledger = { seconds: { ...zeros(report), step: 75, lost: 25 }, totalSeconds: 100, goodput: 0.75 };
     expect(shown('goodput', renderRunReport(report))).toMatch(
       /steps that were kept.* 1 min 15 s 75 %.*lost.* 25 s 25 %/,
+    );
+  });
+
+  test('each attempt links to its job in the console, in the partition of its region', () => {
+    const to = (region: string) => renderRunReport({ ...runReport(), region });
+    expect(to('us-west-2')).toContain(
+      'href="https://us-west-2.console.aws.amazon.com/sagemaker/home?region=us-west-2#/jobs/',
+    );
+    expect(to('cn-north-1')).toContain(
+      'href="https://cn-north-1.console.amazonaws.cn/sagemaker/home?region=cn-north-1#/jobs/',
     );
   });
 

@@ -55,7 +55,7 @@ export interface TrainingLauncherProps {
   readonly guardrails?: EnvironmentSpec['guardrails'];
   /** Queue share by team. */
   readonly shares: Readonly<Record<string, number>>;
-  /** Address of the documentation site to which notices link. @default - they name pages of the package */
+  /** Address of the documentation site to which notices link. @default - they contain what the runbook says to do */
   readonly docsUrl?: string;
   /** Times of preemption. @default - 15 minutes of waiting, an hour of training, four hours of protection */
   readonly preemption?: EnvironmentSpec['queue']['preemption'];

@@ -5,6 +5,7 @@ import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { LOG_RETENTION_TYPE } from '../../core/contracts/custom-resources';
 import { METRIC_NAMESPACE, QUOTA_METRIC } from '../../core/contracts/team-metrics';
+import { docsAddress } from '../../core/lifecycle/runbook-address';
 import { logGroupArns, SHARED_LOG_GROUPS } from '../access/log-group-arns';
 import { deployLogGroupName, HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
@@ -13,7 +14,19 @@ import { jobHostMetric } from './job-host-metric';
 import { unitGraph } from './unit-graph';
 
 const SHARED_RETENTION_DAYS = 365;
-const RUNBOOK = 'docs/environment.md';
+
+/** What each alarm means: the beginning of its section in docs/environment.md. */
+const MEANINGS = {
+  'reconcile-errors': 'Reconcile failed three times in a row. Its log group contains the error.',
+  'control-errors': 'Control failed (a refusal is not a failure). The caller saw an error.',
+  'run-dead-letters': 'A message of a run failed five times. The run waits for the next tick.',
+  'event-dead-letters':
+    'An event did not reach reconcile. The tick reads the same state later; purge the queue when the cause is known.',
+  'failed-invocations':
+    'A function of a deploy did not handle an event in three tries: it has no permission, no free concurrency, or cannot be loaded.',
+  'no-ticks': 'Reconcile was not invoked for 15 minutes: the schedule is disabled, or the function cannot start.',
+  'quota-use': 'Jobs of the account use at least the share of an instance quota that `quotas.alarmPercent` sets.',
+} as const;
 
 /** Properties of `Observability`. */
 export interface ObservabilityProps {
@@ -28,12 +41,14 @@ export interface ObservabilityProps {
    * no alarm
    */
   readonly quotaAlarmPercent?: number;
+  /** Address of the documentation site to which the alarms link. @default - they name the page of the package */
+  readonly docsUrl?: string;
 }
 
 /**
  * One dashboard, one alarm for each condition that needs a person (sent to the launcher's topic), and a retention for SageMaker's shared
- * log groups and the log group of the stack's deploys if they have none. Costs about 4 USD a month. The description of each alarm names its
- * section of the runbook.
+ * log groups and the log group of the stack's deploys if they have none. Costs about 4 USD a month. The description of each alarm says what
+ * it means, and where more is written.
  */
 export class Observability extends Construct {
   /** The dashboard, `slipway-<environment>-<region>`. */
@@ -81,7 +96,12 @@ export class Observability extends Construct {
     ];
   }
 
-  private alarm(id: string, anchor: string, metric: cloudwatch.IMetric, periods: number): cloudwatch.Alarm {
+  private alarm(
+    id: string,
+    anchor: keyof typeof MEANINGS,
+    metric: cloudwatch.IMetric,
+    periods: number,
+  ): cloudwatch.Alarm {
     return new cloudwatch.Alarm(this, id, {
       alarmDescription: this.describe(anchor),
       metric,
@@ -116,8 +136,9 @@ export class Observability extends Construct {
     ];
   }
 
-  private describe(anchor: string): string {
-    return `Slipway ${this.props.environment}: ${anchor.replaceAll('-', ' ')}; see ${RUNBOOK}#alarm-${anchor}`;
+  private describe(anchor: keyof typeof MEANINGS): string {
+    const { environment, docsUrl } = this.props;
+    return `Slipway ${environment}: ${MEANINGS[anchor]} See ${docsAddress('environment', `alarm-${anchor}`, docsUrl)}`;
   }
 
   private makeDashboard(): cloudwatch.Dashboard {

@@ -56,8 +56,6 @@ async function lastLines(descriptor: Descriptor, { runId, attempts }: StatusAnsw
   return lines.sort((a, b) => a.at.localeCompare(b.at));
 }
 
-/** The page that the newest notice of the run names. */
-function runbookOf({ timeline = [] }: StatusAnswer): string {
-  const named = timeline.flatMap(({ what, evidence }) => (what === 'notice' ? [evidence.runbook] : []));
-  return String(named.at(-1) ?? 'README');
-}
+/** The section that the newest notice of the run names. */
+const runbookOf = ({ timeline = [] }: StatusAnswer): string | undefined =>
+  timeline.findLast(({ what, evidence }) => what === 'notice' && evidence.runbook)?.evidence.runbook?.toString();

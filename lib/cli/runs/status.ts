@@ -1,4 +1,5 @@
 import pc from 'picocolors';
+import { jobConsoleUrl } from '../../core/catalog/console-url';
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLines } from '../../core/config/formats/plain-text';
 import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
@@ -91,7 +92,7 @@ const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>
  * Links for more details. Logs of jobs are read through the control function: only the platform team and auditors can see them in the
  * console.
  */
-function links({ region }: Descriptor, runId: string, job: string): string[] {
-  const console = `https://${region}.console.aws.amazon.com`;
-  return [`  job   ${console}/sagemaker/home?region=${region}#/jobs/${job}`, `  logs  slipway logs ${runId}`];
-}
+const links = ({ region, name, team }: Descriptor, runId: string, job: string): string[] => [
+  `  job   ${jobConsoleUrl(region, 'training', job)}`,
+  `  logs  slipway logs ${runId} --environment ${name}/${team} --region ${region}`,
+];

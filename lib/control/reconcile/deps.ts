@@ -17,8 +17,10 @@ export interface ReconcileDeps {
   /** SNS topics for chat channels: that of the environment under the empty name, those of teams under their names. @default none */
   chatTopics?: Readonly<Record<string, string>>;
   eventBusName: string;
-  /** Address of the documentation site of the company. @default - notices name paths of the package */
+  /** Address of the documentation site of the company. @default - notices contain what to do from `runbooks` */
   docsUrl?: string;
+  /** Text of docs/runbooks.md. @default - notices only name its sections */
+  runbooks?: string;
   /** Queue shares by team. */
   shares: Record<string, number>;
   /**

@@ -30,6 +30,9 @@ import { RunStore } from '../shared/run-store';
 import type { ReconcileDeps } from './deps';
 import { onEvent } from './reconcile';
 
+/** Text of docs/runbooks.md; scripts/build.mjs puts it into the bundle. */
+declare const SLIPWAY_RUNBOOKS: string;
+
 /** Clients and names from the function's environment variables. Throws when one is missing. */
 export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ReconcileDeps {
   const logger = new Logger({ serviceName: 'slipway-reconcile' });
@@ -40,6 +43,7 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
     queueUrl: requireEnv(env, ENV_RUN_QUEUE_URL),
     topicArn: requireEnv(env, ENV_NOTIFICATION_TOPIC_ARN),
     docsUrl: env[ENV_DOCS_URL] || undefined,
+    runbooks: typeof SLIPWAY_RUNBOOKS === 'undefined' ? undefined : SLIPWAY_RUNBOOKS,
     eventBusName: env[ENV_EVENT_BUS_NAME] || 'default',
     shares: teamSharesSchema.parse(JSON.parse(env[ENV_TEAM_SHARES] || '{}')),
     chatTopics: chatTopicsSchema.parse(JSON.parse(env[ENV_CHAT_TOPICS] || '{}')),

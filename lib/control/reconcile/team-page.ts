@@ -6,8 +6,9 @@ import { teamPageKey } from '../../core/contracts/storage';
 import { teamKeyEncryption } from '../../core/job/team-key';
 import { monthOf } from '../../core/lifecycle/accounting/month-spend';
 import { progressPercent } from '../../core/lifecycle/accounting/outlook';
-import { TICK_MS } from '../../core/lifecycle/health/observation-schedule';
-import { isOver, type RunRecord } from '../../core/lifecycle/record';
+import { isSteady, TICK_MS } from '../../core/lifecycle/health/observation-schedule';
+import { type EpochMs, isOver, type RunRecord } from '../../core/lifecycle/record';
+import { time } from '../../report/page/format';
 import { renderTeamPage } from '../../report/render-team-page';
 import { type TeamReport, teamMonth } from '../../report/team/team-report';
 import { teamRun } from '../../report/team/team-run';
@@ -15,6 +16,7 @@ import { eachInTurn } from '../../shared/aws/pace';
 import { readDescriptor } from '../shared/descriptors';
 import { describeError } from '../shared/errors';
 import { queuePositions, runAnswer } from '../shared/run-answer';
+import { FLEET, type RunFigures, runFigures } from '../shared/run-figures';
 import type { ReconcileDeps } from './deps';
 import { NEWEST_RUNS, type TeamState } from './team-state';
 
@@ -97,13 +99,16 @@ async function writeEach(
 async function writePage(deps: ReconcileDeps, team: string, inputs: PageInputs, before?: string): Promise<string> {
   const descriptor = await readDescriptor(deps, team);
   const report = await reportOf(deps, descriptor, inputs);
-  const digest = createHash('sha256').update(renderTeamPage(report, 'control-plane')).digest('hex');
+  const page = renderTeamPage(report, 'control-plane');
+  const digest = createHash('sha256')
+    .update(page.replaceAll(time(report.readAt), ''))
+    .digest('hex');
   if (digest === before) return digest;
   await deps.s3.send(
     new PutObjectCommand({
       Bucket: descriptor.artifactBucket,
       Key: teamPageKey(team),
-      Body: renderTeamPage({ ...report, readAt: new Date(inputs.now).toISOString() }, 'control-plane'),
+      Body: page,
       ContentType: 'text/html; charset=utf-8',
       CacheControl: 'no-cache',
       ...teamKeyEncryption(descriptor),
@@ -112,32 +117,61 @@ async function writePage(deps: ReconcileDeps, team: string, inputs: PageInputs, 
   return digest;
 }
 
-/** The data of a page, without its time. */
+/** The data of a page. */
 async function reportOf(
   deps: ReconcileDeps,
   { team, budget }: Descriptor,
   { active, stateOf, positions, now }: PageInputs,
 ): Promise<TeamReport> {
   const { newest, spentUsd } = await stateOf(team);
+  const fleet = newest.slice(0, FLEET);
   const month = monthOf(now);
   const listed = [...active.filter((run) => run.team === team), ...newest];
   const { shown, isCut } = shownRuns(listed, Math.min(month.start, now - LATELY_MS));
   const runs = await eachInTurn(shown, AT_ONCE, async (run) => {
     const answer = runAnswer(run, await deps.store.attemptsOf(run), positions, now);
-    return teamRun({ ...answer, progressPercent: progressPercent(run) }, month, now);
+    return teamRun({ ...answer, ...(await figuresOf(deps, run, fleet, now)) }, month, now);
   });
   return {
     environment: deps.environment,
     region: deps.region,
     month: month.name,
-    readAt: '',
+    readAt: new Date(now).toISOString(),
     teams: [teamMonth(team, runs, { spentUsd, budgetUsd: budget?.usdPerMonth })],
     notes: [
       'Spend is from the ledger, at list prices or those of the environment; spend and GPU hours are those of the month.',
+      'Steps, goodput and expected end of a run that trains normally are at most an hour old.',
       ...(isCut ? [`Of the runs of the team, the page shows the newest ${NEWEST_RUNS} runs.`] : []),
     ],
   };
 }
+
+/** Figures of runs that are over or train normally: they change with the record only, which is parsed once while it stays the same. */
+const known = new WeakMap<RunRecord, RunFigures>();
+
+/**
+ * Goodput and expected end, from the timeline. Those of a run that trains normally are as of its newest heartbeat in the table: its newer
+ * steps are not known here, so that later time would count as time without steps.
+ */
+async function figuresOf(
+  deps: ReconcileDeps,
+  run: RunRecord,
+  fleet: readonly RunRecord[],
+  now: EpochMs,
+): Promise<RunFigures | { progressPercent: number | null }> {
+  if (!mayHaveSteps(run)) return { progressPercent: progressPercent(run) };
+  const before = known.get(run);
+  if (before) return before;
+  const asOf = isSteady(run) ? (run.attempt?.progress?.heartbeatAt ?? now) : now;
+  const figures = runFigures(run, await deps.store.timeline(run.runId), fleet, asOf);
+  if (isOver(run) || isSteady(run)) known.set(run, figures);
+  return figures;
+}
+
+/** Whether the timeline of a run may contain steps with their times, without which neither figure is known. */
+const mayHaveSteps = ({ attempt }: RunRecord): boolean =>
+  attempt !== undefined &&
+  (attempt.number > 1 || (attempt.progress?.starts ?? []).some(({ firstStepAt }) => firstStepAt !== null));
 
 /** Runs that are not over, then those that ended since a time. Of a run that two indexes show differently, the later version counts. */
 function shownRuns(listed: readonly RunRecord[], since: number): { shown: RunRecord[]; isCut: boolean } {

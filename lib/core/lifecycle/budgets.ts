@@ -107,7 +107,7 @@ export function judge(record: RunRecord, verdict: Verdict, seen: AttemptEvidence
   if (policy.onlyAfterProgress && !seen.madeProgress) {
     const why = record.policy.seesCommits
       ? 'nothing new was committed since it started, so the same would happen again'
-      : 'whether it committed anything cannot be seen (checkpoints.committedMarker), so it is not started again';
+      : 'it is not restarted, because no checkpoint was seen; set checkpoints.committedMarker to allow restarts';
     return fail(`${verdict.reason}; ${why}`);
   }
   if (policy.mostPerRun !== undefined && (budgets.byClass[verdict.failureClass] ?? 0) > policy.mostPerRun) {

@@ -1,3 +1,4 @@
+import { jobConsoleUrl } from '../../core/catalog/console-url';
 import { chart, grid, xAxis } from '../page/chart';
 import { duration, number, time, UNKNOWN } from '../page/format';
 import { type Html, html } from '../page/html';
@@ -120,7 +121,8 @@ const sentence = (a: ReportAttempt): string =>
 const stepsOf = ({ firstStep, lastStep }: ReportAttempt): string =>
   firstStep === null ? UNKNOWN : `${number(firstStep)}–${number(lastStep)}`;
 
-function attemptsTable({ attempts, readAt }: RunReport): Html {
+function attemptsTable({ attempts, readAt, region, launch }: RunReport): Html {
+  const kind = launch?.spec.kind === 'processing' ? 'processing' : 'training';
   return table({
     caption: 'All attempts, with the statuses of SageMaker; times in UTC',
     layout: 'cards',
@@ -142,7 +144,7 @@ function attemptsTable({ attempts, readAt }: RunReport): Html {
       duration(secondsBetween(a.intendedAt, a.startedAt)),
       duration(secondsBetween(a.startedAt, a.endedAt ?? readAt)),
       a.reason,
-      html`<code>${a.trainingJobName}</code>`,
+      html`<a href="${jobConsoleUrl(region, kind, a.trainingJobName)}" rel="noreferrer"><code>${a.trainingJobName}</code></a>`,
     ]),
   });
 }

@@ -31,6 +31,7 @@ export function launchSections({ launch }: RunReport): Section[] {
   ];
   const body = html`${table({
     caption: 'What was launched',
+    layout: 'slim',
     columns: [
       { head: 'Option', kind: 'fixed' },
       { head: 'Value', kind: 'long' },

@@ -43,7 +43,7 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
     option: 'network.availabilityZoneIds',
     types: NETWORK,
     effect:
-      'adds or removes only the subnets of the zones that are added or removed; the NAT gateway moves if its zone is removed or a lower zone is added; a change from all to IDs, or back, creates a new VPC',
+      'adds or removes only the subnets of the zones that are added or removed. The NAT gateway moves if its zone is removed or a lower zone is added. A change from all to IDs, or back, creates a new VPC',
   },
   {
     option: 'network.subnetOrder',
@@ -77,13 +77,13 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
       'AWS::SSM::Parameter',
     ],
     effect:
-      'buckets, key, table and repository are removed from the stack and kept in the account; a file system of the stack is replaced, because CloudFormation sees another key; refused if retain is false, and once set it must be kept',
+      'buckets, key, table and repository are removed from the stack and kept in the account. A file system of the stack is replaced, because CloudFormation sees another key. Refused if retain is false, and once set it must be kept',
   },
   {
     option: 'storage.buckets',
     types: ['AWS::S3::Bucket', 'AWS::S3::BucketPolicy'],
     effect:
-      'a bucket of the stack is removed from it and kept in the account unless it is empty; nothing is copied from it; to use it again, name it in storage.buckets; refused while a run is live',
+      'a bucket of the stack is removed from it and kept in the account unless it is empty. Nothing is copied from it. To use it again, name it in storage.buckets. Refused while a run is live',
   },
   {
     option: 'storage.kmsKeyArn',
@@ -116,6 +116,6 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
     option: 'teams',
     types: ['AWS::SSM::Parameter', 'AWS::EC2::SecurityGroup', 'AWS::SNS::Topic', 'AWS::KMS::Key'],
     effect:
-      'a removed team loses its roles, alias, descriptor and the topic of its chat channel; its own key is removed from the stack and kept in the account with its data; to restore the team, name the key in kmsKey; the kmsKey of a team with its own key must not change, and a first key waits until no run of the team is live; the first MLflow tracking server creates an interface endpoint and its security group, and the last one deletes them',
+      'a removed team loses its roles, alias, descriptor and the topic of its chat channel. Its own key is removed from the stack and kept in the account with its data. To restore the team, name the key in kmsKey. The kmsKey of a team with its own key must not change, and a first key waits until no run of the team is live. The first MLflow tracking server creates an interface endpoint and its security group, and the last one deletes them',
   },
 ];

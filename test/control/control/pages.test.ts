@@ -124,7 +124,11 @@ test.each<[string, string, number | undefined, string]>([
 test('a chat message says job, commit and runbook, without mentions, and with a title that fits', () => {
   const record = running({ committed: checkpoint(9) });
   const said = (of: typeof record, text: string) =>
-    JSON.parse(chatMessage(of, notice(of, T0, { alert: 'run-failed', about: '7', text, runbook: 'loss' }), {}));
+    JSON.parse(
+      chatMessage(of, notice(of, T0, { alert: 'run-failed', about: '7', text, runbook: 'loss' }), {
+        region: 'us-west-2',
+      }),
+    );
   const message = said(record, `<@here> a & b\n${'x'.repeat(300)}`);
   expect(message).toMatchObject({
     id: `${record.runId}/run-failed/7`,

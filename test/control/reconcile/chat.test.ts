@@ -18,7 +18,9 @@ test('a message has the form of a custom notification, names its runbook, and st
     text: 'spent <!channel> $5 & more',
     runbook: 'spend',
   });
-  expect(JSON.parse(chatMessage(record, said, { docsUrl: 'https://docs.example.com/slipway/' }))).toEqual({
+  expect(
+    JSON.parse(chatMessage(record, said, { region: 'us-west-2', docsUrl: 'https://docs.example.com/slipway/' })),
+  ).toEqual({
     version: '1.0',
     source: 'custom',
     id: `${record.runId}/spend-cap/job`,
@@ -29,7 +31,7 @@ test('a message has the form of a custom notification, names its runbook, and st
         'team nlp, environment research, state running\njob research-pretrain-261121120000-a001\nnothing committed yet',
       nextSteps: [
         'Read https://docs.example.com/slipway/runbooks.html#spend',
-        `slipway status ${record.runId} --events`,
+        `slipway status ${record.runId} --environment research/nlp --region us-west-2`,
       ],
       keywords: ['spend-cap', 'nlp', 'research'],
     },
@@ -40,6 +42,14 @@ test('a message has the form of a custom notification, names its runbook, and st
       additionalContext: { run: record.runId, team: 'nlp', environment: 'research', runbook: 'spend' },
     },
   });
+});
+
+test('without a documentation site, the next steps are those of the runbook', () => {
+  const record = running();
+  const said = notice(record, 0, { alert: 'spend-cap', about: 'job', text: 'spent $5', runbook: 'spend' });
+  const runbooks = '## spend\n\n**What to do**\n\n1. Raise `limits.maxCostUsd`.\n2. Resume.\n';
+  const { content } = JSON.parse(chatMessage(record, said, { region: 'us-west-2', runbooks }));
+  expect(content.nextSteps.slice(0, 2)).toEqual(['Raise `limits.maxCostUsd`.', 'Resume.']);
 });
 
 async function failed(): Promise<Map<string, number>> {

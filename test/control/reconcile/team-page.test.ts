@@ -3,7 +3,9 @@ import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { onEvent } from '../../../lib/control/reconcile/reconcile';
 import { RunStore } from '../../../lib/control/shared/run-store';
+import type { StatusAnswer } from '../../../lib/core/contracts/control';
 import { monthOf } from '../../../lib/core/lifecycle/accounting/month-spend';
+import { percent, time, UNKNOWN } from '../../../lib/report/page/format';
 import { type AnsweredRun, teamRun } from '../../../lib/report/team/team-run';
 import { HOSTILE_TEXT, hiddenIn } from '../../support/hostile-text';
 import { type FakeWorld, fakeWorld, MINUTE, RUN_FILE } from '../support/fake-world';
@@ -88,6 +90,105 @@ test('the spend of a run with an attempt in another month is that which its stat
   expect(spentUsd).toBeGreaterThan(0.1);
   const [, row = ''] = section(pageOf('nlp'), 'running').split(`<code>${runId}</code>`);
   expect(row).toContain(`$${spentUsd.toFixed(4)}`);
+});
+
+/** Writes the heartbeat of now: a step a minute since `began`, or no step yet. */
+function train(runId: string, began: number, { firstStep = 1, step = 0, attempt = 1 } = {}): void {
+  const seconds = world.now() / 1000;
+  const times = { firstStep, firstStepAt: began / 1000, step, stepAt: seconds, endedAt: null };
+  const body = { at: seconds, attempt, step, phase: 'train', hosts: 2, starts: [{ number: 0, ...times }] };
+  world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(body));
+}
+
+/** The texts of the cells of a run, by the head of their columns. */
+function cells(page: string, runId: string): Record<string, string> {
+  const [, row = ''] = page.split(`<code>${runId}</code>`);
+  const found = row.split('</tr>')[0]?.matchAll(/data-head="([^"]*)"><span>(.*?)<\/span><\/td>/gs) ?? [];
+  return Object.fromEntries([...found].map(([, head = '', text = '']) => [head, text.replace(/<[^>]*>/g, '')]));
+}
+
+async function status(runId: string): Promise<StatusAnswer> {
+  const answer = await world.ask({ action: 'status', runId });
+  if (!('goodput' in answer)) throw new Error(JSON.stringify(answer));
+  return answer;
+}
+
+describe('goodput and expected end', () => {
+  /** A run of 100 steps that has trained for these minutes, a step in each. */
+  async function trained(minutes: number): Promise<{ runId: string; began: number }> {
+    const runId = await world.launch();
+    world.train(`research-${runId}-a001`);
+    const began = world.now();
+    for (let passed = 5; passed <= minutes; passed += 5) {
+      world.pass(5 * MINUTE);
+      train(runId, began, { step: passed });
+      await world.tick(0);
+    }
+    return { runId, began };
+  }
+
+  test('of a live run are those of its status', async () => {
+    const { runId } = await trained(10);
+    const { goodput, etaAt } = await status(runId);
+    expect(goodput).toBeGreaterThan(0.3);
+    expect(cells(pageOf('nlp'), runId)).toMatchObject({
+      Goodput: percent(goodput),
+      'Expected end': time(etaAt),
+    });
+    expect(section(pageOf('nlp'), 'spend')).toContain(percent(goodput));
+  });
+
+  test.each([20, 45, 70, 90])(
+    'stay right while the record of a healthy run is not written, after %i minutes',
+    async (minutes) => {
+      const { runId } = await trained(minutes);
+      const { goodput, etaAt } = await status(runId);
+      const shown = cells(pageOf('nlp'), runId);
+      // As of the newest heartbeat in the table, so that steps and time belong together: at one step a minute both hardly change.
+      expect(Math.abs(Number.parseFloat(shown.Goodput ?? '') - 100 * (goodput ?? 0))).toBeLessThan(
+        100 * (5 / (minutes + 5)),
+      );
+      expect(Math.abs(Date.parse(`${shown['Expected end']}Z`) - Date.parse(etaAt ?? ''))).toBeLessThan(6 * MINUTE);
+    },
+  );
+
+  test('of a run that is over: goodput is that of its status, and no end is expected', async () => {
+    const { runId } = await trained(30);
+    world.end(`research-${runId}-a001`, 'Completed');
+    await world.tick();
+    await world.tick();
+    const { goodput } = await status(runId);
+    expect(goodput).toBeGreaterThan(0.3);
+    expect(cells(section(pageOf('nlp'), 'ended'), runId).Goodput).toBe(percent(goodput));
+  });
+
+  test('are not known for a run of which no step was seen, beside one of which steps were', async () => {
+    const silent = await world.launch();
+    world.train(`research-${silent}-a001`);
+    world.pass(MINUTE);
+    const { runId } = await trained(15);
+    expect(cells(pageOf('nlp'), runId).Goodput).toMatch(/%/);
+    expect(cells(pageOf('nlp'), silent)).toMatchObject({ Goodput: UNKNOWN, 'Expected end': UNKNOWN });
+  });
+
+  test('read the timeline of a healthy or ended run once for each version of its record', async () => {
+    const { runId } = await trained(30);
+    const asked: string[] = [];
+    const { timeline } = world.store;
+    world.reconcile.store.timeline = (id) => {
+      asked.push(id);
+      return timeline.call(world.store, id);
+    };
+    const before = (await world.store.find(runId))?.version;
+    for (let i = 0; i < 4; i++) {
+      world.pass(5 * MINUTE);
+      train(runId, world.now() - 35 * MINUTE, { step: 35 });
+      await onEvent(world.reconcile, { slipway: 'tick' });
+      world.messages.splice(0);
+    }
+    expect((await world.store.find(runId))?.version).toBe(before);
+    expect(asked.length).toBeLessThanOrEqual(1);
+  });
 });
 
 describe('is written', () => {

@@ -112,8 +112,24 @@ describe('a notice', () => {
       `slipway status ${runId} ${where}`,
       `slipway logs ${runId} ${where} --errors`,
       `slipway resume ${runId} ${where}`,
+      `job: https://us-west-2.console.aws.amazon.com/sagemaker/home?region=us-west-2#/jobs/${nameOf(runId)}`,
       'runbook: docs/runbooks.md#config',
     ]);
+  });
+
+  test('contains what the runbook says to do, or a link to it where the environment has a documentation site', async () => {
+    const runbooks = '# Runbooks\n\n## config\n\n**What to do**\n\n1. Run `slipway resume RUN`\n   again.\n\n## data\n';
+    const mailOf = async () => {
+      const runId = await world.launch();
+      world.end(nameOf(runId), 'Failed', 'ClientError: bad request');
+      await world.tick();
+      return { runId, lines: sent().at(-1)?.Message?.split('\n') ?? [] };
+    };
+    Object.assign(world.reconcile, { runbooks });
+    const { runId, lines } = await mailOf();
+    expect(lines.slice(-2)).toEqual(['runbook: docs/runbooks.md#config', `1. Run \`slipway resume ${runId}\` again.`]);
+    Object.assign(world.reconcile, { docsUrl: 'https://docs.example.com' });
+    expect((await mailOf()).lines.at(-1)).toBe('runbook: https://docs.example.com/runbooks.html#config');
   });
 
   test('by mail counts what the live job has cost', async () => {

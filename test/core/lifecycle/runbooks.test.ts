@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { CLASS_POLICY } from '../../../lib/core/lifecycle/budgets';
-import { runbookAddress } from '../../../lib/core/lifecycle/runbook-address';
+import { runbookAddress, runbookSteps } from '../../../lib/core/lifecycle/runbook-address';
 
 const ROOT = path.join(__dirname, '..', '..', '..');
 const PAGE = readFileSync(path.join(ROOT, 'docs', 'runbooks.md'), 'utf8');
@@ -28,4 +28,19 @@ test('the address of a section is in the package, or on the site of the company'
   expect(runbookAddress('hang', 'https://docs.example.com/slipway/')).toBe(
     'https://docs.example.com/slipway/runbooks.html#hang',
   );
+});
+
+test.each(SECTIONS)(
+  'what to do by section %s is text of whole sentences, with the id of the run in its commands',
+  (name) => {
+    const steps = runbookSteps(PAGE, name, 'hello-261128');
+    expect(steps.length).toBeGreaterThan(0);
+    expect(steps.filter((step) => !/^(\d+\.|-) \S.*[.:]$/.test(step))).toEqual([]);
+    expect(steps.join('\n')).not.toMatch(/\]\(|\*\*|\bRUN\b/);
+  },
+);
+
+test('what to do by a section that is not on the page is nothing', () => {
+  expect(runbookSteps(PAGE, 'hangs', 'r')).toEqual([]);
+  expect(runbookSteps('', 'hang', 'r')).toEqual([]);
 });

@@ -107,6 +107,7 @@ function reconcileDeps(context: FunctionContext): DepsOf<ReconcileDeps> {
     topicArn: names.topicArn,
     chatTopics: names.chatTopics,
     eventBusName: 'default',
+    docsUrl: environment.notifications.docsUrl,
     shares: Object.fromEntries(Object.entries(environment.teams).map(([team, { share }]) => [team, share])),
     preemption: environment.queue.preemption,
     sagemaker: gateway.client(SageMakerClient, 'sagemaker', clientSettings, slot),

@@ -15,6 +15,8 @@ export interface TakenNotice {
   at: SimMs;
   id: string;
   text: string;
+  /** As it was published. */
+  mail: { subject: string; message: string };
 }
 
 /** One run of a scenario: its calls, its jobs, and its records in the table. */

@@ -297,7 +297,7 @@ export class World {
   private onPublish({ id, runId, subject, message }: Published): void {
     const run = this.findRun(runId ?? '');
     const text = message.split('\n')[0] ?? subject;
-    run?.notices.push({ at: this.clock.now, id: id ?? subject, text });
+    run?.notices.push({ at: this.clock.now, id: id ?? subject, text, mail: { subject, message } });
     if (run) this.watch.onNotice(run);
   }
 }

@@ -9,7 +9,6 @@ from typing import Any
 from ._plain_text import plain_line
 from .types import Issue, Offers, Status
 
-_CHART_WIDTH, _CHART_HEIGHT = 320, 60
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -85,26 +84,6 @@ def comparison_rows(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     ]
 
 
-def status_html(status: Status, losses: Sequence[float]) -> str:
-    """A line and a small chart of the loss."""
-    return f"<div>{html.escape(progress_line(status))}</div>{_chart(losses)}"
-
-
-def _chart(values: Sequence[float]) -> str:
-    if len(values) < 2:
-        return ""
-    low, high = min(values), max(values)
-    span = (high - low) or 1.0
-    points = " ".join(
-        f"{i * _CHART_WIDTH / (len(values) - 1):.1f},{_CHART_HEIGHT * (1 - (value - low) / span):.1f}"
-        for i, value in enumerate(values)
-    )
-    return (
-        f'<svg width="{_CHART_WIDTH}" height="{_CHART_HEIGHT}" role="img" aria-label="loss">'
-        f'<polyline fill="none" stroke="currentColor" points="{points}"/></svg>'
-    )
-
-
 def table_html(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table of a notebook."""
 
@@ -144,11 +123,16 @@ def _minute(iso: str) -> str:
 
 
 def list_text(runs: Sequence[Status]) -> str:
-    """Runs as a table; tags and notes have columns where some run has them."""
+    """Runs as a table for a terminal."""
+    return text_table(*list_table(runs))
+
+
+def list_table(runs: Sequence[Status]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of a table of runs; tags and notes have columns where some run has them."""
     rows = [(*_list_row(run), _tags_text(run), run.get("note", "")) for run in runs]
     head = ("run", "state", "since (UTC)", "instances", "attempt", "step", "committed", "USD", "reason", "tags", "note")
     shown = [i for i, name in enumerate(head) if name not in ("tags", "note") or any(row[i] for row in rows)]
-    return text_table([head[i] for i in shown], [[row[i] for i in shown] for row in rows])
+    return [head[i] for i in shown], [[row[i] for i in shown] for row in rows]
 
 
 def _tags_text(run: Status) -> str:

@@ -24,6 +24,7 @@ from ._run_source import RunSource, folder_of, listed, own_options, read, set_op
 from ._service_errors import service_error
 from ._stop_rule import parse_stop_rule
 from ._training_plans import iso, training_plans
+from ._views import RunsView
 from .errors import Refused, ServiceError, UsageError
 from .run import Run
 from .sweep import Sweep, cells_of, label_of, launch_all, matrix_id
@@ -129,9 +130,7 @@ class Environment:
         )
         for upload in intent["uploads"]:
             if archive is None or upload["sha256"] != archive.sha256:
-                raise ServiceError(
-                    f"uploading {upload['key']}: the launcher requested a digest that was not sent; try again"
-                )
+                raise ServiceError(f"uploading {upload['key']}: the launcher requested a digest that was not sent; try again")
             _put(upload, archive.content)
         self._control.call("start", runId=intent["runId"], confirm=True)
         return self.run(str(intent["runId"]))
@@ -177,7 +176,7 @@ class Environment:
         """The newest runs of the team, newest first: all, or those in one of `states`, with all of `tags` (`key` or `key=value`), and with
         `search` in id, name, note, reason or a tag, whatever its case."""
         asked = {"states": listed(states), "tags": listed(tags), "search": search}
-        return cast("list[Status]", self._control.call("list", limit=limit, **asked)["runs"])
+        return RunsView(self._control.call("list", limit=limit, **asked)["runs"])
 
     def lineage(self, of: str) -> Lineage:
         """From a run id, a checkpoint's folder in S3 or published weights to data, code, image and the runs before it."""

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Union, cast
 from ._checkpoints import Checkpoint, committed_checkpoints
 from ._control import Control
 from ._diff import diff_of
-from ._display import progress_line, status_html
+from ._display import progress_line
 from ._lineage import Reader, lineage_of
 from ._metrics import Step, steps_of
+from ._views import CheckpointsView, DiffView, StatusView, TimelineView, chart_svg
 from ._waiting import ENDED, PATIENCE
 from .errors import ServiceError, UsageError
 from .types import Event, Lineage, LogLine, Published, Status, StatusConfiguration
@@ -28,9 +29,7 @@ _EVENT_PAGE = 200
 class Run:
     """A run of the team: a handle that remembers nothing but the id. Made by Environment.launch and Environment.run."""
 
-    def __init__(
-        self, run_id: str, control: Control, session: Any, descriptor: dict[str, Any], region: str
-    ) -> None:
+    def __init__(self, run_id: str, control: Control, session: Any, descriptor: dict[str, Any], region: str) -> None:
         self.id = run_id
         self._control = control
         self._session = session
@@ -41,7 +40,8 @@ class Run:
         return f"Run('{self.id}')"
 
     def _repr_html_(self) -> str:
-        return status_html(self.status(), [step["loss"] for step in self._steps() if step.get("loss") is not None])
+        losses = [(step["step"], step["loss"]) for step in self._steps() if step.get("loss") is not None]
+        return StatusView(self.status())._repr_html_() + chart_svg([("loss", losses)], "step", "loss")
 
     def status(self) -> Status:
         """State, attempts, step, loss, goodput and spend."""
@@ -49,7 +49,7 @@ class Run:
 
     def _status(self, timeline: bool = False, configuration: bool = False) -> Status:
         answer = self._control.call("status", runId=self.id, timeline=timeline, configuration=configuration)
-        return cast(Status, _without_ok(answer))
+        return cast(Status, StatusView(_without_ok(answer)))
 
     def stop(self) -> None:
         """Asks the run to save a checkpoint and end."""
@@ -79,7 +79,7 @@ class Run:
 
     def diff(self, other: Run) -> dict[str, Any]:
         """What sets another run apart: `options`, `code`, `driver`, `image` and `lossAtSteps` of `slipway report --diff --json`."""
-        return diff_of(self.configuration(), other.configuration(), (self._steps(), other._steps()))
+        return DiffView(diff_of(self.configuration(), other.configuration(), (self._steps(), other._steps())))
 
     def wait(self, progress: bool = True, poll: float = 10) -> Status:
         """Waits until the run has ended, and returns its last status; a line for each change goes to stderr.
@@ -155,7 +155,7 @@ class Run:
 
     def timeline(self) -> list[Event]:
         """Decisions, attempts, commits and notices in the order of time."""
-        events: list[Event] = []
+        events = TimelineView()
         after: str | None = None
         while True:
             page = self._control.call("events", runId=self.id, after=after, limit=_EVENT_PAGE)
@@ -168,7 +168,7 @@ class Run:
     def checkpoints(self) -> list[Checkpoint]:
         """Committed checkpoints in the run's prefix, by step, and whether all their objects are there."""
         client = self._session.client("s3", region_name=self._region)
-        return committed_checkpoints(client, self._descriptor, self.id)
+        return CheckpointsView(committed_checkpoints(client, self._descriptor, self.id))
 
     def report(self, path: str) -> None:
         """Writes the page of `slipway report --html`: timeline, loss, throughput, goodput, EFA verdict and spend."""

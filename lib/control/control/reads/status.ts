@@ -1,16 +1,13 @@
 import type { ListRequest, Refusal, StatusAnswer } from '../../../core/contracts/control';
 import { runPrefixes } from '../../../core/job/plan';
-import { type FleetRun, fleetRun, isAlike } from '../../../core/lifecycle/accounting/fleet-rate';
-import { type Outlook, outlook } from '../../../core/lifecycle/accounting/outlook';
-import type { TimelineEvent } from '../../../core/lifecycle/action';
 import { nextProgress } from '../../../core/lifecycle/health/hang';
 import { stepEvents, stepsOf } from '../../../core/lifecycle/health/step-times';
-import { ledger } from '../../../core/lifecycle/ledger';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../../core/lifecycle/record';
 import { readDescriptor } from '../../shared/descriptors';
 import { readHeartbeat } from '../../shared/heartbeat';
 import { isQueued } from '../../shared/queue-runs';
-import { isoOf, queuePositions, runAnswer } from '../../shared/run-answer';
+import { queuePositions, runAnswer } from '../../shared/run-answer';
+import { FLEET, mayHaveEnd, runFigures } from '../../shared/run-figures';
 import type { ReadDeps } from '../deps';
 import { findOwnRun } from '../own-run';
 import { isWanted } from './find-runs';
@@ -25,53 +22,24 @@ export async function statusOf(
   const own = await findOwnRun(deps, team, request.runId);
   if ('ok' in own) return own;
   const now = deps.now().getTime();
-  const [written, timeline, active, attempt, fleet] = await Promise.all([
+  const [written, timeline, active, attempt, newest] = await Promise.all([
     deps.store.attempts(own.runId),
     deps.store.timeline(own.runId),
     isQueued(own) ? deps.store.active() : [],
     liveAttempt(deps, own, now),
-    fleetOf(deps, own, now),
+    mayHaveEnd(own) ? deps.store.ofTeam(own.team, FLEET) : [],
   ]);
   const attempts = written.map((a) => (attempt && a.number === attempt.number ? attempt : a));
   const since = own.attempt && attempt ? stepEvents(own.attempt, attempt, now) : [];
-  const booked = ledger([...timeline, ...since], now);
   const seen = { ...own, attempt };
-  const interruptions = interruptionsIn(timeline);
   return {
     ok: true,
     ...runAnswer(seen, attempts, await queuePositions(deps, active, now), now),
-    goodput: booked.goodput,
-    ...outlookAnswer(outlook(seen, { ledger: booked, interruptions, fleet, now })),
-    interruptions,
+    ...runFigures(seen, [...timeline, ...since], newest, now),
     ...(request.configuration && (await configurationOf(deps, own.runId))),
     ...(request.timeline && boundedTimeline(timeline)),
   };
 }
-
-/** Number of the team's newest runs from which the end of a run is predicted. */
-const FLEET = 40;
-
-/** How often the team's other runs on the same instance types were interrupted; empty for a run without an expected end. */
-async function fleetOf({ store }: ReadDeps, own: RunRecord, now: EpochMs): Promise<FleetRun[]> {
-  if (isOver(own) || own.policy.totalSteps === undefined || !own.attempt) return [];
-  const others = (await store.ofTeam(own.team, FLEET)).filter((other) => other.runId !== own.runId);
-  return others.flatMap((other) => (isAlike(own, other) ? (fleetRun(other, now) ?? []) : []));
-}
-
-/** How often training was interrupted: by another attempt, by an interruption of the job's instances, or by an in-place restart. */
-const interruptionsIn = (timeline: readonly TimelineEvent[]): number =>
-  timeline.filter(
-    ({ what, evidence }) =>
-      what === 'attempt-ended' ||
-      what === 'ranks-restarted' ||
-      (what === 'job-status' && evidence.secondaryStatus === 'Interrupted'),
-  ).length;
-
-const outlookAnswer = ({ progressPercent, etaAt, etaInterval80 }: Outlook) => ({
-  progressPercent: progressPercent === null ? null : Math.round(progressPercent * 10) / 10,
-  etaAt: isoOf(etaAt ?? undefined),
-  etaInterval80: etaInterval80 && ([isoOf(etaInterval80[0]) ?? '', isoOf(etaInterval80[1]) ?? ''] as [string, string]),
-});
 
 /**
  * The newest attempt; for a live job, updated with its newest heartbeat, because the control plane itself reads it only every few minutes.

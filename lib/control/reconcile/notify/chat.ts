@@ -3,7 +3,7 @@ import { plainLine } from '../../../core/config/formats/plain-text';
 import type { Notice, RunRecord } from '../../../core/lifecycle/record';
 import { runbookAddress } from '../../../core/lifecycle/runbook-address';
 import type { ReconcileDeps } from '../deps';
-import { quotaCommand, quotaSentence } from './email';
+import { quotaCommand, quotaSentence, stepsFor, whereOf } from './email';
 import type { News, Notifier, QuotaUse } from './notifier';
 
 /** Publishes to the chat topics of the environment and of the run's team, once: an e-mail must not be repeated because of a chat topic. */
@@ -49,8 +49,13 @@ const customNotification = (message: CustomNotification): string =>
   });
 
 /** Message for a notice of a run. All notices of a run are in one thread. */
-export function chatMessage(record: RunRecord, notice: Notice, { docsUrl }: Pick<ReconcileDeps, 'docsUrl'>): string {
+export function chatMessage(
+  record: RunRecord,
+  notice: Notice,
+  deps: Pick<ReconcileDeps, 'docsUrl' | 'runbooks' | 'region'>,
+): string {
   const { runId, team, environment, state, attempt, committed } = record;
+  const steps = stepsFor(record, notice, deps).map((step) => step.replace(/^(\d+\.|-) /, ''));
   return customNotification({
     id: `${runId}/${plainLine(notice.id)}`,
     content: {
@@ -60,7 +65,10 @@ export function chatMessage(record: RunRecord, notice: Notice, { docsUrl }: Pick
         attempt ? `job ${attempt.jobName}` : 'no job yet',
         committed ? `committed step ${committed.step}` : 'nothing committed yet',
       ].join('\n'),
-      nextSteps: [`Read ${runbookAddress(notice.runbook, docsUrl)}`, `slipway status ${runId} --events`],
+      nextSteps: [
+        ...(steps.length > 0 ? steps : [`Read ${runbookAddress(notice.runbook, deps.docsUrl)}`]),
+        `slipway status ${runId} ${whereOf(record, deps)}`,
+      ],
       keywords: [notice.alert, team, environment],
     },
     metadata: {

@@ -1,8 +1,9 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
+import { jobConsoleUrl } from '../../../core/catalog/console-url';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { dollars, runSpendUsd } from '../../../core/lifecycle/accounting/spend';
 import { type EpochMs, isOver, type Notice, type RunRecord, type RunState } from '../../../core/lifecycle/record';
-import { runbookAddress } from '../../../core/lifecycle/runbook-address';
+import { runbookAddress, runbookSteps } from '../../../core/lifecycle/runbook-address';
 import type { ReconcileDeps } from '../deps';
 import type { News, Notifier, QuotaUse } from './notifier';
 
@@ -38,10 +39,10 @@ const MAX_SUBJECT = 100;
 
 /** What the control plane does next if nobody does anything. */
 const NEXT: Readonly<Record<RunState, string>> = {
-  queued: 'it starts by itself when it may',
+  queued: 'it starts as soon as the queue admits it',
   submitting: 'its job is being created',
   pending: 'its job waits for its instances, or prepares them',
-  running: 'it trains on',
+  running: 'it continues to train',
   resuming: 'its next attempt is being started',
   stopping: 'its job is being stopped',
   completed: 'nothing is left to do',
@@ -53,11 +54,11 @@ const NEXT: Readonly<Record<RunState, string>> = {
 function noticeMail(
   record: RunRecord,
   notice: Notice,
-  place: Pick<ReconcileDeps, 'region' | 'docsUrl' | 'now'>,
+  place: Pick<ReconcileDeps, 'region' | 'docsUrl' | 'runbooks' | 'now'>,
 ): { Subject: string; Message: string } {
   const { runId, team, environment, state, attempt, committed } = record;
   const text = plainLine(notice.text, MAX_TEXT);
-  const where = `--environment ${environment}/${team} --region ${place.region}`;
+  const where = whereOf(record, place);
   const Message = [
     text,
     '',
@@ -70,11 +71,24 @@ function noticeMail(
     `slipway status ${runId} ${where}`,
     `slipway logs ${runId} ${where} --errors`,
     ...(isOver(record) && state !== 'completed' ? [`slipway resume ${runId} ${where}`] : []),
+    ...(attempt?.jobArn ? [`job: ${jobConsoleUrl(place.region, record.kind, attempt.jobName)}`] : []),
     `runbook: ${runbookAddress(notice.runbook, place.docsUrl)}`,
+    ...stepsFor(record, notice, place),
   ].join('\n');
   const Subject = plainLine(`Slipway: ${text}`, MAX_SUBJECT).replace(/[^\x20-\x7e]/g, '?');
   return { Subject, Message };
 }
+
+/** Options of a command about a run. */
+export const whereOf = ({ environment, team }: RunRecord, { region }: Pick<ReconcileDeps, 'region'>): string =>
+  `--environment ${environment}/${team} --region ${region}`;
+
+/** What to do by the runbook, for readers to whom no link to it can be given. */
+export const stepsFor = (
+  { runId }: RunRecord,
+  { runbook }: Notice,
+  { docsUrl, runbooks = '' }: Pick<ReconcileDeps, 'docsUrl' | 'runbooks'>,
+): string[] => (docsUrl ? [] : runbookSteps(runbooks, runbook, runId));
 
 /** The amount that `slipway status` shows. */
 function costOf(record: RunRecord, now: EpochMs): string {

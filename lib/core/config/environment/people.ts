@@ -57,7 +57,7 @@ export const notificationsOfAll = notifications.extend({
     .optional()
     .meta({
       description:
-        'Address of a copy of this documentation (`npm run docs` builds it), to which notices link. Default: notices name the page of the package.',
+        'Address of a copy of this documentation (`npm run docs` builds it), to which notices link. Default: notices contain what the runbook says to do.',
       examples: ['https://docs.example.com/slipway'],
     }),
 });

@@ -107,7 +107,7 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     find: ({ written }, { tensor }) =>
       when(tensor > 1 && (written.training?.microBatchSize ?? 1) > 1, {
         path: 'training.microBatchSize',
-        must: 'is what to lower first when memory runs out, before raising tensor_parallel_degree',
+        must: 'should be lowered first when memory runs out, before tensor_parallel_degree is raised',
         got: written.training?.microBatchSize,
         fix: 'keep it if the model fits',
       }),

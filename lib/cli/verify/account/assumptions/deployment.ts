@@ -7,7 +7,7 @@ export const DEPLOYMENT: AssumptionArea = {
     {
       id: 'replication-key',
       claim:
-        'S3 replication of objects under SSE-KMS needs kms:Decrypt on the key of the source, and kms:Encrypt on the key of the copies (kms:GenerateDataKey if the bucket has an S3 Bucket Key); all through S3, and no other KMS permission.',
+        'S3 replication of objects under SSE-KMS needs kms:Decrypt on the key of the source, and kms:Encrypt on the key of the copies (kms:GenerateDataKey if the bucket has an S3 Bucket Key). All are used through S3, and no other KMS permission is needed.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html',
       usedBy: '`storage.replicateCheckpoints`',

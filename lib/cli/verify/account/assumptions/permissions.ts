@@ -29,7 +29,7 @@ export const PERMISSIONS: AssumptionArea = {
     {
       id: 'team-key-alone',
       claim:
-        'S3 requests the data key of an upload from KMS with the permissions of the caller, also for the key aws/s3, so that a denial of kms:GenerateDataKey for all other keys applies whichever key the upload names. Uploads without an encryption header, including parts of large objects, do not match a denial of `AES256`.',
+        'S3 requests the data key of an upload from KMS with the permissions of the caller, also for the key aws/s3. A denial of kms:GenerateDataKey for all other keys therefore applies whichever key the upload names. Uploads without an encryption header, including parts of large objects, do not match a denial of `AES256`.',
       basis: 'documented',
       source:
         'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html and the policy of the AWS managed key aws/s3',
@@ -40,7 +40,7 @@ export const PERMISSIONS: AssumptionArea = {
     {
       id: 'model-approval-condition',
       claim:
-        'sagemaker:CreateModelPackage is authorized with sagemaker:ModelApprovalStatus of the request, which the reference lists for the action itself and not for one of its resources (2026-11-23, and in an older edition); on the group, on the version, or on both, each of which the reference lists as optional. sagemaker:AddTags is required only for a request with tags, and none are sent.',
+        'sagemaker:CreateModelPackage is authorized with sagemaker:ModelApprovalStatus of the request, which the reference lists for the action itself and not for one of its resources (2026-11-23, and in an older edition). The condition applies on the group, on the version, or on both, each of which the reference lists as optional. sagemaker:AddTags is required only for a request with tags, and none are sent.',
       basis: 'documented',
       source:
         'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html; test/templates/laws/authorization.ts checks the policy against it',
