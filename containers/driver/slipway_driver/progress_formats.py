@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
@@ -36,6 +37,8 @@ _BAR = re.compile(
     r"(?P<step>\d[\d.]{0,14}[kMGTPE]?)(?:/(?P<total>\d[\d.]{0,14}[kMGTPE]?|\?|--)| ?[A-Za-z]{1,20}) (?:\[\d+:\d\d|\d+:\d\d:\d\d )"
 )
 MAX_BARS = 100
+#: transformers prints four digits of a loss, and a callback of the script may print all of them as well.
+SAME_LOSS = 5e-4
 
 #: Sources: output of the packages' versions in test/containers/fixtures/progress, and lines that people quote in their issues.
 _FORMATS: Dict[str, Format] = {
@@ -87,12 +90,18 @@ class FormatReader:
         #: Of the bar of each rank: its length, which tells it from the bars of evaluations, its last step, and the loss that waits for it.
         self._totals: Dict[str, int] = {}
         self._last: Dict[str, int] = {}
-        self._losses: Dict[str, float] = {}
+        self._losses: Dict[str, Optional[float]] = {}
+        #: Whether the bar of a rank was erased since it was drawn; nothing for a rank whose bar never was.
+        self._erased: Dict[str, bool] = {}
+        #: The last loss that got its step.
+        self._paired: Dict[str, float] = {}
         #: Where each bar stands, by its rank, its words and its length.
         self._bars: Dict[Tuple[str, str, str], str] = {}
 
     def read(self, rank: str, text: str) -> Optional[Dict[str, Any]]:
         """The event of a line, without the label of its rank; None for other lines. `bar`: a bar moved whose place is no step."""
+        if text.isspace():
+            self._erased[rank] = True
         moved = self._moves(rank, text)
         return self._progress(rank, text) or ({"event": "bar"} if moved else None)
 
@@ -112,17 +121,42 @@ class FormatReader:
         if chosen is None:
             return None
         found, loss = chosen.step.search(text), self._loss(chosen, text)
+        if found is None and chosen.is_bar:
+            self._wait(rank, text, loss)
+            return None
         if found is None:
-            # A bar is drawn again below a loss, and shows its step; the one above may be older.
-            if loss is not None and chosen.is_bar:
-                self._losses[rank] = loss
-                return None
             return None if loss is None else {"event": "metric", "loss": loss}
         step = self._step(rank, found.groupdict())
-        if step is None:
+        waited = None if step is None or not chosen.is_bar else self._waited(rank)
+        if step is None or (step == self._last.get(rank) and waited is None):
             return None
-        loss = self._losses.pop(rank, loss)
+        self._last[rank] = step
+        loss = waited if loss is None else loss
         return {"event": "step", "step": step, **({} if loss is None else {"loss": loss})}
+
+    def _wait(self, rank: str, text: str, loss: Optional[float]) -> None:
+        """Keeps a loss for the bar below it, which shows its step; the one above may be older.
+
+        tqdm erases its bars, writes the line, and draws them again. stdout may be read before what came before it on stderr, so a line that
+        no erased bar precedes is that of the next one. A loss that is printed twice, or for which another one still waits, is left out.
+        """
+        paired = self._paired.get(rank)
+        if loss is None and (rank not in self._erased or not text.startswith("{'eval_")):
+            return
+        if self._erased.get(rank) is False and None not in (loss, paired) and math.isclose(loss, paired, rel_tol=SAME_LOSS):
+            return
+        self._losses.setdefault(rank, loss)
+
+    def _waited(self, rank: str) -> Optional[float]:
+        """The loss of a bar, which is one that was erased before, unless the bars of this rank never are."""
+        if self._erased.get(rank) is False:
+            return None
+        if rank in self._erased:
+            self._erased[rank] = False
+        loss = self._losses.pop(rank, None)
+        if loss is not None:
+            self._paired[rank] = loss
+        return loss
 
     def _decide(self, rank: str, text: str) -> Optional[Format]:
         if not any(word in text for word in ("step", "loss", "iteration", "%|", "Epoch")):
@@ -146,11 +180,7 @@ class FormatReader:
         length = self._totals[rank] = max(known, total)
         step = int(found["step"]) + int(found.get("epoch", 0)) * length
         # A bar is drawn again, and begins with what is done already.
-        last = self._last.get(rank, 0)
-        if step < max(1, last) or (step == last and rank not in self._losses):
-            return None
-        self._last[rank] = step
-        return step
+        return step if step >= max(1, self._last.get(rank, 0)) else None
 
     @staticmethod
     def _loss(chosen: Format, text: str) -> Optional[float]:

@@ -241,8 +241,10 @@ def run(state: Path, command: List[str], environ: Mapping[str, str], start: Star
     if (state / STOPPING).exists():
         # The driver began to stop the job after the check above and before the pid file was written, so it has not signaled this rank.
         stop_session(child.pid)
-    streams = ((child.stdout, errors.stdout), (child.stderr, errors.stderr))
-    outputs = [RankOutput(source, rank, collector, writer) for source, collector in streams if source]
+    outputs: List[RankOutput] = []
+    for source, collector in ((child.stdout, errors.stdout), (child.stderr, errors.stderr)):
+        if source:
+            outputs.append(RankOutput(source, rank, collector, writer, outputs[-1] if outputs else None))
     for output in outputs:
         output.start()
     code = _wait(child, lambda: torn_down.is_set() or (state / STOPPING).exists())
