@@ -148,7 +148,9 @@ def test_the_bar_of_an_evaluation_shows_that_the_trainer_works() -> None:
 
 
 @pytest.mark.parametrize("name", QUOTED)
-@pytest.mark.parametrize("label", ["", "[rank 3] "])
+@pytest.mark.parametrize(
+    "label", ["", "[rank 3] ", "[default0]:", "[rank 0] [default7]: ", "[1,0]<stdout>:", "(RayTrainWorker pid=7, ip=10.0.0.7) "]
+)
 def test_a_line_as_people_quote_it(name: str, label: str) -> None:
     line, event = QUOTED[name]
     for asked in ("auto", name):
@@ -194,7 +196,7 @@ def test_a_loss_belongs_to_the_bar_below_it_where_the_one_above_was_not_passed_o
     loss = "{'loss': 2.5, 'grad_norm': 1.0, 'learning_rate': 1e-05, 'epoch': 0.1}"
     bars = [f" 10%|#         | {step}/100 [00:10<01:30,  1.00s/it]" for step in (8, 10, 10, 11)]
     _, said = found_in("\n".join([bars[0], loss, bars[1], loss, bars[2], bars[3]]).encode())
-    assert said == ['"step":10,"loss":2.5', '"step":10,"loss":2.5', '"step":11']
+    assert said == ['"step":10,"loss":2.5', '"step":11']
 
 
 def test_a_step_that_every_rank_prints_without_a_label_is_one_step() -> None:

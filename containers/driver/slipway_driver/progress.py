@@ -14,6 +14,22 @@ PREFIX = "slipway {"
 #: Limits of values: a step has at most 15 digits.
 MAX, LONGEST_STEP, LONGEST_NAME = 10**15, 15, 100
 _RANK_LABEL = re.compile(r"^\[rank \d+\] ")
+#: What a launcher within the script puts before each line of its ranks: torchrun --tee, mpirun --tag-output, Ray.
+_LAUNCHER_LABEL = re.compile(
+    r"\[(?:default|rank)(\d+)\]: ?|\[\d+,(\d+)\]<std(?:out|err)>: ?|\(\w+(?: rank=(\d+))?,? pid=\d+(?:, ip=[\d.]+)?\) "
+)
+
+
+def _split(line: str) -> Tuple[str, str, str]:
+    """Which rank has printed a line, the line as the rank's program has printed it, and without the label of a launcher within that."""
+    label = _RANK_LABEL.match(line)
+    rank, printed = (label.group(), line[label.end() :]) if label else ("", line)
+    inner = _LAUNCHER_LABEL.match(printed)
+    return (
+        (rank + (inner[inner.lastindex or 0] if inner.lastindex else ""), printed, printed[inner.end() :])
+        if inner
+        else (rank, printed, printed)
+    )
 
 
 def progress_line(event: str, **fields: Any) -> str:
@@ -103,11 +119,10 @@ class ProgressReader:
         if line.startswith(PREFIX):
             self._has_step_events = self._has_step_events or (event or {}).get("event") == "step"
             return event
-        label = _RANK_LABEL.match(line)
-        text = line[label.end() :] if label else line
+        rank, text, unlabelled = _split(line)
         if self._format is not None:
             # A script that tells its steps knows them better than its bar shows them.
-            return None if self._has_step_events else self._format.read(label.group() if label else "", text)
+            return None if self._has_step_events else self._format.read(rank, unlabelled)
         step, loss = _group(self._step, text), _number(_group(self._loss, text))
         with_loss = {} if loss is None else {"loss": loss}
         if step is not None and step.isdecimal() and len(step) <= LONGEST_STEP:
@@ -140,7 +155,8 @@ class FoundSteps:
         self._step: Optional[int] = None
         self._loss: Optional[float] = None
         self._step_at = self._loss_at = 0.0
-        self._said: Optional[int] = None
+        #: The step that was printed last, and whether with a loss. Each process of a rank may print it.
+        self._said: Tuple[Optional[int], bool] = (None, False)
 
     def feed(self, line: str, event: Mapping[str, Any], host: str = "", now: float = 0.0) -> List[str]:
         """The progress lines that are complete after this line of output.
@@ -152,10 +168,9 @@ class FoundSteps:
         if line.startswith(PREFIX):
             self._is_own = self._is_own or event["event"] == "step"
             return []
-        label = _RANK_LABEL.match(line)
-        rank = label.group() if label else host
+        rank = _split(line)[0] or host
         if self._rank is None or (self._host and not host):
-            self._rank, self._host, self._step, self._loss, self._repeats, self._said = rank, host, None, None, self._last, None
+            self._rank, self._host, self._step, self._loss, self._repeats, self._said = rank, host, None, None, self._last, (None, False)
         if self._is_own or rank != self._rank or host != self._host:
             return []
         if event["event"] != "step":
@@ -177,11 +192,12 @@ class FoundSteps:
         return self._step_at - self._loss_at <= now - self._step_at
 
     def _line(self, step: int, loss: Optional[float]) -> str:
-        self._step, self._said = None, step
+        self._step, self._said = None, (step, loss is not None)
         return _step_line(step, loss)
 
     def _on_step(self, step: int, loss: Optional[float], now: float) -> List[str]:
-        is_repeated = loss is None and step in (self._step, self._said)
+        is_repeated = step == self._said[0] if loss is None else (step, True) == self._said
+        is_repeated = is_repeated or (loss is None and step == self._step)
         if is_repeated or (self._repeats is not None and step <= self._repeats):
             return []
         self._repeats, self._last = None, step
