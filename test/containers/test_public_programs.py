@@ -217,6 +217,18 @@ finally:
     assert lines_of(run(tmp_path, {"train.py": script}, stop_after="ready\n"), "SAVED") == ["SAVED"]
 
 
+@pytest.mark.parametrize(
+    ("report", "script", "shown"),
+    [
+        ("aws/sagemaker-python-sdk#1225", "print('root - ERROR - no column price')\nsys.exit(1)", "root - ERROR - no column price"),
+        ("aws/sagemaker-python-sdk#658", "print('reading', flush=True)\nsys.exit('two values for --hidden')", "two values for --hidden"),
+    ],
+)
+def test_the_last_words_before_a_failure_are_in_it(tmp_path: Path, report: str, script: str, shown: str) -> None:
+    world = run(tmp_path, {"train.py": f"import sys\n{script}\n"})
+    assert shown in (world.base("algo-1") / "output/failure").read_text(encoding="utf-8"), report
+
+
 def test_a_worker_that_dies_of_short_shared_memory_is_in_the_failure(tmp_path: Path) -> None:
     # aws/sagemaker-python-sdk#5592
     script = """

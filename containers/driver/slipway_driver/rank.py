@@ -160,8 +160,10 @@ class RankErrors:
 
     @property
     def best(self) -> ErrorCollector:
-        """The collector whose error is reported: stderr, unless only stdout has an error."""
-        return self.stdout if self.stdout.summary and not self.stderr.summary else self.stderr
+        """The collector whose error is reported: stderr, unless only stdout has an error, or any output."""
+        if self.stderr.summary or not (self.stdout.summary or not self.stderr.tail):
+            return self.stderr
+        return self.stdout
 
     @property
     def unhandled(self) -> str:
