@@ -59,6 +59,13 @@ def test_the_last_epoch_of_lightning_is_shorter_where_steps_are_limited() -> Non
     assert found == ("lightning", [f'"step":{step},"loss":0.5' for step in (30, 31, 32, 33, 40)])
 
 
+def test_steps_of_lightning_after_a_resume_within_an_epoch_are_those_of_the_run() -> None:
+    # lightning 2.6.0, resumed at step 20 of 32 in an epoch, with max_steps=40.
+    lines = [f"Training: |          | {step}/? [00:01<00:00, 8.51it/s, train_loss=0.5]" for step in (24, 28, 32, 0)]
+    lines += [f"Epoch 1:  50%|#####     | {step}/8 [00:01<00:01,  3.24it/s, train_loss=0.25]" for step in (1, 4, 8)]
+    assert found_in("\n".join(lines).encode(), "lightning") == ("lightning", [f'"step":{step},"loss":0.25' for step in (33, 36, 40)])
+
+
 QUOTED = {
     "torchtitan": (
         "[rank0]:[titan] 2026-05-18 16:04:46,338 - root - INFO - step: 14  loss:  3.24405  grad_norm:  0.8319  memory:  9.46GiB(64.99%)",

@@ -87,7 +87,7 @@ class HostRun:
     def run(self) -> Failure:
         """Starts the ranks and returns their outcome; code 0 for success."""
         attempt = self._attempt
-        self._step_times.started(time.time())
+        self._step_times.started(time.time(), attempt.environ["SLIPWAY_RESUME_FROM"])
         self._supervisor = Supervisor(self._launcher.start(attempt, self._state), self._state, attempt.local_ranks, self._on_line)
         if self._stop_asked.is_set():
             # SIGTERM was received before the ranks were started.

@@ -89,6 +89,7 @@ class FormatReader:
         self.found = ""
         #: Of the bar of each rank: its length, which tells it from the bars of evaluations, its last step, and the loss that waits for it.
         self._totals: Dict[str, int] = {}
+        self._longest: Dict[str, int] = {}
         self._last: Dict[str, int] = {}
         self._losses: Dict[str, Optional[float]] = {}
         #: Whether the bar of a rank was erased since it was drawn; nothing for a rank whose bar never was.
@@ -110,6 +111,9 @@ class FormatReader:
         if found is None:
             return False
         bar = (rank, re.sub(r"[^A-Za-z]", "", text[: found.start()]), found["total"] or "")
+        if bar[1:] == ("Training", "?") and found["step"].isdecimal():
+            # Lightning after a resume within an epoch; the last epoch that follows may be shorter than this one.
+            self._longest[rank] = max(self._longest.get(rank, 0), int(found["step"]))
         moved = self._bars.get(bar) != found["step"]
         if len(self._bars) > MAX_BARS:
             self._bars.clear()
@@ -177,7 +181,7 @@ class FormatReader:
         if total != known and "epoch" not in found:
             return None
         # The last epoch of a limited number of steps is shorter.
-        length = self._totals[rank] = max(known, total)
+        length = self._totals[rank] = max(known, total, self._longest.get(rank, 0))
         step = int(found["step"]) + int(found.get("epoch", 0)) * length
         # A bar is drawn again, and begins with what is done already.
         return step if step >= max(1, self._last.get(rank, 0)) else None

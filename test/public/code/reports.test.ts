@@ -168,6 +168,25 @@ test.each<[source: string, given: Given, said: string[]]>([
     { also: { environmentVariables: { MASTER_ADDR: '127.0.0.1', OMP_NUM_THREADS: '4' } } },
     ['warning code/replaced-variables'],
   ],
+  ...[
+    ['deepspeed --num_gpus 4 train.py "$@"', 1],
+    ['exec python3 -m deepspeed.launcher.runner --hostfile hosts train.py', 1],
+    ['deepspeed --no_ssh --node_rank 1 --master_addr algo-1 train.py', 0],
+    ['accelerate launch --multi_gpu \\\n  --num_processes 8 train.py', 1],
+    ['accelerate launch --num_machines 2 train.py', 0],
+    ['NCCL_DEBUG=INFO torchrun --nproc_per_node=$SM_NUM_GPUS train.py', 1],
+    ['torchrun $DISTRIBUTED_ARGS train.py', 0],
+    ['torchrun --nnodes 2 --node-rank 0 train.py', 0],
+    ['# torchrun train.py\npython3 train.py', 0],
+  ].map(([command, warnings]): [string, Given, string[]] => [
+    `modelscope/ms-swift#3695: each host trains alone: ${command}`,
+    {
+      files: { 'train.sh': `set -e\n${command}\n` },
+      code: { entryPoint: 'train.sh' },
+      distribution: { library: 'custom', launcher: 'script' },
+    },
+    warnings ? ['warning code/one-host-launcher'] : [],
+  ]),
   [
     'aws/sagemaker-python-sdk#471: the entry point is a file in S3',
     { code: { entryPoint: 's3://a-bucket/scripts/train.py' } },
