@@ -132,9 +132,13 @@ interface Status {
   committedStep: number | null;
 }
 
-test("the helper's callback for Lightning saves and leaves when its run must stop", async () => {
-  const words = ['-m', 'pytest', '-q', path.join(ROOT, 'test/containers/test_slipway_helper.py'), '-k', 'lightning'];
-  expect((await deployed.tryCall(PYTHON, words)).stdout).toMatch(/^\.\s/);
+test.each([
+  ['lightning', PYTHON],
+  ['transformers', PYTHON],
+  ['transformers', pythonOf('llama-factory')], // an older version
+])("the helper's callback for %s saves and leaves when its run must stop: %s", async (name, python) => {
+  const words = ['-m', 'pytest', '-q', path.join(ROOT, 'test/containers/test_slipway_helper.py'), '-k', name];
+  expect((await deployed.tryCall(python, words)).stdout).toMatch(/^\.\s/);
 });
 
 test.each(Object.entries(TRAINERS))('%s loses its host and goes on from its checkpoint', async (id, trainer) => {
