@@ -134,10 +134,8 @@ class HostRun:
             self._supervisor.stop()
 
     def _on_line(self, line: str, kind: str) -> None:
-        if kind == SHOWN:
-            # Read before as a state, or read later as a line.
-            say(line)
-            return
+        if kind == SHOWN:  # Read before as a state, or read later as a line.
+            return say(line)
         event = self._reader.read(line)
         if self._reader.issue:
             self._unread += 1

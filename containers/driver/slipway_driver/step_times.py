@@ -63,7 +63,7 @@ class StartTimes:
         if self.source is not None:
             return self.resumed
         if first <= max(1, given or 0):
-            return max(0, first - 1)  # It has begun anew, or with an older checkpoint.
+            return max(0, first - 1)  # It has begun at step 0, or with an older checkpoint.
         return given or None
 
     def _count(self, phase: str, now: float) -> None:
