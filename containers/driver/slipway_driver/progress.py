@@ -24,12 +24,11 @@ def _split(line: str) -> Tuple[str, str, str]:
     """Which rank has printed a line, the line as the rank's program has printed it, and without the label of a launcher within that."""
     label = _RANK_LABEL.match(line)
     rank, printed = (label.group(), line[label.end() :]) if label else ("", line)
-    inner = _LAUNCHER_LABEL.match(printed)
-    return (
-        (rank + (inner[inner.lastindex or 0] if inner.lastindex else ""), printed, printed[inner.end() :])
-        if inner
-        else (rank, printed, printed)
-    )
+    inner = _LAUNCHER_LABEL.match(printed) if printed.startswith(("[", "(")) else None
+    if inner is None:
+        return rank, printed, printed
+    number = inner[inner.lastindex] if inner.lastindex else ""
+    return rank + number, printed, printed[inner.end() :]
 
 
 def progress_line(event: str, **fields: Any) -> str:
