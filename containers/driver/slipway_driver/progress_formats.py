@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
@@ -37,8 +36,6 @@ _BAR = re.compile(
     r"(?P<step>\d[\d.]{0,14}[kMGTPE]?)(?:/(?P<total>\d[\d.]{0,14}[kMGTPE]?|\?|--)| ?[A-Za-z]{1,20}) (?:\[\d+:\d\d|\d+:\d\d:\d\d )"
 )
 MAX_BARS = 100
-#: transformers prints four digits of a loss, and a callback of the script may print all of them as well.
-SAME_LOSS = 5e-4
 
 #: Sources: output of the packages' versions in test/containers/fixtures/progress, and lines that people quote in their issues.
 _FORMATS: Dict[str, Format] = {
@@ -94,8 +91,6 @@ class FormatReader:
         self._losses: Dict[str, Optional[float]] = {}
         #: Whether the bar of a rank was erased since it was drawn; nothing for a rank whose bar never was.
         self._erased: Dict[str, bool] = {}
-        #: The last loss that got its step.
-        self._paired: Dict[str, float] = {}
         #: Where each bar stands, by its rank, its words and its length.
         self._bars: Dict[Tuple[str, str, str], str] = {}
 
@@ -141,15 +136,11 @@ class FormatReader:
     def _wait(self, rank: str, text: str, loss: Optional[float]) -> None:
         """Keeps a loss for the bar below it, which shows its step; the one above may be older.
 
-        tqdm erases its bars, writes the line, and draws them again. stdout may be read before what came before it on stderr, so a line that
-        no erased bar precedes is that of the next one. A loss that is printed twice, or for which another one still waits, is left out.
+        tqdm erases its bars, writes the line, and draws them again. stdout is read before what came before it on stderr, so a loss belongs
+        to the first bar that was erased. Where one waits already, a callback of the script has printed it again.
         """
-        paired = self._paired.get(rank)
-        if loss is None and (rank not in self._erased or not text.startswith("{'eval_")):
-            return
-        if self._erased.get(rank) is False and None not in (loss, paired) and math.isclose(loss, paired, rel_tol=SAME_LOSS):
-            return
-        self._losses.setdefault(rank, loss)
+        if loss is not None or (rank in self._erased and text.startswith("{'eval_")):
+            self._losses.setdefault(rank, loss)
 
     def _waited(self, rank: str) -> Optional[float]:
         """The loss of a bar, which is one that was erased before, unless the bars of this rank never are."""
@@ -157,10 +148,7 @@ class FormatReader:
             return None
         if rank in self._erased:
             self._erased[rank] = False
-        loss = self._losses.pop(rank, None)
-        if loss is not None:
-            self._paired[rank] = loss
-        return loss
+        return self._losses.pop(rank, None)
 
     def _decide(self, rank: str, text: str) -> Optional[Format]:
         if not any(word in text for word in ("step", "loss", "iteration", "%|", "Epoch")):
