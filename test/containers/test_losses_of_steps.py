@@ -85,6 +85,10 @@ def as_read(dice: random.Random, written: list[tuple[str, bytes]], most: int) ->
     while at["err"] < len(written):
         limit = max(at["err"] + 1, [*(end for end in ends if end + 2 >= at["err"]), len(written), len(written)][1])
         end = min(limit, at["err"] + dice.randint(1, most))
+        # A return ends a state that was read before, and comes before what is on stdout now.
+        if written[at["err"]][0] == "err" and written[at["err"]][1].startswith(b"\r"):
+            lines += [text for text, _ in streams["err"].feed(b"\r")]
+            written = [*written[: at["err"]], ("err", written[at["err"]][1][1:]), *written[at["err"] + 1 :]]
         lines += take("out", min(limit, end + dice.randrange(most)))
         lines += take("err", end)
     return lines
@@ -98,11 +102,12 @@ def test_a_loss_of_a_trainer_with_a_bar_has_its_step_wherever_it_is_resumed(draw
     most = dice.choice([1, 1, 2, 9])
     lines = as_read(dice, written, most)
     found = pairs_in(lines, ProgressReader(None, None, name), FoundSteps(True), [0.0] * len(lines))
-    # The first one decides the format, and the bars do not yet show how they are drawn.
-    paired = [pair for pair in found if pair[1] is not None][1:]
+    # The first one decides the format; where much is read at once, bars do not yet show how they are drawn.
+    left_out = int(most > 1)
+    paired = [pair for pair in found if pair[1] is not None][left_out:]
     paired = [(step, round(loss or 0, 3)) for step, loss in paired]
     assert set(paired) <= set(losses), lines
-    assert paired == losses[1:] or (most > 1 and len(paired) > len(losses) / 2), lines
+    assert paired == losses[left_out:] or (most > 1 and len(paired) > len(losses) / 2), lines
     assert [step for step, _ in found] == sorted(step for step, _ in found)
 
 

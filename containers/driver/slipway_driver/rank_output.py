@@ -158,11 +158,17 @@ class RankOutput(threading.Thread):
         """Reads and passes on what the rank has written; returns None if that is nothing, and nothing but empty bytes at the end."""
         with self._turn:
             data = self._read() if self._has_data(0.0) else None
-            if data and self._before is not None:
+            rest = data or b""
+            if rest and self._before is not None:
+                if rest[:1] == b"\r" and rest[1:2] != b"\n":
+                    # It only ends a state that was read before, so nothing on the other stream precedes that.
+                    rest = rest[1:]
+                    with contextlib.suppress(Exception):
+                        self._take_all(b"\r")
                 self._before.read_waiting()
             if data != b"":
                 with contextlib.suppress(Exception):
-                    self._take_all(self._last_part(data) if data else b"")
+                    self._take_all(self._last_part(rest))
             return data
 
     def _has_data(self, seconds: float) -> bool:
