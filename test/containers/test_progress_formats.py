@@ -59,6 +59,13 @@ def test_the_last_epoch_of_lightning_is_shorter_where_steps_are_limited() -> Non
     assert found == ("lightning", [f'"step":{step},"loss":0.5' for step in (30, 31, 32, 33, 40)])
 
 
+def test_steps_of_lightning_after_a_resume_within_an_epoch_are_those_of_the_run() -> None:
+    # lightning 2.6.0, resumed at step 20 of 32 in an epoch, with max_steps=40.
+    lines = [f"Training: |          | {step}/? [00:01<00:00, 8.51it/s, train_loss=0.5]" for step in (24, 28, 32, 0)]
+    lines += [f"Epoch 1:  50%|#####     | {step}/8 [00:01<00:01,  3.24it/s, train_loss=0.25]" for step in (1, 4, 8)]
+    assert found_in("\n".join(lines).encode(), "lightning") == ("lightning", [f'"step":{step},"loss":0.25' for step in (33, 36, 40)])
+
+
 QUOTED = {
     "torchtitan": (
         "[rank0]:[titan] 2026-05-18 16:04:46,338 - root - INFO - step: 14  loss:  3.24405  grad_norm:  0.8319  memory:  9.46GiB(64.99%)",
@@ -148,7 +155,9 @@ def test_the_bar_of_an_evaluation_shows_that_the_trainer_works() -> None:
 
 
 @pytest.mark.parametrize("name", QUOTED)
-@pytest.mark.parametrize("label", ["", "[rank 3] "])
+@pytest.mark.parametrize(
+    "label", ["", "[rank 3] ", "[default0]:", "[rank 0] [default7]: ", "[1,0]<stdout>:", "(RayTrainWorker pid=7, ip=10.0.0.7) "]
+)
 def test_a_line_as_people_quote_it(name: str, label: str) -> None:
     line, event = QUOTED[name]
     for asked in ("auto", name):
@@ -194,7 +203,7 @@ def test_a_loss_belongs_to_the_bar_below_it_where_the_one_above_was_not_passed_o
     loss = "{'loss': 2.5, 'grad_norm': 1.0, 'learning_rate': 1e-05, 'epoch': 0.1}"
     bars = [f" 10%|#         | {step}/100 [00:10<01:30,  1.00s/it]" for step in (8, 10, 10, 11)]
     _, said = found_in("\n".join([bars[0], loss, bars[1], loss, bars[2], bars[3]]).encode())
-    assert said == ['"step":10,"loss":2.5', '"step":10,"loss":2.5', '"step":11']
+    assert said == ['"step":10,"loss":2.5', '"step":11']
 
 
 def test_a_step_that_every_rank_prints_without_a_label_is_one_step() -> None:

@@ -84,6 +84,14 @@ def test_the_last_words_of_a_program_are_logged_without_a_newline(tmp_path: Path
         # A trap ends the shell's wait, and with it the shell, while its child still saves.
         ("felddy/foundryvtt-docker#1523", "set -e\ntrap 'echo trapped' TERM\npython3 train.py &\nwait\n"),
         ("docker/for-linux#81", "trap 'echo trapped' TERM\npython3 train.py\n"),
+        # The launcher ignores the signal and waits for its child.
+        (
+            "deepspeedai/DeepSpeed#4098",
+            "python3 -c 'import signal, subprocess; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+            ' subprocess.Popen(["python3", "train.py"]).wait()\'\n',
+        ),
+        # The trap ends the first `wait` with 143, and `set -e` the script, before it waits again.
+        ("browserless/browserless#1351", "set -e\ntrap 'kill -TERM $pid' TERM\npython3 train.py &\npid=$!\nwait $pid\nwait $pid\n"),
     ],
 )
 def test_a_program_behind_others_saves_when_it_is_stopped(tmp_path: Path, report: str, shell: str) -> None:
@@ -135,6 +143,102 @@ except Exception as error:
 """
     world = run(tmp_path, {"train.py": script})
     assert world.events("algo-1", "exit")[0]["reason"] == "exit code 0 after an unhandled error: RuntimeError: no rows"
+
+
+LAUNCHER = """
+import subprocess, sys
+process = subprocess.Popen(["python3", "train.py"])
+if process.wait() != 0:
+    raise subprocess.CalledProcessError(returncode=process.returncode, cmd=["python3", "train.py"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("report", "files", "reason"),
+    [
+        ("huggingface/accelerate#4277", {"train.py": "raise ValueError('no rows')\n"}, "ValueError: no rows"),
+        ("bmaltais/kohya_ss#2310", {}, "can't open file"),
+    ],
+)
+def test_the_error_of_a_program_counts_and_not_that_of_its_launcher(
+    tmp_path: Path, report: str, files: dict[str, str], reason: str
+) -> None:
+    world = run(tmp_path, {"run.sh": "python3 launch.py\n", "launch.py": LAUNCHER, **files})
+    (end,) = world.events("algo-1", "exit")
+    assert end["class"] == "user-code" and reason in end["reason"], (report, end)
+
+
+def test_a_command_that_fails_without_a_word_is_the_error_itself(tmp_path: Path) -> None:
+    world = run(tmp_path, {"train.py": "import subprocess\nsubprocess.run(['false'], check=True)\n"})
+    (end,) = world.events("algo-1", "exit")
+    assert (end["class"], end["code"]) == ("user-code", 1) and end["reason"].startswith("subprocess.CalledProcessError: ")
+
+
+@pytest.mark.parametrize("program", ["srun", "deepspeed-launcher"])
+def test_a_launcher_that_the_image_lacks_is_named(tmp_path: Path, program: str) -> None:
+    (end,) = run(tmp_path, {"run.sh": f"{program} python3 train.py\n"}).events("algo-1", "exit")
+    assert end["code"] == 127 and f"{program}: command not found" in end["reason"]
+
+
+@pytest.mark.parametrize(
+    ("report", "shell"),
+    [
+        ("docker/docs#19840", "python3 -c 'print(1)' &\npython3 train.py &\nwait -n\nexit $?\n"),
+        ("a sibling", "nohup python3 train.py > log.txt 2>&1 &\n"),
+    ],
+)
+def test_a_script_that_ends_before_its_program_says_so(tmp_path: Path, report: str, shell: str) -> None:
+    world = run(tmp_path, {"run.sh": shell, "train.py": "import time\nwhile True:\n    time.sleep(0.05)\n"})
+    (end,) = world.events("algo-1", "exit")
+    wanted = "exit code 0 while a program that it had started was still running: python3 train.py"
+    assert (end["code"], end["notice"], end["reason"]) == (0, "ended-early", wanted), report
+
+
+def test_a_program_that_ends_just_after_its_script_is_no_notice(tmp_path: Path) -> None:
+    (end,) = run(tmp_path, {"run.sh": "sleep 0.2 &\necho done\n"}).events("algo-1", "exit")
+    assert (end["code"], end.get("notice")) == (0, None)
+
+
+def test_a_handler_that_raises_saves_on_its_way_out(tmp_path: Path) -> None:
+    # vllm-project/speculators#501
+    script = """
+import signal, time
+class Interrupted(Exception): pass
+def on(*_):
+    raise Interrupted("signal 15")
+signal.signal(signal.SIGTERM, on)
+print("ready", flush=True)
+try:
+    while True:
+        time.sleep(0.05)
+finally:
+    print("SAVED", flush=True)
+"""
+    assert lines_of(run(tmp_path, {"train.py": script}, stop_after="ready\n"), "SAVED") == ["SAVED"]
+
+
+@pytest.mark.parametrize(
+    ("report", "script", "shown"),
+    [
+        ("aws/sagemaker-python-sdk#1225", "print('root - ERROR - no column price')\nsys.exit(1)", "root - ERROR - no column price"),
+        ("aws/sagemaker-python-sdk#658", "print('reading', flush=True)\nsys.exit('two values for --hidden')", "two values for --hidden"),
+    ],
+)
+def test_the_last_words_before_a_failure_are_in_it(tmp_path: Path, report: str, script: str, shown: str) -> None:
+    world = run(tmp_path, {"train.py": f"import sys\n{script}\n"})
+    assert shown in (world.base("algo-1") / "output/failure").read_text(encoding="utf-8"), report
+
+
+def test_a_worker_that_dies_of_short_shared_memory_is_in_the_failure(tmp_path: Path) -> None:
+    # aws/sagemaker-python-sdk#5592
+    script = """
+try:
+    raise RuntimeError("DataLoader worker (pid 5) is killed by signal: Bus error. It is possible that workers are out of shared memory.")
+except RuntimeError as error:
+    raise RuntimeError("DataLoader worker (pid(s) 5) exited unexpectedly") from error
+"""
+    world = run(tmp_path, {"train.py": script})
+    assert "out of shared memory" in (world.base("algo-1") / "output/failure").read_text(encoding="utf-8")
 
 
 def test_a_start_without_a_usable_temporary_folder_keeps_its_state_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,55 @@ def test_a_bar_of_lightning_with_its_loss_between_other_values() -> None:
     assert [(event["step"], event["loss"]) for event in found] == [(58, 3.18), (59, 3.19)]
 
 
+def pairs(lines: "list[str]", reader: ProgressReader) -> "list[tuple[int, float | None]]":
+    found = FoundSteps(True)
+    said = [each for line in lines if (event := reader.read(line)) for each in found.feed(line, event)]
+    events = [parse_event(line)[0] or {} for line in [*said, *found.end()]]
+    return [(event["step"], event.get("loss")) for event in events]
+
+
+def test_lines_that_torchrun_labels_for_each_rank_are_read() -> None:
+    # rwth-i6/i6_core#658
+    bar, loss = "[rank 0] [default0]: 10%|#   | {}/40 [00:01<00:03, 1.0it/s]", "[rank 0] [default0]:{{'loss': {}, 'epoch': 0.1}}"
+    lines = [bar.format(3), bar.format(4), "[rank 0] [default0]:            ", loss.format(2.5), bar.format(4), bar.format(5),
+             bar.format(6), bar.format(7), bar.format(8), "[rank 0] [default0]:            ", loss.format(2.25), bar.format(8)]  # fmt: skip
+    assert pairs(lines, ProgressReader(None, None)) == [(4, 2.5), (5, None), (6, None), (7, None), (8, 2.25)]
+
+
+def test_of_ranks_that_mpirun_labels_one_counts_although_two_lines_run_together() -> None:
+    # spellml/examples#17
+    line = "[1,{}]<stdout>:Train Epoch: 10 [{}/30000 (26%)]\tLoss: 0.{}"
+    lines = [line.format(rank, step, step + rank) for step in (640, 1280, 1920) for rank in (1, 0)]
+    lines[2:4] = [lines[2] + lines[3]]
+    reader = ProgressReader(r"Train Epoch: \d+ \[(\d+)/", r"Loss: ([\d.]+)")
+    assert [step for step, _ in pairs(lines, reader)] == [640, 1280, 1920]
+
+
+def test_a_bar_of_another_loop_with_an_epoch_and_losses_is_read() -> None:
+    # geoelements/gns#79
+    bar = "Epoch {}: 50%|##### | {}/4 [03:44<00:00,  4.42batch/s, avg_loss=0.34, loss=0.{}, lr=1.00e-04]"
+    lines = [bar.format(epoch, step, step) for epoch in (0, 1) for step in (1, 2, 3, 4)] + [
+        "Training: 100%|####| 2/2 [07:43<00:00, 231.64s/epoch]"
+    ]
+    assert pairs(lines, ProgressReader(None, None)) == [(4 * epoch + step, step / 10) for epoch in (0, 1) for step in (1, 2, 3, 4)]
+
+
+def test_steps_that_restart_from_one_in_a_bar_are_those_that_verl_prints() -> None:
+    # hiyouga/EasyR1#319
+    lines = ["Running step:  3%|# | 3/100 [00:10<01:30, 1.0it/s]", "(Runner pid=7) step:99 - actor/pg_loss:0.25 - critic/score:1.0"]
+    assert pairs(lines, ProgressReader(None, None)) == [(99, 0.25)]
+
+
+def test_a_bar_whose_length_is_cut_by_a_resume_shows_that_the_run_works() -> None:
+    # huggingface/diffusers#5005, kohya-ss/sd-scripts#1354
+    for bar in (
+        "Steps:  50%|##### | {}/500 [00:10<00:20, 1.2it/s, step_loss=0.1]",
+        "steps:  18%|# | {}/1920 [1:37:28<7:37:50, avr_loss=0.2]",
+    ):
+        reader = ProgressReader(None, None)
+        assert [(reader.read(bar.format(count)) or {}).get("event") for count in (250, 250, 251)] == ["bar", None, "bar"]
+
+
 def test_a_bar_of_lightning_without_a_length_shows_that_the_run_works() -> None:
     bar = "Epoch 2: : {}it [1:05:34,  4.49it/s, loss=2.15, v_num=3hqp]"
     reader = FormatReader("lightning")

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
 from slipway_driver.heartbeat import Heartbeat
@@ -63,6 +65,32 @@ def test_a_start_from_nothing_loses_every_step() -> None:
         times.feed(step(5), 10.0 * number + 5.0)
         times.end(10.0 * number + 6.0)
     assert told == {"round": 1, "source": None, "lostSteps": 5, "phases": {"stop": 4.0, "prepare": 2.0}}
+
+
+@pytest.mark.parametrize(
+    ("resume_from", "first", "lost"),
+    [
+        ("/opt/ml/checkpoints/checkpoint-20", 21, 6),
+        ("/opt/ml/checkpoints/checkpoint-20", 25, 6),  # the first loss decides the format, which shows the steps
+        ("s3://bucket/runs/a/b/global_step_20", 30, 6),
+        ("/opt/ml/checkpoints/checkpoint-20", 11, 16),  # the script takes an older one
+        ("/opt/ml/checkpoints/checkpoint-20", 1, 26),
+        ("/opt/ml/checkpoints", 33, None),  # files, one of which Lightning takes
+        ("", 25, None),  # a checkpoint that only the script knows
+        ("", 1, 26),
+        ("", 0, 26),
+    ],
+)
+def test_the_lost_steps_of_a_trainer_that_says_nothing_of_its_resume(resume_from: str, first: int, lost: int | None) -> None:
+    times = StepTimes()
+    times.begin(0)
+    times.started(0.0)
+    times.feed(step(1), 1.0)
+    times.feed(step(26), 26.0)
+    times.begin(1)
+    times.started(30.0, resume_from)
+    told = times.feed(step(first), 40.0)
+    assert told is not None and told["lostSteps"] == lost
 
 
 def test_the_heartbeat_stays_small_however_often_the_ranks_start() -> None:

@@ -12,6 +12,9 @@ import {
   AXOLOTL,
   CHATS,
   DEEPSPEED,
+  DEEPSPEED_LAUNCHER,
+  HANGING_LIGHTNING,
+  HANGING_TRAINER,
   LIGHTNING,
   LLAMA_FACTORY,
   MODEL,
@@ -81,6 +84,21 @@ const TRAINERS: Record<string, Trainer> = {
     arguments: TITAN_ARGUMENTS,
   },
   deepspeed: { format: 'deepspeed', found: 'deepspeed', files: { 'train.py': DEEPSPEED }, entryPoint: 'train.py' },
+  'deepspeed-launcher': {
+    ...{ format: 'deepspeed', found: 'deepspeed', entryPoint: 'train.sh' },
+    files: { 'train.py': DEEPSPEED, 'train.sh': DEEPSPEED_LAUNCHER },
+  },
+};
+/** Trainers that stop working without a word, in a run file that names nothing but their format; what the driver says after that. */
+const HANGING: Record<string, Trainer & { passed: RegExp; lost: string }> = {
+  'hf-hangs': {
+    ...{ format: 'transformers', files: { 'train.py': HANGING_TRAINER }, entryPoint: 'train.py' },
+    ...{ passed: /resumeFrom\\":\\"\S+checkpoint-20\\"/, lost: '6' },
+  },
+  'lightning-hangs': {
+    ...{ format: 'lightning', files: { 'train.py': HANGING_LIGHTNING }, entryPoint: 'train.py' },
+    ...{ passed: /resume from \S+: with --ckpt_path=\S+step=20\.ckpt/, lost: 'null' },
+  },
 };
 const runFile = (name: string, { entryPoint, arguments: given = {}, format }: Trainer) => `name: trainer
 code: { source: ./${name}, entryPoint: ${entryPoint}, arguments: ${JSON.stringify(given)} }
@@ -88,13 +106,14 @@ compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
 checkpoints: { mode: managed }
 limits: { maxRuntimeSeconds: 1800 }
 progress: { format: ${format} }
+environmentVariables: { SLIPWAY_WATCHDOG_SECONDS: "${name in HANGING ? 40 : 1200}" }
 distribution: { launcher: ${entryPoint.endsWith('.sh') ? 'script' : 'torchrun'} }
 `;
 
 let deployed: Deployed;
 beforeAll(async () => {
   expect(existsSync(PYTHON), 'npm run test:long makes it').toBe(true);
-  const files = Object.entries(TRAINERS).flatMap(([name, trainer]) => [
+  const files = Object.entries({ ...TRAINERS, ...HANGING }).flatMap(([name, trainer]) => [
     [`runs/${name}.yaml`, runFile(name, trainer)],
     ...Object.entries(trainer.files).map(([file, text]) => [`runs/${name}/${file}`, text]),
   ]);
@@ -113,9 +132,13 @@ interface Status {
   committedStep: number | null;
 }
 
-test("the helper's callback for Lightning saves and leaves when its run must stop", async () => {
-  const words = ['-m', 'pytest', '-q', path.join(ROOT, 'test/containers/test_slipway_helper.py'), '-k', 'lightning'];
-  expect((await deployed.tryCall(PYTHON, words)).stdout).toMatch(/^\.\s/);
+test.each([
+  ['lightning', PYTHON],
+  ['transformers', PYTHON],
+  ['transformers', pythonOf('llama-factory')], // an older version
+])("the helper's callback for %s saves and leaves when its run must stop: %s", async (name, python) => {
+  const words = ['-m', 'pytest', '-q', path.join(ROOT, 'test/containers/test_slipway_helper.py'), '-k', name];
+  expect((await deployed.tryCall(python, words)).stdout).toMatch(/^\.\s/);
 });
 
 test.each(Object.entries(TRAINERS))('%s loses its host and goes on from its checkpoint', async (id, trainer) => {
@@ -135,8 +158,10 @@ test.each(Object.entries(TRAINERS))('%s loses its host and goes on from its chec
   if (trainer.found) expect(logs).toContain(`which has the format ${trainer.found}`);
   const losses = [...logs.matchAll(/step\\",\\"step\\":(\d+),\\"loss/g)].map(([, step]) => Number(step));
   // transformers logs every fifth loss: five before the host is lost, and four at least after that.
-  if (trainer.found === 'transformers') expect(losses.length, logs).toBeGreaterThanOrEqual(9);
-  else if (trainer.found !== 'deepspeed') expect(losses.length, logs).toBeGreaterThan(5);
+  if (trainer.found === 'transformers') {
+    expect(losses.length, logs).toBeGreaterThanOrEqual(9);
+    expect(losses.filter((step) => step % 5 !== 0)).toEqual([]);
+  } else if (trainer.found !== 'deepspeed') expect(losses.length, logs).toBeGreaterThan(5);
   expect(attempts[0]?.lastStep).toBeGreaterThanOrEqual(26);
   if (trainer.passed) expect(logs).toMatch(trainer.passed);
   // Seen in S3 by the control plane.
@@ -146,3 +171,23 @@ test.each(Object.entries(TRAINERS))('%s loses its host and goes on from its chec
   expect(attempts[1]?.firstStep).toBeLessThanOrEqual(30);
   expect(attempts[1]?.lastStep).toBe(40);
 });
+
+test.each(Object.entries(HANGING))(
+  '%s: the hang is found from its output, and it goes on',
+  async (id, { passed, lost }) => {
+    const file = path.join(deployed.folder, `runs/${id}.yaml`);
+    await deployed.slipway('launch', file, '--yes', '--json', '--run-id', id);
+    const { stdout } = await deployed.tryCall(process.execPath, [
+      ...[path.join(ROOT, 'dist/cli/slipway.mjs'), 'status', id, '--wait', '--json'],
+      ...['--environment', 'e2e', '--region', 'us-west-2'],
+    ]);
+    const { state, committedStep } = JSON.parse(stdout) as Status;
+    const logs = await deployed.slipway('logs', id, '--json');
+    expect([state, committedStep], logs).toEqual(['completed', 40]);
+    expect(logs).toMatch(/\\"hang\\",\\"reason\\":\\"no progress for 4\d s after step 2[56]\\"/);
+    expect(logs, 'stacks').toMatch(/line \d+ in waits_for_ever/);
+    expect(logs).toMatch(passed);
+    expect(logs).toContain(`\\"lostSteps\\":${lost},`);
+    expect([...logs.matchAll(/step\\",\\"step\\":(\d+)/g)].at(-1)?.[1], logs).toBe('40');
+  },
+);

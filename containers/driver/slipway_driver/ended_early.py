@@ -19,6 +19,9 @@ def ended_early(attempt: Attempt, watchdog: Optional[Watchdog], records: Sequenc
     unhandled = next((record["unhandled"] for record in records if record.get("unhandled")), "")
     if unhandled:
         return ("exit code 0 after an unhandled error: %s" % unhandled)[:LONGEST_REASON]
+    left = next((record["left"] for record in records if record.get("left")), "")
+    if left:
+        return ("exit code 0 while a program that it had started was still running: %s" % left)[:LONGEST_REASON]
     # A resumed start may find that nothing is left to do.
     if watchdog and steps is not None and watchdog.shows_progress and not attempt.environ.get("SLIPWAY_RESUME_FROM"):
         return "exit code 0 before step 1 of %d" % steps

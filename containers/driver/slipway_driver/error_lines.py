@@ -17,8 +17,11 @@ GROUP_MARGIN = re.compile(r"^\s+[|+] ")
 EXCEPTION = re.compile(r"^(?![A-Z]+:)[A-Za-z_][\w.]*(?::|$)")
 #: The same without a traceback: only names that are exceptions by convention (a SyntaxError in the entry point has no traceback).
 BARE_EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Timeout)(?::|$)")
-#: Lines that report an error without naming an exception.
-BARE_ERROR = re.compile(r"\b(error|fatal|abort(?:ed)?|segmentation fault|terminate called)\b", re.IGNORECASE)
+#: Lines that report an error without naming an exception: words, and what Python and shells print about a program that is not there.
+BARE_ERROR = re.compile(
+    r"\b(error|fatal|abort(?:ed)?|segmentation fault|terminate called)\b|: can't open file |: No module named |: (?:command )?not found$",
+    re.IGNORECASE,
+)
 #: Lines that PyTorch and NCCL print around an error: the C++ stack below it, and a title. They would fill the stored tail of a rank's
 #: output, and their words ("c10::Error") do not identify the error.
 AROUND = re.compile(r"^frame #\d+: |^Last error:\s*$|^Exception raised from \w+ at ")
@@ -28,8 +31,8 @@ CHAINED = re.compile(
 )
 #: A line of PyTorch's own log: level, month and day.
 RANK_LOG = re.compile(r"^\[?[IWEF]\d{4} ")
-#: Lines of a launcher about the failed process, and lines of Python during shutdown: never the cause.
-AFTERMATH = re.compile(r"\bChildFailedError\b|^Exception ignored in|^terminate called")
+#: Lines of a launcher about the failed process (torchrun, accelerate), and lines of Python during shutdown: never the cause.
+AFTERMATH = re.compile(r"\bChildFailedError\b|^subprocess\.CalledProcessError: |^Exception ignored in|^terminate called")
 
 #: Messages of a rank after another rank has exited: never the cause.
 PEER_LOST = re.compile(

@@ -87,7 +87,7 @@ class HostRun:
     def run(self) -> Failure:
         """Starts the ranks and returns their outcome; code 0 for success."""
         attempt = self._attempt
-        self._step_times.started(time.time())
+        self._step_times.started(time.time(), attempt.environ["SLIPWAY_RESUME_FROM"])
         self._supervisor = Supervisor(self._launcher.start(attempt, self._state), self._state, attempt.local_ranks, self._on_line)
         if self._stop_asked.is_set():
             # SIGTERM was received before the ranks were started.
@@ -134,6 +134,8 @@ class HostRun:
             self._supervisor.stop()
 
     def _on_line(self, line: str, kind: str) -> None:
+        if kind == SHOWN:  # Read before as a state, or read later as a line.
+            return say(line)
         event = self._reader.read(line)
         if self._reader.issue:
             self._unread += 1
@@ -142,8 +144,6 @@ class HostRun:
             line = progress_line(**event) if event else ""
         if kind != STATE and (line or not self._reader.issue):
             say(line)
-        if kind == SHOWN:
-            return
         self._reader.report_format(log)
         self.efa.own.feed(line)
         if event is None:
@@ -164,7 +164,7 @@ class HostRun:
             if restarted and self._first_host:
                 say(progress_line("restart", state="end", **restarted))
         if self._first_host:
-            self._say_steps(self._found_steps.feed(line, event, host))
+            self._say_steps(self._found_steps.feed(line, event, host, time.monotonic()))
 
     def _hear_others(self) -> None:
         if self._first_host:

@@ -14,6 +14,21 @@ PREFIX = "slipway {"
 #: Limits of values: a step has at most 15 digits.
 MAX, LONGEST_STEP, LONGEST_NAME = 10**15, 15, 100
 _RANK_LABEL = re.compile(r"^\[rank \d+\] ")
+#: What a launcher within the script puts before each line of its ranks: torchrun --tee, mpirun --tag-output, Ray.
+_LAUNCHER_LABEL = re.compile(
+    r"\[(?:default|rank)(\d+)\]: ?|\[\d+,(\d+)\]<std(?:out|err)>: ?|\(\w+(?: rank=(\d+))?,? pid=\d+(?:, ip=[\d.]+)?\) "
+)
+
+
+def _split(line: str) -> Tuple[str, str, str]:
+    """Which rank has printed a line, the line as the rank's program has printed it, and without the label of a launcher within that."""
+    label = _RANK_LABEL.match(line)
+    rank, printed = (label.group(), line[label.end() :]) if label else ("", line)
+    inner = _LAUNCHER_LABEL.match(printed) if printed.startswith(("[", "(")) else None
+    if inner is None:
+        return rank, printed, printed
+    number = inner[inner.lastindex] if inner.lastindex else ""
+    return rank + number, printed, printed[inner.end() :]
 
 
 def progress_line(event: str, **fields: Any) -> str:
@@ -103,11 +118,10 @@ class ProgressReader:
         if line.startswith(PREFIX):
             self._has_step_events = self._has_step_events or (event or {}).get("event") == "step"
             return event
-        label = _RANK_LABEL.match(line)
-        text = line[label.end() :] if label else line
+        rank, text, unlabelled = _split(line)
         if self._format is not None:
             # A script that tells its steps knows them better than its bar shows them.
-            return None if self._has_step_events else self._format.read(label.group() if label else "", text)
+            return None if self._has_step_events else self._format.read(rank, unlabelled)
         step, loss = _group(self._step, text), _number(_group(self._loss, text))
         with_loss = {} if loss is None else {"loss": loss}
         if step is not None and step.isdecimal() and len(step) <= LONGEST_STEP:
@@ -119,7 +133,11 @@ class FoundSteps:
     """Generates progress lines from matches of the run file's expressions, so that reports and metrics contain the steps of every script.
 
     Only the lines of one rank are used: the first rank whose output matches, preferably one of this host. Nothing is generated for a script
-    that prints its own step lines. A loss on a separate line belongs to the step that waits for one, otherwise to the next step.
+    that prints its own step lines.
+
+    Losses on separate lines come either after their steps or before them, which the first of them decide. Others in between, such as that
+    of a validation, are left out. A loss before the first step, as of a resume, may be either: it belongs to that step if it came sooner
+    before it than the next loss came after it.
     """
 
     def __init__(self, expects_loss: bool) -> None:
@@ -130,52 +148,77 @@ class FoundSteps:
         self._last: Optional[int] = None
         self._repeats: Optional[int] = None
         self._is_own = False
+        #: Whether losses come before their steps; None while that is not known.
+        self._loss_first: Optional[bool] = None
+        #: The step that waits for its loss, and the loss that waits for its step, or may be that of the waiting step.
         self._step: Optional[int] = None
         self._loss: Optional[float] = None
+        self._step_at = self._loss_at = 0.0
+        #: The step that was printed last, and whether with a loss. Each process of a rank may print it.
+        self._said: Tuple[Optional[int], bool] = (None, False)
 
-    def feed(self, line: str, event: Mapping[str, Any], host: str = "") -> List[str]:
+    def feed(self, line: str, event: Mapping[str, Any], host: str = "", now: float = 0.0) -> List[str]:
         """The progress lines that are complete after this line of output.
 
         :param event: the result of ``ProgressReader.read`` for the line
         :param host: the host that printed the line; empty for this host
+        :param now: when it was read, in seconds
         """
         if line.startswith(PREFIX):
             self._is_own = self._is_own or event["event"] == "step"
             return []
-        label = _RANK_LABEL.match(line)
-        rank = label.group() if label else host
+        rank = _split(line)[0] or host
         if self._rank is None or (self._host and not host):
-            self._rank, self._host, self._step, self._loss, self._repeats = rank, host, None, None, self._last
+            self._rank, self._host, self._step, self._loss, self._repeats, self._said = rank, host, None, None, self._last, (None, False)
         if self._is_own or rank != self._rank or host != self._host:
             return []
         if event["event"] != "step":
-            return self._on_loss(event["loss"]) if "loss" in event else []
-        return self._on_step(event["step"], event.get("loss"))
+            return self._on_loss(event["loss"], now) if "loss" in event else []
+        return self._on_step(event["step"], event.get("loss"), now)
 
-    def end(self) -> List[str]:
-        """The step that still waits for its loss, without a loss."""
-        step, self._step = self._step, None
-        return [] if step is None else [_step_line(step, None)]
+    def end(self, now: Optional[float] = None) -> List[str]:
+        """The step that still waits for its loss, perhaps with one that came before it. `now`: when the next step came, if one did."""
+        if self._step is None:
+            return []
+        loss, self._loss = self._loss, None
+        if loss is not None and now is not None:
+            self._loss_first = self._came_with_step(now) or None
+            loss = loss if self._loss_first else None
+        return [self._line(self._step, loss)]
 
-    def _on_step(self, step: int, loss: Optional[float]) -> List[str]:
-        if self._repeats is not None and step <= self._repeats:
+    def _came_with_step(self, now: float) -> bool:
+        """Whether the loss before the waiting step is nearer to it than what has come now."""
+        return self._step_at - self._loss_at <= now - self._step_at
+
+    def _line(self, step: int, loss: Optional[float]) -> str:
+        self._step, self._said = None, (step, loss is not None)
+        return _step_line(step, loss)
+
+    def _on_step(self, step: int, loss: Optional[float], now: float) -> List[str]:
+        is_repeated = step == self._said[0] if loss is None else (step, True) == self._said
+        is_repeated = is_repeated or (loss is None and step == self._step)
+        if is_repeated or (self._repeats is not None and step <= self._repeats):
             return []
         self._repeats, self._last = None, step
-        waited = [] if step == self._step else self.end()
-        self._step = None
-        if loss is None:
+        waited = [] if step == self._step else self.end(now)
+        if loss is None and self._loss_first:
             loss, self._loss = self._loss, None
-        if loss is None and self._expects_loss:
-            self._step = step
+        elif loss is None and self._expects_loss:
+            self._step, self._step_at = step, now
             return waited
-        return [*waited, _step_line(step, loss)]
+        return [*waited, self._line(step, loss)]
 
-    def _on_loss(self, loss: float) -> List[str]:
-        step, self._step = self._step, None
-        if step is None:
-            self._loss = loss if self._repeats is None else None
+    def _on_loss(self, loss: float, now: float) -> List[str]:
+        step, before = self._step, self._loss
+        if self._repeats is not None or (step is None and self._loss_first is False):
             return []
-        return [_step_line(step, loss)]
+        if step is not None and before is not None:
+            self._loss_first = self._came_with_step(now)
+        elif step is not None:
+            self._loss_first = False
+        is_next = step is None or self._loss_first
+        self._loss, self._loss_at = (loss, now) if is_next else (None, now)
+        return [] if step is None else [self._line(step, before if is_next else loss)]
 
 
 def readers_of(job: Job) -> Tuple[ProgressReader, FoundSteps]:

@@ -86,13 +86,18 @@ class FormatReader:
         self.found = ""
         #: Of the bar of each rank: its length, which tells it from the bars of evaluations, its last step, and the loss that waits for it.
         self._totals: Dict[str, int] = {}
+        self._longest: Dict[str, int] = {}
         self._last: Dict[str, int] = {}
-        self._losses: Dict[str, float] = {}
+        self._losses: Dict[str, Optional[float]] = {}
+        #: Whether the bar of a rank was erased since it was drawn; nothing for a rank whose bar never was.
+        self._erased: Dict[str, bool] = {}
         #: Where each bar stands, by its rank, its words and its length.
         self._bars: Dict[Tuple[str, str, str], str] = {}
 
     def read(self, rank: str, text: str) -> Optional[Dict[str, Any]]:
         """The event of a line, without the label of its rank; None for other lines. `bar`: a bar moved whose place is no step."""
+        if text.isspace():
+            self._erased[rank] = True
         moved = self._moves(rank, text)
         return self._progress(rank, text) or ({"event": "bar"} if moved else None)
 
@@ -101,6 +106,9 @@ class FormatReader:
         if found is None:
             return False
         bar = (rank, re.sub(r"[^A-Za-z]", "", text[: found.start()]), found["total"] or "")
+        if bar[1:] == ("Training", "?") and found["step"].isdecimal():
+            # Lightning after a resume within an epoch; the last epoch that follows may be shorter than this one.
+            self._longest[rank] = max(self._longest.get(rank, 0), int(found["step"]))
         moved = self._bars.get(bar) != found["step"]
         if len(self._bars) > MAX_BARS:
             self._bars.clear()
@@ -112,17 +120,35 @@ class FormatReader:
         if chosen is None:
             return None
         found, loss = chosen.step.search(text), self._loss(chosen, text)
+        if found is None and chosen.is_bar:
+            self._wait(rank, text, loss)
+            return None
         if found is None:
-            # A bar is drawn again below a loss, and shows its step; the one above may be older.
-            if loss is not None and chosen.is_bar:
-                self._losses[rank] = loss
-                return None
             return None if loss is None else {"event": "metric", "loss": loss}
         step = self._step(rank, found.groupdict())
-        if step is None:
+        waited = None if step is None or not chosen.is_bar else self._waited(rank)
+        if step is None or (step == self._last.get(rank) and waited is None):
             return None
-        loss = self._losses.pop(rank, loss)
+        self._last[rank] = step
+        loss = waited if loss is None else loss
         return {"event": "step", "step": step, **({} if loss is None else {"loss": loss})}
+
+    def _wait(self, rank: str, text: str, loss: Optional[float]) -> None:
+        """Keeps a loss for the bar below it, which shows its step; the one above may be older.
+
+        tqdm erases its bars, writes the line, and draws them again. stdout is read before what came before it on stderr, so a loss belongs
+        to the first bar that was erased. Where one waits already, a callback of the script has printed it again.
+        """
+        if loss is not None or (rank in self._erased and text.startswith("{'eval_")):
+            self._losses.setdefault(rank, loss)
+
+    def _waited(self, rank: str) -> Optional[float]:
+        """The loss of a bar, which is one that was erased before, unless the bars of this rank never are."""
+        if self._erased.get(rank) is False:
+            return None
+        if rank in self._erased:
+            self._erased[rank] = False
+        return self._losses.pop(rank, None)
 
     def _decide(self, rank: str, text: str) -> Optional[Format]:
         if not any(word in text for word in ("step", "loss", "iteration", "%|", "Epoch")):
@@ -143,14 +169,10 @@ class FormatReader:
         if total != known and "epoch" not in found:
             return None
         # The last epoch of a limited number of steps is shorter.
-        length = self._totals[rank] = max(known, total)
+        length = self._totals[rank] = max(known, total, self._longest.get(rank, 0))
         step = int(found["step"]) + int(found.get("epoch", 0)) * length
         # A bar is drawn again, and begins with what is done already.
-        last = self._last.get(rank, 0)
-        if step < max(1, last) or (step == last and rank not in self._losses):
-            return None
-        self._last[rank] = step
-        return step
+        return step if step >= max(1, self._last.get(rank, 0)) else None
 
     @staticmethod
     def _loss(chosen: Format, text: str) -> Optional[float]:

@@ -33,6 +33,8 @@ RECORD = "\x02"
 RECORD_LINES, RECORD_CHARACTERS = 10, 200
 TEARDOWN_SECONDS = 5.0
 POLL_SECONDS = 0.1
+#: Programs that a script has started may take this long to end after it.
+LEFT_SECONDS = 1.0
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 #: Set by the host's part of an MPI start: this host's state folder, and the file from which its log is read.
 STATE_VARIABLE, LOG_VARIABLE = "SLIPWAY_STATE_FOLDER", "SLIPWAY_LOG"
@@ -158,8 +160,10 @@ class RankErrors:
 
     @property
     def best(self) -> ErrorCollector:
-        """The collector whose error is reported: stderr, unless only stdout has an error."""
-        return self.stdout if self.stdout.summary and not self.stderr.summary else self.stderr
+        """The collector whose error is reported: stderr, unless only stdout has an error, or any output."""
+        if self.stderr.summary or not (self.stdout.summary or not self.stderr.tail):
+            return self.stderr
+        return self.stdout
 
     @property
     def unhandled(self) -> str:
@@ -194,7 +198,21 @@ def _reap() -> List[int]:
     return codes
 
 
-def _record(rank: Optional[int], local_rank: int, code: int, errors: RankErrors, stopping: bool, torn_down: bool) -> Dict[str, Any]:
+def _left(session: int) -> str:
+    """The command of a program that the script has started and that still runs a moment after the script's end; "" if there is none."""
+    end = time.monotonic() + LEFT_SECONDS
+    while members(session) and time.monotonic() < end:
+        time.sleep(POLL_SECONDS)
+    for pid in sorted(members(session)):
+        with contextlib.suppress(OSError):
+            words = Path("/proc/%d/cmdline" % pid).read_bytes().split(b"\0")
+            return b" ".join(words).decode("utf-8", "replace").strip()[:RECORD_CHARACTERS]
+    return ""
+
+
+def _record(
+    rank: Optional[int], local_rank: int, code: int, errors: RankErrors, stopping: bool, torn_down: bool, left: str
+) -> Dict[str, Any]:
     return {
         "rank": rank if rank is not None else 0,
         "localRank": local_rank,
@@ -204,6 +222,7 @@ def _record(rank: Optional[int], local_rank: int, code: int, errors: RankErrors,
         "errorAt": errors.best.at,
         "summary": errors.best.summary,
         "unhandled": errors.unhandled,
+        "left": left,
         "tail": errors.best.tail if code != 0 else [],
         "stopped": stopping,
         "tornDown": torn_down,
@@ -234,15 +253,17 @@ def run(state: Path, command: List[str], environ: Mapping[str, str], start: Star
     write_pid(state, local_rank, child.pid)
     errors, writer = RankErrors(), Writer()
 
-    def keep(code: int, torn_down: bool) -> None:
-        write_record(state, local_rank, _record(rank, local_rank, code, errors, (state / STOPPING).exists(), torn_down))
+    def keep(code: int, torn_down: bool, left: str = "") -> None:
+        write_record(state, local_rank, _record(rank, local_rank, code, errors, (state / STOPPING).exists(), torn_down, left))
 
     torn_down = _stop_on_teardown(child, state, lambda: keep(1 if errors.best.summary else -signal.SIGTERM, True))
     if (state / STOPPING).exists():
         # The driver began to stop the job after the check above and before the pid file was written, so it has not signaled this rank.
         stop_session(child.pid)
-    streams = ((child.stdout, errors.stdout), (child.stderr, errors.stderr))
-    outputs = [RankOutput(source, rank, collector, writer) for source, collector in streams if source]
+    outputs: List[RankOutput] = []
+    for source, collector in ((child.stdout, errors.stdout), (child.stderr, errors.stderr)):
+        if source:
+            outputs.append(RankOutput(source, rank, collector, writer, outputs[-1] if outputs else None))
     for output in outputs:
         output.start()
     code = _wait(child, lambda: torn_down.is_set() or (state / STOPPING).exists())
@@ -252,7 +273,7 @@ def run(state: Path, command: List[str], environ: Mapping[str, str], start: Star
         code = -signal.SIGTERM  # The rank exited normally on the launcher's SIGTERM, but its work was not complete.
     writer.close()
     stopping = (state / STOPPING).exists()
-    keep(code, torn_down.is_set())
+    keep(code, torn_down.is_set(), "" if code != 0 or stopping else _left(child.pid))
     return 0 if stopping else shell_code(code)
 
 

@@ -111,11 +111,18 @@ class Writer:
 
 
 class RankOutput(threading.Thread):
-    """Reads stdout or stderr of a rank until its end."""
+    """Reads stdout or stderr of a rank until its end.
 
-    def __init__(self, source: "IO[bytes]", rank: Optional[int], errors: ErrorCollector, writer: Writer) -> None:
+    :param before: reads the other stream. What it still has to read was written before what this one has just read, and is passed on first:
+        a trainer writes a loss to stdout, and then the bar that shows its step to stderr.
+    """
+
+    def __init__(
+        self, source: "IO[bytes]", rank: Optional[int], errors: ErrorCollector, writer: Writer, before: "Optional[RankOutput]" = None
+    ) -> None:
         super().__init__(daemon=True)
-        self._source, self._rank, self._errors, self._writer = source, rank, errors, writer
+        self._source, self._rank, self._errors, self._writer, self._before = source, rank, errors, writer, before
+        self._turn = threading.Lock()
         self._lines = Lines()
         with contextlib.suppress(OSError):
             fcntl.fcntl(source.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
@@ -137,24 +144,39 @@ class RankOutput(threading.Thread):
     def run(self) -> None:
         """Reads. No error in what is done with a line ends it: the rank would block once the pipe is full."""
         while not self._over.is_set():
-            data = self._read()
-            if data == b"":
+            self._has_data(SHOW_SECONDS)
+            if self.read_waiting() == b"":
                 break
-            with contextlib.suppress(Exception):
-                self._take_all(self._last_part(data) if data else b"")
-        if self._lines.rest:
-            self._take(self._lines.rest, LINE)
-        else:
-            self._close_line()
-        self._say_dropped()
+        with self._turn:
+            if self._lines.rest:
+                self._take(self._lines.rest, LINE)
+            else:
+                self._close_line()
+            self._say_dropped()
 
-    def _read(self) -> Optional[bytes]:
-        """What the rank has written; None if that is nothing for a while, empty at the end."""
-        descriptor = self._source.fileno()
-        if not select.select([descriptor], [], [], SHOW_SECONDS)[0]:
-            return None
+    def read_waiting(self) -> Optional[bytes]:
+        """Reads and passes on what the rank has written; returns None if that is nothing, and nothing but empty bytes at the end."""
+        with self._turn:
+            data = self._read() if self._has_data(0.0) else None
+            rest = data or b""
+            if rest and self._before is not None:
+                if rest[:1] == b"\r" and rest[1:2] != b"\n":
+                    # It only ends a state that was read before, so nothing on the other stream precedes that.
+                    rest = rest[1:]
+                    with contextlib.suppress(Exception):
+                        self._take_all(b"\r")
+                self._before.read_waiting()
+            if data != b"":
+                with contextlib.suppress(Exception):
+                    self._take_all(self._last_part(rest))
+            return data
+
+    def _has_data(self, seconds: float) -> bool:
+        return bool(select.select([self._source.fileno()], [], [], seconds)[0])
+
+    def _read(self) -> bytes:
         try:
-            return os.read(descriptor, PIPE_BYTES)
+            return os.read(self._source.fileno(), PIPE_BYTES)
         except OSError:
             return b""
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from slipway_driver.newest_checkpoint import step_in
 
 #: Number of newest starts in the heartbeat; the control plane stores older ones.
 MAX_IN_HEARTBEAT = 8
@@ -25,9 +28,11 @@ class StartTimes:
     began_at: Optional[float] = None
     #: Seconds before the first step by phase: `stop` (the ranks of the start before had ended), `prepare` and the phases of the trainer.
     phases: Dict[str, float] = dataclasses.field(default_factory=dict)
-    #: Where the state came from, and the step of that state.
+    #: Where the state came from, and the step of that state, as the trainer says it.
     source: Optional[str] = None
     resumed: int = 0
+    #: The checkpoint that the ranks were given, for trainers that say nothing of it.
+    resume_from: str = ""
 
     def facts(self) -> Dict[str, Any]:
         """The fields of the heartbeat: times in epoch seconds, None for events that have not happened."""
@@ -51,6 +56,16 @@ class StartTimes:
         elif kind in ("phase", "step"):
             self._count("prepare", now)
 
+    def resumed_step(self) -> Optional[int]:
+        """The step that this start went on from; None if it is not known. Steps may have passed before the first one that was seen."""
+        first = self.first_step or 0
+        given = step_in(Path(self.resume_from).name) if self.resume_from else 0
+        if self.source is not None:
+            return self.resumed
+        if first <= max(1, given or 0):
+            return max(0, first - 1)  # It has begun at step 0, or with an older checkpoint.
+        return given or None
+
     def _count(self, phase: str, now: float) -> None:
         if self.began_at is not None:
             before = sum(seconds for name, seconds in self.phases.items() if name != "stop")
@@ -73,11 +88,11 @@ class StepTimes:
         with self._lock:
             self._all.append(StartTimes(number))
 
-    def started(self, now: float) -> None:
-        """Records that the ranks of the newest start are being started."""
+    def started(self, now: float, resume_from: str = "") -> None:
+        """Records that the ranks of the newest start are being started, from a checkpoint if there is one."""
         with self._lock:
             start, before = self._all[-1], self._all[-2] if len(self._all) > 1 else None
-            start.began_at = now
+            start.began_at, start.resume_from = now, resume_from
             if before is not None and before.ended_at is not None:
                 start.phases["stop"] = round(now - before.ended_at, 3)
 
@@ -110,7 +125,8 @@ class StepTimes:
         if len(self._all) < 2:
             return None
         start, before = self._all[-1], self._all[-2]
-        lost = max(0, (before.step or 0) - start.resumed)
+        resumed = start.resumed_step()
+        lost = None if resumed is None else max(0, (before.step or 0) - resumed)
         return {"round": start.number, "source": start.source, "lostSteps": lost, "phases": start.phases}
 
     def facts(self) -> List[Dict[str, Any]]:

@@ -12,6 +12,8 @@ interface Place {
   written: string;
   bucket: string;
   prefix: string;
+  /** How many objects every instance needs to get one. */
+  instances: number;
 }
 
 /**
@@ -27,25 +29,39 @@ export async function missingData(run: RunSpec, descriptor: Descriptor): Promise
 
 function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
   const written = [
-    ...run.data.map((channel, i) => ({ path: `data[${i}].s3`, uri: channel.s3 })),
-    { path: 'model.weights', uri: placeOf(run.written.model?.weights) },
+    ...run.data.map(({ s3, s3DataType = 'S3Prefix', s3DataDistribution }, i) => {
+      const isDivided = s3DataDistribution === 'ShardedByS3Key' && s3DataType === 'S3Prefix';
+      return { path: `data[${i}].s3`, uri: s3, instances: isDivided ? run.compute.instanceCount : 1 };
+    }),
+    { path: 'model.weights', uri: placeOf(run.written.model?.weights), instances: 1 },
   ];
-  return written.flatMap(({ path, uri }) => {
+  return written.flatMap(({ path, uri, instances }) => {
     const runId = `${run.name}-000000000000`;
     // The run's own output does not exist yet.
     if (uri === undefined || uri.includes('{runId}')) return [];
     const [, bucket, prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(fillPlaceholders(uri, { descriptor, runId })) ?? [];
-    return bucket ? [{ path, written: uri, bucket, prefix }] : [];
+    return bucket ? [{ path, written: uri, bucket, prefix, instances }] : [];
   });
 }
 
 async function checkPlace(s3: S3Client, place: Place, level: 'error' | 'warning'): Promise<Issue[]> {
-  const { path, bucket, prefix } = place;
+  const { path, bucket, prefix, instances } = place;
   try {
-    const found = await s3.send(
-      new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, Delimiter: '/', MaxKeys: 1 }),
+    const { KeyCount: found = 0 } = await s3.send(
+      new ListObjectsV2Command({
+        ...{ Bucket: bucket, Prefix: prefix, MaxKeys: instances },
+        ...(instances === 1 && { Delimiter: '/' }),
+      }),
     );
-    if ((found.KeyCount ?? 0) > 0) return [];
+    if (found >= instances) return [];
+    if (found > 0)
+      return [
+        issue('data/empty', 'warning', path, {
+          must: `must contain an object for each of ${instances} instances (s3DataDistribution: ShardedByS3Key)`,
+          got: `${found} at s3://${bucket}/${prefix}`,
+          fix: 'write more files, or use FullyReplicated',
+        }),
+      ];
     const fix = `upload the data (aws s3 sync FOLDER s3://${bucket}/${prefix}), or correct the prefix`;
     return [
       issue('data/empty', level, path, {

@@ -16,3 +16,15 @@ export function progressText({ progressPercent, etaAt, etaInterval80, interrupti
 
 /** `2026-11-23 04:10` of an ISO 8601 time. */
 export const minute = (iso: string): string => iso.slice(0, 16).replace('T', ' ');
+
+/** Trainers need some minutes to load before their first step. */
+const FIRST_STEP_MINUTES = 10;
+
+/** What to add to a run whose output has shown no step for a while; '' for any other run. */
+export function missingProgress({ step, attempts }: StatusAnswer, now: number): string {
+  const last = attempts.at(-1);
+  if (step !== null || last?.secondaryStatus !== 'Training' || last.startedAt === null) return '';
+  const minutes = Math.floor((now - Date.parse(last.startedAt)) / 60_000);
+  if (minutes < FIRST_STEP_MINUTES) return '';
+  return `no step was recognised in the output for ${minutes} min; for the next launch, set progress.format to its trainer or progress.stepRegex, or report steps with slipway_helper (docs/guides/trainers.md)`;
+}

@@ -10,7 +10,7 @@ import type { ChartOptions } from './chart';
 import { failureText } from './failure';
 import { tagsText } from './list';
 import type { EventOptions } from './logs/events';
-import { progressText } from './progress-text';
+import { missingProgress, progressText } from './progress-text';
 import { readStatus, withoutOk } from './read-status';
 import { waitForEnd } from './wait';
 
@@ -39,12 +39,12 @@ export async function status(runId: string, options: StatusOptions, terminal: Te
 const number = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));
 
 /** One screen about a run. */
-export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
+export function statusText(run: StatusAnswer, descriptor: Descriptor, now = Date.now()): string {
   const position = run.queuePosition === null ? '' : `, position ${run.queuePosition} in the queue`;
   const lines = [
     `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
     `step ${number(run.step)}${run.stepAt ? ` (${run.stepAt.slice(11, 19)} UTC)` : ''}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
-    ...(progressText(run) ? [`  ${progressText(run)}`] : []),
+    ...[progressText(run), missingProgress(run, now)].filter(Boolean).map((line) => `  ${line}`),
     ...aboutRun(run),
     ...(run.handOver
       ? [

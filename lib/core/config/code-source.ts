@@ -21,6 +21,8 @@ export interface CodeFile {
 export interface InspectedFile extends CodeFile {
   /** Number of the first line of a script that ends as on Windows. */
   windowsLine?: number;
+  /** A launcher that a script starts without the number or the rank of the hosts. */
+  oneHostLauncher?: string;
   /** What looks like a secret in it. */
   secret?: string;
 }

@@ -39,8 +39,41 @@ function inspectedFile(folder: string, file: CodeFile): InspectedFile {
   const text = startOf(path.join(folder, file.name));
   const isScript = file.name.endsWith('.sh') || (text.startsWith('#!') && !file.name.endsWith('.py'));
   const windowsLine = isScript ? firstWindowsLine(text) : undefined;
+  const oneHostLauncher = isScript ? launcherOfOneHost(text) : undefined;
   const secret = secretIn(text);
-  return { ...file, ...(windowsLine && { windowsLine }), ...(secret && { secret }) };
+  return {
+    ...file,
+    ...(windowsLine && { windowsLine }),
+    ...(oneHostLauncher && { oneHostLauncher }),
+    ...(secret && { secret }),
+  };
+}
+
+/** Launchers by their command, and the options without which they start ranks on their own host only; the jobs of SageMaker have no ssh. */
+const LAUNCHERS: readonly { name: string; command: RegExp; options: RegExp }[] = [
+  {
+    name: 'deepspeed',
+    command: /(^|[\s;&|])(deepspeed|\S*python\S* -m deepspeed\.launcher\.runner)\s/,
+    options: /--no_ssh\b/,
+  },
+  {
+    name: 'accelerate launch',
+    command: /(^|[\s;&|])(accelerate launch|\S*python\S* -m accelerate\.commands\.launch)\s/,
+    options: /--(num_machines|machine_rank|config_file)\b/,
+  },
+  {
+    name: 'torchrun',
+    command: /(^|[\s;&|])(torchrun|\S*python\S* -m torch\.distributed\.(run|launch))\s/,
+    options: /--(nnodes|node[-_]rank)\b/,
+  },
+];
+
+/** What a script starts on one host. Variables may hold the options, so that a command with others than these is left alone. */
+function launcherOfOneHost(text: string): string | undefined {
+  const commands = text.replace(/\\\r?\n/g, ' ').split('\n');
+  const known = commands.filter((line) => !/^\s*#/.test(line) && !/\$(?!@|\*|\{?SM_NUM_GPUS\b)/.test(line));
+  return LAUNCHERS.find(({ command, options }) => known.some((line) => command.test(line) && !options.test(line)))
+    ?.name;
 }
 
 function startOf(file: string): string {

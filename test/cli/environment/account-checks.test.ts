@@ -51,6 +51,26 @@ describe('data of a run', () => {
     ]);
   });
 
+  // aws/sagemaker-xgboost-container#399
+  test.each([
+    [2, 1, 1],
+    [2, 2, 0],
+    [16, 15, 1],
+    [1, 1, 0],
+  ])('divided among %i instances needs an object for each, of %i', async (instanceCount, found, warnings) => {
+    s3.on(ListObjectsV2Command).resolves({ KeyCount: found });
+    const divided = data.map((channel) => ({ ...channel, s3DataDistribution: 'ShardedByS3Key' }));
+    const compute = { ...BASE.compute, instanceCount };
+    const said = await messages({ data: divided, compute });
+    expect(said).toHaveLength(warnings);
+    for (const message of said)
+      expect(message).toContain(
+        `warning data[0].s3: must contain an object for each of ${instanceCount} instances (s3DataDistribution: ShardedByS3Key), got ${found} at `,
+      );
+    expect(s3.commandCalls(ListObjectsV2Command)[0]?.args[0].input).toMatchObject({ MaxKeys: instanceCount });
+    expect((await messages({ compute })).length).toBe(0);
+  });
+
   test('fails: a bucket that does not exist', async () => {
     s3.on(ListObjectsV2Command).rejects(failing('NoSuchBucket', 404));
     expect(await messages()).toEqual([

@@ -29,6 +29,23 @@ arguments = TrainingArguments(str(folder), **how)
 trainer = Trainer(LlamaForCausalLM(LlamaConfig(**shape)), arguments, train_dataset=rows, callbacks=[Slow()])
 trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)))
 `;
+/** The same, whose 27th step never returns in a process that has begun at step 0. It says nothing of it. */
+export const HANGING_TRAINER = TRAINER.replace(
+  'class Slow',
+  `class Stuck(TrainerCallback):
+    def on_train_begin(self, _args, state, *_rest, **_kwargs):
+        self.began = state.global_step
+    def on_step_begin(self, _args, state, *_rest, **_kwargs):
+        if self.began == 0 and state.global_step == 26:
+            waits_for_ever()
+
+def waits_for_ever():
+    threading.Event().wait()
+
+class Slow`,
+)
+  .replace('import os', 'import threading, os')
+  .replace('[Slow()]', '[Slow(), Stuck()]');
 /** It goes on from what its command line says, as the scripts of TRL do. */
 export const SFT = `${COMMON}
 from datasets import Dataset
@@ -75,6 +92,14 @@ trainer = lightning.Trainer(
 )
 trainer.fit(Model(), torch.utils.data.DataLoader(torch.randn(128, 4), batch_size=4), ckpt_path=given.ckpt_path)
 `;
+/** The same without the helper, whose 27th step never returns in a process that has begun at step 0. */
+export const HANGING_LIGHTNING = LIGHTNING.replace(', slipway_helper.lightning_callback()', '')
+  .replace('lightning, slipway_helper, torch', 'lightning, threading, torch')
+  .replace(
+    'time.sleep(0.3)',
+    'time.sleep(0.3)\n        self.trainer.global_step == 26 and given.ckpt_path is None and waits_for_ever()',
+  )
+  .replace('class Model', 'def waits_for_ever():\n    threading.Event().wait()\n\nclass Model');
 /** A model of two heads with a tokenizer of bytes, chats, and text, in the folder of a run. */
 export const MODEL = `import json, pathlib, sys
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -187,3 +212,6 @@ while engine.global_steps < 40:
 `;
 export const ACCELERATE =
   'exec python -m accelerate.commands.launch --cpu --num_processes 1 --num_machines 1 sft.py "$@"\n';
+/** DeepSpeed's own launcher, which finds the CPU by this variable. */
+export const DEEPSPEED_LAUNCHER =
+  'export DS_ACCELERATOR=cpu\nexec python -m deepspeed.launcher.runner --num_gpus 1 train.py "$@"\n';

@@ -43,7 +43,8 @@ function tried({ files = {}, code, distribution = { library: 'ddp' }, also, envi
   const { issues } = checkRunFile(readGiven(run), {}, { ...DESCRIPTOR, ...environment });
   const packed = codeFiles(path.join(repository, 'code')).files;
   const said = issues.filter(({ rule }) => /^(code|data)\//.test(rule)).map(({ level, rule }) => `${level} ${rule}`);
-  return { said, packed };
+  const schema = issues.filter(({ rule }) => rule.startsWith('schema/')).map(({ message }) => message);
+  return { said, schema, packed };
 }
 
 /** Files of the code folder; a name that begins with / is beside it. */
@@ -158,12 +159,61 @@ test.each<[source: string, given: Given, said: string[]]>([
     ['error code/requirements'],
   ],
   [
+    'awslabs/graphstorm#1107: a pattern in the place of a prefix',
+    { also: { data: [{ channel: 'train', s3: 's3://{dataBucket}/edges/type*.parquet' }] } },
+    ['warning data/whole-folder'],
+  ],
+  [
+    'modelscope/ms-swift#2485: the address of the first host is that of each host itself',
+    { also: { environmentVariables: { MASTER_ADDR: '127.0.0.1', OMP_NUM_THREADS: '4' } } },
+    ['warning code/replaced-variables'],
+  ],
+  ...[
+    ['deepspeed --num_gpus 4 train.py "$@"', 1],
+    ['exec python3 -m deepspeed.launcher.runner --hostfile hosts train.py', 1],
+    ['deepspeed --no_ssh --node_rank 1 --master_addr algo-1 train.py', 0],
+    ['accelerate launch --multi_gpu \\\n  --num_processes 8 train.py', 1],
+    ['accelerate launch --num_machines 2 train.py', 0],
+    ['NCCL_DEBUG=INFO torchrun --nproc_per_node=$SM_NUM_GPUS train.py', 1],
+    ['torchrun $DISTRIBUTED_ARGS train.py', 0],
+    ['torchrun --nnodes 2 --node-rank 0 train.py', 0],
+    ['# torchrun train.py\npython3 train.py', 0],
+  ].map(([command, warnings]): [string, Given, string[]] => [
+    `modelscope/ms-swift#3695: each host trains alone: ${command}`,
+    {
+      files: { 'train.sh': `set -e\n${command}\n` },
+      code: { entryPoint: 'train.sh' },
+      distribution: { library: 'custom', launcher: 'script' },
+    },
+    warnings ? ['warning code/one-host-launcher'] : [],
+  ]),
+  [
+    'aws/sagemaker-python-sdk#471: the entry point is a file in S3',
+    { code: { entryPoint: 's3://a-bucket/scripts/train.py' } },
+    ['error code/folder'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#835: the code is an archive on this machine',
+    { code: { source: './code.tar.gz' } },
+    ['error code/folder'],
+  ],
+  [
+    'huggingface/accelerate#26: a flag without a value under the driver',
+    { code: { arguments: { do_train: true, output_dir: 'out' } } },
+    [],
+  ],
+  [
     'aws/sagemaker-python-sdk#3518: an entry point in a folder',
     { files: { 'code/script.py': '' }, code: { entryPoint: 'code/script.py' } },
     [],
   ],
 ])('%s', (_, given, said) => {
   expect(tried(given).said).toEqual(said);
+});
+
+test('aws/sagemaker-python-sdk#2689: arguments as a list of words', () => {
+  const { schema } = tried({ code: { arguments: ['--do_train', '--output_dir', 'out'] } });
+  expect(schema).toEqual([expect.stringMatching(/^code\.arguments: must be a section, got \["--do_train"/)]);
 });
 
 test('aws/sagemaker-python-sdk#2337: a link to a library of the repository is packed as its files', () => {

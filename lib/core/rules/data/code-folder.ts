@@ -93,6 +93,18 @@ function lineEndings({ code }: RunSpec, { files }: CodeFolder): Finding[] {
   ];
 }
 
+function oneHostLauncher({ code, compute, distribution }: RunSpec, { files }: CodeFolder): Finding[] {
+  const entry = plainName(code.entryPoint);
+  const launcher = files.find(({ name }) => name === entry)?.oneHostLauncher;
+  const isAlone = compute.instanceCount === 1 || distribution.launcher !== 'script' || !entry.endsWith('.sh');
+  return when(!isAlone && launcher !== undefined, {
+    path: 'code.entryPoint',
+    must: `must tell its launcher how many hosts there are and which one it is on, because ${compute.instanceCount} hosts run the script, and each would train alone`,
+    got: `${launcher} without these options in ${code.entryPoint}`,
+    fix: 'pass them as containers/examples/trainers/accelerate.sh does (deepspeed: with --no_ssh), use distribution.launcher torchrun with the Python script, or acknowledge it',
+  });
+}
+
 function size(_: RunSpec, { files }: CodeFolder): Finding[] {
   const mib = (bytes: number) => Math.ceil(bytes / 2 ** 20);
   const total = mib(files.reduce((sum, { bytes }) => sum + bytes, 0));
@@ -224,6 +236,15 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     why: 'Such a link is not packed: what it leads to is often data, or files of this machine that must not be uploaded.',
     source: OWN_SCRIPT,
     check: aboutFolder(outsideLinks),
+  },
+  {
+    id: 'code/one-host-launcher',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'A shell script of several instances passes the number and the rank of the hosts to deepspeed, accelerate launch and torchrun.',
+    why: 'Every instance runs the script. Without these options a launcher starts the ranks of its own host as a whole job, so that each host trains alone and writes the same checkpoints; hosts reach each other by no ssh.',
+    source: 'docs/guides/trainers.md',
+    check: aboutFolder(oneHostLauncher),
   },
   {
     id: 'code/size',

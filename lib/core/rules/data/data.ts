@@ -133,9 +133,19 @@ const namesObject = ({ s3 = '', inputMode }: ChannelSpec): boolean =>
 
 function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
   const { s3 = '/', s3DataType = 'S3Prefix', hubContentArn } = channel;
+  const path = `${at}.s3`;
   const isPrefix = s3DataType === 'S3Prefix' && hubContentArn === undefined && /^s3:\/\/[^/]+\/./.test(s3);
+  if (isPrefix && /[*?]/.test(s3))
+    return [
+      {
+        path,
+        must: 'should be a prefix: S3 expands no pattern, so * and ? stand for themselves',
+        got: s3,
+        fix: 'end it before the pattern, or list the objects in a manifest (s3DataType: ManifestFile)',
+      },
+    ];
   return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), {
-    path: `${at}.s3`,
+    path,
     must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
     got: s3,
     fix: 'add a trailing /, or acknowledge it',
@@ -217,8 +227,8 @@ export const DATA_RULES: readonly Rule[] = [
     id: 'data/whole-folder',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'A prefix that names a folder ends in /.',
-    why: 'S3Prefix selects every key that begins with the text: s3://bucket/train selects train-old/ and train.csv as well, in every input mode.',
+    what: 'A prefix that names a folder ends in /, and contains no pattern.',
+    why: 'S3Prefix selects every key that begins with the text: s3://bucket/train selects train-old/ and train.csv as well, in every input mode, and s3://bucket/*.csv nothing but a key with an asterisk.',
     source: api('S3DataSource'),
     check: (run) => eachChannel(run, wholeFolder),
   },

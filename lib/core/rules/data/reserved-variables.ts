@@ -35,6 +35,12 @@ const RESERVED: readonly { names: RegExp; level: 'error' | 'warning' | undefined
     must: 'must be a variable that neither the image nor SageMaker sets, because it replaces their value in all programs of the container, also in the driver',
     fix: 'set it in the code of the run, or acknowledge it',
   },
+  {
+    names: /^(MASTER_ADDR|NODE_RANK|GROUP_RANK|RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE)$/,
+    level: 'warning',
+    must: 'must be a variable that the launcher does not set: every host would get the same value, and its ranks would not find those of the others',
+    fix: 'remove it, because the driver sets it, or acknowledge it',
+  },
   // Programs in the container read them, so that a secret must not have such a name; a run file may set them.
   { names: /^(AWS_|SLIPWAY_|PYTHON)/, level: undefined, must: '', fix: '' },
 ];
@@ -99,8 +105,8 @@ export const RESERVED_VARIABLE_RULES: readonly Rule[] = [
     level: 'warning',
     mayAcknowledge: true,
     isLocal: true,
-    what: 'Environment variables of a run do not replace search paths of the image, such as PATH, LD_LIBRARY_PATH and PYTHONPATH, or variables of SageMaker.',
-    why: 'The value of the run replaces that of the image, with the directories of bash, Python, CUDA and EFA; LD_PRELOAD loads a library into every program of the container.',
+    what: 'Environment variables of a run do not replace search paths of the image, such as PATH, LD_LIBRARY_PATH and PYTHONPATH, variables of SageMaker, or those with which ranks find each other, such as MASTER_ADDR.',
+    why: 'The value of the run replaces that of the image, with the directories of bash, Python, CUDA and EFA; LD_PRELOAD loads a library into every program of the container. MASTER_ADDR is another address in every attempt.',
     source: SOURCE,
     check: reserved('warning'),
   },
