@@ -230,7 +230,7 @@ export interface Attempt {
   readonly progress?: Progress;
   readonly firstStep: number | null;
   readonly lastStep: number | null;
-  /** When the service last reported the job as alive although its heartbeat was late; undefined = it was not late. */
+  /** When the service last reported the job as alive although its heartbeat was late or could never be read; undefined = neither. */
   readonly aliveAt?: EpochMs;
   /** Since when the heartbeat could not be read; undefined = it could be read, or did not exist. */
   readonly unreadSince?: EpochMs;

@@ -94,7 +94,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
     trainingSince: trainingSince(attempt, job, now),
     pauses: job.pauses ?? attempt.pauses,
     selected: job.selected ?? attempt.selected,
-    aliveAt: isLate(progress, now) ? aliveAt(attempt, now) : undefined,
+    aliveAt: isLate(progress, observed, now) ? aliveAt(attempt, now) : undefined,
     unreadSince: isUnread(attempt, observed) ? (attempt.unreadSince ?? now) : undefined,
     unlistedSince: unlistedSince(attempt, observed, now),
     progress,
@@ -103,9 +103,9 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
   };
 }
 
-/** Without heartbeats, only the service shows how long the job lives, and for how long it is billed. */
-const isLate = (progress: Attempt['progress'], now: EpochMs): boolean =>
-  progress !== undefined && now - progress.heartbeatAt > LATE_HEARTBEAT_MS;
+/** Without heartbeats that can be read, only the service shows how long the job lives, and for how long it is billed. */
+const isLate = (progress: Attempt['progress'], { heartbeatError }: Observed, now: EpochMs): boolean =>
+  progress === undefined ? heartbeatError !== undefined : now - progress.heartbeatAt > LATE_HEARTBEAT_MS;
 
 /** Not updated again within one pass, whose rounds are less than a minute apart: each update would cause another round. */
 function aliveAt({ aliveAt: before }: Attempt, now: EpochMs): EpochMs {

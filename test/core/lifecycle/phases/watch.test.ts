@@ -132,6 +132,11 @@ describe('what is copied from an observation', () => {
     expect(aliveAt(NOW - 4 * MINUTE, { aliveAt: NOW + MINUTE })).toBe(NOW);
   });
 
+  test('a job of which no heartbeat was ever read is alive when the service says so', () => {
+    const { record } = observe(running({ attempt: attempt({ progress: undefined }) }), {}, { heartbeatError: '403' });
+    expect(record.attempt?.aliveAt).toBe(NOW);
+  });
+
   test('a heartbeat counts as unread from the first observation that missed it until one reads it', () => {
     const since = (own: Partial<Attempt>, observed: object) =>
       observe(running({ attempt: attempt(own) }), {}, observed).record.attempt?.unreadSince;
