@@ -46,6 +46,11 @@ test.each<[source: string, config: object, expected: object]>([
     { ropeTheta: 1_000_000, family: { localRopeTheta: 10_000 } },
   ],
   [
+    'huggingface/transformers#45643: settings of positions by other names than layer types',
+    { model_type: 'deepseek_v4', moe_intermediate_size: SIZES.intermediate_size, rope_parameters: { main: plain, compress: plain } },
+    { family: { modelType: 'deepseek_v4', streams: 4 } },
+  ],
+  [
     'SafeAILab/EAGLE#223: heads that are not hidden_size / num_attention_heads',
     { model_type: 'qwen3', head_dim: 128 },
     { headSize: 128 },
@@ -102,12 +107,6 @@ test.each<[source: string, config: object, key: string, fix: RegExp]>([
     { model_type: 'gemma3_text', layer_types: Array(10).fill('full_attention') },
     'layer_types',
     /correct the list/,
-  ],
-  [
-    'huggingface/transformers#45643: settings of positions by other names than layer types',
-    { model_type: 'deepseek_v4', rope_parameters: { main: plain, compress: plain } },
-    'model_type',
-    /preset of the same size/,
   ],
   [
     'vllm-project/vllm#51063: embeddings are tied beside text_config alone',

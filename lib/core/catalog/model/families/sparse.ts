@@ -155,6 +155,8 @@ export const deepseekV4: Family = (f, modelType) => {
   f.ignore('expert_dtype', 'compress_rope_theta', 'qk_rope_head_dim', 'hc_eps', 'hc_sinkhorn_iters');
   const d = { recurrent: true, ownPositions: true, ffnKey: 'moe_intermediate_size', kvHeads: 1, headSize: 512 };
   const m = decoder(f, modelType, d);
+  // The second name of the size.
+  f.only('intermediate_size', m.ffnHiddenSize);
   const experts = { keys: ROUTED_EXPERTS, experts: 256, perToken: 6, sharedExperts: 1 };
   const routing = { score: 'sigmoid', bias: true, normalise: f.flag('norm_topk_prob', true) } as const;
   const mixture = mixtureOf(f, m.layers, { ...experts, routing });
