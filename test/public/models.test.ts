@@ -47,7 +47,11 @@ test.each<[source: string, config: object, expected: object]>([
   ],
   [
     'huggingface/transformers#45643: settings of positions by other names than layer types',
-    { model_type: 'deepseek_v4', moe_intermediate_size: SIZES.intermediate_size, rope_parameters: { main: plain, compress: plain } },
+    {
+      model_type: 'deepseek_v4',
+      moe_intermediate_size: SIZES.intermediate_size,
+      rope_parameters: { main: plain, compress: plain },
+    },
     { family: { modelType: 'deepseek_v4', streams: 4 } },
   ],
   [

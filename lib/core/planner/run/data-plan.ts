@@ -91,7 +91,9 @@ function shardAdvice(shards: DataPlan['shards'], readers: number): string[] {
   if (!shards) return [];
   const size = shards.sizeMiB >= 1 ? shards.sizeMiB.toFixed(0) : shards.sizeMiB.toFixed(2);
   const isShared = shards.count % readers === 0;
-  const why = isShared ? 'so that all readers get the same number' : `which is too little for one each of ${readers} readers`;
+  const why = isShared
+    ? 'so that all readers get the same number'
+    : `which is too little for one each of ${readers} readers`;
   return [`write the tokens as ${shards.count} shards of about ${size} MiB, ${why}`];
 }
 

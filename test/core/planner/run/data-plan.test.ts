@@ -20,7 +20,9 @@ test('the size, the rate and the shards of a dataset that every reader can share
     getRequestsPerSecond: 0.5,
   });
   expect(data?.shards).toEqual({ count: 1024, sizeMiB: 256 });
-  expect(data?.advice).toEqual(['write the tokens as 1024 shards of about 256 MiB, so that all readers get the same number']);
+  expect(data?.advice).toEqual([
+    'write the tokens as 1024 shards of about 256 MiB, so that all readers get the same number',
+  ]);
 });
 
 test('hosts are the readers under ShardedByS3Key', () => {
