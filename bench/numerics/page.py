@@ -12,8 +12,8 @@ Written by `npm run docs:numerics`, which exits with 1 if a difference exceeds i
 CPU in float32 with gloo.
 
 Every value is the maximum absolute difference. The models have three layers and a vocabulary of 257. Runs start from the same initial
-weights, take 20 AdamW steps at a learning rate of {learning_rate} with clipping at 1.0, and use the entry point of the trainer; the
-reference is a plain training loop with the transformers model, full batches, and AdamW, clipping and cross entropy of PyTorch. Code that
+weights, take 20 AdamW steps at a learning rate of {learning_rate} with clipping at 1.0, and use the entry point of the trainer.
+The reference is a plain training loop with the transformers model, full batches, and AdamW, clipping and cross entropy of PyTorch. Code that
 runs only on GPUs (NCCL, fused kernels, float8 and bfloat16 kernels) is not compared. A zero means that both sides call the same operations
 in the same order; a test changes one weight and checks that the difference is detected.
 """

@@ -87,6 +87,8 @@ def small_config(family: str, rng: random.Random):
     defaults = made().to_dict()
     for _ in range(6):
         drawn = {key: value for key, value in sizes(rng).items() if key in defaults and not isinstance(defaults[key], dict)}
+        if family in ("deepseek_v32", "deepseek_v4", "glm_moe_dsa"):
+            drawn["q_lora_rank"] = 24  # transformers refuses null
         if family in LAYER_TYPES:
             kinds = LAYER_TYPES[family]
             drawn["layer_types"] = [*rng.choices(kinds, k=drawn["num_hidden_layers"] - 1), kinds[-1]]
