@@ -12,6 +12,8 @@ const DOMAINS: Readonly<Record<string, string>> = {
 /** Page of a job in the AWS console. */
 export function jobConsoleUrl(region: string, kind: 'training' | 'processing', jobName: string): string {
   const host = `${region}.${DOMAINS[REGIONS[region]?.partition ?? ''] ?? 'console.aws.amazon.com'}`;
+  // encodeURIComponent throws for half of a surrogate pair, which only a hostile record has.
+  const name = encodeURIComponent(jobName.replace(/\p{Cs}/gu, '\ufffd'));
   const list = kind === 'training' ? 'jobs' : 'processing-jobs';
-  return `https://${host}/sagemaker/home?region=${region}#/${list}/${encodeURIComponent(jobName)}`;
+  return `https://${host}/sagemaker/home?region=${region}#/${list}/${name}`;
 }
