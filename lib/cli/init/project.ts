@@ -77,7 +77,7 @@ const filled = (text: string, words: Record<Word, string>): string =>
 
 /**
  * package.json of a new CDK app, with the exact versions with which this package is tested; aws-cdk-lib and constructs are its peer
- * dependencies.
+ * dependencies. vite is that of vitest: a newer one may need a package that a registry does not have.
  * @param slipway where npm gets this package from
  */
 export function packageFile(name: string, slipway: string): NewFile {
@@ -88,7 +88,7 @@ export function packageFile(name: string, slipway: string): NewFile {
     private: true,
     scripts: { test: 'vitest run', types: 'tsc', synth: 'cdk synth', diff: 'cdk diff', deploy: 'cdk deploy --all' },
     dependencies: { ...pinned(Object.keys(peerDependencies)), [own]: slipway },
-    devDependencies: pinned(['@types/node', 'aws-cdk', 'tsx', 'typescript', 'vitest']),
+    devDependencies: pinned(['@types/node', 'aws-cdk', 'tsx', 'typescript', 'vite', 'vitest']),
   };
   return { to: PACKAGE_FILE, text: `${json(content)}\n` };
 }
