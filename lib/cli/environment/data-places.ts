@@ -6,6 +6,9 @@ import { type Issue, issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import { isDenied } from '../aws-errors';
 
+/** ListObjectsV2 answers no more keys at once; a run of more instances is not asked for more. */
+const MAX_KEYS = 1000;
+
 interface Place {
   path: string;
   /** As written in the run file. */
@@ -31,7 +34,8 @@ function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
   const written = [
     ...run.data.map(({ s3, s3DataType = 'S3Prefix', s3DataDistribution }, i) => {
       const isDivided = s3DataDistribution === 'ShardedByS3Key' && s3DataType === 'S3Prefix';
-      return { path: `data[${i}].s3`, uri: s3, instances: isDivided ? run.compute.instanceCount : 1 };
+      const instances = isDivided ? Math.min(run.compute.instanceCount, MAX_KEYS) : 1;
+      return { path: `data[${i}].s3`, uri: s3, instances };
     }),
     { path: 'model.weights', uri: placeOf(run.written.model?.weights), instances: 1 },
   ];

@@ -71,6 +71,13 @@ describe('data of a run', () => {
     expect((await messages({ compute })).length).toBe(0);
   });
 
+  test('divided among more instances than a listing has keys, it is not refused for the length of the listing', async () => {
+    s3.on(ListObjectsV2Command).resolves({ KeyCount: 1000 });
+    const divided = data.map((channel) => ({ ...channel, s3DataDistribution: 'ShardedByS3Key' }));
+    expect(await messages({ data: divided, compute: { ...BASE.compute, instanceCount: 2500 } })).toEqual([]);
+    expect(s3.commandCalls(ListObjectsV2Command)[0]?.args[0].input).toMatchObject({ MaxKeys: 1000 });
+  });
+
   test('fails: a bucket that does not exist', async () => {
     s3.on(ListObjectsV2Command).rejects(failing('NoSuchBucket', 404));
     expect(await messages()).toEqual([
