@@ -2,6 +2,7 @@ import { clusterUsdPerHour, memoryIssues } from '../../core/admission';
 import type { Descriptor } from '../../core/config/descriptor';
 import { issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
+import { nearestPublished } from '../../core/planner/run/nearest-published';
 import { usd } from '../../report/page/format';
 import { ask } from '../ask';
 import { Refusal } from '../exit';
@@ -36,7 +37,7 @@ export async function confirmCost(
 function showPlan(run: RunSpec, descriptor: Descriptor, terminal: Terminal): void {
   const plan = findPlan(run, { region: descriptor.region, prices: descriptor.prices });
   if (!plan) return;
-  terminal.err(planText(run, plan));
+  terminal.err(planText(run, { ...plan, nearest: nearestPublished(plan.layout) }));
   const issues = memoryIssues(run, descriptor.region);
   if (issues.length > 0) throw new Refusal(issues);
 }

@@ -1,6 +1,7 @@
 import type { Issue } from '../config/issue';
 import type { RunSpec } from '../config/run-spec';
 import { type DataPlan, planData } from '../planner/run/data-plan';
+import { type NearestPublished, nearestPublished } from '../planner/run/nearest-published';
 import { type PlanFacts, planRun, type RunPlan } from '../planner/run/plan-run';
 import { type SizePlan, sizePlans } from './plan-sizes';
 import { type SpareValues, spareValues } from './plan-spares';
@@ -8,6 +9,8 @@ import { type SpareValues, spareValues } from './plan-spares';
 /** The output of `slipway plan --json`, and of the control function's `plan`. */
 export type PlanDocument = RunPlan & {
   spares: SpareValues;
+  /** The nearest published run. @default - none is near */
+  nearest?: NearestPublished;
   /** For an elastic run, largest size first. @default - the run has one size */
   sizes?: SizePlan[];
   /** How the training data should be stored and read. @default - the run has no data */
@@ -20,7 +23,14 @@ export function planDocument(run: RunSpec, facts: PlanFacts): PlanDocument | Iss
   if (Array.isArray(plan)) return plan;
   const sizes = sizePlans(run, facts);
   const data = dataOf(run, plan);
-  return { ...plan, spares: spareValues(run, plan), ...(sizes.length > 0 && { sizes }), ...(data && { data }) };
+  const nearest = nearestPublished(plan.layout);
+  return {
+    ...plan,
+    spares: spareValues(run, plan),
+    ...(nearest && { nearest }),
+    ...(sizes.length > 0 && { sizes }),
+    ...(data && { data }),
+  };
 }
 
 const dataOf = (run: RunSpec, { tokensPerSecond, tokens, layout }: RunPlan): DataPlan | undefined =>

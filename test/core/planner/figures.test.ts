@@ -178,8 +178,7 @@ function figuresOfRun(more: object) {
     region: 'us-west-2',
   });
   if (Array.isArray(plan)) throw new Error(JSON.stringify(plan));
-  // What others have measured is no figure of the planner.
-  const { usd: _prices, layout: _input, nearest: _nearest, ...figures } = plan as typeof plan & { layout?: unknown };
+  const { usd: _prices, layout: _input, ...figures } = plan as typeof plan & { layout?: unknown };
   const { usd: _bounds, ...interval80 } = figures.interval80;
   return { ...figures, interval80 };
 }

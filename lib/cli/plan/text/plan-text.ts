@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import { spareValues } from '../../../core/admission';
+import { type PlanDocument, spareValues } from '../../../core/admission';
 import { STANDING_PRICES as PRICES } from '../../../core/catalog/prices/standing-prices';
 import { textTable } from '../../../core/config/formats/text-table';
 import type { RunSpec } from '../../../core/config/run-spec';
@@ -39,7 +39,7 @@ const range = ([low, high]: [number, number], digits = 0) => `${round(low, digit
 const dollars = (value: number) => `$${round(value)}`;
 
 /** The plan as text, on one screen. */
-export function planText(run: RunSpec, plan: RunPlan): string {
+export function planText(run: RunSpec, plan: RunPlan & Pick<PlanDocument, 'nearest'>): string {
   const { memoryGiB, interval80, usd } = plan;
   const spares = spareValues(run, plan);
   const rows = [
@@ -76,7 +76,7 @@ export function planText(run: RunSpec, plan: RunPlan): string {
 }
 
 /** The nearest published run, with its speed for the planned model where that has another size. */
-function nearestRows(nearest: RunPlan['nearest']): string[][] {
+function nearestRows(nearest: PlanDocument['nearest']): string[][] {
   if (!nearest) return [];
   const { name, gpu, gpus, sequenceLength, precision, method, tokensPerSecondPerGpu, forThisModel, source } = nearest;
   const isOther = Math.abs(forThisModel / tokensPerSecondPerGpu - 1) > 0.05;

@@ -13,7 +13,6 @@ import { type PriceFacts, type RunCost, runCost } from './cost';
 import { type CheckpointPlan, checkpointPlan, expectedGoodput } from './failures';
 import { layoutOfRun } from './layout-of-run';
 import { type MemoryCopiesPlan, memoryCopiesPlan } from './memory-copies';
-import { type NearestPublished, nearestPublished } from './nearest-published';
 import { sparesOf } from './spares';
 
 /** What a plan needs to know about the environment into which the run is launched. */
@@ -65,8 +64,6 @@ export interface RunPlan {
   layout: LayoutInput;
   /** Corrections learned from measured runs; absent without a calibration of this accelerator, library and precision. */
   calibration?: Efficiency;
-  /** Absent: no published run is near. */
-  nearest?: NearestPublished;
   assumptions: string[];
   advice: Advice[];
 }
@@ -89,12 +86,10 @@ export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
     ];
   }
   const efficiency = efficiencyFor(facts.calibration, layout, library);
-  const nearest = nearestPublished(layout);
   const plan = efficiency ? scaledPlan(atPlannedSpeed, efficiency) : atPlannedSpeed;
   return {
     ...describe(run, facts, layout, plan),
     ...(efficiency && { calibration: efficiency }),
-    ...(nearest && { nearest }),
     assumptions,
     // Advice compares layouts with the same calibration key, so the measured speed scales all of them equally.
     advice: adviceFor(layout, atPlannedSpeed, library, k).map((a) => atSpeed(a, efficiency?.speed ?? 1)),
