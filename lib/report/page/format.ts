@@ -3,7 +3,7 @@ export const UNKNOWN = '–';
 
 const FORMATS = new Map<string, Intl.NumberFormat>();
 
-/** The format with this many decimals, made once: making one takes a hundred times as long as using it. */
+/** The format with this many decimals, made once: making one takes fifty times as long as using it. */
 function decimals(least: number, most: number): Intl.NumberFormat {
   const key = `${least} ${most}`;
   const format =

@@ -144,6 +144,19 @@ export class ConfigFields {
     return undefined;
   }
 
+  /** A list with one of `allowed` per layer; undefined when missing. */
+  perLayerOf(
+    key: string,
+    layers: number,
+    allowed: readonly (string | number)[],
+    fix = 'correct the list',
+  ): unknown[] | undefined {
+    const given = this.perLayer(key, layers);
+    const unknown = given?.find((each) => !(allowed as readonly unknown[]).includes(each));
+    if (unknown !== undefined) this.refuse(key, `must be of ${allowed.join(', ')}`, fix, unknown);
+    return given;
+  }
+
   /** A list of any values; undefined when missing. */
   list(key: string): unknown[] | undefined {
     const { value } = this.find([key]);

@@ -30,10 +30,7 @@ const TYPES = ['full_attention', 'sliding_attention', 'chunked_attention'];
  */
 export function windowsOf(f: ConfigFields, layers: number, rule: (layer: number) => boolean, size?: number): Windows {
   const window = f.count('sliding_window', size ?? 0, 0);
-  const types = f.perLayer('layer_types', layers);
-  const unknown = types?.find((type) => !TYPES.includes(String(type)));
-  if (unknown !== undefined)
-    f.refuse('layer_types', `must be of ${TYPES.join(', ')}`, 'use model.architecture', unknown);
+  const types = f.perLayerOf('layer_types', layers, TYPES, 'use model.architecture');
   const windowed = layersWhere(layers, (layer) =>
     types ? types[layer] === 'sliding_attention' : window > 0 && rule(layer),
   );

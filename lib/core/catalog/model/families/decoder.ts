@@ -192,10 +192,8 @@ export function denseLayersOf(f: ConfigFields, layers: number, otherwise: number
   const first = f.count('first_k_dense_replace', otherwise, 0);
   if (first > layers)
     f.refuse('first_k_dense_replace', `must be at most the ${layers} layers`, 'correct one of the two', first);
-  const types = f.perLayer('mlp_layer_types', layers);
+  const types = f.perLayerOf('mlp_layer_types', layers, ['dense', 'sparse']);
   if (!types) return first;
-  const unknown = types.find((type) => type !== 'dense' && type !== 'sparse');
-  if (unknown !== undefined) f.refuse('mlp_layer_types', 'must be of dense, sparse', 'correct the list', unknown);
   return leading([...types.keys()].filter((layer) => types[layer] === 'dense'));
 }
 

@@ -82,22 +82,16 @@ function globalHeads(f: ConfigFields, m: ModelShape, sharesProjection: boolean):
   const globalKvHeads = f.optionalCount('num_global_key_value_heads');
   const headSize = f.count('global_head_dim', 512);
   if (f.isNull('per_layer_config')) return { headSize: headSizeOf(m), kvHeads: m.kvHeads };
-  const saved = Object.values(f.section('per_layer_config') ?? {}) as Config[];
-  const named = Object.keys(f.section('per_layer_config') ?? {}).map(Number);
+  const given = f.section('per_layer_config') ?? {};
+  const saved = Object.values(given) as Config[];
   const isFull = (layer: number) => !hasWindow(m.slidingWindow, layer);
-  const areFull = named.every(isFull) && named.length === layersWhere(m.layers, isFull).length;
-  if (saved.length > 0 && (!areFull || saved.some((layer) => JSON.stringify(layer) !== JSON.stringify(saved[0]))))
+  const areFull = Object.keys(given).every((layer) => isFull(Number(layer)));
+  const isWhole = areFull && saved.length === layersWhere(m.layers, isFull).length;
+  const [first = {}, ...others] = saved;
+  if (saved.length > 0 && !(isWhole && others.every((layer) => JSON.stringify(layer) === JSON.stringify(first))))
     f.refuse('per_layer_config', 'must be the same for all layers without a window', 'use model.architecture');
-  const [{ head_dim, num_key_value_heads } = {} as Config] = saved;
-  return {
-    headSize: typeof head_dim === 'number' ? head_dim : headSize,
-    kvHeads:
-      typeof num_key_value_heads === 'number'
-        ? num_key_value_heads
-        : sharesProjection && globalKvHeads && saved.length === 0
-          ? globalKvHeads
-          : m.kvHeads,
-  };
+  const kvHeads = saved.length === 0 && sharesProjection ? globalKvHeads : first.num_key_value_heads;
+  return { headSize: Number(first.head_dim ?? headSize), kvHeads: Number(kvHeads ?? m.kvHeads) };
 }
 
 /** Layers without a window, with heads of their own size, and the last layers, which reuse earlier keys and values. */
@@ -128,9 +122,7 @@ function gemma4Layers(f: ConfigFields, m: ModelShape): DifferingLayers[] {
       small: norms + (m.attentionBias ? biases - (heads + 2 * windowed.kvHeads) * windowed.headSize : 0),
     };
   };
-  return [kind(true, false), kind(true, true), kind(false, true), kind(false, false)].filter(
-    ({ layers }) => layers.length > 0,
-  );
+  return [kind(true, false), kind(true, true), kind(false, true), kind(false, false)];
 }
 
 /** Experts beside a dense feed-forward block, each with norms of its own, and a router with scales. */

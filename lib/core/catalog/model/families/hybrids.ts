@@ -27,10 +27,8 @@ function shortConvolution(f: ConfigFields, hidden: number): Recurrence {
 
 /** Layers with a convolution, by `layer_types` or as all but those of `full_attn_idxs`. */
 function convolutions(f: ConfigFields, layers: number): number[] {
-  const types = f.perLayer('layer_types', layers);
+  const types = f.perLayerOf('layer_types', layers, ['conv', 'full_attention']);
   const full = f.layerNumbers('full_attn_idxs', layers);
-  const unknown = types?.find((type) => type !== 'conv' && type !== 'full_attention');
-  if (unknown !== undefined) f.refuse('layer_types', 'must be of conv, full_attention', 'correct the list', unknown);
   return layersWhere(layers, (layer) =>
     types ? types[layer] === 'conv' : full !== undefined && !full.includes(layer),
   );
@@ -107,9 +105,7 @@ export const minimax: Family = (f, modelType) => {
 
 /** The layers with this number in a list of zeros and ones; undefined without the list. */
 function marked(f: ConfigFields, key: string, layers: number, mark: number): number[] | undefined {
-  const marks = f.perLayer(key, layers);
-  const unknown = marks?.find((each) => each !== 0 && each !== 1);
-  if (unknown !== undefined) f.refuse(key, 'must be of 0, 1', 'correct the list', unknown);
+  const marks = f.perLayerOf(key, layers, [0, 1]);
   return marks && layersWhere(layers, (layer) => marks[layer] === mark);
 }
 
@@ -152,7 +148,7 @@ export const mimoV2Flash: Family = (f, modelType) => {
       small: biases + (isWindowed ? m.attentionHeads : 0),
     };
   };
-  const differing = [kind(true), kind(false)].filter((each) => each.layers.length > 0);
+  const differing = [kind(true), kind(false)];
   const untrained = ['attention with values smaller than keys', 'sinks of windowed layers alone'];
   return withTraits(
     { ...m, ...mixture, ...(slidingWindow && { slidingWindow }) },

@@ -7,10 +7,11 @@ import * as granite from './granite';
 import { lfm2, lfm2Moe, mimoV2Flash, minimax } from './hybrids';
 import { kimiLinear } from './kimi';
 import * as llama from './llama';
+import { nemotronH } from './nemotron';
 import { flexOlmo, olmo, olmo2, olmo3, olmoe } from './olmo';
 import { falconH1 } from './parallel-hybrid';
 import { qwen2, qwen2Moe, qwen3, qwen3Moe } from './qwen';
-import { graniteHybrid, nemotronH, olmoHybrid, qwen3Next, qwen35, qwen35Moe } from './recurrent';
+import { graniteHybrid, olmoHybrid, qwen3Next, qwen35, qwen35Moe } from './recurrent';
 import { deepseekV4, deepseekV32, glmMoeDsa } from './sparse';
 
 /**

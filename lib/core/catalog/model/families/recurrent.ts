@@ -1,16 +1,7 @@
 import { type ConfigFields, keysOf } from '../config-fields';
 import { allBut, layersWhere } from '../config-window';
 import type { FamilyTraits, ModelShape, Recurrence } from '../shape';
-import {
-  attentionBiasOf,
-  biasedRouting,
-  type Decoder,
-  decoder,
-  type Family,
-  mixtureOf,
-  ROUTED_EXPERTS,
-  withTraits,
-} from './decoder';
+import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 import { multiplied } from './granite';
 
 const RECURRENT = ['linear_attention', 'mamba'];
@@ -57,7 +48,7 @@ function deltaNet(f: ConfigFields, hidden: number, d: DeltaDefaults = QWEN_DELTA
 }
 
 /** Family-specific key names and defaults. */
-interface MambaKeys {
+export interface MambaKeys {
   heads: string;
   headSize: string;
   groups: string;
@@ -205,107 +196,3 @@ export const graniteHybrid: Family = (f, modelType) => {
   });
   return withTraits(mixed, { sharedFfnHiddenSize: shared }, mixture);
 };
-
-const NEMOTRON_MAMBA: MambaKeys = {
-  heads: 'mamba_num_heads',
-  headSize: 'mamba_head_dim',
-  groups: 'n_groups',
-  state: 'ssm_state_size',
-  kernel: 'conv_kernel',
-  convolutionBias: 'use_conv_bias',
-  bias: 'use_bias',
-  chunk: 'chunk_size',
-  stateSize: 128,
-  groupCount: 8,
-  chunkSize: 128,
-};
-
-type NemotronLayer = 'recurrent' | 'attention' | 'dense' | 'experts';
-const NEMOTRON_TYPES: Readonly<Record<string, NemotronLayer>> = {
-  M: 'recurrent',
-  mamba: 'recurrent',
-  linear_attention: 'recurrent',
-  '*': 'attention',
-  attention: 'attention',
-  full_attention: 'attention',
-  '-': 'dense',
-  mlp: 'dense',
-  E: 'experts',
-  moe: 'experts',
-};
-
-/** The type of each layer, from the list or from the letters of `hybrid_override_pattern`. */
-function nemotronLayers(f: ConfigFields): NemotronLayer[] {
-  const pattern = f.text('hybrid_override_pattern', '');
-  const given = f.list('layers_block_type') ?? (pattern ? [...pattern] : undefined);
-  const named = given ?? ['mamba', 'moe', 'attention', 'mlp'];
-  const key = f.has('layers_block_type') ? 'layers_block_type' : 'hybrid_override_pattern';
-  return named.map((name) => {
-    const type = NEMOTRON_TYPES[String(name)];
-    if (!type) f.refuse(key, `must be of ${Object.keys(NEMOTRON_TYPES).join(', ')}`, 'correct it', name);
-    return type ?? 'dense';
-  });
-}
-
-/** Nemotron-H and Nemotron 3: each layer is either Mamba-2, attention, a feed-forward block or experts. */
-export const nemotronH: Family = (f, modelType) => {
-  const types = nemotronLayers(f);
-  if (f.count('num_hidden_layers', types.length) !== types.length)
-    f.refuse('num_hidden_layers', `must be the ${types.length} layers that the file lists`, 'correct one of the two');
-  const where = (type: NemotronLayer) => layersWhere(types.length, (layer) => types[layer] === type);
-  f.only('mlp_bias', false);
-  f.ignore(...NEMOTRON_IGNORED);
-  const m = decoder(f, modelType, {
-    headSize: 128,
-    kvHeads: 8,
-    gated: false,
-    activationKey: 'mlp_hidden_act',
-    activation: 'relu2',
-    epsilonKey: ['layer_norm_epsilon', 'norm_eps'],
-    epsilon: 1e-5,
-    layers: types.length,
-    recurrent: true,
-  });
-  f.only('attention_head_dim', m.headSize);
-  const recurrence = { layers: where('recurrent'), of: mamba2(f, m.hiddenSize, NEMOTRON_MAMBA) };
-  const alone = {
-    mixing: [...where('recurrent'), ...where('attention')],
-    feeding: [...where('dense'), ...where('experts')],
-  };
-  const traits = {
-    recurrence,
-    alone,
-    normsPerBlock: 1,
-    untrained: [...MAMBA_UNTRAINED, 'layers of attention or a feed-forward block alone'],
-  };
-  // transformers creates a separate embedding and output head, and attention without biases, regardless of the file.
-  const mixed = withTraits(m, traits, { tiedEmbeddings: false });
-  f.ignore('moe_latent_size');
-  return where('experts').length === 0 ? mixed : nemotronExperts(f, mixed, types);
-};
-
-/** Adds the experts of the layers that have them. */
-function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly NemotronLayer[]): ModelShape {
-  const mixture = mixtureOf(f, types.length, {
-    keys: ROUTED_EXPERTS,
-    experts: 8,
-    perToken: 2,
-    dense: layersWhere(types.length, (layer) => types[layer] !== 'experts'),
-    sharedExperts: f.count('n_shared_experts', 1),
-  });
-  const sharedFfnHiddenSize = f.count('moe_shared_expert_intermediate_size', 7688);
-  const routing = biasedRouting(f, f.count(ROUTED_EXPERTS, 8));
-  f.number('routed_scaling_factor', 1);
-  const expertHidden = f.optionalCount('moe_latent_size');
-  // Projections into the space of the experts and out of it.
-  const latent = expertHidden && { expertHidden, mixtureParameters: 2 * model.hiddenSize * expertHidden };
-  return withTraits(model, { sharedFfnHiddenSize, ...latent }, { ...mixture, routing });
-}
-
-/** Numerical settings and initialisation of Mamba-2, and keys that are present even in models without the corresponding part. */
-const NEMOTRON_IGNORED = keysOf(
-  `attention_bias expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
-  mamba_ssm_cache_dtype moe_shared_expert_overlap mtp_layers_block_type mtp_hybrid_override_pattern num_nextn_predict_layers residual_in_fp32 rescale_prenorm_residual num_logits_to_keep
-  num_hidden_layers rms_norm_eps time_step_rank n_routed_experts n_shared_experts moe_intermediate_size moe_shared_expert_intermediate_size num_experts_per_tok
-  routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`,
-);

@@ -39,7 +39,7 @@ const selective =
       { layers: layersWhere(m.layers, runs), block: { window, scored, attention: attention + matrices }, small },
       { layers: layersWhere(m.layers, (layer) => !runs(layer)), block: { window, attention } },
     ];
-    return withTraits(m, { differing: differing.filter(({ layers }) => layers.length > 0), untrained: UNTRAINED });
+    return withTraits(m, { differing, untrained: UNTRAINED });
   };
 
 /** DeepSeek-V3.2: DeepSeek-V3 with an indexer in every layer. */
@@ -52,12 +52,10 @@ export const deepseekV32 = selective(
 
 /** Layers of GLM 5 that run the indexer; the others take the selection of the last one that does. */
 function fullIndexers(f: ConfigFields, layers: number): (layer: number) => boolean {
-  const types = f.perLayer('indexer_types', layers);
+  const types = f.perLayerOf('indexer_types', layers, ['full', 'shared']);
   const pattern = f.letters('index_topk_pattern', /^[FS]*$/);
   const every = f.count('index_topk_freq', 1, 0) || 1;
   const offset = f.count('index_skip_topk_offset', 2, 0);
-  const unknown = types?.find((type) => type !== 'full' && type !== 'shared');
-  if (unknown !== undefined) f.refuse('indexer_types', 'must be of full, shared', 'correct the list', unknown);
   if (pattern !== undefined && pattern.length !== layers && !types)
     f.refuse('index_topk_pattern', `must have one letter for each of the ${layers} layers`, 'correct it');
   return (layer) =>
@@ -133,7 +131,7 @@ function v4Differing(f: ConfigFields, m: ModelShape, queryRank: number): Differi
       block: { attention: attention + 2 * hidden * size, window, scored: (2 * heads * size) / heavy },
       small: norms + (heavy + 1) * size,
     },
-  ].filter(({ layers }) => layers.length > 0);
+  ];
 }
 
 /**
