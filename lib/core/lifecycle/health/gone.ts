@@ -1,4 +1,4 @@
-import { addUsd, attemptCostUsd, HEARTBEAT_MS, STOP_MS, wroteSinceMissing } from '../accounting/spend';
+import { addUsd, attemptCostUsd, billedFrom, HEARTBEAT_MS, STOP_MS, wroteSinceMissing } from '../accounting/spend';
 import type { Observed } from '../observed';
 import type { Attempt, Checkpoint, EpochMs } from '../record';
 import { newestCommitted } from '../resuming/resume';
@@ -28,9 +28,9 @@ export function goneAttempt(
   const steps = stepsOf(progress);
   const endedAt = goneSince({ attempt, observed, now });
   const committed = newestCommitted(record, observed);
-  // If the job was never described, what its driver wrote is the earliest known time; if only a checkpoint shows that it trained, its creation is.
-  const createdAt = committed?.attempt === attempt.number ? attempt.acceptedAt : undefined;
-  const trainingStartedAt = attempt.trainingStartedAt ?? driverBeganAt(attempt, progress) ?? createdAt;
+  const isCommitted = committed?.attempt === attempt.number;
+  const trainingStartedAt =
+    attempt.trainingStartedAt ?? driverBeganAt(attempt, progress) ?? unseenStart(attempt, observed, isCommitted);
   const pauses = pausesBySteps({ ...attempt, trainingStartedAt, progress });
   const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt, pauses }, endedAt);
   return {
@@ -53,6 +53,15 @@ export function goneAttempt(
   };
 }
 
+/**
+ * When a job began to train that was never described, and whose driver shows no time: not before its creation if it committed a checkpoint,
+ * or if nobody can know, because its heartbeats cannot be read either. The cap has counted it so all the time.
+ */
+function unseenStart(attempt: Attempt, { heartbeatError }: Observed, isCommitted: boolean): EpochMs | undefined {
+  if (isCommitted) return attempt.acceptedAt;
+  return heartbeatError === undefined ? undefined : billedFrom(attempt);
+}
+
 /** Older drivers report a step and no starts; what it committed shows its steps where its heartbeats could not be read any more. */
 function lastKnownStep(attempt: Attempt, progress: Attempt['progress'], committed: Checkpoint | null): number | null {
   const seen = stepsOf(progress).last ?? progress?.step ?? attempt.lastStep;
@@ -60,13 +69,17 @@ function lastKnownStep(attempt: Attempt, progress: Attempt['progress'], committe
   return saved === null ? seen : Math.max(seen ?? saved, saved);
 }
 
-/**
- * The pauses of a job that could no longer be described when it came back from its last pause: a step made since then shows that it had its
- * instances again, and the duration of the first start shows how long before that step it got them.
- */
+/** The pauses of a job that could no longer be described when it came back from its last pause. */
 function pausesBySteps(attempt: Attempt): Attempt['pauses'] {
+  return pausesSince(attempt, attempt.pauses?.since ?? unseenPause(attempt));
+}
+
+/**
+ * The pauses of a job whose last one began at a time: a step made since then shows that it had its instances again, and the duration of the
+ * first start shows how long before that step it got them.
+ */
+export function pausesSince(attempt: Attempt, since: EpochMs | undefined): Attempt['pauses'] {
   const { pauses, progress } = attempt;
-  const since = pauses?.since ?? unseenPause(attempt);
   const starts = progress?.starts ?? [];
   const steppedAt = starts.find(({ firstStepAt }) => (firstStepAt ?? 0) > (since ?? 0))?.firstStepAt;
   if (since === undefined || steppedAt == null) return pauses;

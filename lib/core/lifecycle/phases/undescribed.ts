@@ -1,6 +1,6 @@
 import { billedFrom, judgeSpend } from '../accounting/spend';
 import { changeAttempt, type Move, move } from '../action';
-import { driverBeganAt, LATE_HEARTBEAT_MS } from '../health/gone';
+import { driverBeganAt, LATE_HEARTBEAT_MS, pausesSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepsOf } from '../health/step-times';
 import type { Observed } from '../observed';
@@ -20,12 +20,14 @@ export function undescribed(situation: Situation, error: string): Move {
   const { record, attempt, observed, now } = situation;
   const progress = nextProgress(attempt, observed.heartbeat, now);
   const { first, last } = stepsOf(progress);
+  const trainingStartedAt = attempt.trainingStartedAt ?? driverBeganAt(attempt, progress) ?? progress?.heartbeatAt;
   const seen: Attempt = {
     ...attempt,
     undescribedSince: attempt.undescribedSince ?? now,
     silentHeartbeat: silentHeartbeat(attempt, observed, now),
     files: attempt.files ?? observed.files,
-    trainingStartedAt: attempt.trainingStartedAt ?? driverBeganAt(attempt, progress) ?? progress?.heartbeatAt,
+    trainingStartedAt,
+    pauses: pausesSince({ ...attempt, trainingStartedAt, progress }, attempt.pauses?.since),
     progress,
     firstStep: attempt.firstStep ?? first,
     lastStep: last ?? attempt.lastStep,
@@ -68,8 +70,15 @@ function answeredStop(
 /** A stop by what is known without Describe. */
 function blindStop(record: RunRecord, attempt: Attempt, now: EpochMs): AttemptStop | undefined {
   if (record.desired === 'stop') return { why: 'user', at: now, text: 'stopped as asked' };
-  const spend = judgeSpend(record, { ...attempt, trainingStartedAt: billedFrom(attempt) }, false, now);
+  const billed = { ...attempt, trainingStartedAt: billedFrom(attempt), pauses: seenPauses(attempt) };
+  const spend = judgeSpend(record, billed, false, now);
   return spend.kind === 'stop' ? { why: 'spend', at: now, text: spend.text } : undefined;
+}
+
+/** Nothing shows when a job got its instances back: an interruption counts no longer than until the job could not be described any more. */
+function seenPauses({ pauses, undescribedSince }: Attempt): Attempt['pauses'] {
+  if (pauses?.since === undefined || undescribedSince === undefined) return pauses;
+  return { ms: pauses.ms + Math.max(0, undescribedSince - pauses.since) };
 }
 
 function alarm(record: RunRecord, { jobName, undescribedSince = 0, stop }: Attempt, error: string, now: EpochMs) {

@@ -80,6 +80,20 @@ describe('a job that is not found', () => {
   });
 });
 
+describe('what a job cost that was never described and is gone', () => {
+  const never = { trainingStartedAt: undefined, absentSince: T0 + 2 * HOUR, undescribedSince: T0 + MINUTE };
+  const costUsd = (more: Partial<Observed>) =>
+    run(running({ attempt: attempt(never) }), absent([], more), T0 + 3 * HOUR).record.attempt?.costUsd;
+
+  test('counts from its creation while its heartbeats cannot be read, as it did for the cap', () => {
+    expect(costUsd({ heartbeatError: 'AccessDenied' })).toBe(200);
+  });
+
+  test('is nothing where its heartbeats could be read and there were none', () => {
+    expect(costUsd({})).toBe(0);
+  });
+});
+
 describe('when a job that was never described began to train', () => {
   const created = attempt({ acceptedAt: T0 });
   const start = { number: 0, firstStep: 1, firstStepAt: T0 + HOUR, step: 5, stepAt: T0 + HOUR, endedAt: null };
