@@ -65,7 +65,7 @@ const runOf = (id: string): string => `  - id: ${id}
 `;
 
 /** One observation of a run, judged by its end. */
-export interface Foretold {
+export interface Forecast {
   /** Share of the remaining time by which the foretold end misses the real one. */
   error: number;
   /** Of the interval, in the same share. */
@@ -78,7 +78,7 @@ export interface Foretold {
 }
 
 /** What status says of each run of an environment every hour, judged by its end. */
-async function playFleet(text: string, number: number): Promise<Foretold[][]> {
+async function playFleet(text: string, number: number): Promise<Forecast[][]> {
   const { value, issues } = loadScenario(text, () => '');
   if (!value) throw new Error(issues.map(({ message }) => message).join('\n'));
   const world = new World(value, number, new Judge());
@@ -103,7 +103,7 @@ async function playFleet(text: string, number: number): Promise<Foretold[][]> {
   );
 }
 
-const judged = (seen: readonly { at: number; status: StatusAnswer }[], end: number): Foretold[] =>
+const judged = (seen: readonly { at: number; status: StatusAnswer }[], end: number): Forecast[] =>
   seen.flatMap(({ at, status: { etaAt, etaInterval80, progressPercent, interruptions = 0 } }) => {
     if (!etaAt || !etaInterval80 || (progressPercent ?? 0) < 10) return [];
     const left = end - (EPOCH_MS + at);
@@ -115,8 +115,8 @@ const judged = (seen: readonly { at: number; status: StatusAnswer }[], end: numb
   });
 
 /** What `status` predicts for each run every hour, from a tenth of its steps on; ten runs share an environment. */
-export async function foretellRuns(random: Random, runs: number, population: Population): Promise<Foretold[][]> {
-  const found: Foretold[][] = [];
+export async function forecastRuns(random: Random, runs: number, population: Population): Promise<Forecast[][]> {
+  const found: Forecast[][] = [];
   while (found.length < runs) {
     const text = scenarioOf(random, population, Math.min(FLEET, runs - found.length));
     found.push(...(await playFleet(text, found.length + 1)));
@@ -138,7 +138,7 @@ export interface EtaFigures {
 }
 
 /** Figures of observations; there must be some. */
-export function etaFigures(observations: readonly Foretold[]): EtaFigures {
+export function etaFigures(observations: readonly Forecast[]): EtaFigures {
   const errors = observations.map(({ error }) => error).sort((a, b) => a - b);
   const at = (share: number) => errors[Math.min(errors.length - 1, Math.floor(share * errors.length))] ?? Number.NaN;
   const inside = observations.filter(({ isInside }) => isInside).length / observations.length;
@@ -148,7 +148,7 @@ export function etaFigures(observations: readonly Foretold[]): EtaFigures {
 }
 
 /** When the observations were made, as rows of the table. */
-const WHEN: readonly [name: string, of: (run: readonly Foretold[]) => readonly Foretold[]][] = [
+const WHEN: readonly [name: string, of: (run: readonly Forecast[]) => readonly Forecast[]][] = [
   ['the first after a tenth of the steps', (run) => run.slice(0, 1)],
   ['between a tenth and a half', (run) => run.filter(({ progress }) => progress < 50)],
   ['after a half', (run) => run.filter(({ progress }) => progress >= 50)],
@@ -158,7 +158,7 @@ const WHEN: readonly [name: string, of: (run: readonly Foretold[]) => readonly F
 ];
 
 /** The figures of one population as rows of a table of Markdown, and how many of its runs ended completed. */
-export function etaRows(found: readonly Foretold[][], population: Population): string[] {
+export function etaRows(found: readonly Forecast[][], population: Population): string[] {
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
   const completed = found.filter((run) => run.length > 0);
   return WHEN.map(([name, of]) => {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { cpuUsage, stdout } from 'node:process';
 import { Random } from '../tools/simulation/core/random';
-import { etaRows, foretellRuns, POPULATIONS } from './eta-runs';
+import { etaRows, forecastRuns, POPULATIONS } from './eta-runs';
 
 const MARKS = ['<!-- generated: eta -->', '<!-- end: eta -->'] as const;
 const PAGE = path.join(__dirname, '../docs/simulate.md');
@@ -14,7 +14,7 @@ const [runs = 200, seed = 20261122] = words.filter((word) => word !== '--write')
 async function table(): Promise<string> {
   const rows: string[] = [];
   for (const population of POPULATIONS)
-    rows.push(...etaRows(await foretellRuns(new Random(seed), runs, population), population));
+    rows.push(...etaRows(await forecastRuns(new Random(seed), runs, population), population));
   return [
     `Seed ${seed}, ${runs} runs of each kind, ten in an environment. Errors and widths are shares of the time that is left.`,
     '',

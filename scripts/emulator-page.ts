@@ -8,7 +8,7 @@ const RULES = path.join(ROOT, 'lib', 'sandbox', 'emulator', 'slipway_rules');
 /** A rule of the emulator: its name in the table of slipway_rules, the first paragraph of its module, and the pages that it cites. */
 export interface EmulatorRule {
   name: string;
-  says: string;
+  description: string;
   sources: string[];
 }
 
@@ -17,16 +17,16 @@ export function emulatorRules(): EmulatorRule[] {
   const table = readFileSync(path.join(RULES, '__init__.py'), 'utf8');
   return [...table.matchAll(/^ {4}"([a-z-]+)": (\w+),$/gm)].map(([, name = '', module = '']) => {
     const doc = readFileSync(path.join(RULES, `${module}.py`), 'utf8').split('"""')[1] ?? '';
-    const [says = ''] = doc.split('\n\n');
+    const [description = ''] = doc.split('\n\n');
     const sources = [...doc.matchAll(/https:\/\/[^\s,;)"]+/g)].map(([url]) => url.replace(/[.:]$/, ''));
-    return { name, says: says.replaceAll('\n', ' '), sources };
+    return { name, description: description.replaceAll('\n', ' '), sources };
   });
 }
 
 function rulesTable(): string {
   const rows = emulatorRules().map(
-    ({ name, says, sources }) =>
-      `| \`${name}\` | ${says} | ${sources.map((url, i) => `[${i + 1}](${url})`).join(' ')} |`,
+    ({ name, description, sources }) =>
+      `| \`${name}\` | ${description} | ${sources.map((url, i) => `[${i + 1}](${url})`).join(' ')} |`,
   );
   return ['| rule | behaviour | AWS |', '|---|---|---|', ...rows].join('\n');
 }

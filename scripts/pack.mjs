@@ -12,13 +12,13 @@ const fresh = mkdtempSync(path.join(folder, '.pack-'));
 const toStderr = { stdio: ['ignore', 2, 2] };
 // Ctrl-C ends the program that runs; what is half made is removed below.
 process.on('SIGINT', () => {});
-const say = (text) => process.stderr.write(`slipway: ${text}\n`);
+const print = (text) => process.stderr.write(`slipway: ${text}\n`);
 
 try {
-  say('building the package');
+  print('building the package');
   execFileSync(process.execPath, ['scripts/build.mjs'], toStderr);
   execFileSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', fresh], toStderr);
-  say('building the wheel of the Python client');
+  print('building the wheel of the Python client');
   rmSync('clients/python/build', { recursive: true, force: true });
   const wheel = ['-m', 'pip', 'wheel', '--quiet', '--disable-pip-version-check', '--no-deps', '--wheel-dir', fresh];
   execFileSync('python3', [...wheel, 'clients/python'], toStderr);
@@ -31,7 +31,7 @@ try {
     );
   process.stdout.write(`${JSON.stringify({ package: ending('.tgz'), wheel: ending('.whl') })}\n`);
 } catch (error) {
-  say(`the project could not be packed: ${error.message}`);
+  print(`the project could not be packed: ${error.message}`);
   process.exitCode = 1;
 } finally {
   rmSync(fresh, { recursive: true, force: true });

@@ -29,22 +29,22 @@ interface Case {
   file?: object;
   context?: object;
   environment?: object;
-  says?: string[];
+  issues?: string[];
 }
 
 /** The shortest example of each rule in the tables of the tests, by rule. */
 function examples(): Map<string, Example> {
   const found = new Map<string, Example>();
-  for (const { file, also, says = [], ...given } of TABLES.flatMap(casesOf)) {
+  for (const { file, also, issues = [], ...given } of TABLES.flatMap(casesOf)) {
     const part = withoutNull(file ?? { ...also, ...(given.with && { distribution: { parameters: given.with } }) });
-    const [said, ...others] = says;
-    const rule = said?.split(' ')[1] ?? '';
+    const [first, ...others] = issues;
+    const rule = first?.split(' ')[1] ?? '';
     // What depends on something outside the file does not explain itself.
-    if (!said || others.length > 0 || given.context || given.environment || Object.keys(part).length === 0) continue;
+    if (!first || others.length > 0 || given.context || given.environment || Object.keys(part).length === 0) continue;
     const yaml = stringify(part, { lineWidth: 0 });
     const known = found.get(rule);
     if (yaml.split('\n').length > MAX_LINES || (known && known.yaml.length <= yaml.length)) continue;
-    found.set(rule, { yaml, message: said.split(' ').slice(2).join(' ') });
+    found.set(rule, { yaml, message: first.split(' ').slice(2).join(' ') });
   }
   return found;
 }

@@ -142,7 +142,7 @@ function changed(file, from, to) {
 }
 
 /** The self-test in a container of a good image after `spoil` has changed it. */
-function selfTest(name, spoil, says) {
+function selfTest(name, spoil, expected) {
   const container = buildah('from', CUDA_IMAGE).trim();
   try {
     for (const script of ['self_test.py', 'install-tools.sh'])
@@ -152,7 +152,7 @@ function selfTest(name, spoil, says) {
         encoding: 'utf8',
       });
     const { status, stdout, stderr } = run(`${spoil}; python3 /tmp/self_test.py --output /tmp/versions.json`);
-    const ok = says === undefined ? status === 0 : status === 1 && stderr.includes(says);
+    const ok = expected === undefined ? status === 0 : status === 1 && stderr.includes(expected);
     check(`self-test: ${name}`, ok, ok ? '' : `exit ${status}: ${stdout}${stderr}`.slice(-600));
   } finally {
     buildah('rm', container);

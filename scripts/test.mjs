@@ -36,7 +36,7 @@ async function step(name, command, args) {
   const started = Date.now();
   process.stdout.write(`\n== ${name}\n`);
   const child = spawn(command, args, { stdio: 'inherit' });
-  return say(name, await succeeds(child), started);
+  return finish(name, await succeeds(child), started);
 }
 
 /** Whether a program ends with exit code 0. */
@@ -57,10 +57,10 @@ async function quietStep(name, command, args) {
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(data));
   const ok = await succeeds(child);
   process.stdout.write(`\n== ${name}\n${Buffer.concat(output.map((data) => Buffer.from(data)))}`);
-  return say(name, ok, started);
+  return finish(name, ok, started);
 }
 
-function say(name, ok, started) {
+function finish(name, ok, started) {
   const seconds = ((Date.now() - started) / 1000).toFixed(1);
   times[name] = Number(seconds);
   process.stdout.write(`== ${name}: ${ok ? 'ok' : 'failed'} (${seconds} s)\n`);
@@ -157,8 +157,8 @@ const python = quietStep('python', process.execPath, [INSTALL]);
 const checked = checks(python);
 const ok = (await preparations(python)) && (await tests(checked));
 await checked;
-const said = Object.entries(times).map(([name, seconds]) => `${name} ${seconds}`);
-process.stdout.write(`\nseconds: ${said.join(', ')}\n`);
+const parts = Object.entries(times).map(([name, seconds]) => `${name} ${seconds}`);
+process.stdout.write(`\nseconds: ${parts.join(', ')}\n`);
 writeFileSync('.slipway/test/seconds.json', JSON.stringify(times));
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
 process.exitCode = ok && counts.failed === 0 ? 0 : 1;

@@ -18,14 +18,14 @@ def health(_machine: Machine, folder: Path) -> Found:
     from slipway_driver.tool import answer_of
 
     place = Place("algo-1", "ml.p5.4xlarge", 0, False)
-    said = quick_answers(answer_of)
+    replies = quick_answers(answer_of)
     folder.mkdir(exist_ok=True)
     result = measure(Setup(sys.executable, os.environ | {"PYTHONPATH": python_path()}, folder, 1), threading.Event())
     measured = result.facts
-    found = [*quick_findings(place, said), *result.findings, *measured_findings(place.instance_type, measured, [])]
+    found = [*quick_findings(place, replies), *result.findings, *measured_findings(place.instance_type, measured, [])]
     facts = inventory(0)
     kind = facts.get("gpu", "no name")
-    silent = [name for name, answer in said.items() if not answer.text]
+    silent = [name for name, answer in replies.items() if not answer.text]
     figure = f"{kind}, driver {facts.get('driver')}, CUDA of torch {facts.get('cuda')}; matmul {measured.get('tflops')} TFLOP/s"
     figure += f"; no answer: {', '.join(silent) or 'none'}; findings: {'; '.join(finding.reason for finding in found) or 'none'}"
     return Found(figure, bool(measured) and not any(finding.refuses for finding in found))

@@ -19,12 +19,12 @@ class Machine:
 
 
 #: Packages beside PyTorch that make a case possible.
-ASKED_FOR = ("torchao", "torchtitan", "triton")
+REQUESTED = ("torchao", "torchtitan", "triton")
 
 
 def this_machine() -> Machine:
     """Reads what is here. Without PyTorch there is nothing."""
-    packages = frozenset(name for name in ASKED_FOR if find_spec(name) is not None)
+    packages = frozenset(name for name in REQUESTED if find_spec(name) is not None)
     if find_spec("torch") is None:
         return Machine("", 0.0, (0, 0), "", "", packages)
     import torch

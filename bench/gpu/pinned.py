@@ -15,10 +15,10 @@ PLACES = [Place(f"tensor-{n}", (GIB // 4,), torch.float32, n * GIB) for n in ran
 
 def forked_reader(descriptor: int) -> tuple[int, int]:
     """A process that writes what it reads in the last tensor to the second pipe, when something comes through the first."""
-    (wait, ready), (answer, said) = os.pipe(), os.pipe()
+    (wait, ready), (answer, result_end) = os.pipe(), os.pipe()
     if os.fork() == 0:
         os.read(wait, 1)
-        os.write(said, str(float(tensors_at(descriptor, PLACES)[PLACES[-1].name][:1000].double().sum())).encode())
+        os.write(result_end, str(float(tensors_at(descriptor, PLACES)[PLACES[-1].name][:1000].double().sum())).encode())
         os._exit(0)
     return ready, answer
 

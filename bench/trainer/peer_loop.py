@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.batches import Batches
-from slipway_trainer.progress import say, step_numbers
+from slipway_trainer.progress import emit, step_numbers
 from slipway_trainer.settings import RunSettings, resolve_settings
 
 
@@ -44,4 +44,4 @@ def train(build: Callable[[RunSettings, torch.device], nn.Module], logits_of: Ca
         value = loss.item()
         memory = round(torch.cuda.max_memory_reserved() / 2**30, 2) if device.type == "cuda" else None
         numbers = step_numbers(settings.architecture, training, 1, time.monotonic() - began, name)
-        say("step", step=step + 1, loss=value, **numbers, memoryGiB=memory)
+        emit("step", step=step + 1, loss=value, **numbers, memoryGiB=memory)

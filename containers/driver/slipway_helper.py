@@ -34,12 +34,12 @@ _terminated = threading.Event()
 
 def step(number: int, loss: Any = None, **values: Any) -> None:
     """Reports a step, from the first rank only. `values`: further numbers, such as tokensPerSecondPerGpu."""
-    _say("step", step=int(number), **{name: _number(value) for name, value in dict(values, loss=loss).items()})
+    _emit("step", step=int(number), **{name: _number(value) for name, value in dict(values, loss=loss).items()})
 
 
 def checkpoint(number: int, uri: str = "", seconds: Optional[float] = None) -> None:
     """Reports a checkpoint that has been written completely."""
-    _say("checkpoint", step=int(number), uri=uri or None, seconds=_number(seconds))
+    _emit("checkpoint", step=int(number), uri=uri or None, seconds=_number(seconds))
 
 
 def resume_from(files: str = "") -> Optional[str]:
@@ -131,7 +131,7 @@ def _last_number(path: Path) -> int:
     return int((re.findall("[0-9]+", re.sub("-v[0-9]+$", "", path.stem)) or ["-1"])[-1])
 
 
-def _say(event: str, **fields: Any) -> None:
+def _emit(event: str, **fields: Any) -> None:
     if os.environ.get("RANK", "0") != "0":
         return
     text = json.dumps(dict({"event": event}, **{name: value for name, value in fields.items() if value is not None}), separators=(",", ":"))

@@ -56,8 +56,8 @@ const fileMessage = ({ path, message }: NodeJS.ErrnoException): string =>
  * For an environment file, the line contains the file and position of each issue, because issues may also be in its lock file and run
  * files.
  */
-const lineOf = (found: Issue & Partial<FileIssue>, asked: string): string =>
-  issueLine(found, found.file ?? asked, () => found.position);
+const lineOf = (found: Issue & Partial<FileIssue>, requested: string): string =>
+  issueLine(found, found.file ?? requested, () => found.position);
 
 /** Our own messages for command line errors; `$1` is the part that commander names, HEAD is the verb. */
 const WORDS: Readonly<Record<string, readonly [found: RegExp, text: string]>> = {

@@ -66,7 +66,7 @@ interface FailedStart {
 
 /** Ends a start that takes too long or was interrupted, with what it had started. */
 async function failedStart({ stateDir, logFile, child, gone, interrupted }: FailedStart): Promise<Error> {
-  const said = readFileSync(logFile, 'utf8').trim();
+  const output = readFileSync(logFile, 'utf8').trim();
   if (child.pid !== undefined && child.exitCode === null) {
     // The installation of MiniStack is in the same group.
     killGroup(child.pid, 'SIGTERM');
@@ -75,7 +75,7 @@ async function failedStart({ stateDir, logFile, child, gone, interrupted }: Fail
     await stopSandbox(stateDir);
   }
   if (interrupted?.aborted) return new Error(`sandbox: the start was interrupted; nothing runs in ${stateDir}`);
-  return new Error(`sandbox: must start, got: ${said || 'no answer'}; see ${logFile}`);
+  return new Error(`sandbox: must start, got: ${output || 'no answer'}; see ${logFile}`);
 }
 
 async function untilRunning(

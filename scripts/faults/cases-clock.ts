@@ -36,8 +36,8 @@ function skewed(name: string, serviceAhead: number): FaultCase {
       expectAbout("seconds from the service's clock to the container's", inContainer - startedAt, -2 * serviceAhead);
       expectEqual('state', status.state, 'completed');
       expectEqual('jobs', await world.jobs(id), [`faults-${id}-a001`]);
-      const said = status.timeline.map((t) => t.what);
-      expectEqual('stops', said.includes('stop-decided'), false);
+      const events = status.timeline.map((t) => t.what);
+      expectEqual('stops', events.includes('stop-decided'), false);
       const { goodput, spendUsd } = status;
       if (goodput === null || goodput < 0 || goodput > 1)
         throw new Error(`goodput: must be within 0 and 1, got ${goodput}`);

@@ -1,11 +1,11 @@
 import { CreateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import type { FaultSpec } from '../../lib/sandbox/testing';
-import { expectEqual, expectSaid, type FaultCase, remember } from './fault-case';
+import { expectEqual, expectEvent, type FaultCase, remember } from './fault-case';
 
 const CREATE = 'CreateTrainingJob';
 const first = (name: string) => `faults-${name}-a001`;
 /** One job, one attempt, completed, whatever happened to the create call. */
-function oneJob(n: number, name: string, injected: string, fault: FaultSpec, said: string): FaultCase {
+function oneJob(n: number, name: string, injected: string, fault: FaultSpec, expected: string): FaultCase {
   const id = `c${n}-${name}`;
   return {
     n,
@@ -20,7 +20,7 @@ function oneJob(n: number, name: string, injected: string, fault: FaultSpec, sai
       if ((await world.hits(planned.id)) === 0) throw new Error('the fault never struck');
       expectEqual('state', status.state, 'completed');
       expectEqual('jobs', await world.jobs(id), [first(id)]);
-      expectSaid(status, said);
+      expectEvent(status, expected);
     },
   };
 }
@@ -120,7 +120,7 @@ export const CREATE_CASES: readonly FaultCase[] = [
       const status = await world.until(id, (s) => s.timeline.some((t) => t.what === 'quota-wait'));
       remember(seen, status);
       expectEqual('state', status.state, 'queued');
-      expectSaid(status, 'quota-wait');
+      expectEvent(status, 'quota-wait');
       await world.slipway('stop', id);
       expectEqual('after stop', (await world.over(id)).state, 'stopped');
     },

@@ -1,7 +1,7 @@
 import { DeleteObjectsCommand } from '@aws-sdk/client-s3';
 import { DeleteTrainingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import type { FaultSpec } from '../../lib/sandbox/testing';
-import { expectEqual, expectSaid, type FaultCase, remember } from './fault-case';
+import { expectEqual, expectEvent, type FaultCase, remember } from './fault-case';
 import type { Status, World } from './world';
 
 const job = (name: string, attempt = 1) => `faults-${name}-a00${attempt}`;
@@ -229,7 +229,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
       const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
-      expectSaid(status, 'resume-asked');
+      expectEvent(status, 'resume-asked');
     },
   },
 ];

@@ -30,7 +30,7 @@ export function expectEqual(what: string, actual: unknown, expected: unknown): v
   if (got !== wanted) throw new Error(`${what}: must be ${wanted}, got ${got}`);
 }
 
-export function expectSaid(status: Status, what: string): void {
-  const said = status.timeline.map((t) => t.what);
-  if (!said.includes(what)) throw new Error(`timeline: must have ${what}, got ${said.join(', ')}`);
+export function expectEvent(status: Status, what: string): void {
+  const events = status.timeline.map((t) => t.what);
+  if (!events.includes(what)) throw new Error(`timeline: must have ${what}, got ${events.join(', ')}`);
 }

@@ -35,14 +35,14 @@ async function main(): Promise<number> {
   const wanted = CASES.filter((c) => only?.includes(c.n) ?? true);
   const beside = wanted.filter((c) => !c.alone);
   const alone = wanted.filter((c) => c.alone);
-  const say = (text: string) => process.stderr.write(`${text}\n`);
-  const world = await World.open(say);
+  const print = (text: string) => process.stderr.write(`${text}\n`);
+  const world = await World.open(print);
   const results: Result[] = [];
   const work = async (waiting: FaultCase[]) => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const result = await runCase(world, next);
       results.push(result);
-      say(`${result.ok ? 'ok  ' : 'FAIL'} ${result.n} ${result.name}${result.ok ? '' : `: ${result.detail}`}`);
+      print(`${result.ok ? 'ok  ' : 'FAIL'} ${result.n} ${result.name}${result.ok ? '' : `: ${result.detail}`}`);
     }
   };
   try {
@@ -54,7 +54,7 @@ async function main(): Promise<number> {
   const faults = results.sort((a, b) => a.n - b.n || (a.name < b.name ? -1 : 1));
   const failed = faults.filter((f) => !f.ok).length;
   if (values.json) console.log(JSON.stringify({ faults }, null, 1));
-  say(`${faults.length - failed} passed, ${failed} failed`);
+  print(`${faults.length - failed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
 }
 

@@ -40,7 +40,7 @@ export class World {
     private readonly dynamodb: DynamoDBClient,
   ) {}
 
-  static async open(say: (text: string) => void): Promise<World> {
+  static async open(print: (text: string) => void): Promise<World> {
     const folder = mkdtempSync(path.join(tmpdir(), 'slipway-faults-'));
     const sandbox = await startSandbox({
       stateDir: path.join(folder, 'state'),
@@ -49,7 +49,7 @@ export class World {
       region: REGION,
       quotas: QUOTAS,
       time: { stopGraceSeconds: 5 },
-      progress: say,
+      progress: print,
     });
     const credentials = {
       accessKeyId: sandbox.env.AWS_ACCESS_KEY_ID ?? '',
@@ -65,18 +65,18 @@ export class World {
       new LambdaClient(aws),
       new DynamoDBClient(aws),
     );
-    await world.deploy(say);
+    await world.deploy(print);
     return world;
   }
 
-  private async deploy(say: (text: string) => void): Promise<void> {
+  private async deploy(print: (text: string) => void): Promise<void> {
     const file = path.join(this.folder, 'faults.yaml');
     writeFileSync(file, ENVIRONMENT);
     mkdirSync(path.join(this.folder, 'runs'));
     cpSync(path.join(__dirname, 'script'), path.join(this.folder, 'runs/script'), { recursive: true });
     const assembly = path.join(this.folder, 'cdk.out');
     const cdk = (...args: string[]) => this.call(path.join(ROOT, 'node_modules/.bin/cdk'), args);
-    say('cdk bootstrap, synth, deploy');
+    print('cdk bootstrap, synth, deploy');
     await cdk('bootstrap', `aws://000000000000/${REGION}`, '--app', '');
     await cdk('synth', '--quiet', '--output', assembly, '-c', `environment=${file}`);
     await cdk('deploy', '--all', '--app', assembly, '--method=direct', '--require-approval', 'never');

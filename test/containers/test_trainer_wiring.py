@@ -15,7 +15,7 @@ from slipway_trainer.prefetch import Prefetch  # noqa: E402
 STEPS = 3
 #: Everything that a trainer is made of, except its loop.
 PARTS = (
-    "Batches", "training_folders", "say_data", "compiles", "expert_balance", "open_samples", "Prefetch", "Continuation", "warmup_steps",
+    "Batches", "training_folders", "report_data", "compiles", "expert_balance", "open_samples", "Prefetch", "Continuation", "warmup_steps",
     "Departure", "Tallies", "Saves", "open_trackers", "place_of", "StepResults", "ScheduledCollection", "Ballot", "StallWatch", "SlowHosts",
 )  # fmt: skip
 

@@ -1,6 +1,6 @@
 // The end that status predicts, against the ends of simulated runs with failures.
 import { expect, test } from 'vitest';
-import { etaFigures, foretellRuns, POPULATIONS } from '../../bench/eta-runs';
+import { etaFigures, forecastRuns, POPULATIONS } from '../../bench/eta-runs';
 import { Random } from '../../tools/simulation/core/random';
 
 /** `npm run bench:eta` measures 200 runs of each kind; looks at one run lie inside or outside together, so that few runs vary much by seed. */
@@ -16,7 +16,7 @@ const INSIDE = [
 test.each(POPULATIONS.map((population, i) => [population.name, population, INSIDE[i] ?? [0, 1]] as const))(
   `with %s, half of the ends foretold after a tenth of a run miss by less than a tenth of what is left (seed ${seed})`,
   async (_, population, [least, most]) => {
-    const found = await foretellRuns(new Random(seed), RUNS, population);
+    const found = await forecastRuns(new Random(seed), RUNS, population);
     const runs = found.filter((run) => run.length > 0);
     expect(runs.length).toBeGreaterThan(RUNS / 2);
     const [first, all] = [etaFigures(runs.flatMap((run) => run.slice(0, 1))), etaFigures(runs.flat())];

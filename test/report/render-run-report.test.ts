@@ -133,8 +133,8 @@ describe('what the sections say', () => {
       text: ` at ${i}`,
       expected: ' or',
     }));
-    const untold = { attempt: 1, at: sample.at, number: 1, step: 100, tokens: [7, 8] };
-    const text = shown('samples', renderRunReport({ ...runReport(), samples: [...steps, untold] }));
+    const unreported = { attempt: 1, at: sample.at, number: 1, step: 100, tokens: [7, 8] };
+    const text = shown('samples', renderRunReport({ ...runReport(), samples: [...steps, unreported] }));
     expect(text).toContain('Prompt 1: to &lt;be&gt; Prompt 1: 8 of 30 continuations');
     expect(text).toMatch(/ 0 1 at 0 400 1 at 4 .* 2,900 1 at 29 in the data or/);
     expect(text).toContain('100 1 tokens 7 8');

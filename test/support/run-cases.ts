@@ -1,4 +1,4 @@
-// Tables of run files and what is said of them, in YAML: `with` are parameters of the library, `also` other fields of the file, `says` is every issue.
+// Tables of run files and what is said of them, in YAML: `with` are parameters of the library, `also` other fields of the file, `issues` is every issue.
 
 import type { Descriptor } from '../../lib/core/config/descriptor';
 import { applyRule, type RuleContext } from '../../lib/core/config/rule';
@@ -25,7 +25,7 @@ interface Case {
   rules?: string[];
   except?: string[];
   /** Level, rule, place and message of each issue. */
-  says?: string[];
+  issues?: string[];
   [outcome: string]: unknown;
 }
 interface Table {
@@ -76,7 +76,7 @@ function outcomeOf(table: Table, given: Case, outcomes: Outcomes): object {
   const base = () => planOfCase(table, table.cases[0] ?? given);
   const named = Object.entries(outcomes).filter(([key]) => key in given);
   return {
-    ...(table.rules.length > 0 && { says: saidOf(table, given, plan) }),
+    ...(table.rules.length > 0 && { issues: saidOf(table, given, plan) }),
     ...Object.fromEntries(named.map(([key, read]) => [key, read(plan, base)])),
   };
 }

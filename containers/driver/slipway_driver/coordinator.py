@@ -94,7 +94,7 @@ class Coordinator:
         while waiting() and time.monotonic() < deadline:
             self._take(0.1)
 
-    def end_asked(self) -> Optional[str]:
+    def end_requested(self) -> Optional[str]:
         """Returns the failure class because of which this host must end its ranks; None if no host has reported a failure.
 
         A lost connection alone is not sufficient: NCCL reports a lost host itself, and a network problem between drivers must not end a

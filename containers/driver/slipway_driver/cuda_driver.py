@@ -38,11 +38,11 @@ def driver_line(facts: Mapping[str, Any], compat: bool) -> str:
     if not driver or not cuda:
         return ""
     least = MIN_DRIVER.get(int(str(cuda).split(".")[0]))
-    said = "NVIDIA driver %s, PyTorch built for CUDA %s" % (driver, cuda)
+    versions = "NVIDIA driver %s, PyTorch built for CUDA %s" % (driver, cuda)
     if least is None:
-        return said
+        return versions
     if int(str(driver).split(".")[0]) >= least:
-        return "%s: compatible (CUDA %s needs %d or later)" % (said, str(cuda).split(".")[0], least)
+        return "%s: compatible (CUDA %s needs %d or later)" % (versions, str(cuda).split(".")[0], least)
     fix = "CUDA cannot be initialized; use an image for an older CUDA, or one with cuda-compat"
     helps = "the image has cuda-compat, which may support it" if compat else fix
-    return "%s: the driver is older than the required %d; %s" % (said, least, helps)
+    return "%s: the driver is older than the required %d; %s" % (versions, least, helps)

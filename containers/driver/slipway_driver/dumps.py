@@ -43,16 +43,16 @@ def trace_variables(folder: Path) -> Dict[str, str]:
 
 def ask_for_traces(folder: Path, seconds: float = TRACE_SECONDS) -> int:
     """Requests a trace from every rank that reads its pipe and waits for the files. Returns the number of traces written."""
-    asked = [pipe for pipe in sorted(folder.glob(PIPES + "*.pipe")) if _poke(pipe)]
+    poked = [pipe for pipe in sorted(folder.glob(PIPES + "*.pipe")) if _poke(pipe)]
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob(TRACES + "*")}
     deadline = time.monotonic() + seconds
 
     def come() -> List[Path]:
         return [path for path in folder.glob(TRACES + "*") if path.stat().st_mtime_ns != before.get(path.name) and path.stat().st_size > 0]
 
-    while len(come()) < len(asked) and time.monotonic() < deadline:
+    while len(come()) < len(poked) and time.monotonic() < deadline:
         time.sleep(0.1)
-    if asked:
+    if poked:
         time.sleep(0.2)  # The last file may still be incomplete.
     return len(come())
 

@@ -11,7 +11,7 @@ from slipway_driver.efa_hosts import merged
 from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import EFA, class_of
-from slipway_driver.log import log, say
+from slipway_driver.log import emit, log
 from slipway_driver.peers import Peers
 from slipway_driver.progress import progress_line
 
@@ -65,7 +65,7 @@ class EfaReport:
         if self.bandwidth:
             report.update({name: self.bandwidth.get(name) for name in ("busBandwidthGBps", "expectedGBps", "lineRatePercent")})
         if reported != self._reported or self._heard == len(cluster.training_hosts):
-            say(progress_line("efa", **report))
+            emit(progress_line("efa", **report))
         try:
             (self._attempt.paths.output_data / "efa.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
         except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Deque, Dict, List, Optional
 
-from slipway_driver import error_lines as says
+from slipway_driver import error_lines as patterns
 
 TAIL_LINES = 40
 #: Limit for one line, so that a printed tensor does not use up the memory.
@@ -23,7 +23,7 @@ STALE_SECONDS = 600.0
 
 def is_noise(summary: str) -> bool:
     """Whether a line reports only the exit of another process or of the launcher."""
-    return bool(says.AFTERMATH.search(summary) or says.PEER_LOST.search(summary) or says.CONNECTION_LOST.search(summary))
+    return bool(patterns.AFTERMATH.search(summary) or patterns.PEER_LOST.search(summary) or patterns.CONNECTION_LOST.search(summary))
 
 
 class _Found:
@@ -42,7 +42,7 @@ class _Found:
 
     def takes_more(self, text: str) -> bool:
         """Adds a continuation line of an NCCL error; True if `text` was added."""
-        if self.more == 0 or not says.TALKS_TO_RANKS.search(self.summary) or says.RANK_LOG.match(text):
+        if self.more == 0 or not patterns.TALKS_TO_RANKS.search(self.summary) or patterns.RANK_LOG.match(text):
             return False
         self.more -= 1
         self.lines.append(text)
@@ -71,20 +71,20 @@ class ErrorCollector:
     def feed(self, line: str, at: float) -> None:
         """Reads one line of output, received at `at` (monotonic seconds)."""
         line = line[:LONGEST_LINE]
-        labelled = says.RANK_LABEL.match(line)
-        text = says.GROUP_MARGIN.sub("", line[labelled.end() :] if labelled else line)
-        if says.AROUND.match(text):
+        labelled = patterns.RANK_LABEL.match(line)
+        text = patterns.GROUP_MARGIN.sub("", line[labelled.end() :] if labelled else line)
+        if patterns.AROUND.match(text):
             return
         self._tail.append(line)
         label = labelled.group(1) if labelled else ""
         self._after += bool(text.strip())
-        if text.rstrip().endswith(says.TRACEBACK):
+        if text.rstrip().endswith(patterns.TRACEBACK):
             self._begin(label, text, at)
         elif label in self._open:
             self._continue(label, text)
         elif self._traceback is not None and self._traceback.takes_more(text):
             pass
-        elif self._takes_bare and (says.BARE_ERROR.search(text) or says.BARE_EXCEPTION.match(text)):
+        elif self._takes_bare and (patterns.BARE_ERROR.search(text) or patterns.BARE_EXCEPTION.match(text)):
             self._take_bare(text, at)
         if text.strip():
             self._before = text
@@ -92,11 +92,11 @@ class ErrorCollector:
     def _begin(self, label: str, text: str, at: float) -> None:
         """A chained traceback continues the previous error; any other traceback starts a new one."""
         last = self._traceback
-        if last is not None and (says.CHAINED.match(self._before) or says.CHAINED.match(text)):
+        if last is not None and (patterns.CHAINED.match(self._before) or patterns.CHAINED.match(text)):
             self._open[label] = last
             last.lines.extend([self._before, text])
         else:
-            self._open[label] = _Found(at, text, noise=bool(says.AFTERMATH.search(self._before)))
+            self._open[label] = _Found(at, text, noise=bool(patterns.AFTERMATH.search(self._before)))
 
     def _continue(self, label: str, text: str) -> None:
         found = self._open[label]
@@ -104,7 +104,7 @@ class ErrorCollector:
             return
         if text[0].isspace():
             found.lines.append(text)
-        elif says.EXCEPTION.match(text):
+        elif patterns.EXCEPTION.match(text):
             found.lines.append(text)
             found.name(text)
             self._close(label)

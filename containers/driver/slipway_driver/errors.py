@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from slipway_driver import error_lines as says
+from slipway_driver import error_lines as patterns
 from slipway_driver.error_collector import is_noise
 from slipway_driver.exit_codes import CLASSES, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of
 
@@ -35,13 +35,13 @@ def is_peer_lost(record: Mapping[str, Any]) -> bool:
     if record.get("tornDown") and not record.get("summary"):
         return True  # The launcher ended this rank because another one had failed.
     whole, end, summary = _text(record), _text(record, 6), record.get("summary", "")
-    if says.COLLECTIVE_TIMEOUT.search(whole):
+    if patterns.COLLECTIVE_TIMEOUT.search(whole):
         return False
-    if summary and not is_noise(summary) and not says.TALKS_TO_RANKS.search(summary):
+    if summary and not is_noise(summary) and not patterns.TALKS_TO_RANKS.search(summary):
         return False  # The rank has an error of its own; the loss of its peers is a consequence.
-    if says.SYSTEM_ERROR.search(whole) and says.REMOTE_SILENT.search(whole):
+    if patterns.SYSTEM_ERROR.search(whole) and patterns.REMOTE_SILENT.search(whole):
         return True
-    return bool(says.PEER_LOST.search(end)) or bool(says.CONNECTION_LOST.search(end) and says.TALKS_TO_RANKS.search(whole))
+    return bool(patterns.PEER_LOST.search(end)) or bool(patterns.CONNECTION_LOST.search(end) and patterns.TALKS_TO_RANKS.search(whole))
 
 
 def _signal(record: Mapping[str, Any]) -> Optional[int]:
@@ -56,7 +56,7 @@ def _weight(record: Mapping[str, Any]) -> int:
         return 3
     if record.get("stopped") or (_signal(record) == signal.SIGTERM and not record.get("summary")):
         return 4
-    if says.COLLECTIVE_TIMEOUT.search(_text(record)):
+    if patterns.COLLECTIVE_TIMEOUT.search(_text(record)):
         return 2
     return 1
 
@@ -73,8 +73,8 @@ def _killed_for_memory(record: Mapping[str, Any], out_of_memory: bool) -> bool:
     """Whether the kernel's out-of-memory killer ended this rank or one of its worker processes."""
     killed = _signal(record) == signal.SIGKILL or record["code"] == SHELL_SIGKILL
     if killed:
-        return out_of_memory or bool(says.KERNEL_OUT_OF_MEMORY.search(_text(record)))
-    return out_of_memory and bool(says.KILLED_WORKER.search(_text(record)))
+        return out_of_memory or bool(patterns.KERNEL_OUT_OF_MEMORY.search(_text(record)))
+    return out_of_memory and bool(patterns.KILLED_WORKER.search(_text(record)))
 
 
 def _killed_by(number: int) -> str:
@@ -95,10 +95,10 @@ def classify(record: Mapping[str, Any], out_of_memory: bool) -> Failure:
     if _killed_for_memory(record, out_of_memory):
         reason = "the kernel killed a process of rank %s: out of host memory" % rank
         return Failure(OUT_OF_MEMORY, "host-memory", rank, reason, tail)
-    if says.COLLECTIVE_TIMEOUT.search(_text(record)):
+    if patterns.COLLECTIVE_TIMEOUT.search(_text(record)):
         named = summary if summary and not is_noise(summary) else ""
-        said = next((line for line in tail if says.COLLECTIVE_TIMEOUT.search(line)), "a collective timed out")
-        return Failure(HANG, class_of(HANG), rank, named or said, tail)
+        timeout = next((line for line in tail if patterns.COLLECTIVE_TIMEOUT.search(line)), "a collective timed out")
+        return Failure(HANG, class_of(HANG), rank, named or timeout, tail)
     if is_peer_lost(record):
         return Failure(TRY_AGAIN, "peer-lost", rank, summary or "the connection to another rank was lost", tail)
     if signal_number is not None:

@@ -36,7 +36,7 @@ class HandOverWatch:
         self._complained = False
         self._thread = threading.Thread(target=self._run, name="hand-over", daemon=True)
         #: Whether the request was received.
-        self.asked = False
+        self.requested = False
 
     def start(self) -> None:
         """Removes the file of a previous container start and starts the thread."""
@@ -61,7 +61,7 @@ class HandOverWatch:
                 self._log("the hand-over request could not be read, or not be passed on: %s" % error)
                 self._complained = True
             return False
-        self.asked = True
+        self.requested = True
         self._on_request(found)
         return True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Optional, Sequence
 
-from slipway_driver import error_lines as says
+from slipway_driver import error_lines as patterns
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.restart_policy import HARDWARE
@@ -60,10 +60,10 @@ def complaint(before: Gpus, now: Optional[Gpus]) -> str:
     return ""
 
 
-def said(lines: Sequence[str]) -> str:
+def hardware_line(lines: Sequence[str]) -> str:
     """The hardware problem in the error message of a rank; "" if there is none."""
     for line in lines:
-        found = says.HARDWARE.search(line)
+        found = patterns.HARDWARE.search(line)
         if found:
             return found.group(0)
     return ""
@@ -79,7 +79,7 @@ class Health:
     def judged(self, end: Failure, remains: str = "") -> Failure:
         """Returns `end`, or a hardware failure if the host is broken. `remains`: why the ranks cannot start again on this host although its
         GPUs are healthy, "" if they can."""
-        reason = complaint(self._before, self._read() if self._before else None) or said([end.reason, *end.lines]) or remains
+        reason = complaint(self._before, self._read() if self._before else None) or hardware_line([end.reason, *end.lines]) or remains
         if not reason:
             return end
         why = "%s (%s)" % (reason, end.reason) if end.reason and reason not in end.reason else end.reason or reason

@@ -19,7 +19,7 @@ from slipway_driver.health_answers import Finding
 from slipway_driver.health_measure import Measured, Setup, measure
 from slipway_driver.health_speed import measured_findings, tuning
 from slipway_driver.inventory import count_gpus
-from slipway_driver.log import log, say
+from slipway_driver.log import emit, log
 from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import HARDWARE
 from slipway_driver.tables import EFA_INSTANCES, GPU_INSTANCES
@@ -77,51 +77,51 @@ def count_findings(place: Place, gpus: Answer) -> List[Finding]:
     return found
 
 
-def quick_answers(asked: Ask) -> Dict[str, Answer]:
+def quick_answers(query: Ask) -> Dict[str, Answer]:
     """Runs the quick commands; returns their answers by name. Once nvidia-smi has not answered TRIES times, it is not asked again."""
-    said: Dict[str, Answer] = {}
+    replies: Dict[str, Answer] = {}
     hung = False
     for name, command in QUICK.items():
         if hung and command[0] == "nvidia-smi":
-            said[name] = Answer()
+            replies[name] = Answer()
             continue
-        said[name] = asked(command, ANSWER_SECONDS)
+        replies[name] = query(command, ANSWER_SECONDS)
         if name == "gpus":
             for _ in range(TRIES - 1):
-                said[name] = asked(command, ANSWER_SECONDS) if said[name].late else said[name]
-            hung = said[name].late
-    return said
+                replies[name] = query(command, ANSWER_SECONDS) if replies[name].late else replies[name]
+            hung = replies[name].late
+    return replies
 
 
-def tool_findings(place: Place, said: Mapping[str, Answer]) -> List[Finding]:
+def tool_findings(place: Place, replies: Mapping[str, Answer]) -> List[Finding]:
     """What the end of nvidia-smi says about a host of a type with GPUs. https://docs.nvidia.com/deploy/nvidia-smi/, "Return Value"."""
     found: List[Finding] = []
     if place.instance_type not in GPU_INSTANCES:
         return found
-    for name, answer in said.items():
+    for name, answer in replies.items():
         if QUICK[name][0] != "nvidia-smi":
             continue
-        asked = " ".join(QUICK[name][:2]).partition("=")[0]
+        query = " ".join(QUICK[name][:2]).partition("=")[0]
         if answer.late:
             tries = " in %d tries" % TRIES if name == "gpus" else ""
-            found.append(Finding("nvidia-smi", "%s: no answer in %d s%s" % (asked, ANSWER_SECONDS, tries), name == "gpus"))
+            found.append(Finding("nvidia-smi", "%s: no answer in %d s%s" % (query, ANSWER_SECONDS, tries), name == "gpus"))
         elif answer.code is not None and answer.code not in MEANINGLESS:
             last = ([line.strip() for line in (answer.text or "").splitlines() if line.strip()] or ["no output"])[-1]
-            reason = "%s: exit code %d: %s" % (asked, answer.code, last)
+            reason = "%s: exit code %d: %s" % (query, answer.code, last)
             found.append(Finding("nvidia-smi", reason, answer.code in UNUSABLE))
     return found
 
 
-def quick_findings(place: Place, said: Mapping[str, Answer]) -> List[Finding]:
+def quick_findings(place: Place, replies: Mapping[str, Answer]) -> List[Finding]:
     """Findings from the answers of the quick commands."""
     return [
-        *count_findings(place, said["gpus"]),
-        *tool_findings(place, said),
-        *answers.memory_findings(said["memory"].text),
-        *answers.remap_findings(said["remap"].text),
-        *answers.clock_findings(said["clocks"].text),
-        *answers.link_findings(said["links"].text),
-        *answers.xid_findings(said["kernel"].text),
+        *count_findings(place, replies["gpus"]),
+        *tool_findings(place, replies),
+        *answers.memory_findings(replies["memory"].text),
+        *answers.remap_findings(replies["remap"].text),
+        *answers.clock_findings(replies["clocks"].text),
+        *answers.link_findings(replies["links"].text),
+        *answers.xid_findings(replies["kernel"].text),
     ]
 
 
@@ -156,15 +156,15 @@ class HealthGate:
             return None
         self._done = True
         before = time.monotonic()
-        said = quick_answers(self._tools.ask)
-        found = quick_findings(self._place, said)
+        replies = quick_answers(self._tools.ask)
+        found = quick_findings(self._place, replies)
         measured = Measured({}, [], [])
         # A host that is already rejected is not measured, because its GPUs may not respond.
         if self._mode == "full" and not any(finding.refuses for finding in found):
             found += answers.dcgm_findings(self._tools.ask(DCGM, DIAGNOSIS_SECONDS).text)
             measured = self._tools.measure(self._stopped)
             found += [*measured.findings, *measured_findings(self._place.instance_type, measured.facts, self._tools.tuned)]
-        answered = [name for name, answer in said.items() if answer.text]
+        answered = [name for name, answer in replies.items() if answer.text]
         for line in measured.lines:
             log("health: measurement: %s" % line)
         self._report(found, {"answered": answered, **measured.facts}, time.monotonic() - before)
@@ -177,7 +177,7 @@ class HealthGate:
         for finding in found:
             log("health: %s%s" % (finding.reason, "; training does not start on this host" if finding.refuses else ""))
         findings = [finding._asdict() for finding in found]
-        say(progress_line("health", host=self._place.host, mode=self._mode, seconds=round(seconds, 1), findings=findings, **facts))
+        emit(progress_line("health", host=self._place.host, mode=self._mode, seconds=round(seconds, 1), findings=findings, **facts))
 
 
 def tools_of(setup: Setup) -> Tools:

@@ -17,7 +17,7 @@ from slipway_driver.gpu_use import GpuUse, MeanUse, every
 from slipway_driver.hang import dump_ranks
 from slipway_driver.launcher import Launcher
 from slipway_driver.launcher_end import LauncherEnd, read_launcher_end
-from slipway_driver.log import log, say
+from slipway_driver.log import emit, log
 from slipway_driver.memory import oom_kills
 from slipway_driver.output_lines import SHOWN, STATE
 from slipway_driver.peers import Peers
@@ -44,7 +44,7 @@ class HostRun:
         self._attempt, self._launcher, self._peers, self._step_times, self._mean_use = attempt, launcher, peers, step_times, mean_use
         self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
         self._reader, self._found_steps = readers_of(attempt.job)
-        self._step_lines, self._unsaid = LineBudget(per_second=1.0), ""
+        self._step_lines, self._unprinted = LineBudget(per_second=1.0), ""
         self._watchdog = watchdog_of(attempt, time.monotonic())
         self._shared, self._source = SharedProgress(peers), ProgressSource()
         self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
@@ -55,10 +55,10 @@ class HostRun:
         #: Why this start ended with exit code 0 before it had done its work; "" if it did not.
         self.ended_early = ""
         self._alerted = False
-        self._asked_at: Optional[float] = None
+        self._requested_at: Optional[float] = None
         self._ended: Optional[Failure] = None
         self._oom_before, self._state = oom_kills(), new_state_folder()
-        self._lock, self._stop_asked = threading.Lock(), threading.Event()
+        self._lock, self._stop_requested = threading.Lock(), threading.Event()
         #: Process ids of the ranks of this start, set after they have ended.
         self.pids: List[int] = []
         self._supervisor: Optional[Supervisor] = None
@@ -66,7 +66,7 @@ class HostRun:
     @property
     def stopping(self) -> bool:
         """Whether SIGTERM was received."""
-        return self._stop_asked.is_set()
+        return self._stop_requested.is_set()
 
     @property
     def step(self) -> Optional[int]:
@@ -89,7 +89,7 @@ class HostRun:
         attempt = self._attempt
         self._step_times.started(time.time(), attempt.environ["SLIPWAY_RESUME_FROM"])
         self._supervisor = Supervisor(self._launcher.start(attempt, self._state), self._state, attempt.local_ranks, self._on_line)
-        if self._stop_asked.is_set():
+        if self._stop_requested.is_set():
             # SIGTERM was received before the ranks were started.
             self.stop()
         self._gpu_use.start()
@@ -102,7 +102,7 @@ class HostRun:
             self.ended_early = end.reason if end.code == DONE else ""
             return end
         finally:
-            self._say_steps(self._found_steps.end(), is_end=True)
+            self._emit_steps(self._found_steps.end(), is_end=True)
             self._gpu_use.end()
             self.pids = self._supervisor.pids()
             if self._unread > 1:
@@ -128,14 +128,14 @@ class HostRun:
 
     def stop(self) -> None:
         """Called on SIGTERM: forwards it to every rank, which then has time to save."""
-        self._stop_asked.set()
+        self._stop_requested.set()
         if self._supervisor is not None:
             log("SIGTERM: the ranks have 100 s to save and exit")
             self._supervisor.stop()
 
     def _on_line(self, line: str, kind: str) -> None:
         if kind == SHOWN:  # Read before as a state, or read later as a line.
-            return say(line)
+            return emit(line)
         event = self._reader.read(line)
         if self._reader.issue:
             self._unread += 1
@@ -143,7 +143,7 @@ class HostRun:
                 log("an event line cannot be read and is ignored, like all others of this kind: %s: %s" % (self._reader.issue, line[:200]))
             line = progress_line(**event) if event else ""
         if kind != STATE and (line or not self._reader.issue):
-            say(line)
+            emit(line)
         self._reader.report_format(log)
         self.efa.own.feed(line)
         if event is None:
@@ -162,9 +162,9 @@ class HostRun:
                 self._watchdog.feed(event, time.monotonic())
             restarted = self._step_times.feed(event, time.time())
             if restarted and self._first_host:
-                say(progress_line("restart", state="end", **restarted))
+                emit(progress_line("restart", state="end", **restarted))
         if self._first_host:
-            self._say_steps(self._found_steps.feed(line, event, host, time.monotonic()))
+            self._emit_steps(self._found_steps.feed(line, event, host, time.monotonic()))
 
     def _hear_others(self) -> None:
         if self._first_host:
@@ -173,14 +173,14 @@ class HostRun:
         else:
             self._shared.send()
 
-    def _say_steps(self, lines: Sequence[str], is_end: bool = False) -> None:
+    def _emit_steps(self, lines: Sequence[str], is_end: bool = False) -> None:
         """Prints the steps that expressions have found: after a burst one a second, and the last one."""
         for line in lines:
-            self._unsaid = "" if self._step_lines.admit(line, time.monotonic()) else line
-            if not self._unsaid:
-                say(line)
-        if is_end and self._unsaid:
-            say(self._unsaid)
+            self._unprinted = "" if self._step_lines.admit(line, time.monotonic()) else line
+            if not self._unprinted:
+                emit(line)
+        if is_end and self._unprinted:
+            emit(self._unprinted)
 
     def _report_gpus(self) -> None:
         """Once a minute, other hosts send their GPU utilization to the first host, which logs it."""
@@ -190,7 +190,7 @@ class HostRun:
         if self._first_host:
             hosts = {self._attempt.cluster.current_host: use, **self._peers.gpu_reports()}
             self._mean_use.add(hosts)
-            say(progress_line("gpus", hosts=hosts))
+            emit(progress_line("gpus", hosts=hosts))
         else:
             self._peers.share_gpus(use)
 
@@ -198,7 +198,7 @@ class HostRun:
         """The failure if the job must not continue, or not succeed, over this network; None otherwise."""
         # Decide only after NCCL has selected a network, at the latest at the first step or at the end.
         ended = self._supervisor is not None and self._supervisor.ended
-        if self._stop_asked.is_set() or self._ended is not None or not (self.efa.own.settled or self.step is not None or ended):
+        if self._stop_requested.is_set() or self._ended is not None or not (self.efa.own.settled or self.step is not None or ended):
             return None
         return self.efa.refusal()
 
@@ -212,28 +212,28 @@ class HostRun:
             self._end(refused)
             return
         self._hear_others()
-        asked = self._peers.end_asked()
+        requested = self._peers.end_requested()
         self.efa.publish_changes()
-        if asked is not None:
-            self._end_as_asked(asked)
+        if requested is not None:
+            self._end_as_requested(requested)
             return
         # Only the first host receives the steps of all hosts, so only it can detect a hang.
         with self._lock:
             hang = self._watchdog.verdict(time.monotonic()) if self._first_host else None
         if hang and self._watchdog.may_stop:
-            say(progress_line("hang", reason=hang, step=self.step))
+            emit(progress_line("hang", reason=hang, step=self.step))
             self._peers.announce(class_of(HANG))
             self._dump_ranks()
             self._end(Failure(HANG, class_of(HANG), None, hang, []))
         elif hang and not self._alerted:
             self._alerted = True
-            say(progress_line("hang", reason=hang, step=self.step, alertOnly=True))
+            emit(progress_line("hang", reason=hang, step=self.step, alertOnly=True))
 
-    def _end_as_asked(self, kind: str) -> None:
+    def _end_as_requested(self, kind: str) -> None:
         """Another host's ranks have ended. If it only lost a peer, the cause may be on this host and not be recorded yet."""
-        self._asked_at = self._asked_at or time.monotonic()
+        self._requested_at = self._requested_at or time.monotonic()
         own = self._own_failure()
-        if own is None and kind in FOLLOWING_KINDS and time.monotonic() < self._asked_at + OWN_ERROR_SECONDS:
+        if own is None and kind in FOLLOWING_KINDS and time.monotonic() < self._requested_at + OWN_ERROR_SECONDS:
             return
         if kind == class_of(HANG):
             self._dump_ranks()

@@ -16,7 +16,7 @@ from slipway_driver.exit_codes import TRY_AGAIN, DriverError
 DNS_WAIT_SECONDS = 15 * 60.0
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 20.0
-SAY_SECONDS = 60.0
+LOG_SECONDS = 60.0
 NAMED_HOSTS = 8
 
 
@@ -50,7 +50,7 @@ def wait_for_hosts(
     """Returns {host: address} once every host resolves. Raises DriverError (75) with the unresolved names after the time limit."""
     addresses = {host: known[host] for host in hosts if host in known}
     deadline = clock() + limit_seconds
-    delay, say_at = FIRST_DELAY_SECONDS, clock()
+    delay, log_at = FIRST_DELAY_SECONDS, clock()
     while True:
         for host in hosts:
             # With an unavailable resolver each name takes seconds: many names must not extend the time limit.
@@ -65,8 +65,8 @@ def wait_for_hosts(
         named = ", ".join(missing[:NAMED_HOSTS])
         if clock() + delay > deadline:
             raise DriverError(TRY_AGAIN, "hosts must resolve within %d s; no address for %s" % (limit_seconds, named))
-        if clock() >= say_at:
-            say_at = clock() + SAY_SECONDS
+        if clock() >= log_at:
+            log_at = clock() + LOG_SECONDS
             log("waiting for %d host name(s) to resolve: %s" % (len(missing), named))
         sleep(delay)
         delay = min(delay * 2, LONGEST_DELAY_SECONDS)

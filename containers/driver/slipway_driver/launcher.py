@@ -30,7 +30,7 @@ class Server:
             start_new_session=True, preexec_fn=die_with_parent, pass_fds=[theirs.fileno()],
         )  # fmt: skip
         theirs.close()
-        self._said = b""
+        self._received = b""
 
     @property
     def runs(self) -> bool:
@@ -39,7 +39,7 @@ class Server:
 
     def send(self, order: Mapping[str, Any], output: int) -> int:
         """Sends an order with the pipe for the output of its ranks; returns the process id of their launcher. Raises OSError."""
-        self._said = b""
+        self._received = b""
         socket.send_fds(self._socket, [b"."], [output])
         self._socket.sendall(json.dumps(order).encode() + b"\n")
         pid = self.hear(waits=True)
@@ -49,7 +49,7 @@ class Server:
 
     def hear(self, waits: bool) -> Optional[int]:
         """The next number that the server sends; None if there is none yet, SERVER_LOST at the end of the connection."""
-        while b"\n" not in self._said:
+        while b"\n" not in self._received:
             if not waits and not select.select([self._socket], [], [], 0)[0]:
                 return None
             try:
@@ -58,8 +58,8 @@ class Server:
                 data = b""
             if not data:
                 return SERVER_LOST
-            self._said += data
-        number, _, self._said = self._said.partition(b"\n")
+            self._received += data
+        number, _, self._received = self._received.partition(b"\n")
         return int(number)
 
     def close(self) -> None:

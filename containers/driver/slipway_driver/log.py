@@ -10,7 +10,7 @@ from slipway_driver.hidden import without_hidden
 _lock = threading.Lock()
 
 
-def say(line: str) -> None:
+def emit(line: str) -> None:
     """Prints a line without a prefix and with secrets masked: output and progress lines of the ranks."""
     line = without_hidden(line)
     with _lock:
@@ -20,4 +20,4 @@ def say(line: str) -> None:
 
 def log(line: str) -> None:
     """Prints a log line of the driver."""
-    say("slipway-driver: " + line)
+    emit("slipway-driver: " + line)

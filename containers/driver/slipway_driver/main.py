@@ -28,7 +28,7 @@ from slipway_driver.heartbeat import Heartbeat
 from slipway_driver.host_run import HostRun
 from slipway_driver.idle_host import IdleHost, idle_host
 from slipway_driver.launcher import Launcher
-from slipway_driver.log import log, say
+from slipway_driver.log import emit, log
 from slipway_driver.misplaced_checkpoints import noticing
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peers import patience, peers_of
@@ -68,7 +68,7 @@ class Driver:
         self._gate = gate_of(attempt)
         self._remains = Remains()
         #: The probe before the next start; None after the first start whose hosts have all passed the health check.
-        self._probe: Optional[Probe] = Probe(attempt, self._peers.end_asked)
+        self._probe: Optional[Probe] = Probe(attempt, self._peers.end_requested)
         self._set_aside: List[Dict[str, str]] = []
         self._idle: Optional[IdleHost] = None
         self._run: Optional[HostRun] = None
@@ -163,8 +163,8 @@ class Driver:
         if self._probe is None:
             return None
         run.efa.bandwidth = self._probe.run()
-        asked = self._probe.asked
-        return Failure(TRY_AGAIN, "peer-lost", None, "another host ended before training: %s" % asked, []) if asked else None
+        requested = self._probe.requested
+        return Failure(TRY_AGAIN, "peer-lost", None, "another host ended before training: %s" % requested, []) if requested else None
 
     def _wait(self, idle: IdleHost) -> Optional[Failure]:
         """Waits while this host does not train; None when the ranks start again, on this host or on others."""
@@ -183,7 +183,7 @@ class Driver:
         cause, before = decision.cause, self._attempt.cluster.training_hosts
         replaced = {old: new for old, new in zip(before, decision.hosts) if old != new}
         facts = {"host": cause.host, "reason": cause.reason, "resumeFrom": resume_from, **({"replaced": replaced} if replaced else {})}
-        say(progress_line("restart", state="begin", round=self._round, **facts))
+        emit(progress_line("restart", state="begin", round=self._round, **facts))
         for host in replaced:
             reason = cause.reason if host == cause.host else "broken at the same time as %s" % cause.host
             self._set_aside.append({"host": host, "reason": reason})
@@ -194,7 +194,7 @@ class Driver:
         self._attempt = dataclasses.replace(attempt, environ=environ)
         # The hosts that were there from the start know all causes, so they agree on whether there is a probe.
         again = self._probe is not None and cause.reason.startswith(BEFORE_TRAINING)
-        self._probe = Probe(self._attempt, self._peers.end_asked) if again else None
+        self._probe = Probe(self._attempt, self._peers.end_requested) if again else None
         self._begin()
 
 
@@ -215,7 +215,7 @@ def _watch_hand_over(attempt: Attempt, driver: Driver, heartbeat: Optional[Heart
 
     def on_request(reason: str) -> None:
         driver.hand_over = True
-        say(progress_line("hand-over", reason=reason, step=driver.step))
+        emit(progress_line("hand-over", reason=reason, step=driver.step))
         if heartbeat:
             heartbeat.soon()
 
@@ -228,7 +228,7 @@ def _watch_hand_over(attempt: Attempt, driver: Driver, heartbeat: Optional[Heart
 def _run_attempt(paths: Paths, started_at: float) -> int:
     attempt = prepare(paths, os.environ, started_at, log)
     cluster, job = attempt.cluster, attempt.job
-    say(progress_line("inventory", host=cluster.current_host, rank=None if cluster.idle else cluster.rank, **attempt.hardware))
+    emit(progress_line("inventory", host=cluster.current_host, rank=None if cluster.idle else cluster.rank, **attempt.hardware))
     drivers = driver_line(attempt.hardware, has_compat())
     if drivers:
         log(drivers)
@@ -250,17 +250,17 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
     if end.kind == "peer-lost":
         grace = AGREED_GRACE_SECONDS if driver.agreed else PEER_GRACE_SECONDS
         time.sleep(min(grace, patience(attempt.environ)))
-    _say_end(end, driver, paths, cluster.current_host)
+    _emit_end(end, driver, paths, cluster.current_host)
     return end.code
 
 
-def _say_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
+def _emit_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
     """Writes the failure file and the last progress line."""
     if end.code != DONE:
         fields: Dict[str, Any] = {"host": end.host or host, "rank": end.rank, "step": driver.step}
         write_failure(paths.failure, code=end.code, kind=end.kind, reason=end.reason, lines=end.lines, **fields)
     reason = {**({"notice": "ended-early"} if end.code == DONE else {}), "reason": end.reason} if end.reason else {}
-    say(progress_line("exit", code=end.code, **{"class": end.kind}, host=end.host or host, **reason))
+    emit(progress_line("exit", code=end.code, **{"class": end.kind}, host=end.host or host, **reason))
 
 
 def _stop_early(_number: int, _frame: Any) -> None:
@@ -281,7 +281,7 @@ def main() -> int:
         return _refuse(paths, error.code, error.reason)
     except Exception as error:  # Last resort: a job must not end without a reason.
         for line in traceback.format_exc().rstrip().splitlines():
-            say(line)
+            emit(line)
         return _refuse(paths, ENVIRONMENT, "the driver failed: %s: %s" % (type(error).__name__, error))
 
 
@@ -289,7 +289,7 @@ def _refuse(paths: Paths, code: int, reason: str) -> int:
     reason = redacted(reason, secrets_of(os.environ))
     kind, host = class_of(code), _host_name(paths)
     write_failure(paths.failure, code=code, kind=kind, host=host, rank=None, step=None, reason=reason)
-    say(progress_line("exit", code=code, **{"class": kind}, reason=reason))
+    emit(progress_line("exit", code=code, **{"class": kind}, reason=reason))
     return code
 
 

@@ -30,7 +30,7 @@ class Member:
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
         self._end: Optional[str] = None
         #: The EFA report that could not be sent yet.
-        self._unsaid: Optional[Dict[str, Any]] = None
+        self._unprinted: Optional[Dict[str, Any]] = None
         self._connected, self._refused = threading.Event(), threading.Event()
         arguments = (address, port, bind_to, secret)
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
@@ -50,7 +50,7 @@ class Member:
                 self._inbox.put(None)
                 return
 
-    def end_asked(self) -> Optional[str]:
+    def end_requested(self) -> Optional[str]:
         """Returns the failure class because of which this host must end its ranks; None if there is no request."""
         try:
             message = self._inbox.get_nowait()
@@ -71,7 +71,7 @@ class Member:
         """Sends this host's EFA report to the first host. False if there is no connection yet; the report is then sent in `settle`."""
         message = {"type": "efa", "report": dict(report)}
         sent = self._send(message)
-        self._unsaid = None if sent else message
+        self._unprinted = None if sent else message
         return sent
 
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
@@ -115,9 +115,9 @@ class Member:
         if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
             return lost, ""
         try:
-            if self._unsaid is not None:
-                self._channel.send(self._unsaid)
-                self._unsaid = None
+            if self._unprinted is not None:
+                self._channel.send(self._unprinted)
+                self._unprinted = None
             self._channel.send(own.as_message())
             while True:
                 message = self._inbox.get(timeout=2 * self._patience + LATE_SECONDS)

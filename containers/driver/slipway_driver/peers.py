@@ -25,7 +25,7 @@ class Alone:
     def spares_left(self) -> None:
         """Always None: there are no spare hosts."""
 
-    def end_asked(self) -> Optional[str]:
+    def end_requested(self) -> Optional[str]:
         """Always None: there is no peer that could request an end."""
         return None
 

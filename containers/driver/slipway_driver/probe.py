@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 from slipway_driver.attempt import PROBE_PORT_OFFSET, PROBE_VARIABLE, Attempt, new_state_folder
 from slipway_driver.expected_bandwidth import ALARM_SHARE, expected_for, line_rate_gbps
 from slipway_driver.launcher import launched
-from slipway_driver.log import log, say
+from slipway_driver.log import emit, log
 from slipway_driver.output_lines import STATE
 from slipway_driver.progress import parse_event, progress_line
 from slipway_driver.supervisor import Supervisor
@@ -49,10 +49,10 @@ def verdict_line(found: Mapping[str, Any]) -> str:
 class Probe:
     """The probe of one host."""
 
-    def __init__(self, attempt: Attempt, end_asked: Callable[[], Optional[str]]) -> None:
-        self._attempt, self._end_asked = attempt, end_asked
+    def __init__(self, attempt: Attempt, end_requested: Callable[[], Optional[str]]) -> None:
+        self._attempt, self._end_requested = attempt, end_requested
         #: The failure class of another host that has ended the probe; None if none has.
-        self.asked: Optional[str] = None
+        self.requested: Optional[str] = None
         self._seconds = float(attempt.environ.get(PROBE_VARIABLE) or 0)
         self._stopped = threading.Event()
         self._event: Optional[Dict[str, Any]] = None
@@ -76,8 +76,8 @@ class Probe:
         deadline = time.monotonic() + self._seconds + EXTRA_SECONDS
 
         def each_poll() -> None:
-            self.asked = self.asked or self._end_asked()
-            if self.asked or self._stopped.is_set() or time.monotonic() > deadline:
+            self.requested = self.requested or self._end_requested()
+            if self.requested or self._stopped.is_set() or time.monotonic() > deadline:
                 supervisor.kill()
 
         try:
@@ -91,16 +91,16 @@ class Probe:
         if event is not None and event["event"] == "probe":
             self._event = event
         elif kind != STATE:
-            say(line)
+            emit(line)
 
     def _result(self, code: int) -> Optional[Dict[str, Any]]:
         if self._event is None:
-            if self.asked:
-                log("probe: ended, because the ranks of another host do not start: %s" % self.asked)
+            if self.requested:
+                log("probe: ended, because the ranks of another host do not start: %s" % self.requested)
             elif code != 0:
                 log("probe: exited with code %d and without a result; training starts anyway" % code)
             return None
         found = judged(self._event, self._attempt.cluster.instance_type)
         log(verdict_line(found))
-        say(progress_line(**dict(self._event, **found)))
+        emit(progress_line(**dict(self._event, **found)))
         return dict(self._event, **found)

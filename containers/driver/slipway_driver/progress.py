@@ -155,7 +155,7 @@ class FoundSteps:
         self._loss: Optional[float] = None
         self._step_at = self._loss_at = 0.0
         #: The step that was printed last, and whether with a loss. Each process of a rank may print it.
-        self._said: Tuple[Optional[int], bool] = (None, False)
+        self._printed: Tuple[Optional[int], bool] = (None, False)
 
     def feed(self, line: str, event: Mapping[str, Any], host: str = "", now: float = 0.0) -> List[str]:
         """The progress lines that are complete after this line of output.
@@ -169,7 +169,7 @@ class FoundSteps:
             return []
         rank = _split(line)[0] or host
         if self._rank is None or (self._host and not host):
-            self._rank, self._host, self._step, self._loss, self._repeats, self._said = rank, host, None, None, self._last, (None, False)
+            self._rank, self._host, self._step, self._loss, self._repeats, self._printed = rank, host, None, None, self._last, (None, False)
         if self._is_own or rank != self._rank or host != self._host:
             return []
         if event["event"] != "step":
@@ -191,11 +191,11 @@ class FoundSteps:
         return self._step_at - self._loss_at <= now - self._step_at
 
     def _line(self, step: int, loss: Optional[float]) -> str:
-        self._step, self._said = None, (step, loss is not None)
+        self._step, self._printed = None, (step, loss is not None)
         return _step_line(step, loss)
 
     def _on_step(self, step: int, loss: Optional[float], now: float) -> List[str]:
-        is_repeated = step == self._said[0] if loss is None else (step, True) == self._said
+        is_repeated = step == self._printed[0] if loss is None else (step, True) == self._printed
         is_repeated = is_repeated or (loss is None and step == self._step)
         if is_repeated or (self._repeats is not None and step <= self._repeats):
             return []

@@ -152,7 +152,7 @@ class RankOutput(threading.Thread):
                 self._take(self._lines.rest, LINE)
             else:
                 self._close_line()
-            self._say_dropped()
+            self._report_dropped()
 
     def read_waiting(self) -> Optional[bytes]:
         """Reads and passes on what the rank has written; returns None if that is nothing, and nothing but empty bytes at the end."""
@@ -228,7 +228,7 @@ class RankOutput(threading.Thread):
         reads = kind != SHOWN and (logs or is_last or self._reads.admit(text, now))
         self._dropped += kind != STATE and not logs
         if logs:
-            self._say_dropped()
+            self._report_dropped()
         if logs or reads:
             self._writer.put(labelled(text, self._rank) + (SHOWN if not reads else LINE if logs else STATE))
         return reads
@@ -238,7 +238,7 @@ class RankOutput(threading.Thread):
             return self._events.admit(text, now)
         return (is_about_network(text) and self._network.admit(text, now)) or self._log.admit(text, now)
 
-    def _say_dropped(self) -> None:
+    def _report_dropped(self) -> None:
         if self._dropped:
             line = "(%d lines dropped: more than %d per second)" % (self._dropped, LINES_PER_SECOND)
             self._writer.put(labelled(line, self._rank) + SHOWN)

@@ -79,5 +79,5 @@ class SharedProgress:
 
     def heard(self) -> List[Reported]:
         """On the first host: the lines received from the other hosts since the last call."""
-        self._peers.end_asked()
+        self._peers.end_requested()
         return [Reported(str(one["line"]), one["event"], str(one["host"])) for one in self._peers.progress()]

@@ -50,9 +50,9 @@ def sizes(smallest, largest, factor):
 
 def ranks_per_host(text, local_world):
     """The requested numbers up to `local_world`; by default the powers of two and `local_world` itself."""
-    asked = [int(word) for word in text.split(",") if word]
+    requested = [int(word) for word in text.split(",") if word]
     powers = [1 << exponent for exponent in range(local_world.bit_length()) if 1 << exponent <= local_world]
-    return sorted({number for number in (asked or [*powers, local_world]) if number <= local_world})
+    return sorted({number for number in (requested or [*powers, local_world]) if number <= local_world})
 
 
 def missing(backend):

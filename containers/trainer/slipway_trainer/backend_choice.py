@@ -22,11 +22,11 @@ def _chosen(settings: RunSettings, torch_version: str) -> str:
         return settings.library
     major, minor = torch_version.split(".")[:2]
     old = (int(major), int(minor)) < FSDP2_SINCE
-    asked = settings.arguments.backend
-    if asked == "fsdp2" and old:
+    requested = settings.arguments.backend
+    if requested == "fsdp2" and old:
         must = f"must be fsdp1 under PyTorch {torch_version}, got fsdp2"
         raise Settings([f"code.arguments.backend: {must}; use an image with PyTorch 2.6 or later"])
-    return asked if asked != "auto" else "fsdp1" if old or settings.collectives == "smddp" else "fsdp2"
+    return requested if requested != "auto" else "fsdp1" if old or settings.collectives == "smddp" else "fsdp2"
 
 
 def compiles(settings: RunSettings, device_type: str) -> bool:

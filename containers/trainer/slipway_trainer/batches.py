@@ -182,7 +182,7 @@ def training_folders(settings: RunSettings, environ: Mapping[str, str]) -> Path 
     return {name: channel_folder(name, dict(environ), "training.mixture") for name in channels}
 
 
-def say_data(batches: Batches, evaluation: Batches | None, settings: RunSettings) -> None:
+def report_data(batches: Batches, evaluation: Batches | None, settings: RunSettings) -> None:
     """Prints the number of epochs of each channel of a mixture, and a warning for each channel with truncated documents."""
     arguments, steps = settings.arguments, settings.training.steps
     if batches.mixed:

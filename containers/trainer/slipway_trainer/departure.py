@@ -15,13 +15,13 @@ class Departure:
 
     def __init__(self, deadline: float | None, request: str = "", clock: Callable[[], float] = time.time) -> None:
         self._deadline, self._request, self._clock = deadline, request, clock
-        self.asked = False
+        self.requested = False
 
     def listen(self) -> None:
         """Installs a SIGTERM handler that sets `asked`."""
 
         def on_sigterm(_number: int, _frame: Any) -> None:
-            self.asked = True
+            self.requested = True
 
         signal.signal(signal.SIGTERM, on_sigterm)
 

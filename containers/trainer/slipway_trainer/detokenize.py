@@ -12,16 +12,16 @@ OPTION = "code.arguments.sample-tokenizer"
 _BYTES = 256
 
 
-def find_detokenizer(asked: str, of_data: str | None, weights: Path | None) -> Detokenizer:
+def find_detokenizer(requested: str, of_data: str | None, weights: Path | None) -> Detokenizer:
     """The requested detokenizer: `byte`, or the path of a tokenizer.json. By default, the byte tokenizer if the data was tokenized with it,
     otherwise tokenizer.json next to the initial weights if it exists and can be read.
 
     `of_data`: the tokenizer's name in the index of the shards. Raises Settings if a requested tokenizer cannot be read.
     """
-    if asked == "byte" or (not asked and of_data == "byte"):
+    if requested == "byte" or (not requested and of_data == "byte"):
         return _bytes_as_text
-    if asked:
-        return _from_file(Path(asked))
+    if requested:
+        return _from_file(Path(requested))
     beside = weights / "tokenizer.json" if weights is not None else None
     if beside is None or not beside.is_file():
         return None

@@ -20,10 +20,10 @@ from slipway_trainer.vocabulary_loss import IGNORED, head_loss
 CHUNK_ELEMENTS = 1 << 28
 
 
-def chunks_for(asked: int, tokens: int, vocabulary_size: int) -> int:
+def chunks_for(requested: int, tokens: int, vocabulary_size: int) -> int:
     """The number of chunks of a sequence."""
-    if asked > 0:
-        return asked
+    if requested > 0:
+        return requested
     return max(1, -(-tokens * vocabulary_size // CHUNK_ELEMENTS))
 
 

@@ -32,17 +32,17 @@ class Memory:
         self._copies, self._partners, self._world, self._history = copies, partners, world, history
         self._is_auto, self._every_steps = every_steps is None, every_steps or 1
         #: The step of the last copy that rank 0 has asked for.
-        self._asked = 0
+        self._requested = 0
         #: The step of the last copy that was taken. Requests of steps until then were made before it, and do not know of it.
         self._taken = 0
         self._step_seconds = 0.0
-        self._said_at: float | None = None
+        self._reported_at: float | None = None
 
     def requests(self, step: int) -> dict[str, bool]:
         """The requests of this rank with `step`: rank 0 asks for copies, and a rank whose last copy is not complete prevents them."""
-        due = self._world.rank == 0 and step - self._asked >= self._every_steps
+        due = self._world.rank == 0 and step - self._requested >= self._every_steps
         if due:
-            self._asked = step
+            self._requested = step
         return {"copy": due, "copying": self._copies.busy}
 
     def before_update(self) -> None:
@@ -67,7 +67,7 @@ class Memory:
 
         found = MemoryRestore(self._copies, self._partners, is_wanted, self._world.control).run(state, newer_than)
         if found is not None:
-            self._asked = self._taken = int(found.record["step"])
+            self._requested = self._taken = int(found.record["step"])
         return found
 
     def _report(self, saved: MemorySaved | None) -> None:
@@ -76,11 +76,11 @@ class Memory:
         if self._is_auto:
             self._every_steps = auto_every_steps(saved.seconds_blocked, self._step_seconds, self._world.hosts, self._history)
         now = time.monotonic()
-        if self._world.rank == 0 and (self._said_at is None or now - self._said_at >= REPORT_SECONDS):
-            self._said_at = now
+        if self._world.rank == 0 and (self._reported_at is None or now - self._reported_at >= REPORT_SECONDS):
+            self._reported_at = now
             seconds, blocked = round(saved.seconds, 4), round(saved.seconds_blocked, 4)
             every = {"everySteps": self._every_steps}
-            progress.say(
+            progress.emit(
                 "memory-save", step=saved.step, seconds=seconds, blockedSeconds=blocked, bytes=saved.bytes, copies=saved.copies, **every
             )
 

@@ -46,9 +46,9 @@ class StepTrace:
             table = found.key_averages().table(sort_by=f"self_{self._device.type}_time_total", row_limit=TABLE_ROWS)
             write_object(self._store, f"{name}.txt", table.encode())
         except Exception as error:  # Storage errors, a full disk, other PyTorch versions: the run must continue without a trace.
-            progress.say("profile", step=self._step, error=str(error))
+            progress.emit("profile", step=self._step, error=str(error))
         else:
-            progress.say("profile", step=self._step, steps=self._steps, uri=f"{self._store.uri}/{name}.json.gz")
+            progress.emit("profile", step=self._step, steps=self._steps, uri=f"{self._store.uri}/{name}.json.gz")
 
 
 def place_of(heartbeat_uri: str | None, attempt: int, environ: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from slipway_trainer.peak_tflops import PEAK_TFLOPS
 from slipway_trainer.settings import Architecture, Training
 
 
-def say(event: str, **fields: Any) -> None:
+def emit(event: str, **fields: Any) -> None:
     """Prints a progress line with a single write."""
     kept = {name: value for name, value in fields.items() if value is not None}
     sys.stdout.write("slipway " + json.dumps({"event": event, **kept}, separators=(",", ":")) + "\n")

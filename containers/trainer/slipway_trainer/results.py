@@ -10,7 +10,7 @@ from slipway_trainer import exits, progress
 from slipway_trainer.continuation import Continuation
 from slipway_trainer.saves import Saves
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.tally import Asked, Tally
+from slipway_trainer.tally import Pending, Tally
 from slipway_trainer.trackers import Tracker, log_all
 from slipway_trainer.world import World
 
@@ -22,7 +22,7 @@ class Launched:
     """A launched step. `seconds`: its duration; None if it is measured on the device."""
 
     step: int
-    asked: Asked
+    pending: Pending
     rate: float
     data_seconds: float
     seconds: float | None
@@ -41,7 +41,7 @@ class StepResults:
         self._check(launched.step, found)
         is_last = launched.step == self._settings.training.steps
         if self._world.rank == 0 and (is_last or launched.step % self._settings.arguments.log_every_steps == 0):
-            self._say(launched, found, seconds)
+            self._report(launched, found, seconds)
 
     def _check(self, step: int, found: Tally) -> None:
         """Raises LossFailed for a loss that is not finite or is a spike. Results are read before a save, so such a step never reaches a
@@ -57,10 +57,10 @@ class StepResults:
             if self._settings.arguments.loss_policy != "alert":
                 raise exits.LossFailed(f"{reason}; look at the data of this step, or raise loss-spike-factor")
             if self._world.rank == 0:
-                progress.say("loss", step=step, reason=reason)
+                progress.emit("loss", step=step, reason=reason)
         self._recent = (self._recent + [found.loss])[-RECENT_LOSSES:]
 
-    def _say(self, launched: Launched, found: Tally, seconds: float) -> None:
+    def _report(self, launched: Launched, found: Tally, seconds: float) -> None:
         settings, world = self._settings, self._world
         memory = None
         if world.device.type == "cuda":
@@ -77,5 +77,5 @@ class StepResults:
             memoryGiB=memory,
             expertLoad=[round(load, 3) for load in found.expert_loads] or None,
         )
-        progress.say("step", **fields)
+        progress.emit("step", **fields)
         log_all(self._trackers, launched.step, fields)

@@ -36,9 +36,9 @@ def read_prompts(batches: Batches, settings: RunSettings) -> list[Prompt]:
     longest = training.sequence_length - arguments.sample_tokens
     found: list[Prompt] = []
     for sample in batches.first_samples(_CANDIDATES * arguments.samples):
-        tokens, asked = _beginning(sample, training.objective, arguments.sample_prompt_tokens)
-        if 0 < asked <= longest and asked < len(tokens):
-            found.append(Prompt(tokens[:asked], tokens[asked : asked + arguments.sample_tokens]))
+        tokens, requested = _beginning(sample, training.objective, arguments.sample_prompt_tokens)
+        if 0 < requested <= longest and requested < len(tokens):
+            found.append(Prompt(tokens[:requested], tokens[requested : requested + arguments.sample_tokens]))
         if len(found) == arguments.samples:
             break
     return found
@@ -71,7 +71,7 @@ class Samples:
             why = "no readable tokenizer.json next to the weights; use code.arguments.sample-tokenizer"
             print(f"samples are printed as token ids: {why}", flush=True)
 
-    def say(self, step: int) -> None:
+    def emit(self, step: int) -> None:
         """Continues every prompt and prints the results. All ranks must call it."""
         if not self._prompts:
             return
@@ -79,7 +79,7 @@ class Samples:
         found = continued(self._backend, prompts, self._settings.arguments.sample_tokens, self._end)
         if self._world.rank == 0:
             for number, (prompt, tokens) in enumerate(zip(self._prompts, found, strict=True)):
-                progress.say("sample", step=step, number=number, tokens=tokens, **self._texts(prompt, tokens))
+                progress.emit("sample", step=step, number=number, tokens=tokens, **self._texts(prompt, tokens))
 
     def _texts(self, prompt: Prompt, tokens: list[int]) -> dict[str, str]:
         if self._text is None:

@@ -184,7 +184,7 @@ class Saves:
         named = step_of(settings.resume_from)
         found = self._memory.resume(state, self._run_facts(), 0 if named is None else named)
         if found is not None and self._world.rank == 0:
-            progress.say("resume", step=found.record["step"], source=found.source)
+            progress.emit("resume", step=found.record["step"], source=found.source)
         return found.record if found is not None else None
 
     def _from_store(self) -> Mapping[str, Any] | None:
@@ -232,7 +232,7 @@ class Saves:
         elif self._load_tensors(uri, folder, record):
             source = "disk"
         if self._world.rank == 0:
-            progress.say("resume", step=record["step"], uri=place, source=source)
+            progress.emit("resume", step=record["step"], uri=place, source=source)
 
     def _load_tensors(self, uri: str, folder: str, record: Mapping[str, Any]) -> bool:
         """Returns whether all objects were read from this host's copies."""
@@ -281,7 +281,7 @@ class Saves:
             self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, self._world.hosts, history)
         if self._world.rank == 0:
             blocked, total = round(saved.seconds_blocked, 3), round(saved.seconds_total, 3)
-            progress.say("checkpoint", step=saved.step, uri=saved.uri, secondsBlocked=blocked, secondsTotal=total)
+            progress.emit("checkpoint", step=saved.step, uri=saved.uri, secondsBlocked=blocked, secondsTotal=total)
 
     def _history(self) -> History:
         """The run's failures, and its node-days until now."""

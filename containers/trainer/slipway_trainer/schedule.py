@@ -3,9 +3,9 @@
 import math
 
 
-def warmup_steps(asked: int | None, steps: int) -> int:
+def warmup_steps(requested: int | None, steps: int) -> int:
     """Number of warm-up steps; by default 1 % of all steps."""
-    return asked if asked is not None else max(1, steps // 100)
+    return requested if requested is not None else max(1, steps // 100)
 
 
 def learning_rate(step: int, steps: int, highest: float, warmup: int, kind: str, last_ratio: float, decay_share: float) -> float:

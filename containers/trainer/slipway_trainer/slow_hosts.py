@@ -90,7 +90,7 @@ class SlowHosts:
         """Measures, and prints a change of the result on rank 0."""
         news, slow = self.check(step_seconds)
         if news and dist.get_rank() == 0:
-            progress.say(
+            progress.emit(
                 "slow-host", host=slow.host if slow else None, **({"what": slow.what, "ratio": round(slow.ratio, 2)} if slow else {})
             )
 

@@ -31,7 +31,7 @@ class Tally:
     tokens: float = 0.0
 
 
-class Asked:
+class Pending:
     """The numbers of one step while they are copied to the host."""
 
     def __init__(self, numbers: Tensor, ranks: int, loads_YX: Tensor | None = None) -> None:
@@ -69,7 +69,7 @@ class Tallies:
 
     def ask(
         self, loss: Tensor, norm: Any, requests: Mapping[str, bool], loads_YX: Tensor | None = None, tokens: Tensor | float = 0.0
-    ) -> Asked:
+    ) -> Pending:
         """Starts the collective. All ranks must call it for the same steps; a loss that is not finite on one rank counts for all.
         `loads_YX`: this rank's tokens per layer and expert; `tokens`: its share of the tokens of the step without padding."""
         raised = self._numbers([float(requests.get(name, False)) for name in _ALL_REQUESTS])
@@ -82,9 +82,9 @@ class Tallies:
         self.bad.copy_(torch.maximum(self.bad, unsound.float()))
         common = torch.cat((together[:1], own, together[1 : 2 + len(_ALL_REQUESTS)]))
         if loads_YX is None:
-            return Asked(common, self._ranks)
+            return Pending(common, self._ranks)
         all_YX = together[2 + len(_ALL_REQUESTS) :].view_as(loads_YX)
-        return Asked(torch.cat((common, all_YX.amax(1) / all_YX.mean(1).clamp(min=1e-9))), self._ranks, all_YX)
+        return Pending(torch.cat((common, all_YX.amax(1) / all_YX.mean(1).clamp(min=1e-9))), self._ranks, all_YX)
 
     def _numbers(self, values: Sequence[float]) -> Tensor:
         """Copies numbers to the device without synchronizing."""

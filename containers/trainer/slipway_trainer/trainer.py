@@ -16,7 +16,7 @@ from slipway_trainer.adapter_export import export_adapter
 from slipway_trainer.backend import Backend
 from slipway_trainer.backend_choice import compiles
 from slipway_trainer.balance import expert_balance
-from slipway_trainer.batches import Batches, MicroBatch, channel_folder, say_data, training_folders
+from slipway_trainer.batches import Batches, MicroBatch, channel_folder, report_data, training_folders
 from slipway_trainer.continuation import Continuation
 from slipway_trainer.departure import Departure
 from slipway_trainer.evaluation import evaluation_loss
@@ -52,7 +52,7 @@ class Trainer:
         self.batches = Batches(training_folders(settings, environ), training, vocabulary, backend.data_rank, ranks)
         self._evaluation = self._eval_batches(environ)
         if world.rank == 0:
-            say_data(self.batches, self._evaluation, settings)
+            report_data(self.batches, self._evaluation, settings)
         self._compiles = compiles(settings, world.device.type)
         counts = settings.library in ("fsdp", "ddp") and not self._compiles
         self._experts = expert_balance(backend.model, settings.arguments, self.batches.micro_steps, world.device) if counts else None
@@ -183,7 +183,7 @@ class Trainer:
         """The requests of this rank with the current step. Only rank 0 checks the time for saves and host comparisons."""
         first = self.world.rank == 0
         return {
-            "leave": self._departure.asked,
+            "leave": self._departure.requested,
             "hand_over": self._departure.due(self._step_seconds, self._saves.seconds),
             "save": first and self._saves.due,
             "check_hosts": first and self._hosts.due,
@@ -206,21 +206,21 @@ class Trainer:
         self._hosts.waited(data_seconds)
         self.world.end("compile", then="first-step")
         norm = self.backend.clip(arguments.clip_norm)
-        asked = self._tallies.ask(loss, norm, self._own_requests(), self._experts.take() if self._experts else None, self._tokens)
+        pending = self._tallies.ask(loss, norm, self._own_requests(), self._experts.take() if self._experts else None, self._tokens)
         with self._stalls.still, self._saves.updating(self._continuation.facts(self.step + 1)):
             step_unless(self.backend.optimizer, self._tallies.bad)
-            if self._experts and asked.loads_YX is not None:
-                self._experts.move_bias(asked.loads_YX, self._tallies.bad)
+            if self._experts and pending.loads_YX is not None:
+                self._experts.move_bias(pending.loads_YX, self._tallies.bad)
             self.backend.optimizer.zero_grad()
             self.step += 1
-        seconds = self._clock.lap() if asked.is_over else None
-        self._launched.append(Launched(self.step, asked, rate, data_seconds, seconds))
+        seconds = self._clock.lap() if pending.is_over else None
+        self._launched.append(Launched(self.step, pending, rate, data_seconds, seconds))
 
     def _read_steps(self, leave: int = 0) -> None:
         """Reads the results of launched steps except the newest `leave`. Raises LossFailed."""
         while len(self._launched) > leave:
             launched = self._launched.popleft()
-            found = launched.asked.read()
+            found = launched.pending.read()
             self._step_seconds = self._clock.lap() if launched.seconds is None else launched.seconds
             self.world.end("first-step")
             self._results.take(launched, found, self._step_seconds)
@@ -270,14 +270,14 @@ class Trainer:
             if self._evaluation is not None:
                 self._evaluate(self._evaluation)
             if self._samples is not None:
-                self._samples.say(self.step)
+                self._samples.emit(self.step)
             self._stalls.go_on()
             self.world.announce("eval", begin=False)
 
     def _evaluate(self, evaluation: Batches) -> None:
         loss = evaluation_loss(self.backend, evaluation, self.settings, self.world, self._stalls.go_on)
         if self.world.rank == 0:
-            progress.say("eval", step=self.step, loss=loss)
+            progress.emit("eval", step=self.step, loss=loss)
             log_all(self._trackers, self.step, {"evalLoss": loss})
 
     def _pad_step(self, began: float) -> None:

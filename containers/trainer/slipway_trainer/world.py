@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 from slipway_trainer.checkpoint.process import SaverProcess
-from slipway_trainer.progress import say
+from slipway_trainer.progress import emit
 from slipway_trainer.timeouts import CollectiveTimeouts
 
 #: Time limits in seconds of the phases without steps. Phases of a start without one have that of the start (progress.startupMinutes).
@@ -24,7 +24,7 @@ class World:
         #: The current phase without steps; None between phases.
         self.phase: str | None = None
         self.rank = int(os.environ.get("RANK", "0"))
-        self._say_phase("rendezvous", begin=True)
+        self._emit_phase("rendezvous", begin=True)
         self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
         on_gpu = torch.cuda.is_available() and collectives != "gloo"
         self.device = torch.device("cuda", self.local_rank) if on_gpu else torch.device("cpu")
@@ -44,7 +44,7 @@ class World:
         #: The process that writes this rank's checkpoints; it was started before the process group.
         self.saver = saver
         self.timeouts = CollectiveTimeouts(timeout_seconds, steady_seconds, {self.control: SIDE_TIMEOUT.total_seconds(), self.saving: None})
-        self._say_phase("rendezvous", begin=False)
+        self._emit_phase("rendezvous", begin=False)
 
     @property
     def hosts(self) -> int:
@@ -72,7 +72,7 @@ class World:
         """Tells the driver's watchdog that a phase without steps begins or ends."""
         if begin:
             self.timeouts.relax()
-        self._say_phase(phase, begin)
+        self._emit_phase(phase, begin)
 
     def end(self, phase: str, then: str | None = None) -> None:
         """Ends a phase if it is the current one, and begins the next."""
@@ -81,10 +81,10 @@ class World:
             if then is not None:
                 self.announce(then, begin=True)
 
-    def _say_phase(self, phase: str, begin: bool) -> None:
+    def _emit_phase(self, phase: str, begin: bool) -> None:
         self.phase = phase if begin else None
         if self.rank == 0:
-            say("phase", name=phase, state="begin" if begin else "end", budgetSeconds=PHASE_SECONDS.get(phase) if begin else None)
+            emit("phase", name=phase, state="begin" if begin else "end", budgetSeconds=PHASE_SECONDS.get(phase) if begin else None)
 
     def close(self) -> None:
         """Destroys the process group."""

@@ -62,10 +62,10 @@ def loader_folders(environ: Mapping[str, str], cache: str) -> List[Path]:
 
 def plugin_name(environ: Mapping[str, str]) -> str:
     """The file that NCCL opens. NCCL_NET_PLUGIN is a file name, or the part between `libnccl-net-` and `.so`."""
-    asked = environ.get("NCCL_NET_PLUGIN", "")
-    if not asked:
+    requested = environ.get("NCCL_NET_PLUGIN", "")
+    if not requested:
         return DEFAULT_PLUGIN
-    return asked if ".so" in asked else "libnccl-net-%s.so" % asked
+    return requested if ".so" in requested else "libnccl-net-%s.so" % requested
 
 
 def find_plugin(folders: Sequence[Path], name: str = DEFAULT_PLUGIN) -> Optional[Path]:

@@ -96,12 +96,12 @@ function versionsIn(variables: readonly string[]): ImageVersions {
 
 /** `CUDA 12.8.1 -> 13.0.0, NCCL 2.27.3 (same), EFA not said`: differences between the declared versions of two images. */
 export function versionChanges(before: ImageVersions, after: ImageVersions): string {
-  const said = (value: string | undefined) => value ?? 'not specified';
+  const shown = (value: string | undefined) => value ?? 'not specified';
   return Object.keys(VARIABLES)
     .flatMap((what) => {
       const [old, now] = [before[what], after[what]];
       if (old === now) return old === undefined ? [] : [`${what} ${old} (same)`];
-      return [`${what} ${said(old)} -> ${said(now)}`];
+      return [`${what} ${shown(old)} -> ${shown(now)}`];
     })
     .join(', ');
 }

@@ -126,9 +126,9 @@ export async function preflightRun(run: RunSpec, descriptor: Descriptor, termina
     missingData(run, descriptor),
     checkTrainingPlans(run, descriptor),
   ]);
-  const said = [...missing, ...checkIssues(plans.checks), ...plans.issues];
-  if (hasErrors(said)) throw new Refusal(said.filter(({ level }) => level === 'error'));
-  for (const found of said) terminal.err(`${found.level}: ${found.message}`);
+  const reported = [...missing, ...checkIssues(plans.checks), ...plans.issues];
+  if (hasErrors(reported)) throw new Refusal(reported.filter(({ level }) => level === 'error'));
+  for (const found of reported) terminal.err(`${found.level}: ${found.message}`);
   const outcome = launchOutcome(rows);
   if (outcome === 'refuse') throw new Refusal(quotaIssues(rows), { quotas: rows.map(quotaJson) });
   if (outcome === 'wait') terminal.err(`quota: the run will wait for free instances\n${quotaTable(shortRows(rows))}`);

@@ -48,7 +48,7 @@ export async function followIncreases(
   wanted: readonly WantedLimit[],
   terminal: Terminal,
 ): Promise<Unmet> {
-  const said = new Map<string, string>();
+  const printed = new Map<string, string>();
   const opened: OpenLimits = new Map();
   const unmet: Unmet = [];
   let failures = 0;
@@ -59,9 +59,9 @@ export async function followIncreases(
     });
     if (!observations) continue;
     failures = 0;
-    for (const { one, text } of observations.filter((seen) => said.get(seen.one.code) !== seen.text)) {
+    for (const { one, text } of observations.filter((seen) => printed.get(seen.one.code) !== seen.text)) {
       terminal.err(`${one.name} (${one.code}): ${text}`);
-      said.set(one.code, text);
+      printed.set(one.code, text);
     }
     unmet.push(...observations.flatMap(({ one, end, text }) => (end === 'unmet' ? [{ wanted: one, why: text }] : [])));
     open = observations.flatMap(({ one, end }) => (end === undefined ? [one] : []));

@@ -162,12 +162,12 @@ async function openRequests(client: ServiceQuotasClient, short: readonly QuotaRo
 
 function printQuotas(
   { region, rows, requests }: { region: string; rows: QuotaRow[]; requests: IncreaseRequest[] },
-  asked: boolean,
+  requested: boolean,
   terminal: Terminal,
 ): void {
   terminal.out(quotaTable(rows));
   for (const r of requests) terminal.err(`${r.code}: increase to ${r.desired} ${r.state} (${r.detail})`);
-  if (asked) return;
+  if (requested) return;
   const open = new Set(requests.map((r) => r.code));
   for (const row of shortRows(rows).filter((r) => !open.has(r.code ?? ''))) {
     const command = increaseCommand(row, region);

@@ -70,8 +70,9 @@ export async function rankRegions(file: string, options: RegionOptions, terminal
 async function wantedBy(given: string, options: RegionOptions): Promise<Wanted> {
   const file = requireFile(given);
   const text = readText(file);
-  const asked = options.regions === true ? undefined : options.regions?.split(',').map((region) => region.trim());
-  const regions = (own: readonly string[]) => checkedRegions(asked ?? (options.region ? [options.region] : [...own]));
+  const requested = options.regions === true ? undefined : options.regions?.split(',').map((region) => region.trim());
+  const regions = (own: readonly string[]) =>
+    checkedRegions(requested ?? (options.region ? [options.region] : [...own]));
   if (!isEnvironmentFile(text)) {
     const { run } = requireRun({ file, text }, await withS3Config({ file, text }, options));
     const types = [...instanceGroupsOf(run.compute), ...run.compute.alternatives].map((each) => each.instanceType);

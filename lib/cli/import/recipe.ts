@@ -136,8 +136,8 @@ export function draftOfRecipe(document: Recipe): Drafted {
   const carried = found.filter(({ option }) => isUsable(option, library, found));
   const draft: Draft = { name: 'recipe', code: { source: './src', entryPoint: 'train.py' } };
   for (const { option, value } of carried) put(draft, option.split('.'), value);
-  const said = new Set([...carried.map(({ place }) => place), ...SAID_BY_THE_TYPE]);
-  const rest = [...leaves].filter(([field, value]) => !said.has(field) && value !== null);
+  const known = new Set([...carried.map(({ place }) => place), ...GIVEN_BY_TYPE]);
+  const rest = [...leaves].filter(([field, value]) => !known.has(field) && value !== null);
   const remarks = [
     ...instanceTypeRemarks(document),
     ...rest.map(([field, value]) => ({ field, value, why: WHY_REST })),
@@ -146,7 +146,7 @@ export function draftOfRecipe(document: Recipe): Drafted {
 }
 
 /** Determined by the instance type, or used to determine the library. */
-const SAID_BY_THE_TYPE = [
+const GIVEN_BY_TYPE = [
   'instance_type',
   'instance_types',
   'trainer.devices',

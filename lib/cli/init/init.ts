@@ -32,7 +32,7 @@ export async function init(directory: string, options: InitOptions, terminal: Te
   const others = [...product.files, ...(locked ? ['package-lock.json'] : [])];
   const all = [...written, ...others.map((file) => path.join(directory, file))];
   if (options.json) terminal.out(json({ files: all }));
-  else for (const line of said(directory, all, product, locked)) terminal.err(line);
+  else for (const line of summaryLines(directory, all, product, locked)) terminal.err(line);
   return EXIT.done;
 }
 
@@ -62,7 +62,7 @@ function requireFree(directory: string, files: readonly string[]): void {
   throw new UsageError(`${directory}: must not contain ${taken.join(', ')} yet; use another folder, or remove them`);
 }
 
-function said(directory: string, files: readonly string[], product: Vendored, locked: boolean): string[] {
+function summaryLines(directory: string, files: readonly string[], product: Vendored, locked: boolean): string[] {
   const there = path.resolve(directory) === process.cwd() ? '' : `cd ${quoted(directory)} && `;
   const wheel = product.files.find((file) => file.endsWith('.whl'));
   return [

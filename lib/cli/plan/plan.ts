@@ -57,7 +57,7 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
   if (neuron !== undefined) return printNeuronPlan(run.name, neuron, options, terminal);
   const result = planDocument(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);
-  if (descriptor && !options.environment?.endsWith('.json')) await sayTrainingPlans(run, descriptor, terminal);
+  if (descriptor && !options.environment?.endsWith('.json')) await printTrainingPlans(run, descriptor, terminal);
   if (by !== undefined)
     return printDatePlan(run, result, { by, region: facts.region, descriptor, json: options.json }, terminal);
   const search =
@@ -105,7 +105,7 @@ async function printDatePlan(
 }
 
 /** Prints the state of the run's training plans to stderr, because stdout has the document. */
-async function sayTrainingPlans(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
+async function printTrainingPlans(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
   const { checkIssues } = await import('../environment/checks/account-checks.js');
   const { checkTrainingPlans } = await import('./plan-state.js');
   const { checks, issues } = await checkTrainingPlans(run, descriptor);

@@ -63,8 +63,8 @@ function findIssues(given: GivenFile, options: CommonOptions): { issues: FileIss
 const withoutNeighbours = (found: FileIssue): FileIssue => (found.isAbsent ? { ...found, level: 'warning' } : found);
 
 /** Contains `file` only if it differs from the given one: a lock file, or a run file that an environment names. */
-function jsonIssue(found: FileIssue, asked: string): object {
-  return { ...bareIssue(found), ...(found.file !== asked && { file: found.file }) };
+function jsonIssue(found: FileIssue, requested: string): object {
+  return { ...bareIssue(found), ...(found.file !== requested && { file: found.file }) };
 }
 
 function printIssues(file: string, issues: readonly FileIssue[], terminal: Terminal): void {

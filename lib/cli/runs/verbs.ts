@@ -89,7 +89,7 @@ function outputVerbs(cli: CommandLine): void {
       'print the log lines of all attempts and hosts in chronological order',
       'slipway logs llama2-13b-261101090000 --errors\n  slipway logs llama2-13b-261101090000 --follow --node 3',
     )
-    .option('--follow', 'begin with the last minute, and continue until the run ends')
+    .option('--follow', 'begin with the newest line, or with --since, and continue until the run ends')
     .option('--node <n>', 'only the log of this host')
     .option('--errors', 'only the first error of all hosts, with the lines around it')
     .option('--since <time>', SINCE)

@@ -127,7 +127,7 @@ export async function follow(
   terminal: Terminal,
   { until = hasEnded, before, everySeconds = pollSeconds(10) }: FollowOptions = {},
 ): Promise<StatusAnswer> {
-  let said = '';
+  let printed = '';
   for (let failures = 0; ; await sleep(everySeconds * 1000)) {
     const status = await tryStatus(descriptor, runId);
     if (!status) {
@@ -141,8 +141,8 @@ export async function follow(
     failures = 0;
     await before?.(status);
     const line = plainLine(progressLine(status));
-    if (line !== said) terminal.err(line);
-    said = line;
+    if (line !== printed) terminal.err(line);
+    printed = line;
     if (await until(status)) return status;
   }
 }

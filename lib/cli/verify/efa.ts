@@ -42,14 +42,14 @@ export function efaRun(
   { id, report }: { id: string; report(text: string): void },
 ): EfaRun {
   const runId = `verify-efa-${id}`;
-  const said: Terminal = { out: () => undefined, err: (text) => report(`efa: ${text}`) };
+  const progress: Terminal = { out: () => undefined, err: (text) => report(`efa: ${text}`) };
   let launched: Promise<unknown> | undefined;
   let running: Promise<EfaObservation> | undefined;
   const observe = async (): Promise<EfaObservation> => {
     const options = { environment: `${descriptor.name}/${descriptor.team}`, region: descriptor.region, runId };
-    launched = launchFrom(instanceType, options, said);
+    launched = launchFrom(instanceType, options, progress);
     await launched;
-    await follow(descriptor, runId, said);
+    await follow(descriptor, runId, progress);
     return observationOf(descriptor, runId, instanceType);
   };
   return {
@@ -60,7 +60,7 @@ export function efaRun(
     cleanUp: async () => {
       if (!launched) return [];
       await launched.catch(() => undefined);
-      return stopped(descriptor, runId, said);
+      return stopped(descriptor, runId, progress);
     },
   };
 }

@@ -11,7 +11,7 @@ import { listRuns, statusOf } from './reads/status';
 
 const DAY_MS = 86_400_000;
 
-interface Asked extends Pick<PlanRequest, 'trainingPlans'> {
+interface Requested extends Pick<PlanRequest, 'trainingPlans'> {
   run: RunSpec;
   plan: RunPlan;
   /** Epoch milliseconds. */
@@ -22,7 +22,7 @@ interface Asked extends Pick<PlanRequest, 'trainingPlans'> {
 export async function planByDate(
   deps: ReadDeps,
   team: string,
-  { run, plan, by, trainingPlans }: Asked,
+  { run, plan, by, trainingPlans }: Requested,
 ): Promise<DatePlanAnswer | Refusal> {
   const now = deps.now().getTime();
   const refused = (issues: Parameters<typeof bareIssue>[0][]): Refusal => ({

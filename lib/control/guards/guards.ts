@@ -50,10 +50,10 @@ const NAMED = 5;
 export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
   const properties = parseProperties(guardSchema, event);
   const PhysicalResourceId = idOf(properties);
-  const isAsked =
+  const isRequested =
     properties.guards === 'delete' ? event.RequestType === 'Delete' : isNewUpdate(event, PhysicalResourceId);
-  if (properties.guards === 'delete') await close(deps, isAsked);
-  if (!isAsked) return { PhysicalResourceId };
+  if (properties.guards === 'delete') await close(deps, isRequested);
+  if (!isRequested) return { PhysicalResourceId };
   if (properties.guards === 'delete') await deps.sleep(SETTLE_MS);
   const change =
     event.RequestType === 'Update' ? changeOf(guardSchema.parse(event.OldResourceProperties), properties) : DELETION;

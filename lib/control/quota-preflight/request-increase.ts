@@ -11,18 +11,18 @@ const PAUSE_MS = 250;
  * requests is reached (20 per account, 2 in an opt-in Region).
  */
 export async function requestIncreases(deps: PreflightDeps, short: readonly QuotaRow[]): Promise<string[]> {
-  const said: string[] = [];
+  const lines: string[] = [];
   for (const row of short) {
     if (!row.code) continue;
     try {
-      said.push(await requestIncrease(deps, row, row.code));
+      lines.push(await requestIncrease(deps, row, row.code));
     } catch (error) {
-      said.push(`${row.name} (${row.code}): not requested, ${(error as Error).name}: ${(error as Error).message}`);
+      lines.push(`${row.name} (${row.code}): not requested, ${(error as Error).name}: ${(error as Error).message}`);
       if (isNamed(error, 'QuotaExceededException')) break;
     }
     await deps.clock.sleep(PAUSE_MS);
   }
-  return said;
+  return lines;
 }
 
 async function requestIncrease(deps: PreflightDeps, row: QuotaRow, code: string): Promise<string> {

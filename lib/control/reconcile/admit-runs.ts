@@ -127,12 +127,12 @@ async function rememberUsage(
  * shows them, except elastic runs, whose number of instances differs between attempts. A waiting run that cannot be read does not start.
  */
 async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed?: string): Promise<RunRecord[]> {
-  const isAsked = (run: RunRecord) => mayHaveChanged(run) || run.runId === changed;
-  const asked = new Set(listed.filter(isAsked).map(({ runId }) => runId));
-  if (changed !== undefined) asked.add(changed);
-  const seen = await readAgain(deps, [...asked]);
+  const isRequested = (run: RunRecord) => mayHaveChanged(run) || run.runId === changed;
+  const requested = new Set(listed.filter(isRequested).map(({ runId }) => runId));
+  if (changed !== undefined) requested.add(changed);
+  const seen = await readAgain(deps, [...requested]);
   const known = listed.map((run) => {
-    if (!asked.has(run.runId)) return run;
+    if (!requested.has(run.runId)) return run;
     return seen.has(run.runId) ? seen.get(run.runId) : { ...run, confirmed: false };
   });
   const isListed = listed.some((run) => run.runId === changed);

@@ -11,9 +11,9 @@ export function quotaIssues(rows: readonly QuotaRow[]): Issue[] {
 
 function quotaIssue(row: QuotaRow): Issue {
   const quota = `quota ${row.name}${row.code ? `, ${row.code}` : ''}`;
-  const say = (level: 'error' | 'warning', must: string, fix: string) =>
+  const found = (level: 'error' | 'warning', must: string, fix: string) =>
     issue('quota/limit', level, row.wantedBy, { must, got: row.needed, fix });
-  if (row.limit === null) return say('warning', `must be known: ${row.name}`, row.reason);
+  if (row.limit === null) return found('warning', `must be known: ${row.name}`, row.reason);
   if (row.isOptional) {
     const must = `must find ${row.needed} instances free (${quota}), without which SageMaker keeps no warm pool`;
     const fix = 'request an increase with slipway quota --request, or remove it';
@@ -24,12 +24,12 @@ function quotaIssue(row: QuotaRow): Issue {
     });
   }
   if (isAboveLimit(row)) {
-    return say(
+    return found(
       'error',
       `must be at most ${row.limit} (${quota})`,
       `${row.wantedBy.startsWith('compute.alternatives') ? 'leave it out, ' : ''}lower it, or request an increase with slipway quota --request`,
     );
   }
   const free = row.limit - (row.inUse ?? 0);
-  return say('warning', `must be at most ${free} (${quota})`, 'wait for running jobs to end, or lower it');
+  return found('warning', `must be at most ${free} (${quota})`, 'wait for running jobs to end, or lower it');
 }

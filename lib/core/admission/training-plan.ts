@@ -43,8 +43,8 @@ export function namedTrainingPlans(run: RunSpec): NamedTrainingPlan[] {
     instanceCount: hostCount(requestedGroupsOf(compute)),
     ...sizes,
   };
-  const others = requestedAlternativesOf(compute).flatMap(({ trainingPlanArn: arn, ...asked }, i) =>
-    arn ? [{ path: `compute.alternatives[${i}].trainingPlanArn`, arn, ...asked, ...sizes }] : [],
+  const others = requestedAlternativesOf(compute).flatMap(({ trainingPlanArn: arn, ...requested }, i) =>
+    arn ? [{ path: `compute.alternatives[${i}].trainingPlanArn`, arn, ...requested, ...sizes }] : [],
   );
   return [...(own ? [own] : []), ...others];
 }

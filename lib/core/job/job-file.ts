@@ -21,13 +21,13 @@ function checkpointUri(plan: JobPlan): string {
 /** Observability options for the built-in trainer; custom code decides itself where it sends its metrics. */
 function observingArguments({ code, observability: { tensorBoard, mlflow, wandb, profiler } }: RunSpec): string[] {
   if (code.builtin !== 'builtin') return [];
-  const asked = {
+  const requested = {
     '--tensorboard': tensorBoard,
     '--mlflow': mlflow,
     '--wandb': wandb,
     '--profile': profiler === 'pytorch',
   };
-  return Object.entries(asked).flatMap(([flag, wanted]) => (wanted ? [flag] : []));
+  return Object.entries(requested).flatMap(([flag, wanted]) => (wanted ? [flag] : []));
 }
 
 /** The section `tokenizer` as arguments of the tokenise step. */
@@ -43,7 +43,7 @@ function tokenizerArguments({ code, tokenizer = {} }: RunSpec): string[] {
 const writesHeartbeats = (run: RunSpec): boolean => run.kind === 'training' && !run.network.isolation;
 
 /** An isolated container cannot read anything: it only gets SIGTERM. */
-const mayBeAsked = (run: RunSpec): boolean =>
+const mayHandOver = (run: RunSpec): boolean =>
   (run.preemptible === true || run.compute.elastic !== undefined) && !run.network.isolation;
 
 /** Arguments of the program: those of the strategy, then the user's, then those from sections of the run file. */
@@ -109,7 +109,7 @@ export function jobFile(plan: JobPlan): JobFile {
     requirements: run.code.requirements ?? null,
     maxRuntimeSeconds: run.limits.maxRuntimeSeconds,
     heartbeatUri: writesHeartbeats(run) ? runPrefixes(plan).heartbeat : null,
-    ...(mayBeAsked(run) && { handOverUri: runPrefixes(plan).handOver }),
+    ...(mayHandOver(run) && { handOverUri: runPrefixes(plan).handOver }),
     ...(writesHeartbeats(run) && { compileCacheUri: runPrefixes(plan).compileCache }),
     restartsInPlace: RESTARTS_IN_PLACE,
     spareInstances: run.compute.spareInstances,

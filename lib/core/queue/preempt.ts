@@ -16,7 +16,7 @@ export interface PreemptibleRun {
   /** When it last went back to the queue for another run. @default - never */
   preemptedAt?: number;
   /** Whether it has already been asked. */
-  isAsked: boolean;
+  isRequested: boolean;
 }
 
 /** Which run should save and exit, and in favour of which run. */
@@ -35,8 +35,8 @@ export function choosePreemptions(
   preemptible: readonly PreemptibleRun[],
   times: PreemptionTimes = PREEMPTION_TIMES,
 ): Preemption[] {
-  const asked = preemptible.filter((one) => one.isAsked);
-  const open = preemptible.filter((one) => !one.isAsked && isRipe(one, times, input.now));
+  const requested = preemptible.filter((one) => one.isRequested);
+  const open = preemptible.filter((one) => !one.isRequested && isRipe(one, times, input.now));
   if (open.length === 0) return [];
   const above = teamsAbove(
     [...input.waiting, ...input.running].map((run) => run.team),
@@ -44,7 +44,7 @@ export function choosePreemptions(
   );
   const isWeaker = (run: QueuedRun, one: PreemptibleRun) => goesBefore(run, one.run, above) && sharesPool(run, one.run);
   if (!input.waiting.some((run) => open.some((one) => isWeaker(run, one)))) return [];
-  const soon = withoutRunning(input, asked);
+  const soon = withoutRunning(input, requested);
   const asking = admit(soon)
     .waits.flatMap(({ runId }) => input.waiting.filter((run) => run.runId === runId))
     .filter((run) => input.now - waitsSince(run) >= times.afterMinutes * MINUTE_MS)

@@ -137,7 +137,7 @@ function poolOf(run: RunSpec): Pool {
 }
 
 /** Number of instances, and the option of the run file that requires them. */
-type Asked = Pick<QuotaNeed, 'needed' | 'wantedBy'>;
+type Requested = Pick<QuotaNeed, 'needed' | 'wantedBy'>;
 
 function wantedBy({ compute }: RunSpec): string {
   if (compute.instanceGroups.length > 0) return 'compute.instanceGroups';
@@ -145,7 +145,7 @@ function wantedBy({ compute }: RunSpec): string {
 }
 
 /** The needs of each alternative type: the service may start any of them instead of the first choice. */
-function alternativesAsked({ compute }: RunSpec): (Asked & { instanceType: string })[] {
+function alternativeNeeds({ compute }: RunSpec): (Requested & { instanceType: string })[] {
   const spares = compute.spareInstances > 0 ? ', compute.spareInstances' : '';
   return requestedAlternativesOf(compute).map(({ instanceType, instanceCount }, i) => {
     const isCounted = compute.alternatives[i]?.instanceCount !== undefined;
@@ -155,27 +155,27 @@ function alternativesAsked({ compute }: RunSpec): (Asked & { instanceType: strin
 }
 
 /** Maximum number of instances of each type over all alternatives. */
-function instancesByType(run: RunSpec): Map<string, Asked> {
-  const asked = new Map<string, Asked>();
+function instancesByType(run: RunSpec): Map<string, Requested> {
+  const requested = new Map<string, Requested>();
   for (const { instanceType, instanceCount } of requestedGroupsOf(run.compute)) {
-    const needed = (asked.get(instanceType)?.needed ?? 0) + instanceCount;
-    asked.set(instanceType, { needed, wantedBy: wantedBy(run) });
+    const needed = (requested.get(instanceType)?.needed ?? 0) + instanceCount;
+    requested.set(instanceType, { needed, wantedBy: wantedBy(run) });
   }
-  for (const { instanceType, ...other } of alternativesAsked(run))
-    asked.set(instanceType, larger(asked.get(instanceType), other));
-  return asked;
+  for (const { instanceType, ...other } of alternativeNeeds(run))
+    requested.set(instanceType, larger(requested.get(instanceType), other));
+  return requested;
 }
 
-function mostInstances(run: RunSpec): Asked {
+function mostInstances(run: RunSpec): Requested {
   const first = { needed: hostCount(requestedGroupsOf(run.compute)), wantedBy: wantedBy(run) };
-  return alternativesAsked(run).reduce<Asked>(
+  return alternativeNeeds(run).reduce<Requested>(
     (most, { needed, wantedBy }) => larger(most, { needed, wantedBy }),
     first,
   );
 }
 
 /** The larger of two needs; the first if they are equal. */
-const larger = (first: Asked | undefined, other: Asked): Asked =>
+const larger = (first: Requested | undefined, other: Requested): Requested =>
   first && first.needed >= other.needed ? first : other;
 
 /** Types with instance store have no EBS volume. */

@@ -50,8 +50,8 @@ interface Placed {
 export function checkEnvironment(file: EnvironmentFile): Issue[] {
   const specs = resolveEnvironments(file);
   const placed = specs.flatMap((spec) => ENVIRONMENT_RULES.flatMap((rule) => placedFindings(rule, spec, file)));
-  const said = placed.filter((one) => !one.found.isIgnored || isIgnoredEverywhere(one, placed, specs, file));
-  const issues = said.map(({ rule, found: { isIgnored, ...finding }, path }) => issueOf(rule, { ...finding, path }));
+  const kept = placed.filter((one) => !one.found.isIgnored || isIgnoredEverywhere(one, placed, specs, file));
+  const issues = kept.map(({ rule, found: { isIgnored, ...finding }, path }) => issueOf(rule, { ...finding, path }));
   return [...new Map(issues.map((i) => [`${i.rule} ${i.message}`, i])).values()];
 }
 

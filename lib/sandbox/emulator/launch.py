@@ -86,7 +86,7 @@ def authorize(request):
     for question in request["questions"]:
         context = {key.lower(): value for key, value in question.get("context", {}).items()}
         context.setdefault("aws:tagkeys", None)
-        asked = iam_evaluator.EvalContext(
+        evaluated = iam_evaluator.EvalContext(
             principal_arn=principal.arn,
             principal_type=principal.type,
             principal_account=principal.account,
@@ -98,7 +98,7 @@ def authorize(request):
             service_context=context,
             principal_keys=principal.keys,
         )
-        decisions.append(iam_evaluator.evaluate(asked, principal.policies, *principal.limits).decision)
+        decisions.append(iam_evaluator.evaluate(evaluated, principal.policies, *principal.limits).decision)
     return {"decisions": decisions}
 
 
@@ -110,7 +110,7 @@ def trusts(request):
         return {"exists": False, "trusted": False}
     document = role.get("AssumeRolePolicyDocument", "{}")
     statements = (json.loads(document) if isinstance(document, str) else document).get("Statement", [])
-    asked = iam_evaluator.EvalContext(
+    evaluated = iam_evaluator.EvalContext(
         principal_arn=request["service"],
         principal_type="Service",
         principal_account=account,
@@ -124,7 +124,7 @@ def trusts(request):
     decisions = {
         statement.get("Effect")
         for statement in (statements if isinstance(statements, list) else [statements])
-        if names_service(statement, request["service"]) and iam_evaluator._conditions_met(statement.get("Condition", {}), asked)
+        if names_service(statement, request["service"]) and iam_evaluator._conditions_met(statement.get("Condition", {}), evaluated)
     }
     return {"exists": True, "trusted": "Allow" in decisions and "Deny" not in decisions}
 

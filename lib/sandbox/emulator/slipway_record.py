@@ -20,10 +20,10 @@ def install(file: str) -> None:
     written: set[str] = set()
     lock = threading.Lock()
 
-    def recorded(asked, policies, *limits):
-        found = evaluate(asked, policies, *limits)
+    def recorded(requested, policies, *limits):
+        found = evaluate(requested, policies, *limits)
         if not _of_a_resource.get():
-            line = line_of(asked, found)
+            line = line_of(requested, found)
             with lock:
                 if line not in written:
                     written.add(line)
@@ -41,11 +41,11 @@ def install(file: str) -> None:
     iam_evaluator.evaluate, iam_evaluator.evaluate_resource_policy = recorded, unrecorded
 
 
-def line_of(asked, found) -> str:
+def line_of(requested, found) -> str:
     fields = {
-        "principal": asked.principal_arn,
-        "action": asked.action,
-        "resource": asked.resource_arn,
+        "principal": requested.principal_arn,
+        "action": requested.action,
+        "resource": requested.resource_arn,
         "decision": found.decision,
         "statement": found.matched_sid,
     }

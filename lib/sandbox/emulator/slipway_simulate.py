@@ -15,7 +15,7 @@ from ministack.services import iam
 DECISIONS = {"Allow": "allowed", "Deny": "explicitDeny", "ImplicitDeny": "implicitDeny"}
 
 
-class Asked(str):
+class Requested(str):
     """The first resource of the question, which is all that MiniStack passes on, together with the rest of the question."""
 
     resources = ()
@@ -42,9 +42,9 @@ def context_of(p):
 
 def question(p):
     resources = members(p, "ResourceArns") or ["*"]
-    asked = Asked(resources[0])
-    asked.resources, asked.context = resources, context_of(p)
-    return members(p, "ActionNames"), asked
+    requested = Requested(resources[0])
+    requested.resources, requested.context = resources, context_of(p)
+    return members(p, "ActionNames"), requested
 
 
 def decision(action, resource, context, principal, account, policies, *limits):
@@ -65,10 +65,10 @@ def decision(action, resource, context, principal, account, policies, *limits):
     return DECISIONS[evaluate(found, policies, *limits).decision]
 
 
-def results(actions, asked, principal, account, policies):
+def results(actions, requested, principal, account, policies):
     text = ""
     for action in actions:
-        each = [(r, decision(action, r, asked.context, principal, account, policies)) for r in asked.resources]
+        each = [(r, decision(action, r, requested.context, principal, account, policies)) for r in requested.resources]
         denied = [found for _, found in each if found != "allowed"]
         whole = "explicitDeny" if "explicitDeny" in denied else (denied[0] if denied else "allowed")
         several = (

@@ -19,7 +19,7 @@ export interface WatchedJob {
   target: FaultTarget;
   fleet: Fleet;
   control: RunControl;
-  say(message: string): void;
+  log(message: string): void;
 }
 
 /** Applies planned faults to a job while it trains: by time, by step or by a line of its output. */
@@ -88,7 +88,7 @@ export class FaultWatch {
   }
 
   private strike(fault: RunningFault): void {
-    this.job.say(`fault ${fault.kind} strikes at step ${this.step}`);
+    this.job.log(`fault ${fault.kind} strikes at step ${this.step}`);
     if (fault.kind === 'internal-error') this.job.control.end({ kind: 'internal-error' });
     else if (fault.kind === 'spot-interruption') this.job.control.end({ kind: 'spot' });
     else this.strikeInstances(fault);

@@ -115,7 +115,7 @@ export class ProcessingRun {
       target: this.target,
       fleet,
       control: this.control,
-      say: (message) => this.say(message),
+      log: (message) => this.log(message),
     });
     const exit = await this.control.race(fleet.decided).catch((error: Error) => error);
     this.watch.stop();
@@ -159,7 +159,7 @@ export class ProcessingRun {
     return { region: this.job.region, jobName: this.job.name };
   }
 
-  private say(message: string): void {
+  private log(message: string): void {
     logError(`job ${this.job.name}: ${message}`);
   }
 }

@@ -161,7 +161,7 @@ export class TrainingRun {
     if (!uri) return [];
     const syncs = cluster.instances.map(({ host }) => {
       const folder = path.join(attempt.baseOf(host), checkpointFolder(this.job.request));
-      return new FolderSync(attempt.s3, { uri, folder, deletes: true }, (error) => this.say(error.message));
+      return new FolderSync(attempt.s3, { uri, folder, deletes: true }, (error) => this.log(error.message));
     });
     for (const sync of syncs) await sync.start();
     return syncs;
@@ -172,7 +172,7 @@ export class TrainingRun {
       target: this.target,
       fleet,
       control: this.control,
-      say: (message) => this.say(message),
+      log: (message) => this.log(message),
     });
     try {
       const exit = await this.control.race(fleet.decided);
@@ -203,7 +203,7 @@ export class TrainingRun {
     await uploadArtifacts(context, failed instanceof JobFailure ? ['output'] : ['model', 'output']).catch(
       (error: Error) => {
         if (!failed) throw new JobFailure('ClientError', `Artifact upload failed: ${error.message}`);
-        this.say(`artifact upload failed: ${error.message}`);
+        this.log(`artifact upload failed: ${error.message}`);
       },
     );
   }
@@ -236,7 +236,7 @@ export class TrainingRun {
     return { region: this.job.region, jobName: this.job.name };
   }
 
-  private say(message: string): void {
+  private log(message: string): void {
     logError(`job ${this.job.name}: ${message}`);
   }
 }

@@ -26,7 +26,7 @@ const OPEN: readonly IncreaseStatus[] = ['PENDING', 'CASE_OPENED'];
 const MAX_OPEN = 20;
 
 /** Content of a new increase request. */
-export type AskedIncrease = Pick<IncreaseRequest, 'desiredValue' | 'requester'>;
+export type RequestedIncrease = Pick<IncreaseRequest, 'desiredValue' | 'requester'>;
 
 /** Requests for quota increases. Nothing is granted automatically: a person (or a test) approves or denies. */
 export class IncreaseRequests {
@@ -35,8 +35,8 @@ export class IncreaseRequests {
   constructor(private readonly quotas: QuotaStore) {}
 
   /** @throws ServiceError for a value that is not an increase, a second open request, or too many open requests */
-  file(account: string, region: string, row: QuotaRow, asked: AskedIncrease): IncreaseRequest {
-    const { desiredValue } = asked;
+  file(account: string, region: string, row: QuotaRow, requested: RequestedIncrease): IncreaseRequest {
+    const { desiredValue } = requested;
     if (desiredValue <= row.value) {
       throw new ServiceError(
         'IllegalArgumentException',
@@ -55,7 +55,7 @@ export class IncreaseRequests {
     }
     const now = Date.now();
     const times = { createdAt: now, updatedAt: now };
-    const filed = { account, region, code: row.code, quotaName: row.name, ...asked, ...times };
+    const filed = { account, region, code: row.code, quotaName: row.name, ...requested, ...times };
     const request: IncreaseRequest = { id: randomUUID().replaceAll('-', ''), status: 'PENDING', ...filed };
     this.requests.push(request);
     return request;

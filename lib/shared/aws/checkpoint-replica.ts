@@ -101,8 +101,8 @@ function unreadBucket(target: ReplicaTarget): Issue {
 async function keyIssues(kms: KMSClient, target: ReplicaTarget): Promise<Issue[]> {
   const { keyArn: KeyId } = target;
   const [, , , region, owner] = KeyId.split(':');
-  const asked = answerOrUndefined(kms.send(new DescribeKeyCommand({ KeyId })), 'NotFoundException');
-  const found = await asked.catch((cause: Error) => {
+  const requested = answerOrUndefined(kms.send(new DescribeKeyCommand({ KeyId })), 'NotFoundException');
+  const found = await requested.catch((cause: Error) => {
     if (owner === target.account || cause.name !== 'AccessDeniedException') throw cause;
     return 'unread' as const;
   });

@@ -81,13 +81,16 @@ async function regionOf(s3: S3Client, Bucket: string): Promise<string | undefine
 }
 
 async function read(s3: S3Client, { name: Bucket, account }: ExistingBucket): Promise<BucketSettings> {
-  const asked = { Bucket, ...(account && { ExpectedBucketOwner: account }) };
+  const requested = { Bucket, ...(account && { ExpectedBucketOwner: account }) };
   const [encryption, policy, access, versioning, lifecycle] = await Promise.all([
-    answerOrUndefined(s3.send(new GetBucketEncryptionCommand(asked)), 'ServerSideEncryptionConfigurationNotFoundError'),
-    answerOrUndefined(s3.send(new GetBucketPolicyCommand(asked)), 'NoSuchBucketPolicy'),
-    answerOrUndefined(s3.send(new GetPublicAccessBlockCommand(asked)), 'NoSuchPublicAccessBlockConfiguration'),
-    s3.send(new GetBucketVersioningCommand(asked)),
-    answerOrUndefined(s3.send(new GetBucketLifecycleConfigurationCommand(asked)), 'NoSuchLifecycleConfiguration'),
+    answerOrUndefined(
+      s3.send(new GetBucketEncryptionCommand(requested)),
+      'ServerSideEncryptionConfigurationNotFoundError',
+    ),
+    answerOrUndefined(s3.send(new GetBucketPolicyCommand(requested)), 'NoSuchBucketPolicy'),
+    answerOrUndefined(s3.send(new GetPublicAccessBlockCommand(requested)), 'NoSuchPublicAccessBlockConfiguration'),
+    s3.send(new GetBucketVersioningCommand(requested)),
+    answerOrUndefined(s3.send(new GetBucketLifecycleConfigurationCommand(requested)), 'NoSuchLifecycleConfiguration'),
   ]);
   const applied = encryption?.ServerSideEncryptionConfiguration?.Rules?.[0]?.ApplyServerSideEncryptionByDefault;
   const block = access?.PublicAccessBlockConfiguration;

@@ -44,8 +44,8 @@ export async function findNewestRequest(client: ServiceQuotasClient, code: strin
 /** All requests for this quota that the service returns, over all pages; the order is not documented. */
 async function requestsOf(client: ServiceQuotasClient, code: string): Promise<RequestedServiceQuotaChange[]> {
   const found: RequestedServiceQuotaChange[] = [];
-  const asked = { ...SERVICE, QuotaCode: code };
-  for await (const page of paginateListRequestedServiceQuotaChangeHistoryByQuota({ client }, asked))
+  const requested = { ...SERVICE, QuotaCode: code };
+  for await (const page of paginateListRequestedServiceQuotaChangeHistoryByQuota({ client }, requested))
     found.push(...(page.RequestedQuotas ?? []));
   return found;
 }

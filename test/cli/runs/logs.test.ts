@@ -110,19 +110,24 @@ test('a tail does not read the whole log again at each observation', async () =>
   expect(sent).toBeLessThan(10 * log.length);
 });
 
-test('logs --follow begins with the last minute of a run that is live', async () => {
+test('logs --follow begins with the newest line of a run that is live', async () => {
   vi.useFakeTimers({ now: START + 600_000, toFake: ['Date'] });
   now = 600;
   log = [
     { at: 10, message: 'old' },
+    { at: 589, message: 'last but one' },
     { at: 590, message: 'new' },
   ];
   states = [{}, { state: 'completed' }];
   expect((await runCli('logs', RUN, '--environment', FILE, '--follow')).stdout).toBe(
     '2026-11-27T05:09:50.000Z algo-1 new',
   );
+  states = [{}, { state: 'completed' }];
+  expect((await runCli('logs', RUN, '--environment', FILE, '--follow', '--since', '1m')).stdout).toBe(
+    '2026-11-27T05:09:49.000Z algo-1 last but one\n2026-11-27T05:09:50.000Z algo-1 new',
+  );
   states = [{ state: 'completed' }];
-  expect((await runCli('logs', RUN, '--environment', FILE, '--follow')).stdout.split('\n')).toHaveLength(2);
+  expect((await runCli('logs', RUN, '--environment', FILE, '--follow')).stdout.split('\n')).toHaveLength(3);
 });
 
 test('logs --errors prints the first error of all hosts with the lines around it', async () => {

@@ -78,12 +78,12 @@ export function fakeTable() {
       const runs = all.filter((i) => i.team?.S === values[':value']?.S);
       return runs.sort((a, b) => ((a.createdAt?.S ?? '') < (b.createdAt?.S ?? '') ? 1 : -1));
     }
-    const isAsked = (item = '') =>
+    const isRequested = (item = '') =>
       values[':from'] === undefined
         ? item.startsWith(values[':prefix']?.S ?? '')
         : item >= (values[':from'].S ?? '') && item <= (values[':to']?.S ?? '');
     return all
-      .filter((i) => i.runId?.S === values[':run']?.S && isAsked(i.item?.S))
+      .filter((i) => i.runId?.S === values[':run']?.S && isRequested(i.item?.S))
       .sort((a, b) => ((a.item?.S ?? '') < (b.item?.S ?? '') ? -1 : 1));
   }
 

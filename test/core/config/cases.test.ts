@@ -19,7 +19,7 @@ interface Case {
   at?: string;
   values?: unknown[];
   /** Per value, what is refused and where it stands, or how the result differs from that of the table's file. */
-  says: string[];
+  issues: string[];
   [outcome: string]: unknown;
 }
 interface Table {
@@ -77,6 +77,6 @@ function readWith(kind: keyof typeof READ, text: string, set: string[]): Read {
 
 testCases<Case, Table>(path.join(__dirname, 'cases'), ({ kind, file }, { text = file, set = [], at, values = [] }) => {
   const base = READ[kind](file, []).value;
-  if (!at) return { says: [lineOf(READ[kind](text, set), base)] };
-  return { says: values.map((value) => lineOf(readWith(kind, text, [...set, `${at}=${textOf(value)}`]), base)) };
+  if (!at) return { issues: [lineOf(READ[kind](text, set), base)] };
+  return { issues: values.map((value) => lineOf(readWith(kind, text, [...set, `${at}=${textOf(value)}`]), base)) };
 });

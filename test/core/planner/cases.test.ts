@@ -17,7 +17,7 @@ interface Case {
   accelerator?: string;
   /** Options of the run file beside those of the table, as `--set` takes them. */
   set?: string[];
-  says?: string[];
+  figures?: string[];
   [outcome: string]: unknown;
 }
 interface Table {
@@ -46,7 +46,7 @@ testCases<Case, Table>(path.join(__dirname, 'cases'), ({ file, cases }, given) =
   const plan = (one: Case) => (file ? runPlan(file, one) : layoutPlan(one));
   const [first = given] = cases;
   const [base, own] = [plan(first), plan(given)];
-  if (typeof own === 'string') return { says: [own] };
+  if (typeof own === 'string') return { figures: [own] };
   const isRefused = typeof own === 'object' && own !== null && 'issues' in own;
-  return { says: changes(given === first || isRefused ? undefined : base, own) };
+  return { figures: changes(given === first || isRefused ? undefined : base, own) };
 });

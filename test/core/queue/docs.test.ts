@@ -18,7 +18,7 @@ const exampleSchema = z.strictObject({
       run.extend({
         trainedHours: z.number().optional(),
         preemptedHoursAgo: z.number().optional(),
-        isAsked: z.boolean().default(false),
+        isRequested: z.boolean().default(false),
         waitedHours: z.number().default(0),
         priority: z.int().default(0),
       }),
@@ -72,9 +72,9 @@ test.each(examples)('docs/queue.md: %s', (_, text) => {
   expect(Object.fromEntries(waits.map((w) => [w.runId, w.why]))).toEqual(example.waits);
   const preemptible = example.running.flatMap((r) => {
     if (r.trainedHours === undefined) return [];
-    const { trainedHours, preemptedHoursAgo: ago, isAsked, ...run } = r;
+    const { trainedHours, preemptedHoursAgo: ago, isRequested, ...run } = r;
     const preemptedAt = ago === undefined ? undefined : NOW - ago * 3_600_000;
-    return { run: queued(run), trainingSince: NOW - trainedHours * 3_600_000, preemptedAt, isAsked };
+    return { run: queued(run), trainingSince: NOW - trainedHours * 3_600_000, preemptedAt, isRequested };
   });
   const preempts = choosePreemptions(input, preemptible).map((p) => [p.runId, p.for]);
   expect(Object.fromEntries(preempts)).toEqual(example.preempts);

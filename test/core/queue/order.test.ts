@@ -136,7 +136,7 @@ describe('a pool is kept', () => {
 
 test('a pool of which nothing is known is no reason to ask nobody', () => {
   const urgent = queued('urgent', 4, { priority: 5, queuedAt: NOW - HOUR, needs: { p5: 4, other: 1 } });
-  const one: PreemptibleRun = { run: queued('one', 4), trainingSince: NOW - 9 * HOUR, isAsked: false };
+  const one: PreemptibleRun = { run: queued('one', 4), trainingSince: NOW - 9 * HOUR, isRequested: false };
   const { runId, team, instances, needs } = one.run;
   const input = {
     waiting: [urgent],
@@ -152,7 +152,7 @@ test('of the jobs that would leave only those do whose room is needed, the last 
   const job = (runId: string, p5: number, hours: number): PreemptibleRun => ({
     run: queued(runId, p5, { queuedAt: NOW - 9 * HOUR }),
     trainingSince: NOW - hours * HOUR,
-    isAsked: false,
+    isRequested: false,
   });
   const running = [job('one', 1, 2), job('two', 2, 3), job('three', 2, 4)];
   const urgent = queued('urgent', 4, { priority: 5, queuedAt: NOW - HOUR });

@@ -20,7 +20,7 @@ const queued = (runId: string, instances: number, changes: Partial<QueuedRun> = 
 const preemptible = (run: QueuedRun, changes: Partial<PreemptibleRun> = {}): PreemptibleRun => ({
   run,
   trainingSince: NOW - 2 * HOUR,
-  isAsked: false,
+  isRequested: false,
   ...changes,
 });
 const input = (waiting: QueuedRun[], running: readonly PreemptibleRun[], limit = 8): QueueInput => ({
@@ -97,7 +97,7 @@ describe('nobody is asked', () => {
   });
 
   test('again while one that was asked has not left', () => {
-    const asked = preemptible(background, { isAsked: true });
+    const asked = preemptible(background, { isRequested: true });
     expect(chosen([urgent], [asked, preemptible(queued('other', 8))], 16)).toEqual([]);
   });
 });
@@ -109,7 +109,7 @@ test('once those that were asked have left, the queue starts the run, and none o
     priority: fc.integer({ min: 0, max: 3 }),
     waitedHours: fc.integer({ min: 0, max: 60 }),
     trained: fc.integer({ min: 0, max: 40 }),
-    isAsked: fc.boolean(),
+    isRequested: fc.boolean(),
   });
   const usage = fc.dictionary(
     fc.constantFrom('nlp', 'speech', 'vision'),
@@ -121,7 +121,7 @@ test('once those that were asked have left, the queue starts the run, and none o
       const of = (r: (typeof waits)[number], id: string) =>
         queued(id, r.instances, { team: r.team, priority: r.priority, queuedAt: NOW - r.waitedHours * HOUR });
       const running = runs.map((r, i) =>
-        preemptible(of(r, `r${i}`), { trainingSince: NOW - r.trained * HOUR, isAsked: r.isAsked && i === 0 }),
+        preemptible(of(r, `r${i}`), { trainingSince: NOW - r.trained * HOUR, isRequested: r.isRequested && i === 0 }),
       );
       const held = runs.reduce((sum, r) => sum + r.instances, 0);
       const before = {
@@ -137,7 +137,7 @@ test('once those that were asked have left, the queue starts the run, and none o
       preemptions += 1;
       const leaving = new Set([
         ...found.map((p) => p.runId),
-        ...running.filter((r) => r.isAsked).map((r) => r.run.runId),
+        ...running.filter((r) => r.isRequested).map((r) => r.run.runId),
       ]);
       const after = {
         ...before,

@@ -15,5 +15,5 @@ interface Case {
 testCases<Case, { base: object; cases: Case[] }>(path.join(__dirname, 'environment-cases'), ({ base }, given) => {
   const { value, issues } = loadEnvironment(JSON.stringify({ ...base, ...given.file }));
   if (!value) throw new Error(JSON.stringify(issues));
-  return { says: checkEnvironment(value).map(({ level, rule, message }) => `${level} ${rule} ${message}`) };
+  return { issues: checkEnvironment(value).map(({ level, rule, message }) => `${level} ${rule} ${message}`) };
 });

@@ -342,7 +342,7 @@ export class SandboxPlay {
   /** A request to save and leave beside the job's file. */
   private async passOn(job: SimJob): Promise<void> {
     const run = this.runs.find(({ runId }) => runId === job.truth?.runId);
-    if (!run || job.isAskedToLeave) return;
+    if (!run || job.isLeaveRequested) return;
     const { artifactBucket, team } = run.descriptor;
     const keys = await this.stage.keys(artifactBucket, `runs/${team}/${run.runId}/job/${job.attempt}/`);
     if (keys.some((key) => key.endsWith('/hand-over.json'))) this.fleet.askToLeave(job);

@@ -10,8 +10,8 @@ export class Budget extends Invariant {
 
   override onCreate(run: SimRun | undefined, job: SimJob): void {
     if (!run?.truth) return;
-    const asked = run.requests.findLast(({ want }) => want === 'run')?.at ?? 0;
-    const ended = run.jobs.filter((other) => other !== job && other.createdAt >= asked);
+    const requested = run.requests.findLast(({ want }) => want === 'run')?.at ?? 0;
+    const ended = run.jobs.filter((other) => other !== job && other.createdAt >= requested);
     const why = overBudget(run, ended) ?? this.tooLong(run, ended);
     if (why) this.break(`${job.name} was created although ${why}`);
   }

@@ -33,12 +33,12 @@ export class OneLiveJob extends Invariant {
 /** After a stop was accepted no new job of the run starts, and the live one ends within two ticks of the service answering. */
 export class StopWins extends Invariant {
   readonly name = 'stop-wins';
-  private readonly asked = new Map<SimRun, number>();
+  private readonly requested = new Map<SimRun, number>();
 
   override onRunWritten(run: SimRun, before: Item | undefined, item: Item): void {
     if (item.desired?.S === before?.desired?.S) return;
-    if (item.desired?.S === 'stop') this.asked.set(run, this.now);
-    else this.asked.delete(run);
+    if (item.desired?.S === 'stop') this.requested.set(run, this.now);
+    else this.requested.delete(run);
   }
 
   /** When control grants a stop, it is already in the table. */
@@ -60,21 +60,21 @@ export class StopWins extends Invariant {
 
   /** A create whose decision was written before the stop may still reach the service. */
   override onCreate(run: SimRun | undefined, job: SimJob, by: Invocation): void {
-    const askedAt = run && this.asked.get(run);
-    if (askedAt === undefined) return;
+    const requestedAt = run && this.requested.get(run);
+    if (requestedAt === undefined) return;
     const decidedAt = by.wroteRunAt?.get(run?.id ?? '');
-    if (decidedAt !== undefined && decidedAt <= askedAt) return;
-    this.break(`${job.name} was created ${span(this.now - askedAt)} after the stop was accepted`);
+    if (decidedAt !== undefined && decidedAt <= requestedAt) return;
+    this.break(`${job.name} was created ${span(this.now - requestedAt)} after the stop was accepted`);
   }
 
   override onCheck(): void {
-    for (const [run, askedAt] of this.asked) {
+    for (const [run, requestedAt] of this.requested) {
       if (this.isPoisoned(run, TWO_TICKS_MS + SLACK_MS)) continue;
       const live = run.jobs.find((job) => isLive(job) && job.stopAt === undefined && job.status === 'InProgress');
       const calm = this.scene.troubles.calmSince(['sagemaker:StopTrainingJob', 'dynamodb', 'sqs']);
-      if (!live || this.now <= Math.max(askedAt + TWO_TICKS_MS + SLACK_MS, calm, live.createdAt + TWO_TICKS_MS))
+      if (!live || this.now <= Math.max(requestedAt + TWO_TICKS_MS + SLACK_MS, calm, live.createdAt + TWO_TICKS_MS))
         continue;
-      this.break(`${live.name} was not stopped ${span(this.now - askedAt)} after the stop was accepted`);
+      this.break(`${live.name} was not stopped ${span(this.now - requestedAt)} after the stop was accepted`);
     }
   }
 }
@@ -130,7 +130,7 @@ export class NoOrphan extends Invariant {
 }
 
 /** The job may be asked to save and exit: its run is preemptible or elastic. */
-const mayBeAsked = ({ truth }: SimRun): boolean =>
+const mayHandOver = ({ truth }: SimRun): boolean =>
   truth?.spec.preemptible === true || truth?.spec.compute.elastic !== undefined;
 
 /** A job that makes steps is only stopped by a person, by the spend cap or by preemption. */
@@ -142,7 +142,7 @@ export class HealthyLeftAlone extends Invariant {
     const wanted = run.requests.some(({ want, at }) => want === 'stop' && at >= job.createdAt - TWO_TICKS_MS);
     if (wanted || !run.wantsToRun) return;
     const why = run.record?.attempt?.stop;
-    if (why?.why === 'spend' || (why?.why === 'hand-over' && mayBeAsked(run))) return;
+    if (why?.why === 'spend' || (why?.why === 'hand-over' && mayHandOver(run))) return;
     this.break(`${job.name} was stopped while its steps went on: ${why?.text ?? 'no reason was written down'}`);
   }
 

@@ -69,8 +69,8 @@ export class WaitingRuns {
     const last = run.jobs.at(-1);
     // A job may be deleted long after its end; the deletion of a live job also ends it.
     const ended = last?.history.at(-1)?.at ?? 0;
-    const asked = run.requests.findLast(({ want }) => want === 'run')?.at ?? 0;
-    return Math.max(run.startedAt ?? 0, ended, asked, run.mayStartAt);
+    const requested = run.requests.findLast(({ want }) => want === 'run')?.at ?? 0;
+    return Math.max(run.startedAt ?? 0, ended, requested, run.mayStartAt);
   }
 
   /** Its place in the queue: the start of its wait or, for a preempted run, the time when it first joined. */

@@ -114,8 +114,8 @@ export class Fleet {
   /** The driver finds the request to save and exit: the built-in trainer exits after a step and a save, custom code continues. */
   askToLeave(job: SimJob): void {
     this.timer(job, HEALTH_CHECK_MS, () => {
-      if (job.driverSince === undefined || job.isAskedToLeave) return;
-      job.isAskedToLeave = true;
+      if (job.driverSince === undefined || job.isLeaveRequested) return;
+      job.isLeaveRequested = true;
       this.leaveSoon(job);
     });
   }
@@ -228,7 +228,7 @@ export class Fleet {
   }
 
   private leaveSoon(job: SimJob): void {
-    if (!job.isAskedToLeave || !job.truth?.isBuiltin || !job.stepping?.isGoing) return;
+    if (!job.isLeaveRequested || !job.truth?.isBuiltin || !job.stepping?.isGoing) return;
     this.whileHeld(job, job.secondsPerStep * 1000 + SAVE_MS, () => this.leave(job, 'asked to hand over'));
   }
 

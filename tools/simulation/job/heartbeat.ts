@@ -67,7 +67,7 @@ function factsOf(job: SimJob, at: SimMs, driverSince: SimMs): Record<string, unk
     usualStepsPerHour: isStepping ? perHour : null,
     restarts: job.restarts,
     starts: startsOf(job, at),
-    handOver: job.isAskedToLeave,
+    handOver: job.isLeaveRequested,
     setAside: [...job.setAside],
     sparesLeft: truth && truth.spec.compute.spareInstances > 0 ? job.sparesLeft : null,
   };

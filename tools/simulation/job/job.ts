@@ -87,7 +87,7 @@ export interface SimJob {
   /** What its heartbeats contain instead of what the driver writes. */
   heartbeatContent?: Fault['beats'];
   /** The driver has read a request to save and exit. */
-  isAskedToLeave: boolean;
+  isLeaveRequested: boolean;
   sparesLeft: number;
   restarts: number;
   setAside: { host: string; reason: string }[];

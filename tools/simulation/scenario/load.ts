@@ -171,8 +171,9 @@ function runText(entry: RunEntry, read: (path: string) => string): { text: strin
   const loaded = loadRun(JSON.stringify(merged.data)).value;
   if (!loaded) return { text: JSON.stringify(merged.data), steps: 0 };
   const steps = stepsOf(entry, loaded.training);
-  const says = entry.trainsHours !== undefined && loaded.code.builtin === 'builtin' && loaded.kind === 'training';
-  const final = says ? withSteps(merged.data, steps) : merged.data;
+  const reportsSteps =
+    entry.trainsHours !== undefined && loaded.code.builtin === 'builtin' && loaded.kind === 'training';
+  const final = reportsSteps ? withSteps(merged.data, steps) : merged.data;
   return { text: JSON.stringify(final), steps };
 }
 

@@ -67,13 +67,13 @@ export class People {
 
   /** Lambda's answer when another function invokes this one. */
   invoke(aliasArn: string, payload: string): Promise<{ payload: string; isError: boolean }> {
-    const asked = JSON.parse(payload) as ControlPayload;
+    const requested = JSON.parse(payload) as ControlPayload;
     return new Promise((resolve) => {
       this.functions.control.invoke(
-        (deps) => onRequest(deps, asked, aliasArn),
+        (deps) => onRequest(deps, requested, aliasArn),
         (ending) => {
           this.clock.wake();
-          if (ending.kind === 'answer') this.noteStart(asked, ending.value as ControlAnswer);
+          if (ending.kind === 'answer') this.noteStart(requested, ending.value as ControlAnswer);
           if (ending.kind === 'answer') resolve({ payload: JSON.stringify(ending.value), isError: false });
           else resolve({ payload: JSON.stringify({ errorMessage: String(ending.kind) }), isError: true });
         },
@@ -81,9 +81,9 @@ export class People {
     });
   }
 
-  private noteStart(asked: ControlPayload, answer: ControlAnswer): void {
-    if (asked.action !== 'start' || asked.confirm || !answer.ok || !('runId' in answer)) return;
-    const run = this.byHash.get(asked.clientRequestId);
+  private noteStart(requested: ControlPayload, answer: ControlAnswer): void {
+    if (requested.action !== 'start' || requested.confirm || !answer.ok || !('runId' in answer)) return;
+    const run = this.byHash.get(requested.clientRequestId);
     if (run) this.hooks.onTaken(run, answer.runId);
   }
 

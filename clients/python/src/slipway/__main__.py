@@ -37,10 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             _print_json({"ok": False, "issues": refusal.issues})
         else:
             for issue in refusal.issues:
-                _say(f"{issue['level']}: {issue['message']} [{issue['rule']}]", file=sys.stderr)
+                _print(f"{issue['level']}: {issue['message']} [{issue['rule']}]", file=sys.stderr)
         return refusal.exit_code
     except SlipwayError as error:
-        _say(f"slipway: {error}", file=sys.stderr)
+        _print(f"slipway: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -59,7 +59,7 @@ def _print_json(document: object) -> None:
     print(json.dumps(document, indent=2))
 
 
-def _say(text: object, file: TextIO | None = None) -> None:
+def _print(text: object, file: TextIO | None = None) -> None:
     """Prints text for people: visible characters, line feeds and tabs, regardless of its author."""
     print(plain_text(str(text)), file=file or sys.stdout, flush=True)
 
@@ -70,17 +70,17 @@ def _validate(env: Environment, a: argparse.Namespace) -> int:
     if a.json:
         _print_json({"ok": ok, "issues": issues})
     for issue in () if a.json else issues:
-        _say(f"{a.file}: {issue['level']}: {issue['message']} [{issue['rule']}]", file=sys.stderr)
+        _print(f"{a.file}: {issue['level']}: {issue['message']} [{issue['rule']}]", file=sys.stderr)
     return 0 if ok else 1
 
 
 def _plan(env: Environment, a: argparse.Namespace) -> int:
     if a.by:
         offers = env.plan_by(a.file, a.by, set=_pairs(a.set))
-        _print_json(offers) if a.json else _say(offers_text(offers))
+        _print_json(offers) if a.json else _print(offers_text(offers))
         return 0
     plan = env.plan(a.file, set=_pairs(a.set))
-    _print_json(plan) if a.json else _say(plan)
+    _print_json(plan) if a.json else _print(plan)
     return 1 if plan["fits"] == "oom" else 0
 
 
@@ -97,7 +97,7 @@ def _launch(env: Environment, a: argparse.Namespace) -> int:
         preemptible=a.preemptible,
     )
     status = run.wait() if a.wait else run.status()
-    _print_json(status) if a.json else _say(status_text(status))
+    _print_json(status) if a.json else _print(status_text(status))
     return _RUN_FAILED if a.wait and status["state"] != "completed" else 0
 
 
@@ -110,7 +110,7 @@ def _status(env: Environment, a: argparse.Namespace) -> int:
         return _note(env, a)
     run = env.run(a.run)
     status = run.wait() if a.wait else run.status()
-    _print_json(status) if a.json else _say(status_text(status))
+    _print_json(status) if a.json else _print(status_text(status))
     return _RUN_FAILED if a.wait and status["state"] != "completed" else 0
 
 
@@ -119,9 +119,9 @@ def _list(env: Environment, a: argparse.Namespace) -> int:
     if a.json:
         _print_json({"runs": runs})
     elif runs:
-        _say(list_text(runs))
+        _print(list_text(runs))
     else:
-        _say("no matching runs" if a.state or a.tag or a.search else "no runs yet")
+        _print("no matching runs" if a.state or a.tag or a.search else "no runs yet")
     return 0
 
 
@@ -142,7 +142,7 @@ def _note(env: Environment, a: argparse.Namespace) -> int:
     if a.json:
         _print_json({"runId": a.run, "note": a.note})
     else:
-        _say(f"{a.run}: noted; python -m slipway list --search finds it", file=sys.stderr)
+        _print(f"{a.run}: noted; python -m slipway list --search finds it", file=sys.stderr)
     return 0
 
 
@@ -157,7 +157,7 @@ def _diff(env: Environment, a: argparse.Namespace) -> int:
     rows = [(option["path"], *(json.dumps(value) for value in option["values"])) for option in found["options"]]
     rows += [(name, *(str(value) for value in found[name]["values"])) for name in _VERSIONS if not found[name]["isSame"]]
     same = "launched with the same options, code, driver and image"
-    _say(text_table(("launched with", a.run, a.other), rows) if rows else same)
+    _print(text_table(("launched with", a.run, a.other), rows) if rows else same)
     return 0
 
 
@@ -167,10 +167,10 @@ def _lineage(env: Environment, a: argparse.Namespace) -> int:
         _print_json(found)
         return 0
     for run in found["runs"]:
-        _say(plain_line(f"{run['runId']}  {run['state']}"))
-        _say("\n".join(plain_line(f"  {name:16}{value}") for name, value in lineage_rows(run)))
+        _print(plain_line(f"{run['runId']}  {run['state']}"))
+        _print("\n".join(plain_line(f"  {name:16}{value}") for name, value in lineage_rows(run)))
     for note in found["notes"]:
-        _say(plain_line(f"not known: {note}"))
+        _print(plain_line(f"not known: {note}"))
     return 0
 
 
@@ -181,23 +181,23 @@ def _publish(env: Environment, a: argparse.Namespace) -> int:
         _print_json(found)
         return 0
     files, size = len(found["files"]), sum(file["bytes"] for file in found["files"])
-    _say(f"{a.run}: {files} {'file' if files == 1 else 'files'}, {size_text(size)}, at {found['uri']}")
-    _say(f"card: {found['card']}; licence, intended uses, limitations and data are left for people to fill in")
+    _print(f"{a.run}: {files} {'file' if files == 1 else 'files'}, {size_text(size)}, at {found['uri']}")
+    _print(f"card: {found['card']}; licence, intended uses, limitations and data are left for people to fill in")
     if found["modelPackageArn"]:
-        _say(f"registered as {found['modelPackageArn']}; it waits for its approval")
+        _print(f"registered as {found['modelPackageArn']}; it waits for its approval")
     return 0
 
 
 def _logs(env: Environment, a: argparse.Namespace) -> int:
     for line in env.run(a.run).logs(follow=a.follow):
-        _say(json.dumps(line) if a.json else plain_line(f"{line['at']} {line['host']} {line['message']}", _MOST_LINE))
+        _print(json.dumps(line) if a.json else plain_line(f"{line['at']} {line['host']} {line['message']}", _MOST_LINE))
     return 0
 
 
 def _events(env: Environment, a: argparse.Namespace) -> int:
     for line in env.run(a.run).timeline():
         text = f"{line['at'][:19].replace('T', ' ')}  {line['what']:20}  {line['text']}"
-        _say(json.dumps(line) if a.json else plain_line(text, _MOST_LINE))
+        _print(json.dumps(line) if a.json else plain_line(text, _MOST_LINE))
     return 0
 
 
@@ -216,7 +216,7 @@ def _release(env: Environment, a: argparse.Namespace) -> int:
         _print_json(answer)
     else:
         what = "its warm pool was released" if answer["released"] else "has no warm pool; nothing to release"
-        _say(f"{a.run}: {what}", file=sys.stderr)
+        _print(f"{a.run}: {what}", file=sys.stderr)
     return 0
 
 
@@ -233,7 +233,7 @@ def _report(env: Environment, a: argparse.Namespace) -> int:
     if a.other:
         raise UsageError("--html: must be used with one run, got 2; name one run, or use --diff")
     env.run(a.run).report(a.html)
-    _say(f"wrote {a.html}", file=sys.stderr)
+    _print(f"wrote {a.html}", file=sys.stderr)
     return 0
 
 

@@ -49,7 +49,7 @@ class Source:
     run_id: str
     progress: bool = True
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """A line for people."""
         if self.progress:
             print(plain_line(text), file=sys.stderr)
@@ -73,9 +73,9 @@ def publish(source: Source, wanted: Wanted, status_of: Any, lines_of: Any) -> Pu
     before = _require_free(source, to, files, wanted.overwrite)
     weights = {"uri": to.uri, "files": names(files)}
     lineage = lineage_of(replace(source.reader, known=status), source.run_id)
-    asked = {"weights": weights, "lines": lines, "jobs": jobs.get("value"), "lineage": lineage}
+    fields = {"weights": weights, "lines": lines, "jobs": jobs.get("value"), "lineage": lineage}
     # Not `call`, which leaves out what is None.
-    card = source.reader.control.ask({"action": "card", "runId": source.run_id, **asked})
+    card = source.reader.control.ask({"action": "card", "runId": source.run_id, **fields})
     _copy_all(source, files, to)
     at = _write_card(source, to, {"card": card, "weights": weights, "lineage": lineage}, None if wanted.overwrite else before)
     arn = _register(source, wanted, weights, card["registryCard"]) if wanted.registry is not None else None
@@ -200,11 +200,11 @@ def _copy_all(source: Source, files: list[WeightFile], to: Place) -> None:
     copied = 0
     try:
         for file in files:
-            source.say(f"copying {copied + 1} of {len(files)}: {file.name}, {size_text(file.bytes)}")
+            source.report(f"copying {copied + 1} of {len(files)}: {file.name}, {size_text(file.bytes)}")
             copy_weights(source.reader.s3, file, to)
             copied += 1
     except KeyboardInterrupt:
-        source.say(f"interrupted: {copied} of {len(files)} files are at {to.uri}, without their card; the same call finishes it")
+        source.report(f"interrupted: {copied} of {len(files)} files are at {to.uri}, without their card; the same call finishes it")
         raise
 
 
@@ -214,7 +214,7 @@ def _write_card(source: Source, to: Place, what: Mapping[str, Any], before: str 
     there = None if before is None else text_in(s3, to.bucket, to.prefix + name)
     is_edited = there is not None and _digest(there) not in (before or "")
     if is_edited:
-        source.say(f"{to.uri}{name}: was edited and stays; --overwrite replaces it")
+        source.report(f"{to.uri}{name}: was edited and stays; --overwrite replaces it")
     else:
         _write(s3, to, name, text)
     record = {"schema": 1, "runId": source.run_id, "weights": what["weights"], "lineage": cast(Lineage, what["lineage"])}
@@ -255,7 +255,7 @@ def _register(source: Source, wanted: Wanted, weights: Mapping[str, Any], conten
         request = model_package_request(group, str(wanted.inference_image), source.run_id, weights, content)
         return str(client.create_model_package(**request)["ModelPackageArn"])
     except (BotoCoreError, ClientError) as error:
-        source.say(f"{source.run_id}: published at {weights['uri']}, not registered; the same call registers it")
+        source.report(f"{source.run_id}: published at {weights['uri']}, not registered; the same call registers it")
         raise service_error(doing, error) from error
 
 

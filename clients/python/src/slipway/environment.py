@@ -82,14 +82,14 @@ class Environment:
         team's own runs; training plans are looked for with the caller's rights, and `notes` says so where they may not be.
         """
         until = _deadline(by)
-        asked = {"runFile": text_of(run), "overrides": set_options(set), "by": iso(until)}
-        answer = self._control.call("plan", **asked)
+        query = {"runFile": text_of(run), "overrides": set_options(set), "by": iso(until)}
+        answer = self._control.call("plan", **query)
         notes: list[str] = []
         if answer["needs"] is not None:
             now = datetime.datetime.now(datetime.timezone.utc)
             try:
                 plans = training_plans(self._client("sagemaker"), answer["needs"], now, until)
-                answer = self._control.call("plan", **asked, trainingPlans=plans) if plans else answer
+                answer = self._control.call("plan", **query, trainingPlans=plans) if plans else answer
             except ServiceError as error:
                 notes.append(f"training plans: not read: {error}")
         return cast(Offers, {**answer["byDate"], "notes": notes})
@@ -175,8 +175,8 @@ class Environment:
     ) -> list[Status]:
         """The newest runs of the team, newest first: all, or those in one of `states`, with all of `tags` (`key` or `key=value`), and with
         `search` in id, name, note, reason or a tag, whatever its case."""
-        asked = {"states": listed(states), "tags": listed(tags), "search": search}
-        return RunsView(self._control.call("list", limit=limit, **asked)["runs"])
+        query = {"states": listed(states), "tags": listed(tags), "search": search}
+        return RunsView(self._control.call("list", limit=limit, **query)["runs"])
 
     def lineage(self, of: str) -> Lineage:
         """From a run id, a checkpoint's folder in S3 or published weights to data, code, image and the runs before it."""

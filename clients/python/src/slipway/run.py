@@ -86,7 +86,7 @@ class Run:
 
         `poll` is in seconds. Interrupting it does not stop the run.
         """
-        said, failures = "", 0
+        printed, failures = "", 0
         while True:
             try:
                 status = self.status()
@@ -98,9 +98,9 @@ class Run:
                 time.sleep(poll)
                 continue
             line = progress_line(status)
-            if progress and line != said:
+            if progress and line != printed:
                 print(line, file=sys.stderr)
-            said = line
+            printed = line
             if status["state"] in ENDED:
                 return status
             time.sleep(poll)

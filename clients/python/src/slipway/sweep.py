@@ -99,7 +99,7 @@ class Sweep:
 
         A line for each change goes to stderr. `poll` is in seconds. Interrupting it stops no run, and no loser any more.
         """
-        said: dict[str, str] = {}
+        printed: dict[str, str] = {}
         failures = dict.fromkeys(self._labels, 0)
         ended: dict[str, Status] = {}
         while len(ended) < len(self.runs):
@@ -108,9 +108,9 @@ class Sweep:
                 if status is None:
                     continue
                 line = progress_line(status)
-                if progress and said.get(run.id) != line:
+                if progress and printed.get(run.id) != line:
                     print(line, file=sys.stderr)
-                said[run.id] = line
+                printed[run.id] = line
                 self._apply_rule(run, status, progress)
                 if status["state"] in ENDED:
                     ended[run.id] = status

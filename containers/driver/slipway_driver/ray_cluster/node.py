@@ -102,8 +102,10 @@ class RayNode:
         for line in lines:
             log("ray: %s" % line)
         if code == USAGE_ERROR:
-            said = next((line for line in reversed(lines) if line.strip()), "")
-            return LauncherEnd(ENVIRONMENT, class_of(ENVIRONMENT), host, "distribution.parameters: ray start rejected an option: %s" % said)
+            last_line = next((line for line in reversed(lines) if line.strip()), "")
+            return LauncherEnd(
+                ENVIRONMENT, class_of(ENVIRONMENT), host, "distribution.parameters: ray start rejected an option: %s" % last_line
+            )
         return LauncherEnd(TRY_AGAIN, HARDWARE, host, "Ray's processes exited with code %d" % code)
 
     def _last_lines(self) -> List[str]:

@@ -27,11 +27,11 @@ def run(words: list[str], base: Path) -> int:
     known.add("save", Text(), "", "with --describe: folder for the small files of a model, and for one file of a data set")
     known.add_flag("describe", "print what the hub has as JSON, and copy nothing")
     issues: list[str] = []
-    asked = known.read(words, issues)
-    root = asked.to or output_uri(base / "config")
-    if not asked.source:
+    given = known.read(words, issues)
+    root = given.to or output_uri(base / "config")
+    if not given.source:
         issues.append("code.arguments.source: must name a repository, got none; add it")
-    if not root and not asked.describe:
+    if not root and not given.describe:
         issues.append("--to: must be given outside of a job, got nothing; add it")
     if issues:
         raise Settings(issues)
@@ -43,19 +43,19 @@ def run(words: list[str], base: Path) -> int:
         import huggingface_hub  # noqa: F401
     except ImportError as error:
         raise Settings(["code.source: the image must have the `huggingface_hub` package; choose one that has it (image.uri)"]) from error
-    include = [pattern.strip() for pattern in asked.include.split(",") if pattern.strip()]
-    sources = [parse_source(text.strip()) for text in asked.source.split(",")]
+    include = [pattern.strip() for pattern in given.include.split(",") if pattern.strip()]
+    sources = [parse_source(text.strip()) for text in given.source.split(",")]
     found = [find_repository(source, include) for source in sources]
-    if asked.describe:
-        print(json.dumps([describe(repository, asked.save) for repository in found]))
+    if given.describe:
+        print(json.dumps([describe(repository, given.save) for repository in found]))
         return 0
     # Imported here: a description needs no client for S3.
     from slipway_trainer.fetch.transfer import fetch
 
     volume = base / "processing"
-    names = asked.revisions.split(",") if asked.revisions else [source.revision for source in sources]
+    names = given.revisions.split(",") if given.revisions else [source.revision for source in sources]
     if len(names) != len(sources):
-        must = f"must name a revision for each of the {len(sources)} sources, got {asked.revisions}"
+        must = f"must name a revision for each of the {len(sources)} sources, got {given.revisions}"
         raise Settings([f"code.arguments.revisions: {must}; correct it"])
     for repository, name in zip(found, names, strict=True):
         repository = repository._replace(source=repository.source._replace(revision=name))

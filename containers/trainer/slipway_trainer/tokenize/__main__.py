@@ -35,30 +35,30 @@ def earlier_index(place: Place, path: Path) -> dict[str, Any] | None:
 
 def run(words: list[str], base: Path) -> int:
     """Tokenizes this host's share of the input into shards below `base`; returns the exit code."""
-    asked = read_arguments(words)
-    place = find_place(base, asked.data_channel, os.environ)
-    tokenizer = load_tokenizer(asked.tokenizer, asked.end_of_text)
-    files = input_files(place.input, asked.include)
+    given = read_arguments(words)
+    place = find_place(base, given.data_channel, os.environ)
+    tokenizer = load_tokenizer(given.tokenizer, given.end_of_text)
+    files = input_files(place.input, given.include)
     if not place.sharded:
         files = share(files, place.host, place.hosts)
-    kind = "text" if asked.text_key else kind_of(files)
-    reader = None if kind == "text" else open_reader(kind, asked, tokenizer)
-    print_of_input = fingerprint(files, place.input, tokenizer, asked.shard_tokens, *(reader.made_with if reader else []))
-    writer = ShardWriter(place.output, place.host, new_index(tokenizer, print_of_input, kind), asked.shard_tokens)
+    kind = "text" if given.text_key else kind_of(files)
+    reader = None if kind == "text" else open_reader(kind, given, tokenizer)
+    print_of_input = fingerprint(files, place.input, tokenizer, given.shard_tokens, *(reader.made_with if reader else []))
+    writer = ShardWriter(place.output, place.host, new_index(tokenizer, print_of_input, kind), given.shard_tokens)
     found = earlier_index(place, writer.index_path)
     if found is not None and usable(found, print_of_input):
         writer.index = found
         print(f"continuing after {len(found['shards'])} finished shards", flush=True)
     elif reader is not None:
-        _preview(first_rows(files, open_reader(kind, asked, tokenizer), tokenizer, asked.preview_rows), place)
+        _preview(first_rows(files, open_reader(kind, given, tokenizer), tokenizer, given.preview_rows), place)
     if not writer.index["complete"]:
         first = tuple(writer.index["next"])
         if reader is None:
-            writer.write_all(documents(files, (first[0], first[1]), asked.text_key or "text"), tokenizer)
+            writer.write_all(documents(files, (first[0], first[1]), given.text_key or "text"), tokenizer)
         else:
             writer.write_examples(examples(files, (first[0], first[1]), reader))
             print("".join(f"note: {note}\n" for note in reader.notes), end="", flush=True)
-    _say(len(files), writer.index["shards"])
+    _report(len(files), writer.index["shards"])
     return 0
 
 
@@ -70,9 +70,9 @@ def _preview(rows: Sequence[Row], place: Place) -> None:
         (place.output / PAGE.format(place.host)).write_text(as_page(rows), encoding="utf-8")
 
 
-def _say(files: int, shards: list[dict[str, Any]]) -> None:
+def _report(files: int, shards: list[dict[str, Any]]) -> None:
     totals = {name: sum(shard[name] for shard in shards) for name in ("tokens", "documents", "targets") if all(name in s for s in shards)}
-    progress.say("tokens", files=files, shards=len(shards), **totals)
+    progress.emit("tokens", files=files, shards=len(shards), **totals)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class ChatTemplate:
                 ["code.arguments.chat-template: the image must have the `jinja2` package; choose one that has it (image.uri)"]
             ) from error
         environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_generation_extension(self._say_turn), loopcontrols]
+            trim_blocks=True, lstrip_blocks=True, extensions=[_generation_extension(self._mark_turn), loopcontrols]
         )
         environment.filters["tojson"] = _to_json
         environment.globals |= {"raise_exception": _refuse, "strftime_now": lambda form: datetime.now().strftime(form)}
@@ -67,7 +67,7 @@ class ChatTemplate:
                 [f"tokenizer.chatTemplate: must be a Jinja template, got in line {error.lineno}: {error.message}; correct the template"]
             ) from error
 
-    def _say_turn(self, text: str) -> str:
+    def _mark_turn(self, text: str) -> str:
         """Records the text of a generation block; the text before it is already in the pieces."""
         begin = sum(map(len, self._pieces))
         self._turns.append((begin, begin + len(text)))
@@ -156,7 +156,7 @@ def _refuse(message: str) -> None:
     raise TemplateFailed(message)
 
 
-def _generation_extension(say_turn: Any) -> Any:
+def _generation_extension(mark_turn: Any) -> Any:
     """Jinja's `{% generation %} ... {% endgeneration %}`, which passes its text to `say_turn`."""
     from jinja2 import nodes
     from jinja2.ext import Extension
@@ -170,6 +170,6 @@ def _generation_extension(say_turn: Any) -> Any:
             return nodes.CallBlock(self.call_method("_text"), [], [], body).set_lineno(line)
 
         def _text(self, caller: Any) -> str:
-            return say_turn(caller())
+            return mark_turn(caller())
 
     return Generation

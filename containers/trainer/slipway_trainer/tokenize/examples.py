@@ -121,14 +121,14 @@ class ExampleReader:
 
     def _completion(self, line: Line) -> list[Example]:
         ids = self._joined(line, "completion")
-        return [_behind(ids, 0 if self._trains_all else common(self._asked(line), ids))]
+        return [_behind(ids, 0 if self._trains_all else common(self._prompt_ids(line), ids))]
 
     def _preference(self, line: Line) -> list[Example]:
-        asked, both = self._asked(line), [self._joined(line, side) for side in ("chosen", "rejected")]
-        begin = min(common(asked, ids) for ids in both)
+        prompt_ids, both = self._prompt_ids(line), [self._joined(line, side) for side in ("chosen", "rejected")]
+        begin = min(common(prompt_ids, ids) for ids in both)
         return [_behind(ids, begin) for ids in both]
 
-    def _asked(self, line: Line) -> list[int]:
+    def _prompt_ids(self, line: Line) -> list[int]:
         prompt = line.parts["prompt"]
         if isinstance(prompt, Turns):
             return self._tokenizer.encode_chat(self._chat(line).text(prompt.messages, True)).ids

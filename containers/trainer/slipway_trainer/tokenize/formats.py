@@ -132,12 +132,17 @@ def _unused(line: Mapping[str, Any], shape: str) -> list[str]:
 
 def _from_openai(line: Mapping[str, Any]) -> dict[str, Any]:
     """OpenAI's format of preferences in the keys of TRL."""
-    asked = line.get("input")
-    if not isinstance(asked, dict) or "messages" not in asked:
-        raise BadLine(f"input: must be an object with messages, got {type_name(asked)}")
+    prompt_messages = line.get("input")
+    if not isinstance(prompt_messages, dict) or "messages" not in prompt_messages:
+        raise BadLine(f"input: must be an object with messages, got {type_name(prompt_messages)}")
     others = {key: value for key, value in line.items() if key not in ("input", "preferred_output", "non_preferred_output")}
     answers = {"chosen": line["preferred_output"], "rejected": line["non_preferred_output"]}
-    return others | {key: value for key, value in asked.items() if key != "messages"} | {"prompt": asked["messages"]} | answers
+    return (
+        others
+        | {key: value for key, value in prompt_messages.items() if key != "messages"}
+        | {"prompt": prompt_messages["messages"]}
+        | answers
+    )
 
 
 def _alpaca(line: Mapping[str, Any]) -> list[Message]:
@@ -184,9 +189,9 @@ def _with_prompt(line: Mapping[str, Any]) -> Mapping[str, Any]:
         return line
     answers = {key: [line[key]] if isinstance(line[key], dict) else line[key] for key in ("chosen", "rejected")}
     if "conversations" in line:
-        asked = decoded(line["conversations"], "conversations")
+        prompt_messages = decoded(line["conversations"], "conversations")
     elif "instruction" in line:
-        asked = _alpaca({**line, "output": ""})[:-1]
+        prompt_messages = _alpaca({**line, "output": ""})[:-1]
         answers = {key: [{"role": "assistant", "content": text}] for key, text in answers.items()}
     else:
         name = next((name for name in _QUESTIONS if isinstance(line.get(name), str) and not _begins_with(line["chosen"], line[name])), None)
@@ -194,7 +199,7 @@ def _with_prompt(line: Mapping[str, Any]) -> Mapping[str, Any]:
             raise BadLine(f"{name}: must be under prompt for chosen and rejected, got it under {name}", "rename the key to prompt")
         return {**line, **answers}
     system = [{"role": "system", "content": line["system"]}] if line.get("system") else []
-    return {**line, **answers, "prompt": system + asked}
+    return {**line, **answers, "prompt": system + prompt_messages}
 
 
 def _begins_with(answer: Any, question: str) -> bool:
@@ -215,12 +220,12 @@ def _split(line: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
     if length and isinstance(chosen, str) and chosen[length - 1] == " ":
         # The space belongs to the next word, as in tokenizers.
         length -= 1
-    asked = chosen[:length]
-    if prompt is None and not asked:
+    prompt_messages = chosen[:length]
+    if prompt is None and not prompt_messages:
         raise BadLine("chosen and rejected: must begin with the prompt, or stand beside prompt, got different beginnings")
     if prompt is not None:
-        if not asked:
-            asked = [{"role": "user", "content": prompt}]
-        elif all(message.get("content", message.get("value")) != prompt for message in asked if isinstance(message, dict)):
+        if not prompt_messages:
+            prompt_messages = [{"role": "user", "content": prompt}]
+        elif all(message.get("content", message.get("value")) != prompt for message in prompt_messages if isinstance(message, dict)):
             raise BadLine(f"prompt: must be the text of one of the turns that both answers begin with, got {prompt[:60]!r}", IGNORE)
-    return {"prompt": asked, "chosen": chosen[length:], "rejected": rejected[length:]}
+    return {"prompt": prompt_messages, "chosen": chosen[length:], "rejected": rejected[length:]}

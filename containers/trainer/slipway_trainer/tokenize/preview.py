@@ -118,24 +118,24 @@ def run(words: list[str]) -> int:
     known.add("measure", Whole(0), 0, "number of first rows whose tokens are counted; the last line is the result as JSON")
     known.add_flag("colours", "write the colours of a terminal")
     issues: list[str] = []
-    asked = known.read(words, issues)
-    if not Path(asked.data).exists():
-        issues.append(f"--data: must be a file or folder, got {asked.data or 'none'}; correct the path")
+    given = known.read(words, issues)
+    if not Path(given.data).exists():
+        issues.append(f"--data: must be a file or folder, got {given.data or 'none'}; correct the path")
     if issues:
         raise Settings(issues)
-    path = Path(asked.data)
+    path = Path(given.data)
     files = [path] if path.is_file() else input_files(path)
     kind = kind_of(files)
     if kind == "text":
         raise Settings([f"--data: must have conversations, completions or preferences, got text in {path.name}; all of text is trained"])
-    tokenizer = load_tokenizer(asked.tokenizer, asked.end_of_text)
-    reader = open_reader(kind, asked, tokenizer)
-    rows = first_rows(files, reader, tokenizer, asked.rows)
-    print("\n".join([as_text(rows, asked.colours), *(f"note: {note}" for note in reader.notes)]))
-    if asked.html:
-        Path(asked.html).write_text(as_page(rows), encoding="utf-8")
-    if asked.measure:
-        print(json.dumps({"kind": kind} | measured(files, open_reader(kind, asked, tokenizer), asked.measure)))
+    tokenizer = load_tokenizer(given.tokenizer, given.end_of_text)
+    reader = open_reader(kind, given, tokenizer)
+    rows = first_rows(files, reader, tokenizer, given.rows)
+    print("\n".join([as_text(rows, given.colours), *(f"note: {note}" for note in reader.notes)]))
+    if given.html:
+        Path(given.html).write_text(as_page(rows), encoding="utf-8")
+    if given.measure:
+        print(json.dumps({"kind": kind} | measured(files, open_reader(kind, given, tokenizer), given.measure)))
     return 0
 
 

@@ -42,7 +42,7 @@ class _Alone(NamedTuple):
     message: int
     text: str
     begin: int
-    asked: str
+    prompt: str
 
 
 def found_turns(render: Render, messages: Messages, markers: re.Pattern[str]) -> Conversation:
@@ -60,8 +60,8 @@ def _turns_alone(render: Render, messages: Messages, markers: re.Pattern[str]) -
     found = []
     for number, message in enumerate(messages):
         if message["role"] == "assistant":
-            text, asked = render(messages[: number + 1], False), render(messages[:number], True) if number else ""
-            found.append(_Alone(number, text, _before_marker(text, common(asked, text), markers), asked))
+            text, prompt = render(messages[: number + 1], False), render(messages[:number], True) if number else ""
+            found.append(_Alone(number, text, _before_marker(text, common(prompt, text), markers), prompt))
     return found
 
 
@@ -80,7 +80,7 @@ def _joined(render: Render, messages: Messages, alone: Sequence[_Alone], markers
             next_text = render(messages, False)
             next_end = _end_of_content(next_text, render, messages, turn.message, False)
         else:
-            next_text = following.asked
+            next_text = following.prompt
             next_end = _end_of_content(next_text, render, messages[: following.message], turn.message, True)
         begin = len(text)
         text += turn.text[turn.begin : own_end]

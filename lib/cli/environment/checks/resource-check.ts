@@ -33,9 +33,9 @@ const callers = new WeakMap<EnvironmentSpec, Promise<string>>();
 /** Account of an environment: the one in its file, otherwise that of the caller's credentials, which is read once. */
 export async function accountOf(environment: EnvironmentSpec): Promise<string> {
   if (environment.account !== undefined) return environment.account;
-  const asked = callers.get(environment) ?? callerAccount(environment.region);
-  callers.set(environment, asked);
-  return asked;
+  const requested = callers.get(environment) ?? callerAccount(environment.region);
+  callers.set(environment, requested);
+  return requested;
 }
 
 async function callerAccount(region: string): Promise<string> {

@@ -20,7 +20,7 @@ export interface LogOptions extends CommonOptions {
 
 /** An event of CloudWatch Logs may have 1 MB. */
 const MAX_LINE = 1_100_000;
-/** `--follow` begins with the lines of this period. */
+/** `--follow` looks for the newest line of a live run in this period. */
 const RECENT_MS = 60_000;
 const POLL_SECONDS = 2;
 
@@ -32,9 +32,10 @@ export async function logs(runId: string, options: LogOptions, terminal: Termina
   const isLive = options.follow && !options.errors && !hasEnded(status);
   const since = given ?? (isLive ? Date.now() - RECENT_MS : undefined);
   const tail = new LogTail(descriptor, { runId, node: options.node, since });
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     const fresh = await tail.fresh(status);
-    const lines = options.errors ? firstError(fresh) : fresh;
+    const shown = isFirst && isLive && given === undefined ? fresh.slice(-1) : fresh;
+    const lines = options.errors ? firstError(shown) : shown;
     for (const line of lines)
       terminal.out(options.json ? jsonLine(line) : plainLine(`${line.at} ${line.host} ${line.message}`, MAX_LINE));
     const isFound = options.errors && lines.length > 0;

@@ -56,8 +56,8 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
 
 async function reportOne(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
-  const asked = { overrides: options.set, configuration: true };
-  const sources = await readSources(descriptor, runId, new Date(), asked);
+  const requested = { overrides: options.set, configuration: true };
+  const sources = await readSources(descriptor, runId, new Date(), requested);
   const failure = await failureOf(descriptor, sources.status);
   const found = assembleReport({ ...sources, failure });
   if (options.html) {

@@ -41,7 +41,7 @@ function asPreemptible(record: RunRecord, needs: PoolNeeds): PreemptibleRun[] {
   const { attempt, policy, preemptedAt } = record;
   if (!policy.preemptible || record.desired === 'stop' || attempt?.phase !== 'created' || attempt.stop) return [];
   const trainingSince = attempt.trainingSince ?? attempt.trainingStartedAt;
-  const isAsked = attempt.handOver?.why === 'preempted';
-  if (trainingSince === undefined || (attempt.secondaryStatus !== 'Training' && !isAsked)) return [];
-  return [{ run: queuedRun(record, needs), trainingSince, preemptedAt, isAsked }];
+  const isRequested = attempt.handOver?.why === 'preempted';
+  if (trainingSince === undefined || (attempt.secondaryStatus !== 'Training' && !isRequested)) return [];
+  return [{ run: queuedRun(record, needs), trainingSince, preemptedAt, isRequested }];
 }

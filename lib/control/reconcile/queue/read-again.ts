@@ -33,17 +33,17 @@ export async function readAgain(deps: Deps, runIds: readonly string[]): Promise<
 }
 
 async function readSome(deps: Deps, runIds: readonly string[], found: Found): Promise<void> {
-  let asked = runIds;
+  let requested = runIds;
   let error = 'the service left them out each time';
   try {
-    for (let tries = 0; tries < MAX_READS && asked.length > 0; tries++) {
+    for (let tries = 0; tries < MAX_READS && requested.length > 0; tries++) {
       if (tries > 0) await deps.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1));
-      asked = await read(deps, asked, found);
+      requested = await read(deps, requested, found);
     }
   } catch (thrown) {
     error = describeError(thrown);
   }
-  if (asked.length > 0) deps.log('error', 'runs were passed over by the queue', { runIds: asked, error });
+  if (requested.length > 0) deps.log('error', 'runs were passed over by the queue', { runIds: requested, error });
 }
 
 /** @returns the runs that the service left unprocessed */

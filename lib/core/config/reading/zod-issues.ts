@@ -107,11 +107,11 @@ function typeName(expected: string): string {
 }
 
 /** The parts of a message; without `got` no value was given. */
-interface Said {
+interface IssueText {
   must: string;
   got?: unknown;
   fix: string;
 }
 
-const schemaIssue = (rule: string, path: string, { must, got, fix }: Said): Issue =>
+const schemaIssue = (rule: string, path: string, { must, got, fix }: IssueText): Issue =>
   issue(rule, 'error', path, got === undefined ? { must, fix } : { must, got, fix });

@@ -124,10 +124,10 @@ export const SMDDP_RULES: readonly Rule[] = [
     source: guide('data-parallel-modify-sdp-pt'),
     find: (run, { launcher, library, mpiOptions }) => {
       const sharded = library === 'fsdp' || library === 'deepspeed';
-      const asked =
+      const requested =
         mpiOptions.includes('SMDATAPARALLEL_OPTIMIZE_SDP=true') ||
         run.environmentVariables.SMDATAPARALLEL_OPTIMIZE_SDP === 'true';
-      return when(launcher === 'mpi' && sharded && !asked, {
+      return when(launcher === 'mpi' && sharded && !requested, {
         path: 'distribution.mpiOptions',
         must: 'must set SMDATAPARALLEL_OPTIMIZE_SDP=true for SMDDP AllGather',
         got: mpiOptions,

@@ -32,9 +32,9 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
     why: 'Offloading moves the inputs of checkpointed layers; without checkpointing it has no effect.',
     source: guide('model-parallel-core-features-v2-pytorch-activation-offloading'),
     find: (run) => {
-      const asked = run.written.distribution?.parameters?.sm_activation_offloading === true;
+      const requested = run.written.distribution?.parameters?.sm_activation_offloading === true;
       const checkpointing = run.written.training?.activationCheckpointing;
-      return when(asked && checkpointing === 'none', {
+      return when(requested && checkpointing === 'none', {
         path: 'training.activationCheckpointing',
         must: 'must be selective or full with sm_activation_offloading',
         got: 'none',

@@ -16,9 +16,9 @@ type Remembered = Pick<Progress, 'starts' | 'earlierStarts'>;
  * Merges the recorded starts with those of the newest heartbeat, in order. A driver numbers its starts from 0: after an interruption the
  * service starts the container again, and the numbers of the new driver continue after those of the driver before it.
  */
-export function mergeStarts(before: Remembered | undefined, said: readonly StartTimes[]): Required<Remembered> {
+export function mergeStarts(before: Remembered | undefined, reported: readonly StartTimes[]): Required<Remembered> {
   const known = new Map((before?.starts ?? []).map((start) => [start.number, start]));
-  const numbered = (base: number) => said.map((start) => ({ ...start, number: start.number + base }));
+  const numbered = (base: number) => reported.map((start) => ({ ...start, number: start.number + base }));
   const same = before?.earlierStarts ?? 0;
   const isOther = numbered(same).some((start) => isAnother(known.get(start.number), start));
   const earlierStarts = isOther ? Math.max(...known.keys()) + 1 : same;
@@ -28,9 +28,9 @@ export function mergeStarts(before: Remembered | undefined, said: readonly Start
 }
 
 /** The time of the first step of a start neither changes nor disappears; if it does, it is another start. */
-function isAnother(known: StartTimes | undefined, said: StartTimes): boolean {
+function isAnother(known: StartTimes | undefined, reported: StartTimes): boolean {
   if (known?.stepAt == null) return false;
-  return said.firstStepAt === null || said.firstStepAt > known.stepAt + CLOCK_TOLERANCE_MS;
+  return reported.firstStepAt === null || reported.firstStepAt > known.stepAt + CLOCK_TOLERANCE_MS;
 }
 
 /** First and newest step of the attempt over all its starts; null = none was observed. */

@@ -64,16 +64,16 @@ function stopAfter({ record, attempt, now }: Situation, { verdict, ended, eviden
   const { failureClass, reason } = verdict;
   const { jobName, stop } = attempt;
   if (failureClass === 'outside-stop') {
-    const said = notice(record, now, { alert: 'outside-stop', about: jobName, text: reason, runbook: 'outside-stop' });
-    return { ...withChanges({ ...ended, desired: 'stop' }, stopRun(reason, now, evidence)), notices: [said] };
+    const sent = notice(record, now, { alert: 'outside-stop', about: jobName, text: reason, runbook: 'outside-stop' });
+    return { ...withChanges({ ...ended, desired: 'stop' }, stopRun(reason, now, evidence)), notices: [sent] };
   }
   if (record.desired === 'stop') {
     const why = stop?.why === 'user' ? stop.text : `stopped as asked; ${reason}`;
     return withChanges(ended, stopRun(why, now, evidence));
   }
   if (stop?.why !== 'spend') return undefined;
-  const said = notice(record, now, { alert: 'spend-cap', about: jobName, text: stop.text, runbook: 'spend' });
-  return { ...withChanges(ended, stopRun(stop.text, now, evidence)), notices: [said] };
+  const sent = notice(record, now, { alert: 'spend-cap', about: jobName, text: stop.text, runbook: 'spend' });
+  return { ...withChanges(ended, stopRun(stop.text, now, evidence)), notices: [sent] };
 }
 
 /**

@@ -77,7 +77,7 @@ const prolongedUntil = ({ until }: WarmPool, job: JobObservation, now: EpochMs):
 
 /** Nothing more can be learned about the pool from this answer, or from waiting longer. */
 const isAnswered = (pool: WarmPool, job: JobObservation, now: EpochMs): boolean =>
-  now >= pool.until + GIVE_UP_MS || saysNothing(job);
+  now >= pool.until + GIVE_UP_MS || isUnknown(job);
 
 /** A line about a pool that ended at another time than it was booked. */
 const poolEvents = (
@@ -89,7 +89,7 @@ const poolEvents = (
   Math.abs(bookedUntil - known) < 1000 ? [] : [poolEnded(jobName, Math.round((known - since) / 1000), now)];
 
 /** The job was deleted, another job has its name, or it has no warm pool: the booked cost stays as it is. */
-const saysNothing = (job: JobObservation): boolean =>
+const isUnknown = (job: JobObservation): boolean =>
   job.kind === 'absent' || (job.kind === 'present' && (job.identity === 'foreign' || !job.warmPool));
 
 /** Timeline event for a pool that ended earlier or later than it was booked. */

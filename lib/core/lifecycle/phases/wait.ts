@@ -65,8 +65,8 @@ export function blockedRun(
     const other = awaited.get(wanted);
     if (other?.state !== 'failed' && other?.state !== 'stopped') return [];
     const text = `waits for ${wanted}, and ${other.runId} is ${other.state}; resume that one, or stop this one`;
-    const said = notice(record, now, { alert: 'after-failed', about: other.runId, text, runbook: 'queue' });
-    return record.alerts.includes(said.id) ? [] : [said];
+    const sent = notice(record, now, { alert: 'after-failed', about: other.runId, text, runbook: 'queue' });
+    return record.alerts.includes(sent.id) ? [] : [sent];
   });
   if (fresh.length === 0) return undefined;
   return {

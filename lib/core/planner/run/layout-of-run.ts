@@ -245,12 +245,12 @@ function softwareOf(run: RunSpec): Software {
   const offloaded = (key: string) => section(zero[key]).device === 'cpu' || section(zero[key]).device === 'nvme';
   const compiled = fsdpCompiles(run);
   const isOwnTrainer = isOwn(run);
-  const { activationCheckpointing: asked } = training;
+  const { activationCheckpointing: requested } = training;
   const traits = distribution.library === 'smp-v2' ? SMP_V2 : STACKS[stack];
   return {
     ...traits,
     precision: precisionOf(run),
-    recompute: asked === 'selective' ? selectiveOf({ stack, isOwnTrainer }) : asked,
+    recompute: requested === 'selective' ? selectiveOf({ stack, isOwnTrainer }) : requested,
     sequenceParallel: stack === 'fsdp' || flag(run, 'sequence-parallel')?.value === true,
     offloadOptimizer: offloaded('offload_optimizer'),
     offloadParameters: offloaded('offload_param'),

@@ -114,8 +114,8 @@ function deviceRdma({ compute, environmentVariables }: RunSpec): Finding[] {
 }
 
 function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  const { wandb: asked } = run.observability;
-  if (!asked) return [];
+  const { wandb: tracker } = run.observability;
+  if (!tracker) return [];
   // Without the driver nothing reads `secrets`; with another contract the script must fetch its key itself.
   const hasKey =
     run.distribution.contract !== 'entrypoint' ||
@@ -130,7 +130,7 @@ function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
       got: 'no secrets.WANDB_API_KEY',
       fix: 'add secrets: { WANDB_API_KEY: <name of the secret> }',
     }),
-    ...when(isLocked && asked.baseUrl === undefined, {
+    ...when(isLocked && tracker.baseUrl === undefined, {
       path: 'observability.wandb.baseUrl',
       must: `must be a server that the network of environment ${descriptor?.name} can reach: it has no internet access`,
       got: 'none',

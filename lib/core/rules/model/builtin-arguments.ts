@@ -31,8 +31,8 @@ function requirement({ kind, words = [], atLeast, above, atMost, below }: Argume
   if (kind === 'whole') return `a whole number of at least ${atLeast}`;
   if (atLeast !== undefined && atMost !== undefined) return `a number from ${atLeast} to ${atMost}`;
   const limits = { 'of at least': atLeast, above, 'of at most': atMost, below };
-  const said = Object.entries(limits).flatMap(([word, limit]) => (limit === undefined ? [] : `${word} ${limit}`));
-  return `a number ${said.join(' and ')}`;
+  const parts = Object.entries(limits).flatMap(([word, limit]) => (limit === undefined ? [] : `${word} ${limit}`));
+  return `a number ${parts.join(' and ')}`;
 }
 
 /** Why built-in code refuses the value of an argument: what must hold, and the value; undefined if it takes it. */

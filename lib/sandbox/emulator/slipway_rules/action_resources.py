@@ -49,8 +49,8 @@ def is_supported(known: list[str], key: str) -> bool:
 def evaluate(original, ctx, policies, *limits):
     ctx = replace(ctx, action=ACTIONS.get(ctx.action.lower(), ctx.action))
     context = {**supported(ctx.action, ctx.service_context), **kept_absent(ctx.service_context)}
-    asked = [replace(ctx, resource_arn=resource, service_context=context) for resource in resources_of(ctx.action, ctx.resource_arn)]
-    results = [original(each, policies, *limits) for each in asked]
+    requested = [replace(ctx, resource_arn=resource, service_context=context) for resource in resources_of(ctx.action, ctx.resource_arn)]
+    results = [original(each, policies, *limits) for each in requested]
     return next((result for result in results if result.decision != "Allow"), results[0])
 
 

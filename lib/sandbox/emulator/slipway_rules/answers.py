@@ -56,9 +56,9 @@ def put_events(original, data, **options):
 
 
 def describe_images(original, data):
-    asked, name = data.get("imageIds") or [], data.get("repositoryName", "")
+    requested, name = data.get("imageIds") or [], data.get("repositoryName", "")
     images = ecr._images.get(name) or []
-    for wanted in asked if name in ecr._repositories else []:
+    for wanted in requested if name in ecr._repositories else []:
         if not any(wanted.get("imageTag") in i.get("imageTags", []) or wanted.get("imageDigest") == i["imageDigest"] for i in images):
             message = f"The image with imageId {wanted} does not exist within the repository with name '{name}'"
             return error_response_json("ImageNotFoundException", message, 400)

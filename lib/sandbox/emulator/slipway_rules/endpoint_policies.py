@@ -33,7 +33,7 @@ def refusal(access_key_id, action, region, resource_arn):
     principal = iam_evaluator.resolve_principal(access_key_id, account, credential)
     if isinstance(principal, iam_evaluator.AuthError):
         return principal
-    asked = iam_evaluator.EvalContext(
+    requested = iam_evaluator.EvalContext(
         principal_arn=principal.arn,
         principal_type=principal.type,
         principal_account=principal.account,
@@ -43,7 +43,7 @@ def refusal(access_key_id, action, region, resource_arn):
         service_context={"aws:sourcevpce": _endpoint.get(), "aws:sourcevpc": record.get("VpcId")},
         principal_keys=principal.keys,
     )
-    result = iam_evaluator.evaluate_resource_policy(policy, asked)
+    result = iam_evaluator.evaluate_resource_policy(policy, requested)
     result.principal_arn = principal.arn
     return None if result.decision == "Allow" else result
 

@@ -30,7 +30,7 @@ class ServiceCall:
 def policy_allows(policy: str | dict | None, action: str, resource_arn: str, call: ServiceCall, *, with_source: bool = True) -> bool:
     """Whether a resource's policy allows the call; without a policy nothing is allowed."""
     source = {"aws:sourcearn": call.source_arn, "aws:sourceaccount": call.source_account, "aws:sourceowner": call.source_account}
-    asked = EvalContext(
+    requested = EvalContext(
         principal_arn="*",
         principal_type="Service",
         principal_account="",
@@ -40,7 +40,7 @@ def policy_allows(policy: str | dict | None, action: str, resource_arn: str, cal
         secure_transport=True,
         service_context={**(source if with_source else {}), **{key.lower(): value for key, value in call.context.items()}},
     )
-    return bool(policy) and evaluate_resource_policy(policy, asked, service=call.service).decision == "Allow"
+    return bool(policy) and evaluate_resource_policy(policy, requested, service=call.service).decision == "Allow"
 
 
 def key_allows(key: str, action: str, call: ServiceCall) -> bool:

@@ -15,8 +15,8 @@ import { type Routes, routesOf } from './routes';
 import { selfReachingGroups } from './security-groups';
 
 const PATH = 'network.existing';
-const problem = (level: Issue['level'], option: string, said: { must: string; got: string; fix: string }): Issue =>
-  issue('preflight/network', level, `${PATH}.${option}`, said);
+const problem = (level: Issue['level'], option: string, text: { must: string; got: string; fix: string }): Issue =>
+  issue('preflight/network', level, `${PATH}.${option}`, text);
 
 /**
  * Checks an existing VPC: ids, routes to S3 and to the services that the options need, and security group rules (errors), and free

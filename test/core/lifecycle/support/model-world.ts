@@ -103,8 +103,8 @@ export class ModelWorld {
 
   private write(next: RunRecord, previousVersion: number): void {
     if (this.record.version !== previousVersion) throw new Error('a write went through on an old version');
-    const isAsked = next.policy.lossPolicy === 'rollback' && next.rollback !== this.record.rollback;
-    if (!isAsked && (next.committed?.step ?? -1) < (this.record.committed?.step ?? -1)) {
+    const isRequested = next.policy.lossPolicy === 'rollback' && next.rollback !== this.record.rollback;
+    if (!isRequested && (next.committed?.step ?? -1) < (this.record.committed?.step ?? -1)) {
       throw new Error('committed step went back');
     }
     this.record = next;

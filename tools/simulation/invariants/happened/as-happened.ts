@@ -38,10 +38,10 @@ export class AsHappened extends Invariant {
   private ofAttempt(run: SimRun, attempt: Attempt): string[] {
     const job = run.jobs.findLast(({ name }) => name === attempt.jobName);
     if (!job || attempt.phase !== 'ended' || attempt.failureClass === 'collision') return [];
-    const asked = run.record?.policy.capacityOptions.find(({ id }) => id === attempt.capacityOptionId);
+    const requested = run.record?.policy.capacityOptions.find(({ id }) => id === attempt.capacityOptionId);
     const whole = job.deletedAt === undefined;
     const found = [
-      ...(asked ? ofRequest(asked, job) : [`capacity option ${attempt.capacityOptionId} is none of its own`]),
+      ...(requested ? ofRequest(requested, job) : [`capacity option ${attempt.capacityOptionId} is none of its own`]),
       ...ofStart(attempt, job),
       ...(whole
         ? [...ofEnd(attempt, job), ...this.ofMoney(attempt, job), ...this.ofSteps(run, attempt, job)]
@@ -232,8 +232,8 @@ function classOf(attempt: Attempt, job: SimJob): FailureClass | 'completed' | un
   if (job.status === 'Completed') return 'completed';
   if (job.status === 'Failed' && job.isHung && attempt.stop?.why === 'hang') return 'hang';
   const failure = trueClass(job);
-  const isAsked = attempt.stop !== undefined && attempt.stop.why !== 'hang';
-  return failure === undefined || (failure === 'hang' && job.status === 'Stopped' && isAsked)
+  const isRequested = attempt.stop !== undefined && attempt.stop.why !== 'hang';
+  return failure === undefined || (failure === 'hang' && job.status === 'Stopped' && isRequested)
     ? attempt.stop && 'planned'
     : failure;
 }

@@ -40,8 +40,8 @@ function nodeDaysOf(jobs: readonly SimJob[], next: SimMs): [least: number, most:
   const sum = (ofJob: (job: SimJob) => number) => jobs.reduce((days, job) => days + ofJob(job), 0) / DAY_MS;
   const days = sum((job) => heldMs(job, next) * nodesOf(job));
   const isDeleted = ({ deletedAt }: SimJob) => deletedAt !== undefined;
-  const untold = ({ history }: SimJob) => Math.max(UNSEEN_MS, next - (history.at(-1)?.at ?? next));
-  const unknown = sum((job) => (isDeleted(job) ? untold(job) : ROUNDED_MS) * nodesOf(job));
+  const unreported = ({ history }: SimJob) => Math.max(UNSEEN_MS, next - (history.at(-1)?.at ?? next));
+  const unknown = sum((job) => (isDeleted(job) ? unreported(job) : ROUNDED_MS) * nodesOf(job));
   const least = jobs.some(isDeleted) ? 0 : days * (1 - SHARE_TOLERANCE) - unknown;
   return [least, days * (1 + SHARE_TOLERANCE) + unknown];
 }
