@@ -77,12 +77,12 @@ export class AsHappened extends Invariant {
     const { vitals } = progress ?? {};
     const isGarbled = this.garbledSince(run, job) !== undefined;
     // Steps of the last minute are not in any heartbeat.
-    const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsInHeartbeat(job);
+    const isUnreported = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsInHeartbeat(job);
     // The service started the container again, and no heartbeat of the new one was read: the steps before it are the last ones known.
     const isEarlier = pausesOf(job) > 0 && !isRead && (lastStep ?? -1) > (last ?? -1);
     return [
       ...differ('lastStep', lastStep, last, lastStep === last || isEarlier),
-      ...(isRead ? differ('firstStep', firstStep, first, firstStep === first || isUnsaid) : []),
+      ...(isRead ? differ('firstStep', firstStep, first, firstStep === first || isUnreported) : []),
       ...(isRead && vitals && !isGarbled
         ? differ('restarts in place', vitals.restarts, restarts, vitals.restarts === restarts)
         : []),
