@@ -3,8 +3,7 @@ import { vi } from 'vitest';
 import '../laws/environments.test';
 import '../core/lifecycle/model.test';
 import '../core/planner/laws.test';
-import '../simulation/fresh-histories-1.test';
-import '../simulation/fresh-histories-2.test';
+import '../simulation/fresh-histories.test';
 import '../core/config/properties.test';
 import '../templates/validation.test';
 

@@ -1,3 +1,0 @@
-import { freshHistories } from './fresh-histories';
-
-freshHistories(0);
