@@ -4,13 +4,14 @@ import { isEnvironmentFileName, lockedBaseUri } from '../core/config/environment
 import type { EnvironmentSpec } from '../core/config/environment-file';
 import type { Issue } from '../core/config/issue';
 import type { RunSpec } from '../core/config/run-spec';
+import { COMPRESSED, codeArchive } from '../shared/archive/archive';
 import {
   type EnvironmentOnDisk,
   type FileIssue,
   readEnvironmentFile,
 } from '../shared/environment/read-environment-file';
+import { type RegisteredRunFile, teamOf } from '../shared/environment/registered-runs';
 import type { RunSubmission } from './launcher/run-submission';
-import { submissionsOf } from './launcher/submissions';
 
 /** One stack to create. */
 export interface EnvironmentToMake {
@@ -108,4 +109,19 @@ function environmentsOf({ specs, lock, runs }: EnvironmentOnDisk): Promise<Envir
 function lineOf({ file, position, level, message }: FileIssue): Problem {
   const place = position ? `${file}:${position.line}:${position.column}` : file;
   return { level, text: `${place}: ${level}: ${message}` };
+}
+
+/** The runs that the deploy of one Region submits, with the current content of their code. */
+function submissionsOf(spec: EnvironmentSpec, runs: readonly RegisteredRunFile[]): Promise<RunSubmission[]> {
+  const here = runs.filter(
+    ({ entry }) => entry.submit === 'on-change' && (entry.region ?? spec.region) === spec.region,
+  );
+  return Promise.all(
+    here.map(async ({ run, file, text }) => ({
+      run,
+      team: teamOf(run, Object.keys(spec.teams)),
+      runFile: text,
+      code: await codeArchive(run, file, COMPRESSED),
+    })),
+  );
 }

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { earlyStop } from '../../lib/cli/launch/matrix/early-stop';
+import { earlyStop } from '../../lib/cli/launch/matrix/launches-of-matrix';
 import { matrixCells } from '../../lib/cli/launch/matrix/matrix';
 import { isLoser, parseStopRule } from '../../lib/cli/launch/matrix/stop-rule';
 import type { Descriptor } from '../../lib/core/config/descriptor';

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { Duration, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
@@ -6,8 +8,20 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { FUNCTION_TIMEOUT_SECONDS } from '../../core/contracts/launcher';
+import { packageRoot } from '../../shared/files/own-package';
 import { allow, type ExactStatement } from '../access/statement';
-import { handlersFolder } from './handlers-folder';
+
+/**
+ * Folder with the bundles of all Lambda functions, created by `npm run build`: the bundle of a function is in the subfolder with its name,
+ * and shares chunks with the others.
+ * @throws when the bundle of `name` does not exist
+ */
+function handlersFolder(name: string): string {
+  const folder = path.join(packageRoot(), 'dist', 'handlers');
+  const file = path.join(folder, name, 'index.mjs');
+  if (existsSync(file)) return folder;
+  throw new Error(`slipway: the bundle of function ${name} must exist, got no ${file}; run npm run build`);
+}
 
 /** Runtime of every function; the bundles are built for Node 20 and run on it too. */
 export const HANDLER_RUNTIME = new lambda.Runtime('nodejs24.x', lambda.RuntimeFamily.NODEJS, {

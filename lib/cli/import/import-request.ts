@@ -1,16 +1,17 @@
+import { Document, visit } from 'yaml';
 import { CODE_IN_IMAGE } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
-import { bareIssue, type Issue } from '../../core/config/issue';
+import { plainJson, plainLine } from '../../core/config/formats/plain-text';
+import { bareIssue, formatValue, type Issue } from '../../core/config/issue';
 import { loadRun } from '../../core/config/load';
 import type { RunSpec } from '../../core/config/run-spec';
 import { trainingJobRequest } from '../../core/job/training-request';
 import { type NotCarried, notCarriedBy } from './differences';
-import type { Drafted } from './draft';
+import type { Draft, Drafted } from './draft';
 import { draftOf } from './from-request';
 import { regionOfImage } from './image';
 import type { TrainerFiles } from './model-trainer';
 import type { ForeignRequest } from './read-request';
-import { runFileText } from './write';
 
 /** A run file that was created from an existing job. */
 export interface Imported {
@@ -93,4 +94,26 @@ function planOf(run: RunSpec, region: string, descriptor = NO_ENVIRONMENT): Para
     resumeFrom: '',
     restartSecret: '',
   };
+}
+
+/** The text of a run file: a comment with the source and the values that were not imported, followed by the options. */
+function runFileText(draft: Draft, notCarried: readonly NotCarried[], source: string): string {
+  const comments = [
+    `Imported from ${plainLine(source)}.`,
+    ...(notCarried.length > 0 ? ['Not carried over:'] : []),
+    ...notCarried.map(({ field, value, why }) => `  ${plainLine(field)} = ${formatValue(value)}: ${plainLine(why)}`),
+  ];
+  const head = comments.map((line) => `# ${line}`.trimEnd()).join('\n');
+  return `${head}\n${yamlOf(draft)}`;
+}
+
+/** Texts with characters that are not visible are quoted and escaped, because a terminal does not receive these characters. */
+function yamlOf(draft: Draft): string {
+  const document = new Document(draft);
+  visit(document, {
+    Scalar: (_, scalar) => {
+      if (typeof scalar.value === 'string' && plainJson(scalar.value) !== scalar.value) scalar.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return plainJson(document.toString({ lineWidth: 0 }));
 }

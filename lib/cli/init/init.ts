@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { makeFolder, makeWritableFolder } from '../../shared/files/make-folder';
@@ -6,7 +7,6 @@ import { writing } from '../page-file';
 import { quoted } from '../quoted';
 import { json, type Terminal } from '../terminal';
 import { answersOf, type InitOptions } from './answers';
-import { writeLockfile } from './lockfile';
 import { type NewFile, PACKAGE_FILE, packageFile, projectFiles, runFiles } from './project';
 import { type Vendored, vendored } from './vendor';
 
@@ -70,4 +70,23 @@ function summaryLines(directory: string, files: readonly string[], product: Vend
     `next: ${there}${locked ? 'npm ci' : 'npm install'} && npm test`,
     ...(wheel ? [`for notebooks and scripts: pip install ${quoted(path.join(directory, wheel))}`] : []),
   ];
+}
+
+const LOCKFILE_WORDS = [
+  'install',
+  '--package-lock-only',
+  '--ignore-scripts',
+  '--no-audit',
+  '--no-fund',
+  '--loglevel=error',
+];
+
+/** Writes package-lock.json, with which `npm ci` installs the same on every machine. @returns whether npm could */
+function writeLockfile(project: string): boolean {
+  const { status } = spawnSync('npm', LOCKFILE_WORDS, {
+    cwd: project,
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32',
+  });
+  return status === 0;
 }

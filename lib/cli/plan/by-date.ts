@@ -5,10 +5,12 @@ import type { RunSpec } from '../../core/config/run-spec';
 import { isOneType, MAX_DAYS_AHEAD, planNeeds, runOffers } from '../../core/planner/deadline/by-date';
 import type { Offer, Question } from '../../core/planner/deadline/offers';
 import type { RunPlan } from '../../core/planner/run/plan-run';
+import { begunOf, HISTORY, historyOf } from '../../report/read/capacity-history';
+import { eachInTurn } from '../../shared/aws/pace';
 import { attempt } from '../attempt';
 import { Refusal, UsageError } from '../exit';
 import { minute } from '../runs/progress-text';
-import { readHistory } from './capacity-history';
+import { readRuns, readStatus } from '../runs/read-status';
 import { type PlanQuestion, readTrainingPlans } from './training-plans';
 
 /** Output of `plan --by --json`. */
@@ -98,4 +100,12 @@ export function datePlanText({ by, offers, notes }: DatePlan): string {
     ...notes.map((note) => pc.yellow(note)),
     'nothing was purchased',
   ].join('\n');
+}
+
+/** Waits and interruptions of the team's newest runs on this instance type, by kind of capacity. */
+async function readHistory(descriptor: Descriptor, instanceType: string): Promise<ReturnType<typeof historyOf>> {
+  const begun = begunOf(await readRuns(descriptor, { limit: HISTORY.runs }));
+  const wanted = { timeline: true, configuration: true } as const;
+  const statuses = await eachInTurn(begun, HISTORY.atOnce, ({ runId }) => readStatus(descriptor, runId, wanted));
+  return historyOf(statuses, instanceType);
 }

@@ -1,14 +1,18 @@
 import { performance } from 'node:perf_hooks';
-import { memoryIssues, planDocument } from '../../core/admission';
+import pc from 'picocolors';
+import { memoryIssues, planDocument, type SizePlan } from '../../core/admission';
+import { acceleratorCount } from '../../core/catalog/instances/instances';
 import type { Descriptor } from '../../core/config/descriptor';
+import { textTable } from '../../core/config/formats/text-table';
 import type { Issue } from '../../core/config/issue';
 import { isEnvironmentFile } from '../../core/config/load';
 import { instanceGroupsOf } from '../../core/config/resolve-run';
 import type { RunSpec } from '../../core/config/run-spec';
-import { type NeuronPlan, planNeuron } from '../../core/planner/run/neuron';
+import { type NeuronLayout, type NeuronPlan, planNeuron } from '../../core/planner/run/neuron';
 import { type PlanFacts, planRun, type RunPlan } from '../../core/planner/run/plan-run';
 import { checkRun } from '../../core/rules';
 import { searchRun } from '../../core/search/search-run';
+import type { ScalingPoint } from '../../report/plan/plan-report';
 import { renderPlanPage } from '../../report/render-plan-page';
 import { findDescriptor } from '../environment/environment';
 import { EXIT, Refusal, UsageError } from '../exit';
@@ -19,10 +23,7 @@ import { json, type Terminal } from '../terminal';
 import { readCalibration } from './calibration-file';
 import { planEnvironment } from './environment-cost';
 import { publishedBeside } from './published';
-import { scalingOf } from './scaling';
-import { sizesText } from './sizes';
-import { neuronText } from './text/neuron-text';
-import { dataText, planText, type Search, searchText } from './text/plan-text';
+import { dataText, memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
 
 /** Region for prices when neither option nor environment gives one. */
 const PRICE_REGION = 'us-west-2';
@@ -161,4 +162,83 @@ function writePage(
 export function findPlan(...args: Parameters<typeof planRun>): RunPlan | undefined {
   const result = planRun(...args);
   return Array.isArray(result) ? undefined : result;
+}
+
+const FITS = { fits: 'fits', tight: 'tight', oom: 'does not fit; not used' };
+const rounded = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));
+
+/** The sizes as a table. */
+const sizesText = (sizes: readonly SizePlan[]): string =>
+  textTable(
+    ['instances', 'memory', 'GiB per GPU', 's per step', 'hours', 'USD on demand'],
+    sizes.map((s) => [
+      String(s.instanceCount),
+      FITS[s.fits],
+      rounded(s.memoryGiB, 1),
+      rounded(s.stepSeconds, 2),
+      rounded(s.hours, 1),
+      rounded(s.usd),
+    ]),
+  );
+
+const gib = (value: number) => value.toFixed(1);
+
+/** Text for a plan on Trainium, on one screen. */
+function neuronText(name: string, plan: NeuronPlan): string {
+  const verdict = plan.fits === 'oom' ? 'does not fit' : 'not known whether it fits';
+  const rows = [
+    ['memory', `${verdict}: ${gib(plan.coreGiB)} GiB a NeuronCore, before what its runtime takes`],
+    ...plan.layouts.flatMap((layout) => layoutRows(layout)),
+    ['speed', 'not known'],
+    ['cost', 'not known'],
+  ];
+  return [
+    `${pc.bold(name)}: ${(plan.parameters / 1e9).toFixed(1)} B parameters on ${plan.cores} NeuronCores of ${plan.instanceType}`,
+    planTable(rows),
+    ...plan.assumptions.map((a) => pc.dim(`assumed: ${a}`)),
+  ].join('\n');
+}
+
+const layoutRows = ({ tensor, shard, memoryGiB }: NeuronLayout): string[][] => [
+  ['', `tensor ${tensor} x FSDP ${shard}: ${gib(memoryGiB.total)} GiB`],
+  ['', `  ${memoryParts(memoryGiB)}`],
+];
+
+const NODES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+/** The same layout on 1 to 512 instances, with a proportional global batch. Sizes that its degrees do not divide are skipped. */
+function scalingOf(run: RunSpec, facts: PlanFacts): ScalingPoint[] {
+  if (run.compute.instanceGroups.length > 0) return [];
+  return NODES.flatMap((nodes) => {
+    const plan = planRun(onNodes(run, nodes), facts);
+    if (Array.isArray(plan)) return [];
+    return [
+      {
+        nodes,
+        tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu,
+        interval80: plan.interval80.tokensPerSecondPerGpu,
+        fits: plan.fits,
+      },
+    ];
+  });
+}
+
+function onNodes(run: RunSpec, nodes: number): RunSpec {
+  const { globalBatchSize } = run.training;
+  const share = nodes / run.compute.instanceCount;
+  const gpus = nodes * acceleratorCount(run.compute.instanceType);
+  const { shard_degree: shard } = run.distribution.parameters;
+  const parameters =
+    typeof shard === 'number'
+      ? { ...run.distribution.parameters, shard_degree: Math.min(shard, gpus) }
+      : run.distribution.parameters;
+  return {
+    ...run,
+    training: {
+      ...run.training,
+      ...(globalBatchSize && { globalBatchSize: Math.max(1, Math.round(globalBatchSize * share)) }),
+    },
+    compute: { ...run.compute, instanceCount: nodes },
+    distribution: { ...run.distribution, parameters },
+  };
 }

@@ -1,11 +1,19 @@
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type QuotaPreflightProperties, quotaPreflightSchema } from '../../core/contracts/custom-resources';
-import { increaseCommand, judgeForDeploy, type QuotaRow, quotaSentence, quotaTable, shortRows } from '../../core/quota';
-import { parseProperties } from '../shared/custom-resource';
+import {
+  increaseCommand,
+  judgeForDeploy,
+  type QuotaNeed,
+  type QuotaRow,
+  quotaSentence,
+  quotaTable,
+  shortRows,
+} from '../../core/quota';
+import { fileIncrease, findOpenRequest } from '../../shared/aws/quota-increase';
+import { findQuotasByName } from '../../shared/aws/quota-listing';
+import { isNamed, parseProperties } from '../shared/custom-resource';
 import { ServiceQuotaReader } from '../shared/limit-reader';
 import type { PreflightDeps } from './deps';
-import { findCodes } from './find-codes';
-import { requestIncreases } from './request-increase';
 
 /** Number of shortfalls in the error message of a failed deploy; the log has all of them. CloudFormation truncates messages. */
 const NAMED_IN_REASON = 5;
@@ -65,4 +73,46 @@ function summary(rows: readonly QuotaRow[], now: number): string {
     `${count('enough')} enough, ${count('short')} short, ${count('unknown')} unknown at ${new Date(now).toISOString()}; ` +
     'a deploy checks again only when the needs change, slipway preflight at any time'
   );
+}
+
+/**
+ * Adds quota codes that the catalog does not contain, by looking up the quota name in this Region. A name that the Region does not list
+ * stays without a code.
+ */
+async function findCodes(deps: PreflightDeps, needs: readonly QuotaNeed[]): Promise<QuotaNeed[]> {
+  const names = needs.filter((need) => !need.code).map((need) => need.name);
+  if (names.length === 0) return [...needs];
+  const codes = new Map<string, string | undefined>();
+  for await (const { QuotaName, QuotaCode } of findQuotasByName(deps.quotas, names, (ms) => deps.clock.sleep(ms)))
+    codes.set(QuotaName, QuotaCode);
+  return needs.map((need) => ({ ...need, code: need.code ?? codes.get(need.name) }));
+}
+
+/** The service accepts about five of these calls per second. */
+const PAUSE_MS = 250;
+
+/**
+ * Submits one increase request per insufficient quota unless one is open, and reports each outcome. Stops when the account's limit on open
+ * requests is reached (20 per account, 2 in an opt-in Region).
+ */
+async function requestIncreases(deps: PreflightDeps, short: readonly QuotaRow[]): Promise<string[]> {
+  const lines: string[] = [];
+  for (const row of short) {
+    if (!row.code) continue;
+    try {
+      lines.push(await requestIncrease(deps, row, row.code));
+    } catch (error) {
+      lines.push(`${row.name} (${row.code}): not requested, ${(error as Error).name}: ${(error as Error).message}`);
+      if (isNamed(error, 'QuotaExceededException')) break;
+    }
+    await deps.clock.sleep(PAUSE_MS);
+  }
+  return lines;
+}
+
+async function requestIncrease(deps: PreflightDeps, row: QuotaRow, code: string): Promise<string> {
+  const open = await findOpenRequest(deps.quotas, code);
+  if (open) return `${row.name} (${code}): ${open.desired} already requested (${open.id}, ${open.status})`;
+  const filed = await fileIncrease(deps.quotas, code, row.needed);
+  return `${row.name} (${code}): ${row.needed} requested (${filed.id}, ${filed.status})`;
 }

@@ -9,9 +9,9 @@ import {
   worldSizeOf,
 } from '../planner/layout';
 import { stageBlocks } from '../planner/model-size';
-import type { Fits } from '../planner/plan';
 import {
   availableGiB,
+  type Fits,
   memoryVerdict,
   PLANNER_CONSTANTS,
   type PlannerConstants,
@@ -19,7 +19,6 @@ import {
   withinReach,
 } from '../planner/plan';
 import { plainStepSeconds, stepSeconds } from '../planner/time/step-time';
-import { paretoFront } from './pareto';
 
 /** The values to vary around a base layout; omitted lists keep the base's value. */
 export interface SearchSpace {
@@ -227,4 +226,17 @@ function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Gene
       }
     }
   }
+}
+
+/** The items that no other item beats in both values, sorted by the first value; of equal items the first is kept. */
+export function paretoFront<T>(items: readonly T[], first: (item: T) => number, second: (item: T) => number): T[] {
+  const ordered = [...items].sort((a, b) => first(a) - first(b) || second(a) - second(b));
+  const front: T[] = [];
+  let best = Number.POSITIVE_INFINITY;
+  for (const item of ordered) {
+    if (second(item) >= best) continue;
+    front.push(item);
+    best = second(item);
+  }
+  return front;
 }

@@ -5,7 +5,6 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import type { AwsAccess, RoleCredentials } from '../access/aws-access';
 import type { CredentialEndpoint } from '../access/credential-endpoint';
 import type { Cluster } from './cluster';
-import { loopbackAddresses } from './instances/addresses';
 import { Fleet } from './instances/fleet';
 import { hostsFile } from './instances/instance-files';
 import { LogWriter } from './instances/log-writer';
@@ -158,4 +157,19 @@ export class Attempt {
     if (!this.host.keepFiles) trees.push(this.folder);
     await Promise.all(trees.map((tree) => rm(tree, { recursive: true, force: true, maxRetries: 3 })));
   }
+}
+
+/**
+ * Loopback addresses for the instances of one job, so that each has its own and ports do not conflict. Linux supports all of 127.0.0.0/8;
+ * on other systems only 127.0.0.1 exists, and instances share it.
+ */
+export function loopbackAddresses(
+  job: number,
+  hosts: readonly string[],
+  platform = process.platform,
+): Map<string, string> {
+  if (platform !== 'linux') return new Map(hosts.map((host) => [host, '127.0.0.1']));
+  // The second and third byte identify the job (1-200 each), the last one the instance.
+  const network = `127.${1 + (Math.floor(job / 200) % 200)}.${1 + (job % 200)}`;
+  return new Map(hosts.map((host, index) => [host, `${network}.${1 + (index % 250)}`]));
 }

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../free-port';
 import { killGroup, sendSignal } from '../processes';
 import type { Certificate } from './certificate';
-import { launcherFile } from './emulator-files';
 import { Hook } from './hook';
 import type { Venv } from './venv';
 
@@ -170,4 +169,14 @@ async function stopChild(child: ChildProcess): Promise<void> {
   killGroup(child.pid, 'SIGKILL');
   const deadline = Date.now() + STOP_GRACE_MS;
   while (sendSignal(-child.pid, 0) && Date.now() < deadline) await sleep(10);
+}
+
+const LAUNCHER = path.join('lib', 'sandbox', 'emulator', 'launch.py');
+
+/** The Python program that starts MiniStack, in the sources and in the installed package (the bundle defines `__dirname` too). */
+function launcherFile(): string {
+  for (let folder = __dirname; folder !== path.dirname(folder); folder = path.dirname(folder)) {
+    if (existsSync(path.join(folder, LAUNCHER))) return path.join(folder, LAUNCHER);
+  }
+  throw new Error(`sandbox: ${LAUNCHER} must be in a parent folder of ${__dirname}; install the package again`);
 }

@@ -1,10 +1,9 @@
 // Pages and parts of answers: lines of logs, lines of the timeline, runs that a list asks for.
 import { CloudWatchLogsClient, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { describe, expect, test } from 'vitest';
-import { isWanted } from '../../../lib/control/control/reads/find-runs';
 import { readLogPage } from '../../../lib/control/control/reads/read-log';
-import { boundedTimeline } from '../../../lib/control/control/reads/timeline';
-import { createOutcomeOf } from '../../../lib/control/reconcile/effects/create-outcome';
+import { boundedTimeline, isWanted } from '../../../lib/control/control/reads/status';
+import { createOutcomeOf } from '../../../lib/control/reconcile/effects/create-job';
 import { chatMessage } from '../../../lib/control/reconcile/notify/chat';
 import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue-runs';
 import { remember } from '../../../lib/control/shared/remember';

@@ -4,7 +4,7 @@ import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/cl
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { boundedTimeline } from '../../../lib/control/control/reads/timeline';
+import { boundedTimeline } from '../../../lib/control/control/reads/status';
 import { listCheckpoints } from '../../../lib/control/reconcile/observe/checkpoints';
 import { othersUsage } from '../../../lib/control/reconcile/queue/others-usage';
 import { readAgain } from '../../../lib/control/reconcile/queue/read-again';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loopbackAddresses } from '../../../lib/sandbox/jobs/instances/addresses';
+import { loopbackAddresses } from '../../../lib/sandbox/jobs/attempt';
 
 test('addresses differ between instances and jobs on Linux; elsewhere there is one', () => {
   const seen = [1, 2, 200, 201].flatMap((job) => [...loopbackAddresses(job, ['algo-1', 'algo-2'], 'linux').values()]);

@@ -1,22 +1,24 @@
 import type { Descriptor } from '../../../core/config/descriptor';
 import { hasErrors } from '../../../core/config/issue';
+import { hasEnded, type StartAnswer, type StatusAnswer } from '../../../core/contracts/control';
 import { runIdAt } from '../../../core/job/plan';
 import { refuseUnsupported } from '../../../core/rules/model/support';
-import type { ComparedRun } from '../../../report/compare/compared-run';
+import { type ComparedRun, measured } from '../../../report/compare/compared-run';
+import { assembleReport } from '../../../report/read/assemble';
 import { ask } from '../../ask';
 import { preflightRun } from '../../environment/preflight';
-import { EXIT, Refusal, UsageError } from '../../exit';
+import { EXIT, Refusal, ServiceError, UsageError } from '../../exit';
 import { checkRunFile, type GivenFile } from '../../inputs';
+import { callControl } from '../../runs/control-client';
 import { comparisonText } from '../../runs/reports/comparison-text';
+import { readSources } from '../../runs/reports/report-sources';
 import { waitForAll } from '../../runs/wait';
 import { json, type Terminal } from '../../terminal';
 import { confirmCost } from '../confirm';
 import type { LaunchOptions } from '../launch';
 import { type LaunchedFile, submit } from '../submit';
-import { compareRuns, type Launched } from './compare-runs';
-import { earlyStop } from './early-stop';
 import { type MatrixCell, matrixCells } from './matrix';
-import { parseStopRule, type StopRule } from './stop-rule';
+import { isLoser, parseStopRule, type Sample, type StopRule, sampleOf } from './stop-rule';
 
 /** One run of the comparison, after its checks. */
 type Candidate = MatrixCell & Pick<LaunchedFile, 'checked'>;
@@ -121,4 +123,61 @@ function print(document: unknown, launched: readonly Launched[], options: Launch
   if (options.json) terminal.out(json(document));
   else terminal.err(`${launched.length} runs; slipway list to show them, slipway status RUN --wait to follow one`);
   return EXIT.done;
+}
+
+/** A run of a comparison, submitted. */
+type Launched = MatrixCell & Pick<StartAnswer, 'runId' | 'state' | 'queuePosition'>;
+
+/** Results side by side, the fastest first. */
+async function compareRuns(
+  descriptor: Descriptor,
+  launched: readonly Launched[],
+  ended: readonly StatusAnswer[],
+): Promise<ComparedRun[]> {
+  const rows: ComparedRun[] = [];
+  for (const [i, { label, set, runId }] of launched.entries()) {
+    const steps = assembleReport(await readSources(descriptor, runId, new Date(), { overrides: set })).steps ?? [];
+    const { state = 'unknown', step = null, goodput = null, spendUsd = null } = ended[i] ?? {};
+    rows.push({ label, runId, state, step, goodput, spendUsd, ...measured(steps) });
+  }
+  return rows.sort((a, b) => (b.tokensPerSecondPerGpu ?? 0) - (a.tokensPerSecondPerGpu ?? 0));
+}
+
+/** Observes the runs of a sweep and stops those that the rule selects. */
+interface EarlyStop {
+  /** Called with each status of each run. */
+  observe(status: StatusAnswer): Promise<void>;
+  /** Ids of the runs that it has stopped. */
+  stopped: ReadonlySet<string>;
+}
+
+/** Requests stops through the control function, like `slipway stop`: each run saves a checkpoint and may be resumed. */
+export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Terminal): EarlyStop {
+  const samples = new Map<string, Sample[]>();
+  const stopped = new Set<string>();
+  const observe = async (status: StatusAnswer): Promise<void> => {
+    const { runId } = status;
+    const own = samples.get(runId) ?? [];
+    samples.set(runId, own);
+    const sample = sampleOf(rule, status);
+    // The same heartbeat may be seen several times; after a restart steps are repeated.
+    if (sample && sample.step !== own.at(-1)?.step) own.push(sample);
+    if (hasEnded(status) || status.desiredState === 'stop' || stopped.has(runId)) return;
+    const others = [...samples].flatMap(([id, found]) => (id === runId ? [] : [found]));
+    if (!isLoser(rule, own, others)) return;
+    if (await stop(descriptor, runId, rule, terminal)) stopped.add(runId);
+  };
+  return { observe, stopped };
+}
+
+/** A call that fails is repeated with the next status. */
+async function stop(descriptor: Descriptor, runId: string, { text }: StopRule, terminal: Terminal): Promise<boolean> {
+  try {
+    await callControl(descriptor, { action: 'stop', runId, reason: `--stop-when ${text}`.slice(0, 512) });
+    terminal.err(`${runId}: stopped early: ${text}; run slipway resume ${runId} to continue it`);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return false;
+  }
 }

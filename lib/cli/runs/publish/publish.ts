@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { HeadBucketCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { issue } from '../../../core/config/issue';
@@ -8,6 +8,7 @@ import { modelCard } from '../../../report/card/model-card';
 import { CARDS, cardFile, type ModelFacts, modelFacts, type PublishedWeights } from '../../../report/card/model-facts';
 import { bytes } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
+import { bucketRegionIn } from '../../../shared/aws/region-in-error';
 import { calling } from '../../aws-errors';
 import { EXIT, Refusal, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
@@ -16,7 +17,6 @@ import { json, type Terminal } from '../../terminal';
 import { PUBLISHED, readLineage } from '../origin/read-lineage';
 import { clientForAddresses, s3Folder, textIn } from '../origin/s3-address';
 import { readSources } from '../reports/report-sources';
-import { requireRegion } from './bucket-region';
 import { copyAll } from './copy-all';
 import { type Registration, registerModel, registrationOf } from './register';
 import { type Destination, encryption, objectsBelow, type WeightFile, weightFiles } from './weights';
@@ -203,4 +203,29 @@ function publishedText({ runId, uri, files, card, modelPackageArn }: Published):
     `card: ${card}; licence, intended uses, limitations and data are left for people to fill in`,
     ...(modelPackageArn ? [`registered as ${modelPackageArn}; it waits for its approval`] : []),
   ].join('\n');
+}
+
+/**
+ * Weights of a version in the model registry must be in a bucket of its region:
+ * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ModelPackageContainerDefinition.html, read 2026-11-23. If S3 does not
+ * return the region, the service checks it.
+ * @throws UsageError for a bucket of another region
+ */
+async function requireRegion(client: S3Client, { bucket }: Destination, descriptor: Descriptor): Promise<void> {
+  const { dataBucket, checkpointBucket, artifactBucket, region } = descriptor;
+  if ([dataBucket, checkpointBucket, artifactBucket].includes(bucket)) return;
+  const found = await bucketRegion(client, bucket);
+  if (found !== undefined && found !== region)
+    throw new UsageError(
+      `--to: must be a bucket of ${region} for a version in the registry, got ${bucket} of ${found}; name a bucket there, or leave --registry out`,
+    );
+}
+
+/** Undefined when S3 does not return it. */
+async function bucketRegion(client: S3Client, Bucket: string): Promise<string | undefined> {
+  try {
+    return (await client.send(new HeadBucketCommand({ Bucket }))).BucketRegion;
+  } catch (error) {
+    return bucketRegionIn(error);
+  }
 }

@@ -1,5 +1,6 @@
-import type { ListRequest, Refusal, StatusAnswer } from '../../../core/contracts/control';
+import type { ListRequest, Refusal, StatusAnswer, TimelineAnswer } from '../../../core/contracts/control';
 import { runPrefixes } from '../../../core/job/plan';
+import type { TimelineEvent } from '../../../core/lifecycle/action';
 import { nextProgress } from '../../../core/lifecycle/health/hang';
 import { stepEvents, stepsOf } from '../../../core/lifecycle/health/step-times';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../../core/lifecycle/record';
@@ -10,8 +11,6 @@ import { queuePositions, runAnswer } from '../../shared/run-answer';
 import { FLEET, mayHaveEnd, runFigures } from '../../shared/run-figures';
 import type { ReadDeps } from '../deps';
 import { findOwnRun } from '../own-run';
-import { isWanted } from './find-runs';
-import { boundedTimeline } from './timeline';
 
 /** The status of one run: what the control plane recorded, and what the driver has reported since. */
 export async function statusOf(
@@ -110,3 +109,41 @@ export async function listRuns(
   const positions = await queuePositions(deps, active, now);
   return { ok: true, runs: runs.map((run) => runAnswer(run, run.attempt ? [run.attempt] : [], positions, now)) };
 }
+
+/** Whether a run matches the filter of `list`: all given conditions must hold. */
+export function isWanted(run: RunRecord, { states, tags, search }: Pick<ListRequest, 'states' | 'tags' | 'search'>) {
+  const own = Object.entries(run.tags ?? {});
+  const hasTag = (tag: string) => own.some(([key, value]) => tag === key || tag === `${key}=${value}`);
+  const texts = [run.runId, run.name, run.note ?? '', run.reason, ...own.map(([key, value]) => `${key}=${value}`)];
+  const has = (text: string) => texts.some((one) => one.toLowerCase().includes(text.toLowerCase()));
+  return (
+    (!states || states.includes(run.state)) && (!tags || tags.every(hasTag)) && (search === undefined || has(search))
+  );
+}
+
+/** A Lambda answer is limited to 6 MB; the rest of a status stays far below the remaining 2 MB. */
+const MAX_BYTES = 4_000_000;
+
+/** The newest events that fit into an answer, oldest first, and the number of older ones that do not. */
+export function boundedTimeline(
+  lines: readonly TimelineEvent[],
+  mostBytes = MAX_BYTES,
+): { timeline: TimelineAnswer[]; timelineOmitted?: number } {
+  const timeline: TimelineAnswer[] = [];
+  let bytes = 0;
+  for (const line of [...lines].reverse()) {
+    const answer = timelineAnswer(line);
+    bytes += Buffer.byteLength(JSON.stringify(answer)) + 1;
+    if (bytes > mostBytes) break;
+    timeline.push(answer);
+  }
+  const omitted = lines.length - timeline.length;
+  return { timeline: timeline.reverse(), ...(omitted > 0 && { timelineOmitted: omitted }) };
+}
+
+const timelineAnswer = ({ at, what, text, evidence }: TimelineEvent): TimelineAnswer => ({
+  at: new Date(at).toISOString(),
+  what,
+  text,
+  evidence,
+});

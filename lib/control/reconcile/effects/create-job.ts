@@ -17,7 +17,6 @@ import type { Checkpoint } from '../../../core/lifecycle/record';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
 import { checkpointPrefix, type LocatedRun, type WholeRun } from '../observe/subject';
-import { createOutcomeOf } from './create-outcome';
 
 type CreateEffect = Extract<Effect, { do: 'create' }>;
 
@@ -100,4 +99,24 @@ function resumeAddress(subject: LocatedRun, from: Checkpoint | null): string {
   const path =
     prefix && from.uri.startsWith(prefix) ? from.uri.slice(prefix.length) : from.uri.split('/').findLast(Boolean);
   return `${localPath.replace(/\/$/, '')}/${path}`.replace(/\/+$/, '');
+}
+
+const THROTTLED = new Set(['ThrottlingException', 'Throttling', 'TooManyRequestsException', 'RequestLimitExceeded']);
+const ACCESS =
+  /access ?denied|not authorized|UnrecognizedClient|InvalidClientToken|ExpiredToken|assume(d)? (the )?role|PassRole|\bKMS\b/i;
+
+/**
+ * What an error of a create call says about whether the job exists. Only a clear refusal (a 4xx that the service understood) shows that it
+ * does not; after any other error its existence is unknown, and Describe decides.
+ */
+export function createOutcomeOf(error: unknown): CreateOutcome {
+  const { name, message, $metadata } = error as Error & { $metadata?: { httpStatusCode?: number } };
+  const text = `${name}: ${message}`;
+  const status = $metadata?.httpStatusCode;
+  if (name === 'ResourceInUse' || /names? must be unique|already exists/i.test(message))
+    return { kind: 'exists', error: text };
+  if (name === 'ResourceLimitExceeded') return { kind: 'limit', error: text };
+  if (THROTTLED.has(name) || status === 429) return { kind: 'throttled', error: text };
+  if (status === undefined || status < 400 || status >= 500) return { kind: 'doubtful', error: text };
+  return { kind: 'refused', failureClass: ACCESS.test(text) ? 'access' : 'config', error: text };
 }

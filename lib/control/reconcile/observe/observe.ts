@@ -1,4 +1,4 @@
-import { isWithin } from '../../../core/config/formats/places';
+import { fillPlaceholders, isWithin, mayUsePlace, withSlash } from '../../../core/config/formats/places';
 import { keptPool } from '../../../core/lifecycle/accounting/spend';
 import { isDueForListing, isSteady } from '../../../core/lifecycle/health/observation-schedule';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../../core/lifecycle/observed';
@@ -6,6 +6,7 @@ import { isInDoubt } from '../../../core/lifecycle/phases/launch';
 import { isPoolDue } from '../../../core/lifecycle/phases/settle-pool';
 import {
   type Attempt,
+  type Checkpoint,
   type EpochMs,
   isOver,
   type JobFiles,
@@ -18,8 +19,15 @@ import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
 import { describeJob, isLiveJob } from './describe';
-import { findStart } from './find-start';
-import { isLocated, jobFilesOf, ownFolders, type Subject, type WholeRun } from './subject';
+import {
+  checkpointPrefix,
+  isLocated,
+  jobFilesOf,
+  type LocatedRun,
+  ownFolders,
+  type Subject,
+  type WholeRun,
+} from './subject';
 import { choosesOption, optionsThatCannotStart } from './usable-options';
 
 /** Results of an earlier round of the same invocation. */
@@ -185,3 +193,41 @@ function isOldEnd({ attempt }: RunRecord, now: EpochMs): boolean {
 /** Before the first attempt of a run, nothing has been written to its own prefix, so a failed listing cannot cause any work to be lost. */
 const hasNoneYet = ({ record, intent }: WholeRun): boolean =>
   record.attempt === undefined && record.committed === null && intent.spec.checkpoints.s3.includes('{runId}');
+
+/** Resolves `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */
+async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise<Observed['startFrom']> {
+  const { startFrom } = whole.intent.spec.checkpoints;
+  if (startFrom === undefined) return undefined;
+  const prefix = startFrom.startsWith('s3://')
+    ? ownPrefix(whole, startFrom)
+    : await prefixOfRun(deps, whole, startFrom);
+  if (prefix instanceof UnreadableItem) return { unreadable: prefix.message };
+  if (!prefix)
+    return { missing: `${startFrom} is no run or prefix of team ${whole.record.team} with checkpoints in S3` };
+  const folder = /^(.*\/)(step-\d+\/)$/.exec(prefix);
+  const listed = await listCheckpoints(deps, folder?.[1] ?? prefix, { only: folder?.[2] });
+  if (listed.kind === 'unreadable') return { unreadable: `${startFrom} cannot be listed: ${listed.error}` };
+  if (listed.kind !== 'listed') return { unreadable: `${startFrom} was not listed` };
+  const [found] = listed.committed;
+  return found ? asStart(found) : { missing: `${startFrom} has no complete checkpoint` };
+}
+
+/** A run that starts from another run's checkpoint continues its step count, but has committed nothing itself. */
+const asStart = (checkpoint: Checkpoint): Checkpoint => ({ ...checkpoint, attempt: null });
+
+function ownPrefix({ record, descriptor }: LocatedRun, uri: string): string | undefined {
+  const prefix = withSlash(fillPlaceholders(uri, { descriptor, runId: record.runId }));
+  return mayUsePlace('checkpoints', prefix, descriptor) ? prefix : undefined;
+}
+
+async function prefixOfRun(
+  deps: ReconcileDeps,
+  whole: LocatedRun,
+  runId: string,
+): Promise<string | UnreadableItem | undefined> {
+  const other = await deps.store.findOther(runId);
+  if (other instanceof UnreadableItem) return other;
+  const intent = await deps.store.findIntent(runId);
+  if (!other || !intent || other.team !== whole.record.team) return undefined;
+  return checkpointPrefix({ record: other, intent, descriptor: whole.descriptor });
+}

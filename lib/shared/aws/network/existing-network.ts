@@ -5,13 +5,14 @@ import {
   DescribeVpcEndpointsCommand,
   DescribeVpcsCommand,
   type EC2Client,
+  type Route,
+  type RouteTable,
   type SecurityGroup,
   type Subnet,
   type VpcEndpoint,
 } from '@aws-sdk/client-ec2';
 import type { ExistingNetwork } from '../../../core/config/environment/existing-network';
 import { type Issue, issue } from '../../../core/config/issue';
-import { type Routes, routesOf } from './routes';
 import { selfReachingGroups } from './security-groups';
 
 const PATH = 'network.existing';
@@ -174,4 +175,30 @@ function addressIssues({ addresses }: ExistingNetwork, subnets: readonly Subnet[
       fix: 'use a larger subnet, or free addresses before such a run starts',
     }),
   ];
+}
+
+/** Default routes in the route table of a subnet. */
+interface Routes {
+  tableId: string;
+  /** Whether a default route leads out of the VPC for private addresses, which are the only ones that jobs have. */
+  leavesVpc: boolean;
+  hasInternetGateway: boolean;
+}
+
+const isEverything = ({ DestinationCidrBlock }: Route): boolean => DestinationCidrBlock === '0.0.0.0/0';
+const isInternetGateway = ({ GatewayId }: Route): boolean => GatewayId?.startsWith('igw-') === true;
+
+/** Routes of a subnet: those of its own table, or of the VPC's main table; undefined when neither is among the tables. */
+function routesOf(tables: readonly RouteTable[], subnetId: string): Routes | undefined {
+  const table =
+    tables.find(({ Associations = [] }) => Associations.some((one) => one.SubnetId === subnetId)) ??
+    tables.find(({ Associations = [] }) => Associations.some(({ Main }) => Main));
+  if (!table) return undefined;
+  const routes = (table.Routes ?? []).filter(({ State }) => State !== 'blackhole');
+  const ways = routes.filter(isEverything);
+  return {
+    tableId: table.RouteTableId ?? '',
+    leavesVpc: ways.some((route) => !isInternetGateway(route)),
+    hasInternetGateway: ways.some(isInternetGateway),
+  };
 }
