@@ -1,5 +1,5 @@
 import { addUsd, warmPoolUsd } from './accounting/spend';
-import { type Action, changeAttempt, type Move, move, NO_MOVE } from './action';
+import { type Action, type Move, NO_MOVE } from './action';
 import { STILL_WRITES, writesStill } from './health/gone';
 import { isEqual } from './is-equal';
 import type { Observed } from './observed';
@@ -7,7 +7,7 @@ import { failRun, stopRun } from './phases/end-run';
 import { finishAttempt, reused, vanished } from './phases/finish';
 import { CONFIRM_ABSENCE_MS, endUncreated, intendAttempt, SETTLE_MS, settleIntent } from './phases/launch';
 import { settleEarlierPools, settlePool } from './phases/settle-pool';
-import { undescribed } from './phases/undescribed';
+import { missing, undescribed } from './phases/undescribed';
 import { waitInQueue } from './phases/wait';
 import { watchJob } from './phases/watch';
 import type { PresentJob } from './present-job';
@@ -85,10 +85,10 @@ function endOpen(record: RunRecord, attempt: Attempt, wanted: Move, now: EpochMs
 }
 
 function moveAbsent(situation: Situation): Move {
-  const { record, attempt, now } = situation;
+  const { attempt, now } = situation;
   const isFresh = now - (attempt.acceptedAt ?? attempt.intentAt) < SETTLE_MS && attempt.status === '';
   if (isFresh) return NO_MOVE;
-  if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
+  if (attempt.absentSince === undefined) return missing(situation);
   if (writesStill(situation)) return undescribed(situation, STILL_WRITES);
   return now - attempt.absentSince < CONFIRM_ABSENCE_MS ? NO_MOVE : vanished(situation);
 }

@@ -239,8 +239,8 @@ export interface Attempt {
   /** When the hang rule first matched; a stop requires a second observation, later by our own clock. */
   suspectedHangAt?: EpochMs;
   /**
-   * Time of the last heartbeat, when it was read so long after it that the next ones are missing, while Describe fails; undefined = none is
-   * missing, or that is not known.
+   * Time of the last heartbeat, when it was read so long after it that the next ones are missing, while Describe fails or does not find the
+   * job; undefined = none is missing, or that is not known.
    */
   readonly silentHeartbeat?: EpochMs;
   /** Since when Describe fails, so that the state of the job is unknown; undefined = it answers. */

@@ -77,18 +77,41 @@ export function billedFrom({
 }
 
 /**
- * Until when the job of an attempt that is not booked yet is taken to be billed: until its end where that was seen, or until it was first
- * missing unless its driver has written since. Of a job that cannot be described, a stop that was accepted is the end; if it was over
+ * Until when the job of an attempt that is not booked yet is taken to be billed: until its end where that was seen, or until it was last
+ * seen alive if it is missing and its driver has not written since. Of a job that cannot be described, a stop that was accepted is the end; if it was over
  * already, its last heartbeat is, or the stop if it is not known which was the last.
  */
 export function billedUntil(attempt: Attempt, now: EpochMs): EpochMs {
   const { over, absentSince, undescribedSince, stop, silentHeartbeat } = attempt;
   if (over) return Math.min(now, over.endedAt ?? now);
-  if (absentSince !== undefined && !wroteSinceMissing(attempt)) return Math.min(now, absentSince);
+  if (absentSince !== undefined && !wroteSinceMissing(attempt))
+    return Math.min(now, lastSeenAlive(attempt, silentHeartbeat, now));
   if (undescribedSince === undefined || !stop) return now;
   if (stop.isTooLate)
     return Math.min(now, silentHeartbeat === undefined ? (stop.sentAt ?? stop.at) : silentHeartbeat + HEARTBEAT_MS);
   return stop.acceptedAt === undefined ? now : Math.min(now, stop.acceptedAt + STOP_MS);
+}
+
+/**
+ * When a deleted job ended: at its last heartbeat, at the stop that was sent, or when the service last reported it as alive without
+ * heartbeats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so it was billed until then. Without
+ * `heartbeatAt`, the time of its last heartbeat by S3, it ended when it was first found missing, or when the service answered a stop: the
+ * heartbeat in the record may be an hour old.
+ */
+export function lastSeenAlive(attempt: Attempt, heartbeatAt: EpochMs | undefined, now: EpochMs): EpochMs {
+  const { absentSince: missedAt = now, aliveAt = 0, stop, undescribedSince } = attempt;
+  if (heartbeatAt === undefined) return Math.min(missedAt, answeredAt(stop) ?? missedAt);
+  // Of a job that could not be described, a stop that was sent says nothing: the job may have been over.
+  const stopAt = undescribedSince === undefined ? stop?.sentAt : stop?.acceptedAt;
+  const seenAt = Math.max(heartbeatAt + HEARTBEAT_MS, stopAt === undefined ? 0 : stopAt + STOP_MS, aliveAt);
+  // A heartbeat that is newer than `missedAt` means that our clock is behind that of S3.
+  return heartbeatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);
+}
+
+/** By when a job had ended according to what the service answered to a stop while it could not be described. */
+function answeredAt(stop: Attempt['stop']): EpochMs | undefined {
+  if (stop?.isTooLate) return stop.sentAt;
+  return stop?.acceptedAt === undefined ? undefined : stop.acceptedAt + STOP_MS;
 }
 
 /** How far our clock and that of S3 may differ. */

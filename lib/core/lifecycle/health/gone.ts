@@ -1,4 +1,4 @@
-import { addUsd, attemptCostUsd, billedFrom, HEARTBEAT_MS, STOP_MS, wroteSinceMissing } from '../accounting/spend';
+import { addUsd, attemptCostUsd, billedFrom, lastSeenAlive, wroteSinceMissing } from '../accounting/spend';
 import type { Observed } from '../observed';
 import type { Attempt, Checkpoint, EpochMs } from '../record';
 import { newestCommitted } from '../resuming/resume';
@@ -129,25 +129,3 @@ const lastHeartbeat = (attempt: Attempt, observed: Observed): EpochMs | undefine
   newestHeartbeat(attempt, observed) ??
   attempt.silentHeartbeat ??
   (wroteSinceMissing(attempt) ? attempt.progress?.heartbeatAt : undefined);
-
-/**
- * When a deleted job ended: at its last heartbeat, at the stop that was sent, or when the service last reported it as alive without
- * heartbeats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so it was billed until then. Without
- * `heartbeatAt`, the time of its last heartbeat by S3, it ended when it was first found missing, or when the service answered a stop: the
- * heartbeat in the record may be an hour old.
- */
-function lastSeenAlive(attempt: Attempt, heartbeatAt: EpochMs | undefined, now: EpochMs): EpochMs {
-  const { absentSince: missedAt = now, aliveAt = 0, stop, undescribedSince } = attempt;
-  if (heartbeatAt === undefined) return Math.min(missedAt, answeredAt(stop) ?? missedAt);
-  // Of a job that could not be described, a stop that was sent says nothing: the job may have been over.
-  const stopAt = undescribedSince === undefined ? stop?.sentAt : stop?.acceptedAt;
-  const seenAt = Math.max(heartbeatAt + HEARTBEAT_MS, stopAt === undefined ? 0 : stopAt + STOP_MS, aliveAt);
-  // A heartbeat that is newer than `missedAt` means that our clock is behind that of S3.
-  return heartbeatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);
-}
-
-/** By when a job had ended according to what the service answered to a stop while it could not be described. */
-function answeredAt(stop: Attempt['stop']): EpochMs | undefined {
-  if (stop?.isTooLate) return stop.sentAt;
-  return stop?.acceptedAt === undefined ? undefined : stop.acceptedAt + STOP_MS;
-}

@@ -13,7 +13,7 @@ import { waitForCheckpoints } from './back-to-queue';
 import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
 import { poolAsSeen, takenPool } from './settle-pool';
-import { undescribed } from './undescribed';
+import { missing, undescribed } from './undescribed';
 import { madeProgress } from './watch';
 
 /** The service is eventually consistent: an absent job is believed to be absent only this long after the last create. */
@@ -138,7 +138,7 @@ function settleAbsent(situation: Situation): Move {
   if (hasRun === undefined) return NO_MOVE;
   if (!hasRun) return createAgain(record, attempt, now);
   // A single Describe that does not find the job may be stale, so a second one must agree.
-  if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
+  if (attempt.absentSince === undefined) return missing(situation);
   if (writesStill(situation)) return undescribed(situation, STILL_WRITES);
   const isSure = now - attempt.absentSince >= CONFIRM_ABSENCE_MS && sinceCreate >= SETTLE_MS;
   // The job was deleted, and its name is not used again.

@@ -49,6 +49,13 @@ export function undescribed(situation: Situation, error: string): Move {
   });
 }
 
+/** Notes that a job was not found, which a second observation must confirm, and the heartbeat after which it was silent. */
+export const missing = ({ record, attempt, observed, now }: Situation): Move =>
+  move({
+    changes: changeAttempt(record, { absentSince: now, silentHeartbeat: silentHeartbeat(attempt, observed, now) }),
+  });
+
+/** The last heartbeat of a job of which the next ones are missing. */
 function silentHeartbeat(
   { number, silentHeartbeat: before }: Attempt,
   { heartbeat }: Observed,

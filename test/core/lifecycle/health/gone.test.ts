@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { runSpendUsd } from '../../../../lib/core/lifecycle/accounting/spend';
 import { driverBeganAt } from '../../../../lib/core/lifecycle/health/gone';
 import type { Observed } from '../../../../lib/core/lifecycle/observed';
 import type { Attempt } from '../../../../lib/core/lifecycle/record';
@@ -45,6 +46,14 @@ describe('a job that is not found', () => {
       desired: 'stop',
     });
     expect(run(stopped, absent([10]), T0 + 2 * HOUR).record.attempt?.endedAt).toBe(T0 + MINUTE);
+  });
+
+  test('costs no more than until its last heartbeat, also before a second observation confirms that it is gone', () => {
+    const heartbeat = { attempt: 1, step: 5, phase: '', writtenAt: T0 + HOUR };
+    const first = run(running(), absent([10], { heartbeat }), T0 + 3 * HOUR).record;
+    expect(runSpendUsd(first, T0 + 3 * HOUR)).toBeCloseTo((100 * 61) / 60);
+    const ended = run(first, absent([10], { heartbeat }), T0 + 3 * HOUR + 5 * MINUTE).record;
+    expect(ended.attempt?.costUsd).toBe(runSpendUsd(first, T0 + 3 * HOUR));
   });
 
   test('had made the steps that it committed, although its heartbeats could not be read since', () => {
