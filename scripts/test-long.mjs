@@ -1,6 +1,6 @@
 // `npm run test:long`: sequences on the embedded AWS that take minutes each, and the cases of pytest that `npm test` draws a few of. With
 // `--always` those that every commit must pass (test/long/always), which CI plays; with `--weekday 1` to `7` a seventh of the others, so that a
-// week plays all of them (docs/contributing/testing.md).
+// week plays all of them (docs/contributing/testing.md); with names, such as `test/long/ray.test.ts` or `'pytest slow'`, those.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -20,8 +20,17 @@ const PYTEST = {
 
 const ALWAYS = path.join('test', 'long', 'always') + path.sep;
 
-/** The parts to play: all, those of every commit, or those of one day of the week. */
+/** The parts to play: all, those named, those of every commit, or those of one day of the week. */
 function chosen(parts) {
+  const names = process.argv
+    .slice(2)
+    .filter((word, i, words) => !word.startsWith('--') && words[i - 1] !== '--weekday');
+  const unknown = names.filter((name) => !parts.includes(name));
+  if (unknown.length > 0) {
+    process.stderr.write(`test:long: must name long sequences, got ${unknown.join(', ')}; use ${parts.join(', ')}\n`);
+    process.exit(2);
+  }
+  if (names.length > 0) return names;
   const others = parts.filter((part) => !part.startsWith(ALWAYS));
   if (process.argv.includes('--always')) return parts.filter((part) => part.startsWith(ALWAYS));
   const at = process.argv.indexOf('--weekday');
