@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { LayoutInput } from '../../../../lib/core/planner/layout';
 import { planLayout } from '../../../../lib/core/planner/plan';
+import { calibrationKey } from '../../../../lib/core/planner/run/calibration';
 import { layoutOfRun } from '../../../../lib/core/planner/run/layout-of-run';
 import { planRun, type RunPlan } from '../../../../lib/core/planner/run/plan-run';
 import { searchRun } from '../../../../lib/core/search/search-run';
@@ -105,6 +106,18 @@ test('matrices of blocks in 4 bits take 0.5625 bytes per parameter, and the othe
   expect((packed?.memoryGiB.buffers ?? 0) - (plain?.memoryGiB.buffers ?? 0)).toBeCloseTo((2 * 4096 * 14336) / GIB, 6);
   expect(packed?.assumptions.join('\n')).toContain('0.5625 bytes per parameter');
   expect(packed?.stepSeconds ?? 0).toBeGreaterThan(plain?.stepSeconds ?? 0);
+});
+
+test('checkpoints contain frozen weights without moments', () => {
+  const sizes = [{}, LORA, NF4].map((lora) => planned({ objective: 'sft', ...lora }).checkpoint.sizeGiB * GIB);
+  expect(sizes[0]).toBeCloseTo(12 * PARAMETERS, -3);
+  expect(sizes[1]).toBeCloseTo(4 * PARAMETERS, -3);
+  expect(sizes[2]).toBeCloseTo(4 * (PARAMETERS - MATRICES) + 0.5625 * MATRICES, -3);
+});
+
+test('a run with weights in 4 bits is calibrated by such runs alone', () => {
+  const keys = [LORA, NF4].map((lora) => calibrationKey(planned({ objective: 'sft', ...lora }).layout, 'fsdp'));
+  expect(keys).toEqual(['NVIDIA H100 80GB/fsdp/bf16', 'NVIDIA H100 80GB/fsdp/bf16/nf4']);
 });
 
 test('a model of 8B fits on one GPU of 24 GB, and one of 70B on four of 48 GB', () => {
