@@ -1,8 +1,9 @@
+import { STATE_BYTES_PER_PARAMETER } from '../../lib/core/distribution/memory-copies';
 import { checkpointPlan } from '../../lib/core/planner/run/failures';
 import type { Constants } from './constants';
 
 /** 70B parameters with Adam on ml.p5.48xlarge. */
-const PARAMETERS = 70.6e9;
+const BYTES = 70.6e9 * STATE_BYTES_PER_PARAMETER;
 const GPUS_PER_NODE = 8;
 const NETWORK_GBPS = 3200;
 /** The planner's figure is a best case. */
@@ -10,6 +11,6 @@ const PATIENCE = 2;
 
 /** Seconds from a save's start to its COMMITTED.json. */
 export function saveUploadSeconds(constants: Constants, nodes: number): number {
-  const { saveSeconds } = checkpointPlan(PARAMETERS, nodes, GPUS_PER_NODE, NETWORK_GBPS);
+  const { saveSeconds } = checkpointPlan(BYTES, nodes, GPUS_PER_NODE, NETWORK_GBPS);
   return constants.saveUploadSeconds ?? PATIENCE * saveSeconds;
 }

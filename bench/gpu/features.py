@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ DENSE = {"layers": 3, "hiddenSize": 256, "attentionHeads": 4, "kvHeads": 2, "hea
          "gatedMlp": True, "tiedEmbeddings": False}  # fmt: skip
 MIXTURE = DENSE | {"experts": 8, "expertsPerToken": 2, "routing": {"score": "softmax", "normalise": True}}
 LORA = {"lora": {"rank": 4, "alpha": 8, "targets": ["q_proj", "v_proj", "up_proj"]}}
+QLORA = {"lora": LORA["lora"] | {"quantization": "nf4"}}
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,18 @@ WAYS = {
     "preferences": Way("preferences", training={"objective": "dpo"}),
     "preferences, LoRA, compiled": Way("preferences", training={"objective": "dpo"} | LORA, parameters=COMPILED),
 }
+if find_spec("bitsandbytes"):
+    WAYS |= {
+        "fine-tuning, QLoRA": Way("conversations", training={"objective": "sft"} | QLORA),
+        "fine-tuning, QLoRA, selective": Way(
+            "conversations",
+            training={"objective": "sft", "activationCheckpointing": "selective"} | QLORA,
+            like="fine-tuning, QLoRA",
+        ),
+        "fine-tuning, QLoRA, compiled": Way(
+            "conversations", training={"objective": "sft"} | QLORA, parameters=COMPILED, like="fine-tuning, QLoRA"
+        ),
+    }
 
 
 def _tokens(folder: Path) -> dict[str, Path]:

@@ -161,17 +161,21 @@ test('the run file of a fetch is valid where there is internet', () => {
 });
 
 /** Fine-tuning of 100,000 rows of Qwen3-8B. */
-const jobOf = (lora?: number): Job => ({
+const jobOf = (lora?: number, quantization?: 'nf4'): Job => ({
   model: { uri: 's3://{dataBucket}/w/', files: [], config: CONFIG, name: 'Qwen3-8B', tokenizer: [], tokenizerFile: '' },
   data: { uri: 's3://{dataBucket}/d/', files: [], id: 'd', sample: { file: '', share: 1 } },
   prefix: 's3://{dataBucket}/teams/{team}/finetune/qwen3-8b/1/',
-  recipe: { method: 'sft', sequenceLength: 4096, samples: 20_000, ...(lora && { lora }) },
+  recipe: {
+    ...{ method: 'sft', sequenceLength: 4096, samples: 20_000 },
+    ...(lora && { lora }),
+    ...(quantization && { quantization }),
+  },
 });
-const chosen = (lora?: number, guardrails?: Descriptor['guardrails'], instanceType?: string) => {
+const chosen = (lora?: number, guardrails?: Descriptor['guardrails'], instanceType?: string, quantization?: 'nf4') => {
   const descriptor: Descriptor = { ...DESCRIPTOR, guardrails };
   const modelConfig = { uri: 's3://{dataBucket}/w/config.json', text: CONFIG };
   return chooseClusters({
-    text: (cluster, limits) => trainText(jobOf(lora), cluster, limits),
+    text: (cluster, limits) => trainText(jobOf(lora, quantization), cluster, limits),
     check: (text) => checkRunFile({ file: 'train.yaml', text }, { modelConfig }, descriptor),
     descriptor,
     instanceType,
@@ -187,6 +191,19 @@ test('adapters fit on fewer or cheaper instances than all weights, and both plan
   expect(adapters[0]?.usdPerHour ?? 0).toBeLessThan(whole[0]?.usdPerHour ?? 0);
   const rates = whole.map(({ usdPerHour }) => usdPerHour ?? 0);
   expect([...rates].sort((a, b) => a - b)).toEqual(rates);
+});
+
+test('adapters on weights in 4 bits fit on cheaper instances than adapters alone', () => {
+  const [plain, packed] = [chosen(16), chosen(16, undefined, undefined, 'nf4')];
+  expect(packed[0]?.usdPerHour ?? 0).toBeLessThan(plain[0]?.usdPerHour ?? 0);
+  const modelConfig = { uri: 's3://{dataBucket}/w/config.json', text: CONFIG };
+  const { run, issues } = checkRunFile({ file: 't', text: packed[0]?.text ?? '' }, { modelConfig }, DESCRIPTOR);
+  expect(issues).toEqual([]);
+  expect(run?.training.lora).toEqual({
+    ...{ rank: 16, alpha: 32, quantization: 'nf4' },
+    targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj'],
+  });
+  expect(packed[0]?.text).toContain('adapters of rank 16 on weights in 4 bits');
 });
 
 test('guardrails bound the choice, and its refusal names the nearest', () => {

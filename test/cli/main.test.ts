@@ -48,7 +48,7 @@ test('the verbs and their options are what scripts rely on', () => {
     sandbox: '--state-dir --python --auth --persist --region --unset --raise-quotas --json',
     delete: `${common} --yes`,
     fetch: `${common} --to --include --local --wait --yes --python`,
-    finetune: `${common} --model --data --method --lora --epochs --instance-type --out --dry-run --yes --python`,
+    finetune: `${common} --model --data --method --lora --qlora --epochs --instance-type --out --dry-run --yes --python`,
     'deployer-policy': common,
     logs: `${common} --follow --node --errors --since`,
     shell: `${common} --node`,

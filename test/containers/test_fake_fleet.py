@@ -82,6 +82,8 @@ def settled(job: dict[str, Any], ranks: int, layers: int) -> tuple[RunSettings, 
     job = job | {"model": job["model"] | {"layers": layers}}
     job["distribution"] = job["distribution"] | {"parameters": job["distribution"]["parameters"] | {"compile": False}}
     settings = resolve_settings(job, job["arguments"], {})
+    if settings.training.quantization is not None:
+        pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
     return settings, resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
 
 
@@ -126,6 +128,16 @@ def planned_counts(entry: dict[str, Any], micro_steps: int, done: int) -> dict[s
 def has_adapters(entry: dict[str, Any]) -> bool:
     """Whether only adapters are trained, so that the ends of the model have no gradients."""
     return bool(entry["job"]["training"].get("lora"))
+
+
+def element_bytes(entry: dict[str, Any]) -> int:
+    return 4 if entry["job"]["training"].get("precision") == "fp32" else 2
+
+
+def packed_parameters(entry: dict[str, Any]) -> float:
+    """Parameters of a layer that have 4 bits and their share of a scale, by the bytes that the planner counts for it."""
+    planned, bytes_of = entry["traffic"], element_bytes(entry)
+    return (bytes_of * planned["parameters"] - planned["gatheredBytes"]) / (bytes_of - 0.5625)
 
 
 def expected_counts(entry: dict[str, Any], layout: Layout, micro_steps: int, done: int) -> Counter[tuple[str, int]]:
@@ -177,7 +189,7 @@ def check_parameters(entry: dict[str, Any], layout: Layout, sent: list[Sent], mi
     scattered = sum(one.bytes for one in of_parameters if one.kind == "reduce_scatter")
     counts = planned_counts(entry, micro_steps, done)
     # The planner leaves out norms, and the rows that make shards equal.
-    of_ends = planned["gatheredBytes"] / planned["parameters"] * ends
+    of_ends = element_bytes(entry) * ends
     assert gathered == pytest.approx(counts["gathers"] * planned["gatheredBytes"] * LAYERS + counts["forwardGathers"] * of_ends, rel=0.03)
     in_float32 = 4 * (planned["trained"] * LAYERS + (0 if has_adapters(entry) else ends))
     assert scattered == pytest.approx(counts["scatters"] * in_float32, rel=0.03), "gradients are summed in float32"
@@ -198,14 +210,17 @@ def test_collectives_of_a_step_are_those_that_the_planner_counts(entry: dict[str
     assert Counter((one.kind, one.ranks) for one in sent) == expected_counts(entry, layout, micro_steps, done)
     check_activations(entry, layout, sent, done)
     parameters = check_parameters(entry, layout, sent, micro_steps, done)
-    held = sum((parameter.to_local() if isinstance(parameter, DTensor) else parameter).numel() for parameter in backend.model.parameters())
-    assert held == pytest.approx(parameters / (layout.shard * layout.context), rel=0.03), "each rank holds its share"
+    held = sum((parameter.to_local() if isinstance(parameter, DTensor) else parameter).nbytes for parameter in backend.model.parameters())
+    packed = LAYERS * packed_parameters(entry)
+    adapters = LAYERS * entry["traffic"]["trained"] if packed else 0
+    expected = 4 * (parameters - packed + adapters) + 0.5625 * packed
+    assert held == pytest.approx(expected / (layout.shard * layout.context), rel=0.03), "each rank holds its share"
 
 
 MEMORY = [
     *("nothing recomputed", "selective", "fp32, nothing recomputed", "fp32, selective, tensor 4", "kept until backward"),
     *("tensor 4, nothing recomputed", "tensor 8, selective", "tensor 8, full, replicated", "context 8, nothing recomputed"),
-    *("two layers recomputed at once", "selective, adapters", "selective, adapters, tensor 4"),
+    *("two layers recomputed at once", "selective, adapters", "selective, adapters, tensor 4", "selective, adapters on 4 bits"),
 ]
 
 

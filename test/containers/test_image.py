@@ -403,7 +403,7 @@ esac
 @pytest.mark.parametrize(
     ("index", "left_out", "code"),
     [
-        ("none", ["s3torchconnector", "py-spy", "tokenizers", "huggingface_hub"], 0),
+        ("none", ["s3torchconnector", "py-spy", "tokenizers", "huggingface_hub", "bitsandbytes"], 0),
         ("lacks-py-spy", ["py-spy"], 0),
         ("whole", [], 0),
         ("other-version", [], 1),

@@ -16,7 +16,7 @@ from slipway_trainer.checkpoint.staging import Staging  # noqa: E402
 from slipway_trainer.garbage import ScheduledCollection  # noqa: E402
 from slipway_trainer.numa import bind_near, parse_cpus, pci_address_of, processors_near  # noqa: E402
 from slipway_trainer.optimizer import step_unless  # noqa: E402
-from slipway_trainer.recompute import _KEPT  # noqa: E402
+from slipway_trainer.recompute import KEPT  # noqa: E402
 from slipway_trainer.standing import Standing  # noqa: E402
 from slipway_trainer.step_clock import StepClock  # noqa: E402
 from slipway_trainer.tally import Tallies, Tally  # noqa: E402
@@ -28,7 +28,7 @@ def test_selective_recomputation_keeps_attention_whichever_kernel_computes_it() 
     # Plain operations are recomputed from their products; quantized and MPS kernels do not train here.
     kernels = {name for name in names if not name.endswith(("_backward", "_math", "_for_mps")) and "." not in name}
     assert len(kernels) >= 4
-    kept = {str(operation).split(".")[1 if str(operation).startswith("aten") else 0] for operation in _KEPT}
+    kept = {str(operation).split(".")[1 if str(operation).startswith("aten") else 0] for operation in KEPT}
     assert {name for name in kept if "attention" in name} == kernels | {"flex_attention"}
 
 

@@ -42,8 +42,8 @@ const slipway = async (...words: string[]) => {
 };
 /** Steps long enough for the fault to strike before the end, and checkpoints before it. */
 const SLOW = ['minimum-step-seconds=0.5', 'save-every-steps=4'].flatMap((one) => ['--set', `code.arguments.${one}`]);
-const finetuneWords = () => [
-  ...['finetune', '--model', 'hf:small/llama', '--data', 'hf:datasets/small/chats', '--method', 'sft', '--lora', '4'],
+const finetuneWords = (adapters = ['--lora', '4']) => [
+  ...['finetune', '--model', 'hf:small/llama', '--data', 'hf:datasets/small/chats', '--method', 'sft', ...adapters],
   ...['--instance-type', 'ml.m5.xlarge', '--epochs', '20', ...SLOW, '--python', PYTHON],
   ...['--out', path.join(deployed.folder, 'out'), '--yes', '--json'],
 ];
@@ -103,6 +103,14 @@ test('fetched files are recorded, and nothing is fetched or launched twice from 
   expect(readFileSync(path.join(deployed.folder, 'out/train.yaml'), 'utf8')).toMatch(
     /weights: hf:small\/llama@[0-9a-f]{40}/,
   );
+});
+
+test('--qlora alone writes adapters of rank 16 on weights in 4 bits', async () => {
+  await slipway(...finetuneWords(['--qlora']), '--dry-run');
+  expect(readFileSync(path.join(deployed.folder, 'out/train.yaml'), 'utf8')).toMatch(
+    /lora:\n +rank: 16\n[\s\S]*quantization: nf4/,
+  );
+  await slipway(...finetuneWords(), '--dry-run');
 });
 
 test('launch --fetch fetches a revision that the team lacks, and waits for it', async () => {

@@ -6,22 +6,37 @@ from slipway_trainer.settings import RunSettings
 
 #: The first PyTorch version with which this trainer uses FSDP2.
 FSDP2_SINCE = (2, 6)
+#: The first PyTorch version whose FSDP2 shards frozen parameters of other dtypes than the trained ones
+#: (https://github.com/pytorch/pytorch/pull/154103, 2026-11-28).
+NF4_SINCE = (2, 8)
 
 
 def backend_name(settings: RunSettings, torch_version: str) -> str:
     """The name of the backend. Raises Settings with every option that the backend does not support."""
     name = _chosen(settings, torch_version)
-    issues = refused(limits_of(settings, name))
+    issues = refused(limits_of(settings, name)) + _too_old(settings, torch_version)
     if issues:
         raise Settings(issues)
     return name
 
 
+def _version(torch_version: str) -> tuple[int, int]:
+    major, minor = torch_version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _too_old(settings: RunSettings, torch_version: str) -> list[str]:
+    found = settings.training.quantization
+    if found is None or _version(torch_version) >= NF4_SINCE:
+        return []
+    must = f"must be left out under PyTorch {torch_version}, got {found}"
+    return [f"training.lora.quantization: {must}; use an image with PyTorch 2.8 or later"]
+
+
 def _chosen(settings: RunSettings, torch_version: str) -> str:
     if settings.library in ("smp-v2", "deepspeed"):
         return settings.library
-    major, minor = torch_version.split(".")[:2]
-    old = (int(major), int(minor)) < FSDP2_SINCE
+    old = _version(torch_version) < FSDP2_SINCE
     requested = settings.arguments.backend
     if requested == "fsdp2" and old:
         must = f"must be fsdp1 under PyTorch {torch_version}, got fsdp2"

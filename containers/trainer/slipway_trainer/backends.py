@@ -1,5 +1,6 @@
 """Creates the backend of a run. Each backend is imported only when it is used, because no image has all libraries."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -27,11 +28,20 @@ def build_backend(settings: RunSettings, layout: Layout, device: torch.device, w
         from slipway_trainer.fsdp1 import Fsdp1Backend
 
         return Fsdp1Backend(settings, layout, device, weights)
+    if settings.training.quantization is not None:
+        require_bitsandbytes()
     if settings.training.precision == "fp8":
         require_float8(settings.training.fp8_recipe, device)
     from slipway_trainer.fsdp2 import Fsdp2Backend
 
     return Fsdp2Backend(settings, layout, device, weights)
+
+
+def require_bitsandbytes() -> None:
+    """Raises Settings if the image lacks the library of quantized weights."""
+    if find_spec("bitsandbytes") is None:
+        must = "must be left out in an image without bitsandbytes, got nf4"
+        raise Settings([f"training.lora.quantization: {must}; add bitsandbytes to the image, or use the environment's image"])
 
 
 def require_float8(recipe: str | None, device: torch.device) -> None:

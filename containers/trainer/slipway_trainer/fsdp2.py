@@ -20,7 +20,7 @@ from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
 from slipway_trainer.float8 import apply_float8
 from slipway_trainer.gradients import clip_gradients, mesh_key
-from slipway_trainer.initialise import initialise
+from slipway_trainer.initialise import initialise, values_of
 from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.lora import apply_lora
 from slipway_trainer.mesh import build_mesh
@@ -31,7 +31,7 @@ from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
 from slipway_trainer.preference import FrozenCopy, Reference, WithoutAdapters
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.sharding import gathered, named_tensors
+from slipway_trainer.sharding import gathered, named_tensors, packed_layers
 from slipway_trainer.tensor_parallel import split_block, split_ends, tensor_parallel
 from slipway_trainer.unsharded import compute_in
 from slipway_trainer.weights import PublishedWeights, load_weights, published_of
@@ -57,7 +57,7 @@ class Fsdp2Backend:
         self._is_whole = layout.ranks == 1 and (self._compiled or not self._casts)
         tensor = tensor_parallel(self.mesh["tensor"])
         self._experts = expert_parallel(layout, device.type)
-        self.shapes = {name: tensor.shape for name, tensor in named_tensors(self._module(None, None))}
+        self.shapes = {name: tensor.shape for name, tensor in named_tensors(self._module(None, None, packs=False))}
         published = published_of(settings, self.shapes, weights)
         model = self._module(context, self._experts)
         self._distribute(model, settings.parallel.reshard_after_forward)
@@ -74,9 +74,11 @@ class Fsdp2Backend:
         """Initializes this rank's shards: the published weights, or random values."""
         model.to_empty(device=self.device)
         model.tie()
-        initialise(model, self._settings.architecture.layers, self._settings.training.seed, self.device)
-        if published is not None:
-            load_weights(model, published)
+        first = (self._settings.architecture.layers, self._settings.training.seed, self.device)
+        if published is None:
+            initialise(model, *first)
+        else:
+            load_weights(model, published, values_of(*first))
 
     def _reference(self, published: PublishedWeights | None) -> Reference | None:
         """The reference model of DPO: the initial weights in the compute precision, to which FSDP would cast them for each layer."""
@@ -94,14 +96,21 @@ class Fsdp2Backend:
         self._fill(copy, published)
         return FrozenCopy(copy)
 
-    def _module(self, context: ContextParallel | None, experts: ExpertParallel | None) -> Transformer:
+    def _module(self, context: ContextParallel | None, experts: ExpertParallel | None, packs: bool = True) -> Transformer:
+        """The model without values. `packs`: weights are quantized if the run has them so."""
+        training = self._settings.training
         with torch.device("meta"):
             module = Transformer(self._settings.architecture, context, experts)
-            if self._settings.training.lora is not None:
-                apply_lora(module, self._settings.training.lora)
-            if self._settings.training.precision == "fp8":
+            if training.lora is not None:
+                apply_lora(module, training.lora)
+            if packs and training.quantization is not None:
+                # Imported here, because not every image has its library.
+                from slipway_trainer.nf4 import apply_nf4
+
+                apply_nf4(module, _COMPUTE[training.precision])
+            if training.precision == "fp8":
                 for block in module.all_blocks():
-                    apply_float8(block, self._settings.training.fp8_recipe or "tensorwise")
+                    apply_float8(block, training.fp8_recipe or "tensorwise")
         return module
 
     def _data_mesh(self) -> DeviceMesh:
@@ -159,9 +168,12 @@ class Fsdp2Backend:
 
     @torch.no_grad()
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        held = dict(named_tensors(self.model))
+        held, packed = dict(named_tensors(self.model)), packed_layers(self.model)
         for name, shape in self.shapes.items():
-            whole = gathered(held[name]) if name in held else torch.empty(shape, device=self.device)
+            if name in packed:
+                whole = packed[name].unpacked()
+            else:
+                whole = gathered(held[name]) if name in held else torch.empty(shape, device=self.device)
             holder = self._experts.holder(name, self._settings.architecture.experts) if self._experts is not None else None
             if holder is not None:
                 dist.broadcast(whole, src=holder)

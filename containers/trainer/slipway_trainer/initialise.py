@@ -6,11 +6,12 @@ its shard, so the initial model does not depend on the number of ranks, without 
 
 import hashlib
 import math
+from functools import partial
 
 import torch
 from torch import nn
 
-from slipway_trainer.sharding import fill, named_tensors
+from slipway_trainer.sharding import Values, fill_all
 
 STANDARD_DEVIATION = 0.02
 
@@ -40,7 +41,11 @@ def first_values(name: str, size: torch.Size, layers: int, seed: int, device: to
     return values.normal_(0.0, deviation, generator=generator_for(name, seed, device))
 
 
+def values_of(layers: int, seed: int, device: torch.device) -> Values:
+    """The initial values of the parameters of a model."""
+    return partial(first_values, layers=layers, seed=seed, device=device)
+
+
 def initialise(model: nn.Module, layers: int, seed: int, device: torch.device) -> None:
     """Initializes every parameter and buffer in place, sharded or not."""
-    for name, tensor in named_tensors(model):
-        fill(tensor, first_values(name, tensor.shape, layers, seed, device))
+    fill_all(model, values_of(layers, seed, device))

@@ -6,6 +6,7 @@ The checks before a launch refuse the same with the same words (lib/core/rules/m
 from collections.abc import Iterator
 
 from slipway_trainer.adapted import adaptable_layers
+from slipway_trainer.architecture import PACKED_BLOCK
 from slipway_trainer.exits import Limit, or_list
 from slipway_trainer.settings import PRECISIONS, RunSettings
 
@@ -21,6 +22,7 @@ def limits_of(settings: RunSettings, name: str) -> Iterator[Limit]:
     yield from _samples(settings, name)
     yield from _further_tokens(settings, name)
     yield from _adapters(settings, name)
+    yield from _quantization(settings, name)
 
 
 def _backend(settings: RunSettings, name: str) -> Iterator[Limit]:
@@ -204,6 +206,25 @@ def _adapters(settings: RunSettings, name: str) -> Iterator[Limit]:
     must = "only contain layers outside experts with tensor_parallel_degree in the built-in trainer"
     is_beyond = bool(inside) and settings.parallel.tensor > 1 and name == "fsdp2"
     yield is_beyond, path, must, inside, "remove them, or the degree"
+
+
+def _quantization(settings: RunSettings, name: str) -> Iterator[Limit]:
+    """Limits of 4-bit weights."""
+    training, path = settings.training, "training.lora.quantization"
+    found = training.quantization
+    if found is None:
+        return
+    beyond = {
+        "with deepspeed": name == "deepspeed",
+        "with tensor_parallel_degree": name == "fsdp2" and settings.parallel.tensor > 1,
+        "with precision fp8": training.precision == "fp8",
+    }
+    for reason, is_beyond in beyond.items():
+        yield is_beyond, path, f"be left out {reason} in the built-in trainer", found, "remove it"
+    with_backend, fix = _why_fsdp1(settings)
+    yield name == "fsdp1", path, f"be left out {with_backend}", found, fix
+    for size, inputs in settings.architecture.unpacked_sizes().items():
+        yield True, path, f"be left out where {size} is not a multiple of {PACKED_BLOCK}, here {inputs}", found, "remove it"
 
 
 def _given(settings: RunSettings, option: str) -> str:

@@ -19,10 +19,14 @@ class LoraLinear(nn.Linear):
         #: False disables the adapter, so that the layer computes the base model.
         self.adapts = True
 
+    def base(self, x_BLD: Tensor) -> Tensor:
+        """The output of the layer without the adapter."""
+        return F.linear(x_BLD, self.weight, self.bias)
+
     def forward(self, x_BLD: Tensor) -> Tensor:
         if not self.adapts:
-            return F.linear(x_BLD, self.weight, self.bias)
-        return F.linear(x_BLD, self.weight, self.bias) + F.linear(F.linear(x_BLD, self.lora_a), self.lora_b) * self.scale
+            return self.base(x_BLD)
+        return self.base(x_BLD) + F.linear(F.linear(x_BLD, self.lora_a), self.lora_b) * self.scale
 
 
 def apply_lora(model: nn.Module, lora: Lora) -> None:

@@ -16,17 +16,17 @@ _ATTENTION = (
     "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_fused_attention_overrideable",
 )
-#: Outputs that are saved because their recomputation is expensive.
-_KEPT = {_aten.mm.default, _aten._scaled_mm.default}
-_KEPT |= {getattr(_aten, name).default for name in (*_ATTENTION, "_grouped_mm") if hasattr(_aten, name)}
+#: Outputs that are saved because their recomputation is expensive. nf4.py adds its product.
+KEPT = {_aten.mm.default, _aten._scaled_mm.default}
+KEPT |= {getattr(_aten, name).default for name in (*_ATTENTION, "_grouped_mm") if hasattr(_aten, name)}
 if hasattr(torch.ops.higher_order, "flex_attention"):
-    _KEPT.add(torch.ops.higher_order.flex_attention)
+    KEPT.add(torch.ops.higher_order.flex_attention)
 # Under tensor parallelism, recomputing these outputs would repeat communication.
-_KEPT |= {torch.ops._c10d_functional.reduce_scatter_tensor.default}
+KEPT |= {torch.ops._c10d_functional.reduce_scatter_tensor.default}
 
 
 def _policy(_context, operation, *_args, **_kwargs) -> CheckpointPolicy:
-    return CheckpointPolicy.MUST_SAVE if operation in _KEPT else CheckpointPolicy.PREFER_RECOMPUTE
+    return CheckpointPolicy.MUST_SAVE if operation in KEPT else CheckpointPolicy.PREFER_RECOMPUTE
 
 
 def _recomputed(forward, *, selective: bool, arguments: tuple) -> torch.Tensor:

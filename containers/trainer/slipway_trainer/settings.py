@@ -21,6 +21,7 @@ LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
 PRECISIONS = ("bf16", "fp32", "fp8")
 FP8_RECIPES = ("tensorwise", "rowwise")
 OBJECTIVES = ("pretrain", "sft", "dpo")
+QUANTIZATIONS = ("nf4",)
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Lora:
     rank: int
     alpha: float
     targets: tuple[str, ...]
+    #: `nf4`: the frozen weights of linear layers have four bits per element; None = they keep their precision.
+    quantization: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,11 @@ class Training:
     mixture: tuple[Phase, ...] = ()
     #: Scaling granularity with precision fp8; None = tensorwise.
     fp8_recipe: str | None = None
+
+    @property
+    def quantization(self) -> str | None:
+        """The format of the frozen weights, see `Lora`."""
+        return self.lora.quantization if self.lora is not None else None
 
     @property
     def counts_targets(self) -> bool:
@@ -170,7 +178,7 @@ def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
         activation_checkpointing=str(section.values.get("activationCheckpointing", "none")),
         activation_offload=bool(section.values.get("activationOffload", False)),
         seed=int(section.values.get("seed", 1234)),
-        lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"])) if lora else None,
+        lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"]), lora.get("quantization")) if lora else None,
         skips=read_skips(section.values.get("skips") or [], issues),
         objective=objective,
         document_mask=bool(section.values.get("documentMask", False)),
@@ -273,6 +281,9 @@ def _unsupported(settings: RunSettings) -> Iterator[Limit]:
     yield recipe not in (None, *FP8_RECIPES), "training.fp8Recipe", must, recipe, "use rowwise, or custom code"
     is_unused = recipe is not None and training.precision != "fp8"
     yield is_unused, "training.fp8Recipe", "be used with training.precision fp8", recipe, "set training.precision: fp8, or remove it"
+    must = f"be {QUANTIZATIONS[0]} for the built-in trainer"
+    quantization = training.quantization
+    yield quantization not in (None, *QUANTIZATIONS), "training.lora.quantization", must, quantization, "use nf4, or remove it"
     no_smddp = settings.collectives == "smddp" and library == "ddp"
     yield no_smddp, "distribution.collectives", "be nccl or gloo for ddp in the built-in trainer", "smddp", "use fsdp"
 

@@ -1,6 +1,7 @@
 """Converts between full tensors and the shards of a rank."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,47 @@ def named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     optimizer."""
     yield from model.named_parameters()
     yield from model.named_buffers()
+
+
+class Packed(Protocol):
+    """A linear layer whose `weight` has fewer bits per element than its values (nf4.py)."""
+
+    in_features: int
+    out_features: int
+
+    def pack(self, whole: Tensor) -> None:
+        """Sets this rank's shard to the rows of a full weight."""
+
+    def unpacked(self) -> Tensor:
+        """The full weight in float32. All ranks that hold a shard must call it at the same time."""
+
+
+def packed_layers(model: nn.Module) -> dict[str, Packed]:
+    """The layers with packed weights, by the name of the weight."""
+    return {f"{name}.weight": module for name, module in model.named_modules() if hasattr(module, "unpacked")}
+
+
+#: Returns the full tensor of a name and shape; None to keep the current values.
+Values = Callable[[str, torch.Size], Tensor | None]
+
+
+def fill_all(model: nn.Module, values: Values) -> None:
+    """Sets this rank's shards of all parameters and buffers, one after the other."""
+    layers = packed_layers(model)
+    scales = {f"{name.removesuffix('weight')}scales" for name in layers}
+    for name, tensor in named_tensors(model):
+        layer = layers.get(name)
+        whole = None if name in scales else values(name, _whole_shape(tensor, layer))
+        if whole is None:
+            continue
+        if layer is not None:
+            layer.pack(whole)
+        else:
+            fill(tensor, whole.to(tensor.device))
+
+
+def _whole_shape(tensor: Tensor, layer: Packed | None) -> torch.Size:
+    return tensor.shape if layer is None else torch.Size((layer.out_features, layer.in_features))
 
 
 def local_slices(parameter: Tensor) -> tuple[slice, ...]:
@@ -30,9 +72,14 @@ def local_slices(parameter: Tensor) -> tuple[slice, ...]:
 @torch.no_grad()
 def fill(parameter: Tensor, whole: Tensor) -> None:
     """Copies this rank's shard of `whole` to the parameter."""
-    local = parameter.to_local() if isinstance(parameter, DTensor) else parameter
-    if local.numel():
-        local.copy_(whole[local_slices(parameter)])
+    shard = local_part(parameter)
+    if shard.numel():
+        shard.copy_(whole[local_slices(parameter)])
+
+
+def local_part(parameter: Tensor) -> Tensor:
+    """This rank's shard, or the parameter if it is not sharded."""
+    return parameter.to_local() if isinstance(parameter, DTensor) else parameter
 
 
 def gathered(parameter: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from slipway_trainer.published_config import config_issues
 from slipway_trainer.published_names import Place, published_name, published_place, repeated_names
 from slipway_trainer.safetensors import open_folder, write_file
 from slipway_trainer.settings import Architecture, Lora, RunSettings, Training
-from slipway_trainer.sharding import fill, named_tensors
+from slipway_trainer.sharding import Values, fill_all
 
 #: Buffers in old checkpoints that all libraries recompute.
 _COMPUTED = "rotary_emb.inv_freq"
@@ -80,12 +80,14 @@ def published_of(settings: RunSettings, shapes: Mapping[str, Sequence[int]], fol
     return PublishedWeights(folder, shapes, settings.architecture, settings.training.sequence_length) if folder is not None else None
 
 
-def load_weights(model: nn.Module, found: PublishedWeights) -> None:
-    """Initializes this rank's parameters and buffers, sharded or not. Adapters keep their initial values."""
-    for name, tensor in named_tensors(model):
+def load_weights(model: nn.Module, found: PublishedWeights, others: Values = lambda _name, _shape: None) -> None:
+    """Initializes this rank's parameters and buffers, sharded or not. `others`: values of adapters; by default, they do not change."""
+
+    def values(name: str, shape: torch.Size) -> Tensor | None:
         whole = found.whole(name)
-        if whole is not None:
-            fill(tensor, whole.to(tensor.device))
+        return others(name, shape) if whole is None else whole
+
+    fill_all(model, values)
 
 
 def published_tensors(

@@ -30,6 +30,7 @@ TOOLS = {
     "py-spy": "a hang is explained by the stacks of faulthandler only",
     "tokenizers": "the tokenise step reads no tokenizer.json",
     "huggingface_hub": "the fetch step does not run",
+    "bitsandbytes": "training.lora.quantization is refused",
 }
 TORCH_PROBE = (
     "import json, torch\n"

@@ -70,7 +70,7 @@ const doesNotFit = (
     got: nearest
       ? `${nearest.needed.toFixed(0)} of ${nearest.available.toFixed(0)} GiB per GPU on ${nearest.name}`
       : `no such instances${instanceType ? ` of type ${instanceType}` : ''}`,
-    fix: 'use --lora, a smaller model or another --instance-type, or ask the platform team',
+    fix: 'use --lora or --qlora, a smaller model or another --instance-type, or ask the platform team',
   });
 
 /** Clusters by price per hour; of each first without recomputation, which is faster. */

@@ -6,6 +6,8 @@ import type { TuningData, TuningModel } from './finetune-inputs';
 export interface Recipe {
   method: 'sft' | 'dpo';
   lora?: number;
+  /** Format of the frozen weights with `lora`. @default - they keep their precision */
+  quantization?: 'nf4';
   sequenceLength: number;
   /** Samples of the whole run: rows of `sequenceLength` tokens, or pairs. */
   samples: number;
@@ -31,6 +33,7 @@ export interface Job {
 
 const FULL = { sft: 1e-5, dpo: 1e-6 } as const;
 const ADAPTERS = { sft: 2e-4, dpo: 1e-5 } as const;
+const ATTENTION = ['q_proj', 'k_proj', 'v_proj', 'o_proj'];
 const GIB = 2 ** 30;
 
 /** Samples per step: fewer for small data, so that there are steps enough to learn; a multiple of the GPUs. */
@@ -110,11 +113,11 @@ const codeSection = ({ method, lora }: Recipe, steps: number): Section => [
 /** The run file of the training, with its limits once they are known. */
 export function trainText(job: Job, cluster: Cluster, limits: Record<string, unknown> = {}): string {
   const { model, recipe, prefix } = job;
-  const { method, lora, sequenceLength } = recipe;
+  const { method, lora, quantization, sequenceLength } = recipe;
   const globalBatchSize = batchOf(recipe, cluster);
   const steps = Math.max(1, Math.ceil(recipe.samples / globalBatchSize));
   return runFileText(
-    `Fine-tunes ${stringify(model.name).trim()}: ${lora ? `adapters of rank ${lora}` : 'all weights'}, ${method}.`,
+    `Fine-tunes ${stringify(model.name).trim()}: ${lora ? `adapters of rank ${lora}` : 'all weights'}${quantization ? ' on weights in 4 bits' : ''}, ${method}.`,
     [
       ['', { name: `${method}-${slugOf(model.name)}`, after: [`latest:${tokeniseName(job)}`] }],
       [
@@ -131,7 +134,9 @@ export function trainText(job: Job, cluster: Cluster, limits: Record<string, unk
             globalBatchSize,
             steps,
             activationCheckpointing: cluster.activationCheckpointing,
-            ...(lora && { lora: { rank: lora, alpha: 2 * lora, targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj'] } }),
+            ...(lora && {
+              lora: { rank: lora, alpha: 2 * lora, targets: ATTENTION, ...(quantization && { quantization }) },
+            }),
           },
         },
       ],

@@ -7,7 +7,7 @@ import type { FinetuneOptions } from './finetune';
 import { type Job, type Recipe, tokeniseText } from './finetune-files';
 
 /** What a person asked for. */
-export interface Request extends Pick<Recipe, 'method' | 'lora'> {
+export interface Request extends Pick<Recipe, 'method' | 'lora' | 'quantization'> {
   epochs: number;
 }
 

@@ -28,6 +28,7 @@ export interface FinetuneOptions extends CommonOptions, HubOptions {
   data: string;
   method: string;
   lora?: string;
+  qlora?: boolean;
   epochs: string;
   instanceType?: string;
   out?: string;
@@ -70,16 +71,19 @@ export async function finetune(options: FinetuneOptions, terminal: Terminal): Pr
   }
 }
 
-function requireRequest({ method, lora, epochs }: FinetuneOptions): Request {
+/** Rank of the adapters with `--qlora` alone. */
+const QLORA_RANK = 16;
+
+function requireRequest({ method, lora, qlora, epochs }: FinetuneOptions): Request {
   if (method !== 'sft' && method !== 'dpo')
     throw new UsageError(`--method: must be sft or dpo, got ${method}; use one of them`);
-  const rank = lora === undefined ? undefined : Number(lora);
+  const rank = lora === undefined ? (qlora ? QLORA_RANK : undefined) : Number(lora);
   if (rank !== undefined && !(Number.isInteger(rank) && rank >= 1 && rank <= 1024))
     throw new UsageError(`--lora: must be a rank from 1 to 1024, got ${lora}; write one such as 16`);
   const times = Number(epochs);
   if (!(times > 0 && times <= 1000))
     throw new UsageError(`--epochs: must be above 0 and at most 1000, got ${epochs}; correct it`);
-  return { method, epochs: times, ...(rank !== undefined && { lora: rank }) };
+  return { method, epochs: times, ...(rank !== undefined && { lora: rank }), ...(qlora && { quantization: 'nf4' }) };
 }
 
 /** A prefix per content: shards of other rows or of another tokenizer are never mixed. */

@@ -52,6 +52,7 @@ function finetuneVerb(cli: CommandLine): void {
     .requiredOption('--data <source>', 'file with rows, hf:datasets/ORG/NAME[@REVISION], or a prefix in S3')
     .requiredOption('--method <sft|dpo>', 'supervised fine-tuning, or preference optimisation')
     .option('--lora <rank>', 'train adapters of this rank instead of all weights')
+    .option('--qlora', 'adapters on weights in 4 bits, for smaller GPUs; default rank: 16')
     .option('--epochs <n>', 'times that the data is read', '1')
     .option('--instance-type <type>', 'instance type of the training; default: the smallest that fits')
     .option('--out <dir>', 'folder for the run files; default: ./finetune-<model>')

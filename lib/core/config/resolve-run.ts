@@ -265,7 +265,12 @@ function resolveTraining(file: RunFile, compute: ComputeSpec): TrainingSpec {
     ...rest,
     precision: given.precision ?? defaultPrecision(compute),
     ...(lora && {
-      lora: { rank: lora.rank, alpha: lora.alpha ?? 2 * lora.rank, targets: lora.targets ?? ['q_proj', 'v_proj'] },
+      lora: {
+        rank: lora.rank,
+        alpha: lora.alpha ?? 2 * lora.rank,
+        targets: lora.targets ?? ['q_proj', 'v_proj'],
+        ...(lora.quantization && { quantization: lora.quantization }),
+      },
     }),
   };
 }

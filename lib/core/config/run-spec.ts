@@ -88,13 +88,22 @@ export interface TrainingSpec {
   activationCheckpointing: 'none' | 'selective' | 'full';
   activationOffload: boolean;
   seed: number;
-  lora?: { rank: number; alpha: number; targets: string[] };
+  lora?: LoraSpec;
   /** @default - `pretrain` */
   objective?: 'pretrain' | 'sft' | 'dpo';
   /** Whether a mask separates the documents within a row of text. @default false */
   documentMask?: boolean;
   /** Channels from which samples are drawn. @default - the one in the argument data-channel */
   mixture?: MixturePhase[];
+}
+
+/** Low-rank adapters. */
+export interface LoraSpec {
+  rank: number;
+  alpha: number;
+  targets: string[];
+  /** Format of the frozen weights. @default - they keep their precision */
+  quantization?: 'nf4';
 }
 
 /** The model, however the run file describes it. */

@@ -1,5 +1,12 @@
 import { findInstanceType } from '../catalog/instances/instances';
-import { modelParameters } from '../catalog/model/parameters';
+import {
+  matrixParameters,
+  type ParameterShape,
+  parameterCount,
+  parameterShape,
+  sumOverBlocks,
+} from '../catalog/model/parameters';
+import { QUANTIZED_BYTES } from '../catalog/model/quantizable';
 import constants from '../catalog/trainer-constants.json';
 import { hostCount, trainingGroupsOf, worldSize } from '../config/resolve-run';
 import type { MemoryCopies, RunSpec } from '../config/run-spec';
@@ -7,6 +14,17 @@ import { fsdpLayout, usesFsdp1 } from './fsdp';
 
 /** Bytes per parameter of the training state: fp32 weights and two optimizer moments. */
 export const STATE_BYTES_PER_PARAMETER = 12;
+/** Frozen weights have no moments. */
+const FROZEN_BYTES_PER_PARAMETER = 4;
+
+/** Bytes of a run's state in checkpoints and copies, without those of adapters, which are less than a hundredth of it. */
+export function stateBytes({ lora }: RunSpec['training'], shape: ParameterShape): number {
+  const all = parameterCount(shape);
+  if (!lora) return STATE_BYTES_PER_PARAMETER * all;
+  const packed = lora.quantization ? sumOverBlocks(shape, matrixParameters) : 0;
+  return FROZEN_BYTES_PER_PARAMETER * (all - packed) + QUANTIZED_BYTES * packed;
+}
+
 /** Each copy has two slots: while one is written, the other is complete. */
 const SLOTS = 2;
 
@@ -45,7 +63,8 @@ export function copiesMemory(run: RunSpec, { copies }: MemoryCopies): CopiesMemo
   if (!run.model || types.some((gib) => gib === undefined)) return undefined;
   const hosts = hostsOf(run);
   const replicas = run.distribution.library === 'ddp' ? worldSize(run) : (fsdpLayout(run)?.replicate ?? 1);
-  const stateGiB = (modelParameters(run.model.architecture) * STATE_BYTES_PER_PARAMETER * replicas) / hosts / 2 ** 30;
+  const state = stateBytes(run.training, parameterShape(run.model.architecture));
+  const stateGiB = (state * replicas) / hosts / 2 ** 30;
   const isSent = copies === 2 && hosts > 1 && replicas === 1;
   const availableGiB = Math.min(...types.map((gib) => gib ?? 0)) * constants.copiesShareOfMemory;
   return { stateGiB, gib: stateGiB * SLOTS * (isSent ? 2 : 1), availableGiB, isSent };

@@ -22,6 +22,9 @@ const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
  */
 const UNMEASURED = 0.1;
 
+/** Matrices in 4 bits: published runs spend 2 to 7 times the traffic of unpacking on it, depending on library and GPU (docs/planner.md). */
+const QUANTIZED = 0.15;
+
 /**
  * Mixture-of-experts models: predictions for published runs are up to 43 % off, and versions of one library differ by up to 77 %
  * (docs/planner.md).
@@ -53,6 +56,7 @@ export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSe
     (COMMUNICATION * communication) / step.total +
     (LIBRARY[l.stack] ?? 0) +
     unmeasured +
+    (l.quantized ? QUANTIZED : 0) +
     (l.model.experts > 1 ? MIXTURE : 0) +
     (lowPrecisionOf(l)?.unsure ?? 0);
   return [tokensPerSecond * Math.exp(-half), tokensPerSecond * Math.exp(half)];

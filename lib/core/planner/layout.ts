@@ -1,5 +1,6 @@
 import type { Accelerator } from '../catalog/instances/instances';
-import { type ParameterShape, parameterCount } from '../catalog/model/parameters';
+import { matrixParameters, type ParameterShape, parameterCount } from '../catalog/model/parameters';
+import { QUANTIZED_BYTES } from '../catalog/model/quantizable';
 import { stageBlocks } from './model-size';
 
 /** Shape of a decoder-only transformer, as far as the planner needs it. */
@@ -168,7 +169,16 @@ export interface LayoutInput {
   adapters?: number;
   /** With adapters: outputs per token of the layers of one block that have one. @default 0 */
   adaptedOutputs?: number;
+  /** With adapters: the frozen matrices of blocks are stored in 4 bits (QLoRA). @default false - they keep their precision */
+  quantized?: boolean;
 }
+
+/** Parameters of one block that are stored in 4 bits; tensor parallelism is not supported with them. */
+export const quantizedOfBlock = (l: LayoutInput): number => (l.quantized ? matrixParameters(l.model) : 0);
+
+/** Bytes of parameters of which some are stored in 4 bits, and the others with `bytes` each. */
+export const storedBytes = (bytes: number, parameters: number, quantized: number): number =>
+  bytes * (parameters - quantized) + QUANTIZED_BYTES * quantized;
 
 /** Sequences per sample: `microBatch` and `globalBatch` count samples. */
 export const sequencesPerSample = (l: LayoutInput): 1 | 2 => (l.preferences ? 2 : 1);

@@ -24,8 +24,8 @@ export function spaceAround(base: LayoutInput): SearchSpace {
   const world = worldSizeOf(base);
   const megatron = base.stack === 'megatron' || base.stack === 'megatron-legacy' || base.stack === 'nanotron';
   const divides = divisors(world);
-  // The reference model of preference training is not sharded over tensor or context ranks.
-  const tensorAllowed = base.stack !== 'deepspeed' && !base.preferences;
+  // The reference model of preference training is not sharded over tensor or context ranks, and matrices in 4 bits not over tensor ranks.
+  const tensorAllowed = base.stack !== 'deepspeed' && !base.preferences && !base.quantized;
   return {
     tensor: tensorAllowed ? divides.filter((t) => t <= domainGpusOf(base) && base.model.heads % t === 0) : [1],
     pipeline: megatron ? divides.filter((p) => p <= LARGEST_PIPELINE && stageBlocks(base.model) % p === 0) : [1],

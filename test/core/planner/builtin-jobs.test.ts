@@ -101,6 +101,14 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
     ...{ hosts: 1, parameters: { tensor_parallel_degree: 4 } },
     training: { activationCheckpointing: 'selective', lora: ADAPTERS },
   },
+  'selective, adapters on 4 bits': {
+    ...{ hosts: 4, parameters: {} },
+    training: { activationCheckpointing: 'selective', lora: { ...ADAPTERS, quantization: 'nf4' } },
+  },
+  'nothing recomputed, adapters on 4 bits': {
+    ...{ hosts: 4, parameters: {} },
+    training: { activationCheckpointing: 'none', lora: { ...ADAPTERS, quantization: 'nf4' } },
+  },
   'preferences, kept until backward': {
     ...{ hosts: 1, parameters: KEPT, training: { objective: 'dpo', globalBatchSize: 16 } },
   },

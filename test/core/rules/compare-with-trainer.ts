@@ -61,6 +61,7 @@ const arbitraryRun = fc.record({
   mtpLayers: atTimes(1),
   lora: atTimes<object>(
     { rank: 4 },
+    { rank: 4, quantization: 'nf4' },
     ...[['up_proj'], ['router', 'head'], ['kv_b_proj'], ['nope', 'q_proj'], ['head']].map((targets) => ({
       rank: 4,
       targets,

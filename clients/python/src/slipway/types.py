@@ -211,6 +211,7 @@ class _RunFileTrainingLora(TypedDict):
 class RunFileTrainingLora(_RunFileTrainingLora, total=False):
     alpha: float
     targets: list[str]
+    quantization: Literal["nf4"]
 
 
 class RunFileTraining(TypedDict, total=False):

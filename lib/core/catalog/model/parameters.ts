@@ -242,6 +242,11 @@ function matricesOfAttention(m: BlockShape): number {
 export const expertParameters = (m: BlockShape) =>
   m.mlpMatrices * (m.expertHidden ?? m.hidden) * m.ffn + (m.expertBiases ?? 0);
 
+/** Parameters of a block's matrices, which quantization packs; without routers. */
+export const matrixParameters = (m: BlockShape): number =>
+  attentionParameters(m) +
+  m.mlpMatrices * (m.experts * (m.expertHidden ?? m.hidden) * m.ffn + m.hidden * (m.sharedFfn ?? 0));
+
 /** Parameters that process every token besides attention and routed experts: shared experts, norms, routers. */
 const commonParameters = (m: BlockShape) => m.mlpMatrices * m.hidden * (m.sharedFfn ?? 0) + (m.small ?? 0);
 

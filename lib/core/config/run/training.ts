@@ -126,6 +126,14 @@ export const training = z.strictObject({
           default: ['q_proj', 'v_proj'],
           examples: [['q_proj', 'k_proj', 'v_proj', 'o_proj']],
         }),
+      quantization: z
+        .enum(['nf4'])
+        .optional()
+        .meta({
+          description:
+            '`nf4`: the frozen weights of the linear layers in blocks are stored in 4 bits (QLoRA, arXiv 2305.14314), by bitsandbytes in the image. Default: they keep their precision.',
+          examples: ['nf4'],
+        }),
     })
     .optional()
     .meta({

@@ -1,7 +1,15 @@
 import { embeddingParameters, layerParametersOfRank } from '../../catalog/model/parameters';
 import { mostOfKinds } from '../kinds';
-import { blocksAtOnce, elementBytesOf, expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
-import { headsOf } from '../model-size';
+import {
+  blocksAtOnce,
+  elementBytesOf,
+  expertTensorOf,
+  type LayoutInput,
+  microBatchesOf,
+  quantizedOfBlock,
+  storedBytes,
+} from '../layout';
+import { headsOf, largestMatrix } from '../model-size';
 import { stageLayers } from '../stages';
 import { tokensPerRank } from '../time/compute';
 import { heldActivations } from './activations';
@@ -88,11 +96,15 @@ function lateGradients(l: LayoutInput, gradients: number, activations: number): 
 /** Without other data-parallel ranks, no gradients are reduce-scattered in a separate stream, whose memory activations cannot reuse. */
 const isAlone = (l: LayoutInput) => !l.wrapsOneRank && l.shard * l.replicate * l.context === 1;
 
-/** Workspaces, DeepSpeed's buckets, and one complete residual stream in fp32, which Liger's kernels process row by row. */
+/**
+ * Workspaces, DeepSpeed's buckets, one complete residual stream in fp32, which Liger's kernels process row by row, and the matrix that is
+ * unpacked from 4 bits.
+ */
 function bufferBytes(l: LayoutInput, k: MemoryConstants): number {
   const buckets = l.stack === 'deepspeed' ? k.deepspeedBufferGiB : 0;
   const stream = l.loss === 'fused' ? 0 : 4 * tokensPerRank(l) * l.model.hidden;
-  return (k.bufferGiB + buckets) * GIB + stream;
+  const unpacked = l.quantized ? elementBytesOf(l) * largestMatrix(l.model) : 0;
+  return (k.bufferGiB + buckets) * GIB + stream + unpacked;
 }
 
 /**
@@ -141,7 +153,10 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
   // Blocks that are recomputed together stay gathered until their backward pass.
   const together = l.keepsGathered ? 0 : 2 * (blocksAtOnce(l) - 1) * block;
   const width = l.autocast ? 2 : elementBytesOf(l) / 2;
-  if (l.adapters !== undefined) return { atLoss: 4 * block + tables * table, inBlock: 4 * block + tables * table };
+  if (l.adapters !== undefined) {
+    const frozen = 2 * storedBytes(2, block, quantizedOfBlock(l)) + tables * table;
+    return { atLoss: frozen, inBlock: frozen };
+  }
   return {
     atLoss: width * (4 * block + tables * table),
     inBlock: width * ((wholeGroups ? k.workingBytesPerParameter : 4) * block + together + (tables + 2) * table),

@@ -1,5 +1,13 @@
 import { embeddingParameters, expertParametersOf } from '../../catalog/model/parameters';
-import { elementBytesOf, expertTensorOf, keepsGatheredUntilForward, type LayoutInput, microBatchesOf } from '../layout';
+import {
+  elementBytesOf,
+  expertTensorOf,
+  keepsGatheredUntilForward,
+  type LayoutInput,
+  microBatchesOf,
+  quantizedOfBlock,
+  storedBytes,
+} from '../layout';
 import { meanLayerParameters } from '../model-size';
 import type { MemoryConstants } from './constants';
 
@@ -29,6 +37,7 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
   const local = others / l.tensor + experts / (sharing * l.expert);
   // Sharded state is divided among all ranks, including those of an expert group.
   const sharded = others / l.tensor / ranks + experts / Math.max(l.tensor * ranks, sharing * l.expert);
+  const quantized = layers * quantizedOfBlock(l);
   const adapters = (l.adapters ?? 0) / l.tensor;
   const trained = l.adapters === undefined ? { local, sharded } : { local: adapters, sharded: adapters / ranks };
   // FSDP offloads parameters together with their gradients, and therefore the optimizer; ZeRO-3 moves gradients to the optimizer.
@@ -38,13 +47,14 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
   const sums = accumulatesWhole(l);
   const isGathered = l.zeroStage >= 3 || (ranks === 1 && l.wrapsOneRank);
   const keepsGathered = isGathered && (l.keepsGathered || (sums && keepsGatheredUntilForward(l)));
+  const held = storedBytes(bytes.parameters, local, quantized);
+  const heldSharded = storedBytes(bytes.parameters, sharded, quantized / ranks);
   return {
-    parameters:
-      (parametersOnHost ? 0 : bytes.parameters * (l.zeroStage >= 3 ? sharded : local)) + referenceBytes(l, local),
-    gathered: keepsGathered ? elementBytesOf(l) * local : 0,
+    parameters: (parametersOnHost ? 0 : l.zeroStage >= 3 ? heldSharded : held) + referenceBytes(l, local),
+    gathered: keepsGathered ? storedBytes(elementBytesOf(l), local, quantized) : 0,
     gradients: gradientsOnHost && !sums ? 0 : gradientBytes(l, bytes.gradients, trained),
     optimizer: optimizerOnHost ? 0 : bytes.optimizer * (l.zeroStage >= 1 ? trained.sharded : trained.local),
-    unsharded: bytes.parameters * local * (ranks === 1 && l.wrapsOneRank ? 1 : 1 - 1 / ranks),
+    unsharded: held * (ranks === 1 && l.wrapsOneRank ? 1 : 1 - 1 / ranks),
   };
 }
 

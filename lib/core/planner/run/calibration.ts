@@ -77,8 +77,10 @@ const MEMORY_RUN_TO_RUN = 0.03;
 const MIN_REST = 0.1;
 
 /** The key of a calibration: one accelerator, one library, one precision. */
-export const calibrationKey = (layout: Pick<LayoutInput, 'accelerator' | 'precision'>, library: string): string =>
-  `${layout.accelerator.model}/${library}/${layout.precision}`;
+export const calibrationKey = (
+  { accelerator, precision, quantized }: Pick<LayoutInput, 'accelerator' | 'precision' | 'quantized'>,
+  library: string,
+): string => `${accelerator.model}/${library}/${precision}${quantized ? '/nf4' : ''}`;
 
 /**
  * Posterior of a normal prior around the planner's own prediction, with the width of its interval, given the runs of one key: a run moves

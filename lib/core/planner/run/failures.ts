@@ -1,5 +1,3 @@
-import { STATE_BYTES_PER_PARAMETER } from '../../distribution/memory-copies';
-
 /**
  * Failures of one node per day. Hardware alone: 6.5 per 1,000 node-days (Meta RSC-1, arXiv 2410.21680; Llama 3 405B gives 3.8, arXiv
  * 2407.21783). Jobs there failed 3.7 times as often as hardware explains, so both are counted.
@@ -59,14 +57,8 @@ const PART_BYTES = 64e6;
 export const nodeBytesPerSecond = (networkGbps: number) =>
   Math.min(NODE_TO_S3_BYTES_PER_SECOND, ((networkGbps * 1e9) / 8) * NETWORK_SHARE);
 
-/** Size, duration and interval of checkpoints; a sharded asynchronous save blocks training only while it copies to host memory. */
-export function checkpointPlan(
-  parameters: number,
-  nodes: number,
-  gpusPerNode: number,
-  networkGbps: number,
-): CheckpointPlan {
-  const bytes = parameters * STATE_BYTES_PER_PARAMETER;
+/** Duration and interval of checkpoints of this size; a sharded asynchronous save blocks training only while it copies to host memory. */
+export function checkpointPlan(bytes: number, nodes: number, gpusPerNode: number, networkGbps: number): CheckpointPlan {
   const saveSeconds = bytes / (nodeBytesPerSecond(networkGbps) * nodes) + 5;
   const blockedSeconds = bytes / (nodes * gpusPerNode) / DEVICE_TO_HOST_BYTES_PER_SECOND + 1;
   const optimal = Math.sqrt(2 * blockedSeconds * meanHoursBetweenFailures(nodes) * 3600) / MINUTE;

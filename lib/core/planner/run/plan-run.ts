@@ -2,6 +2,7 @@ import { activeParameterCount, parameterCount } from '../../catalog/model/parame
 import type { Issue } from '../../config/issue';
 import { issue } from '../../config/issue';
 import type { RunSpec } from '../../config/run-spec';
+import { stateBytes } from '../../distribution/memory-copies';
 import type { LayoutInput } from '../layout';
 import { tokensPerStep, worldSizeOf } from '../layout';
 import type { MemoryGiB } from '../memory/memory';
@@ -138,7 +139,12 @@ function describe(
 ): Omit<RunPlan, 'assumptions' | 'advice'> {
   const parameters = parameterCount(layout.model);
   const gpus = worldSizeOf(layout);
-  const checkpoint = checkpointPlan(parameters, layout.nodes, layout.gpusPerNode, layout.networkGbps);
+  const checkpoint = checkpointPlan(
+    stateBytes(run.training, layout.model),
+    layout.nodes,
+    layout.gpusPerNode,
+    layout.networkGbps,
+  );
   const copies = memoryCopiesPlan(run, layout, plan.step.total);
   const goodput = expectedGoodput(checkpoint, layout.nodes, sparesOf(run));
   const { steps, tokens } = lengthOf(run, layout);

@@ -1,7 +1,15 @@
 import { attentionParameters, hasAttention } from '../../catalog/model/parameters';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import { elementBytesOf, expertTensorOf, type LayoutInput, sequencesPerSample, takesMask } from '../layout';
+import {
+  elementBytesOf,
+  expertTensorOf,
+  type LayoutInput,
+  quantizedOfBlock,
+  sequencesPerSample,
+  storedBytes,
+  takesMask,
+} from '../layout';
 import { activeFfn, headsOf, keysInFull, meanHeadSize, mixedElements } from '../model-size';
 import { lowPrecisionOf } from './low-precision';
 
@@ -29,7 +37,7 @@ export const tokensPerRank = (l: LayoutInput) => (l.microBatch * sequencesPerSam
 export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSeconds {
   const attention = attentionSeconds(l, gpu, k);
   return {
-    gemmForward: gemmSeconds(l, gpu, k),
+    gemmForward: gemmSeconds(l, gpu, k) + unpackSeconds(l, gpu),
     attentionForward: attention.forward,
     attentionBackward: attention.backward,
     trafficForward: trafficBytes(l, k) / gpu.memoryBytesPerSecond,
@@ -38,6 +46,20 @@ export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSecon
 }
 
 const isLegacy = (l: LayoutInput) => l.stack === 'megatron-legacy';
+
+/**
+ * Time of unpacking 4-bit matrices relative to reading and writing them once. With LitGPT's LoRA on one A100 (bitsandbytes 0.41;
+ * https://github.com/Lightning-AI/litgpt/blob/4839345a97a0/tutorials/resource-tables.md, 2023-10-20), an iteration of Llama 2 takes 79 ms
+ * (7B) and 191 ms (13B) longer with nf4: 3.7 and 4.6 times the two passes over their weights.
+ */
+const UNPACK_PASSES = 4;
+
+/** Every product with a 4-bit matrix, forward and backward, unpacks it to the precision of the computation before. */
+function unpackSeconds(l: LayoutInput, gpu: Gpu): number {
+  const quantized = quantizedOfBlock(l);
+  const bytes = storedBytes(0, quantized, quantized) + elementBytesOf(l) * quantized;
+  return (UNPACK_PASSES * bytes) / gpu.memoryBytesPerSecond;
+}
 
 /** Additive roofline: arithmetic at the fitted ceiling plus memory traffic of the operands, so that thin shards are slower. */
 function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {

@@ -1,6 +1,13 @@
 import { layerParametersOfRank } from '../../catalog/model/parameters';
 import type { LayoutInput } from '../layout';
-import { elementBytesOf, expertTensorOf, keepsGatheredUntilForward, microBatchesOf } from '../layout';
+import {
+  elementBytesOf,
+  expertTensorOf,
+  keepsGatheredUntilForward,
+  microBatchesOf,
+  quantizedOfBlock,
+  storedBytes,
+} from '../layout';
 import { shardGroupSize } from './overlap';
 
 /**
@@ -44,7 +51,7 @@ export function shardTraffic(l: LayoutInput): ShardTraffic {
     forwardGathers: isSharded ? forwardGathers : 0,
     // A reference without adapters shares its parameters with the model, which keeps them gathered.
     referenceGathers: isSharded && l.preferences && !(l.keepsGathered && l.preferences === 'adapters') ? micro : 0,
-    gatheredBytes: elementBytesOf(l) * parameters,
+    gatheredBytes: storedBytes(elementBytesOf(l), parameters, quantizedOfBlock(l)),
     scatters: isSharded ? once : 0,
     replicaSums: l.replicate > 1 ? sumsOfStep(l) : 0,
   };

@@ -1,8 +1,8 @@
-import { modelParameters } from '../../catalog/model/parameters';
+import { parameterShape } from '../../catalog/model/parameters';
 import { orList } from '../../config/issue';
 import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
-import { canKeepCopies, copiesMemory, memoryCopies, STATE_BYTES_PER_PARAMETER } from '../../distribution/memory-copies';
+import { canKeepCopies, copiesMemory, memoryCopies, stateBytes } from '../../distribution/memory-copies';
 import { modesBesideManaged } from '../own-code';
 import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
 
@@ -50,7 +50,7 @@ function fsx(run: RunSpec): Finding[] {
 function managedSize(run: RunSpec): Finding[] {
   if (run.checkpoints.mode !== 'managed' || !run.model) return [];
   const modes = modesBesideManaged(run);
-  const gib = (modelParameters(run.model.architecture) * STATE_BYTES_PER_PARAMETER) / 2 ** 30;
+  const gib = stateBytes(run.training, parameterShape(run.model.architecture)) / 2 ** 30;
   return when(gib > MANAGED_LIMIT_GIB, {
     path: 'checkpoints.mode',
     must: `must be ${orList(modes)} for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,

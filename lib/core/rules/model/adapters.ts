@@ -1,8 +1,13 @@
+import { findInstanceType } from '../../catalog/instances/instances';
 import { adaptableLayers } from '../../catalog/model/adaptable';
+import { QUANTIZED_BLOCK, unquantizableSizes } from '../../catalog/model/quantizable';
 import type { ModelShape } from '../../catalog/model/shape';
 import type { RunSpec } from '../../config/run-spec';
+import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
+import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
+import { trainingTypes } from '../../distribution/strategy';
 import { builtinOnly } from '../own-code';
-import { type Finding, type Rule, trainingRule, when } from '../rule';
+import { type Finding, type Rule, type RuleContext, trainingRule, when } from '../rule';
 
 /**
  * Layers of a mixture that are not linear layers in transformers 5, which stores all experts in one tensor and has its own router: PEFT
@@ -42,7 +47,60 @@ function targetFindings(run: RunSpec, targets: readonly string[], shape: ModelSh
   ];
 }
 
-function adapterFindings(run: RunSpec): Finding[] {
+const QUANTIZATION = 'training.lora.quantization';
+/** The first PyTorch whose FSDP2 shards frozen parameters of other dtypes than the trained ones; NF4_SINCE of the trainer. */
+const NF4_SINCE = '2.8.0';
+
+/** Findings for what 4-bit weights cannot be combined with in the trainer; limits.py has the same. */
+function quantizationFindings(run: RunSpec, got: string): Finding[] {
+  const { distribution, training, model } = run;
+  const isSplit = distribution.library === 'fsdp' && !usesFsdp1(run) && fsdpDegrees(run).tensor > 1;
+  const beyond: [isBeyond: boolean, reason: string][] = [
+    [distribution.library === 'deepspeed', 'with deepspeed in the built-in trainer'],
+    [isSplit, 'with tensor_parallel_degree in the built-in trainer'],
+    [training.precision === 'fp8', 'with precision fp8 in the built-in trainer'],
+    [usesFsdp1(run), "with the built-in trainer's backend fsdp1"],
+    ...(model ? unquantizableSizes(model.architecture) : []).map(([name, size]): [boolean, string] => [
+      true,
+      `where ${name} is not a multiple of ${QUANTIZED_BLOCK}, here ${size}`,
+    ]),
+  ];
+  return beyond.flatMap(([isBeyond, reason]) =>
+    when(isBeyond, { path: QUANTIZATION, must: `must be left out ${reason}`, got, fix: 'remove it' }),
+  );
+}
+
+/**
+ * Findings for images and GPUs without the library. bitsandbytes 0.50 needs compute capability 6.0
+ * (https://github.com/bitsandbytes-foundation/bitsandbytes/blob/0.50.0/README.md, 2026-11-28), which Kepler does not have.
+ */
+function libraryFindings(run: RunSpec, got: string, { descriptor }: RuleContext): Finding[] {
+  const version = pytorchOfImage(run) ?? (run.image.kind === 'environment' ? descriptor?.image?.pytorch : undefined);
+  const old = trainingTypes(run).find(({ type }) => findInstanceType(type)?.accelerator?.architecture === 'Kepler');
+  return [
+    ...when(version !== undefined && compareVersions(version, NF4_SINCE) < 0, {
+      path: QUANTIZATION,
+      must: `must be left out under PyTorch ${version}`,
+      got,
+      fix: 'use an image with PyTorch 2.8 or later',
+    }),
+    ...when(run.image.kind === 'dlc', {
+      path: QUANTIZATION,
+      level: 'warning',
+      must: 'must be used in an image with bitsandbytes, which is not among the packages of AWS images',
+      got,
+      fix: 'use the image of the environment, or image.uri',
+    }),
+    ...when(old !== undefined, {
+      path: QUANTIZATION,
+      must: `must be left out on ${old?.type}: bitsandbytes needs GPUs of compute capability 6.0 or later`,
+      got,
+      fix: 'use a newer GPU',
+    }),
+  ];
+}
+
+function adapterFindings(run: RunSpec, context: RuleContext): Finding[] {
   const { code, training, model, checkpoints, distribution, written } = run;
   const { lora } = training;
   if (!lora)
@@ -66,6 +124,8 @@ function adapterFindings(run: RunSpec): Finding[] {
       fix: 'use fsdp',
     }),
     ...(model ? targetFindings(run, lora.targets, model.architecture) : []),
+    ...(lora.quantization ? quantizationFindings(run, lora.quantization) : []),
+    ...(lora.quantization ? libraryFindings(run, lora.quantization, context) : []),
   ];
 }
 
@@ -74,8 +134,8 @@ export const ADAPTER_RULES: readonly Rule[] = [
   {
     id: 'training/lora',
     level: 'error',
-    what: 'training.lora requires the built-in trainer with fsdp, ddp or deepspeed, pretrained weights, and targets that are layers of the model.',
-    why: 'User code would ignore it, adapters on random weights are useless, and with unknown layers every instance would start and then exit with code 77.',
+    what: 'training.lora requires the built-in trainer with fsdp, ddp or deepspeed, pretrained weights, and targets that are layers of the model. With quantization, it requires fsdp without tensor parallelism and fp8, PyTorch 2.8, bitsandbytes, and inputs of layers that are multiples of 64.',
+    why: 'User code would ignore it, adapters on random weights are useless, and with unknown layers or unsupported combinations every instance would start and then exit with code 77.',
     source: 'docs/reference/run-file.md',
     check: adapterFindings,
   } satisfies Rule,

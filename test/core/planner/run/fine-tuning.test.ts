@@ -1,4 +1,8 @@
 import { expect, test } from 'vitest';
+import type { LayoutInput } from '../../../../lib/core/planner/layout';
+import { planLayout } from '../../../../lib/core/planner/plan';
+import { calibrationKey } from '../../../../lib/core/planner/run/calibration';
+import { layoutOfRun } from '../../../../lib/core/planner/run/layout-of-run';
 import { planRun, type RunPlan } from '../../../../lib/core/planner/run/plan-run';
 import { searchRun } from '../../../../lib/core/search/search-run';
 import { runOf } from '../../../support/runs';
@@ -86,6 +90,79 @@ test('a search of preferences stays in pairs', () => {
   if (Array.isArray(found)) throw new Error(found.map((i) => i.message).join('\n'));
   expect(found.candidates.length).toBeGreaterThan(0);
   for (const { training } of found.candidates) expect(64 % ((training.microBatchSize ?? 1) * 8)).toBe(0);
+});
+
+const MATRICES = 32 * 4096 * (2 * 4096 + 2 * 1024 + 3 * 14336);
+const NF4 = { lora: { rank: 16, quantization: 'nf4' } };
+
+test('matrices of blocks in 4 bits take 0.5625 bytes per parameter, and the others keep theirs', () => {
+  const [plain, packed] = [LORA, NF4].map((lora) => planned({ objective: 'sft', ...lora }));
+  const bytes = (4 * (PARAMETERS - MATRICES) + 0.5625 * MATRICES) / 8;
+  expect(packed?.memoryGiB.parameters).toBeCloseTo(bytes / GIB, 6);
+  expect(packed?.memoryGiB.optimizer).toBeCloseTo(plain?.memoryGiB.optimizer ?? 0, 9);
+  // Two gathered blocks, and the largest matrix in bf16.
+  const block = MATRICES / 32;
+  expect((plain?.memoryGiB.working ?? 0) - (packed?.memoryGiB.working ?? 0)).toBeCloseTo((2 * 1.4375 * block) / GIB, 6);
+  expect((packed?.memoryGiB.buffers ?? 0) - (plain?.memoryGiB.buffers ?? 0)).toBeCloseTo((2 * 4096 * 14336) / GIB, 6);
+  expect(packed?.assumptions.join('\n')).toContain('0.5625 bytes per parameter');
+  expect(packed?.stepSeconds ?? 0).toBeGreaterThan(plain?.stepSeconds ?? 0);
+});
+
+test('checkpoints contain frozen weights without moments', () => {
+  const sizes = [{}, LORA, NF4].map((lora) => planned({ objective: 'sft', ...lora }).checkpoint.sizeGiB * GIB);
+  expect(sizes[0]).toBeCloseTo(12 * PARAMETERS, -3);
+  expect(sizes[1]).toBeCloseTo(4 * PARAMETERS, -3);
+  expect(sizes[2]).toBeCloseTo(4 * (PARAMETERS - MATRICES) + 0.5625 * MATRICES, -3);
+});
+
+test('a run with weights in 4 bits is calibrated by such runs alone', () => {
+  const keys = [LORA, NF4].map((lora) => calibrationKey(planned({ objective: 'sft', ...lora }).layout, 'fsdp'));
+  expect(keys).toEqual(['NVIDIA H100 80GB/fsdp/bf16', 'NVIDIA H100 80GB/fsdp/bf16/nf4']);
+});
+
+test('a model of 8B fits on one GPU of 24 GB, and one of 70B on four of 48 GB', () => {
+  const on = (instanceType: string, preset: string, training: object) =>
+    planRun(runOf({ ...file(training, { instanceType }), model: { preset, weights: 's3://bucket/weights/' } }), {
+      region: 'us-west-2',
+    });
+  for (const [type, preset] of [
+    ['ml.g5.xlarge', 'llama3-8b'],
+    ['ml.g6e.12xlarge', 'llama3-70b'],
+  ] as const) {
+    expect(on(type, preset, { objective: 'sft', ...LORA })).toMatchObject({ fits: 'oom' });
+    expect(on(type, preset, { objective: 'sft', ...NF4 })).toMatchObject({ fits: 'fits' });
+  }
+});
+
+// LitGPT's table, https://github.com/Lightning-AI/litgpt/blob/4839345a97a0/tutorials/resource-tables.md, 2023-10-20: minutes of 1,000
+// iterations of LoRA on one A100 with 40 GB, without quantization and with nf4.
+test.each([
+  ['llama2-7b', 2.36, 3.68],
+  ['llama2-13b', 3.19, 6.38],
+] as const)('an iteration of %s takes longer by about what LitGPT measured', (preset, plain, quantized) => {
+  const p4d = file({ objective: 'sft', ...NF4 }, { instanceType: 'ml.p4d.24xlarge' });
+  const found = layoutOfRun(runOf({ ...p4d, model: { preset, weights: 's3://bucket/weights/' } }));
+  if (Array.isArray(found)) throw new Error(found.map((i) => i.message).join('\n'));
+  const alone = { nodes: 1, gpusPerNode: 1, shard: 1, zeroStage: 0, globalBatch: 1, wrapsOneRank: false } as const;
+  const layout = { ...found.layout, ...alone, recompute: 'none', sequence: 512 } as const;
+  const seconds = (l: LayoutInput) => {
+    const plan = planLayout(l);
+    if (typeof plan === 'string') throw new Error(plan);
+    return plan.step.total;
+  };
+  const added = seconds(layout) - seconds({ ...layout, quantized: false });
+  expect(added / ((quantized - plain) * 0.06)).toBeGreaterThan(0.7);
+  expect(added / ((quantized - plain) * 0.06)).toBeLessThan(1.4);
+});
+
+test('fails: experts in 4 bits, which run one after the other', () => {
+  const run = runOf({
+    ...file({ objective: 'sft', ...NF4 }),
+    model: { preset: 'mixtral-8x7b', weights: 's3://bucket/w/' },
+  });
+  expect(planRun(run, { region: 'us-west-2' })).toMatchObject([
+    { path: 'training.lora.quantization', message: expect.stringContaining('for a plan of a mixture of experts') },
+  ]);
 });
 
 test('fails: adapters in layers whose shape is not known', () => {

@@ -5,7 +5,7 @@ import { bestSpares, spareValue } from '../../../../lib/core/planner/run/spares'
 
 const FIVE_DAYS = 432_000;
 const DEVICE_SHARE = 226 / 258;
-const checkpointOf = (nodes: number) => checkpointPlan(70e9, nodes, 8, 3200);
+const checkpointOf = (nodes: number) => checkpointPlan(12 * 70e9, nodes, 8, 3200);
 
 /** One attempt after the other, failure by failure, with a small generator of its own. */
 function simulatedShare(nodes: number, instances: number, attemptSeconds: number): number {
