@@ -3,6 +3,7 @@
 Only tables and zstd need the image's `pyarrow` package.
 """
 
+import codecs
 import gzip
 import io
 import json
@@ -87,7 +88,7 @@ def _lines(path: Path, skip: int) -> Iterator[Row]:
 def _is_array(path: Path) -> bool:
     """Whether a file is one JSON array over several lines, or on its only line."""
     with opened(path) as handle:
-        first = next((line.strip() for line in handle if line.strip()), b"")
+        first = next((line.strip() for line in handle if line.strip()), b"").removeprefix(codecs.BOM_UTF8)
         return first.startswith(b"[") and (not _is_json(first) or not any(line.strip() for line in handle))
 
 
