@@ -8,27 +8,21 @@ import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from slipway_driver.job import Job
+from slipway_driver.launcher_labels import without_label
 from slipway_driver.progress_formats import FormatReader
 
 PREFIX = "slipway {"
 #: Limits of values: a step has at most 15 digits.
 MAX, LONGEST_STEP, LONGEST_NAME = 10**15, 15, 100
 _RANK_LABEL = re.compile(r"^\[rank \d+\] ")
-#: What a launcher within the script puts before each line of its ranks: torchrun --tee, mpirun --tag-output, Ray.
-_LAUNCHER_LABEL = re.compile(
-    r"\[(?:default|rank)(\d+)\]: ?|\[\d+,(\d+)\]<std(?:out|err)>: ?|\(\w+(?: rank=(\d+))?,? pid=\d+(?:, ip=[\d.]+)?\) "
-)
 
 
 def _split(line: str) -> Tuple[str, str, str]:
     """Which rank has printed a line, the line as the rank's program has printed it, and without the label of a launcher within that."""
     label = _RANK_LABEL.match(line)
     rank, printed = (label.group(), line[label.end() :]) if label else ("", line)
-    inner = _LAUNCHER_LABEL.match(printed) if printed.startswith(("[", "(")) else None
-    if inner is None:
-        return rank, printed, printed
-    number = inner[inner.lastindex] if inner.lastindex else ""
-    return rank + number, printed, printed[inner.end() :]
+    number, unlabelled = without_label(printed)
+    return rank + number, printed, unlabelled
 
 
 def progress_line(event: str, **fields: Any) -> str:
