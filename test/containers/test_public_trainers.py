@@ -1,6 +1,10 @@
 """Situations that people report of their trainers (test/public/trainers.md): what the driver makes of such output and such folders."""
 
+import os
+import random
 from pathlib import Path
+
+import pytest
 
 from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.newest_checkpoint import newest_checkpoint, step_in
@@ -9,6 +13,8 @@ from slipway_driver.progress import FoundSteps, ProgressReader, parse_event
 from slipway_driver.progress_formats import FormatReader
 from slipway_driver.resume_argument import resume_words
 from slipway_driver.tables import TRAINER_CHECKPOINTS
+
+SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
 
 
 def steps(output: str, name: str) -> "list[dict]":
@@ -76,6 +82,55 @@ def test_a_bar_of_lightning_without_a_length_shows_that_the_run_works() -> None:
     bar = "Epoch 2: : {}it [1:05:34,  4.49it/s, loss=2.15, v_num=3hqp]"
     reader = FormatReader("lightning")
     assert [reader.read("", bar.format(count)) for count in (17671, 17671, 17672)] == [{"event": "bar"}, None, {"event": "bar"}]
+
+
+def test_a_bar_with_a_name_in_front_and_losses_as_json_are_those_of_the_trainer() -> None:
+    # modelscope/ms-swift#4366 and #9261; the last bar is that of an evaluation.
+    bar, loss = "Train:  33%|###   | {}/9297 [7:04:32<12:19:18,  7.16s/it]", "{{{0}loss{0}: {1}, {0}grad_norm{0}: 0.6, {0}epoch{0}: 0.1}}"
+    for quote in ("'", '"'):
+        lines = [bar.format(9), loss.format(quote, 1.5), bar.format(10), bar.format(11), "Val:  10%|#  | 12/9297 [00:01<00:09,  1.0it/s]"]
+        assert pairs([*lines, bar.format(12) + "[INFO:swift] saved"], ProgressReader(None, None)) == [(10, 1.5), (11, None), (12, None)]
+
+
+@pytest.mark.parametrize("group", [r"[\d.]+", r"[-+\d.]+", r"\S+", r"[-+\d.eE]+"])
+def test_law_a_loss_is_the_whole_number_where_its_group_begins(group: str) -> None:
+    # tenstorrent/tt-metal#37531
+    rng = random.Random(SEED)
+    for _ in range(200):
+        value = rng.uniform(0, 10) * 10.0 ** rng.randint(-9, 9)
+        written = rng.choice(["{}", "{:e}", "{:.3g}", "{:.2f}", "{:.0f}", "{:E}"]).format(value)
+        line = f"Step: 3, Loss: {written}{rng.choice(['', ', Time: 703.14 ms', '.', ';', ' (81.7)'])}"
+        assert ProgressReader(r"Step: (\d+)", f"Loss: ({group})").read(line) == {"event": "step", "step": 3, "loss": float(written)}, line
+
+
+@pytest.mark.parametrize(
+    ("report", "line", "step", "loss"),
+    [
+        ("TorchDR/TorchDR#317", "[rank {0}] [{1}/1000] loss: 0.{1}", r"\[(\d+)/1000\]", r"loss: (\S+)"),
+        (
+            "open-mmlab/OpenPCDet#1229",
+            "Train: 1/3 ( 33%) [ 49/323 ( 15%)]  Loss: 0.{1} (81.7)  Acc_iter {1}",
+            r"Acc_iter (\d+)",
+            r"Loss: (\S+)",
+        ),
+    ],
+)
+def test_loops_of_their_own_are_read_with_expressions(report: str, line: str, step: str, loss: str) -> None:
+    lines = [line.format(rank, number) for number in (1, 2, 3) for rank in (1, 0)]
+    assert pairs(lines, ProgressReader(step, loss)) == [(1, 0.1), (2, 0.2), (3, 0.3)], report
+
+
+def test_the_bar_of_an_older_lightning_is_read() -> None:
+    # official-stockfish/nnue-pytorch#83
+    bar = "Epoch 1:  39%|###   | {}/12331 [05:59<09:15, 13.47it/s, loss=0.01{}, v_num=1]"
+    assert pairs([bar.format(n, n) for n in (5, 6)], ProgressReader(None, None)) == [(12336, 0.015), (12337, 0.016)]
+
+
+def test_a_group_that_is_no_number_is_no_loss() -> None:
+    reader = ProgressReader(None, r"loss[:=] ?(\S+)")
+    for line in ("loss: information", "loss=0.5s", "loss=1,234.5", "loss: --", "loss=1.2.3"):
+        assert reader.read(line) is None, line
+    assert reader.read("loss=-Inf") == {"event": "metric", "loss": float("-inf")}
 
 
 def test_the_loss_of_a_pipeline_is_that_of_its_last_stage() -> None:
