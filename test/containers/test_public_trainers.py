@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slipway_driver.error_collector import ErrorCollector
-from slipway_driver.newest_checkpoint import newest_checkpoint, step_in
+from slipway_driver.newest_checkpoint import newest_checkpoint, newest_marker, step_in
 from slipway_driver.output_lines import Lines
 from slipway_driver.progress import FoundSteps, ProgressReader, parse_event
 from slipway_driver.progress_formats import FormatReader
@@ -166,6 +166,24 @@ def test_the_folders_that_lightning_makes_itself_are_found_by_a_marker_of_the_ru
     (tmp_path / "train.py").write_text('parser.add_argument("--ckpt_path")', encoding="utf-8")
     words, _ = resume_words("lightning", "train.py", (), tmp_path, newest)
     assert words == [f"--ckpt_path={newest}/epoch=1-step=4096-val_loss=0.397.ckpt"]
+
+
+@pytest.mark.parametrize(
+    ("report", "marker", "name"),
+    [
+        ("mosaicml/composer#2146", "ep*-ba*/done", "ep{}-ba{}/done"),
+        ("zylo117/Yet-Another-EfficientDet-Pytorch#686", "d0_*_*/done", "d0_{}_{}/done"),
+        ("modelscope/ms-swift#4366", "v*/checkpoint-*/trainer_state.json", "v0-20250526-16270{}/checkpoint-{}/trainer_state.json"),
+        ("metatensor/metatrain#720", "epoch_*_step_*/done", "epoch_{}_step_{}/done"),
+    ],
+)
+def test_law_the_newest_of_names_with_several_numbers_has_the_highest_step(report: str, marker: str, name: str) -> None:
+    # The files of a folder that was copied have other times, which do not count.
+    rng = random.Random(SEED)
+    for _ in range(50):
+        steps_of_run = sorted(rng.sample(range(1, 100_000), 6))
+        names = [name.format(number // 2, step) for number, step in enumerate(steps_of_run)]
+        assert newest_marker(rng.sample(names, len(names)), marker) == names[-1], (report, SEED)
 
 
 def test_a_traceback_behind_a_bar_on_the_same_line_is_the_error() -> None:
