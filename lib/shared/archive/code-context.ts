@@ -39,11 +39,13 @@ function inspectedFile(folder: string, file: CodeFile): InspectedFile {
   const text = startOf(path.join(folder, file.name));
   const isScript = file.name.endsWith('.sh') || (text.startsWith('#!') && !file.name.endsWith('.py'));
   const windowsLine = isScript ? firstWindowsLine(text) : undefined;
+  const markedWord = isScript ? /^\u00EF\u00BB\u00BF\s*([^#\s]\S*)/.exec(text)?.[1] : undefined;
   const oneHostLauncher = isScript ? launcherOfOneHost(text) : undefined;
   const secret = secretIn(text);
   return {
     ...file,
     ...(windowsLine && { windowsLine }),
+    ...(markedWord && { markedWord }),
     ...(oneHostLauncher && { oneHostLauncher }),
     ...(secret && { secret }),
   };

@@ -139,6 +139,25 @@ test.each<[source: string, given: Given, said: string[]]>([
     { files: { 'setup.sh': '#!/usr/bin/env bash\r\nset -e\r\n' } },
     ['warning code/line-endings'],
   ],
+  ...[
+    ['\uFEFFset -e\nfalse\n', 'error'],
+    ['\uFEFF#!/usr/bin/env bash\nset -e\n', ''],
+    ['\uFEFF\n# a comment\nset -e\n', ''],
+    ['\uFEFFset -e\r\n', 'error'],
+  ].map(([text = '', level]): [string, Given, string[]] => [
+    `PIsberg/vibetags#437: a byte order mark before ${JSON.stringify(text.slice(1))}`,
+    {
+      files: { 'train.sh': text },
+      code: { entryPoint: 'train.sh' },
+      distribution: { library: 'custom', launcher: 'script' },
+    },
+    level ? Array(text.includes('\r') ? 2 : 1).fill('error code/line-endings') : [],
+  ]),
+  [
+    'a sibling of PIsberg/vibetags#437: a mark in a script that the entry point calls',
+    { files: { 'setup.sh': '\uFEFFexport A=1\n' } },
+    ['warning code/line-endings'],
+  ],
   [
     'aws/sagemaker-training-toolkit#117: a list as a hyperparameter',
     { also: { hyperparameters: { list_param: ['foo', 'bar'] } }, distribution: TOOLKIT },
