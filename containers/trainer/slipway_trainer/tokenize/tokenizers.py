@@ -29,6 +29,8 @@ class Tokenizer(Protocol):
     end_of_text: int
     #: The text of this token.
     end_of_text_token: str
+    #: Ids of tokens at which a server of the model stops.
+    ends: frozenset[int]
     #: The tokenizer's chat template; None = it has none.
     chat_template: str | None
     #: A separate template for conversations with tools; None = it has none.
@@ -58,6 +60,7 @@ class ByteTokenizer:
     vocabulary_size = 257
     end_of_text = 256
     end_of_text_token = "<|endoftext|>"
+    ends = frozenset([end_of_text])
     chat_template = None
     tool_template = None
     special_tokens: Mapping[str, str] = {"bos_token": "", "eos_token": end_of_text_token}
@@ -128,6 +131,7 @@ class FileTokenizer:
             must = f"must be a token of {path.name}, got {self.end_of_text_token}"
             raise Settings([f"code.arguments.end-of-text: {must}; name the token that ends a document"])
         self.end_of_text = found
+        self.ends = frozenset({found, *_ends_beside(path)})
 
     def encode(self, text: bytes) -> list[int]:
         return self._tokenizer.encode(text.decode("utf-8", "replace"), add_special_tokens=False).ids
@@ -151,6 +155,15 @@ def _json_of(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise Settings([f"{path.name} next to the tokenizer: must be JSON ({error}); copy it again"]) from error
     return found if isinstance(found, dict) else {}
+
+
+def _ends_beside(path: Path) -> list[int]:
+    """`eos_token_id` of generation_config.json beside the tokenizer, otherwise of config.json: one id or several."""
+    for name in ("generation_config.json", "config.json"):
+        found = _json_of(path.with_name(name)).get("eos_token_id")
+        if found is not None:
+            return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, int)]
+    return []
 
 
 def _special_tokens(config: Mapping[str, Any]) -> dict[str, str]:
