@@ -25,6 +25,8 @@ export interface InspectedFile extends CodeFile {
   markedWord?: string;
   /** A launcher that a script starts without the number or the rank of the hosts. */
   oneHostLauncher?: string;
+  /** The lines of a requirements file that may be installed, without comments. */
+  requirements?: readonly string[];
   /** What looks like a secret in it. */
   secret?: string;
 }
