@@ -1,6 +1,7 @@
 """Folders of data as people report them (test/public/chat.md): what else lies beside the rows, and tables of several types."""
 
 import codecs
+import gzip
 import json
 import os
 import random
@@ -103,6 +104,35 @@ def test_tables_with_both_kinds_of_lists_are_read(tmp_path: Path) -> None:
         message = arrow.struct([("role", text), ("content", text)])
         parquet.write_table(arrow.table({"messages": arrow.array([MESSAGES], lists(message))}), tmp_path / f"{name}.parquet")
     assert [row.value for file in input_files(tmp_path) for row in rows(file, 0)] == [{"messages": MESSAGES}] * 2
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "ndjson", "jsonlines", "ldjson", "NDJSON"])
+def test_rows_are_read_whatever_the_suffix_of_their_format(tmp_path: Path, suffix: str) -> None:
+    # huggingface/datasets#7153 and EducationalTestingService/skll#230
+    put(tmp_path, f"a.{suffix}", lines_of("a", "b"))
+    assert texts_of(tmp_path) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.csv", b"text,label\nhello,1\n", "must contain tables as .parquet or .jsonl, got a.csv"),
+        ("a.tsv.gz", gzip.compress(b"text\tlabel\n"), "must contain tables as .parquet or .jsonl, got a.tsv.gz"),
+        ("part-00000", lines_of("a", "b"), "must have rows of JSON in files with the suffix .jsonl, got part-00000"),
+        ("rows.txt", b"\n" + lines_of("a", "b", "c"), "must have rows of JSON in files with the suffix .jsonl, got rows.txt"),
+    ],
+)
+def test_fails_for_tables_and_rows_that_would_be_trained_as_text(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    # oobabooga/textgen#922
+    put(tmp_path, name, content)
+    with pytest.raises(Settings, match=f"code.arguments.data-channel: {reason}; convert or remove"):
+        input_files(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b'{"a": 1}\n', b'{\n "a": 1\n}\n', b"[1]\n[2]\n", b'{"a": 1}\n{"b": 1}\n', b'{"a": 1}\ntext\n'])
+def test_text_that_only_begins_like_rows_is_text(tmp_path: Path, content: bytes) -> None:
+    put(tmp_path, "a.txt", content)
+    assert texts_of(tmp_path) == [content.decode()]
 
 
 @pytest.mark.parametrize(

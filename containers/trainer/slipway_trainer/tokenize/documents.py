@@ -34,6 +34,8 @@ class Examples(NamedTuple):
 #: First bytes of files without readable text: gzip, zstd, xz, bzip2, zip, parquet, Avro, ORC.
 _MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04", b"PAR1", b"Obj\x01", b"ORC")
 _HEAD_BYTES = 8192
+#: Suffixes of tables that are text, whose separators and headings would be trained.
+_SEPARATED = (".csv", ".tsv")
 #: Files that `save_to_disk` of Hugging Face datasets writes in addition to its tables.
 _DESCRIPTIONS = ("dataset_info.json", "state.json", "dataset_dict.json")
 #: Results of its `map` and `filter`, which it keeps beside the data set that they were made from.
@@ -50,12 +52,29 @@ def _is_binary(path: Path) -> bool:
     if path.suffix in TABLES:
         with path.open("rb") as handle:
             return path.suffix == ".parquet" and handle.read(4) != b"PAR1"
+    head = _head_of(path)
+    return head is None or b"\0" in head or head.startswith(_MAGIC)
+
+
+def _head_of(path: Path) -> bytes | None:
+    """The first bytes of a file; None if it cannot be read."""
     try:
         with opened(path) as handle:
-            head = handle.read(_HEAD_BYTES)
+            return handle.read(_HEAD_BYTES)
     except UNREADABLE:
-        return True
-    return b"\0" in head or head.startswith(_MAGIC)
+        return None
+
+
+def _looks_like_rows(path: Path) -> bool:
+    """Whether a text file begins with two JSON objects that have the same keys, such as the parts that Spark writes without a suffix."""
+    lines = (_head_of(path) or b"").split(b"\n")[:-1]
+    found = []
+    for line in [line for line in lines if line.strip()][:2]:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            return False
+    return len(found) == 2 and isinstance(found[0], dict) and isinstance(found[1], dict) and found[0].keys() == found[1].keys()
 
 
 def input_files(folder: Path, include: str = "") -> list[Path]:
@@ -63,8 +82,8 @@ def input_files(folder: Path, include: str = "") -> list[Path]:
     (incomplete downloads, copies of notebooks), markers such as Spark's _SUCCESS, the record of a fetched repository, and descriptions and
     cached results of Hugging Face datasets.
 
-    Raises Settings with the names of files that would be noise in the training data: binary ones, and beside records any others than
-    `.txt`, such as README.md, LICENSE or a .csv table.
+    Raises Settings with the names of files that would be noise in the training data: binary ones, tables and rows that would be trained as
+    text, and beside records any others than `.txt`, such as README.md or LICENSE.
     """
     patterns = [pattern.strip() for pattern in include.split(",") if pattern.strip()] or ["*"]
     found = (path for path in folder.rglob("*") if path.is_file() and not _is_marker(path))
@@ -78,6 +97,9 @@ def input_files(folder: Path, include: str = "") -> list[Path]:
     _refuse(must, [path for path in files if path.parent.name == _DELTA][:1], folder)
     must = "must contain text, .jsonl or .json files, those compressed with gzip (.gz) or zstd (.zst), or .parquet and .arrow tables"
     _refuse(must, [path for path in files if _is_binary(path)], folder)
+    texts = [path for path in files if not has_rows(path)]
+    _refuse("must contain tables as .parquet or .jsonl", [path for path in texts if kind(path) in _SEPARATED], folder)
+    _refuse("must have rows of JSON in files with the suffix .jsonl", [path for path in texts if _looks_like_rows(path)], folder)
     if any(has_rows(path) for path in files):
         must = "must contain no text but .txt files beside records (.jsonl, .json, .parquet, .arrow)"
         _refuse(must, [path for path in files if not has_rows(path) and kind(path) != ".txt"], folder)

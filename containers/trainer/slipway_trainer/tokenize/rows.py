@@ -17,7 +17,7 @@ from slipway_trainer.exits import DataFailed, Settings
 
 #: Suffixes of files with one JSON object per line; a .json file may also be one array. Other text files are one document each. All may be
 #: compressed.
-LINES = (".jsonl", ".json")
+LINES = (".jsonl", ".json", ".ndjson", ".jsonlines", ".ldjson")
 #: Suffixes of tables: Parquet, and Arrow's IPC format as a file or as a stream (`save_to_disk` of Hugging Face datasets).
 TABLES = (".parquet", ".arrow")
 _COMPRESSED = (".gz", ".zst")
