@@ -15,7 +15,10 @@ from rank_world import run_ranks
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+from slipway_trainer.batches import Batches  # noqa: E402
+from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.published_config import with_end  # noqa: E402
+from slipway_trainer.settings import resolve_settings  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
 
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
@@ -67,6 +70,13 @@ def test_the_export_of_a_base_model_that_was_trained_on_chats_stops_at_the_end_o
     code, output = run_ranks(tmp_path / "run", 1, job, {"train": shards_of(tmp_path, data.CONVERSATIONS)})
     assert code == 0, output
     assert json.loads((tmp_path / "run/model/config.json").read_text())["eos_token_id"] == END_OF_TURN
+
+
+def test_fails_for_a_tokenizer_with_ids_beyond_the_vocabulary_of_the_model(tmp_path: Path) -> None:
+    # EuroEval/EuroEval#52
+    shards, job = shards_of(tmp_path, data.CONVERSATIONS), job_of("sft")
+    with pytest.raises(Settings, match="model.vocabularySize: must be at least the 320 of the data, got 300; increase it, or prepare"):
+        Batches(shards, resolve_settings(job, job["arguments"], {}).training, 300, 0, 1)
 
 
 def test_law_an_export_keeps_every_end_and_has_the_new_one_once() -> None:

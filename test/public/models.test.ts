@@ -91,6 +91,11 @@ test.each<[source: string, config: object, expected: object]>([
     { ropeScaling: { type: 'linear', factor: 8 } },
   ],
   [
+    'ml-explore/mlx-lm#1563: rope_theta within rope_parameters alone',
+    { model_type: 'qwen3', rope_parameters: { rope_theta: 1_000_000, rope_type: 'default' } },
+    { ropeTheta: 1_000_000 },
+  ],
+  [
     'ModelTC/LightLLM#344: rope_scaling is null',
     { model_type: 'llama', rope_scaling: null, rope_theta: 500_000 },
     { ropeTheta: 500_000 },
