@@ -84,12 +84,9 @@ class Watchdog:
                 return "no progress for %d s, and no step so far" % (now - self._since)
             return "no first step within %d s" % self._startup
         if now - self._since > self._silence:
-            ended = (
-                "; all %d steps are done, and the program has not ended" % self._steps
-                if self.step >= (self._steps or self.step + 1)
-                else ""
-            )
-            return "no progress for %d s after step %d%s" % (now - self._since, self.step, ended)
+            all_done = self._steps is not None and self.step >= self._steps
+            end = "; all %s steps are done, and the program has not ended" % self._steps if all_done else ""
+            return "no progress for %d s after step %d%s" % (now - self._since, self.step, end)
         return None
 
     def has_done(self, steps: int) -> bool:
