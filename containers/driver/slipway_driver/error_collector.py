@@ -75,11 +75,11 @@ class ErrorCollector:
         """Reads one line of output, received at `at` (monotonic seconds)."""
         line = line[:LONGEST_LINE]
         label, text = without_labels(line)
-        label, text = label.strip(), patterns.GROUP_MARGIN.sub("", text)
+        text = patterns.GROUP_MARGIN.sub("", text)
         if patterns.AROUND.match(text):
             return
         self._tail.append(line)
-        self.killed = self.killed or patterns.KILLED_PROGRAM.search(text) is not None
+        self.killed = self.killed or patterns.says_killed(text)
         self._after += bool(text.strip())
         if text.rstrip().endswith(patterns.TRACEBACK):
             self._begin(label, text, at)

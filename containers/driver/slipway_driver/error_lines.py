@@ -63,3 +63,10 @@ KILLED_PROGRAM = re.compile(
     r"|died with <Signals\.SIGKILL: 9>|exited on signal 9\b|\bEXIT CODE: 9\b|terminated with signal SIGKILL|\bBrokenProcessPool\b"
     r"|: line \d+: +\d+ Killed\b"
 )
+#: Each of them has one of these texts, which are found ten times as fast.
+_KILLED = ("Killed", "-9", "SIGKILL", "signal 9", "CODE: 9", "BrokenProcess")
+
+
+def says_killed(text: str) -> bool:
+    """Whether a line says that SIGKILL ended a program."""
+    return any(part in text for part in _KILLED) and KILLED_PROGRAM.search(text) is not None

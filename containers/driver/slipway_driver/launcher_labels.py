@@ -25,7 +25,9 @@ def without_label(line: str) -> Tuple[str, str]:
 
 def without_labels(line: str) -> Tuple[str, str]:
     """All labels at the beginning of a line, and the line behind them."""
+    if not line.startswith(("[", "(")):
+        return "", line
     rest = line
     for _ in range(MOST_LABELS):
         rest = without_label(rest)[1]
-    return line[: len(line) - len(rest)], rest
+    return line[: len(line) - len(rest)].rstrip(), rest
