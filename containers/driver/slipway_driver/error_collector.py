@@ -79,7 +79,7 @@ class ErrorCollector:
         if patterns.AROUND.match(text):
             return
         self._tail.append(line)
-        self.killed = self.killed or patterns.says_killed(text)
+        self.killed = self.killed or patterns.reports_kill(text)
         self._after += bool(text.strip())
         if text.rstrip().endswith(patterns.TRACEBACK):
             self._begin(label, text, at)

@@ -67,6 +67,6 @@ KILLED_PROGRAM = re.compile(
 _KILLED = ("Killed", "-9", "SIGKILL", "signal 9", "CODE: 9", "BrokenProcess")
 
 
-def says_killed(text: str) -> bool:
+def reports_kill(text: str) -> bool:
     """Whether a line says that SIGKILL ended a program."""
     return any(part in text for part in _KILLED) and KILLED_PROGRAM.search(text) is not None

@@ -65,7 +65,7 @@ def _head_of(path: Path) -> bytes | None:
         return None
 
 
-def _looks_like_rows(path: Path) -> bool:
+def _begins_with_rows(path: Path) -> bool:
     """Whether a text file begins with two JSON objects that have the same keys, such as the parts that Spark writes without a suffix."""
     lines = (_head_of(path) or b"").split(b"\n")[:-1]
     found = []
@@ -99,7 +99,7 @@ def input_files(folder: Path, include: str = "") -> list[Path]:
     _refuse(must, [path for path in files if _is_binary(path)], folder)
     texts = [path for path in files if not has_rows(path)]
     _refuse("must contain tables as .parquet or .jsonl", [path for path in texts if kind(path) in _SEPARATED], folder)
-    _refuse("must have rows of JSON in files with the suffix .jsonl", [path for path in texts if _looks_like_rows(path)], folder)
+    _refuse("must have rows of JSON in files with the suffix .jsonl", [path for path in texts if _begins_with_rows(path)], folder)
     if any(has_rows(path) for path in files):
         must = "must contain no text but .txt files beside records (.jsonl, .json, .parquet, .arrow)"
         _refuse(must, [path for path in files if not has_rows(path) and kind(path) != ".txt"], folder)
