@@ -119,7 +119,9 @@ ${trainerRows().join('\n')}
 NAMES_NEWEST = ${pythonText(NAMES_NEWEST)}
 
 #: Regular expressions for the step in the path of a marker; the first that is found counts.
-STEP_IN_PATH: Tuple[str, ...] = (${STEP_IN_PATH.map((each) => `${pythonText(each)}`).join(', ')})
+STEP_IN_PATH: Tuple[str, ...] = (
+${STEP_IN_PATH.map((each) => `    ${pythonText(each)},`).join('\n')}
+)
 
 #: Exit codes of the runtime contract, and the failure class of each.
 EXIT_CODES: Dict[str, int] = {

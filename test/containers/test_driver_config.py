@@ -1,6 +1,8 @@
 """What the driver reads: job.json, resourceconfig.json, the hosts file, the code archive."""
 
 import io
+import os
+import random
 import tarfile
 from pathlib import Path
 
@@ -8,11 +10,13 @@ import pytest
 
 from fake_world import job_json
 from slipway_driver.cluster import parse_cluster
-from slipway_driver.code import prepare_code, sha256_of
+from slipway_driver.code import prepare_code, refuse_windows_text, sha256_of
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.hosts import own_address, parse_hosts_file, wait_for_hosts
 from slipway_driver.job import parse_job
 from slipway_driver.paths import Paths
+
+SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
 
 
 def resources(hosts: list[str], current: str = "algo-1", **changes: object) -> dict:
@@ -207,3 +211,21 @@ def test_fails_with_77_without_a_digest_or_without_an_archive(tmp_path: Path, di
     (tmp_path / "channel").mkdir()
     with pytest.raises(DriverError, match=message):
         prepare_code(tmp_path / "channel", digest, tmp_path / "code")
+
+
+def test_law_a_script_is_refused_where_bash_would_not_find_its_first_word(tmp_path: Path) -> None:
+    # PIsberg/vibetags#437
+    rng = random.Random(SEED)
+    for _ in range(60):
+        text = (
+            rng.choice(["\ufeff", ""])
+            + rng.choice(["", " ", "\n", "\t\n"])
+            + rng.choice(["#!/bin/bash", "# text", "set -e", "export A=1", ""])
+        )
+        (tmp_path / "run.sh").write_text(text + "\n", encoding="utf-8")
+        word = text[1:].split()[0] if text.startswith("\ufeff") and text[1:].strip() else "#"
+        if word.startswith("#"):
+            refuse_windows_text("run.sh", tmp_path)
+            continue
+        with pytest.raises(DriverError, match=f"must have no byte order mark, got one before {word} in run.sh; remove it"):
+            refuse_windows_text("run.sh", tmp_path)

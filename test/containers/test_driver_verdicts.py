@@ -38,7 +38,7 @@ def record(rank: int, code: int, stderr: str = "", at: float = 10.0, stopped: bo
     for line in stderr.splitlines():
         collector.feed(line, at)
     return {"rank": rank, "localRank": rank, "code": code, "endedAt": at + 1, "errorAt": collector.at, "summary": collector.summary,
-            "tail": collector.tail, "stopped": stopped}  # fmt: skip
+            "tail": collector.tail, "killed": collector.killed, "stopped": stopped}  # fmt: skip
 
 
 def test_the_first_real_error_wins_over_earlier_noise() -> None:

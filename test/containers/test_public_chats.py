@@ -96,6 +96,9 @@ RIGHT: list[tuple[str, str, dict[str, Any], Trained]] = [
     ("AI-Hypercomputer/maxtext#3559", "qwen2_5", {"messages": json.dumps([ASKED, CALLS]), "tools": json.dumps([SCHEMA])}, turns(RENDERED)),
     ("huggingface/trl#1541", "qwen2_5", {"chosen": [ASKED, BLUE, AGAIN, YES], "rejected": [ASKED, BLUE, AGAIN, BLUE]},
      [["Yes." + END], ["Blue." + END]]),
+    ("data-prep-kit/data-prep-kit#1432", "qwen2_5", {"messages": [ASKED | {"content": ["Sky?", "Now?"]}, BLUE]}, turns("Blue." + END)),
+    ("huggingface/transformers#37547", "qwen2_5", {"messages": [ASKED, CALLS], "tools": [json.dumps(SCHEMA)]}, turns(RENDERED)),
+    ("ibm-granite/granite-3.1-language-models#2", "qwen2_5", {"prompt": "Sky?", "completion": "Blue."}, turns("Blue.<|endoftext|>")),
     ("OpenPipe/ART#743", "qwen3", {"prompt": [ASKED, BLUE, AGAIN], "completion": [YES]}, turns("<think>\n\n</think>\n\nYes." + END)),
 ]  # fmt: skip
 #: Source, template, row, and the reason of the refusal.

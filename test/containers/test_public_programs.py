@@ -1,6 +1,7 @@
 """Programs that people have reported elsewhere, each under the driver. test/public/driver.md says where from, and what became of them."""
 
 import json
+import re
 import signal
 import tempfile
 from pathlib import Path
@@ -239,6 +240,35 @@ except RuntimeError as error:
 """
     world = run(tmp_path, {"train.py": script})
     assert "out of shared memory" in (world.base("algo-1") / "output/failure").read_text(encoding="utf-8")
+
+
+def test_the_error_of_a_rank_behind_the_labels_of_its_launcher_is_the_reason(tmp_path: Path) -> None:
+    # aws/amazon-sagemaker-examples#2029
+    shell = "python3 train.py 2>&1 | sed 's/^/[1,9]<stdout>:/'\nexit ${PIPESTATUS[0]}\n"
+    (end,) = run(tmp_path, {"run.sh": shell, "train.py": "import sys\nsys.no_such_thing()\n"}).events("algo-1", "exit")
+    assert (end["code"], end["reason"]) == (1, "AttributeError: module 'sys' has no attribute 'no_such_thing'")
+
+
+@pytest.mark.parametrize(
+    ("report", "script", "reason"),
+    [
+        (
+            "EveryVoiceTTS/EveryVoice#178",
+            "import subprocess\nprint('3/10', flush=True)\nsubprocess.run(['python3', '-c', 'raise RuntimeError(\"CUDA OOM\")'])\n",
+            r"no progress for \d+ s after step 3; the last error before: RuntimeError: CUDA OOM",
+        ),
+        (
+            "facebookresearch/fairseq#4619",
+            "for n in range(1, 11):\n    print('%d/10' % n, flush=True)\n",
+            r"no progress for \d+ s after step 10; all 10 steps are done, and the program has not ended",
+        ),
+    ],
+)
+def test_a_hang_says_what_is_known_of_it(tmp_path: Path, report: str, script: str, reason: str) -> None:
+    waits = "import time\nwhile True:\n    time.sleep(0.05)\n"
+    job = {"progress": PROGRESS, "training": {"steps": 10}, "env": {"SLIPWAY_WATCHDOG_SECONDS": "0.7"}}
+    (end,) = run(tmp_path, {"train.py": script + waits}, **job).events("algo-1", "exit")
+    assert end["class"] == "hang" and re.fullmatch(reason, end["reason"]), (report, end)
 
 
 def test_a_start_without_a_usable_temporary_folder_keeps_its_state_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,20 @@
 """Situations that people report of their trainers (test/public/trainers.md): what the driver makes of such output and such folders."""
 
+import os
+import random
 from pathlib import Path
 
+import pytest
+
 from slipway_driver.error_collector import ErrorCollector
-from slipway_driver.newest_checkpoint import newest_checkpoint, step_in
+from slipway_driver.newest_checkpoint import newest_checkpoint, newest_marker, step_in
 from slipway_driver.output_lines import Lines
 from slipway_driver.progress import FoundSteps, ProgressReader, parse_event
 from slipway_driver.progress_formats import FormatReader
 from slipway_driver.resume_argument import resume_words
 from slipway_driver.tables import TRAINER_CHECKPOINTS
+
+SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
 
 
 def steps(output: str, name: str) -> "list[dict]":
@@ -78,6 +84,55 @@ def test_a_bar_of_lightning_without_a_length_shows_that_the_run_works() -> None:
     assert [reader.read("", bar.format(count)) for count in (17671, 17671, 17672)] == [{"event": "bar"}, None, {"event": "bar"}]
 
 
+def test_a_bar_with_a_name_in_front_and_losses_as_json_are_those_of_the_trainer() -> None:
+    # modelscope/ms-swift#4366 and #9261; the last bar is that of an evaluation.
+    bar, loss = "Train:  33%|###   | {}/9297 [7:04:32<12:19:18,  7.16s/it]", "{{{0}loss{0}: {1}, {0}grad_norm{0}: 0.6, {0}epoch{0}: 0.1}}"
+    for quote in ("'", '"'):
+        lines = [bar.format(9), loss.format(quote, 1.5), bar.format(10), bar.format(11), "Val:  10%|#  | 12/9297 [00:01<00:09,  1.0it/s]"]
+        assert pairs([*lines, bar.format(12) + "[INFO:swift] saved"], ProgressReader(None, None)) == [(10, 1.5), (11, None), (12, None)]
+
+
+@pytest.mark.parametrize("group", [r"[\d.]+", r"[-+\d.]+", r"\S+", r"[-+\d.eE]+"])
+def test_law_a_loss_is_the_whole_number_where_its_group_begins(group: str) -> None:
+    # tenstorrent/tt-metal#37531
+    rng = random.Random(SEED)
+    for _ in range(200):
+        value = rng.uniform(0, 10) * 10.0 ** rng.randint(-9, 9)
+        written = rng.choice(["{}", "{:e}", "{:.3g}", "{:.2f}", "{:.0f}", "{:E}"]).format(value)
+        line = f"Step: 3, Loss: {written}{rng.choice(['', ', Time: 703.14 ms', '.', ';', ' (81.7)'])}"
+        assert ProgressReader(r"Step: (\d+)", f"Loss: ({group})").read(line) == {"event": "step", "step": 3, "loss": float(written)}, line
+
+
+@pytest.mark.parametrize(
+    ("report", "line", "step", "loss"),
+    [
+        ("TorchDR/TorchDR#317", "[rank {0}] [{1}/1000] loss: 0.{1}", r"\[(\d+)/1000\]", r"loss: (\S+)"),
+        (
+            "open-mmlab/OpenPCDet#1229",
+            "Train: 1/3 ( 33%) [ 49/323 ( 15%)]  Loss: 0.{1} (81.7)  Acc_iter {1}",
+            r"Acc_iter (\d+)",
+            r"Loss: (\S+)",
+        ),
+    ],
+)
+def test_loops_of_their_own_are_read_with_expressions(report: str, line: str, step: str, loss: str) -> None:
+    lines = [line.format(rank, number) for number in (1, 2, 3) for rank in (1, 0)]
+    assert pairs(lines, ProgressReader(step, loss)) == [(1, 0.1), (2, 0.2), (3, 0.3)], report
+
+
+def test_the_bar_of_an_older_lightning_is_read() -> None:
+    # official-stockfish/nnue-pytorch#83
+    bar = "Epoch 1:  39%|###   | {}/12331 [05:59<09:15, 13.47it/s, loss=0.01{}, v_num=1]"
+    assert pairs([bar.format(n, n) for n in (5, 6)], ProgressReader(None, None)) == [(12336, 0.015), (12337, 0.016)]
+
+
+def test_a_group_that_is_no_number_is_no_loss() -> None:
+    reader = ProgressReader(None, r"loss[:=] ?(\S+)")
+    for line in ("loss: information", "loss=0.5s", "loss=1,234.5", "loss: --", "loss=1.2.3"):
+        assert reader.read(line) is None, line
+    assert reader.read("loss=-Inf") == {"event": "metric", "loss": float("-inf")}
+
+
 def test_the_loss_of_a_pipeline_is_that_of_its_last_stage() -> None:
     line = "[titan] - root - INFO - step: {:2}  loss: {:8.5f}  grad_norm:  1.0"
     reader, found = ProgressReader(None, None, "auto"), FoundSteps(expects_loss=True)
@@ -111,6 +166,24 @@ def test_the_folders_that_lightning_makes_itself_are_found_by_a_marker_of_the_ru
     (tmp_path / "train.py").write_text('parser.add_argument("--ckpt_path")', encoding="utf-8")
     words, _ = resume_words("lightning", "train.py", (), tmp_path, newest)
     assert words == [f"--ckpt_path={newest}/epoch=1-step=4096-val_loss=0.397.ckpt"]
+
+
+@pytest.mark.parametrize(
+    ("report", "marker", "name"),
+    [
+        ("mosaicml/composer#2146", "ep*-ba*/done", "ep{}-ba{}/done"),
+        ("zylo117/Yet-Another-EfficientDet-Pytorch#686", "d0_*_*/done", "d0_{}_{}/done"),
+        ("modelscope/ms-swift#4366", "v*/checkpoint-*/trainer_state.json", "v0-20250526-16270{}/checkpoint-{}/trainer_state.json"),
+        ("metatensor/metatrain#720", "epoch_*_step_*/done", "epoch_{}_step_{}/done"),
+    ],
+)
+def test_law_the_newest_of_names_with_several_numbers_has_the_highest_step(report: str, marker: str, name: str) -> None:
+    # The files of a folder that was copied have other times, which do not count.
+    rng = random.Random(SEED)
+    for _ in range(50):
+        steps_of_run = sorted(rng.sample(range(1, 100_000), 6))
+        names = [name.format(number // 2, step) for number, step in enumerate(steps_of_run)]
+        assert newest_marker(rng.sample(names, len(names)), marker) == names[-1], (report, SEED)
 
 
 def test_a_traceback_behind_a_bar_on_the_same_line_is_the_error() -> None:

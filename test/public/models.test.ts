@@ -80,6 +80,31 @@ test.each<[source: string, config: object, expected: object]>([
     { model_type: 'minimax_m2', head_dim: 128, rotary_dim: 64, num_local_experts: 8, num_experts_per_tok: 2 },
     { partialRotary: 0.5 },
   ],
+  [
+    'sgl-project/sglang#22739: rope_parameters without rope_theta, which is beside it',
+    { model_type: 'qwen3', rope_theta: 1_000_000, rope_parameters: yarn },
+    { ropeTheta: 1_000_000, ropeScaling: { type: 'yarn', factor: 8, originalMaxPositionEmbeddings: 8192 } },
+  ],
+  [
+    'huggingface/transformers#32167: scaling with a type and a factor alone',
+    { model_type: 'llama', rope_scaling: { type: 'linear', factor: 8 } },
+    { ropeScaling: { type: 'linear', factor: 8 } },
+  ],
+  [
+    'ml-explore/mlx-lm#1563: rope_theta within rope_parameters alone',
+    { model_type: 'qwen3', rope_parameters: { rope_theta: 1_000_000, rope_type: 'default' } },
+    { ropeTheta: 1_000_000 },
+  ],
+  [
+    'ModelTC/LightLLM#344: rope_scaling is null',
+    { model_type: 'llama', rope_scaling: null, rope_theta: 500_000 },
+    { ropeTheta: 500_000 },
+  ],
+  [
+    'stepfun-ai/Step-Audio-EditX#38: without tie_word_embeddings, the family decides',
+    { model_type: 'llama' },
+    { tiedEmbeddings: false },
+  ],
 ])('%s', (_source, config, expected) => {
   expect(shapeOf(config)).toMatchObject(expected);
 });

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, read_cluster
-from slipway_driver.code import prepare_code, refuse_windows_lines
+from slipway_driver.code import prepare_code, refuse_windows_text
 from slipway_driver.compile_cache import CompileCache, compile_cache_of
 from slipway_driver.dumps import trace_variables
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
@@ -138,7 +138,7 @@ def _prepare_folders(job: Job, paths: Paths, inherited: Mapping[str, str], log: 
     """Unpacks the user's code, installs its requirements, and creates the folders that scripts write to."""
     if job.builtin_module is None:
         prepare_code(paths.channel("code"), job.code_digest, paths.code)
-        refuse_windows_lines(job.entry_point, paths.code)
+        refuse_windows_text(job.entry_point, paths.code)
         if job.requirements:
             install_requirements(paths.code, job.requirements, job.requirements_digest, paths.channel("wheels"), inherited, log)
     for folder in (paths.model, paths.output_data, paths.code, _dumps_of(paths)):

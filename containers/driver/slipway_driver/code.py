@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import hashlib
 import os
@@ -91,16 +92,25 @@ def prepare_code(channel: Path, digest: Optional[str], target: Path) -> None:
     unpack(archive, target)
 
 
-def refuse_windows_lines(entry_point: str, folder: Path) -> None:
-    """Raises DriverError (77) for a shell script with Windows line endings: for bash, the `\\r` is a part of the last word of each line."""
+def refuse_windows_text(entry_point: str, folder: Path) -> None:
+    """Raises DriverError (77) for a shell script with Windows line endings or a byte order mark: for bash, the `\\r` is a part of the last
+    word of each line, and the mark a part of the first word, which it then does not find."""
     script = folder / entry_point
     if not entry_point.endswith(".sh") or not script.is_file():
         return
-    lines = script.read_bytes().split(b"\0")[0].split(b"\n")  # An installer may have binary data behind its script.
-    first = next((number for number, line in enumerate(lines, 1) if line.endswith(b"\r")), None)
+    text = script.read_bytes().split(b"\0")[0]  # An installer may have binary data behind its script.
+    first = next((number for number, line in enumerate(text.split(b"\n"), 1) if line.endswith(b"\r")), None)
     if first is not None:
         raise DriverError(
             ENVIRONMENT,
             "code.entryPoint: must have Unix line endings, got \\r\\n on line %d of %s; convert it with dos2unix or sed -i 's/\\r$//'"
             % (first, entry_point),
+        )
+    words = text[len(codecs.BOM_UTF8) :].split(None, 1) if text.startswith(codecs.BOM_UTF8) else []
+    if words and not words[0].startswith(b"#"):
+        word = words[0].decode("utf-8", "replace")
+        raise DriverError(
+            ENVIRONMENT,
+            "code.entryPoint: must have no byte order mark, got one before %s in %s; remove it with sed -i '1s/^\\xEF\\xBB\\xBF//'"
+            % (word, entry_point),
         )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Deque, Dict, List, Optional
+from typing import Deque, Dict, List, Optional, Tuple
 
 from slipway_driver import error_lines as patterns
+from slipway_driver.launcher_labels import without_labels
 
 TAIL_LINES = 40
 #: Limit for one line, so that a printed tensor does not use up the memory.
@@ -61,22 +62,24 @@ class ErrorCollector:
     def __init__(self, bare: bool = True) -> None:
         self._takes_bare = bare
         self._tail: Deque[str] = deque(maxlen=TAIL_LINES)
-        #: Open tracebacks by PyTorch's rank label: the processes of one script share its stderr.
+        #: Open tracebacks by the labels of their lines: the processes of one script share its stderr.
         self._open: Dict[str, _Found] = {}
         self._traceback: Optional[_Found] = None
         self._bare: Optional[_Found] = None
         self._before = ""
         self._after = 0
+        #: Whether the output says that SIGKILL ended a program behind this rank.
+        self.killed = False
 
     def feed(self, line: str, at: float) -> None:
         """Reads one line of output, received at `at` (monotonic seconds)."""
         line = line[:LONGEST_LINE]
-        labelled = patterns.RANK_LABEL.match(line)
-        text = patterns.GROUP_MARGIN.sub("", line[labelled.end() :] if labelled else line)
+        label, text = without_labels(line)
+        text = patterns.GROUP_MARGIN.sub("", text)
         if patterns.AROUND.match(text):
             return
         self._tail.append(line)
-        label = labelled.group(1) if labelled else ""
+        self.killed = self.killed or patterns.reports_kill(text)
         self._after += bool(text.strip())
         if text.rstrip().endswith(patterns.TRACEBACK):
             self._begin(label, text, at)
@@ -143,6 +146,12 @@ class ErrorCollector:
         """The last line of a traceback with which the output ends; "" if the program has printed more after it."""
         last = self._traceback
         return last.summary if last is not None and last.is_cause and self._after <= LAST_LINES else ""
+
+    @property
+    def raised(self) -> Tuple[str, float]:
+        """The last line of the newest traceback that may be a cause, and when it began; "" if there is none."""
+        last = self._traceback
+        return (last.summary, last.at) if last is not None and last.is_cause else ("", 0.0)
 
     @property
     def at(self) -> Optional[float]:

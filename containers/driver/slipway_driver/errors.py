@@ -71,10 +71,25 @@ def first_real(records: Sequence[Mapping[str, Any]]) -> Optional[Dict[str, Any]]
 
 def _killed_for_memory(record: Mapping[str, Any], out_of_memory: bool) -> bool:
     """Whether the kernel's out-of-memory killer ended this rank or one of its worker processes."""
+    text, summary = _text(record), record.get("summary", "")
     killed = _signal(record) == signal.SIGKILL or record["code"] == SHELL_SIGKILL
     if killed:
-        return out_of_memory or bool(patterns.KERNEL_OUT_OF_MEMORY.search(_text(record)))
-    return out_of_memory and bool(patterns.KILLED_WORKER.search(_text(record)))
+        return out_of_memory or bool(patterns.KERNEL_OUT_OF_MEMORY.search(text))
+    if patterns.RAY_OUT_OF_MEMORY.search(text):
+        return True
+    # A launcher reports the end of its program with an exit code of its own, and perhaps behind its own traceback.
+    behind = record.get("killed") and (not summary or is_noise(summary))
+    return out_of_memory and bool(behind or patterns.KILLED_PROGRAM.search(text))
+
+
+def after_hang(hang: Failure, records: Sequence[Mapping[str, Any]], before: float) -> Failure:
+    """A hang with the last traceback that was printed `before` (monotonic seconds): a program may wait for what that error has ended."""
+    found = [record for record in records if record.get("raised") and record["raisedAt"] <= before]
+    if hang.code != HANG or not found:
+        return hang
+    last = max(found, key=lambda record: record["raisedAt"])
+    reason = "%s; the last error before: %s" % (hang.reason, last["raised"])
+    return hang._replace(rank=last.get("rank"), reason=reason, lines=list(last.get("tail", [])))
 
 
 def _killed_by(number: int) -> str:

@@ -11,7 +11,7 @@ from slipway_driver.attempt import Attempt, new_state_folder
 from slipway_driver.dumps import keep_dumps, place_of
 from slipway_driver.efa_report import EfaReport
 from slipway_driver.ended_early import ended_early
-from slipway_driver.errors import Failure, classify, first_real
+from slipway_driver.errors import Failure, after_hang, classify, first_real
 from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
 from slipway_driver.gpu_use import GpuUse, MeanUse, every
 from slipway_driver.hang import dump_ranks
@@ -57,7 +57,7 @@ class HostRun:
         self._alerted = False
         self._requested_at: Optional[float] = None
         self._ended: Optional[Failure] = None
-        self._oom_before, self._state = oom_kills(), new_state_folder()
+        self._oom_before, self._hung_at, self._state = oom_kills(), 0.0, new_state_folder()
         self._lock, self._stop_requested = threading.Lock(), threading.Event()
         #: Process ids of the ranks of this start, set after they have ended.
         self.pids: List[int] = []
@@ -209,8 +209,7 @@ class HostRun:
         self._report_gpus()
         refused = self._refusal()
         if refused is not None:
-            self._end(refused)
-            return
+            return self._end(refused)
         self._hear_others()
         requested = self._peers.end_requested()
         self.efa.publish_changes()
@@ -221,6 +220,7 @@ class HostRun:
         with self._lock:
             hang = self._watchdog.verdict(time.monotonic()) if self._first_host else None
         if hang and self._watchdog.may_stop:
+            self._hung_at = time.monotonic()
             emit(progress_line("hang", reason=hang, step=self.step))
             self._peers.announce(class_of(HANG))
             self._dump_ranks()
@@ -264,12 +264,12 @@ class HostRun:
         return Failure(reported.code, reported.kind, None, reported.reason, [], "" if reported.host == own_host else reported.host)
 
     def _outcome(self, launcher_code: int) -> Failure:
+        assert self._supervisor is not None
         if self._ended is not None:
-            return self._ended
+            return after_hang(self._ended, self._supervisor.records(), self._hung_at)
         reported = read_launcher_end(self._state)
         if reported is not None:
             return self._launcher_failure(reported)
-        assert self._supervisor is not None
         own, records, killed_after = self._own_failure(), self._supervisor.records(), self._supervisor.killed_after
         if killed_after is not None and (own is None or (own.code, own.kind) == (OUT_OF_MEMORY, "user-code")):
             reason = "the ranks had not ended %d s after SIGTERM and were killed" % killed_after

@@ -8,27 +8,22 @@ import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from slipway_driver.job import Job
+from slipway_driver.launcher_labels import without_label
 from slipway_driver.progress_formats import FormatReader
 
 PREFIX = "slipway {"
+_NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 #: Limits of values: a step has at most 15 digits.
 MAX, LONGEST_STEP, LONGEST_NAME = 10**15, 15, 100
 _RANK_LABEL = re.compile(r"^\[rank \d+\] ")
-#: What a launcher within the script puts before each line of its ranks: torchrun --tee, mpirun --tag-output, Ray.
-_LAUNCHER_LABEL = re.compile(
-    r"\[(?:default|rank)(\d+)\]: ?|\[\d+,(\d+)\]<std(?:out|err)>: ?|\(\w+(?: rank=(\d+))?,? pid=\d+(?:, ip=[\d.]+)?\) "
-)
 
 
 def _split(line: str) -> Tuple[str, str, str]:
     """Which rank has printed a line, the line as the rank's program has printed it, and without the label of a launcher within that."""
     label = _RANK_LABEL.match(line)
     rank, printed = (label.group(), line[label.end() :]) if label else ("", line)
-    inner = _LAUNCHER_LABEL.match(printed) if printed.startswith(("[", "(")) else None
-    if inner is None:
-        return rank, printed, printed
-    number = inner[inner.lastindex] if inner.lastindex else ""
-    return rank + number, printed, printed[inner.end() :]
+    number, unlabelled = without_label(printed)
+    return rank + number, printed, unlabelled
 
 
 def progress_line(event: str, **fields: Any) -> str:
@@ -122,7 +117,7 @@ class ProgressReader:
         if self._format is not None:
             # A script that tells its steps knows them better than its bar shows them.
             return None if self._has_step_events else self._format.read(rank, unlabelled)
-        step, loss = _group(self._step, text), _number(_group(self._loss, text))
+        step, loss = _group(self._step, text), _number(self._loss, text)
         with_loss = {} if loss is None else {"loss": loss}
         if step is not None and step.isdecimal() and len(step) <= LONGEST_STEP:
             return {"event": "step", "step": int(step), **with_loss}
@@ -239,8 +234,14 @@ def _group(pattern: "Optional[re.Pattern[str]]", text: str) -> Optional[str]:
     return found.group(1) if found and found.groups() else None
 
 
-def _number(text: Optional[str]) -> Optional[float]:
-    try:
-        return float(text) if text is not None else None
-    except ValueError:
+def _number(pattern: "Optional[re.Pattern[str]]", text: str) -> Optional[float]:
+    """The number that begins with the first group of the first match; None if there is none.
+
+    The group may end within it: `[\\d.]+` matches neither an exponent nor only the number before the end of a sentence.
+    """
+    found = pattern.search(text) if pattern else None
+    if found is None or not found.groups() or found.group(1) is None:
         return None
+    number = _NUMBER.match(text, found.start(1))
+    rest = text[number.end() : found.end(1)] if number else ""
+    return float(number.group()) if number and not rest.strip(".,;: ") else None

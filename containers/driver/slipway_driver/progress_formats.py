@@ -49,11 +49,11 @@ _FORMATS: Dict[str, Format] = {
     "verl": _one(r"(?:^|\) )step:(?P<step>\d{1,12}) - .*?\b(?:actor/pg_loss|train/loss):" + _NUMBER),
     # Drawn by tqdm, and by Rich.
     "lightning": Format(_EPOCH, _EPOCH, re.compile(r"[ ,](?:train_)?loss(?:_step)?(?:=|: )" + _NUMBER)),
-    # huggingface/transformers 4 and 5, and everything that trains with its Trainer.
+    # huggingface/transformers 4 and 5, and everything that trains with its Trainer. ms-swift names the bar, and prints JSON.
     "transformers": Format(
-        re.compile(r"^\{'loss': '?[-+\dni]"),
-        re.compile(r"^ *\d+%\|[^|]*\| (?P<step>\d{1,12})/(?P<total>\d{1,9}) \["),
-        re.compile(r"^\{'loss': '?" + _NUMBER),
+        re.compile(r"^\{['\"]loss['\"]: ['\"]?[-+\dni]"),
+        re.compile(r"^(?:Train: )? *\d+%\|[^|]*\| (?P<step>\d{1,12})/(?P<total>\d{1,9}) \["),
+        re.compile(r"^\{['\"]loss['\"]: ['\"]?" + _NUMBER),
     ),
     # deepspeedai/DeepSpeed#1825: its engine, under any loop. Last, because the loops above print a loss as well.
     "deepspeed": _one(r"\[Rank 0\] step=(?P<step>\d{1,12}), skipped=\d+, lr="),
@@ -139,7 +139,7 @@ class FormatReader:
         tqdm erases its bars, writes the line, and draws them again. stdout is read before what came before it on stderr, so a loss belongs
         to the first bar that was erased. Where one waits already, a callback of the script has printed it again.
         """
-        if loss is not None or (rank in self._erased and text.startswith("{'eval_")):
+        if loss is not None or (rank in self._erased and text.startswith(("{'eval_", '{"eval_'))):
             self._losses.setdefault(rank, loss)
 
     def _waited(self, rank: str) -> Optional[float]:

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.exit_codes import shell_code
@@ -170,6 +170,11 @@ class RankErrors:
         """The error with which the rank ended, also if it returned 0; "" if there is none."""
         return self.stderr.unhandled or self.stdout.unhandled
 
+    @property
+    def raised(self) -> Tuple[str, float]:
+        """The newest traceback on either of them: its last line, and when it began."""
+        return max(self.stderr.raised, self.stdout.raised, key=lambda found: found[1])
+
 
 def _wait(child: Any, is_stopped: Callable[[], bool]) -> int:
     """Waits for the script, and after a stop also for the programs that it has started. Returns the exit code."""
@@ -213,6 +218,7 @@ def _left(session: int) -> str:
 def _record(
     rank: Optional[int], local_rank: int, code: int, errors: RankErrors, stopping: bool, torn_down: bool, left: str
 ) -> Dict[str, Any]:
+    raised, raised_at = errors.raised
     return {
         "rank": rank if rank is not None else 0,
         "localRank": local_rank,
@@ -222,6 +228,9 @@ def _record(
         "errorAt": errors.best.at,
         "summary": errors.best.summary,
         "unhandled": errors.unhandled,
+        "raised": raised,
+        "raisedAt": raised_at,
+        "killed": errors.stderr.killed or errors.stdout.killed,
         "left": left,
         "tail": errors.best.tail if code != 0 else [],
         "stopped": stopping,

@@ -198,7 +198,13 @@ TRAINER_CHECKPOINTS: Dict[str, TrainerCheckpoints] = {
 NAMES_NEWEST = "latest"
 
 #: Regular expressions for the step in the path of a marker; the first that is found counts.
-STEP_IN_PATH: Tuple[str, ...] = ("step[-_=]?([0-9]+)", "([0-9]+)")
+STEP_IN_PATH: Tuple[str, ...] = (
+    "step[-_=]?([0-9]+)",
+    "(?:checkpoint|ckpt)[-_=]?([0-9]+)(?![0-9]*[-_][0-9])",
+    "(?:^|[^A-Za-z])(?:iter|iteration|batch|ba|update)[-_=]?([0-9]+)",
+    "^[^0-9/]*[0-9]+(?:_[0-9]+)*_([0-9]+)(?:[.][A-Za-z]+)?(?:/|$)",
+    "([0-9]+)",
+)
 
 #: Exit codes of the runtime contract, and the failure class of each.
 EXIT_CODES: Dict[str, int] = {

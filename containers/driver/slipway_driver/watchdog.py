@@ -15,11 +15,19 @@ class Watchdog:
     """
 
     def __init__(
-        self, startup_seconds: float, silence_seconds: float, may_stop: bool, now: float, shows_progress: Optional[bool] = None
+        self,
+        startup_seconds: float,
+        silence_seconds: float,
+        may_stop: bool,
+        now: float,
+        shows_progress: Optional[bool] = None,
+        steps: Optional[int] = None,
     ) -> None:
+        """`steps`: how many the run file requests; None if that is not known."""
         self._startup = startup_seconds
         self._silence = silence_seconds
         self._may_stop = may_stop
+        self._steps = steps
         self._phases: Dict[str, float] = {}
         self._since = now
         self.step: Optional[int] = None
@@ -76,8 +84,21 @@ class Watchdog:
                 return "no progress for %d s, and no step so far" % (now - self._since)
             return "no first step within %d s" % self._startup
         if now - self._since > self._silence:
-            return "no progress for %d s after step %d" % (now - self._since, self.step)
+            all_done = self._steps is not None and self.step >= self._steps
+            end = "; all %s steps are done, and the program has not ended" % self._steps if all_done else ""
+            return "no progress for %d s after step %d%s" % (now - self._since, self.step, end)
         return None
+
+    def has_done(self, steps: int) -> bool:
+        """Whether so many steps are done: the last one may be numbered steps - 1, and a script may print only every n-th step."""
+        return self.step is not None and self.step + self.stride >= steps
+
+
+def steps_of(attempt: Attempt) -> Optional[int]:
+    """`training.steps` of the run file; None without it, and for a smoke run, in which the script decides how far it goes."""
+    training = attempt.job.raw.get("training")
+    steps = training.get("steps") if isinstance(training, dict) else None
+    return steps if isinstance(steps, int) and not attempt.environ.get("SLIPWAY_SMOKE") else None
 
 
 def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
@@ -89,4 +110,4 @@ def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
     named = job.progress_format not in ("auto", "none")
     # The lines of a named format may never come: a bar that is off, or a logger of its own.
     may_stop = job.builtin_module is not None or job.step_regex is not None
-    return Watchdog(startup, silence, may_stop, now, shows_progress=may_stop or named)
+    return Watchdog(startup, silence, may_stop, now, shows_progress=may_stop or named, steps=steps_of(attempt))

@@ -61,6 +61,9 @@ class Batches:
             )
         #: The token that ends a document; None if the shards do not define it or the channels differ.
         self.end_of_text = ends.pop() if len(ends) == 1 else None
+        turns = {source.end_of_turn for source in self._sources.values()}
+        #: The token that ends what is trained of a conversation; None as for the above.
+        self.end_of_turn = turns.pop() if len(turns) == 1 else None
         names = {source.tokenizer for source in self._sources.values()}
         #: Name of the data's tokenizer; None if the channels differ.
         self.tokenizer = names.pop() if len(names) == 1 else None

@@ -148,12 +148,27 @@ def _is_published(shape: Architecture) -> bool:
     return window and not other and not (shape.experts and shape.attention_bias)
 
 
-def write_config(folder: Path, shape: Architecture, sequence_length: int, imported: Path | None = None, precision: str = "") -> None:
+def write_config(
+    folder: Path,
+    shape: Architecture,
+    sequence_length: int,
+    imported: Path | None = None,
+    precision: str = "",
+    end_of_turn: int | None = None,
+) -> None:
     """Writes config.json of an export: a copy of that in `imported` with the precision of the run, or one generated from the
-    architecture."""
+    architecture. `end_of_turn`: a token that ends the trained turns, at which libraries stop if `eos_token_id` has it."""
     config = published_config(shape, sequence_length)
     if imported is not None:
         config = json.loads((imported / "config.json").read_text(encoding="utf-8"))
         key = "dtype" if "dtype" in config else "torch_dtype"
         config[key] = "float32" if precision == "fp32" else "bfloat16"
+    if end_of_turn is not None:
+        config["eos_token_id"] = with_end(config.get("eos_token_id"), end_of_turn)
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+def with_end(given: Any, token: int) -> Any:
+    """`eos_token_id` with a token: one id, or a list of several."""
+    known = given if isinstance(given, list) else [] if given is None else [given]
+    return given if token in known else [*known, token] if known else token

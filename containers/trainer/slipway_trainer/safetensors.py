@@ -4,10 +4,12 @@ Source: https://github.com/huggingface/safetensors, "Format" (2026-11-20).
 """
 
 import json
+import math
 import mmap
 import struct
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,6 +22,8 @@ DTYPES = {
 }  # fmt: skip
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 LONGEST_HEADER = 100 << 20
+#: The one file of a folder, and the list of files of a larger one, as transformers writes them.
+WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
 class SafetensorsFile:
@@ -33,10 +37,23 @@ class SafetensorsFile:
             if length > min(LONGEST_HEADER, len(self._map) - 8):
                 raise ValueError("its header is longer than the file")
             self._header = json.loads(self._map[8 : 8 + length])
-        except (OSError, ValueError, struct.error) as error:
-            raise DataFailed(f"{path}: must be a safetensors file ({error}); copy it again") from error
-        self._header.pop("__metadata__", None)
-        self._start = 8 + length
+            self._header.pop("__metadata__", None)
+            self._start = 8 + length
+            for name, entry in self._header.items():
+                self._check(path, name, entry)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, struct.error) as error:
+            raise DataFailed(f"{path}: must be a safetensors file ({error!r}); copy it again") from error
+
+    def _check(self, path: Path, name: str, entry: dict[str, Any]) -> None:
+        """Raises DataFailed for a tensor that this trainer cannot read, or that is not completely in the file."""
+        dtype = DTYPES.get(entry["dtype"])
+        if dtype is None:
+            must = f"must have tensors of {', '.join(DTYPES)}, got {entry['dtype']} for {name}"
+            raise DataFailed(f"{path}: {must}; use weights that are not quantised")
+        (first, last), size = entry["data_offsets"], math.prod(entry["shape"]) * dtype.itemsize
+        if last - first != size or not 0 <= first <= last <= len(self._map) - self._start:
+            got = f"{len(self._map)} bytes, without all of {name}"
+            raise DataFailed(f"{path}: must be as long as its header says, got {got}; copy it again")
 
     @property
     def names(self) -> list[str]:
@@ -60,11 +77,46 @@ class SafetensorsFile:
 
 
 def open_folder(folder: Path) -> dict[str, SafetensorsFile]:
-    """Tensor name -> file, for all `*.safetensors` of a folder. Raises DataFailed if there are none."""
-    files = [SafetensorsFile(path) for path in sorted(folder.glob("*.safetensors"))]
-    if not files:
+    """Tensor name -> file, for the weights of a folder. Raises DataFailed if there are none, or if it is not certain which files they are.
+
+    An index says in which file each tensor is: other files beside them are of another format, or of an earlier save. Without an index,
+    model.safetensors is the whole, as for transformers.
+    """
+    index, whole = folder / INDEX, folder / WHOLE
+    if index.is_file():
+        return _indexed(folder, index)
+    paths = [whole] if whole.is_file() else sorted(folder.glob("*.safetensors"))
+    if not paths:
         raise DataFailed(f"{folder}: must contain *.safetensors files, got none; name the folder with the weights")
-    return {name: file for file in files for name in file.names}
+    found: dict[str, SafetensorsFile] = {}
+    for path in paths:
+        file = SafetensorsFile(path)
+        twice = next((name for name in file.names if name in found), None)
+        if twice is not None:
+            raise DataFailed(f"{folder}: must contain each tensor once, got {twice} in {path.name} and before; remove the older files")
+        found |= dict.fromkeys(file.names, file)
+    return found
+
+
+def _indexed(folder: Path, index: Path) -> dict[str, SafetensorsFile]:
+    try:
+        places = json.loads(index.read_text(encoding="utf-8-sig"))["weight_map"]
+        names = sorted(set(places.values()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataFailed(f"{index}: must be JSON with a weight_map ({error!r}); copy it again") from error
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        got = f"no {', '.join(missing[:3])}" + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+        raise DataFailed(f"{folder}: must contain the files that {INDEX} names, got {got}; copy them again, or correct the index")
+    if WHOLE not in names and (folder / WHOLE).is_file():
+        must = f"must contain {WHOLE} or the files that {INDEX} names, got both"
+        raise DataFailed(f"{folder}: {must}; remove what is not of this model")
+    files = {name: SafetensorsFile(folder / name) for name in names}
+    held = {name: set(file.names) for name, file in files.items()}
+    absent = next((tensor for tensor, name in places.items() if tensor not in held[name]), None)
+    if absent is not None:
+        raise DataFailed(f"{folder}: must have {absent} in {places[absent]} as {INDEX} says, got none; copy the files again")
+    return {tensor: files[name] for tensor, name in places.items()}
 
 
 def write_file(

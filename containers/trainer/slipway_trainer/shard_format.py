@@ -51,6 +51,8 @@ class ShardIndex:
     end_of_text: int | None = None
     #: Name of the tokenizer; None if the indexes do not specify it or differ.
     tokenizer: str | None = None
+    #: The token that ends what is trained; None if there is none, or if the indexes do not specify it or differ.
+    end_of_turn: int | None = None
 
 
 def read_index(folder: Path) -> ShardIndex:
@@ -64,6 +66,7 @@ def read_index(folder: Path) -> ShardIndex:
     kinds: set[tuple[str, int, str]] = set()
     ends: set[int | None] = set()
     names: set[str | None] = set()
+    turns: set[int | None] = set()
     for file in files:
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
@@ -78,6 +81,7 @@ def read_index(folder: Path) -> ShardIndex:
                 kinds.add((content["dtype"], int(content["vocabularySize"]), kind))
                 ends.add(content.get("endOfText"))
                 names.add(content.get("tokenizer"))
+                turns.add(content.get("endOfTurn"))
             entries.update({str(entry["name"]): entry | {"tokens": int(entry["tokens"])} for entry in content["shards"]})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataFailed(f"{file}: must be an index of token shards ({error!r}); prepare the data again") from error
@@ -92,8 +96,8 @@ def read_index(folder: Path) -> ShardIndex:
     listed = [entries[name] for name in sorted(entries)]
     shards = tuple(Shard(folder / entry["name"], entry["tokens"], int(entry.get("documents", 0))) for entry in listed)
     _check_sizes(shards, WIDTHS[dtype])
-    end, name = (found.pop() if len(found) == 1 else None for found in (ends, names))
-    return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind, end, name)
+    end, name, turn = (found.pop() if len(found) == 1 else None for found in (ends, names, turns))
+    return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind, end, name, turn)
 
 
 def _digest(dtype: str, kind: str, entries: Sequence[Mapping[str, Any]]) -> str:

@@ -48,7 +48,7 @@ class Source:
         if training.document_mask and index.end_of_text is None:
             must = "must be used with shards whose index names one endOfText"
             raise Settings([f"training.documentMask: {must}, got none or several in {folder}; prepare the data again with one tokenizer"])
-        self.end_of_text, self.tokenizer = index.end_of_text, index.tokenizer
+        self.end_of_text, self.tokenizer, self.end_of_turn = index.end_of_text, index.tokenizer, index.end_of_turn
         self._stream = kind.samples(index, training.sequence_length)
         self._order = SampleOrder(self._stream.samples, seed)
 

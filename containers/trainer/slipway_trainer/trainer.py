@@ -145,14 +145,14 @@ class Trainer:
 
     def export(self, folder: Path, imported: Path | None = None) -> None:
         """Exports the weights in published format, and the adapter, as requested. `imported`: folder of the initial weights."""
-        settings, world, shapes = self.settings, self.world, self.backend.shapes
+        settings, world, end = self.settings, self.world, self.batches.end_of_turn
         world.announce("save", begin=True)
         if settings.arguments.export_weights:
-            export_weights(self.backend.whole_tensors(), shapes, folder, settings.training, world.rank, settings.architecture)
+            export_weights(self.backend.whole_tensors(), self.backend.shapes, folder, settings.training, world.rank, settings.architecture)
             if world.rank == 0:
-                write_config(folder, settings.architecture, settings.training.sequence_length, imported, settings.training.precision)
+                write_config(folder, settings.architecture, settings.training.sequence_length, imported, settings.training.precision, end)
         if settings.arguments.export_adapter:
-            export_adapter(self.backend.whole_tensors(), shapes, folder, settings, world.rank)
+            export_adapter(self.backend.whole_tensors(), self.backend.shapes, folder, settings, world.rank)
         world.announce("save", begin=False)
 
     def _between_steps(self) -> int | None:

@@ -81,5 +81,15 @@ export const TRAINER_CHECKPOINTS: Readonly<Partial<Record<ProgressFormat, Traine
   },
 };
 
-/** Regular expressions for the step in the path of a marker: the number after the word `step`, otherwise the first number. */
-export const STEP_IN_PATH = ['step[-_=]?([0-9]+)', '([0-9]+)'] as const;
+/**
+ * Regular expressions for the step in the path of a marker. The first that is found counts: the number after the word `step`, after
+ * `checkpoint` (if no further number follows), after a word for iterations, the last of several with `_` between them (epoch and step), and
+ * the first number.
+ */
+export const STEP_IN_PATH = [
+  'step[-_=]?([0-9]+)',
+  '(?:checkpoint|ckpt)[-_=]?([0-9]+)(?![0-9]*[-_][0-9])',
+  '(?:^|[^A-Za-z])(?:iter|iteration|batch|ba|update)[-_=]?([0-9]+)',
+  '^[^0-9/]*[0-9]+(?:_[0-9]+)*_([0-9]+)(?:[.][A-Za-z]+)?(?:/|$)',
+  '([0-9]+)',
+] as const;

@@ -21,8 +21,12 @@ export interface CodeFile {
 export interface InspectedFile extends CodeFile {
   /** Number of the first line of a script that ends as on Windows. */
   windowsLine?: number;
+  /** The first word of a script behind a byte order mark, if it is no comment: the shell does not find it. */
+  markedWord?: string;
   /** A launcher that a script starts without the number or the rank of the hosts. */
   oneHostLauncher?: string;
+  /** The lines of a requirements file that may be installed, without comments. */
+  requirements?: readonly string[];
   /** What looks like a secret in it. */
   secret?: string;
 }

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { CODE_IN_IMAGE, type CodeFile, type CodeFolder, type InspectedFile } from '../../core/config/code-source';
+import { requirementLines } from '../../core/config/formats/requirement-lines';
 import { secretIn } from '../../core/config/formats/secret-values';
 import type { RuleContext } from '../../core/config/rule';
 import type { RunSpec } from '../../core/config/run-spec';
@@ -21,7 +22,8 @@ export function codeContext(
   if (!statSync(folder).isDirectory()) return { codeProblem: 'must be a folder, not a file' };
   const start = realpathSync(path.dirname(path.resolve(runFile)));
   const repository = repositoryOf(start);
-  if (isWithin(repository ?? start, realpathSync(folder))) return { codeFolder: inspected(folder) };
+  if (isWithin(repository ?? start, realpathSync(folder)))
+    return { codeFolder: inspected(folder, run.code.requirements) };
   return {
     codeProblem: repository
       ? `must be in the run file's Git repository (${repository})`
@@ -30,20 +32,31 @@ export function codeContext(
   };
 }
 
-function inspected(folder: string): CodeFolder {
+function inspected(folder: string, requirements = 'requirements.txt'): CodeFolder {
   const { files, ...rest } = codeFiles(folder);
-  return { files: files.map((file) => inspectedFile(folder, file)), ...rest };
+  const isInstalled = (file: CodeFile) => file.name === path.posix.normalize(requirements);
+  return {
+    files: files.map((file) => {
+      const found = inspectedFile(folder, file);
+      return isInstalled(file)
+        ? { ...found, requirements: requirementLines(startOf(path.join(folder, file.name))) }
+        : found;
+    }),
+    ...rest,
+  };
 }
 
 function inspectedFile(folder: string, file: CodeFile): InspectedFile {
   const text = startOf(path.join(folder, file.name));
   const isScript = file.name.endsWith('.sh') || (text.startsWith('#!') && !file.name.endsWith('.py'));
   const windowsLine = isScript ? firstWindowsLine(text) : undefined;
+  const markedWord = isScript ? /^\u00EF\u00BB\u00BF\s*([^#\s]\S*)/.exec(text)?.[1] : undefined;
   const oneHostLauncher = isScript ? launcherOfOneHost(text) : undefined;
   const secret = secretIn(text);
   return {
     ...file,
     ...(windowsLine && { windowsLine }),
+    ...(markedWord && { markedWord }),
     ...(oneHostLauncher && { oneHostLauncher }),
     ...(secret && { secret }),
   };

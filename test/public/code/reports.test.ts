@@ -139,6 +139,58 @@ test.each<[source: string, given: Given, said: string[]]>([
     { files: { 'setup.sh': '#!/usr/bin/env bash\r\nset -e\r\n' } },
     ['warning code/line-endings'],
   ],
+  ...[
+    ['\uFEFFset -e\nfalse\n', 'error'],
+    ['\uFEFF#!/usr/bin/env bash\nset -e\n', ''],
+    ['\uFEFF\n# a comment\nset -e\n', ''],
+    ['\uFEFFset -e\r\n', 'error'],
+  ].map(([text = '', level]): [string, Given, string[]] => [
+    `PIsberg/vibetags#437: a byte order mark before ${JSON.stringify(text.slice(1))}`,
+    {
+      files: { 'train.sh': text },
+      code: { entryPoint: 'train.sh' },
+      distribution: { library: 'custom', launcher: 'script' },
+    },
+    level ? Array(text.includes('\r') ? 2 : 1).fill('error code/line-endings') : [],
+  ]),
+  [
+    'a sibling of PIsberg/vibetags#437: a mark in a script that the entry point calls',
+    { files: { 'setup.sh': '\uFEFFexport A=1\n' } },
+    ['warning code/line-endings'],
+  ],
+  ...[
+    ['torch==2.4.1', 1],
+    ['torch == 2.13.0  # as in the image', 0],
+    ['torch', 0],
+    ['torch>=2.6,<2.14', 0],
+    ['torch[opt-einsum]~=2.4', 0],
+    ['Torch<2.10; python_version > "3.8"', 1],
+    ['torchvision==0.19.1', 1],
+    ['torchvision==0.28', 0],
+    ['torch @ https://download.pytorch.org/whl/cu128/torch-2.13.0.whl', 1],
+    ['nvidia-nccl-cu12==2.21.5', 1],
+    ['torchmetrics==1.2', 0],
+    ['transformers \\\n  ==4.57', 0],
+  ].map(([line, warnings]): [string, Given, string[]] => [
+    `bananaml/serverless-template#13, GoogleCloudPlatform/scientific-computing-examples#157: ${line}`,
+    { files: { 'requirements.txt': `tqdm\n${line}\n` }, code: { requirements: 'requirements.txt' } },
+    warnings ? ['warning code/image-packages'] : [],
+  ]),
+  ...[
+    ['-e git+https://github.com/huggingface/diffusers.git@main#egg=diffusers', 1],
+    ['diffusers @ git+https://github.com/huggingface/diffusers.git', 1],
+    ['--extra-index-url=https://download.pytorch.org/whl/cu128', 1],
+    ['./wheels/own.whl', 0],
+    ['diffusers==0.30', 0],
+  ].map(([line, errors]): [string, Given, string[]] => [
+    `aws/sagemaker-python-sdk#4474, nvidia-cosmos/cosmos-transfer1#153: ${line} in a network with an index of its own`,
+    {
+      files: { 'requirements.txt': `${line}\n` },
+      code: { requirements: 'requirements.txt' },
+      environment: { network: { mode: 'vpc-locked', packages: 'codeartifact' } },
+    },
+    errors ? ['error code/package-places'] : [],
+  ]),
   [
     'aws/sagemaker-training-toolkit#117: a list as a hyperparameter',
     { also: { hyperparameters: { list_param: ['foo', 'bar'] } }, distribution: TOOLKIT },

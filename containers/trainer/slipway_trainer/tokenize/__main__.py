@@ -14,7 +14,7 @@ from slipway_trainer.tokenize.arguments import read_arguments
 from slipway_trainer.tokenize.documents import documents, examples, input_files, kind_of, share
 from slipway_trainer.tokenize.place import Place, find_place
 from slipway_trainer.tokenize.preview import PAGE, Row, as_page, as_text, first_rows
-from slipway_trainer.tokenize.reader import open_reader
+from slipway_trainer.tokenize.reader import end_note, end_of_turn, open_reader
 from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index, usable
 from slipway_trainer.tokenize.tokenizers import load_tokenizer
 
@@ -44,7 +44,8 @@ def run(words: list[str], base: Path) -> int:
     kind = "text" if given.text_key else kind_of(files)
     reader = None if kind == "text" else open_reader(kind, given, tokenizer)
     print_of_input = fingerprint(files, place.input, tokenizer, given.shard_tokens, *(reader.made_with if reader else []))
-    writer = ShardWriter(place.output, place.host, new_index(tokenizer, print_of_input, kind), given.shard_tokens)
+    turn = end_of_turn(files, open_reader(kind, given, tokenizer), tokenizer) if reader else None
+    writer = ShardWriter(place.output, place.host, new_index(tokenizer, print_of_input, kind, turn), given.shard_tokens)
     found = earlier_index(place, writer.index_path)
     if found is not None and usable(found, print_of_input):
         writer.index = found
@@ -57,7 +58,8 @@ def run(words: list[str], base: Path) -> int:
             writer.write_all(documents(files, (first[0], first[1]), given.text_key or "text"), tokenizer)
         else:
             writer.write_examples(examples(files, (first[0], first[1]), reader))
-            print("".join(f"note: {note}\n" for note in reader.notes), end="", flush=True)
+            notes = [*reader.notes, *filter(None, [end_note(turn, tokenizer)])]
+            print("".join(f"note: {note}\n" for note in notes), end="", flush=True)
     _report(len(files), writer.index["shards"])
     return 0
 

@@ -1,6 +1,8 @@
 """Reads the documents of a folder in an order that does not depend on the machine."""
 
+import codecs
 import json
+import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -32,8 +34,14 @@ class Examples(NamedTuple):
 #: First bytes of files without readable text: gzip, zstd, xz, bzip2, zip, parquet, Avro, ORC.
 _MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04", b"PAR1", b"Obj\x01", b"ORC")
 _HEAD_BYTES = 8192
+#: Suffixes of tables that are text, whose separators and headings would be trained.
+_SEPARATED = (".csv", ".tsv")
 #: Files that `save_to_disk` of Hugging Face datasets writes in addition to its tables.
 _DESCRIPTIONS = ("dataset_info.json", "state.json", "dataset_dict.json")
+#: Results of its `map` and `filter`, which it keeps beside the data set that they were made from.
+_CACHED = re.compile(r"cache-[0-9a-f]{8,}(?:_\d+_of_\d+)?\.arrow")
+#: Folder of the log of a Delta Lake table.
+_DELTA = "_delta_log"
 
 
 def _is_marker(path: Path) -> bool:
@@ -44,34 +52,87 @@ def _is_binary(path: Path) -> bool:
     if path.suffix in TABLES:
         with path.open("rb") as handle:
             return path.suffix == ".parquet" and handle.read(4) != b"PAR1"
+    head = _head_of(path)
+    return head is None or b"\0" in head or head.startswith(_MAGIC)
+
+
+def _head_of(path: Path) -> bytes | None:
+    """The first bytes of a file; None if it cannot be read."""
     try:
         with opened(path) as handle:
-            head = handle.read(_HEAD_BYTES)
+            return handle.read(_HEAD_BYTES)
     except UNREADABLE:
-        return True
-    return b"\0" in head or head.startswith(_MAGIC)
+        return None
+
+
+def _begins_with_rows(path: Path) -> bool:
+    """Whether a text file begins with two JSON objects that have the same keys, such as the parts that Spark writes without a suffix."""
+    lines = (_head_of(path) or b"").split(b"\n")[:-1]
+    found = []
+    for line in [line for line in lines if line.strip()][:2]:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            return False
+    return len(found) == 2 and isinstance(found[0], dict) and isinstance(found[1], dict) and found[0].keys() == found[1].keys()
 
 
 def input_files(folder: Path, include: str = "") -> list[Path]:
-    """The files below `folder` whose names match one of the patterns, sorted by name, except hidden files (incomplete downloads), markers
-    such as Spark's _SUCCESS, the record of a fetched repository, and descriptions of Hugging Face datasets.
+    """The files below `folder` whose names match one of the patterns, sorted by name, except files that are hidden or in hidden folders
+    (incomplete downloads, copies of notebooks), markers such as Spark's _SUCCESS, the record of a fetched repository, and descriptions and
+    cached results of Hugging Face datasets.
 
-    Raises Settings with the names of files that would be noise in the training data: binary ones, and beside records any others than
-    `.txt`, such as README.md, LICENSE or a .csv table.
+    Raises Settings with the names of files that would be noise in the training data: binary ones, tables and rows that would be trained as
+    text, and beside records any others than `.txt`, such as README.md or LICENSE.
     """
     patterns = [pattern.strip() for pattern in include.split(",") if pattern.strip()] or ["*"]
-    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".") and not _is_marker(path))
+    found = (path for path in folder.rglob("*") if path.is_file() and not _is_marker(path))
     named = {path.relative_to(folder).as_posix(): path for path in found}
+    named = {name: path for name, path in named.items() if not any(part.startswith(".") for part in name.split("/"))}
     kept = [name for name in sorted(named) if name != SOURCE_FILE and any(fnmatchcase(name, pattern) for pattern in patterns)]
     files = [named[name] for name in kept]
     if any(path.suffix == ".arrow" for path in files):
-        files = [path for path in files if path.name not in _DESCRIPTIONS]
+        files = _of_data_sets([path for path in files if path.name not in _DESCRIPTIONS])
+    must = "must contain no Delta Lake table, whose folder also holds rows that were deleted"
+    _refuse(must, [path for path in files if path.parent.name == _DELTA][:1], folder)
     must = "must contain text, .jsonl or .json files, those compressed with gzip (.gz) or zstd (.zst), or .parquet and .arrow tables"
     _refuse(must, [path for path in files if _is_binary(path)], folder)
+    texts = [path for path in files if not has_rows(path)]
+    _refuse("must contain tables as .parquet or .jsonl", [path for path in texts if kind(path) in _SEPARATED], folder)
+    _refuse("must have rows of JSON in files with the suffix .jsonl", [path for path in texts if _begins_with_rows(path)], folder)
     if any(has_rows(path) for path in files):
         must = "must contain no text but .txt files beside records (.jsonl, .json, .parquet, .arrow)"
         _refuse(must, [path for path in files if not has_rows(path) and kind(path) != ".txt"], folder)
     return files
+
+
+def _of_data_sets(files: Sequence[Path]) -> list[Path]:
+    """The files without cached results: state.json of `save_to_disk` names the tables of a data set, and beside other tables, a name of the
+    cache is no table of its own. Raises Settings for a data set whose rows a further table selects, as old versions wrote."""
+    states = {folder: _state_of(folder) for folder in {path.parent for path in files}}
+    selected = [folder for folder, state in states.items() if state.get("_indices_data_files")]
+    if selected:
+        must = "code.arguments.data-channel: must contain data sets without a table of indices"
+        raise Settings([f"{must}, got {selected[0].name}; save it again with a current version of datasets"])
+    own = {path.parent for path in files if path.suffix == ".arrow" and not _CACHED.fullmatch(path.name)}
+
+    def is_kept(path: Path) -> bool:
+        if path.suffix != ".arrow":
+            return True
+        tables = states[path.parent].get("_data_files")
+        if isinstance(tables, list) and tables:
+            return path.name in [table.get("filename") for table in tables if isinstance(table, dict)]
+        return path.parent not in own or not _CACHED.fullmatch(path.name)
+
+    return [path for path in files if is_kept(path)]
+
+
+def _state_of(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _refuse(must: str, files: Sequence[Path], folder: Path) -> None:
@@ -101,7 +162,7 @@ def documents(files: Sequence[Path], start: tuple[int, int], text_key: str) -> I
                 yield Document(number, row.number, _text(row.value, text_key, row.place))
         elif skip == 0:
             with readable(files[number]), opened(files[number]) as handle:
-                text = handle.read()
+                text = handle.read().removeprefix(codecs.BOM_UTF8)
             yield Document(number, 0, text)
 
 

@@ -19,7 +19,7 @@ from slipway_trainer.tokenize.turns import Conversation, common, ends_in_marker
 
 Templates = tuple[ChatTemplate | None, ChatTemplate | None]
 #: Changes with the tokens and masks that lines become, so that shards of an earlier version are not continued.
-_READING = 2
+_READING = 3
 _JOINED = (
     "{} conversations have turns that the chat template renders in another way when others follow; they were joined as each is generated"
 )

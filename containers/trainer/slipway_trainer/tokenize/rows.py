@@ -3,6 +3,7 @@
 Only tables and zstd need the image's `pyarrow` package.
 """
 
+import codecs
 import gzip
 import io
 import json
@@ -16,7 +17,7 @@ from slipway_trainer.exits import DataFailed, Settings
 
 #: Suffixes of files with one JSON object per line; a .json file may also be one array. Other text files are one document each. All may be
 #: compressed.
-LINES = (".jsonl", ".json")
+LINES = (".jsonl", ".json", ".ndjson", ".jsonlines", ".ldjson")
 #: Suffixes of tables: Parquet, and Arrow's IPC format as a file or as a stream (`save_to_disk` of Hugging Face datasets).
 TABLES = (".parquet", ".arrow")
 _COMPRESSED = (".gz", ".zst")
@@ -87,7 +88,7 @@ def _lines(path: Path, skip: int) -> Iterator[Row]:
 def _is_array(path: Path) -> bool:
     """Whether a file is one JSON array over several lines, or on its only line."""
     with opened(path) as handle:
-        first = next((line.strip() for line in handle if line.strip()), b"")
+        first = next((line.strip() for line in handle if line.strip()), b"").removeprefix(codecs.BOM_UTF8)
         return first.startswith(b"[") and (not _is_json(first) or not any(line.strip() for line in handle))
 
 

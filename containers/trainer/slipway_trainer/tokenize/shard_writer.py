@@ -20,8 +20,8 @@ def fingerprint(files: Sequence[Path], folder: Path, tokenizer: Tokenizer, shard
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def new_index(tokenizer: Tokenizer, print_of_input: str, kind: str = "text") -> dict[str, Any]:
-    """The index before the first shard. `kind`: `text`, `sft` or `dpo`."""
+def new_index(tokenizer: Tokenizer, print_of_input: str, kind: str = "text", end_of_turn: int | None = None) -> dict[str, Any]:
+    """The index before the first shard. `kind`: `text`, `sft` or `dpo`; `end_of_turn`: the token that ends what is trained."""
     return {
         "schema": SCHEMAS[kind],
         **({"kind": kind} if kind != "text" else {}),
@@ -29,6 +29,7 @@ def new_index(tokenizer: Tokenizer, print_of_input: str, kind: str = "text") -> 
         "dtype": "uint16" if tokenizer.vocabulary_size <= 1 << 16 else "uint32",
         "vocabularySize": tokenizer.vocabulary_size,
         "endOfText": tokenizer.end_of_text,
+        **({"endOfTurn": end_of_turn} if end_of_turn is not None else {}),
         "fingerprint": print_of_input,
         "shards": [],
         "next": [0, 0],

@@ -29,6 +29,8 @@ class Tokenizer(Protocol):
     end_of_text: int
     #: The text of this token.
     end_of_text_token: str
+    #: Ids of tokens at which a server of the model stops.
+    ends: frozenset[int]
     #: The tokenizer's chat template; None = it has none.
     chat_template: str | None
     #: A separate template for conversations with tools; None = it has none.
@@ -58,6 +60,7 @@ class ByteTokenizer:
     vocabulary_size = 257
     end_of_text = 256
     end_of_text_token = "<|endoftext|>"
+    ends = frozenset([end_of_text])
     chat_template = None
     tool_template = None
     special_tokens: Mapping[str, str] = {"bos_token": "", "eos_token": end_of_text_token}
@@ -109,7 +112,15 @@ class FileTokenizer:
             raise Settings(
                 ["code.arguments.tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"]
             ) from error
-        self._tokenizer = Loaded.from_file(str(path))
+        config = _json_of(path.with_name("tokenizer_config.json"))
+        try:
+            self._tokenizer = Loaded.from_file(str(path))
+        except Exception as error:  # The package raises no class of its own.
+            must = f"must be a tokenizer.json that the image's `tokenizers` package reads, got {path.name} ({error})"
+            raise Settings(
+                [f"code.arguments.tokenizer: {must}; save it again with AutoTokenizer.save_pretrained, or use a newer package"]
+            ) from error
+        _add_tokens(self._tokenizer, config)
         # Files of fine-tuned models often enable both, which would truncate and pad documents.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -118,7 +129,6 @@ class FileTokenizer:
         self.vocabulary_size = max(self._tokenizer.get_vocab().values()) + 1
         special = [token.content for token in self._tokenizer.get_added_tokens_decoder().values() if token.special]
         self.markers = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))) or "(?!)")
-        config = _json_of(path.with_name("tokenizer_config.json"))
         self.special_tokens = _special_tokens(config)
         templates = _templates_of(path, config)
         self.chat_template, self.tool_template = templates.get("default"), templates.get("tool_use")
@@ -128,6 +138,7 @@ class FileTokenizer:
             must = f"must be a token of {path.name}, got {self.end_of_text_token}"
             raise Settings([f"code.arguments.end-of-text: {must}; name the token that ends a document"])
         self.end_of_text = found
+        self.ends = frozenset({found, *_ends_beside(path)})
 
     def encode(self, text: bytes) -> list[int]:
         return self._tokenizer.encode(text.decode("utf-8", "replace"), add_special_tokens=False).ids
@@ -151,6 +162,33 @@ def _json_of(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise Settings([f"{path.name} next to the tokenizer: must be JSON ({error}); copy it again"]) from error
     return found if isinstance(found, dict) else {}
+
+
+def _add_tokens(tokenizer: Any, config: Mapping[str, Any]) -> None:
+    """Adds the tokens of tokenizer_config.json that tokenizer.json lacks, as transformers does: otherwise they would be split."""
+    from tokenizers import AddedToken
+
+    decoder = config.get("added_tokens_decoder")
+    entries = sorted((int(number), entry) for number, entry in decoder.items()) if isinstance(decoder, dict) else []
+    known = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
+    for number, entry in entries:
+        if entry["content"] in known:
+            continue
+        flags = {name: entry[name] for name in ("lstrip", "rstrip", "normalized", "single_word", "special") if name in entry}
+        tokenizer.add_tokens([AddedToken(entry["content"], **flags)])
+        found = tokenizer.token_to_id(entry["content"])
+        if found != number:
+            must = f"must have the ids that follow those of tokenizer.json, got {number} for {entry['content']}, which is {found}"
+            raise Settings([f"added_tokens_decoder of tokenizer_config.json next to the tokenizer: {must}; save both files again"])
+
+
+def _ends_beside(path: Path) -> list[int]:
+    """`eos_token_id` of generation_config.json beside the tokenizer, otherwise of config.json: one id or several."""
+    for name in ("generation_config.json", "config.json"):
+        found = _json_of(path.with_name(name)).get("eos_token_id")
+        if found is not None:
+            return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, int)]
+    return []
 
 
 def _special_tokens(config: Mapping[str, Any]) -> dict[str, str]:

@@ -1,25 +1,13 @@
 import { IMAGE_PACKAGES, STANDARD_MODULES } from '../../catalog/python-modules';
 import type { CodeFolder } from '../../config/code-source';
-import { orList } from '../../config/issue';
 import type { RunSpec } from '../../config/run-spec';
 import { type Finding, type Rule, type RuleContext, when } from '../rule';
+import { plainName, scriptText, someOf } from './script-text';
 
 const TOOLKIT = 'https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training';
 const OWN_SCRIPT = 'docs/guides/own-script.md';
 /** Larger code is uploaded and read by every host at each start; it is usually data. */
 const LARGE_MIB = 50;
-
-/** `a, b, c and 12 more`. */
-function someOf(names: readonly string[]): string {
-  const rest = names.length - 3;
-  return rest > 0 ? `${names.slice(0, 3).join(', ')} and ${rest} more` : orList(names, 'and');
-}
-
-const plainName = (name: string): string =>
-  name
-    .split('/')
-    .filter((part) => part !== '.' && part !== '')
-    .join('/');
 
 const has = ({ files }: CodeFolder, wanted: string): boolean => files.some(({ name }) => name === plainName(wanted));
 
@@ -68,29 +56,6 @@ function outsideLinks(_: RunSpec, { outside = [] }: CodeFolder): Finding[] {
     got: someOf(outside),
     fix: 'put a copy in its place, name data under data, or acknowledge it',
   });
-}
-
-const CONVERT = "convert it with dos2unix or sed -i 's/\\r$//'";
-
-function lineEndings({ code }: RunSpec, { files }: CodeFolder): Finding[] {
-  const entry = plainName(code.entryPoint);
-  const first = entry.endsWith('.sh') ? files.find(({ name }) => name === entry)?.windowsLine : undefined;
-  const others = files.filter(({ name, windowsLine }) => windowsLine !== undefined && name !== entry);
-  return [
-    ...when(first !== undefined, {
-      path: 'code.entryPoint',
-      must: 'must have Unix line endings',
-      got: `\\r\\n on line ${first} of ${code.entryPoint}`,
-      fix: CONVERT,
-    }),
-    ...when(others.length > 0, {
-      path: 'code.source',
-      level: 'warning' as const,
-      must: 'must have Unix line endings in scripts',
-      got: `\\r\\n in ${someOf(others.map(({ name }) => name))}`,
-      fix: CONVERT,
-    }),
-  ];
 }
 
 function oneHostLauncher({ code, compute, distribution }: RunSpec, { files }: CodeFolder): Finding[] {
@@ -222,10 +187,10 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     id: 'code/line-endings',
     level: 'error',
     isLocal: true,
-    what: 'Shell scripts have Unix line endings; the entry point must.',
-    why: 'bash takes the carriage return for a part of the last word of each line: `set -e` is not applied, and a run whose commands failed ends as completed.',
+    what: 'Shell scripts have Unix line endings and no byte order mark; the entry point must.',
+    why: 'bash takes the carriage return for a part of the last word of each line, and the mark for a part of the first word: `set -e` is not applied, and a run whose commands failed ends as completed.',
     source: OWN_SCRIPT,
-    check: aboutFolder(lineEndings),
+    check: aboutFolder(scriptText),
   },
   {
     id: 'code/outside-links',

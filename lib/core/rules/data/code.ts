@@ -2,6 +2,7 @@ import { isArchiveInS3, isPrefixInS3 } from '../../config/code-source';
 import type { RunSpec } from '../../config/run-spec';
 import { type Finding, guide, type Rule, type RuleContext, when } from '../rule';
 import { CODE_FOLDER_RULES, toolkitRequirements } from './code-folder';
+import { REQUIREMENTS_RULES } from './requirements';
 
 function builtin(run: RunSpec): Finding[] {
   const { builtin: name, requirements } = run.code;
@@ -139,6 +140,7 @@ function argumentForms({ distribution, code, hyperparameters }: RunSpec): Findin
 /** Rules for a run's code. */
 export const CODE_RULES: readonly Rule[] = [
   ...CODE_FOLDER_RULES,
+  ...REQUIREMENTS_RULES,
   {
     id: 'code/builtin',
     level: 'error',

@@ -24,6 +24,14 @@ test('the leaner the loss, the fewer bytes a logit takes', () => {
   expect(perLogit.slice(1)).toEqual([expect.closeTo(4, 9), expect.closeTo(2, 9), 0]);
 });
 
+test('THUDM/slime#2253, modelscope/ms-swift#6966: the plain loss of a large vocabulary takes several copies of its logits', () => {
+  const model = { ...layout().model, vocabulary: 151_936 };
+  const long = { model, sequence: 32_768, microBatch: 1, recompute: 'none', zeroStage: 2 } as const;
+  const oneCopy = (32_768 * 151_936 * 4) / 2 ** 30;
+  expect(memory({ ...long, loss: 'plain' }).logits).toBeGreaterThan(2.9 * oneCopy);
+  expect(memory({ ...long, loss: 'chunked' }).logits).toBeLessThan(oneCopy);
+});
+
 test('sequence-parallel inputs that are gathered again take less than those that are kept', () => {
   const split = { tensor: 8, shard: 2, recompute: 'none' } as const;
   const kept = memory({ ...split, gathersInputsAgain: false }).activations;

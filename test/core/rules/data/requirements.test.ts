@@ -1,0 +1,52 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { requirementLines } from '../../../../lib/core/config/formats/requirement-lines';
+import { requirementOf } from '../../../../lib/core/rules/data/requirements';
+import { BASE, issuesOf } from '../../../support/runs';
+
+const found = (lines: string[], version = '2.13') => {
+  const file = { name: 'requirements.txt', bytes: 1, isExecutable: false, requirements: lines };
+  const code = { source: './src', entryPoint: 'train.py', requirements: 'requirements.txt' };
+  const codeFolder = { files: [{ name: 'train.py', bytes: 1, isExecutable: false }, file], problems: [] };
+  return issuesOf({ ...BASE, code, image: { kind: 'dlc', version } }, 'code/image-packages', { codeFolder });
+};
+
+test('the warning names the version of the image, and each line', () => {
+  expect(found(['tqdm', 'torch==2.4.1', 'torchaudio<2.5']).map(({ message }) => message)).toEqual([
+    expect.stringMatching(
+      /^code\.requirements: must keep PyTorch 2\.13\S* of the image, .*, got torch==2\.4\.1 and torchaudio<2\.5; leave it out/,
+    ),
+  ]);
+});
+
+test('law: a range of versions is a finding when the version of the image is outside of it', () => {
+  const minor = fc.integer({ min: 0, max: 30 });
+  fc.assert(
+    fc.property(minor, minor, fc.constantFrom('torch', 'torchaudio', 'Torch[opt]'), (least, above, name) => {
+      const isInside = least <= 13 && 13 < above;
+      expect(found([`${name}>=2.${least},<2.${above}`])).toHaveLength(isInside ? 0 : 1);
+      expect(found([`${name}==2.${least}.*`])).toHaveLength(least === 13 ? 0 : 1);
+      expect(found([`${name}~=2.${least}.0`])).toHaveLength(least === 13 ? 0 : 1);
+      expect(found([`torchvision==0.${least + 15}`])).toHaveLength(least === 13 ? 0 : 1);
+    }),
+  );
+});
+
+test('law: comments, spaces and continued lines change no requirement', () => {
+  const space = fc.constantFrom('', ' ', '  ', ' \\\n ');
+  fc.assert(
+    fc.property(space, space, fc.constantFrom('', ' # torch==1', '\n# torch==1', '\r'), (before, after, end) => {
+      const lines = requirementLines(`${before}torch${after}==${after}2.4.1${end}\n\n`);
+      expect(lines.map(requirementOf)).toMatchObject([
+        { name: 'torch', clauses: [{ operator: '==', version: '2.4.1' }], isAddress: false },
+      ]);
+    }),
+  );
+});
+
+test.each(['-r other.txt', '--no-cache-dir', '.', './wheels/a.whl', 'git+https://example.org/a.git', '-e .'])(
+  'the line %s names no package of an index',
+  (line) => {
+    expect(requirementOf(line)).toBeUndefined();
+  },
+);
