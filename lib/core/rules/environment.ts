@@ -17,10 +17,29 @@ import { ENVIRONMENT_IMAGE_RULES } from './environment/image';
 import { IMAGE_SOURCE_RULES } from './environment/image-sources';
 import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
 import { PEOPLE_RULES } from './environment/people';
-import { QUEUE_RULES } from './environment/queue';
 import { REGION_RULES } from './environment/regions';
 import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
 import { undoubted } from './partial-file';
+import { when } from './rule';
+
+const backend: EnvironmentRule = {
+  id: 'environment/queue-backend',
+  level: 'error',
+  what: 'The queue is the built-in queue of Slipway.',
+  why: 'AWS Batch creates training jobs with its own service-linked role, to which the guardrails do not apply.',
+  source: 'docs/decisions/0008-aws-batch.md',
+  reads: ['queue'],
+  check: ({ queue }) =>
+    when(queue.backend === 'batch', {
+      path: 'queue.backend',
+      must: 'must be slipway: AWS Batch would create jobs with a role without guardrails',
+      got: queue.backend,
+      fix: 'remove it; docs/decisions/0008-aws-batch.md has the reasons and requirements',
+    }),
+};
+
+/** Rules for the queue. */
+const QUEUE_RULES: readonly EnvironmentRule[] = [backend];
 
 /** All named rules for environment files. */
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
