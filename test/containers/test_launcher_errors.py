@@ -29,7 +29,7 @@ KILLED_BEHIND = {
 @pytest.mark.parametrize("stderr", KILLED_BEHIND.values(), ids=KILLED_BEHIND)
 def test_a_program_that_the_kernel_killed_behind_a_launcher_is_host_memory(stderr: str) -> None:
     assert cause(record(0, 1, stderr), out_of_memory=True)[1:3] == (137, "host-memory")
-    assert cause(record(0, 1, stderr))[1:3] == (1, "user-code"), "whoever else sends SIGKILL"
+    assert cause(record(0, 1, stderr))[1:3] == (1, "user-code"), "another sender of SIGKILL"
 
 
 def test_law_other_output_of_a_launcher_hides_no_kill_and_an_own_error_does() -> None:
