@@ -280,6 +280,9 @@ def test_fails_without_config_json(tmp_path: Path) -> None:
 
 
 def with_tensor(folder: Path, name: str, tensor: torch.Tensor) -> None:
+    """Without an index, and without a file for the whole, all files of the folder are the weights."""
+    if (folder / "model.safetensors").is_file():
+        (folder / "model.safetensors").rename(folder / "first.safetensors")
     write_file(folder / "more.safetensors", [(name, tensor)], {name: (tensor.dtype, tuple(tensor.shape))})
 
 
