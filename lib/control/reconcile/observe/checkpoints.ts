@@ -194,7 +194,7 @@ function parseMarker(text: string): z.infer<typeof markerSchema> | undefined {
 type Marked = Checkpoint & { at: number };
 
 /**
- * Checkpoints of a custom script: the folder of each object that matches the glob; the step is the first number in its path. Lists only
+ * Checkpoints of a custom script: the folder of each object that matches the glob; the step is a number in its path. Lists only
  * folders that the glob can match, those with the highest steps first, until enough are found.
  */
 async function marked(
