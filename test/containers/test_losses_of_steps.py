@@ -111,24 +111,41 @@ def test_a_loss_of_a_trainer_with_a_bar_has_its_step_wherever_it_is_resumed(draw
     assert [step for step, _ in found] == sorted(step for step, _ in found)
 
 
-def test_what_a_rank_wrote_to_stdout_is_read_before_what_it_then_wrote_to_stderr() -> None:
+def read_together(stdout: bytes, stderr: bytes) -> list[str]:
+    """The lines and states that are passed on where both streams wait when the driver comes to read them."""
     pipes = {name: os.pipe() for name in ("out", "err", "passed")}
     writer = Writer(pipes["passed"][1])
     out, err = (os.fdopen(pipes[name][0], "rb") for name in ("out", "err"))
     first = RankOutput(out, 0, ErrorCollector(), writer)
     second = RankOutput(err, 0, ErrorCollector(), writer, first)
-    os.write(pipes["out"][1], b"{'loss': 2.5}\n")
-    os.write(pipes["err"][1], b"\r 25%|##  | 10/40 [00:01<00:03]\n")
+    os.write(pipes["out"][1], stdout)
+    os.write(pipes["err"][1], stderr)
     assert second.read_waiting()
     assert first.read_waiting() is None
     writer.close()
     os.close(pipes["passed"][1])
     with os.fdopen(pipes["passed"][0], "rb") as passed:
-        assert [line for line, _ in passed_on(passed)] == ["[rank 0] {'loss': 2.5}", "[rank 0]  25%|##  | 10/40 [00:01<00:03]"]
+        found = [line.removeprefix("[rank 0] ") for line, _ in passed_on(passed)]
     for name in ("out", "err"):
         os.close(pipes[name][1])
     out.close()
     err.close()
+    return found
+
+
+def test_what_a_rank_wrote_to_stdout_is_read_before_what_it_then_wrote_to_stderr() -> None:
+    bar = " 25%|##  | 10/40 [00:01<00:03]"
+    assert read_together(b"{'loss': 2.5}\n", b"\r%s\n" % bar.encode()) == ["{'loss': 2.5}", bar]
+
+
+@pytest.mark.parametrize("resumed", [0, 20])
+def test_the_first_loss_after_a_start_is_not_that_of_a_bar_that_was_drawn_before(resumed: int) -> None:
+    bar = "\r 50%%|##  | %d/40 [00:01<00:03]"
+    erased = "\r" + " " * 30 + "\r"
+    stderr = "".join([bar % resumed, bar % (resumed + 1), erased, (bar % (resumed + 5))[1:], "\n"])
+    lines = read_together(b"{'loss': 2.5}\n", stderr.encode())
+    found = pairs_in(lines, ProgressReader(None, None), FoundSteps(True), [0.0] * len(lines))
+    assert found[-1] == (resumed + 5, 2.5) and [loss for _, loss in found[:-1]] == [None] * (len(found) - 1), lines
 
 
 def printed(dice: random.Random) -> tuple[list[tuple[float, str]], Pairs]:

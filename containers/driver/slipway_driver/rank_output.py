@@ -31,6 +31,8 @@ SHOW_SECONDS = 1.0
 PIPE_BYTES, F_SETPIPE_SZ = 1 << 20, 1031
 PROCESSED_BYTES = 1 << 16
 _ANY_END = re.compile(rb"[\r\n]")
+#: tqdm erases its bar before a program writes a line to the other stream.
+_ERASED = re.compile(rb"\r +\r")
 #: How much may wait for the driver, and for how long at the end of the rank.
 WAITING_BYTES, WAITING_SECONDS = 8 << 20, 10.0
 
@@ -165,11 +167,22 @@ class RankOutput(threading.Thread):
                     rest = rest[1:]
                     with contextlib.suppress(Exception):
                         self._take_all(b"\r")
+                older = self._older(rest)
+                with contextlib.suppress(Exception):
+                    self._take_all(rest[:older])
+                rest = rest[older:]
                 self._before.read_waiting()
             if data != b"":
                 with contextlib.suppress(Exception):
                     self._take_all(self._last_part(rest))
             return data
+
+    def _older(self, data: bytes) -> int:
+        """How much of `data` was written before what waits on the other stream: what comes before a bar was erased for that."""
+        if self._state.isspace() or len(data) > PIPE_BYTES // 2:
+            return 0
+        erased = _ERASED.search(data)
+        return erased.end() if erased else 0
 
     def _has_data(self, seconds: float) -> bool:
         return bool(select.select([self._source.fileno()], [], [], seconds)[0])
