@@ -117,7 +117,7 @@ def test_rows_are_read_whatever_the_suffix_of_their_format(tmp_path: Path, suffi
     ("name", "content", "reason"),
     [
         ("a.csv", b"text,label\nhello,1\n", "must contain tables as .parquet or .jsonl, got a.csv"),
-        ("a.tsv.gz", gzip.compress(b"text\tlabel\n"), "must contain tables as .parquet or .jsonl, got a.tsv.gz"),
+        ("a.tsv.gz", gzip.compress(b"text\tlabel\n", mtime=0), "must contain tables as .parquet or .jsonl, got a.tsv.gz"),
         ("part-00000", lines_of("a", "b"), "must have rows of JSON in files with the suffix .jsonl, got part-00000"),
         ("rows.txt", b"\n" + lines_of("a", "b", "c"), "must have rows of JSON in files with the suffix .jsonl, got rows.txt"),
     ],
