@@ -6,7 +6,7 @@ import { draws } from '../support/draws';
 import { ENVIRONMENT } from './support';
 
 /** Histories of one run of the tests. `npm run test:long` plays more of them (test/long/drawn-laws.test.ts). */
-const COUNT = Number(process.env.HISTORIES ?? draws(40));
+const COUNT = Number(process.env.HISTORIES ?? draws(20));
 /** Others at each run of the tests; CI draws the same on every commit. `HISTORIES_SEED` plays them again. */
 const SEED = Number(process.env.HISTORIES_SEED ?? randomInt(1_000_000_000));
 

@@ -6,7 +6,7 @@ import { ENVIRONMENT } from './support';
 
 /** The same seeds in each run of the tests; `HOSTILE_SEED` plays others, and `npm run test:long` more of them. */
 const SEED = Number(process.env.HOSTILE_SEED ?? 530_000);
-const COUNT = draws(30);
+const COUNT = draws(15);
 
 test(`${COUNT} histories with hostile faults break no invariant (HOSTILE_SEED=${SEED})`, {
   timeout: 3_600_000,
