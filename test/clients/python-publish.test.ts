@@ -26,7 +26,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import fc from 'fast-check';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { cardOf } from '../../lib/control/control/control';
+import { cardOf } from '../../lib/control/control/card';
 import type { StatusAnswer } from '../../lib/core/contracts/control';
 import { type CardRequest, controlRequestSchema } from '../../lib/core/contracts/control-requests';
 import { modelFacts } from '../../lib/report/card/model-facts';

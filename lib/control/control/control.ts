@@ -1,25 +1,13 @@
-import {
-  type CardAnswer,
-  type CardRequest,
-  type ControlAnswer,
-  type ControlRequest,
-  controlRequestSchema,
-  type Refusal,
-  type StatusAnswer,
-} from '../../core/contracts/control';
+import { type ControlAnswer, type ControlRequest, controlRequestSchema } from '../../core/contracts/control';
 import { findTeamOfAlias } from '../../core/contracts/launcher';
-import { modelCard } from '../../report/card/model-card';
-import { cardFile, modelFacts } from '../../report/card/model-facts';
-import { registryCard } from '../../report/card/registry-card';
-import { assembleReport, type Read } from '../../report/read/assemble';
 import { planOfRun, validateRun } from './ask-planner';
+import { cardOfRun } from './card';
 import { deleteRun } from './delete-run';
-import type { ControlDeps, ReadDeps } from './deps';
+import type { ControlDeps } from './deps';
 import { noteRun, resumeRun, stopRun } from './desired';
 import { refusal } from './own-run';
 import { aliasRefusal, payloadIssue } from './payload';
 import { answerRead } from './reads/answer';
-import { statusOf } from './reads/status';
 import { releasePool } from './release';
 import { openShell } from './shell';
 import { confirmStart } from './start/confirm';
@@ -72,28 +60,3 @@ function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Pro
       return answerRead(deps, team, request);
   }
 }
-
-/**
- * The model card that `slipway publish` writes beside the weights of a run. State, attempts and options come from the run table; timeline,
- * jobs and lineage come from the caller, who has the right to write any card anyway.
- */
-async function cardOfRun(deps: ReadDeps, team: string, request: CardRequest): Promise<CardAnswer | Refusal> {
-  const status = await statusOf(deps, team, { runId: request.runId, timeline: true, configuration: true });
-  return status.ok ? cardOf(deps, status, request) : status;
-}
-
-/** The same, for a run whose status has been read already. */
-export function cardOf(
-  deps: Pick<ReadDeps, 'environment' | 'region' | 'now'>,
-  status: StatusAnswer,
-  { weights, lines, jobs, lineage }: CardRequest,
-): CardAnswer {
-  const report = assembleReport({
-    ...{ status, environment: deps.environment, region: deps.region, readAt: deps.now().toISOString() },
-    ...{ lines: known(lines), jobs: known(jobs), checkpoints: {}, quotas: {}, plan: {} },
-  });
-  const facts = modelFacts(report, lineage, status.configuration?.spec ?? {}, weights);
-  return { ok: true, file: cardFile(weights), card: modelCard(facts), registryCard: registryCard(facts) };
-}
-
-const known = <T>(value: T | null): Read<T> => (value === null ? {} : { value });

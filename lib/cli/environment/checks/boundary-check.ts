@@ -1,0 +1,44 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { IAMClient } from '@aws-sdk/client-iam';
+import { REGIONS } from '../../../core/catalog/regions';
+import { managedPolicyArn } from '../../../core/config/environment/company';
+import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import type { TemplateResources } from '../../../core/contracts/template-values';
+import { boundaryIssues, roleStatements, uncomparedBoundary } from '../../../shared/aws/roles/boundary';
+import { accountOf, inspect, type ResourceCheck } from './resource-check';
+
+const TITLE = 'permissions boundary';
+const PERMISSION = 'iam:GetPolicy, iam:GetPolicyVersion and iam:SimulateCustomPolicy';
+
+/**
+ * Checks whether the permissions boundary of an environment file denies actions that the roles of its template need. The template is that
+ * of the last `cdk synth`, because only it contains the roles that the CDK adds.
+ * @param file the environment file; a template older than it cannot be used
+ */
+export async function boundaryCheck(environment: EnvironmentSpec, file: string): Promise<ResourceCheck[]> {
+  const { name, region, iam } = environment;
+  const boundary = iam.permissionsBoundary;
+  if (boundary === undefined) return [];
+  const stack = `Slipway-${name}-${region}`;
+  const template = path.join('cdk.out', `${stack}.template.json`);
+  const stale = staleness(template, file);
+  if (stale !== undefined) {
+    const check = { name: TITLE, verdict: 'unknown' as const, detail: stale };
+    return [{ check, issues: [uncomparedBoundary(stale)] }];
+  }
+  const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
+  const account = await accountOf(environment);
+  const place = { partition, account, region, urlSuffix, stack };
+  const arn = managedPolicyArn(boundary, place);
+  const { Resources } = JSON.parse(readFileSync(template, 'utf8')) as { Resources: TemplateResources };
+  const statements = roleStatements(Resources, place);
+  const client = new IAMClient({ region, maxAttempts: 8 });
+  return [await inspect(TITLE, PERMISSION, arn, () => boundaryIssues(client, arn, statements, place))];
+}
+
+/** Why a template cannot be used to check an environment file; undefined if it can. */
+function staleness(template: string, file: string): string | undefined {
+  if (!existsSync(template)) return `no ${template}`;
+  return statSync(template).mtimeMs < statSync(file).mtimeMs ? `a ${template} that is older than ${file}` : undefined;
+}
