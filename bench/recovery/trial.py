@@ -16,7 +16,7 @@ from rank_world import trainer_job
 #: Steps between the first save, or the last step before the previous fault, and the next fault.
 STEPS_BEFORE = (2, 38)
 #: Hosts that wait in one job: each costs memory and an import of PyTorch.
-MOST_SPARES = 4
+MAX_SPARES = 4
 SAVE_EVERY_STEPS, STEP_SECONDS = 40, 0.25
 
 
@@ -112,7 +112,7 @@ class Bench:
         found: list[Recovery] = []
         while len(found) < self._trials:
             left = self._trials - len(found)
-            here = left if spares_used == 0 else min(left, MOST_SPARES // spares_used)
+            here = left if spares_used == 0 else min(left, MAX_SPARES // spares_used)
             s3 = FakeS3()
             job = self._job(s3, spares=here * spares_used)
             try:

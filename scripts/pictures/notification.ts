@@ -5,7 +5,7 @@ import type { Simulated } from './simulated';
 const LEFT = 24;
 const MOST = 82;
 /** Of the subject, which is bold. */
-const MOST_BOLD = 70;
+const MAX_BOLD = 70;
 const LINE = 22;
 /** What a reader looks for in a mail, and how its line begins. */
 const MARKS: readonly (readonly [start: string, what: string])[] = [
@@ -18,7 +18,7 @@ const MARKS: readonly (readonly [start: string, what: string])[] = [
 
 /** The mail about a run that failed, as it is published. */
 export function notification({ mail }: Simulated): Picture {
-  const subject = wrapped(mail.subject, MOST_BOLD);
+  const subject = wrapped(mail.subject, MAX_BOLD);
   const lines = [...subject, '', ...mail.message.split('\n').flatMap((line) => wrapped(line, MOST))];
   const found = MARKS.map(([start]) => lines.findIndex((line) => line.startsWith(start)));
   const bottom = 40 + lines.length * LINE;

@@ -15,7 +15,7 @@ import typing
 from pathlib import Path
 
 #: Of the text of a value that is also drawn.
-MOST_TEXT = 500
+MAX_TEXT = 500
 
 
 def execute(source: str, names: dict[str, typing.Any]) -> object:
@@ -35,7 +35,7 @@ def drawn(value: object) -> str:
 def result_of(value: object, number: int) -> dict[str, typing.Any]:
     """A value as a notebook file has it."""
     has_html = hasattr(value, "_repr_html_")
-    data = {"text/plain": [repr(value)[: MOST_TEXT if has_html else None]]}
+    data = {"text/plain": [repr(value)[: MAX_TEXT if has_html else None]]}
     if has_html:
         data["text/html"] = [drawn(value)]
     return {"output_type": "execute_result", "execution_count": number, "metadata": {}, "data": data}

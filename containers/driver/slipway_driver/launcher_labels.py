@@ -12,7 +12,7 @@ _LABEL = re.compile(
     r"|\((?:\w+(?: rank=(\d+))?,? )?pid=\d+(?:, ip=[\d.]+)?\) "
 )
 #: A launcher's label, and PyTorch's within it.
-MOST_LABELS = 2
+MAX_LABELS = 2
 
 
 def without_label(line: str) -> Tuple[str, str]:
@@ -28,6 +28,6 @@ def without_labels(line: str) -> Tuple[str, str]:
     if not line.startswith(("[", "(")):
         return "", line
     rest = line
-    for _ in range(MOST_LABELS):
+    for _ in range(MAX_LABELS):
         rest = without_label(rest)[1]
     return line[: len(line) - len(rest)].rstrip(), rest

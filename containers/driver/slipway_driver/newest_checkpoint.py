@@ -11,7 +11,7 @@ from slipway_s3 import S3Client, join_uri, parse_uri
 
 #: Marker of the built-in trainer, below the folder of checkpoints.
 COMMITTED = "step-*/COMMITTED.json"
-MOST_DIGITS = 12
+MAX_DIGITS = 12
 
 
 def newest_marker(names: Iterable[str], marker: str) -> Optional[str]:
@@ -25,7 +25,7 @@ def step_in(path: str) -> Optional[int]:
     """The step in the path of a marker; 0 without a number, None if the number is too long."""
     found = next(filter(None, (re.search(each, path) for each in STEP_IN_PATH)), None)
     digits = found.group(1) if found else "0"
-    return int(digits) if len(digits) <= MOST_DIGITS else None
+    return int(digits) if len(digits) <= MAX_DIGITS else None
 
 
 def newest_checkpoint(uri: str, client: "S3Client | None" = None, marker: str = COMMITTED) -> str:

@@ -168,9 +168,10 @@ class RankOutput(threading.Thread):
                     with contextlib.suppress(Exception):
                         self._take_all(b"\r")
                 older = self._older(rest)
-                with contextlib.suppress(Exception):
-                    self._take_all(rest[:older])
-                rest = rest[older:]
+                if older:
+                    with contextlib.suppress(Exception):
+                        self._take_all(rest[:older])
+                    rest = rest[older:]
                 self._before.read_waiting()
             if data != b"":
                 with contextlib.suppress(Exception):

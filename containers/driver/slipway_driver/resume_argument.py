@@ -11,7 +11,7 @@ from typing import List, Sequence, Tuple
 from slipway_driver.newest_checkpoint import newest_marker
 from slipway_driver.tables import TRAINER_CHECKPOINTS, TrainerCheckpoints
 
-MOST_BYTES = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 _MODULE = re.compile(r"""(?:\s-m |run_module\(["'])([A-Za-z_][\w.]*)""")
 
 
@@ -75,6 +75,6 @@ def _module_file(module: str, folder: Path) -> Path:
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as opened:
-            return opened.read(MOST_BYTES).decode("utf-8", "replace")
+            return opened.read(MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""

@@ -20,7 +20,7 @@ from .types import Status
 _RUN_FAILED, _INTERRUPTED = 4, 130
 _VERSIONS = ("code", "driver", "image")
 #: An event of CloudWatch Logs may have 1 MB.
-_MOST_LINE = 1_100_000
+_MAX_LINE = 1_100_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -190,14 +190,14 @@ def _publish(env: Environment, a: argparse.Namespace) -> int:
 
 def _logs(env: Environment, a: argparse.Namespace) -> int:
     for line in env.run(a.run).logs(follow=a.follow):
-        _print(json.dumps(line) if a.json else plain_line(f"{line['at']} {line['host']} {line['message']}", _MOST_LINE))
+        _print(json.dumps(line) if a.json else plain_line(f"{line['at']} {line['host']} {line['message']}", _MAX_LINE))
     return 0
 
 
 def _events(env: Environment, a: argparse.Namespace) -> int:
     for line in env.run(a.run).timeline():
         text = f"{line['at'][:19].replace('T', ' ')}  {line['what']:20}  {line['text']}"
-        _print(json.dumps(line) if a.json else plain_line(text, _MOST_LINE))
+        _print(json.dumps(line) if a.json else plain_line(text, _MAX_LINE))
     return 0
 
 

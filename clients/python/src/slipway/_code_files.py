@@ -14,8 +14,8 @@ from ._plain_text import plain_line
 _LEFT_OUT = {".git", "__pycache__", "node_modules", ".venv", ".slipway", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
 #: A folder with one of these is a Python environment of this machine, whatever its name.
 _ENVIRONMENT_MARKERS = ("pyvenv.cfg", "conda-meta")
-_MOST_ENTRIES = 50_000
-_MOST_MIB = 512
+_MAX_ENTRIES = 50_000
+_MAX_MIB = 512
 
 _LOOP = ("must contain no link to itself or to a folder around it", "remove it")
 _NOWHERE = ("must contain no link that leads nowhere", "remove it")
@@ -59,7 +59,7 @@ class _Walk:
         """`around`: the folders around, the one at `at` last, with links resolved."""
         for entry in self._entries_of(at):
             self._entries += 1
-            if self._entries > _MOST_ENTRIES:
+            if self._entries > _MAX_ENTRIES:
                 return
             self._take(entry, f"{at}/{entry.name}" if at else entry.name, around)
 
@@ -123,8 +123,8 @@ class _Walk:
         """A message for each."""
         mib = -(-self._bytes // 2**20)
         named = [(must, name, fix) for name, (must, fix) in sorted(self._refused, key=lambda one: _by_name(one[0]))]
-        if self._entries > _MOST_ENTRIES:
-            named.append((f"must contain at most {_MOST_ENTRIES} files", "more", "keep data in a channel"))
-        if mib > _MOST_MIB:
-            named.append((f"must contain at most {_MOST_MIB} MiB", f"{mib} MiB", "keep data in a channel"))
+        if self._entries > _MAX_ENTRIES:
+            named.append((f"must contain at most {_MAX_ENTRIES} files", "more", "keep data in a channel"))
+        if mib > _MAX_MIB:
+            named.append((f"must contain at most {_MAX_MIB} MiB", f"{mib} MiB", "keep data in a channel"))
         return [f"code.source: {must}, got {plain_line(got, 80)}; {fix}" for must, got, fix in named]

@@ -11,7 +11,7 @@ from ._metrics import Step
 from .types import DiffOptionsItem, StatusConfiguration
 
 _WORD = re.compile(r"[A-Za-z_][\w-]*\Z", re.ASCII)
-_MOST_STEPS = 10
+_MAX_STEPS = 10
 
 
 def different_options(a: object, b: object, path: str = "") -> list[DiffOptionsItem]:
@@ -57,9 +57,9 @@ def _loss_at_equal_steps(a: list[Step], b: list[Step]) -> Iterator[dict[str, Any
     """At most ten steps that both printed, the first and the last among them; of a step that was made again the last one counts."""
     first, second = ({step["step"]: step["loss"] for step in steps if step.get("loss") is not None} for steps in (a, b))
     common = sorted(first.keys() & second.keys())
-    if len(common) > _MOST_STEPS:
+    if len(common) > _MAX_STEPS:
         # Halves go up, as in JavaScript.
-        places = [int(i * (len(common) - 1) / (_MOST_STEPS - 1) + 0.5) for i in range(_MOST_STEPS)]
+        places = [int(i * (len(common) - 1) / (_MAX_STEPS - 1) + 0.5) for i in range(_MAX_STEPS)]
         common = [common[place] for place in places]
     for step in common:
         yield {"step": step, "loss": [first[step], second[step]]}

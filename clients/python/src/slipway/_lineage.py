@@ -16,7 +16,7 @@ from ._service_errors import service_error
 from .errors import Refused, ServiceError, UsageError
 from .types import Lineage, LineageCheckpoint, LineageRunsItem, LineageRunsItemParentsItem
 
-_MOST_RUNS = 16
+_MAX_RUNS = 16
 _FOLDER = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(.*))?\Z", re.DOTALL)
 _RUN = re.compile(r"s3://[^/]+/runs/[^/]+/([^/]+)/")
 _STEP = re.compile(r"/step-([0-9]+)/?\Z")
@@ -57,8 +57,8 @@ def _follow_from(reader: Reader, of: str, run_id: str, checkpoint: LineageCheckp
         next_id, uri = waiting.pop(0)
         if any(known["runId"] == next_id for known in runs):
             continue
-        if len(runs) == _MOST_RUNS:
-            why = f"not followed, because at most {_MOST_RUNS} runs are shown"
+        if len(runs) == _MAX_RUNS:
+            why = f"not followed, because at most {_MAX_RUNS} runs are shown"
             notes.append(f"{next_id}: {why}; run slipway status {next_id} --lineage to continue from there")
             break
         try:

@@ -15,7 +15,7 @@ from ._service_errors import service_error
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 #: Days that offers are asked for: the service matches a duration exactly, in days.
 _DAYS_TRIED = 3
-_MOST_DAYS = 182
+_MAX_DAYS = 182
 
 
 def training_plans(client: Any, needs: Mapping[str, Any], now: datetime.datetime, by: datetime.datetime) -> list[dict[str, Any]]:
@@ -29,7 +29,7 @@ def training_plans(client: Any, needs: Mapping[str, Any], now: datetime.datetime
 def _offered(client: Any, needs: Mapping[str, Any], now: datetime.datetime, by: datetime.datetime) -> list[dict[str, Any]]:
     size = next((count for count in _SIZES if count >= needs["instances"]), None)
     first = max(1, math.ceil(needs["hours"] / 24))
-    if size is None or first > _MOST_DAYS:
+    if size is None or first > _MAX_DAYS:
         return []
     found: dict[str, dict[str, Any]] = {}
     for day in range(first, first + _DAYS_TRIED):

@@ -18,7 +18,7 @@ _WIDTH, _HEIGHT, _LEFT, _ROW = 480, 150, 56, 22
 _COLORS = ("#2a78d6", "#eb6834")
 _BAR_COLORS = {"Completed": "#159a6c", "Failed": "#cf3331"}
 #: Events of a timeline that a notebook shows; the list has all of them.
-_MOST_EVENTS = 50
+_MAX_EVENTS = 50
 
 
 class RunsView(list[Status]):
@@ -62,8 +62,8 @@ class TimelineView(list[Event]):
     """The events of a run, drawn as a table of the newest."""
 
     def _repr_html_(self) -> str:
-        earlier = len(self) - _MOST_EVENTS
-        rows = [(_second(event["at"]), event["what"], event["text"]) for event in self[-_MOST_EVENTS:]]
+        earlier = len(self) - _MAX_EVENTS
+        rows = [(_second(event["at"]), event["what"], event["text"]) for event in self[-_MAX_EVENTS:]]
         return table_html(("at (UTC)", "event", "what"), rows) + (f"<div>{earlier} earlier events</div>" if earlier > 0 else "")
 
 

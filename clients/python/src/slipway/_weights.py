@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ._service_errors import service_error
 
 #: Largest object that S3 copies at once: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html, 2026-11-23.
-_MOST_AT_ONCE = 5 * 1024**3
+_MAX_AT_ONCE = 5 * 1024**3
 #: 10,000 parts at most: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, 2026-11-23.
 _PART = 512 * 1024**2
 _PARTS_AT_ONCE = 8
@@ -74,7 +74,7 @@ def copy_weights(client: Any, file: WeightFile, to: Place) -> None:
     # As a text botocore would quote it, and what is quoted already twice.
     source = {"Bucket": file.bucket, "Key": file.key}
     try:
-        if file.bytes > _MOST_AT_ONCE:
+        if file.bytes > _MAX_AT_ONCE:
             _copy_in_parts(client, file.bytes, source, target)
         else:
             client.copy_object(**target, CopySource=source, TaggingDirective="REPLACE")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 #: More would be a mistake more often than a wish.
-_MOST_RUNS = 32
+_MAX_RUNS = 32
 _HEAD = ("run", "state", "step", "loss", "tokens/s/GPU", "goodput", "USD", "with")
 
 
@@ -29,8 +29,8 @@ def cells_of(matrix: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
     """Every combination of the values of each path. Raises UsageError for a path without two or more different values, and for too many."""
     axes = [_axis(path, values) for path, values in matrix.items()]
     cells = [dict(zip(matrix, values, strict=True)) for values in itertools.product(*axes)]
-    if not matrix or len(cells) > _MOST_RUNS:
-        raise UsageError(f"matrix: must give 2 to {_MOST_RUNS} runs, got {len(cells) if matrix else 0}; name other values")
+    if not matrix or len(cells) > _MAX_RUNS:
+        raise UsageError(f"matrix: must give 2 to {_MAX_RUNS} runs, got {len(cells) if matrix else 0}; name other values")
     return cells
 
 

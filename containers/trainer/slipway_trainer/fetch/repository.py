@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 from slipway_trainer.exits import TRY_AGAIN, Settings, TrainerError
 
 Answer = TypeVar("Answer")
-MOST_FILES = 20_000
-MOST_BYTES = 8 << 40
+MAX_FILES = 20_000
+MAX_BYTES = 8 << 40
 #: Written last; a repository cannot bring its own.
 SOURCE_FILE = "SOURCE.json"
 _PATH = re.compile(r"[^\x00-\x1f\x7f\\]{1,512}")
@@ -88,7 +88,7 @@ def find_repository(source: Source, include: Sequence[str]) -> Repository:
 
     def listed() -> list[HubFile]:
         tree = api.list_repo_tree(source.name, recursive=True, revision=commit, repo_type=source.kind)
-        return [_file(entry) for entry in islice(tree, MOST_FILES + 1) if isinstance(entry, RepoFile)]
+        return [_file(entry) for entry in islice(tree, MAX_FILES + 1) if isinstance(entry, RepoFile)]
 
     files = ask_hub(source._replace(revision=f"{commit[:40]}, which the hub names for {source.revision}"), listed)
     issues = _unusable(commit, files)
@@ -97,8 +97,8 @@ def find_repository(source: Source, include: Sequence[str]) -> Repository:
         kinds = sorted({PurePosixPath(file.path).suffix for file in files})
         must = "must have files that match --include" if include else f"must have files that the {_READER[source.kind]} reads"
         issues.append(f"{must}, got {', '.join(filter(None, kinds)) or 'none'}; name others with --include, or another repository")
-    if sum(file.bytes for file in wanted) > MOST_BYTES:
-        issues.append(f"must have at most {MOST_BYTES >> 40} TiB of files, got more; name fewer with --include")
+    if sum(file.bytes for file in wanted) > MAX_BYTES:
+        issues.append(f"must have at most {MAX_BYTES >> 40} TiB of files, got more; name fewer with --include")
     messages = [f"source: {source.text} {issue}" for issue in issues]
     if messages:
         raise Settings(messages)
@@ -124,7 +124,7 @@ def _unusable(commit: str, files: Sequence[HubFile]) -> list[str]:
             if not _COMMIT.fullmatch(commit)
             else []
         ),
-        *([f"must have at most {MOST_FILES} files, got more; name another repository"] if len(files) > MOST_FILES else []),
+        *([f"must have at most {MAX_FILES} files, got more; name another repository"] if len(files) > MAX_FILES else []),
         *([f"must have relative paths without .., got {wrong[0][:80]!r}; ask who runs the hub"] if wrong else []),
         *(["must have each path once, got one twice; ask who runs the hub"] if len(set(names)) < len(names) else []),
         *(["must have no files of negative size, got one; ask who runs the hub"] if any(file.bytes < 0 for file in files) else []),
