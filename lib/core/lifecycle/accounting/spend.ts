@@ -78,8 +78,8 @@ export function billedFrom({
 
 /**
  * Until when the job of an attempt that is not booked yet is taken to be billed: until its end where that was seen, or until it was last
- * seen alive if it is missing and its driver has not written since. Of a job that cannot be described, a stop that was accepted is the end; if it was over
- * already, its last heartbeat is, or the stop if it is not known which was the last.
+ * seen alive if it is missing and its driver has not written since. Of a job that cannot be described, a stop that was accepted is the end;
+ * if it was over already, its last heartbeat is, or the stop if it is not known which was the last.
  */
 export function billedUntil(attempt: Attempt, now: EpochMs): EpochMs {
   const { over, absentSince, undescribedSince, stop, silentHeartbeat } = attempt;
@@ -87,9 +87,8 @@ export function billedUntil(attempt: Attempt, now: EpochMs): EpochMs {
   if (absentSince !== undefined && !wroteSinceMissing(attempt))
     return Math.min(now, lastSeenAlive(attempt, silentHeartbeat, now));
   if (undescribedSince === undefined || !stop) return now;
-  if (stop.isTooLate)
-    return Math.min(now, silentHeartbeat === undefined ? (stop.sentAt ?? stop.at) : silentHeartbeat + HEARTBEAT_MS);
-  return stop.acceptedAt === undefined ? now : Math.min(now, stop.acceptedAt + STOP_MS);
+  if (stop.isTooLate && silentHeartbeat !== undefined) return Math.min(now, silentHeartbeat + HEARTBEAT_MS);
+  return Math.min(now, answeredAt(stop) ?? now);
 }
 
 /**
@@ -110,7 +109,7 @@ export function lastSeenAlive(attempt: Attempt, heartbeatAt: EpochMs | undefined
 
 /** By when a job had ended according to what the service answered to a stop while it could not be described. */
 function answeredAt(stop: Attempt['stop']): EpochMs | undefined {
-  if (stop?.isTooLate) return stop.sentAt;
+  if (stop?.isTooLate) return stop.sentAt ?? stop.at;
   return stop?.acceptedAt === undefined ? undefined : stop.acceptedAt + STOP_MS;
 }
 

@@ -77,7 +77,7 @@ function unmeasured(a: ModelShape): string[] {
 
 const GIB = 2 ** 30;
 /** Bytes per number: weights and cache of an inference engine in bf16. */
-const BYTES = 2;
+const ENGINE_BYTES = 2;
 
 /** Numbers per token in one block's cache: keys and values, or the compressed form of latent attention. */
 const cachedPerToken = (block: BlockShape): number =>
@@ -94,8 +94,8 @@ const cachedPerToken = (block: BlockShape): number =>
  */
 function assumptionsOfRay(run: RunSpec, { model, sequence }: Pick<LayoutInput, 'model' | 'sequence'>): string[] {
   if (run.distribution.launcher !== 'ray') return [];
-  const weights = (BYTES * parameterCount(model)) / GIB;
-  const cache = (BYTES * sequence * sumOverBlocks(model, cachedPerToken)) / GIB;
+  const weights = (ENGINE_BYTES * parameterCount(model)) / GIB;
+  const cache = (ENGINE_BYTES * sequence * sumOverBlocks(model, cachedPerToken)) / GIB;
   const engine = `${weights.toFixed(1)} GiB for its weights, divided by its own tensor parallelism, and ${cache.toFixed(2)} GiB of cache for each sequence of ${sequence} tokens`;
   return [
     'the script places its workers itself: planned is one on each GPU, the model fully sharded over all (FSDP)',
