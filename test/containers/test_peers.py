@@ -7,6 +7,7 @@ import pytest
 
 from slipway_driver.coordinator import Coordinator
 from slipway_driver.member import Member
+from slipway_driver.peer_channel import PeerEnded, PeerLost, accept, connect
 from slipway_driver.restart_policy import Report
 
 SECRET = "s" * 32
@@ -33,6 +34,51 @@ def test_a_host_that_ends_before_the_first_one_listens_still_says_over_which_net
     assert first.efa_reports() == ({} if decision.restart else {"algo-2": SOCKETS})
     member.close()
     first.close()
+
+
+@pytest.mark.parametrize("first_ends", [False, True])
+def test_a_driver_that_has_ended_is_told_from_one_whose_connection_is_lost(first_ends: bool) -> None:
+    port = free_port()
+    first = Coordinator(["algo-1", "algo-2"], "127.0.0.1", port, SECRET, 1, print, lambda: "")
+    member = Member("algo-2", "127.0.0.1", port, None, SECRET, print)
+    assert member.share_progress({}) or member._connected.wait(30)
+    own = Report("algo-1", 75, "peer-lost", "connection closed by peer", 3)
+    assert not first.another_ended and not member.another_ended
+    if first_ends:
+        first.close()
+        decision, _ = member.settle(own._replace(host="algo-2"))
+        assert member.another_ended
+    else:
+        member.close()
+        decision, _ = first.settle(own)
+        assert first.another_ended
+    assert not decision.restart and decision.cause.kind == "peer-lost"
+    first.close()
+    member.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "ended"),
+    [(ConnectionResetError(104, "reset"), True), (TimeoutError(110, "timed out"), False), (OSError(113, "no route to host"), False)],
+)
+def test_only_a_closed_connection_shows_that_the_other_driver_has_ended(error: OSError, ended: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        accepted = []
+        side = threading.Thread(target=lambda: accepted.append(accept(server.accept()[0], SECRET)))
+        side.start()
+        client = connect("127.0.0.1", server.getsockname()[1], "algo-2", SECRET)
+        side.join()
+
+    class Broken:
+        def recv(self, _size: int) -> bytes:
+            raise error
+
+    client._lines._connection = Broken()  # type: ignore[assignment]
+    with pytest.raises(PeerLost) as raised:
+        client.receive()
+    assert isinstance(raised.value, PeerEnded) is ended
+    client.close()
+    accepted[0].close()
 
 
 def test_a_spare_host_that_connects_late_still_replaces_a_broken_one() -> None:

@@ -207,6 +207,26 @@ def test_no_restart_while_a_host_is_gone(tmp_path: Path) -> None:
     assert "no restart in place: no answer from algo-2" in world.log("algo-1")
 
 
+def test_a_host_whose_peer_has_ended_does_not_wait_for_a_better_reason(tmp_path: Path) -> None:
+    """The other host's kernel has ended everything there, as when its instance dies: nothing will fail first."""
+    script = """
+import os, pathlib, time
+gone = pathlib.Path(os.environ["SAGEMAKER_BASE_DIR"]).parent / "gone"
+print('slipway {"event":"step","step":1}', flush=True)
+while not gone.exists():
+    time.sleep(0.05)
+raise RuntimeError("[gloo] Connection closed by peer [127.0.0.1]:29400")
+"""
+    world = FakeWorld(tmp_path / "world", 2, job_json(restartsInPlace=1), {"train.py": script})
+    world.start()
+    world.wait_for("algo-1", "the drivers of all 2 hosts are connected")
+    world.processes["algo-2"].kill()
+    world.processes["algo-2"].wait()
+    (world.root / "gone").touch()
+    assert world.wait() == [75, -signal.SIGKILL], world.log("algo-1")
+    assert "it ends in 2 s" in world.log("algo-1")
+
+
 def test_no_restart_without_a_host_whose_driver_never_came(tmp_path: Path) -> None:
     world = restarting_world(tmp_path, "peer", peer_seconds="1")
     (tmp_path / "checkpoints/gone").write_text("")

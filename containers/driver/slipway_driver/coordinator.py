@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import socket
 import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerLost, accept
+from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerEnded, PeerLost, accept
 from slipway_driver.restart_budget import RestartBudget
 from slipway_driver.restart_policy import Decision, Report, Start, decide, last_step, report_from
 
@@ -31,6 +32,7 @@ class Coordinator:
         self._gpus: Dict[str, Dict[str, Any]] = {}
         self._progress: List[Dict[str, Any]] = []
         self._lost: List[str] = []
+        self._ended: List[str] = []
         self._done: List[str] = []
         self._starts: List[Start] = []
         self._lock = threading.Lock()
@@ -58,7 +60,9 @@ class Coordinator:
         while True:
             try:
                 self._inbox.put((channel.name, channel.receive()))
-            except (PeerLost, ValueError):
+            except (PeerLost, ValueError) as error:
+                if isinstance(error, PeerEnded):
+                    self._ended.append(channel.name)
                 self._inbox.put((channel.name, None))
                 return
 
@@ -189,6 +193,11 @@ class Coordinator:
         """Number of spare hosts that can still replace a broken one."""
         return len(self._intact_spares())
 
+    @property
+    def another_ended(self) -> bool:
+        """Whether the driver of another training host has ended before the job was done."""
+        return any(host in self._ended for host in self._cut_off())
+
     def _gone(self) -> List[str]:
         """Training hosts that cannot report."""
         return [*self._cut_off(), *self._awaited()]
@@ -206,12 +215,9 @@ class Coordinator:
         self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        for name, channel in list(self._channels.items()):
-            try:
+        for channel in list(self._channels.values()):
+            with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
                 channel.send(dict(message))
-            except PeerLost:
-                if name not in self._lost:
-                    self._lost.append(name)
 
     def close(self) -> None:
         """Closes the listening socket and all channels without sending anything."""

@@ -41,8 +41,8 @@ from slipway_driver.step_times import StepTimes
 
 # A host that only lost its peer waits, so that the host with the real error fails first.
 PEER_GRACE_SECONDS = 10.0
-# Shorter if the hosts have agreed on the cause, because its host then exits at the same time.
-AGREED_GRACE_SECONDS = 2.0
+# Shorter if that host is known to exit at the same time, or has ended already.
+EXITING_GRACE_SECONDS = 2.0
 
 
 def gate_of(attempt: Attempt) -> HealthGate:
@@ -62,8 +62,8 @@ class Driver:
         self._peers = peers_of(attempt)
         self._round = 0
         self._stopped = False
-        #: Whether another host is known to be the cause and exits as well.
-        self.agreed = False
+        #: Whether another host is the cause and is known to exit as well, or has ended already.
+        self.cause_exits = False
         self._health = Health()
         self._gate = gate_of(attempt)
         self._remains = Remains()
@@ -153,7 +153,7 @@ class Driver:
             return None
         if not unfit:
             run.report_late_hosts()
-        self.agreed = decision.cause.host != report.host
+        self.cause_exits = decision.cause.host != report.host or self._peers.another_ended
         if self._attempt.job.restarts_in_place:
             log("no restart in place: %s" % decision.why)
         return end
@@ -175,7 +175,7 @@ class Driver:
         if decision.restart:
             self._next_round(decision, resume_from)
             return None
-        self.agreed = True
+        self.cause_exits = True
         return Failure(TRY_AGAIN, "peer-lost", None, "another host's ranks ended: %s" % decision.cause.kind, [])
 
     def _next_round(self, decision: Decision, resume_from: str) -> None:
@@ -248,8 +248,9 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
         if heartbeat:
             heartbeat.stop()
     if end.kind == "peer-lost":
-        grace = AGREED_GRACE_SECONDS if driver.agreed else PEER_GRACE_SECONDS
-        time.sleep(min(grace, patience(attempt.environ)))
+        grace = min(EXITING_GRACE_SECONDS if driver.cause_exits else PEER_GRACE_SECONDS, patience(attempt.environ))
+        log("this host only lost its peers: it ends in %d s, so that the host with the cause ends first" % grace)
+        time.sleep(grace)
     _emit_end(end, driver, paths, cluster.current_host)
     return end.code
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerLost, connect_patiently
+from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerEnded, PeerLost, connect_patiently
 from slipway_driver.restart_policy import Decision, Report, report_from
 
 #: The end of an idle host's wait: the job is done, or the connection to the first host was lost.
@@ -31,6 +32,8 @@ class Member:
         self._end: Optional[str] = None
         #: The EFA report that could not be sent yet.
         self._unprinted: Optional[Dict[str, Any]] = None
+        #: Whether the first host's driver has ended.
+        self.another_ended = False
         self._connected, self._refused = threading.Event(), threading.Event()
         arguments = (address, port, bind_to, secret)
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
@@ -46,7 +49,8 @@ class Member:
         while True:
             try:
                 self._inbox.put(self._channel.receive())
-            except (PeerLost, ValueError):
+            except (PeerLost, ValueError) as error:
+                self.another_ended = isinstance(error, PeerEnded)
                 self._inbox.put(None)
                 return
 
@@ -114,19 +118,20 @@ class Member:
         # The ranks may have ended before this driver could connect.
         if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
             return lost, ""
-        try:
+        with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
             if self._unprinted is not None:
                 self._channel.send(self._unprinted)
                 self._unprinted = None
             self._channel.send(own.as_message())
-            while True:
+        while True:
+            try:
                 message = self._inbox.get(timeout=2 * self._patience + LATE_SECONDS)
-                if message is None:
-                    return lost, ""
-                if message.get("type") == "decision":
-                    return _decided(message)
-        except (PeerLost, queue.Empty):
-            return lost, ""
+            except queue.Empty:
+                return lost, ""
+            if message is None:
+                return lost, ""
+            if message.get("type") == "decision":
+                return _decided(message)
 
     def heard(self) -> "tuple[Decision, str] | str | None":
         """For an idle host: the next decision, RELEASED or CUT_OFF at the end of the wait, or None if there is no message."""

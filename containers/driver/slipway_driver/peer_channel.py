@@ -30,6 +30,10 @@ class PeerLost(Exception):
     """The connection was lost, or the other side could not be authenticated."""
 
 
+class PeerEnded(PeerLost):
+    """The connection was closed: the other driver has ended, or its host's kernel has ended it."""
+
+
 def _code(key: bytes, *parts: str) -> str:
     return hmac.new(key, "|".join(parts).encode("utf-8"), hashlib.sha256).hexdigest()
 
@@ -47,7 +51,7 @@ class _Lines:
                 raise PeerLost("a line is too long")
             data = self._connection.recv(4096)
             if not data:
-                raise PeerLost("the connection was closed")
+                raise PeerEnded("the connection was closed")
             self._held += data
         line, _, self._held = self._held.partition(b"\n")
         return line.decode("utf-8", "replace")
@@ -72,9 +76,12 @@ class PeerChannel:
             raise PeerLost(str(error))
 
     def receive(self) -> Dict[str, Any]:
-        """Waits for the next message and returns it. Raises PeerLost if the connection is lost or the HMAC is wrong."""
+        """Waits for the next message and returns it. Raises PeerEnded if the other driver has ended, PeerLost if the connection is lost or
+        the HMAC is wrong."""
         try:
             line = self._lines.read()
+        except ConnectionResetError as error:
+            raise PeerEnded(str(error))
         except OSError as error:
             raise PeerLost(str(error))
         code, _, text = line.partition(" ")

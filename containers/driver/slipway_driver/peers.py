@@ -20,6 +20,8 @@ class Alone:
     def __init__(self, restarts: int, resume_from: Callable[[], str]) -> None:
         self._budget, self._resume_from = RestartBudget(restarts), resume_from
         self._starts: List[Start] = []
+        #: There is no other host.
+        self.another_ended = False
 
     @property
     def spares_left(self) -> None:
