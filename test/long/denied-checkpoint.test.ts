@@ -19,7 +19,7 @@ const short = set(
     'training.globalBatchSize=4',
     'code.arguments.save-every-steps=2',
   ],
-  ...['compute.instanceCount=1', 'distribution.processesPerHost=1', 'limits.maxAttempts=1'],
+  ...['compute.instanceCount=1', 'limits.maxAttempts=1'],
 );
 
 let deployed: Deployed;

@@ -59,7 +59,6 @@ describe('a request of --dry-run, submitted by a plain client', () => {
       '--out',
       out,
       ...['--set', 'training.steps=6', '--set', 'code.arguments.save-every-steps=3'],
-      ...['--set', 'distribution.processesPerHost=1', '--set', 'training.globalBatchSize=8'],
     );
     expect(dryRun.code, dryRun.stderr).toBe(0);
     job = JSON.parse(

@@ -68,7 +68,6 @@ async function launch(runId: string, ...set: string[]): Promise<void> {
     `training.steps=${STEPS}`,
     'training.microBatchSize=1',
     'training.globalBatchSize=4',
-    'distribution.processesPerHost=1',
     'code.arguments.save-every-steps=10',
     'environmentVariables.SLIPWAY_HAND_OVER_SECONDS="1"',
     ...set,

@@ -54,7 +54,7 @@ while True:
 /** Two ranks, and the second dies with its instance. */
 const disturbed = set(
   ...['training.steps=14', 'training.microBatchSize=1', 'training.globalBatchSize=2'],
-  ...['distribution.processesPerHost=1', 'code.arguments.save-every-steps=6'],
+  'code.arguments.save-every-steps=6',
   // A save must be whole before the instance dies.
   ...['code.arguments.minimum-step-seconds=0.3', 'code.arguments.export-weights=true'],
 );
