@@ -59,6 +59,14 @@ def test_the_last_epoch_of_lightning_is_shorter_where_steps_are_limited() -> Non
     assert found == ("lightning", [f'"step":{step},"loss":0.5' for step in (30, 31, 32, 33, 40)])
 
 
+@pytest.mark.parametrize("bar", ["Epoch 1:   0%|          | 0/10 [00:00<?, ?it/s]", "Epoch 1/2  ━━━━━━━━━━━━━━━━━━━━ 0/10 0:00:00 • -:--:--  "])
+def test_lightning_that_goes_on_at_the_end_of_an_epoch_begins_with_the_step_after_it(bar: str) -> None:
+    """Recorded with lightning 2.6.0: ten steps an epoch, from the checkpoint that was saved at the end of the first."""
+    reader = FormatReader("lightning")
+    lines = ["Training: |          | 0/? [00:00<?, ?it/s]", bar, bar.replace(" 0/10", " 1/10")]
+    assert [event["step"] for event in map(lambda line: reader.read("0", line), lines) if event and event["event"] == "step"] == [11]
+
+
 def test_steps_of_lightning_after_a_resume_within_an_epoch_are_those_of_the_run() -> None:
     # lightning 2.6.0, resumed at step 20 of 32 in an epoch, with max_steps=40.
     lines = [f"Training: |          | {step}/? [00:01<00:00, 8.51it/s, train_loss=0.5]" for step in (24, 28, 32, 0)]

@@ -170,9 +170,10 @@ class FormatReader:
             return None
         # The last epoch of a limited number of steps is shorter.
         length = self._totals[rank] = max(known, total, self._longest.get(rank, 0))
-        step = int(found["step"]) + int(found.get("epoch", 0)) * length
-        # A bar is drawn again, and begins with what is done already.
-        return step if step >= max(1, self._last.get(rank, 0)) else None
+        done = int(found["step"])
+        step = done + int(found.get("epoch", 0)) * length
+        # A bar is drawn again, and begins with what is done already; one of an epoch begins with none of its steps.
+        return step if done > 0 and step >= self._last.get(rank, 0) else None
 
     @staticmethod
     def _loss(chosen: Format, text: str) -> Optional[float]:
