@@ -1,48 +1,56 @@
 import { z } from 'zod';
+import published from '../../lib/core/catalog/trainer-constants.json';
+
+const { llama3, rsc1Nodes, rsc1Jobs } = published.failuresPerNodeDay;
+const RSC1_NODE_SHARE = rsc1Nodes / rsc1Jobs;
 
 /**
  * What the simulation assumes, unless `--constants FILE` says otherwise (any subset of these names, as JSON).
  *
- * Rates per 1,000 node-days: Llama 3 405B, 419 unplanned interruptions in 54 days on 2,048 nodes of 8 H100 (arXiv 2407.21783) = 3.8;
- * Meta RSC-1, 6.5 node failures, jobs measured to fail 3.7 times as often (arXiv 2410.21680) = 24.05. Read 2026-11-20.
+ * The rates are those that save intervals and plans use (containers/trainer, checkpoint/interval.py).
  * Shares: of the 354 interruptions of Llama 3 whose cause facts name, 258 were of a node (GPU, HBM, maintenance, corruption),
  * 54 software, 35 network, 7 hangs. What makes jobs fail more often than nodes is no node failure: under the RSC-1 job rate the
- * nodes keep their own 6.5 and the rest is shared among process, network and hang as above.
+ * nodes keep their own rate and the rest is shared among process, network and hang as above.
  */
 const kinds = z.strictObject({ process: z.number(), node: z.number(), network: z.number(), hang: z.number() });
 
 export const constantsSchema = z.strictObject({
   days: z.number().positive().default(30),
   seeds: z.int().positive().default(20),
-  nodes: z.array(z.int().positive()).default([8, 64, 512, 2048]),
+  nodes: z.array(z.int().positive()).default([8, 64, 512, 1250, 2500]),
   failuresPer1000NodeDays: z
     .strictObject({ llama3: z.number().nonnegative(), 'rsc1-job': z.number().nonnegative() })
-    .default({ llama3: 3.8, 'rsc1-job': 24.05 }),
+    .default({ llama3: 1000 * llama3, 'rsc1-job': 1000 * rsc1Jobs }),
   shares: z.strictObject({ llama3: kinds, 'rsc1-job': kinds }).default({
     llama3: { node: 258 / 354, process: 54 / 354, network: 35 / 354, hang: 7 / 354 },
     'rsc1-job': {
-      node: 6.5 / 24.05,
-      process: (1 - 6.5 / 24.05) * (54 / 96),
-      network: (1 - 6.5 / 24.05) * (35 / 96),
-      hang: (1 - 6.5 / 24.05) * (7 / 96),
+      node: RSC1_NODE_SHARE,
+      process: (1 - RSC1_NODE_SHARE) * (54 / 96),
+      network: (1 - RSC1_NODE_SHARE) * (35 / 96),
+      hang: (1 - RSC1_NODE_SHARE) * (7 / 96),
     },
   }),
-  /**
-   * Of the node failures, those that take the machine. Llama 3: 32 of 258 were maintenance of a host; the others were a device of it
-   * (148 GPU, 72 HBM3, 6 silent data corruption), and the driver on it lives on.
-   */
-  lostMachineShare: z
-    .number()
-    .min(0)
-    .max(1)
-    .default(32 / 258),
+  /** Of the node failures, those that take the machine; after the others, the driver on it lives on. */
+  lostMachineShare: z.number().min(0).max(1).default(published.lostMachineShare),
+  /** Of the node failures that leave the driver, those that break the next host as well, which has its copies. Not published; assumed. */
+  lostPartnerShare: z.number().min(0).max(1).default(0.02),
   /** From the create call to the first instruction of the container, beside waiting for capacity. */
   newAttemptMinutes: z.number().nonnegative().default(15),
-  restartInPlaceMinutes: z.number().nonnegative().default(3),
+  /** Between the end of the ranks and their first step in the same containers, beside loading. */
+  restartInPlace: z
+    .strictObject({
+      /** End of all ranks, fork of new ones, building the model: 1.4 s measured on CPUs (docs/recovery.md); 70B parameters take longer. */
+      prepareSeconds: z.number().nonnegative().default(20),
+      /** Communicators of all ranks: under 30 s for more than 10,000 GPUs (MegaScale, arXiv 2402.15627). */
+      rendezvousSeconds: z.number().nonnegative().default(30),
+      /** First steps with the files of the compiler: 13.1 s on an H200 (docs/evidence/2026-11-27-h200.md). */
+      compileSeconds: z.number().nonnegative().default(15),
+    })
+    .prefault({}),
   checkpointLoadMinutes: z.number().nonnegative().default(5),
   /**
    * A new attempt on instances that a warm pool kept: no instance starts, no image travels, the container starts again. Measured
-   * by AWS as under 20 s for small jobs; taken as long as a restart in place.
+   * by AWS as under 20 s for small jobs.
    */
   warmAttemptMinutes: z.number().nonnegative().default(3),
   /** Lognormal wait for capacity of a new attempt. */
@@ -69,22 +77,31 @@ export const constantsSchema = z.strictObject({
       /** The share of it after which ranks that stand still save the last step; 1 = never. */
       stallPatience: z.number().min(0).max(1).default(0.5),
       silenceMinutes: z.number().positive().default(20),
-      /** Restarts in place within one hour. */
-      restartsInPlace: z.int().nonnegative().default(3),
+      /** Restarts in place within one hour; the product's number if not given. */
+      restartsInPlace: z.int().nonnegative().optional(),
       /**
-       * Load of a restart in place, from the copies on the host's own disk: 70B parameters with Adam on 64 hosts are 13 GB a host,
-       * seconds at the 2 GB/s of one NVMe drive. Equal to checkpointLoadMinutes = as if the copies were not there.
+       * Load of a restart in place, from the copies of the checkpoint on the host's own disk: 70B parameters with Adam on 64 hosts are
+       * 13 GB a host, seconds at the 2 GB/s of one NVMe drive. Equal to checkpointLoadMinutes = as if they were not there.
        */
       localLoadMinutes: z.number().nonnegative().default(0.5),
+      /** checkpoints.memory: copies of the state in the memory of the host and of the next one. null = off. */
+      memory: z
+        .strictObject({
+          /** A copy after each step of so many seconds; a restart repeats that much. */
+          everySeconds: z.number().positive().default(10),
+          /** Share of the time for which copies block training: 0.3 % measured on CPUs (docs/recovery.md). */
+          overhead: z.number().min(0).max(published.copiesShareOfTime).default(0.003),
+          loadSeconds: z.number().nonnegative().default(5),
+        })
+        .nullable()
+        .prefault({}),
       /** compute.keepAliveSeconds > 0: a warm pool stays after attempts that ended by an exit code, not after lost machines. */
       warmPool: z.boolean().default(true),
       /**
        * compute.spareInstances by the number of nodes; none for others. At 512 nodes and more they save more node-hours than they take
        * (`slipway plan` says how many would); at 64 they only save time.
        */
-      spareHosts: z.record(z.string(), z.int().nonnegative()).default({ 64: 2, 512: 4, 2048: 16 }),
-      shortestIntervalMinutes: z.number().positive().default(3),
-      longestIntervalMinutes: z.number().positive().default(60),
+      spareHosts: z.record(z.string(), z.int().nonnegative()).default({ 64: 2, 512: 4, 1250: 20, 2500: 40 }),
       maxAttempts: z.int().positive().default(100_000),
     })
     .prefault({}),

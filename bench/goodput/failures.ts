@@ -11,6 +11,8 @@ export interface Failure {
   silent: boolean;
   /** The machine is gone, and not only a device of it. */
   losesMachine: boolean;
+  /** The next host, which holds the copies of this one's state, breaks as well. */
+  losesPartner: boolean;
   /** It is the host of rank 0. */
   isFirstHost: boolean;
   /** Wait for capacity, should this failure cost the job, seconds. */
@@ -37,7 +39,9 @@ export function failuresOf(constants: Constants, rate: Rate, nodes: number, seed
     const capacityWaitSeconds = 60 * medianMinutes * Math.exp(sigma * normal(random));
     const silent = kind === 'hang' && random() < constants.silentHangShare;
     const losesMachine = kind === 'node' && which() < constants.lostMachineShare;
-    failures.push({ at, kind, silent, losesMachine, isFirstHost: which() * nodes < 1, capacityWaitSeconds });
+    const losesPartner = kind === 'node' && !losesMachine && which() < constants.lostPartnerShare;
+    const isFirstHost = which() * nodes < 1;
+    failures.push({ at, kind, silent, losesMachine, losesPartner, isFirstHost, capacityWaitSeconds });
   }
   return failures;
 }

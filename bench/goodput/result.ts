@@ -16,7 +16,10 @@ export interface LogLine {
 export type Log = (at: number, event: string, detail?: Record<string, unknown>) => void;
 
 /** Where the time goes that is not kept steps. `gap` is what no other cause took: ticks, back-off, people. */
-export const CAUSES = ['save', 'lost', 'detection', 'restart', 'capacity', 'start', 'load', 'handover', 'gap'] as const;
+export const CAUSES = [
+  ...(['save', 'copy', 'lost', 'detection', 'prepare', 'rendezvous', 'compile', 'load'] as const),
+  ...(['capacity', 'start', 'handover', 'gap'] as const),
+] as const;
 export type Cause = (typeof CAUSES)[number];
 
 export interface RunResult {

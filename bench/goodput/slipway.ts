@@ -1,15 +1,16 @@
+import { restartsPerHour } from '../../lib/core/job/job-file';
 import type { Action } from '../../lib/core/lifecycle/action';
 import { decide } from '../../lib/core/lifecycle/decide';
 import { admitRun, askResume } from '../../lib/core/lifecycle/intent';
 import type { Observed } from '../../lib/core/lifecycle/observed';
 import type { PresentJob } from '../../lib/core/lifecycle/present-job';
 import { type Attempt, isOver, type RunRecord } from '../../lib/core/lifecycle/record';
+import { boundedSaveSeconds, endedShare, optimalSaveSeconds } from '../../lib/core/planner/run/save-interval';
 import type { Constants } from './constants';
 import type { Failure, FailureKind } from './failures';
-import { saveIntervalSeconds } from './interval';
 import { CAUSES, type Cause, type Log, type RunResult } from './result';
 import { startedRecord } from './started-record';
-import { Training } from './training';
+import { type Source, Training } from './training';
 import { saveUploadSeconds } from './upload';
 
 const EPOCH = Date.UTC(2026, 0, 1);
@@ -54,7 +55,9 @@ export class SlipwaySimulation {
   private restarts = 0;
   private personNeeded = 0;
   private personAt: number | undefined;
+  /** Failures, and those of them that ended the job. */
   private struck = 0;
+  private ended = 0;
   private readonly booked = Object.fromEntries(CAUSES.map((cause) => [cause, 0])) as Record<Cause, number>;
 
   constructor(
@@ -67,8 +70,9 @@ export class SlipwaySimulation {
     this.uploadSeconds = saveUploadSeconds(constants, nodes);
     this.training = new Training({
       blockedSeconds: constants.slipway.saveBlockedSeconds,
-      intervalSeconds: saveIntervalSeconds(constants, nodes, 0, 0),
+      intervalSeconds: this.saveIntervalSeconds(),
       uploadSeconds: this.uploadSeconds,
+      ...(constants.slipway.memory && { copies: constants.slipway.memory }),
     });
     this.record = startedRecord(constants, EPOCH);
   }
@@ -94,8 +98,8 @@ export class SlipwaySimulation {
   }
 
   private seconds(): Record<Cause, number> {
-    const { blockedSeconds: save, lostSeconds: lost, position } = this.training;
-    const known = { ...this.booked, save, lost, gap: 0 };
+    const { blockedSeconds: save, copySeconds: copy, lostSeconds: lost, position } = this.training;
+    const known = { ...this.booked, save, copy, lost, gap: 0 };
     const sum = Object.values(known).reduce((total, seconds) => total + seconds, position);
     return { ...known, gap: this.horizon - sum };
   }
@@ -158,10 +162,15 @@ export class SlipwaySimulation {
     const position = this.training.position;
     this.capacityWait = failure.capacityWaitSeconds;
     this.log(this.now, failure.kind, { silent: failure.silent, position, committed: this.training.committed });
+    const isReplaced = failure.kind === 'node' && this.mayReplace(job, failure);
+    const isInPlace =
+      !failure.silent && (isReplaced || failure.kind !== 'node') && this.mayRestart(job) && position > job.beganAt;
+    const source = isInPlace && this.constants.slipway.memory && !failure.losesPartner ? 'memory' : 'checkpoint';
     if (this.savesTheStall(failure)) this.training.keep(this.now);
-    else this.training.lose(this.now);
+    else this.training.lose(this.now, source);
     this.struck += 1;
-    this.training.intervalSeconds = saveIntervalSeconds(this.constants, this.nodes, this.struck, this.now);
+    if (!isInPlace) this.ended += 1;
+    this.training.intervalSeconds = this.saveIntervalSeconds();
     if (failure.silent) {
       job.stuckSince = this.now;
       return;
@@ -170,14 +179,22 @@ export class SlipwaySimulation {
     const isSlow = failure.kind === 'hang' || failure.kind === 'network';
     const noticedAt = this.now + (isSlow ? slipway.collectiveTimeoutSeconds : slipway.crashDetectionSeconds);
     this.book('detection', this.now, noticedAt);
-    if (failure.kind === 'node' && !this.mayReplace(job, failure)) {
-      job.ending = { at: noticedAt, status: 'Failed', reason: 'InternalServerError: hardware failure' };
-    } else if (this.mayRestart(job) && position > job.beganAt) {
-      if (failure.kind === 'node') job.sparesLeft -= 1;
-      this.restartInPlace(job, noticedAt);
+    if (isInPlace) {
+      if (isReplaced) job.sparesLeft -= failure.losesPartner ? 2 : 1;
+      this.restartInPlace(job, noticedAt, source);
     } else {
-      job.ending = { at: noticedAt, status: 'Failed', reason: failureFile(...CLASS_AND_CODE[failure.kind]) };
+      const isBroken = failure.kind === 'node' && !isReplaced;
+      const reason = isBroken ? 'InternalServerError: hardware failure' : failureFile(...CLASS_AND_CODE[failure.kind]);
+      job.ending = { at: noticedAt, status: 'Failed', reason };
     }
+  }
+
+  /** As the trainer sets it: with copies in memory, saves only have to cover what ends the job. */
+  private saveIntervalSeconds(): number {
+    const { saveBlockedSeconds, memory } = this.constants.slipway;
+    const share = memory ? endedShare(spareHosts(this.constants, this.nodes) > 0) : 1;
+    const history = { failures: memory ? this.ended : this.struck, nodeDays: (this.nodes * this.now) / 86_400 };
+    return boundedSaveSeconds(optimalSaveSeconds(saveBlockedSeconds, this.nodes, share, history));
   }
 
   /**
@@ -192,23 +209,34 @@ export class SlipwaySimulation {
 
   /** The service ends the job of a machine that is gone, and the first host's place cannot be taken. */
   private mayReplace(job: Job, failure: Failure): boolean {
-    return job.sparesLeft > 0 && !failure.losesMachine && !failure.isFirstHost;
+    return job.sparesLeft >= (failure.losesPartner ? 2 : 1) && !failure.losesMachine && !failure.isFirstHost;
   }
 
   private mayRestart(job: Job): boolean {
     job.restartedAt = job.restartedAt.filter((at) => at > this.now - 3600);
-    return job.restartedAt.length < this.constants.slipway.restartsInPlace;
+    return job.restartedAt.length < (this.constants.slipway.restartsInPlace ?? restartsPerHour(this.nodes));
   }
 
-  private restartInPlace(job: Job, noticedAt: number): void {
-    const { restartInPlaceMinutes, slipway } = this.constants;
+  private restartInPlace(job: Job, noticedAt: number, source: Source): void {
+    const { restartInPlace, slipway } = this.constants;
     job.restartedAt.push(noticedAt);
-    const startsAt = noticedAt + 60 * restartInPlaceMinutes;
-    job.stepsAt = startsAt + 60 * slipway.localLoadMinutes;
-    this.book('restart', noticedAt, startsAt);
-    this.book('load', startsAt, job.stepsAt);
+    const prepared = noticedAt + restartInPlace.prepareSeconds;
+    this.book('prepare', noticedAt, prepared);
+    const fromMemory = source === 'memory' ? slipway.memory?.loadSeconds : undefined;
+    job.stepsAt = this.firstStepAt(prepared, fromMemory ?? 60 * slipway.localLoadMinutes);
     this.restarts += 1;
     this.log(noticedAt, 'restart-in-place', { stepsAt: job.stepsAt, withinTheHour: job.restartedAt.length });
+  }
+
+  /** When steps begin on hosts whose ranks run at `at` and load for `loadSeconds`. */
+  private firstStepAt(at: number, loadSeconds: number): number {
+    const { rendezvousSeconds, compileSeconds } = this.constants.restartInPlace;
+    const connected = at + rendezvousSeconds;
+    const loaded = connected + loadSeconds;
+    this.book('rendezvous', at, connected);
+    this.book('load', connected, loaded);
+    this.book('compile', loaded, loaded + compileSeconds);
+    return loaded + compileSeconds;
   }
 
   /** The watchdog in the container ends a job that stands still; the platform's is behind it. */
@@ -263,13 +291,12 @@ export class SlipwaySimulation {
     const { checkpointLoadMinutes, maxRuntimeSeconds, slipway } = this.constants;
     const startsAt = this.startOfAttempt();
     const loads = this.training.committed > 0 ? checkpointLoadMinutes * 60 : 0;
-    this.book('load', startsAt, startsAt + loads);
     const leavesAt = startsAt + maxRuntimeSeconds - slipway.saveBlockedSeconds - 2 * this.uploadSeconds;
     this.job = {
       name,
       attempt,
       startsAt,
-      stepsAt: startsAt + loads,
+      stepsAt: this.firstStepAt(startsAt, loads),
       leavesAt,
       sparesLeft: spareHosts(this.constants, this.nodes),
       restartedAt: [],

@@ -28,7 +28,7 @@ export function simulateToday(constants: Constants, failures: readonly Failure[]
     const strikes = failure && failure.at < deadline ? failure : undefined;
     const at = Math.min(strikes?.at ?? deadline, horizon);
     if (at >= horizon) break;
-    training.lose(at);
+    training.lose(at, 'checkpoint');
     const noticed = at + (strikes ? noticeSeconds(constants, strikes) : 0);
     log(at, strikes ? strikes.kind : 'max-runtime', {
       noticedAfterSeconds: noticed - at,

@@ -4,7 +4,12 @@ export interface SavePolicy {
   intervalSeconds: number;
   /** From a save's start to its commit. */
   uploadSeconds: number;
+  /** Copies in memory: how often, and the share of the time for which they block training. */
+  copies?: { everySeconds: number; overhead: number };
 }
+
+/** What is there to continue from: the newest copy in memory, or the newest commit. */
+export type Source = 'memory' | 'checkpoint';
 
 export class Training {
   /** Seconds of steps that are done, kept or not. */
@@ -14,6 +19,9 @@ export class Training {
   /** Seconds in which saves kept training waiting, and seconds of steps that had to be done again. */
   blockedSeconds = 0;
   lostSeconds = 0;
+  copySeconds = 0;
+  /** Position that is in memory when steps begin. */
+  private began = 0;
   private at = 0;
   private isStepping = false;
   private blockedUntil = 0;
@@ -26,20 +34,23 @@ export class Training {
     return this.isStepping;
   }
 
-  /** Steps begin at `at`, from the newest commit. */
+  /** Steps begin at `at`, from where `lose` or `keep` left the run. */
   begin(at: number): void {
     this.advance(at);
-    this.position = this.committed;
+    this.began = this.position;
     this.isStepping = true;
     this.saveAt = at + this.policy.intervalSeconds;
     this.pending = undefined;
   }
 
-  /** Steps end at `at`; what was not committed is lost. A save that is still travelling is lost too. */
-  lose(at: number): void {
+  /** Steps end at `at`; what is in no source is lost. A save that is still travelling is lost too, and a copy of the last step. */
+  lose(at: number, source: Source): void {
     this.stop(at);
-    this.lostSeconds += this.position - this.committed;
-    this.position = this.committed;
+    const { copies } = this.policy;
+    const copied = copies && source === 'memory' ? Math.max(this.began, this.position - copies.everySeconds) : 0;
+    const kept = Math.max(this.committed, copied);
+    this.lostSeconds += this.position - kept;
+    this.position = kept;
   }
 
   /** Steps end at `at`, and what was done is saved before the ranks are told to end. */
@@ -93,8 +104,10 @@ export class Training {
   private step(to: number): void {
     if (this.isStepping) {
       const stepsFrom = Math.max(this.at, Math.min(this.blockedUntil, to));
+      const copying = (to - stepsFrom) * (this.policy.copies?.overhead ?? 0);
       this.blockedSeconds += stepsFrom - this.at;
-      this.position += to - stepsFrom;
+      this.copySeconds += copying;
+      this.position += to - stepsFrom - copying;
     }
     this.at = to;
   }

@@ -4,13 +4,12 @@ import type { Constants } from './constants';
 
 /** 70B parameters with Adam on ml.p5.48xlarge. */
 const BYTES = 70.6e9 * STATE_BYTES_PER_PARAMETER;
-const GPUS_PER_NODE = 8;
-const NETWORK_GBPS = 3200;
+const CLUSTER = { gpusPerNode: 8, networkGbps: 3200 };
 /** The planner's figure is a best case. */
 const PATIENCE = 2;
 
 /** Seconds from a save's start to its COMMITTED.json. */
 export function saveUploadSeconds(constants: Constants, nodes: number): number {
-  const { saveSeconds } = checkpointPlan(BYTES, nodes, GPUS_PER_NODE, NETWORK_GBPS);
+  const { saveSeconds } = checkpointPlan(BYTES, { ...CLUSTER, nodes });
   return constants.saveUploadSeconds ?? PATIENCE * saveSeconds;
 }

@@ -20,9 +20,15 @@ print(json.dumps(sorted({*PLAIN_FAMILIES, *FAMILIES})))
 
 const CONSTANTS = `
 import json
+from slipway_trainer.checkpoint import interval
 from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE
 from slipway_trainer.fetch.arguments import AT_ONCE
-print(json.dumps({"copiesShareOfMemory": SHARE_OF_FREE, "filesFetchedAtOnce": AT_ONCE}))
+rates = {"llama3": interval.LLAMA3_PER_NODE_DAY, "rsc1Nodes": interval.RSC1_PER_NODE_DAY, "rsc1Jobs": interval.RSC1_JOBS_PER_NODE_DAY}
+bounds = [interval.SHORTEST_MINUTES, interval.LONGEST_MINUTES]
+constants = {"copiesShareOfMemory": SHARE_OF_FREE, "copiesShareOfTime": interval.MAX_OVERHEAD, "filesFetchedAtOnce": AT_ONCE}
+ended = {"withSpares": interval.ended_share(True), "withoutSpares": interval.ended_share(False)}
+prior = {"failures": interval.PRIOR_FAILURES, "perNodeDay": interval.PRIOR_PER_NODE_DAY}
+print(json.dumps({**constants, "failuresPerNodeDay": rates, "failurePrior": prior, "lostMachineShare": interval.LOST_MACHINES, "endedShare": ended, "saveIntervalMinutes": bounds}))
 `;
 
 const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());

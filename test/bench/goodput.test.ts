@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { ceiling } from '../../bench/goodput/ceiling';
 import { constantsSchema } from '../../bench/goodput/constants';
 import { failuresOf } from '../../bench/goodput/failures';
-import { saveIntervalSeconds } from '../../bench/goodput/interval';
 import { SlipwaySimulation } from '../../bench/goodput/slipway';
 import { simulateToday } from '../../bench/goodput/today';
+import { boundedSaveSeconds, optimalSaveSeconds } from '../../lib/core/planner/run/save-interval';
 
 const constants = constantsSchema.parse({});
 const quiet = () => undefined;
@@ -24,7 +24,7 @@ describe('simulated run', () => {
 
   test('without failures only the start, saves and hand-overs cost', () => {
     const calm = run({ days: 30, failuresPer1000NodeDays: { llama3: 0, 'rsc1-job': 0 }, maxRuntimeSeconds: 2_419_200 });
-    expect(calm.seconds).toMatchObject({ lost: 0, detection: 0, restart: 0 });
+    expect(calm.seconds).toMatchObject({ lost: 0, detection: 0, prepare: 0 });
     expect(calm.restarts).toBe(1);
   });
 
@@ -43,6 +43,19 @@ describe('simulated run', () => {
     expect(at512({ lostMachineShare: 1 })).toBeLessThan(at512({}));
   });
 
+  test('copies in memory are worth something, and less where the next host breaks as well', () => {
+    const at512 = (changes: object) => run({ lostMachineShare: 0, ...changes }, 512);
+    const [usual, alone, off] = [{}, { lostPartnerShare: 1 }, { slipway: { memory: null } }].map(at512);
+    expect(usual?.seconds?.lost).toBeLessThan(alone?.seconds?.lost ?? 0);
+    expect(usual?.productiveSeconds).toBeGreaterThan(off?.productiveSeconds ?? 0);
+    expect(off?.seconds?.copy).toBe(0);
+  });
+
+  test('a large job may restart in place more often than a small one', () => {
+    const at = (restartsInPlace?: number) => run({ slipway: { restartsInPlace } }, 1250).productiveSeconds;
+    expect(at()).toBeGreaterThan(at(3));
+  });
+
   test('beats a fixed retry under the same failures', () => {
     const failures = failuresOf(constants, 'rsc1-job', 64, 3);
     const slipway = new SlipwaySimulation(constants, failures, 64, quiet).run();
@@ -51,8 +64,8 @@ describe('simulated run', () => {
 });
 
 test('the interval is the one of the trainer (test/containers/test_local_copies.py has the same case)', () => {
-  const seconds = (2000 / 64) * 86_400;
-  expect(saveIntervalSeconds(constants, 64, 48, seconds)).toBeCloseTo(772.3, 0);
+  const history = { failures: 48, nodeDays: 2000 };
+  expect(boundedSaveSeconds(optimalSaveSeconds(5, 64, 1, history))).toBeCloseTo(772.3, 0);
 });
 
 test('the ceiling is below one, falls with the size, and spare hosts raise it', () => {

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.torch
 
 from conftest import SEED  # noqa: E402
 
-from slipway_trainer.checkpoint.interval import LOST_JOBS, History, auto_every_steps, auto_interval_minutes  # noqa: E402
+from slipway_trainer.checkpoint.interval import History, auto_every_steps, auto_interval_minutes, ended_share  # noqa: E402
 from slipway_trainer.checkpoint.memory_file import HEADER_BYTES, OWN, PIECE_BYTES, Header, MemoryFile, packed, unpacked  # noqa: E402
 from slipway_trainer.checkpoint.memory_restore import Offer, Source, sources_of  # noqa: E402
 from slipway_trainer.checkpoint.partners import Partners  # noqa: E402
@@ -137,11 +137,14 @@ def test_copies_are_as_rare_as_their_cost_demands() -> None:
 
 def test_checkpoints_are_as_rare_as_lost_jobs() -> None:
     """A failure that copies in memory cover does not make checkpoints more frequent."""
-    plain, covered = History(), History().of_jobs(0)
-    assert plain.failures_per_node_day * LOST_JOBS == pytest.approx(covered.failures_per_node_day)
-    assert auto_interval_minutes(1.0, 16, covered) == pytest.approx(auto_interval_minutes(1.0, 16) / LOST_JOBS**0.5)
-    restarted = History(3.0, 10.0)
-    assert restarted.of_jobs(3.0).failures_per_node_day < restarted.of_jobs(0.0).failures_per_node_day
+    for spares in (False, True):
+        plain, covered, share = History(), History().of_jobs(0, spares), ended_share(spares)
+        assert plain.failures_per_node_day * share == pytest.approx(covered.failures_per_node_day)
+        assert auto_interval_minutes(1.0, 64, covered) == pytest.approx(auto_interval_minutes(1.0, 64) / share**0.5)
+        restarted = History(3.0, 10.0)
+        assert restarted.of_jobs(3.0, spares).failures_per_node_day < restarted.of_jobs(0.0, spares).failures_per_node_day
+    # A broken host ends the job where no spare host takes its place.
+    assert ended_share(True) < ended_share(False) / 5
 
 
 class FakeCopies:

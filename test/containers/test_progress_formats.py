@@ -59,7 +59,9 @@ def test_the_last_epoch_of_lightning_is_shorter_where_steps_are_limited() -> Non
     assert found == ("lightning", [f'"step":{step},"loss":0.5' for step in (30, 31, 32, 33, 40)])
 
 
-@pytest.mark.parametrize("bar", ["Epoch 1:   0%|          | 0/10 [00:00<?, ?it/s]", "Epoch 1/2  ━━━━━━━━━━━━━━━━━━━━ 0/10 0:00:00 • -:--:--  "])
+@pytest.mark.parametrize(
+    "bar", ["Epoch 1:   0%|          | 0/10 [00:00<?, ?it/s]", "Epoch 1/2  ━━━━━━━━━━━━━━━━━━━━ 0/10 0:00:00 • -:--:--  "]
+)
 def test_lightning_that_goes_on_at_the_end_of_an_epoch_begins_with_the_step_after_it(bar: str) -> None:
     """Recorded with lightning 2.6.0: ten steps an epoch, from the checkpoint that was saved at the end of the first."""
     reader = FormatReader("lightning")

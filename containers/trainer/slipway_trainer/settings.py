@@ -92,6 +92,8 @@ class Checkpoints:
     history: History
     #: Restarts in place of this attempt, which `history` includes.
     restarts: float
+    #: Whether spare hosts replace broken ones.
+    spares: bool
     #: Discarded checkpoints; None = none.
     rollback: Rollback | None
     #: Copies of the state in memory; None = none.
@@ -220,6 +222,7 @@ def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoi
         local_copies=environ.get("SLIPWAY_LOCAL_COPIES", ""),
         history=_history(raw.get("history") or {}, environ),
         restarts=_restarts(environ),
+        spares=int(job.get("spareInstances", 0)) > 0,
         rollback=_rollback(raw.get("rollback")),
         memory=read_memory_plan(raw.get("memory"), environ),
     )

@@ -1,5 +1,6 @@
 import type { RunSpec } from '../config/run-spec';
 import type { RunPlan } from '../planner/run/plan-run';
+import { keptCopies } from '../planner/run/recovery';
 import { bestSpares, type SpareValue, sparesOf, spareValue } from '../planner/run/spares';
 import { checkRun } from '../rules';
 
@@ -12,10 +13,12 @@ export interface SpareValues {
 }
 
 /** Evaluates spare hosts with the planner and the rules. */
-export function spareValues(run: RunSpec, { checkpoint, layout }: RunPlan): SpareValues {
+export function spareValues(run: RunSpec, plan: RunPlan): SpareValues {
   const spares = sparesOf(run);
-  if (spares.instances > 0) return { own: spareValue(checkpoint, layout.nodes, spares) };
-  const advice = bestSpares(checkpoint, layout.nodes, spares.attemptSeconds);
+  const { checkpoint, layout } = plan;
+  const copies = keptCopies(plan);
+  if (spares.instances > 0) return { own: spareValue(checkpoint, layout.nodes, spares, copies) };
+  const advice = bestSpares(checkpoint, layout.nodes, spares.attemptSeconds, copies);
   return advice && mayHave(run, advice.instances) ? { advice } : {};
 }
 

@@ -1,6 +1,6 @@
 import { fillPlaceholders } from '../config/formats/places';
 import type { JobFile } from '../config/job-file';
-import { healthCheckOf } from '../config/resolve-run';
+import { healthCheckOf, hostCount, trainingGroupsOf } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
 import { findStrategy } from '../distribution';
 import { resolvedDeepspeedConfig } from '../distribution/deepspeed';
@@ -8,8 +8,11 @@ import { memoryCopies } from '../distribution/memory-copies';
 import { flagArguments } from '../distribution/strategy';
 import { type JobPlan, runPrefixes } from './plan';
 
-/** Number of times per hour that the driver of the first host may restart all processes in place before the job ends. */
-const RESTARTS_IN_PLACE = 3;
+/**
+ * How many times within an hour the driver of the first host may restart all processes in place; after one more failure, the job ends. A large
+ * job has failures that have nothing to do with each other: jobs on RSC-1 one an hour for each 1,000 hosts.
+ */
+export const restartsPerHour = (hosts: number): number => 3 + Math.floor(hosts / 128);
 
 function checkpointUri(plan: JobPlan): string {
   const { mode, s3, localPath, channel } = plan.run.checkpoints;
@@ -111,7 +114,7 @@ export function jobFile(plan: JobPlan): JobFile {
     heartbeatUri: writesHeartbeats(run) ? runPrefixes(plan).heartbeat : null,
     ...(mayHandOver(run) && { handOverUri: runPrefixes(plan).handOver }),
     ...(writesHeartbeats(run) && { compileCacheUri: runPrefixes(plan).compileCache }),
-    restartsInPlace: RESTARTS_IN_PLACE,
+    restartsInPlace: restartsPerHour(hostCount(trainingGroupsOf(run))),
     spareInstances: run.compute.spareInstances,
     healthCheck: healthCheckOf(run),
     restartSecret: plan.restartSecret,

@@ -5,7 +5,7 @@ import { textTable } from '../../../core/config/formats/text-table';
 import type { RunSpec } from '../../../core/config/run-spec';
 import { versionDays } from '../../../core/contracts/storage';
 import type { DataPlan } from '../../../core/planner/run/data-plan';
-import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../../core/planner/run/failures';
+import { IN_PLACE_SECONDS, NEW_ATTEMPT_SECONDS } from '../../../core/planner/run/failures';
 import type { MemoryCopiesPlan } from '../../../core/planner/run/memory-copies';
 import type { NeuronMemoryGiB } from '../../../core/planner/run/neuron';
 import type { RunPlan } from '../../../core/planner/run/plan-run';
@@ -156,7 +156,7 @@ function checkpointStorageText({ checkpoints: { keep } }: RunSpec, { checkpoint,
 }
 
 function sparesText({ met, goodput, goodputWithout, savedNodeHours, paidNodeHours }: SpareValue): string {
-  const minutes = `${SPARE_RESTART_SECONDS / 60} minutes instead of ${RESTART_SECONDS / 60}`;
+  const minutes = `${IN_PLACE_SECONDS / 60} minutes instead of ${NEW_ATTEMPT_SECONDS / 60}`;
   const share = `goodput ${round(100 * goodput, 1)} % instead of ${round(100 * goodputWithout, 1)} %`;
   return `${round(100 * met)} % of the hardware failures cost ${minutes}, ${share}; saves ${round(savedNodeHours)} node-hours per month for ${round(paidNodeHours)}`;
 }

@@ -1,3 +1,4 @@
+import { failuresPerNodeDay } from '../../catalog/trainer-constants.json';
 import { findCapacityOption, instancesOn } from '../capacity-options';
 import type { EpochMs, RunRecord } from '../record';
 
@@ -13,11 +14,8 @@ export interface FailureBelief {
   hostHours: number;
 }
 
-/**
- * Failures of one host per day: 6.5 in 1,000 node-days, RSC-1 of Meta (https://arxiv.org/abs/2410.21680, read 2026-11-20). Jobs fail more
- * often than their hosts; observations of other runs of the environment replace this figure.
- */
-const FAILURES_PER_HOST_DAY = 6.5e-3;
+/** Failures of one host per day. Jobs fail more often than their hosts; observations of other runs of the environment replace this figure. */
+const FAILURES_PER_HOST_DAY = failuresPerNodeDay.rsc1Nodes;
 /**
  * The weight of that figure, as a number of failures. It is small because runs differ from each other (spot, new hosts) far more than one
  * run varies over time, so a run's own first failure should outweigh it.

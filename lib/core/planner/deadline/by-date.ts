@@ -40,9 +40,12 @@ export function runOffers(
   needs: PlanNeeds,
   { now, by, history, plans }: Pick<Question, 'now' | 'by' | 'history' | 'plans'>,
 ): Offer[] {
-  const { hours, checkpoint, usd, interval80 } = plan;
+  const { hours, checkpoint, failureSeconds, usd, interval80 } = plan;
   return offersBy({
-    work: { checkpoint, hours: hours ?? 0, hours80: interval80.hours ?? [0, 0], instances: needs.instances },
+    work: {
+      ...{ checkpoint, failureSeconds, instances: needs.instances },
+      ...{ hours: hours ?? 0, hours80: interval80.hours ?? [0, 0] },
+    },
     now,
     by,
     usdPerHour: { onDemand: usd.perHour, spot: usd.spot.perHour },

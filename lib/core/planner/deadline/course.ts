@@ -1,5 +1,5 @@
 import { HALF_OF_80 } from '../../config/normal';
-import { meanHoursBetweenFailures, RESTART_SECONDS } from '../run/failures';
+import { meanHoursBetweenFailures, NEW_ATTEMPT_SECONDS } from '../run/failures';
 import type { RunPlan } from '../run/plan-run';
 import { type Draws, drawsFrom } from './draws';
 
@@ -18,7 +18,7 @@ export interface CapacityHistory {
 export const NO_HISTORY: CapacityHistory = { runs: 0, waitsHours: [], interruptions: 0, instanceHours: 0 };
 
 /** The part of a plan from which a run's course is simulated. */
-export type Work = Pick<RunPlan, 'checkpoint'> & {
+export type Work = Pick<RunPlan, 'checkpoint' | 'failureSeconds'> & {
   /** Training hours without failures, and their 80 % interval. */
   hours: number;
   hours80: readonly [number, number];
@@ -69,11 +69,12 @@ function course(work: Work, kind: CapacityKind, history: CapacityHistory, draws:
   const saves = 1 + checkpoint.blockedSeconds / (checkpoint.intervalMinutes * 60);
   const trained = work.hours * Math.exp(sigma * draws.normal()) * saves;
   const failures = draws.poisson(failuresPerHour(work, kind, history, draws) * trained);
-  const eachHours = checkpoint.intervalMinutes / 120 + RESTART_SECONDS / 3600;
+  // An interruption of a spot instance ends the job.
+  const eachSeconds = kind === 'spot' ? 30 * checkpoint.intervalMinutes + NEW_ATTEMPT_SECONDS : work.failureSeconds;
   let waitedAgain = 0;
   // A run that loses a spot instance waits for a replacement.
   if (kind === 'spot') for (let i = 0; i < failures; i++) waitedAgain += waitHours(kind, history, draws);
-  const billedHours = trained + failures * eachHours;
+  const billedHours = trained + (failures * eachSeconds) / 3600;
   return { waitHours: waitHours(kind, history, draws), runHours: billedHours + waitedAgain, billedHours };
 }
 

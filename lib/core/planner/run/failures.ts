@@ -1,29 +1,20 @@
-/**
- * Failures of one node per day. Hardware alone: 6.5 per 1,000 node-days (Meta RSC-1, arXiv 2410.21680; Llama 3 405B gives 3.8, arXiv
- * 2407.21783). Jobs there failed 3.7 times as often as hardware explains, so both are counted.
- */
-const HARDWARE_FAILURES_PER_NODE_DAY = 6.5e-3;
-const ALL_OVER_HARDWARE = 3.7;
+import constants from '../../catalog/trainer-constants.json';
+import { boundedSaveSeconds, optimalSaveSeconds } from './save-interval';
 
-/** From a failure to the first new step: health check or repair, start of the instances, load of the checkpoint. */
-export const RESTART_SECONDS = 15 * 60;
+const HARDWARE_FAILURES_PER_NODE_DAY = constants.failuresPerNodeDay.rsc1Nodes;
+const HARDWARE_SHARE = HARDWARE_FAILURES_PER_NODE_DAY / constants.failuresPerNodeDay.rsc1Jobs;
 
-/**
- * Of 258 node failures, 226 were device failures (148 GPU, 72 HBM3, 6 silent data corruption), after which the host's driver still runs; 32
- * were host maintenance, which takes the whole machine (Llama 3 405B, arXiv 2407.21783, table 5).
- */
-const DEVICE_SHARE = 226 / 258;
+/** From a failure that ends the job to the first new step: health check or repair, start of the instances, load of the checkpoint. */
+export const NEW_ATTEMPT_SECONDS = 15 * 60;
 
-/** From such a failure to the first new step when a spare host takes over: detection, restart of all processes, load of the checkpoint. */
-export const SPARE_RESTART_SECONDS = 3.5 * 60;
+/** Share of the hardware failures after which the driver of the host still runs, so that a spare host can take over. */
+const DEVICE_SHARE = 1 - constants.lostMachineShare;
+
+/** From a failure to the first new step in the same job: detection, restart of all processes, load of the checkpoint or of a copy. */
+export const IN_PLACE_SECONDS = 3.5 * 60;
 
 const MINUTE = 60;
 const DAY = 86_400;
-/**
- * Intervals outside these bounds are not useful: below, saving costs more than it protects; above, real failure rates are not known well
- * enough.
- */
-export const INTERVAL_BOUNDS_MINUTES: readonly [low: number, high: number] = [3, 60];
 
 /** Size and duration of one save, and how often to save. */
 export interface CheckpointPlan {
@@ -40,9 +31,16 @@ export interface CheckpointPlan {
   requestsPerSecond: number;
 }
 
-/** Mean hours between hardware failures in a cluster with this many nodes. */
-export const meanHoursBetweenFailures = (nodes: number) =>
-  24 / (nodes * HARDWARE_FAILURES_PER_NODE_DAY * ALL_OVER_HARDWARE);
+/** What a job saves from. */
+export interface Cluster {
+  nodes: number;
+  gpusPerNode: number;
+  /** Of one node. */
+  networkGbps: number;
+}
+
+/** Mean hours between failures of any kind of a job on this many nodes, at the rate of RSC-1. */
+export const meanHoursBetweenFailures = (nodes: number) => 24 / (nodes * constants.failuresPerNodeDay.rsc1Jobs);
 
 /** Maximum rate of one node to S3 with parallel multipart uploads; slower networks reach less. */
 const NODE_TO_S3_BYTES_PER_SECOND = 5e9;
@@ -57,19 +55,21 @@ const PART_BYTES = 64e6;
 export const nodeBytesPerSecond = (networkGbps: number) =>
   Math.min(NODE_TO_S3_BYTES_PER_SECOND, ((networkGbps * 1e9) / 8) * NETWORK_SHARE);
 
-/** Duration and interval of checkpoints of this size; a sharded asynchronous save blocks training only while it copies to host memory. */
-export function checkpointPlan(bytes: number, nodes: number, gpusPerNode: number, networkGbps: number): CheckpointPlan {
+/**
+ * Duration and interval of checkpoints of this size; a sharded asynchronous save blocks training only while it copies to host memory.
+ * @param ended share of the failures after which the run continues from a save: those that end the job, if copies in memory cover the others
+ */
+export function checkpointPlan(bytes: number, { nodes, gpusPerNode, networkGbps }: Cluster, ended = 1): CheckpointPlan {
   const saveSeconds = bytes / (nodeBytesPerSecond(networkGbps) * nodes) + 5;
   const blockedSeconds = bytes / (nodes * gpusPerNode) / DEVICE_TO_HOST_BYTES_PER_SECOND + 1;
-  const optimal = Math.sqrt(2 * blockedSeconds * meanHoursBetweenFailures(nodes) * 3600) / MINUTE;
-  const [low, high] = INTERVAL_BOUNDS_MINUTES;
+  const optimal = optimalSaveSeconds(blockedSeconds, nodes, ended);
   return {
     sizeGiB: bytes / 2 ** 30,
     saveSeconds,
     blockedSeconds,
-    optimalIntervalMinutes: optimal,
+    optimalIntervalMinutes: optimal / MINUTE,
     // A save must be complete before the next one starts.
-    intervalMinutes: Math.max(low, saveSeconds / MINUTE, Math.min(high, optimal)),
+    intervalMinutes: Math.max(saveSeconds, boundedSaveSeconds(optimal)) / MINUTE,
     requestsPerSecond: bytes / PART_BYTES / saveSeconds,
   };
 }
@@ -115,16 +115,61 @@ function poissonTails(mean: number): () => number {
   };
 }
 
-/** Share of the wall time spent on kept steps, after subtracting saves, lost work (half an interval per failure) and restarts. */
+/** Copies of the state in host memory: what they cost, and what is repeated after a restart in place from them. */
+export interface Copies {
+  /** Share of the training time. */
+  overhead: number;
+  lossSeconds: number;
+  /** Two: also of the state of a lost host. */
+  copies: 1 | 2;
+}
+
+/** Consequences of a failure. */
+interface Consequence {
+  /** Share of all failures that have it. */
+  share: number;
+  /** Until the first new step. */
+  downSeconds: number;
+  /** Of steps that are repeated. */
+  lossSeconds: number;
+}
+
+/**
+ * What failures lead to: without broken hardware, and where a spare host takes over, the ranks start again in place; otherwise a new attempt
+ * continues from the last checkpoint.
+ */
+function consequences(
+  { intervalMinutes }: Pick<CheckpointPlan, 'intervalMinutes'>,
+  nodes: number,
+  spares: Spares,
+  copies?: Copies,
+): Consequence[] {
+  const sinceSave = (intervalMinutes * MINUTE) / 2;
+  const replaced = HARDWARE_SHARE * metBySpares(nodes, spares);
+  const sinceCopy = copies?.lossSeconds ?? sinceSave;
+  return [
+    { share: 1 - HARDWARE_SHARE, downSeconds: IN_PLACE_SECONDS, lossSeconds: sinceCopy },
+    { share: replaced, downSeconds: IN_PLACE_SECONDS, lossSeconds: copies?.copies === 1 ? sinceSave : sinceCopy },
+    { share: HARDWARE_SHARE - replaced, downSeconds: NEW_ATTEMPT_SECONDS, lossSeconds: sinceSave },
+  ];
+}
+
+/** Expected seconds that a failure costs: until the first new step, and of repeated steps. */
+export const secondsPerFailure = (...given: Parameters<typeof consequences>): number =>
+  consequences(...given).reduce(
+    (sum, { share, downSeconds, lossSeconds }) => sum + share * (downSeconds + lossSeconds),
+    0,
+  );
+
+/** Share of the wall time spent on kept steps, after subtracting saves, copies, repeated steps and restarts. */
 export function expectedGoodput(
   plan: Pick<CheckpointPlan, 'blockedSeconds' | 'intervalMinutes'>,
   nodes: number,
   spares: Spares = NO_SPARES,
+  copies?: Copies,
 ): number {
-  const met = metBySpares(nodes, spares) / ALL_OVER_HARDWARE;
-  const restart = RESTART_SECONDS - met * (RESTART_SECONDS - SPARE_RESTART_SECONDS);
-  const interval = plan.intervalMinutes * MINUTE;
+  const each = secondsPerFailure(plan, nodes, spares, copies);
   const between = meanHoursBetweenFailures(nodes) * 3600;
-  const lost = plan.blockedSeconds / interval + (interval / 2 + restart) / between;
+  const lost = plan.blockedSeconds / (plan.intervalMinutes * MINUTE) + (copies?.overhead ?? 0) + each / between;
   return 1 / (1 + lost);
 }

@@ -2,7 +2,6 @@ import { activeParameterCount, parameterCount } from '../../catalog/model/parame
 import type { Issue } from '../../config/issue';
 import { issue } from '../../config/issue';
 import type { RunSpec } from '../../config/run-spec';
-import { stateBytes } from '../../distribution/memory-copies';
 import type { LayoutInput } from '../layout';
 import { tokensPerStep, worldSizeOf } from '../layout';
 import type { MemoryGiB } from '../memory/memory';
@@ -11,10 +10,8 @@ import type { StepSeconds } from '../time/step-time';
 import { type Advice, adviceFor } from './advice';
 import { type Calibration, calibratedInterval, calibrationKey, type Efficiency } from './calibration';
 import { type PriceFacts, type RunCost, runCost } from './cost';
-import { type CheckpointPlan, checkpointPlan, expectedGoodput } from './failures';
 import { layoutOfRun } from './layout-of-run';
-import { type MemoryCopiesPlan, memoryCopiesPlan } from './memory-copies';
-import { sparesOf } from './spares';
+import { type RecoveryPlan, recoveryPlan } from './recovery';
 
 /** What a plan needs to know about the environment into which the run is launched. */
 export interface PlanFacts extends PriceFacts {
@@ -26,7 +23,7 @@ export interface PlanFacts extends PriceFacts {
 export type Interval = [low: number, high: number];
 
 /** The output of `slipway plan --json`; the screen and the page are rendered from it. */
-export interface RunPlan {
+export interface RunPlan extends RecoveryPlan {
   fits: Fits;
   /** GiB by component on the fullest GPU, their total, and the available GiB. */
   memoryGiB: MemoryGiB & { available: number };
@@ -55,11 +52,6 @@ export interface RunPlan {
     usd: Interval | null;
   };
   breakdown: StepSeconds;
-  checkpoint: CheckpointPlan;
-  /** Absent: the run keeps no copies in memory. */
-  memoryCopies?: MemoryCopiesPlan;
-  /** Share of the wall time spent on kept steps. */
-  goodput: number;
   gpus: number;
   microBatches: number;
   layout: LayoutInput;
@@ -139,17 +131,10 @@ function describe(
 ): Omit<RunPlan, 'assumptions' | 'advice'> {
   const parameters = parameterCount(layout.model);
   const gpus = worldSizeOf(layout);
-  const checkpoint = checkpointPlan(
-    stateBytes(run.training, layout.model),
-    layout.nodes,
-    layout.gpusPerNode,
-    layout.networkGbps,
-  );
-  const copies = memoryCopiesPlan(run, layout, plan.step.total);
-  const goodput = expectedGoodput(checkpoint, layout.nodes, sparesOf(run));
+  const recovery = recoveryPlan(run, layout, plan.step.total);
   const { steps, tokens } = lengthOf(run, layout);
   const hours = steps === null ? null : (steps * plan.step.total) / 3600;
-  const wallHours = hours === null ? null : hours / goodput;
+  const wallHours = hours === null ? null : hours / recovery.goodput;
   const usd = runCost(run, facts, wallHours);
   return {
     fits: plan.fits,
@@ -169,9 +154,7 @@ function describe(
     usd,
     interval80: intervalsOf(plan, hours, usd.onDemand),
     breakdown: plan.step,
-    checkpoint,
-    ...(copies && { memoryCopies: copies }),
-    goodput,
+    ...recovery,
     gpus,
     microBatches: plan.microBatches,
     layout,

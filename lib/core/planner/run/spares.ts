@@ -1,5 +1,5 @@
 import type { RunSpec } from '../../config/run-spec';
-import { type CheckpointPlan, expectedGoodput, metBySpares, type Spares } from './failures';
+import { type CheckpointPlan, type Copies, expectedGoodput, metBySpares, type Spares } from './failures';
 
 /** The expected benefit of a number of spare hosts inside a job. */
 export interface SpareValue {
@@ -25,9 +25,9 @@ export const sparesOf = (run: RunSpec): Spares => ({
 });
 
 /** The expected benefit of the given spare hosts for this many nodes. */
-export function spareValue(checkpoint: CheckpointPlan, nodes: number, spares: Spares): SpareValue {
-  const goodput = expectedGoodput(checkpoint, nodes, spares);
-  const goodputWithout = expectedGoodput(checkpoint, nodes);
+export function spareValue(checkpoint: CheckpointPlan, nodes: number, spares: Spares, copies?: Copies): SpareValue {
+  const goodput = expectedGoodput(checkpoint, nodes, spares, copies);
+  const goodputWithout = expectedGoodput(checkpoint, nodes, undefined, copies);
   return {
     instances: spares.instances,
     met: metBySpares(nodes, spares),
@@ -39,10 +39,15 @@ export function spareValue(checkpoint: CheckpointPlan, nodes: number, spares: Sp
 }
 
 /** The number of spare hosts with the largest net benefit; undefined when none is worth its price. */
-export function bestSpares(checkpoint: CheckpointPlan, nodes: number, attemptSeconds: number): SpareValue | undefined {
+export function bestSpares(
+  checkpoint: CheckpointPlan,
+  nodes: number,
+  attemptSeconds: number,
+  copies?: Copies,
+): SpareValue | undefined {
   const gain = (value: SpareValue) => value.savedNodeHours - value.paidNodeHours;
   return Array.from({ length: MAX_SPARES }, (_, i) =>
-    spareValue(checkpoint, nodes, { instances: i + 1, attemptSeconds }),
+    spareValue(checkpoint, nodes, { instances: i + 1, attemptSeconds }, copies),
   )
     .filter((value) => gain(value) > 0)
     .sort((a, b) => gain(b) - gain(a))[0];

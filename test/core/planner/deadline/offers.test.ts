@@ -12,6 +12,7 @@ const work: Work = {
   hours80: [32, 50],
   instances: 4,
   checkpoint: { blockedSeconds: 5, intervalMinutes: 20 } as Work['checkpoint'],
+  failureSeconds: 1500,
 };
 const question: Question = {
   work,
