@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Demo } from './main';
+import type { Finished } from './programs';
 import { screen } from './screen';
 
 const ENVIRONMENT = 'environments/demo.yaml';
@@ -35,11 +36,11 @@ export async function refuseThenCure(demo: Demo): Promise<QuotaRefusal> {
     deployArguments(assembly, [stackOf(REGIONS[0])]),
   );
   if (refused.code === 0) throw new Error('deploy-refused: must fail on quota, got a deployed stack; see the log');
-  const rows = await shortQuotas(demo);
+  screen.detail(refusalLine(`${refused.stdout}\n${refused.stderr}`));
+  const [rows, table] = await Promise.all([shortQuotas(demo), quotaTable(demo)]);
   const first = rows[0];
   if (!first) throw new Error('deploy-refused: failed, but no quota is short; see the log');
-  screen.detail(refusalLine(`${refused.stdout}\n${refused.stderr}`));
-  screen.detail(await quotaTable(demo));
+  screen.detail(table);
   screen.detail('the quotas are raised (here by the sandbox; on AWS: slipway quota environments/demo.yaml --request)');
   for (const region of REGIONS) for (const row of rows) await demo.admin.setQuota(region, row.code, row.needed);
   return { quota: first.code, needed: first.needed, limit: first.limit };
@@ -96,27 +97,18 @@ interface ShortQuota {
 }
 
 async function shortQuotas(demo: Demo): Promise<ShortQuota[]> {
-  const [node = '', cli = ''] = demo.slipway;
-  const { stdout } = await demo.programs.mustRun('quota-json', node, [
-    cli,
-    'quota',
-    path.join(demo.root, ENVIRONMENT),
-    '--region',
-    REGIONS[0],
-    '--json',
-  ]);
+  const { stdout } = await quota(demo, 'quota-json', '--json');
   const { quotas } = JSON.parse(stdout) as { quotas: (ShortQuota & { verdict: string })[] };
   return quotas.filter((q) => q.verdict === 'short');
 }
 
 async function quotaTable(demo: Demo): Promise<string> {
-  const [node = '', cli = ''] = demo.slipway;
-  const { stdout, stderr } = await demo.programs.mustRun('quota', node, [
-    cli,
-    'quota',
-    path.join(demo.root, ENVIRONMENT),
-    '--region',
-    REGIONS[0],
-  ]);
+  const { stdout, stderr } = await quota(demo, 'quota');
   return `${stdout}\n${stderr}`.trim();
+}
+
+function quota(demo: Demo, name: string, ...options: string[]): Promise<Finished> {
+  const [node = '', cli = ''] = demo.slipway;
+  const words = ['quota', path.join(demo.root, ENVIRONMENT), '--region', REGIONS[0], ...options];
+  return demo.programs.mustRun(name, node, [cli, ...words]);
 }

@@ -51,10 +51,13 @@ export async function prepareData(demo: Demo): Promise<void> {
   const files = readdirSync(folder)
     .filter((f) => f.endsWith('.py'))
     .slice(0, TEXT_FILES);
-  for (const file of files)
-    await s3.send(
-      new PutObjectCommand({ Bucket: bucket, Key: `demo-raw/${file}`, Body: readFileSync(path.join(folder, file)) }),
-    );
+  await Promise.all(
+    files.map((file) =>
+      s3.send(
+        new PutObjectCommand({ Bucket: bucket, Key: `demo-raw/${file}`, Body: readFileSync(path.join(folder, file)) }),
+      ),
+    ),
+  );
   screen.detail(`${files.length} files to s3://${bucket}/demo-raw/`);
   await slipway(
     demo,
