@@ -1,15 +1,33 @@
 // Builds what `npm run build` promises: the CDK app and the library as CommonJS (tsc), the CLI as one lazily loaded
 // ESM bundle, the Lambda handlers as another (target node20, SDK inside, so that synth bundles nothing), and the script of the Python client.
+// A part of which nothing has changed since the last build is not made again.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { build, transformSync } from 'esbuild';
+import { inputsOf, isBuilt, recordBuild } from './build-state.mjs';
 import { pruneLibrary } from './prune-library.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
 process.chdir(root);
 const only = process.argv.slice(2);
-const wants = (part) => only.length === 0 || only.includes(part);
+/** What each part writes. */
+const OUTPUTS = {
+  lib: ['dist/lib', 'dist/bin'],
+  cli: ['dist/cli'],
+  handlers: ['dist/handlers'],
+  python: ['clients/python/src/slipway/report.js'],
+};
+/** What they read; the file in node_modules names every package that is installed. */
+const INPUTS = inputsOf([
+  ...['bin', 'lib', 'docs/runbooks.md', 'package.json', 'node_modules/.package-lock.json'],
+  ...['tsconfig.json', 'tsconfig.build.json'],
+  ...['build', 'build-state', 'prune-library'].map((name) => `scripts/${name}.mjs`),
+  'scripts/python-report.ts',
+]);
+/** Whether a part is asked for, and anything has changed since it was made. */
+const wants = (part) => (only.length === 0 || only.includes(part)) && !isBuilt(part, INPUTS, OUTPUTS[part]);
+const made = (part) => recordBuild(part, INPUTS, OUTPUTS[part]);
 
 /** Names of classes stay, since error messages and logs show them. Modules come before CommonJS, of which nothing could be left out. */
 const COMMON = {
@@ -81,6 +99,7 @@ if (wants('lib')) {
   execFileSync('node_modules/.bin/tsc', ['--singleThreaded', '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
   pruneLibrary();
   compactLibrary('dist/lib');
+  made('lib');
 }
 
 if (wants('cli')) {
@@ -98,6 +117,7 @@ if (wants('cli')) {
     },
   });
   chmodSync('dist/cli/slipway.mjs', 0o755);
+  made('cli');
 }
 
 if (wants('handlers') && existsSync('lib/control')) {
@@ -117,6 +137,7 @@ if (wants('handlers') && existsSync('lib/control')) {
     define: { SLIPWAY_RUNBOOKS: JSON.stringify(readFileSync('docs/runbooks.md', 'utf8')) },
     banner: { js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);" },
   });
+  made('handlers');
 }
 
 // The script in the report pages of the Python client.
@@ -132,4 +153,5 @@ if (wants('python')) {
     legalComments: 'none',
     logLevel: 'warning',
   });
+  made('python');
 }

@@ -48,7 +48,10 @@ describe('`after: latest:<name>`', () => {
   test('finds the run of that name behind more newer runs than one page of the listing has', async () => {
     const world = fakeWorld();
     await complete(world, 'prepare');
-    for (let i = 0; i < 201; i++) await start(world, named(`f${i}`, 'after: [latest:never]\n'));
+    const { runId: waiting = '' } = await start(world, named('f', 'after: [latest:never]\n'));
+    world.copyRun(waiting, 200);
+    expect((await world.store.ofTeam('nlp', 1000)).length).toBe(202);
+    world.pass(1000);
     const { runId = '' } = await start(world, named('train', 'after: [latest:prepare]\n'));
     await world.tick();
     expect(world.sagemaker.jobs.has(`research-${runId}-a001`)).toBe(true);
@@ -97,13 +100,7 @@ describe('a flood of runs', () => {
   test('of one team ends at a limit of the team, and another team starts as before', async () => {
     const world = fakeWorld();
     const first = (await start(world, named('first'), OTHER)).runId ?? '';
-    const key = `${first}|RUN`;
-    const item = world.table.items.get(key);
-    for (let i = 1; i < 2000; i++) {
-      const runId = `copy-${i}`;
-      const document = { S: (item?.document?.S ?? '').replaceAll(first, runId) };
-      world.table.items.set(key.replace(first, runId), { ...item, runId: { S: runId }, document });
-    }
+    world.copyRun(first, 1999);
     expect((await world.store.active()).length).toBe(2000);
     const { refused } = await start(world, named('one-more'), OTHER);
     expect(refused?.map(({ rule }) => rule)).toEqual(['guardrails/live-runs']);

@@ -1,5 +1,6 @@
 """A job on this machine: one folder tree and one driver process per host, as the service would start them."""
 
+import atexit
 import compileall
 import hashlib
 import json
@@ -9,7 +10,9 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -90,15 +93,23 @@ def job_json(**changes: Any) -> dict[str, Any]:
     return job | changes
 
 
-def install_driver(channel: Path, tree: Path = REPOSITORY) -> None:
-    """The driver channel as the stack publishes it: the driver's files and both of our packages, side by side."""
-    channel.mkdir(parents=True)
-    shutil.copy(tree / "containers/driver/launch.sh", channel / "launch.sh")
+@cache
+def _published(tree: Path) -> Path:
+    """The driver channel as the stack publishes it: the driver's files and both of our packages, side by side, once in a process."""
+    folder = Path(tempfile.mkdtemp(prefix="driver-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    shutil.copy(tree / "containers/driver/launch.sh", folder / "launch.sh")
     for package in ("driver/slipway_driver", "driver/slipway_s3", "trainer/slipway_trainer"):
         source = tree / "containers" / package
         # Compiled once here, and not by every process of every host: those write nothing.
         compileall.compile_dir(source, quiet=2)
-        shutil.copytree(source, channel / source.name)
+        shutil.copytree(source, folder / source.name)
+    return folder
+
+
+def install_driver(channel: Path, tree: Path = REPOSITORY) -> None:
+    """The driver channel of one host. Its files are links: who writes one removes it first."""
+    shutil.copytree(_published(tree), channel, copy_function=os.link)
 
 
 def pack_code(channel: Path, files: dict[str, str | bytes]) -> str:

@@ -69,8 +69,8 @@ def events(output: str, kind: str) -> list[dict[str, Any]]:
     return [event for event in found if event["event"] == kind]
 
 
-def losses_of(root: Path, ranks: int, job: dict[str, Any], channels: dict[str, Path]) -> list[float]:
+def losses_of(root: Path, ranks: int, job: dict[str, Any], channels: dict[str, Path], preload: tuple[str, ...] = ()) -> list[float]:
     """Losses of a run that must succeed."""
-    code, output = run_ranks(root, ranks, job, channels)
+    code, output = run_ranks(root, ranks, job, channels, preload=preload)
     assert code == 0, output
     return [event["loss"] for event in events(output, "step")]

@@ -1,9 +1,13 @@
 """The environment of training processes: EFA and NCCL by instance and devices, SLIPWAY_*, and the order of the layers."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from slipway_driver.cluster import Cluster, parse_cluster
 from slipway_driver.efa_environment import apply_changes, efa_changes
+from slipway_driver.inventory import torch_version
 from slipway_driver.launchers import script_command, torchrun_command
 from slipway_driver.process_environment import compose, deadline, master_port, python_path
 
@@ -124,3 +128,22 @@ def test_torchrun_gets_a_static_rendezvous_and_every_argument_as_one_word() -> N
 def test_a_user_s_python_path_comes_first_and_hides_nothing_of_the_driver() -> None:
     environ, _ = compose({}, [{"PYTHONPATH": "/code:/mine:/driver"}], [], {"PYTHONPATH": "/mine:/other"})
     assert environ["PYTHONPATH"] == "/mine:/other:/code:/driver"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "version"),
+    [
+        (b"Metadata-Version: 2.1\nName: torch\nVersion: 9.8.7+cu130\n", "9.8.7+cu130"),
+        (b"Metadata-Version: 2.1\nName: torch\n", None),
+        (b"\xff\xfe", None),
+        (None, None),
+    ],
+)
+def test_the_inventory_has_the_version_of_pytorch_where_its_metadata_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: "bytes | None", version: "str | None"
+) -> None:
+    if metadata is not None:
+        (tmp_path / "torch-9.8.7.dist-info").mkdir()
+        (tmp_path / "torch-9.8.7.dist-info/METADATA").write_bytes(metadata)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert torch_version() == version

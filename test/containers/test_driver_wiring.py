@@ -55,7 +55,9 @@ def test_the_builtin_trainer_on_gpus_gets_expandable_segments(
     tmp_path: Path, job: "dict[str, object]", gpus: bool, environ: "dict[str, str]", expected: str
 ) -> None:
     world = FakeWorld(tmp_path / "world", 1, job_json(**job), {"train.py": SHOW}, name=f"allocator-{tmp_path.name}")
-    (world.base("algo-1") / "input/data/driver/slipway_trainer/__main__.py").write_text(SHOW)
+    program = world.base("algo-1") / "input/data/driver/slipway_trainer/__main__.py"
+    program.unlink()
+    program.write_text(SHOW)
     world.start({**(with_gpus(tmp_path) if gpus else {}), **environ})
     assert world.wait() == [0], world.log("algo-1")
     [line] = [line for line in world.log("algo-1").splitlines() if "allocator:" in line]

@@ -2,13 +2,15 @@
 
 import random
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import rank_world
 from plain_loop import plain_history, publish_first_values
-from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job
+from rank_world import TRAINING, events, trainer_job
 
 pytest.importorskip("torch")
 pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
@@ -37,6 +39,9 @@ from slipway_trainer.safetensors import SafetensorsFile  # noqa: E402
 from slipway_trainer.settings import RunSettings, resolve_settings  # noqa: E402
 from slipway_trainer.sharding import fill_all, named_tensors, packed_layers  # noqa: E402
 
+#: Ranks find bitsandbytes imported: it imports the compiler of PyTorch, which takes longer than a run.
+run_ranks = partial(rank_world.run_ranks, preload=("bitsandbytes",))
+losses_of = partial(rank_world.losses_of, preload=("bitsandbytes",))
 #: The smallest sizes whose rows are whole blocks.
 MODEL = {"hiddenSize": 64, "ffnHiddenSize": 128, "attentionHeads": 4, "kvHeads": 2}
 TARGETS = ["q_proj", "v_proj", "down_proj"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import run_forked
 from slipway_driver.exit_codes import HAND_OVER as DRIVERS_HAND_OVER
 from slipway_driver.output_lines import Lines
 from slipway_driver.progress import parse_event
@@ -45,6 +46,10 @@ print("after")
 """
 
 
+#: Variables of a rank, in which a library would look for other ranks.
+WORLD = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
 def events(output: str) -> "list[dict]":
     read = [parse_event(line) for line in output.splitlines()]
     assert [issue for _, issue in read if issue] == []
@@ -56,6 +61,16 @@ def run(script: str, folder: Path, **variables: str) -> "subprocess.CompletedPro
     done = subprocess.run([sys.executable, "-c", script], cwd=folder, env=environ, capture_output=True, timeout=300)
     # As bytes: universal newlines would make a newline of the return before each line.
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def run_with(packages: "tuple[str, ...]", script: str, folder: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """The same in a process that finds packages imported, which takes longer than what it does. It is a rank of no world."""
+    file = folder / "script.py"
+    alone = f"import os\nos.chdir({str(folder)!r})\nfor name in {WORLD}:\n    os.environ.pop(name, None)\n"
+    file.write_text(alone + script)
+    [code] = run_forked(folder / "process", 1, variables, [], script=str(file), preload=packages)
+    said, errors = ((folder / "process" / name).read_bytes().decode() for name in ("0.out", "0.err"))
+    return subprocess.CompletedProcess([], code, said, errors)
 
 
 def test_what_it_prints_is_what_the_driver_reads(tmp_path: Path) -> None:
@@ -103,16 +118,26 @@ s.should_stop(); s.should_stop(); os.kill(os.getpid(), signal.SIGTERM); print(s.
     assert run(listens, tmp_path).stdout == "theirs\nTrue\n"
 
 
-@pytest.mark.parametrize(("package", "script", "place"), [("transformers", TRAINER, "out/checkpoint-{}"), ("lightning", LIGHTNING, "out")])
-def test_a_callback_reports_saves_and_leaves_when_the_run_must_stop(tmp_path: Path, package: str, script: str, place: str) -> None:
+@pytest.mark.parametrize(
+    ("packages", "script", "place"),
+    [
+        (("transformers.trainer", "transformers.models.llama.modeling_llama"), TRAINER, "out/checkpoint-{}"),
+        (("lightning",), LIGHTNING, "out"),
+    ],
+    ids=["transformers", "lightning"],
+)
+def test_a_callback_reports_saves_and_leaves_when_the_run_must_stop(
+    tmp_path: Path, packages: "tuple[str, ...]", script: str, place: str
+) -> None:
+    package = packages[0].partition(".")[0]
     pytest.importorskip(package)
-    stopped = run(script, tmp_path, SLIPWAY_DEADLINE="1")
+    stopped = run_with(packages, script, tmp_path, SLIPWAY_DEADLINE="1")
     assert stopped.returncode == 76, stopped.stderr[-2000:]
     assert "after" not in stopped.stdout
     steps = [event for event in events(stopped.stdout) if event["event"] == "step"]
     assert [event["step"] for event in steps if "loss" not in event or package == "lightning"] == list(range(1, 11))
     assert [event["step"] for event in events(stopped.stdout) if event["event"] == "checkpoint"][-1] == 10
-    done = run(script, tmp_path, SLIPWAY_RESUME_FROM=str(tmp_path / place.format(10)))
+    done = run_with(packages, script, tmp_path, SLIPWAY_RESUME_FROM=str(tmp_path / place.format(10)))
     assert done.returncode == 0, done.stderr[-2000:]
     steps = [event for event in events(done.stdout) if event["event"] == "step"]
     assert (steps[0]["step"], steps[-1]["step"]) == (11, 24)

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { fromStoredNames, toStoredNames } from '../../lib/control/shared/stored-names';
 import type { Attempt, RunRecord } from '../../lib/core/lifecycle/record';
 import { AsHappened } from '../../tools/simulation/invariants/happened/as-happened';
@@ -6,6 +6,7 @@ import type { Scene } from '../../tools/simulation/invariants/invariant';
 import { TeamsApart } from '../../tools/simulation/invariants/teams-apart';
 import { Troubles } from '../../tools/simulation/invariants/troubles';
 import { readScenario } from '../../tools/simulation/scenario/load';
+import type { Item } from '../../tools/simulation/services/expression';
 import { play } from '../../tools/simulation/simulate';
 import type { SimRun } from '../../tools/simulation/world/sim-run';
 import type { World } from '../../tools/simulation/world/world';
@@ -28,9 +29,16 @@ const { value } = readScenario(
 );
 
 let world: World;
-beforeEach(async () => {
+beforeAll(async () => {
   if (!value) throw new Error('the scenario was not read');
   ({ world } = await play(value, 1));
+}, 120_000);
+
+/** Each undoes a change of a test to the world, which the tests share. */
+const undo: (() => void)[] = [];
+afterEach(() => {
+  for (const one of undo.splice(0).reverse()) one();
+  expect(verdict().holds).toBe(true);
 });
 
 const verdict = () => {
@@ -40,13 +48,20 @@ const verdict = () => {
   return invariant.verdict;
 };
 
+/** Replaces the document of an item until the test has ended. */
+function replaceDocument(item: Item, document: object): void {
+  const before = item.document;
+  undo.push(() => Object.assign(item, { document: before }));
+  item.document = { S: JSON.stringify(document) };
+}
+
 /** Writes something else into the document of the run's first item of that kind. */
 function rewrite<T>(kind: string, change: (document: T) => void): void {
   const [first] = world.table.itemsOf(world.runs[0]?.runId ?? '').filter(({ item }) => item?.S?.startsWith(kind));
   if (!first) throw new Error(`no item ${kind}`);
   const document = fromStoredNames(JSON.parse(first.document?.S ?? '') as T & object);
   change(document);
-  first.document = { S: JSON.stringify(toStoredNames(document)) };
+  replaceDocument(first, toStoredNames(document));
 }
 
 test('what the product wrote is what happened', () => {
@@ -76,14 +91,13 @@ test('as-happened breaks where the counters say something else than the attempts
   const [ended] = world.table
     .itemsOf(world.runs[0]?.runId ?? '')
     .filter(({ document }) => document?.S?.includes('"what":"attempt-ended"'));
-  const line = JSON.parse(ended?.document?.S ?? '');
-  const item = ended as NonNullable<typeof ended>;
-  item.document = {
-    S: JSON.stringify({ ...line, evidence: { ...line.evidence, budgets: { ...line.evidence.budgets, failures: 1 } } }),
-  };
+  if (!ended) throw new Error('no attempt has ended');
+  const line = JSON.parse(ended.document?.S ?? '');
+  const counted = { ...line.evidence, budgets: { ...line.evidence.budgets, failures: 1 } };
+  replaceDocument(ended, { ...line, evidence: counted });
   expect(verdict().evidence).toMatch(/0 attempts count against limits\.maxAttempts, and 1 are counted/);
-  const none = { ...line, evidence: { ...line.evidence, budgets: { ...line.evidence.budgets, byClass: {} } } };
-  item.document = { S: JSON.stringify(none) };
+  const none = { ...line.evidence, budgets: { ...line.evidence.budgets, byClass: {} } };
+  replaceDocument(ended, { ...line, evidence: none });
   expect(verdict().evidence).toMatch(/failures of class platform are 1/);
 });
 
@@ -99,9 +113,11 @@ test.each<[string, (record: RunRecord) => void]>([
   ['waits for capacity', ({ budgets, createdAt }) => Object.assign(budgets, { capacitySince: createdAt - 1 })],
 ])('as-happened breaks where the record has another %s', (what, change) => {
   const [first] = world.runs;
-  const record = structuredClone(first?.record) as RunRecord;
+  if (!first) throw new Error('no run');
+  const record = structuredClone(first.record) as RunRecord;
   change(record);
-  Object.defineProperty(first, 'record', { value: record });
+  undo.push(() => Reflect.deleteProperty(first, 'record'));
+  Object.defineProperty(first, 'record', { value: record, configurable: true });
   expect(verdict().evidence).toContain(what);
 });
 

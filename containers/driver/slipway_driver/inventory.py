@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -38,6 +38,14 @@ def efa_driver(root: Path = Path("/sys/module/efa/version")) -> Optional[str]:
         return None
 
 
+def torch_version() -> Optional[str]:
+    """Version of this Python's PyTorch, read from its metadata because an import takes seconds; None if it is unknown."""
+    try:
+        return version("torch") or None
+    except (ImportError, OSError, ValueError, KeyError):  # Not installed, or its metadata cannot be read.
+        return None
+
+
 def count_gpus(text: str) -> int:
     """Number of GPUs in the output of `nvidia-smi --list-gpus`."""
     return sum(line.startswith("GPU ") for line in text.splitlines())
@@ -62,9 +70,9 @@ def inventory(efa_devices: int, instance_type: str = "") -> Dict[str, Any]:
     driver = efa_driver()
     if driver:
         facts["efaDriver"] = driver
-    torch = _output([sys.executable, "-c", "import importlib.metadata as m; print(m.version('torch'))"])
+    torch = torch_version()
     if torch:
-        facts["torch"] = torch.strip()
+        facts["torch"] = torch
     cuda = cuda_of_torch()
     if cuda:
         facts["cuda"] = cuda

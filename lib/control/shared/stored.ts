@@ -211,6 +211,8 @@ const queue = loose({
   nextCreateAt: time.optional(),
   shares: z.record(text, z.number()),
 });
+const names = z.array(text);
+const digests = z.record(text, text);
 
 /** The value itself, once it has the shape; its own type says more than the schema. Throws what is wrong first. */
 function checked<T>(schema: z.ZodType, value: T): T {
@@ -233,16 +235,16 @@ export const findAttempt = (json: string): Attempt | undefined => orUndefined<At
 export const findLine = (json: string): TimelineEvent | undefined => orUndefined<TimelineEvent>(line, json);
 
 /** A list of names in a document; undefined when it is not one. */
-export const findNames = (json: string): string[] | undefined => orUndefined<string[]>(z.array(text), json);
+export const findNames = (json: string) => orUndefined<string[]>(names, json);
 
 /** Digests by name in a document; undefined when it has none. */
-export const findDigests = (json: string): Record<string, string> | undefined =>
-  orUndefined<Record<string, string>>(z.record(text, text), json);
+export const findDigests = (json: string) => orUndefined<Record<string, string>>(digests, json);
 
 /** The state of the queue in a document; undefined when it is not one: the next pass. */
 export const findQueueDocument = (json: string) => orUndefined<QueueDocument>(queue, json);
 
 function orUndefined<T>(schema: z.ZodType, json: string, migrate = (value: T): T => value): T | undefined {
+  if (json === '') return undefined;
   try {
     return checked(schema, migrate(JSON.parse(json) as T));
   } catch {

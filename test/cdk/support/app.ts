@@ -57,6 +57,8 @@ export function testApp(context: Record<string, unknown> = {}): App {
   return new App({
     context: { ...FLAGS, ...FOR_TESTS, ...context },
     analyticsReporting: false,
+    // An eighth of a synthesis: a description of the constructs that no test reads.
+    treeMetadata: false,
     builtinCloudFormationValidation: false,
   });
 }

@@ -196,6 +196,17 @@ export function fakeWorld() {
         JSON.stringify({ schema: 1, step, attempt, objects: [{ key: 'shard-0', bytes }] }),
       );
     },
+    /** Puts copies of a run into the table, each newer than the one before, as so many starts would. */
+    copyRun(runId: string, count: number): void {
+      const items = [...table.items.values()].filter((item) => item.runId?.S === runId);
+      for (let i = 1; i <= count; i++) {
+        const copies = JSON.parse(JSON.stringify(items).replaceAll(runId, `${runId}-copy-${i}`)) as typeof items;
+        for (const copy of copies) {
+          if (copy.createdAt) copy.createdAt = { S: new Date(now + i).toISOString() };
+          table.items.set(`${copy.runId?.S}|${copy.item?.S}`, copy);
+        }
+      }
+    },
     jobFile(runId: string, attempt: number): { checkpoints: { resumeFrom: string; committedMarker?: string } } {
       return JSON.parse(s3.objects.get(`artifact-bucket/runs/nlp/${runId}/job/${attempt}/job.json`)?.body ?? 'null');
     },

@@ -7,8 +7,8 @@ import { policiesOf } from '../../templates/laws/authorization';
 import { applies, evaluate, matches, type Statement } from '../../templates/support/policy';
 import type { Resources } from '../../templates/support/values';
 import { actionsOf } from './actions';
-import { callsOf, containerCalls } from './code-calls';
-import { HANDLER_ROLES } from './handler-uses';
+import { type CodeEntry, containerCalls, readCalls } from './code-calls';
+import { HANDLER_ROLES, type HandlerRole } from './handler-uses';
 import { executionUses, processingUses, replicationUses } from './job-uses';
 import { PERSONAS, VERBS } from './people-uses';
 import { placesIn, resourcesFor } from './places';
@@ -36,9 +36,24 @@ const TABLES: readonly { policy: string; uses(places: Places): Use[] }[] = [
 
 /** The template that a role is in, `everything` where it is in that. */
 let templates: ReturnType<typeof resourcesFor>;
-beforeAll(() => {
+/** The calls of a function or verb. */
+let callsOf: (entry: CodeEntry) => string[];
+beforeAll(async () => {
   templates = resourcesFor();
+  callsOf = await readCalls([...HANDLER_ROLES.map(entryOf), ...Object.keys(VERBS).map(verbEntryOf)]);
 }, SYNTH_MS);
+
+const entryOf = ({ file, entry = 'handler' }: Pick<HandlerRole, 'file' | 'entry'>): CodeEntry => ({
+  file: `lib/control/${file}/index`,
+  name: entry,
+});
+
+function verbEntryOf(name: string): CodeEntry {
+  const verb = VERBS[name];
+  if (!verb) throw new Error(`no verb ${name}`);
+  return { file: `lib/cli/${verb.file}`, name: verb.entry };
+}
+
 function templateOf(policy: string): Resources {
   if (policy.includes('Adopt')) return templates.adopted;
   if (policy.startsWith('NetworkExisting')) return templates.existing;
@@ -107,27 +122,24 @@ describe.each(TABLES.map(({ policy, uses }) => [policy, uses] as const))('%s', (
 const callsIn = (uses: readonly Use[]) => [...new Set(uses.flatMap(({ calls = [] }) => calls))].sort();
 
 describe('the calls of the code are those of the tables', () => {
-  test.each(HANDLER_ROLES.map((role) => [role.policy, role] as const))('%s', async (policy, { file, entry, uses }) => {
-    const found = await callsOf(`lib/control/${file}/index`, entry ?? 'handler');
-    expect(callsIn(uses(placesIn(templateOf(policy))))).toEqual(found);
+  test.each(HANDLER_ROLES.map((role) => [role.policy, role] as const))('%s', (policy, role) => {
+    expect(callsIn(role.uses(placesIn(templateOf(policy))))).toEqual(callsOf(entryOf(role)));
   });
 
   test('driver and trainer', () => {
     expect(callsIn(executionUses(placesIn(templates.everything)))).toEqual(containerCalls());
   });
 
-  test.each(PERSONAS.map((persona) => [persona.policy, persona] as const))('%s', async (_, { verbs, uses }) => {
-    const found = await Promise.all(
-      verbs.map(async (name) => {
-        const { file, entry, deployers = {} } = VERBS[name] ?? { file: '', entry: '' };
-        const calls = await callsOf(`lib/cli/${file}`, entry);
-        expect(
-          Object.keys(deployers).filter((call) => !calls.includes(call)),
-          name,
-        ).toEqual([]);
-        return calls.filter((call) => !(call in deployers));
-      }),
-    );
+  test.each(PERSONAS.map((persona) => [persona.policy, persona] as const))('%s', (_, { verbs, uses }) => {
+    const found = verbs.map((name) => {
+      const { deployers = {} } = VERBS[name] ?? {};
+      const calls = callsOf(verbEntryOf(name));
+      expect(
+        Object.keys(deployers).filter((call) => !calls.includes(call)),
+        name,
+      ).toEqual([]);
+      return calls.filter((call) => !(call in deployers));
+    });
     const known = callsIn(uses(placesIn(templates.everything)));
     expect(known).toEqual([...new Set(found.flat())].sort());
   });
@@ -178,8 +190,8 @@ describe('fails', () => {
     expect(denied.map(({ action }) => action)).toEqual(['sqs:SendMessage']);
   });
 
-  test('code that makes a call which no table has', async () => {
-    expect(await callsOf('lib/control/log-retention/index', 'handler')).toEqual([
+  test('code that makes a call which no table has', () => {
+    expect(callsOf({ file: 'lib/control/log-retention/index', name: 'handler' })).toEqual([
       'cloudformation:DescribeStacks',
       'logs:CreateLogGroup',
       'logs:DescribeLogGroups',

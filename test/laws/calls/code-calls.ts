@@ -1,7 +1,7 @@
 // The AWS calls of a piece of code: what is left of it when esbuild has bundled it from one exported function and dropped the rest.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 
 const ROOT = path.join(__dirname, '..', '..', '..');
 
@@ -13,10 +13,24 @@ const PREFIXES: Readonly<Record<string, string>> = {
   'service-quotas': 'servicequotas',
 };
 
-/** `s3:HeadObject`, ...: every command that one export of a file can send, sorted. */
-export async function callsOf(file: string, name: string): Promise<string[]> {
+/** One exported function of a file without its extension. */
+export interface CodeEntry {
+  file: string;
+  name: string;
+}
+
+const nameOf = ({ file, name }: CodeEntry) => `${file}#${name}`;
+
+/**
+ * `s3:HeadObject`, ...: every command that each of these functions can send, sorted, by its file and name. All are bundled at once, because
+ * they share most of their modules.
+ */
+export async function readCalls(entries: readonly CodeEntry[]): Promise<(entry: CodeEntry) => string[]> {
+  const names = [...new Set(entries.map(nameOf))];
   const { outputFiles } = await build({
-    stdin: { contents: `export { ${name} } from './${file}';`, resolveDir: ROOT, loader: 'ts' },
+    entryPoints: names.map((name, i) => ({ in: name, out: String(i) })),
+    outdir: '/',
+    plugins: [ENTRIES],
     bundle: true,
     write: false,
     format: 'esm',
@@ -25,7 +39,31 @@ export async function callsOf(file: string, name: string): Promise<string[]> {
     treeShaking: true,
     logLevel: 'silent',
   });
-  const text = outputFiles[0]?.text ?? '';
+  const texts = new Map(outputFiles.map((file) => [path.basename(file.path, '.js'), file.text]));
+  const found = new Map(names.map((name, i) => [name, callsIn(texts.get(String(i)) ?? '')]));
+  return (entry) => {
+    const calls = found.get(nameOf(entry));
+    if (!calls) throw new Error(`${nameOf(entry)} was not bundled`);
+    return calls;
+  };
+}
+
+/** Makes of `lib/cli/runs/list#list` a module that exports this function alone. */
+const ENTRIES: Plugin = {
+  name: 'entries',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /#/ }, ({ path: entry, kind }) =>
+      kind === 'entry-point' ? { path: entry, namespace: 'entry' } : undefined,
+    );
+    onLoad({ filter: /./, namespace: 'entry' }, ({ path: entry }) => {
+      const [file, name] = entry.split('#');
+      return { contents: `export { ${name} } from './${file}';`, resolveDir: ROOT, loader: 'ts' };
+    });
+  },
+};
+
+/** The commands and paginators that a bundle creates. */
+function callsIn(text: string): string[] {
   const found = [...importsOf(text)].filter(([local]) =>
     new RegExp(`\\b(new )?${local.replace('$', '\\$')}\\(`).test(text),
   );
