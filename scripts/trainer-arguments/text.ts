@@ -13,9 +13,8 @@ print(json.dumps({name: options().described() for name, options in programs.item
 
 const FAMILIES = `
 import json
-from slipway_trainer.published_config import PLAIN_FAMILIES
 from slipway_trainer.published_families import FAMILIES
-print(json.dumps(sorted({*PLAIN_FAMILIES, *FAMILIES})))
+print(json.dumps(sorted(kind for kind, family in FAMILIES.items() if family.architecture)))
 `;
 
 const CONSTANTS = `
