@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 
-const TRAINER = path.join(__dirname, '../../containers/trainer');
+const CONTAINERS = path.join(__dirname, '../../containers');
+const MODULES = ['trainer', 'driver'].map((name) => path.join(CONTAINERS, name)).join(path.delimiter);
 const PROGRAM = `
 import json
 from slipway_trainer.arguments import options
@@ -19,9 +20,26 @@ print(json.dumps(sorted(kind for kind, family in FAMILIES.items() if family.arch
 
 const CONSTANTS = `
 import json
+from slipway_trainer.architecture import ACTIVATIONS, NORMS, PACKED_BLOCK
+from slipway_trainer.arguments import LOGITS_OF_CHUNK
+from slipway_trainer.backend_choice import NF4_SINCE
 from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE
 from slipway_trainer.fetch.arguments import AT_ONCE
-print(json.dumps({"copiesShareOfMemory": SHARE_OF_FREE, "filesFetchedAtOnce": AT_ONCE}))
+from slipway_trainer.limits import OF_EXPERTS
+from slipway_trainer.rope_scaling import ALLOWED, NEEDED
+from slipway_trainer.tokenize.rows import COMPRESSED, LINES, TABLES
+print(json.dumps({
+    "copiesShareOfMemory": SHARE_OF_FREE,
+    "filesFetchedAtOnce": AT_ONCE,
+    "rowFiles": {"lines": LINES, "compressed": COMPRESSED, "tables": TABLES},
+    "logitsOfChunk": LOGITS_OF_CHUNK,
+    "elementsPerScale": PACKED_BLOCK,
+    "nf4SincePytorch": ".".join(map(str, NF4_SINCE)),
+    "expertLayers": OF_EXPERTS,
+    "norms": NORMS,
+    "activations": ACTIVATIONS,
+    "ropeScalings": {kind: [*names, *ALLOWED.get(kind, ())] for kind, names in NEEDED.items()},
+}))
 `;
 
 const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -46,7 +64,7 @@ export const importedFamilies = (): string => `${JSON.stringify(JSON.parse(print
 export const trainerConstants = (): string => `${JSON.stringify(JSON.parse(printed(CONSTANTS)), null, 2)}\n`;
 
 function printed(program: string): string {
-  const env = { ...process.env, PYTHONPATH: TRAINER, PYTHONDONTWRITEBYTECODE: '1' };
+  const env = { ...process.env, PYTHONPATH: MODULES, PYTHONDONTWRITEBYTECODE: '1' };
   return execFileSync('python3', ['-c', program], { encoding: 'utf8', env });
 }
 
