@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 
-const TRAINER = path.join(__dirname, '../../containers/trainer');
+const CONTAINERS = path.join(__dirname, '../../containers');
+const MODULES = ['trainer', 'driver'].map((name) => path.join(CONTAINERS, name)).join(path.delimiter);
 const PROGRAM = `
 import json
 from slipway_trainer.arguments import options
@@ -13,22 +14,43 @@ print(json.dumps({name: options().described() for name, options in programs.item
 
 const FAMILIES = `
 import json
-from slipway_trainer.published_config import PLAIN_FAMILIES
 from slipway_trainer.published_families import FAMILIES
-print(json.dumps(sorted({*PLAIN_FAMILIES, *FAMILIES})))
+print(json.dumps(sorted(kind for kind, family in FAMILIES.items() if family.architecture)))
 `;
 
 const CONSTANTS = `
 import json
+from slipway_trainer.architecture import ACTIVATIONS, NORMS, PACKED_BLOCK
+from slipway_trainer.arguments import LOGITS_OF_CHUNK
+from slipway_trainer.backend_choice import NF4_SINCE
 from slipway_trainer.checkpoint import interval
 from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE
 from slipway_trainer.fetch.arguments import AT_ONCE
-rates = {"llama3": interval.LLAMA3_PER_NODE_DAY, "rsc1Nodes": interval.RSC1_PER_NODE_DAY, "rsc1Jobs": interval.RSC1_JOBS_PER_NODE_DAY}
-bounds = [interval.SHORTEST_MINUTES, interval.LONGEST_MINUTES]
-constants = {"copiesShareOfMemory": SHARE_OF_FREE, "copiesShareOfTime": interval.MAX_OVERHEAD, "filesFetchedAtOnce": AT_ONCE}
-ended = {"withSpares": interval.ended_share(True), "withoutSpares": interval.ended_share(False)}
-prior = {"failures": interval.PRIOR_FAILURES, "perNodeDay": interval.PRIOR_PER_NODE_DAY}
-print(json.dumps({**constants, "failuresPerNodeDay": rates, "failurePrior": prior, "lostMachineShare": interval.LOST_MACHINES, "endedShare": ended, "saveIntervalMinutes": bounds}))
+from slipway_trainer.limits import OF_EXPERTS
+from slipway_trainer.rope_scaling import ALLOWED, NEEDED
+from slipway_trainer.tokenize.rows import COMPRESSED, LINES, TABLES
+print(json.dumps({
+    "copiesShareOfMemory": SHARE_OF_FREE,
+    "copiesShareOfTime": interval.MAX_OVERHEAD,
+    "failuresPerNodeDay": {
+        "llama3": interval.LLAMA3_PER_NODE_DAY,
+        "rsc1Nodes": interval.RSC1_PER_NODE_DAY,
+        "rsc1Jobs": interval.RSC1_JOBS_PER_NODE_DAY,
+    },
+    "failurePrior": {"failures": interval.PRIOR_FAILURES, "perNodeDay": interval.PRIOR_PER_NODE_DAY},
+    "lostMachineShare": interval.LOST_MACHINES,
+    "endedShare": {"withSpares": interval.ended_share(True), "withoutSpares": interval.ended_share(False)},
+    "saveIntervalMinutes": [interval.SHORTEST_MINUTES, interval.LONGEST_MINUTES],
+    "filesFetchedAtOnce": AT_ONCE,
+    "rowFiles": {"lines": LINES, "compressed": COMPRESSED, "tables": TABLES},
+    "logitsOfChunk": LOGITS_OF_CHUNK,
+    "elementsPerScale": PACKED_BLOCK,
+    "nf4SincePytorch": ".".join(map(str, NF4_SINCE)),
+    "expertLayers": OF_EXPERTS,
+    "norms": NORMS,
+    "activations": ACTIVATIONS,
+    "ropeScalings": {kind: [*names, *ALLOWED.get(kind, ())] for kind, names in NEEDED.items()},
+}))
 `;
 
 const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -53,7 +75,7 @@ export const importedFamilies = (): string => `${JSON.stringify(JSON.parse(print
 export const trainerConstants = (): string => `${JSON.stringify(JSON.parse(printed(CONSTANTS)), null, 2)}\n`;
 
 function printed(program: string): string {
-  const env = { ...process.env, PYTHONPATH: TRAINER, PYTHONDONTWRITEBYTECODE: '1' };
+  const env = { ...process.env, PYTHONPATH: MODULES, PYTHONDONTWRITEBYTECODE: '1' };
   return execFileSync('python3', ['-c', program], { encoding: 'utf8', env });
 }
 

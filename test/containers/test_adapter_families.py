@@ -3,6 +3,7 @@
 import json
 import random
 import warnings
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +17,6 @@ pytestmark = pytest.mark.torch
 from test_model_families import CONFIG_MAPPING, SEED, answers, small_config  # noqa: E402
 from test_trained_families import OTHER_TENSORS, our_model, their_model  # noqa: E402
 
-from slipway_trainer.adapted import adaptable_layers  # noqa: E402
 from slipway_trainer.adapter_export import export_adapter  # noqa: E402
 from slipway_trainer.architecture import read_architecture  # noqa: E402
 from slipway_trainer.lora import apply_lora  # noqa: E402
@@ -43,8 +43,11 @@ def test_an_adapter_has_the_logits_that_peft_gives_it(tmp_path: Path, family: st
         warnings.simplefilter("ignore")
         their_model(CONFIG_MAPPING[family].from_dict(dict(config))).save_pretrained(tmp_path / "weights")
         ours = our_model(family, shape, tmp_path / "weights")
-        linear = {name.rpartition(".")[2] for name, module in ours.named_modules() if isinstance(module, torch.nn.Linear)} - {"head"}
-        assert linear == {*adaptable_layers(shape)} - {"head"}
+        modules = [(path, module) for path, module in ours.named_modules() if isinstance(module, torch.nn.Linear)]
+        found = [(path.rpartition(".")[2], module) for path, module in modules if path.startswith("blocks.")]
+        linear = {name for name, _module in found}
+        sizes = Counter((name, module.in_features, module.out_features) for name, module in found)
+        assert sizes == {tuple(one[:3]): one[3] for one in answer["linearLayers"]}, "as the plan counts them"
         lora = SimpleNamespace(rank=2, alpha=4.0, targets=sorted(linear - REFUSED if shape.experts else linear))
         weights = {name: tensor.clone() for name, tensor in ours.state_dict().items()}
         apply_lora(ours, lora)

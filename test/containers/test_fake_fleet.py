@@ -137,7 +137,22 @@ def element_bytes(entry: dict[str, Any]) -> int:
 def packed_parameters(entry: dict[str, Any]) -> float:
     """Parameters of a layer that have 4 bits and their share of a scale, by the bytes that the planner counts for it."""
     planned, bytes_of = entry["traffic"], element_bytes(entry)
-    return (bytes_of * planned["parameters"] - planned["gatheredBytes"]) / (bytes_of - 0.5625)
+    adapters = planned["trained"] if has_adapters(entry) else 0
+    return (bytes_of * (planned["parameters"] + adapters) - planned["gatheredBytes"]) / (bytes_of - 0.5625)
+
+
+def adapters_elsewhere(entry: dict[str, Any], layout: Layout) -> float:
+    """Parameters of the adapters of those experts."""
+    model, lora = entry["job"]["model"], entry["job"]["training"]["lora"]
+    adapted = len({"gate_proj", "up_proj", "down_proj"} & {*lora["targets"]})
+    sizes = model["hiddenSize"] + model["ffnHiddenSize"]
+    return lora["rank"] * adapted * sizes * model.get("experts", 0) * (1 - 1 / layout.expert)
+
+
+def elsewhere(entry: dict[str, Any], layout: Layout) -> float:
+    """Parameters of a layer's experts on the other ranks of an expert-parallel group."""
+    model = entry["job"]["model"]
+    return 3 * model["hiddenSize"] * model["ffnHiddenSize"] * model.get("experts", 0) * (1 - 1 / layout.expert)
 
 
 def expected_counts(entry: dict[str, Any], layout: Layout, micro_steps: int, done: int) -> Counter[tuple[str, int]]:
@@ -193,8 +208,7 @@ def check_parameters(entry: dict[str, Any], layout: Layout, sent: list[Sent], mi
     assert gathered == pytest.approx(counts["gathers"] * planned["gatheredBytes"] * LAYERS + counts["forwardGathers"] * of_ends, rel=0.03)
     in_float32 = 4 * (planned["trained"] * LAYERS + (0 if has_adapters(entry) else ends))
     assert scattered == pytest.approx(counts["scatters"] * in_float32, rel=0.03), "gradients are summed in float32"
-    experts = 3 * model["hiddenSize"] * model["ffnHiddenSize"] * model.get("experts", 0) * (1 - 1 / layout.expert)
-    return LAYERS * (planned["parameters"] + experts) + ends
+    return LAYERS * (planned["parameters"] + elsewhere(entry, layout)) + ends
 
 
 @pytest.mark.drawn(2)
@@ -211,9 +225,9 @@ def test_collectives_of_a_step_are_those_that_the_planner_counts(entry: dict[str
     check_activations(entry, layout, sent, done)
     parameters = check_parameters(entry, layout, sent, micro_steps, done)
     held = sum((parameter.to_local() if isinstance(parameter, DTensor) else parameter).nbytes for parameter in backend.model.parameters())
-    packed = LAYERS * packed_parameters(entry)
-    adapters = LAYERS * entry["traffic"]["trained"] if packed else 0
-    expected = 4 * (parameters - packed + adapters) + 0.5625 * packed
+    packed = packed_parameters(entry) + elsewhere(entry, layout) if settings.training.quantization else 0
+    adapters = entry["traffic"]["trained"] + adapters_elsewhere(entry, layout) if has_adapters(entry) else 0
+    expected = 4 * (parameters + LAYERS * (adapters - packed)) + 0.5625 * LAYERS * packed
     assert held == pytest.approx(expected / (layout.shard * layout.context), rel=0.03), "each rank holds its share"
 
 

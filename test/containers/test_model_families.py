@@ -33,6 +33,7 @@ READ = (
     "ministral", "minimax_m2", "solar_open", "gpt2", "gpt_neox", "gptj", "gpt_bigcode", "opt", "bloom", "youtu", "minicpm3",
     "nanochat", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "nemotron_h", "granitemoehybrid", "kimi_linear", "falcon_h1",
     "gemma4_text", "deepseek_v32", "deepseek_v4", "glm_moe_dsa", "lfm2", "lfm2_moe", "olmo_hybrid", "minimax", "mimo_v2_flash",
+    "minimax_m3_vl_text",
 )  # fmt: skip
 
 #: Biases that no published model of a family has, and that Slipway refuses.
@@ -43,6 +44,7 @@ _LINEAR = ("linear_attention", "full_attention")
 LAYER_TYPES = {
     "granitemoehybrid": _LINEAR, "kimi_linear": _LINEAR, "olmo_hybrid": _LINEAR, "minimax": _LINEAR,
     "lfm2": ("conv", "full_attention"), "lfm2_moe": ("conv", "full_attention"),
+    "minimax_m3_vl_text": ("full_attention", "minimax_m3_sparse"),
     "gemma4_text": ("sliding_attention", "full_attention"), "mimo_v2_flash": ("full_attention", "sliding_attention"),
     "deepseek_v4": ("sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention"),
 }  # fmt: skip

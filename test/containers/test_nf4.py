@@ -333,14 +333,27 @@ def test_preferences_are_held_to_the_quantized_model_without_adapters(tmp_path: 
         ({"training": {"precision": "fp8"}}, "must be left out with precision fp8 in the built-in trainer, got nf4"),
         ({"library": "deepspeed"}, "must be left out with deepspeed in the built-in trainer, got nf4"),
         ({"arguments": ["--backend", "fsdp1"]}, "must be left out with the built-in trainer's backend fsdp1, got nf4"),
-        ({"model": {"ffnHiddenSize": 96}}, "must be left out where ffnHiddenSize is not a multiple of 64, here 96, got nf4"),
-        ({"model": {"headSize": 24}}, "must be left out where attentionHeads x headSize is not a multiple of 64, here 96, got nf4"),
         ({"training": {"lora": LORA | {"quantization": "fp4"}}}, "must be nf4 for the built-in trainer, got fp4"),
     ],
 )
 def test_fails_with_the_name_of_what_it_cannot_be_combined_with(changes: dict[str, Any], expected: str) -> None:
     with pytest.raises(Settings, match=re.escape(f"training.lora.quantization: {expected}")):
         backend_name(settings_of(job_of(**changes)), "2.15.0")
+
+
+@pytest.mark.parametrize(
+    ("model", "layers"),
+    [
+        ({"ffnHiddenSize": 96}, "down_proj 96"),
+        ({"headSize": 24}, "o_proj 96"),
+        ({"hiddenSize": 96}, "gate_proj 96, k_proj 96, o_proj 96, q_proj 96, up_proj 96, v_proj 96"),
+        (MIXTURE | {"expertFfnHiddenSize": 96}, "down_proj 96"),
+    ],
+)
+def test_fails_with_the_layers_whose_rows_are_not_whole_blocks(model: dict[str, Any], layers: str) -> None:
+    must = f"must be left out where layers have inputs that are not a multiple of 64: {layers}, got nf4"
+    with pytest.raises(Settings, match=re.escape(f"training.lora.quantization: {must}")):
+        empty_model(settings_of(job_of(model=model)))
 
 
 def test_fails_under_a_pytorch_that_cannot_shard_it() -> None:

@@ -18,7 +18,12 @@ torch = pytest.importorskip("torch")
 from test_model_families import CONFIG_MAPPING, ROOT, SEED, AutoModelForCausalLM, answers, counts  # noqa: E402
 
 #: Files with the class of another family.
-SAME_CLASS = {"kimi_k2": "deepseek_v3", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe"}
+SAME_CLASS = {
+    **{"kimi_k2": "deepseek_v3", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe"},
+    **{"mimo": "qwen2", "minimax_m3": "minimax_m3_vl_text"},
+}
+#: Models that transformers 5.23 does not compute; their counts are those of the shapes of the published weights, and of their own code.
+NO_MODULES = ("moonshotai/Kimi-K3", "nvidia/Llama-3_3-Nemotron-Super-49B-v1")
 DRAWN = 12
 
 
@@ -28,7 +33,7 @@ def table() -> list[dict[str, Any]]:
 
 
 def read_files() -> list[dict[str, Any]]:
-    return [row for row in table() if "refused" not in row]
+    return [row for row in table() if "refused" not in row and row["model"] not in NO_MODULES]
 
 
 def configuration(row: dict[str, Any]) -> Any:
@@ -44,7 +49,7 @@ def configuration(row: dict[str, Any]) -> Any:
 
 
 def test_the_counts_of_the_table_are_those_of_transformers(plays_all: bool) -> None:
-    counted = [row for row in table() if "parameters" in row]
+    counted = [row for row in read_files() if "parameters" in row]
     assert len(counted) > DRAWN
     for row in counted if plays_all else random.Random(SEED).sample(counted, DRAWN):
         with torch.device("meta"):

@@ -105,6 +105,64 @@ test.each<[source: string, config: object, expected: object]>([
     { model_type: 'llama' },
     { tiedEmbeddings: false },
   ],
+  [
+    'NVIDIA-NeMo/Automodel#1916: Step 3.5 lists types of its prediction modules too',
+    {
+      model_type: 'step3p5',
+      num_nextn_predict_layers: 3,
+      num_attention_groups: 2,
+      layer_types: [...Array(11).keys()].map((layer) => (layer % 4 === 0 ? 'full_attention' : 'sliding_attention')),
+      sliding_window: 512,
+      moe_intermediate_size: 64,
+      attention_other_setting: { num_attention_heads: 8, num_attention_groups: 2 },
+    },
+    { layers: 8, slidingWindow: { size: 512, pattern: [1, 2, 3, 5, 6, 7] }, denseLayers: 3, kvHeads: 2 },
+  ],
+  [
+    'NVIDIA-NeMo/Automodel#2652: YaRN without the length before scaling',
+    { model_type: 'llama', rope_scaling: { rope_type: 'yarn', factor: 2 } },
+    { ropeScaling: { type: 'yarn', factor: 2, originalMaxPositionEmbeddings: 65_536 } },
+  ],
+  [
+    'ROCm/aiter#4742: latent attention with a section of positions that are not scaled',
+    {
+      model_type: 'glm4_moe_lite',
+      moe_intermediate_size: 64,
+      rope_scaling: { rope_theta: 1_000_000, partial_rotary_factor: 1, rope_type: 'default' },
+    },
+    { ropeTheta: 1_000_000, latentAttention: { ropeHeadSize: 64 } },
+  ],
+  [
+    'MiniMax-AI/MiniMax-01#29: heads that together are larger than the hidden size',
+    { model_type: 'minimax', num_attention_heads: 4, head_dim: 128 },
+    { hiddenSize: 256, headSize: 128 },
+  ],
+  [
+    'EleutherAI/gpt-neox#1434: Qwen2-MoE with a size of heads',
+    { model_type: 'qwen2_moe', head_dim: 128, moe_intermediate_size: 64 },
+    { headSize: 128 },
+  ],
+  [
+    'vllm-project/vllm#21927: Gemma 3 with neither sliding_window_pattern nor layer_types',
+    { model_type: 'gemma3_text', sliding_window: 1024 },
+    { slidingWindow: { size: 1024, pattern: [0, 1, 2, 3, 4, 6, 7] } },
+  ],
+  [
+    'huggingface/trl#7069: every second layer has experts, except the ones that are listed',
+    { model_type: 'qwen2_moe', moe_intermediate_size: 64, decoder_sparse_step: 2, mlp_only_layers: [1] },
+    { denseLayers: [0, 1, 2, 4, 6], experts: 60, expertsPerToken: 4 },
+  ],
+  [
+    'lablup/mlxcel#763: MiniMax-M3 states zeros and ones for layers with experts and with an indexer',
+    {
+      model_type: 'minimax_m3',
+      hidden_act: 'swigluoai',
+      intermediate_size: 64,
+      moe_layer_freq: [0, 0, 0, 1, 1, 1, 1, 1],
+      sparse_attention_config: { sparse_attention_freq: [0, 0, 0, 1, 1, 1, 1, 1], sparse_topk_blocks: 4 },
+    },
+    { denseLayers: 3, ffnHiddenSize: 12_288, expertFfnHiddenSize: 64, family: { activation: 'clamped-swiglu' } },
+  ],
 ])('%s', (_source, config, expected) => {
   expect(shapeOf(config)).toMatchObject(expected);
 });
@@ -142,6 +200,24 @@ test.each<[source: string, config: object, key: string, fix: RegExp]>([
     { model_type: 'mistral3', tie_word_embeddings: true, text_config: { ...SIZES, model_type: 'mistral' } },
     'text_config',
     /with tie_word_embeddings: true, which is beside it$/,
+  ],
+  [
+    'vllm-project/vllm#33521: a window for each of several layers',
+    { model_type: 'mistral', sliding_window: [null, 4096] },
+    'sliding_window',
+    /copy it from the model/,
+  ],
+  [
+    'NVIDIA/TensorRT-LLM#18042: a pattern of other length than the number of layers',
+    { model_type: 'nemotron_h', hybrid_override_pattern: 'M*-M*-' },
+    'num_hidden_layers',
+    /correct one of the two/,
+  ],
+  [
+    'allenai/OLMo-core#555: heads of three elements, which positions cannot turn',
+    { model_type: 'llama', hidden_size: 12, num_attention_heads: 4 },
+    'head_dim',
+    /correct it/,
   ],
   [
     'a family with one setting for all layers has none per layer type',

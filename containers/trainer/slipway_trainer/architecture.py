@@ -95,20 +95,6 @@ class Architecture:
             "the inner size of shared experts": self.shared_ffn_hidden_size,
         }
 
-    def unpacked_sizes(self) -> dict[str, int]:
-        """The numbers of inputs of linear layers in blocks that quantization does not support, by option name."""
-        latent, has_dense = self.latent, self.experts == 0 or bool(self.dense_layers)
-        sizes = {
-            "hiddenSize": self.hidden_size,
-            "ffnHiddenSize": self.ffn_hidden_size if has_dense else 0,
-            "expertFfnHiddenSize": self.expert_inner_size if self.experts else 0,
-            "the inner size of shared experts": self.shared_ffn_hidden_size,
-            "attentionHeads x headSize": self.attention_heads * (self.head_size if latent is None else latent.value_head_size),
-            "latentAttention.qRank": latent.q_rank or 0 if latent is not None else 0,
-            "latentAttention.kvRank": latent.kv_rank if latent is not None else 0,
-        }
-        return {name: size for name, size in sizes.items() if size % PACKED_BLOCK}
-
     def unsplit_parts(self) -> list[str]:
         """The parts that tensor parallelism does not support, by option name."""
         found = {"mtpLayers": self.mtp_layers > 0}

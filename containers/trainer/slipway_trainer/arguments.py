@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from slipway_trainer.options import Number, OneOf, Options, Text, Whole
 
+#: Most logits of a chunk of the loss, by default.
+LOGITS_OF_CHUNK = 1 << 28
 _SHARE = Number(at_least=0, at_most=1)
 _AT_LEAST_0 = Number(at_least=0)
 

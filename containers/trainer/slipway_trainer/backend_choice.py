@@ -30,7 +30,7 @@ def _too_old(settings: RunSettings, torch_version: str) -> list[str]:
     if found is None or _version(torch_version) >= NF4_SINCE:
         return []
     must = f"must be left out under PyTorch {torch_version}, got {found}"
-    return [f"training.lora.quantization: {must}; use an image with PyTorch 2.8 or later"]
+    return [f"training.lora.quantization: {must}; use an image with PyTorch {NF4_SINCE[0]}.{NF4_SINCE[1]} or later"]
 
 
 def _chosen(settings: RunSettings, torch_version: str) -> str:

@@ -5,8 +5,6 @@ The checks before a launch refuse the same with the same words (lib/core/rules/m
 
 from collections.abc import Iterator
 
-from slipway_trainer.adapted import adaptable_layers
-from slipway_trainer.architecture import PACKED_BLOCK
 from slipway_trainer.exits import Limit, or_list
 from slipway_trainer.settings import PRECISIONS, RunSettings
 
@@ -180,7 +178,7 @@ def _further_tokens(settings: RunSettings, name: str) -> Iterator[Limit]:
 
 
 #: Layers of experts that PEFT 0.21 gives no adapter, or a different one, because transformers 5 stores all experts in one tensor.
-_OF_EXPERTS = frozenset(("gate_proj", "up_proj", "down_proj", "router"))
+OF_EXPERTS = ("gate_proj", "up_proj", "down_proj", "router")
 
 
 def _adapters(settings: RunSettings, name: str) -> Iterator[Limit]:
@@ -192,17 +190,15 @@ def _adapters(settings: RunSettings, name: str) -> Iterator[Limit]:
         return
     must = "be left out with smp-v2 in the built-in trainer"
     yield name == "smp-v2", "training.lora", must, f"rank {lora.rank}", "use fsdp"
-    known, path, targets = adaptable_layers(shape), "training.lora.targets", set(lora.targets)
+    path, targets = "training.lora.targets", set(lora.targets)
     has_tied_head = shape.tied_embeddings and "head" in targets
     yield has_tied_head, path, "not name head when model.architecture.tiedEmbeddings is true", "head", "remove it"
-    unknown = ", ".join(target for target in lora.targets if target not in (*known, "head"))
-    yield bool(unknown), path, f"name layers of the model ({', '.join(known)})", unknown, "correct the names"
     if not shape.experts:
         return
     must = "be left out where training.lora.targets names experts or the router"
     fix = "use export-weights, or adapters of attention only"
-    yield exports and bool(targets & _OF_EXPERTS), option, must, ", ".join(lora.targets), fix
-    inside = ", ".join(target for target in lora.targets if target in _OF_EXPERTS or target == "shared_gate")
+    yield exports and not targets.isdisjoint(OF_EXPERTS), option, must, ", ".join(lora.targets), fix
+    inside = ", ".join(target for target in lora.targets if target in OF_EXPERTS or target == "shared_gate")
     must = "only contain layers outside experts with tensor_parallel_degree in the built-in trainer"
     is_beyond = bool(inside) and settings.parallel.tensor > 1 and name == "fsdp2"
     yield is_beyond, path, must, inside, "remove them, or the degree"
@@ -223,8 +219,6 @@ def _quantization(settings: RunSettings, name: str) -> Iterator[Limit]:
         yield is_beyond, path, f"be left out {reason} in the built-in trainer", found, "remove it"
     with_backend, fix = _why_fsdp1(settings)
     yield name == "fsdp1", path, f"be left out {with_backend}", found, fix
-    for size, inputs in settings.architecture.unpacked_sizes().items():
-        yield True, path, f"be left out where {size} is not a multiple of {PACKED_BLOCK}, here {inputs}", found, "remove it"
 
 
 def _given(settings: RunSettings, option: str) -> str:

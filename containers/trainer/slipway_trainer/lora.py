@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from slipway_trainer.exits import Settings
 from slipway_trainer.settings import Lora
 
 
@@ -30,12 +31,17 @@ class LoraLinear(nn.Linear):
 
 
 def apply_lora(model: nn.Module, lora: Lora) -> None:
-    """Freezes the model and adds an adapter to every layer named in `targets`. limits.py refuses names that the model does not have."""
+    """Freezes the model and adds an adapter to every layer named in `targets`. Raises Settings for names that the model does not have."""
     model.requires_grad_(False)
-    for module in list(model.modules()):
-        for name, child in list(module.named_children()):
-            if name in lora.targets and isinstance(child, nn.Linear):
-                setattr(module, name, LoraLinear(child, lora.rank, lora.alpha))
+    linear = [(path.rpartition("."), layer) for path, layer in model.named_modules() if isinstance(layer, nn.Linear)]
+    known = list(dict.fromkeys(name for (_path, _dot, name), _layer in linear))
+    unknown = ", ".join(target for target in lora.targets if target not in known)
+    if unknown:
+        must = f"must name layers of the model ({', '.join(known)}), got {unknown}"
+        raise Settings([f"training.lora.targets: {must}; correct the names"])
+    for (path, _dot, name), layer in linear:
+        if name in lora.targets:
+            setattr(model.get_submodule(path), name, LoraLinear(layer, lora.rank, lora.alpha))
 
 
 def merged(weight: Tensor, lora_a: Tensor, lora_b: Tensor, scale: float) -> Tensor:

@@ -12,19 +12,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from slipway_trainer.arguments import LOGITS_OF_CHUNK
 from slipway_trainer.sharding import is_linear, stored_weight
 from slipway_trainer.tensor_parallel import TensorParallel
 from slipway_trainer.vocabulary_loss import IGNORED, head_loss
-
-#: Default limit on the number of logits of a chunk.
-CHUNK_ELEMENTS = 1 << 28
 
 
 def chunks_for(requested: int, tokens: int, vocabulary_size: int) -> int:
     """The number of chunks of a sequence."""
     if requested > 0:
         return requested
-    return max(1, -(-tokens * vocabulary_size // CHUNK_ELEMENTS))
+    return max(1, -(-tokens * vocabulary_size // LOGITS_OF_CHUNK))
 
 
 def _summed(logits_TV: Tensor, targets_T: Tensor, z_weight: float) -> Tensor:

@@ -1,12 +1,14 @@
 """Frozen linear layers with 4-bit weights (NormalFloat, QLoRA, arXiv 2305.14314), by the library bitsandbytes.
 
-Two elements share a byte, and each block of 64 elements has a scale in float32. The number of inputs is a multiple of 64 (limits.py), so
-that no block crosses rows: a shard of rows is quantized alone, and equals the shard of the quantized weight.
+Two elements share a byte, and each block of 64 elements has a scale in float32. The number of inputs is a multiple of 64, so that no block
+crosses rows: a shard of rows is quantized alone, and equals the shard of the quantized weight.
 
 The bytes are in tensors of the compute dtype, as with `quant_storage` of bitsandbytes. FSDP and unsharded.py cast parameters to that dtype,
 which would change the bytes in a tensor of another floating-point dtype, and FSDP2 accepts integer parameters only in recent versions of
 PyTorch (https://github.com/pytorch/pytorch/issues/177844, 2026-11-28).
 """
+
+from collections.abc import Mapping
 
 import torch
 from bitsandbytes import matmul_4bit
@@ -14,6 +16,7 @@ from bitsandbytes.functional import QuantState, dequantize_4bit, quantize_4bit
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import PACKED_BLOCK
+from slipway_trainer.exits import Settings
 from slipway_trainer.lora import LoraLinear
 from slipway_trainer.model import Transformer
 from slipway_trainer.recompute import KEPT
@@ -77,16 +80,24 @@ class Nf4LoraLinear(LoraLinear, _Nf4):
 
 def apply_nf4(model: Transformer, dtype: torch.dtype) -> None:
     """Packs the frozen weights of the linear layers in blocks, except routers and the gates of shared experts, which are small and decide
-    for whole tokens. `dtype`: of the computation. The model has no values yet."""
-    for block in model.all_blocks():
-        for name, layer in block.named_modules():
-            if isinstance(layer, LoraLinear):
-                layer.__class__ = Nf4LoraLinear
-            elif is_linear(layer) and not name.endswith("shared_gate"):
-                layer.__class__ = Nf4Linear
-            else:
-                continue
-            for part, elements in _PARTS.items():
-                columns = layer.in_features // (elements * dtype.itemsize)
-                packed = torch.empty(layer.out_features, columns, dtype=dtype, device=layer.weight.device)
-                layer.register_parameter(part, nn.Parameter(packed, requires_grad=False))
+    for whole tokens. `dtype`: of the computation. The model has no values yet. Raises Settings for layers whose blocks would cross rows."""
+    frozen = {
+        name: layer
+        for block in model.all_blocks()
+        for name, layer in block.named_modules(prefix=str(id(block)))
+        if isinstance(layer, LoraLinear) or (is_linear(layer) and not name.endswith("shared_gate"))
+    }
+    _require_whole_blocks(frozen)
+    for layer in frozen.values():
+        layer.__class__ = Nf4LoraLinear if isinstance(layer, LoraLinear) else Nf4Linear
+        for part, elements in _PARTS.items():
+            columns = layer.in_features // (elements * dtype.itemsize)
+            packed = torch.empty(layer.out_features, columns, dtype=dtype, device=layer.weight.device)
+            layer.register_parameter(part, nn.Parameter(packed, requires_grad=False))
+
+
+def _require_whole_blocks(layers: Mapping[str, nn.Linear]) -> None:
+    found = {f"{name.rpartition('.')[2]} {layer.in_features}" for name, layer in layers.items() if layer.in_features % PACKED_BLOCK}
+    if found:
+        must = f"must be left out where layers have inputs that are not a multiple of {PACKED_BLOCK}: {', '.join(sorted(found))}"
+        raise Settings([f"training.lora.quantization: {must}, got {_KIND}; remove it"])

@@ -8,16 +8,40 @@ from slipway_trainer.published_keys import PublishedFamily, common, layer_types,
 from slipway_trainer.published_mixtures import MIXTURES
 from slipway_trainer.rope_scaling import published_rope_scaling, unscaled
 
+#: Families that consist only of Llama's blocks; the keys of one may describe a run of another.
+PLAIN_FAMILIES = ("llama", "mistral", "mixtral", "slipway-plain-mlp")
 #: Defaults of transformers for missing keys of a family's config.json; keys without a default are compared with null.
 _DEFAULTS: Mapping[str, Any] = {
     "attention_bias": False,
     "decoder_sparse_step": 1,
     "hidden_act": "silu",
+    "mlp_bias": False,
     "mlp_only_layers": [],
     "norm_topk_prob": False,
+    "rms_norm_eps": 1e-6,
     "tie_word_embeddings": False,
     "use_sliding_window": False,
 }
+
+
+def _llama(shape: Architecture) -> dict[str, Any]:
+    return with_silu(shape) | {"head_dim": shape.head_size, "attention_bias": shape.attention_bias, "mlp_bias": False}
+
+
+def _mistral(shape: Architecture) -> dict[str, Any]:
+    return with_silu(shape) | {"head_dim": shape.head_size, "sliding_window": shape.window.size if shape.window is not None else None}
+
+
+def _experts(shape: Architecture) -> dict[str, Any]:
+    return {"num_local_experts": shape.experts, "num_experts_per_tok": shape.experts_per_token} if shape.experts else {}
+
+
+def _mixtral(shape: Architecture) -> dict[str, Any]:
+    return with_silu(shape) | {"head_dim": shape.head_size} | _experts(shape)
+
+
+def _plain_mlp(shape: Architecture) -> dict[str, Any]:
+    return common(shape) | {"head_dim": shape.head_size, "hidden_act": "gelu"} | _experts(shape)
 
 
 def _qwen2(shape: Architecture) -> dict[str, Any]:
@@ -67,6 +91,24 @@ _GEMMA_DEFAULTS: Mapping[str, Any] = {"tie_word_embeddings": True, "hidden_activ
 _GEMMA3_DEFAULTS: Mapping[str, Any] = {**_GEMMA_DEFAULTS, "rope_local_base_freq": 10_000.0}
 #: `model_type` to the description of its config.json.
 FAMILIES: Mapping[str, PublishedFamily] = {
+    "llama": PublishedFamily("LlamaForCausalLM", _llama, (), ("attentionBias",)),
+    "mistral": PublishedFamily(
+        "MistralForCausalLM",
+        _mistral,
+        (),
+        ("slidingWindow",),
+        {"num_key_value_heads": 8},
+        nullable=("sliding_window",),
+        fits=lambda shape: shape.window is None or shape.window.pattern == "all",
+    ),
+    "mixtral": PublishedFamily(
+        "MixtralForCausalLM",
+        _mixtral,
+        ("experts",),
+        defaults={"num_local_experts": 8, "num_experts_per_tok": 2, "num_key_value_heads": 8, "rms_norm_eps": 1e-5},
+    ),
+    # A plain MLP with Llama's attention, which no library supports.
+    "slipway-plain-mlp": PublishedFamily("", _plain_mlp, (), ("experts",), {"hidden_act": "gelu"}, gated=False),
     "gemma": PublishedFamily("GemmaForCausalLM", _gemma, _GEMMA_PARTS, ("attentionBias",), _GEMMA_DEFAULTS, fits=_gemma_fits),
     "gemma2": PublishedFamily(
         "Gemma2ForCausalLM",
@@ -84,30 +126,33 @@ FAMILIES: Mapping[str, PublishedFamily] = {
         _GEMMA3_DEFAULTS,
         fits=_gemma_fits,
     ),
-    "olmo2": PublishedFamily("Olmo2ForCausalLM", _olmo2, ("qkNorm", "normPlacement post"), ("attentionBias",), fits=_divides),
+    "olmo2": PublishedFamily(
+        "Olmo2ForCausalLM", _olmo2, ("qkNorm", "normPlacement post"), ("attentionBias",), {"rms_norm_eps": 1e-5}, fits=_divides
+    ),
     "qwen2": PublishedFamily("Qwen2ForCausalLM", _qwen2, ("attentionBias",), fits=_divides),
-    "qwen3": PublishedFamily("Qwen3ForCausalLM", _qwen3, ("qkNorm",), ("attentionBias",)),
+    "qwen3": PublishedFamily("Qwen3ForCausalLM", _qwen3, ("qkNorm",), ("attentionBias",), {"head_dim": 128}),
     **MIXTURES,
 }
 
 
-def is_of_family(shape: Architecture) -> bool:
-    """Whether the architecture has exactly the parts of its family (one of FAMILIES), so that config.json describes it completely."""
-    family = FAMILIES.get(shape.family.model_type)
-    return family is not None and family.has(shape)
+def family_of(shape: Architecture) -> str | None:
+    """The family whose config.json describes an architecture completely: one with exactly its parts; None if there is none."""
+    plain = "mixtral" if shape.experts else "mistral" if shape.window is not None else "llama"
+    kinds = (shape.family.model_type, plain if shape.gated_mlp else "slipway-plain-mlp")
+    return next((kind for kind in kinds if kind in FAMILIES and FAMILIES[kind].has(shape)), None)
 
 
-def family_config(shape: Architecture, longest_context: int) -> dict[str, Any]:
+def family_config(kind: str, shape: Architecture, longest_context: int) -> dict[str, Any]:
     """config.json of an architecture of one of FAMILIES."""
-    family = FAMILIES[shape.family.model_type]
+    family = FAMILIES[kind]
     found = family.describe(shape) | {"max_position_embeddings": longest_context}
     empty = {key: None for key in family.nullable if found[key] is None}
-    head = {"model_type": shape.family.model_type, "architectures": [family.architecture]}
+    head = {"model_type": kind} | ({"architectures": [family.architecture]} if family.architecture else {})
     further = {"num_nextn_predict_layers": shape.mtp_layers} if shape.mtp_layers else {}
-    return head | stated(found) | family.exported | further | empty | unscaled(shape.family.model_type, shape.rope_scaling)
+    return head | stated(found) | family.exported | further | empty | unscaled(kind, shape.rope_scaling)
 
 
-def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
+def family_issues(config: Mapping[str, Any], shape: Architecture, sequence_length: int) -> list[str]:
     """Differences between the config.json of published weights and the architecture of the run, by key."""
     kind = config["model_type"]
     family, parts = FAMILIES[kind], parts_of(shape)
@@ -116,9 +161,10 @@ def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
         return missing
     wanted = family.describe(shape)
     theta, scaling, beyond = published_rope_scaling(_of_all_layers(config))
-    given = {**_DEFAULTS, **family.defaults, **{key: value for key, value in config.items() if value is not None}}
+    given = _heads(config) | _DEFAULTS | family.defaults | stated(config)
     given |= {"rope_theta": theta, "rope_scaling": scaling.published() if scaling is not None else None}
-    given |= _local_theta(config) | _unused_window(config) | family.reads(given)
+    given |= _local_theta(config) | _unused_window(config, shape, sequence_length) | family.reads(given)
+    given["hidden_act"] = "silu" if given["hidden_act"] == "swish" else given["hidden_act"]
     names = [key for key in wanted if not same(given.get(key), wanted[key]) and key in (*given, *_NAMED)]
     issues = [f"model: must have {key} {given.get(key)} as in config.json of the weights, got {wanted[key]}" for key in names]
     further = [part for part in (beyond, _scaled_windows(config)) if part]
@@ -152,7 +198,15 @@ def _scaled_windows(config: Mapping[str, Any]) -> str:
     return "" if kind == "default" else f"rope_type {kind} of windowed layers"
 
 
-def _unused_window(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Ignores the window size if no layer has a window."""
-    types = config.get("layer_types")
-    return {"sliding_window": None} if types and "sliding_attention" not in types else {}
+def _heads(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Sizes of heads that follow from others where a file states none."""
+    heads, hidden = config.get("num_attention_heads"), config.get("hidden_size")
+    return {"num_key_value_heads": heads, "head_dim": hidden // heads} if heads and hidden else {}
+
+
+def _unused_window(config: Mapping[str, Any], shape: Architecture, sequence_length: int) -> dict[str, Any]:
+    """Ignores the window size if no layer has a window, or if it holds the whole rows of a run without one."""
+    types, size = config.get("layer_types"), config.get("sliding_window") or 0
+    holds_all = shape.window is None and size >= sequence_length
+    unused = holds_all or config.get("use_sliding_window") is False or (types and "sliding_attention" not in types)
+    return {"sliding_window": None} if unused else {}

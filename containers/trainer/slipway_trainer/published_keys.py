@@ -31,10 +31,12 @@ class PublishedFamily:
     reads: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _config: {}
     #: Whether the sizes of an architecture are possible.
     fits: Callable[[Architecture], bool] = lambda _shape: True
+    gated: bool = True
 
     def has(self, shape: Architecture) -> bool:
         """Whether models of the family have exactly the parts of the architecture, so that config.json describes it completely."""
-        return shape.gated_mlp and {*self.required} <= parts_of(shape) <= {*self.required, *self.optional} and self.fits(shape)
+        parts, required = parts_of(shape), {*self.required}
+        return shape.gated_mlp == self.gated and required <= parts <= {*required, *self.optional} and self.fits(shape)
 
 
 def parts_of(shape: Architecture) -> set[str]:

@@ -156,7 +156,7 @@ MIXTURES: Mapping[str, PublishedFamily] = {
         _gpt_oss,
         required=("experts", "attentionSinks", "activation clamped-swiglu", "expertBias", "routerBias"),
         optional=("attentionBias", "slidingWindow"),
-        defaults={"attention_bias": True, "head_dim": 64, "sliding_window": 128},
+        defaults={"attention_bias": True, "head_dim": 64, "sliding_window": 128, "rms_norm_eps": 1e-5},
         exported={"swiglu_limit": 7.0},
         fits=lambda shape: not shape.dense_layers and shape.has_output_bias == shape.attention_bias,
     ),
@@ -171,7 +171,7 @@ MIXTURES: Mapping[str, PublishedFamily] = {
         ),
         defaults={
             **{"attention_chunk_size": 8192, "attn_scale": 0.1, "attn_temperature_tuning": True, "floor_scale": 8192, "head_dim": 128},
-            **{"use_qk_norm": True},
+            **{"use_qk_norm": True, "rms_norm_eps": 1e-5},
         },
         reads=_llama4_layers,
         fits=lambda shape: (

@@ -3,6 +3,7 @@ import { createReadStream, existsSync, mkdirSync, readFileSync, statSync, writeF
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import constants from '../../core/catalog/trainer-constants.json';
 import type { Descriptor } from '../../core/config/descriptor';
 import { type HubSource, hubFolder, hubSourceText, isHubSource } from '../../core/config/formats/hub-source';
 import { fillPlaceholders, withSlash } from '../../core/config/formats/places';
@@ -56,7 +57,9 @@ export interface TuningData extends Files {
 
 const OF_TOKENIZER =
   /^(tokenizer[^/]*|special_tokens_map\.json|chat_template\.(jinja|json)|additional_chat_templates\/.+)$/;
-const OF_DATA = /\.(jsonl|json)(\.gz|\.zst)?$|\.(parquet|arrow)$/;
+const { lines, compressed, tables } = constants.rowFiles;
+const suffixes = [...lines.flatMap((kind) => ['', ...compressed].map((packed) => `${kind}${packed}`)), ...tables];
+const hasRows = (name: string): boolean => suffixes.some((suffix) => name.endsWith(suffix));
 /** Largest file that is copied for the preview. */
 const MAX_SAMPLE_BYTES = 256 * 2 ** 20;
 /** Largest object of one upload: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html, 2026-11-27. */
@@ -90,7 +93,7 @@ export async function readData(text: string, method: 'sft' | 'dpo', place: Input
   const found = isHubSource(text)
     ? await hubFiles(requireDataset(text), place, 'data')
     : await s3Files('--data', text, place);
-  const rows = found.files.filter((file) => OF_DATA.test(file.path) && isPlain(file.path));
+  const rows = found.files.filter((file) => hasRows(file.path) && isPlain(file.path));
   const split = SPLITS[method].find((name) => rows.some((file) => file.path.includes(name)));
   const kept = split === undefined ? rows : rows.filter((file) => file.path.includes(split));
   const sample = found.repository
@@ -109,7 +112,7 @@ export async function readData(text: string, method: 'sft' | 'dpo', place: Input
     id: found.source ?? found.uri,
     sample: { file: path.join(folder, sample.path), share: sample.bytes / bytes },
     ...(kept.length < found.files.length && {
-      include: split === undefined ? '*.jsonl*,*.json*,*.parquet,*.arrow' : `*${split}*`,
+      include: split === undefined ? suffixes.map((suffix) => `*${suffix}`).join(',') : `*${split}*`,
     }),
   };
 }

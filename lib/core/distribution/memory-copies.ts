@@ -1,4 +1,5 @@
 import { findInstanceType } from '../catalog/instances/instances';
+import { adapterParameters, QUANTIZED_BYTES } from '../catalog/model/linear-layers';
 import {
   matrixParameters,
   type ParameterShape,
@@ -6,7 +7,6 @@ import {
   parameterShape,
   sumOverBlocks,
 } from '../catalog/model/parameters';
-import { QUANTIZED_BYTES } from '../catalog/model/quantizable';
 import constants from '../catalog/trainer-constants.json';
 import { hostCount, trainingGroupsOf, worldSize } from '../config/resolve-run';
 import type { MemoryCopies, RunSpec } from '../config/run-spec';
@@ -17,12 +17,13 @@ export const STATE_BYTES_PER_PARAMETER = 12;
 /** Frozen weights have no moments. */
 const FROZEN_BYTES_PER_PARAMETER = 4;
 
-/** Bytes of a run's state in checkpoints and copies, without those of adapters, which are less than a hundredth of it. */
+/** Bytes of a run's state in checkpoints and copies. */
 export function stateBytes({ lora }: RunSpec['training'], shape: ParameterShape): number {
   const all = parameterCount(shape);
   if (!lora) return STATE_BYTES_PER_PARAMETER * all;
   const packed = lora.quantization ? sumOverBlocks(shape, matrixParameters) : 0;
-  return FROZEN_BYTES_PER_PARAMETER * (all - packed) + QUANTIZED_BYTES * packed;
+  const adapters = STATE_BYTES_PER_PARAMETER * adapterParameters(shape, lora);
+  return FROZEN_BYTES_PER_PARAMETER * (all - packed) + QUANTIZED_BYTES * packed + adapters;
 }
 
 /** Each copy has two slots: while one is written, the other is complete. */

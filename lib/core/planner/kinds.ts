@@ -24,6 +24,7 @@ export function kindsOf(l: LayoutInput): LayoutOfKind[] {
 const NO_OPTIONS = {
   valueHeadSize: undefined,
   sharedFfn: undefined,
+  sharedGate: undefined,
   window: undefined,
   latent: undefined,
   expertBiases: undefined,

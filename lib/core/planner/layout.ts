@@ -1,6 +1,6 @@
 import type { Accelerator } from '../catalog/instances/instances';
-import { matrixParameters, type ParameterShape, parameterCount } from '../catalog/model/parameters';
-import { QUANTIZED_BYTES } from '../catalog/model/quantizable';
+import { QUANTIZED_BYTES } from '../catalog/model/linear-layers';
+import { matrixParameters, type ParameterShape, parameterCount, sumOverBlocks } from '../catalog/model/parameters';
 import { stageBlocks } from './model-size';
 
 /** Shape of a decoder-only transformer, as far as the planner needs it. */
@@ -167,14 +167,24 @@ export interface LayoutInput {
    * trained
    */
   adapters?: number;
+  /** How many of them belong to experts, among whose ranks they are divided. @default 0 */
+  expertAdapters?: number;
   /** With adapters: outputs per token of the layers of one block that have one. @default 0 */
   adaptedOutputs?: number;
   /** With adapters: the frozen matrices of blocks are stored in 4 bits (QLoRA). @default false - they keep their precision */
   quantized?: boolean;
 }
 
-/** Parameters of one block that are stored in 4 bits; tensor parallelism is not supported with them. */
-export const quantizedOfBlock = (l: LayoutInput): number => (l.quantized ? matrixParameters(l.model) : 0);
+/** Parameters of one block on one rank that are stored in 4 bits; tensor parallelism is not supported with them. */
+export const quantizedOfBlock = (l: LayoutInput): number => (l.quantized ? matrixParameters(l.model, l.expert) : 0);
+
+/** Parameters of `layers` blocks that are stored in 4 bits, when the experts are divided among `expertRanks`. */
+export const quantizedOfLayers = (l: LayoutInput, layers: number, expertRanks: number): number =>
+  l.quantized ? (layers / l.model.layers) * sumOverBlocks(l.model, (block) => matrixParameters(block, expertRanks)) : 0;
+
+/** Parameters in the adapters of a block on one rank, before sharding; the mean if blocks differ. */
+export const adaptersOfBlock = ({ adapters = 0, expertAdapters = 0, tensor, expert, model }: LayoutInput): number =>
+  ((adapters - expertAdapters) / tensor + expertAdapters / expert) / model.layers;
 
 /** Bytes of parameters of which some are stored in 4 bits, and the others with `bytes` each. */
 export const storedBytes = (bytes: number, parameters: number, quantized: number): number =>

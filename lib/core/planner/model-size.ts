@@ -51,6 +51,6 @@ export const headsOf = (m: ParameterShape): number => 1 + (m.mtpLayers ?? 0);
 /** Blocks that are divided among pipeline stages; multi-token prediction modules come after them. */
 export const stageBlocks = (m: ParameterShape): number => m.layers - (m.mtpLayers ?? 0);
 
-/** Parameters of the largest matrix of a dense block. */
+/** Parameters of the largest matrix of a block. */
 export const largestMatrix = (m: BlockShape): number =>
   m.hidden * Math.max(m.ffn, m.sharedFfn ?? 0, m.heads * m.headSize);

@@ -109,6 +109,14 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
     ...{ hosts: 4, parameters: {} },
     training: { activationCheckpointing: 'none', lora: { ...ADAPTERS, quantization: 'nf4' } },
   },
+  'experts, adapters on 4 bits': {
+    ...{ hosts: 4, parameters: {}, model: MIXTURE },
+    training: { ...SHORT, activationCheckpointing: 'selective', lora: { ...ADAPTERS, quantization: 'nf4' } },
+  },
+  'expert 4, adapters on 4 bits': {
+    ...{ hosts: 4, parameters: { expert_parallel_degree: 4 }, model: MIXTURE },
+    training: { ...SHORT, activationCheckpointing: 'selective', lora: { ...ADAPTERS, quantization: 'nf4' } },
+  },
   'preferences, kept until backward': {
     ...{ hosts: 1, parameters: KEPT, training: { objective: 'dpo', globalBatchSize: 16 } },
   },

@@ -205,10 +205,12 @@ law(
 );
 
 law(
-  'frozen weights never need more memory nor a longer step',
+  'frozen weights never need more memory than the adapters themselves, nor a longer step',
   (l) => (alone(l) ? { ...l, adapters: 1e6 } : undefined),
   (l, frozen) => {
-    expect(memory(frozen)).toBeLessThanOrEqual(memory(l) * SLACK);
+    // In fp32, and in 16 bit for the two blocks that are gathered.
+    const own = (8 * 1e6) / 2 ** 30;
+    expect(memory(frozen)).toBeLessThanOrEqual((memory(l) + own) * SLACK);
     expect(seconds(frozen)).toBeLessThanOrEqual(seconds(l) * SLACK);
   },
 );

@@ -148,6 +148,10 @@ function runFrom(a: typeof arbitraryRun extends fc.Arbitrary<infer T> ? T : neve
 /** A message without what to do. */
 const requirementOf = (message: string) => message.split('; ')[0];
 
+/** What the trainer sees in the modules of its model, which these verdicts do not create: test_adapter_families.py compares the layers. */
+const isOfModules = ({ message }: Issue) =>
+  /: must name layers of the model|: must be left out where layers/.test(message);
+
 /** The refusals of the trainer that no error says in the same words, save for what to do. */
 function unsaid(issues: readonly string[], errors: readonly Issue[]): string[] {
   const said = new Set(errors.map(({ message }) => requirementOf(message)));
@@ -164,7 +168,7 @@ export function compareWithTrainer(numRuns: number): number {
   const verdicts = trainerVerdicts(runs);
   runs.forEach((run, i) => {
     const verdict = verdicts[i];
-    const errors = checkRun(run, {}).filter((issue) => issue.level === 'error');
+    const errors = checkRun(run, {}).filter((issue) => issue.level === 'error' && !isOfModules(issue));
     const context = `seed ${seed}, ${JSON.stringify(run.written)}, rules ${JSON.stringify(errors)}, trainer ${JSON.stringify(verdict)}`;
     // SMP v2, DeepSpeed and SMDDP have limits of their own besides those of the trainer.
     const { library, collectives } = run.distribution;

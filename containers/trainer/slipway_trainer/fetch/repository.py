@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
 from slipway_trainer.exits import TRY_AGAIN, Settings, TrainerError
+from slipway_trainer.tokenize.rows import COMPRESSED, LINES, TABLES
 
 Answer = TypeVar("Answer")
 MAX_FILES = 20_000
@@ -26,7 +27,7 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 #: Files at the top of a model that the trainer and the tokenise step read, and templates below it. Not pickles: loading one runs code.
 _OF_MODELS = ("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "LICENSE*", "README.md")
-_OF_DATA = tuple(f"*{kind}{packed}" for kind in (".jsonl", ".json") for packed in ("", ".gz", ".zst")) + ("*.parquet", "*.arrow")
+_OF_DATA = (*(f"*{kind}{packed}" for kind in LINES for packed in ("", *COMPRESSED)), *(f"*{kind}" for kind in TABLES))
 #: Descriptions beside the data, which are no rows.
 _NO_DATA = ("dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json")
 

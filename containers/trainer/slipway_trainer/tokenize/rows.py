@@ -20,7 +20,8 @@ from slipway_trainer.exits import DataFailed, Settings
 LINES = (".jsonl", ".json", ".ndjson", ".jsonlines", ".ldjson")
 #: Suffixes of tables: Parquet, and Arrow's IPC format as a file or as a stream (`save_to_disk` of Hugging Face datasets).
 TABLES = (".parquet", ".arrow")
-_COMPRESSED = (".gz", ".zst")
+#: Suffixes of compressed lines.
+COMPRESSED = (".gz", ".zst")
 #: Exceptions while reading a truncated or corrupt file; Arrow's content errors are also OSErrors.
 UNREADABLE = (OSError, EOFError, zlib.error)
 #: Number of table rows that are decoded together.
@@ -37,7 +38,7 @@ class Row(NamedTuple):
 
 def kind(path: Path) -> str:
     """The suffix that determines how a file is read, in lower case and without a compression suffix."""
-    return (Path(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix).lower()
+    return (Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix).lower()
 
 
 def has_rows(path: Path) -> bool:

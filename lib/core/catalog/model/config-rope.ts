@@ -1,3 +1,4 @@
+import constants from '../trainer-constants.json';
 import type { Config, ConfigFields } from './config-fields';
 import type { ModelShape, RopeScaling } from './shape';
 
@@ -9,26 +10,10 @@ export type Rope = Pick<ModelShape, 'ropeTheta' | 'ropeScaling' | 'partialRotary
   untrainedWindows: string[];
 };
 
-/** Required and optional keys of each kind, with their names in a run file. */
-const NAMES: Readonly<Record<string, Record<string, string>>> = {
-  linear: { factor: 'factor' },
-  llama3: {
-    factor: 'factor',
-    low_freq_factor: 'lowFreqFactor',
-    high_freq_factor: 'highFreqFactor',
-    original_max_position_embeddings: 'originalMaxPositionEmbeddings',
-  },
-  yarn: {
-    factor: 'factor',
-    original_max_position_embeddings: 'originalMaxPositionEmbeddings',
-    beta_fast: 'betaFast',
-    beta_slow: 'betaSlow',
-    attention_factor: 'attentionFactor',
-    truncate: 'truncate',
-    mscale: 'mscale',
-    mscale_all_dim: 'mscaleAllDim',
-  },
-};
+/** Required and optional keys of each kind that the built-in trainer implements. */
+const SCALINGS: Readonly<Record<string, string[]>> = constants.ropeScalings;
+/** The name of a key in a run file. */
+const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 /** Keys that repeat a value from elsewhere. */
 const REPEATED = ['rope_theta', 'rope_type', 'type', 'partial_rotary_factor', 'max_position_embeddings'];
 /** Kinds that are accepted by name: they add no parameters, and the built-in trainer does not implement them. */
@@ -123,29 +108,24 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
   const kind = kindOf(rope);
   if (kind === 'default' || UNTRAINED.includes(kind)) return {};
   const key = f.has('rope_parameters') ? 'rope_parameters' : 'rope_scaling';
-  const names = NAMES[kind];
+  const names = SCALINGS[kind];
   if (!names) {
     f.refuse(
       key,
-      `must have a rope_type of ${Object.keys(NAMES).join(', ')} or ${UNTRAINED.join(', ')}`,
+      `must have a rope_type of ${Object.keys(SCALINGS).join(', ')} or ${UNTRAINED.join(', ')}`,
       'use model.architecture',
       kind,
     );
     return {};
   }
   const unknown = Object.keys(rope).filter(
-    (name) => !(name in names) && !REPEATED.includes(name) && rope[name] !== null,
+    (name) => !names.includes(name) && !REPEATED.includes(name) && rope[name] !== null,
   );
   for (const name of unknown) {
     if (name === 'llama_4_scaling_beta') continue;
-    f.refuse(
-      key,
-      `must only have the keys of rope_type ${kind}: ${Object.keys(names).join(', ')}`,
-      'remove the other key',
-      name,
-    );
+    f.refuse(key, `must only have the keys of rope_type ${kind}: ${names.join(', ')}`, 'remove the other key', name);
   }
-  const values = Object.entries(names).map(([theirs, ours]) => [ours, rope[theirs] ?? undefined] as const);
+  const values = names.map((name) => [camelCase(name), rope[name] ?? undefined] as const);
   const scaling = {
     type: kind,
     ...Object.fromEntries(values.filter(([, value]) => value !== undefined)),

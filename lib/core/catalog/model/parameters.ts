@@ -17,6 +17,8 @@ export interface BlockShape {
   expertsPerToken: number;
   /** Inner size of the shared experts, which process every token. @default 0 */
   sharedFfn?: number;
+  /** Whether a gate weights the output of the shared experts. @default false */
+  sharedGate?: boolean;
   /** Number of positions that a query attends to. @default - all previous positions */
   window?: number;
   latent?: LatentAttention;
@@ -151,7 +153,7 @@ function blockOf(m: ModelShape, layer: number): BlockShape {
     mlpMatrices: matricesOf(m),
     experts: isMixture ? (m.experts ?? 1) : 1,
     expertsPerToken: isMixture ? (m.expertsPerToken ?? 1) : 1,
-    ...(isMixture && sharedFfnOf(m) > 0 && { sharedFfn: sharedFfnOf(m) }),
+    ...(isMixture && sharedFfnOf(m) > 0 && { sharedFfn: sharedFfnOf(m), sharedGate: family?.sharedExpertGate }),
     ...(isMixture && family?.expertBias && { expertBiases: mlpBiases(m, m.expertFfnHiddenSize ?? m.ffnHiddenSize) }),
     ...(hasWindow(m.slidingWindow, layer) && { window: m.slidingWindow?.size }),
     ...(family?.alone?.mixing.includes(layer) && MIXING_ALONE),
@@ -242,10 +244,11 @@ function matricesOfAttention(m: BlockShape): number {
 export const expertParameters = (m: BlockShape) =>
   m.mlpMatrices * (m.expertHidden ?? m.hidden) * m.ffn + (m.expertBiases ?? 0);
 
-/** Parameters of a block's matrices, which quantization packs; without routers. */
-export const matrixParameters = (m: BlockShape): number =>
+/** Parameters of a block's matrices, which quantization packs, without routers, if its experts are divided among `expertRanks`. */
+export const matrixParameters = (m: BlockShape, expertRanks = 1): number =>
   attentionParameters(m) +
-  m.mlpMatrices * (m.experts * (m.expertHidden ?? m.hidden) * m.ffn + m.hidden * (m.sharedFfn ?? 0));
+  m.mlpMatrices * ((m.experts / (m.experts > 1 ? expertRanks : 1)) * (m.expertHidden ?? m.hidden) * m.ffn) +
+  m.mlpMatrices * m.hidden * (m.sharedFfn ?? 0);
 
 /** Parameters that process every token besides attention and routed experts: shared experts, norms, routers. */
 const commonParameters = (m: BlockShape) => m.mlpMatrices * m.hidden * (m.sharedFfn ?? 0) + (m.small ?? 0);
@@ -263,6 +266,9 @@ export const layerParametersOfRank = (m: BlockShape, tensor: number, expertRanks
 
 /** Parameters of one block that are active for one token. */
 export const activeLayerParameters = (m: BlockShape) => layerParameters({ ...m, experts: m.expertsPerToken });
+
+/** The kinds of blocks of a model. */
+export const kindsOfBlocks = (m: ParameterShape): BlockKind[] => m.kinds ?? [{ layers: m.layers, block: m }];
 
 /** Sums a value over all blocks. */
 export const sumOverBlocks = (m: ParameterShape, of: (block: BlockShape) => number): number =>

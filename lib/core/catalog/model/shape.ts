@@ -62,7 +62,7 @@ export interface Routing {
 /** `rms-offset`: RMSNorm whose weights are offsets from one. `constant`: no weights. */
 export type NormKind = 'rms' | 'rms-offset' | 'layer' | 'layer-without-bias' | 'constant';
 /** Activation of an MLP, with the name from transformers if there is one. */
-export type Activation = 'silu' | 'gelu' | 'gelu-tanh' | 'relu' | 'relu2' | 'clamped-swiglu' | 'xielu';
+export type Activation = 'silu' | 'gelu' | 'gelu-tanh' | 'relu' | 'relu2' | 'clamped-swiglu' | 'xielu' | 'situ';
 
 /**
  * A linear recurrence with a state of fixed size, as the totals needed for plans. `parameters`: of its matrices; `small`: of convolutions,
@@ -80,6 +80,7 @@ export interface Recurrence {
 
 /** Sizes of a block that only some layers of a model have. */
 export interface DifferingSizes {
+  heads?: number;
   kvHeads?: number;
   headSize?: number;
   valueHeadSize?: number;

@@ -1,6 +1,8 @@
 import { embeddingParameters, layerParametersOfRank } from '../../catalog/model/parameters';
+import constants from '../../catalog/trainer-constants.json';
 import { mostOfKinds } from '../kinds';
 import {
+  adaptersOfBlock,
   blocksAtOnce,
   elementBytesOf,
   expertTensorOf,
@@ -103,7 +105,7 @@ const isAlone = (l: LayoutInput) => !l.wrapsOneRank && l.shard * l.replicate * l
 function bufferBytes(l: LayoutInput, k: MemoryConstants): number {
   const buckets = l.stack === 'deepspeed' ? k.deepspeedBufferGiB : 0;
   const stream = l.loss === 'fused' ? 0 : 4 * tokensPerRank(l) * l.model.hidden;
-  const unpacked = l.quantized ? elementBytesOf(l) * largestMatrix(l.model) : 0;
+  const unpacked = l.quantized ? elementBytesOf(l) * mostOfKinds(l, ({ model }) => largestMatrix(model)) : 0;
   return (k.bufferGiB + buckets) * GIB + stream + unpacked;
 }
 
@@ -117,16 +119,13 @@ const HANDED_OUT_BYTES = 4;
 /** Bytes per logit of losses without an fp32 copy: logits and their gradient in 16 bit; logits alone; nothing. */
 const LEAN_LOSS_BYTES = { '16-bit': 4, chunked: 2, fused: 0 };
 
-/** Most logits of a chunk, by default (CHUNK_ELEMENTS in containers/trainer/slipway_trainer/loss.py). */
-const CHUNK_LOGITS = 2 ** 28;
-
 /** Logits that a rank holds at a time. Without chunks, the logits of all heads are kept until the backward pass. */
 function logitsAtOnce(l: LayoutInput): number {
   // If the head gathers its logits, every rank holds all of them.
   const ofHead = (tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
   const { lossChunks = 1 } = l;
   if (lossChunks > 1) return ofHead / lossChunks;
-  return lossChunks === 0 && ofHead > CHUNK_LOGITS ? CHUNK_LOGITS : headsOf(l.model) * ofHead;
+  return lossChunks === 0 && ofHead > constants.logitsOfChunk ? constants.logitsOfChunk : headsOf(l.model) * ofHead;
 }
 
 /** Logits in 16 bit, their fp32 copy and the gradients of both, as far as the loss keeps them. */
@@ -146,7 +145,8 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
 function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
   const isOneRank = l.shard * l.context === 1;
   if (isOneRank ? !l.wrapsOneRank : l.zeroStage !== 3) return { atLoss: 0, inBlock: 0 };
-  const block = mostOfKinds(l, (one) => layerParametersOfRank(one.model, l.tensor, expertTensorOf(l) * l.expert));
+  const blockOf = ({ model }: LayoutInput) => layerParametersOfRank(model, l.tensor, expertTensorOf(l) * l.expert);
+  const block = mostOfKinds(l, blockOf);
   const table = embeddingParameters(l.model) / l.tensor;
   const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;
   const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 4 : 2;
@@ -154,7 +154,8 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
   const together = l.keepsGathered ? 0 : 2 * (blocksAtOnce(l) - 1) * block;
   const width = l.autocast ? 2 : elementBytesOf(l) / 2;
   if (l.adapters !== undefined) {
-    const frozen = 2 * storedBytes(2, block, quantizedOfBlock(l)) + tables * table;
+    const stored = mostOfKinds(l, (one) => storedBytes(2, blockOf(one), quantizedOfBlock(one)));
+    const frozen = 2 * (stored + 2 * adaptersOfBlock(l)) + tables * table;
     return { atLoss: frozen, inBlock: frozen };
   }
   return {

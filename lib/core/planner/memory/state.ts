@@ -1,11 +1,12 @@
 import { embeddingParameters, expertParametersOf } from '../../catalog/model/parameters';
 import {
+  adaptersOfBlock,
   elementBytesOf,
   expertTensorOf,
   keepsGatheredUntilForward,
   type LayoutInput,
   microBatchesOf,
-  quantizedOfBlock,
+  quantizedOfLayers,
   storedBytes,
 } from '../layout';
 import { meanLayerParameters } from '../model-size';
@@ -37,9 +38,9 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
   const local = others / l.tensor + experts / (sharing * l.expert);
   // Sharded state is divided among all ranks, including those of an expert group.
   const sharded = others / l.tensor / ranks + experts / Math.max(l.tensor * ranks, sharing * l.expert);
-  const quantized = layers * quantizedOfBlock(l);
-  const adapters = (l.adapters ?? 0) / l.tensor;
-  const trained = l.adapters === undefined ? { local, sharded } : { local: adapters, sharded: adapters / ranks };
+  const quantized = quantizedOfLayers(l, layers, l.expert);
+  const adapters = { local: l.model.layers * adaptersOfBlock(l), sharded: (l.adapters ?? 0) / l.tensor / ranks };
+  const trained = l.adapters === undefined ? { local, sharded } : adapters;
   // FSDP offloads parameters together with their gradients, and therefore the optimizer; ZeRO-3 moves gradients to the optimizer.
   const parametersOnHost = l.offloadParameters && l.zeroStage >= 3;
   const optimizerOnHost = l.offloadOptimizer || (parametersOnHost && l.stack === 'fsdp');
@@ -47,8 +48,10 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
   const sums = accumulatesWhole(l);
   const isGathered = l.zeroStage >= 3 || (ranks === 1 && l.wrapsOneRank);
   const keepsGathered = isGathered && (l.keepsGathered || (sums && keepsGatheredUntilForward(l)));
-  const held = storedBytes(bytes.parameters, local, quantized);
-  const heldSharded = storedBytes(bytes.parameters, sharded, quantized / ranks);
+  const held = storedBytes(bytes.parameters, local, quantized) + bytes.parameters * adapters.local;
+  const heldSharded =
+    storedBytes(bytes.parameters, sharded, quantizedOfLayers(l, layers, 1) / ranks) +
+    bytes.parameters * adapters.sharded;
   return {
     parameters: (parametersOnHost ? 0 : l.zeroStage >= 3 ? heldSharded : held) + referenceBytes(l, local),
     gathered: keepsGathered ? storedBytes(elementBytesOf(l), local, quantized) : 0,

@@ -27,6 +27,17 @@ export interface BlockSeconds {
 const LAUNCHES: Readonly<Record<LayoutInput['kernels'], number>> = { eager: 34, compiled: 14, fused: 20 };
 const LAUNCH_SECONDS = 5e-6;
 
+/**
+ * Number of kernels that an expert launches in one forward pass where the built-in trainer computes experts one after the other, as it does
+ * with matrices in 4 bits: a loop over 128 experts takes 0.29 and 0.50 ms for each, forward and backward, on two H200
+ * (docs/evidence/2026-11-23-h200.md, 2026-11-27-h200.md), and each of three products also unpacks its matrix.
+ */
+const LAUNCHES_OF_EXPERT = 30;
+
+/** Number of kernels of one block that a rank launches in a forward pass. */
+const launches = ({ kernels, quantized, model, expert }: LayoutInput): number =>
+  LAUNCHES[kernels] + (quantized && model.experts > 1 ? (LAUNCHES_OF_EXPERT * model.experts) / expert : 0);
+
 /** Matrix products of one block: query-key-value, attention output, up (and gate), down. */
 const GEMMS_PER_BLOCK = 4;
 
@@ -41,7 +52,7 @@ export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSecon
     attentionForward: attention.forward,
     attentionBackward: attention.backward,
     trafficForward: trafficBytes(l, k) / gpu.memoryBytesPerSecond,
-    launchForward: LAUNCHES[l.kernels] * LAUNCH_SECONDS,
+    launchForward: launches(l) * LAUNCH_SECONDS,
   };
 }
 

@@ -1,6 +1,7 @@
 import { layerParametersOfRank } from '../../catalog/model/parameters';
 import type { LayoutInput } from '../layout';
 import {
+  adaptersOfBlock,
   elementBytesOf,
   expertTensorOf,
   keepsGatheredUntilForward,
@@ -46,12 +47,12 @@ export function shardTraffic(l: LayoutInput): ShardTraffic {
   const forwardGathers = keepsGatheredUntilForward(l) ? 1 : micro;
   return {
     parameters,
-    trained: l.adapters === undefined ? parameters : l.adapters / l.model.layers / l.tensor,
+    trained: l.adapters === undefined ? parameters : adaptersOfBlock(l),
     gathers: isSharded ? forwardGathers + (l.keepsGathered ? 0 : micro) : 0,
     forwardGathers: isSharded ? forwardGathers : 0,
     // A reference without adapters shares its parameters with the model, which keeps them gathered.
     referenceGathers: isSharded && l.preferences && !(l.keepsGathered && l.preferences === 'adapters') ? micro : 0,
-    gatheredBytes: storedBytes(elementBytesOf(l), parameters, quantizedOfBlock(l)),
+    gatheredBytes: storedBytes(elementBytesOf(l), parameters + adaptersOfBlock(l), quantizedOfBlock(l)),
     scatters: isSharded ? once : 0,
     replicaSums: l.replicate > 1 ? sumsOfStep(l) : 0,
   };

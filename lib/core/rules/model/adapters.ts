@@ -1,7 +1,7 @@
 import { findInstanceType } from '../../catalog/instances/instances';
-import { adaptableLayers } from '../../catalog/model/adaptable';
-import { QUANTIZED_BLOCK, unquantizableSizes } from '../../catalog/model/quantizable';
+import { adaptableLayers, QUANTIZED_BLOCK, unquantizableLayers } from '../../catalog/model/linear-layers';
 import type { ModelShape } from '../../catalog/model/shape';
+import constants from '../../catalog/trainer-constants.json';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
@@ -13,7 +13,7 @@ import { type Finding, type Rule, type RuleContext, trainingRule, when } from '.
  * Layers of a mixture that are not linear layers in transformers 5, which stores all experts in one tensor and has its own router: PEFT
  * 0.21 gives them no adapter, or a different one (test/containers/test_adapter_families.py).
  */
-export const EXPERT_LAYERS = ['gate_proj', 'up_proj', 'down_proj', 'router'];
+export const EXPERT_LAYERS: readonly string[] = constants.expertLayers;
 const EXPORT = 'code.arguments.export-adapter';
 const TARGETS = 'training.lora.targets';
 
@@ -48,22 +48,17 @@ function targetFindings(run: RunSpec, targets: readonly string[], shape: ModelSh
 }
 
 const QUANTIZATION = 'training.lora.quantization';
-/** The first PyTorch whose FSDP2 shards frozen parameters of other dtypes than the trained ones; NF4_SINCE of the trainer. */
-const NF4_SINCE = '2.8.0';
-
 /** Findings for what 4-bit weights cannot be combined with in the trainer; limits.py has the same. */
 function quantizationFindings(run: RunSpec, got: string): Finding[] {
   const { distribution, training, model } = run;
   const isSplit = distribution.library === 'fsdp' && !usesFsdp1(run) && fsdpDegrees(run).tensor > 1;
+  const uneven = model ? unquantizableLayers(model.architecture).join(', ') : '';
   const beyond: [isBeyond: boolean, reason: string][] = [
     [distribution.library === 'deepspeed', 'with deepspeed in the built-in trainer'],
     [isSplit, 'with tensor_parallel_degree in the built-in trainer'],
     [training.precision === 'fp8', 'with precision fp8 in the built-in trainer'],
     [usesFsdp1(run), "with the built-in trainer's backend fsdp1"],
-    ...(model ? unquantizableSizes(model.architecture) : []).map(([name, size]): [boolean, string] => [
-      true,
-      `where ${name} is not a multiple of ${QUANTIZED_BLOCK}, here ${size}`,
-    ]),
+    [uneven !== '', `where layers have inputs that are not a multiple of ${QUANTIZED_BLOCK}: ${uneven}`],
   ];
   return beyond.flatMap(([isBeyond, reason]) =>
     when(isBeyond, { path: QUANTIZATION, must: `must be left out ${reason}`, got, fix: 'remove it' }),
@@ -78,11 +73,11 @@ function libraryFindings(run: RunSpec, got: string, { descriptor }: RuleContext)
   const version = pytorchOfImage(run) ?? (run.image.kind === 'environment' ? descriptor?.image?.pytorch : undefined);
   const old = trainingTypes(run).find(({ type }) => findInstanceType(type)?.accelerator?.architecture === 'Kepler');
   return [
-    ...when(version !== undefined && compareVersions(version, NF4_SINCE) < 0, {
+    ...when(version !== undefined && compareVersions(version, constants.nf4SincePytorch) < 0, {
       path: QUANTIZATION,
       must: `must be left out under PyTorch ${version}`,
       got,
-      fix: 'use an image with PyTorch 2.8 or later',
+      fix: `use an image with PyTorch ${constants.nf4SincePytorch} or later`,
     }),
     ...when(run.image.kind === 'dlc', {
       path: QUANTIZATION,

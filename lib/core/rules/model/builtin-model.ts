@@ -1,5 +1,6 @@
 import IMPORTED from '../../catalog/model/imported-families.json';
 import type { ModelShape } from '../../catalog/model/shape';
+import constants from '../../catalog/trainer-constants.json';
 import { configKeys } from '../../config/model-config';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
@@ -9,17 +10,14 @@ import { type Finding, type Rule, trainingRule, when } from '../rule';
 const named = (parts: Record<string, boolean | undefined>): string[] =>
   Object.keys(parts).filter((part) => parts[part]);
 
-const NORMS = ['rms', 'rms-offset'];
-const ACTIVATIONS = ['silu', 'gelu', 'gelu-tanh', 'clamped-swiglu'];
-
 /** Parts of a model that the built-in trainer does not support, in the terms of the run file or of the config.json. */
 export function untrainedParts(m: ModelShape): string[] {
   const { family } = m;
   return [
     ...named({
       partialRotary: (m.partialRotary ?? 1) !== 1,
-      [`norms ${family?.norm}`]: !NORMS.includes(family?.norm ?? 'rms'),
-      [`activation ${family?.activation}`]: !ACTIVATIONS.includes(family?.activation ?? 'silu'),
+      [`norms ${family?.norm}`]: !constants.norms.includes(family?.norm ?? 'rms'),
+      [`activation ${family?.activation}`]: !constants.activations.includes(family?.activation ?? 'silu'),
       'biases of the feed-forward block': family?.mlpBias,
       'a routing bias that is trained': family?.routingBiasIsParameter,
       'a bias of the head': family?.headBias,

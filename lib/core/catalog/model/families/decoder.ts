@@ -26,6 +26,8 @@ export interface Decoder extends Partial<RopeDefaults> {
   window?: number;
   /** Key of the inner size of the feed-forward block. @default intermediate_size */
   ffnKey?: string;
+  /** That size if the file states it for each layer. @default - as `ffnKey` */
+  ffn?: number;
   /** Number of layers if the file does not contain it. @default - num_hidden_layers */
   layers?: number;
   /** Whether the family reads `layer_types` itself and has no windows. @default false */
@@ -47,6 +49,8 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
   relu: 'relu',
   relu2: 'relu2',
   xielu: 'xielu',
+  swigluoai: 'clamped-swiglu',
+  situ: 'situ',
 };
 
 function activationOf(f: ConfigFields, key: string, otherwise: Activation): Activation {
@@ -73,7 +77,7 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
     attentionHeads,
     kvHeads: kvHeadsOf(f, attentionHeads, d.kvHeads),
     headSize: headSize ?? divided(f, hiddenSize, attentionHeads),
-    ffnHiddenSize: f.count(d.ffnKey ?? 'intermediate_size'),
+    ffnHiddenSize: d.ffn ?? f.count(d.ffnKey ?? 'intermediate_size'),
     vocabularySize: f.count('vocab_size', d.vocabulary),
     gatedMlp,
     tiedEmbeddings: f.flag('tie_word_embeddings', d.tied ?? false),

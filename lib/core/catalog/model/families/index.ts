@@ -7,12 +7,13 @@ import * as granite from './granite';
 import { lfm2, lfm2Moe, mimoV2Flash, minimax } from './hybrids';
 import { kimiLinear } from './kimi';
 import * as llama from './llama';
-import { nemotronH } from './nemotron';
+import { nemotronH, nemotronNas } from './nemotron';
 import { flexOlmo, olmo, olmo2, olmo3, olmoe } from './olmo';
 import { falconH1 } from './parallel-hybrid';
-import { qwen2, qwen2Moe, qwen3, qwen3Moe } from './qwen';
+import { mimo, qwen2, qwen2Moe, qwen3, qwen3Moe } from './qwen';
 import { graniteHybrid, olmoHybrid, qwen3Next, qwen35, qwen35Moe } from './recurrent';
-import { deepseekV4, deepseekV32, glmMoeDsa } from './sparse';
+import { deepseekV4, deepseekV32, glmMoeDsa, minimaxM3 } from './sparse';
+import { step35 } from './step';
 
 /**
  * Reader of config.json by `model_type`. Keys, defaults and counts are those of transformers 5.23
@@ -77,16 +78,20 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   llama: llama.llama,
   llama4_text: llama.llama4,
   mellum: glm.mellum,
+  mimo,
   mimo_v2_flash: mimoV2Flash,
   minicpm3,
   minimax,
   minimax_m2: llama.minimaxM2,
+  minimax_m3: minimaxM3,
+  minimax_m3_vl_text: minimaxM3,
   ministral: llama.mistral,
   ministral3: llama.ministral3,
   mistral: llama.mistral,
   mixtral: llama.mixtral,
   nanochat: llama.nanochat,
   nemotron: llama.nemotron,
+  'nemotron-nas': nemotronNas,
   nemotron_h: nemotronH,
   olmo,
   olmo2,
@@ -112,6 +117,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   solar_open: glm.solarOpen,
   stablelm: gpt.stablelm,
   starcoder2: gpt.starcoder2,
+  step3p5: step35,
   vaultgemma: vaultGemma,
   youtu,
 };

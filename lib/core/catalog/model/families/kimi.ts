@@ -1,6 +1,7 @@
 import type { Config, ConfigFields } from '../config-fields';
 import { layersWhere } from '../config-window';
-import type { ModelShape, Recurrence } from '../shape';
+import { attentionParameters, parameterShape } from '../parameters';
+import type { FamilyTraits, ModelShape, Recurrence } from '../shape';
 import { denseLayersOf, EXPERTS, type Family, mixtureOf, withTraits } from './decoder';
 import { DEEPSEEK, latentDecoder } from './deepseek';
 import { recurrentLayers } from './recurrent';
@@ -23,8 +24,9 @@ function deltaAttention(f: ConfigFields, hidden: number, given: Config | undefin
   const kernel = countIn(given, 'short_conv_kernel_size') ?? f.count('linear_conv_kernel_dim', 4);
   const width = heads * size;
   const lowRank = size * (hidden + width);
+  const gate = given?.use_full_rank_gate === true ? hidden * width : lowRank;
   return {
-    parameters: hidden * (4 * width + heads) + 2 * lowRank,
+    parameters: hidden * (4 * width + heads) + lowRank + gate,
     small: 3 * width * kernel + width + heads + size,
     // Queries, keys and values before and after their convolution, decay, gate and output.
     kept: 9 * width,
@@ -55,16 +57,41 @@ function withRecurrence(f: ConfigFields, m: ModelShape): ModelShape {
   });
 }
 
-/** Kimi Linear: Kimi Delta Attention in three of four layers, latent attention without positions in the others, 256 experts. */
+/** Parts of Kimi K3: gates of attention, experts that work in a smaller space, and attention over the outputs of earlier layers. */
+function partsOfK3(f: ConfigFields, m: ModelShape): Partial<FamilyTraits> {
+  f.only('topk_method', 'noaux_tc');
+  f.ignore('activation_situ_beta', 'activation_situ_linear_beta');
+  const { hiddenSize: hidden, attentionHeads: heads, latentAttention } = m;
+  const isGated = f.flag('mla_use_output_gate');
+  const attendsToLayers = f.optionalCount('attn_res_block_size') !== undefined;
+  const expertHidden = f.optionalCount('routed_expert_hidden_size');
+  const norm = f.flag('latent_moe_use_norm') ? (expertHidden ?? 0) : 0;
+  const full = layersWhere(m.layers, (layer) => !m.family?.recurrence?.layers.includes(layer));
+  const ungated = attentionParameters(parameterShape({ ...m, family: { modelType: '' } }));
+  const attention = ungated + hidden * heads * (latentAttention?.valueHeadSize ?? 0);
+  return {
+    ...(isGated && { differing: [{ layers: full, block: { attention } }] }),
+    // A norm and a projection to one score, before each sublayer and before the head.
+    ...(attendsToLayers && { blockParameters: 4 * hidden, outerParameters: 2 * hidden }),
+    ...(expertHidden && { expertHidden, mixtureParameters: 2 * hidden * expertHidden + norm }),
+    untrained: [
+      ...(isGated ? ['gates of latent attention'] : []),
+      ...(attendsToLayers ? ['attention over earlier layers'] : []),
+    ],
+  };
+}
+
+/** Kimi Linear and K3: Kimi Delta Attention in three of four layers, latent attention without positions in the others, 256 experts. */
 export const kimiLinear: Family = (f, modelType) => {
   f.only('moe_layer_freq', 1);
   f.only('moe_router_activation_func', 'sigmoid');
   f.only('mla_use_nope', true);
   f.ignore('num_nextn_predict_layers', 'model_max_length', 'use_grouped_topk');
-  const m = withRecurrence(
+  const linear = withRecurrence(
     f,
     latentDecoder(f, modelType, { epsilon: 1e-5, recurrent: true }, { ...DEEPSEEK, qRank: 0 }),
   );
+  const m = withTraits(linear, partsOfK3(f, linear));
   const groups = f.count(['num_expert_group', 'n_group'], 1);
   const topGroups = f.count('topk_group', 1);
   const normalise = f.has('moe_renormalize') ? f.flag('moe_renormalize', true) : f.flag('norm_topk_prob', true);

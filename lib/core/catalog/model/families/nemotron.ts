@@ -1,6 +1,6 @@
-import { type ConfigFields, keysOf } from '../config-fields';
+import { type Config, type ConfigFields, keysOf } from '../config-fields';
 import { layersWhere } from '../config-window';
-import type { ModelShape } from '../shape';
+import type { DifferingLayers, ModelShape } from '../shape';
 import { biasedRouting, decoder, type Family, mixtureOf, ROUTED_EXPERTS, withTraits } from './decoder';
 import { MAMBA_UNTRAINED, type MambaKeys, mamba2 } from './recurrent';
 
@@ -99,6 +99,54 @@ function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly Nem
   const latent = expertHidden && { expertHidden, mixtureParameters: 2 * model.hiddenSize * expertHidden };
   return withTraits(model, { sharedFfnHiddenSize, ...latent }, { ...mixture, routing });
 }
+
+interface NasBlock {
+  attention?: Config;
+  ffn?: Config;
+}
+
+/** Options of a block of Nemotron-NAS that describe parts which Slipway does not know. */
+const NAS_OTHERS = ['replace_with_linear', 'sparsify', 'window_length', 'num_sink_tokens'];
+
+/** The inner size of a feed-forward block: two thirds of the multiple of the hidden size, rounded up to 256. */
+const nasInner = (multiple: unknown, hidden: number): number =>
+  256 * Math.ceil(Math.floor((2 * Number(multiple) * hidden) / 3) / 256);
+
+/** Layers by the sizes of their block, and without the norm of a part that they do not have. */
+function nasLayers(blocks: readonly NasBlock[], m: ModelShape): DifferingLayers[] {
+  const found = new Map<string, DifferingLayers>();
+  blocks.forEach(({ attention, ffn }, layer) => {
+    const kvHeads = m.attentionHeads / Number(attention?.n_heads_in_group ?? 1);
+    const block = { kvHeads, ffn: ffn?.no_op ? 0 : nasInner(ffn?.ffn_mult, m.hiddenSize) };
+    const missing = (attention?.no_op ? 1 : 0) + (ffn?.no_op ? 1 : 0);
+    const key = `${block.kvHeads} ${block.ffn} ${missing}`;
+    const known = found.get(key) ?? { layers: [], block, small: -missing * m.hiddenSize };
+    found.set(key, { ...known, layers: [...known.layers, layer] });
+  });
+  return [...found.values()];
+}
+
+/** Nemotron-NAS (https://arxiv.org/abs/2411.19146): Llama's layers, each with its own sizes, and some without attention or a feed-forward block. */
+export const nemotronNas: Family = (f, modelType) => {
+  f.only('mlp_bias', false);
+  f.only('attention_bias', false);
+  f.ignore('intermediate_size');
+  const layers = f.count('num_hidden_layers');
+  const blocks = (f.perLayer('block_configs', layers) ?? []) as NasBlock[];
+  if (blocks.length === 0) f.refuse('block_configs', 'must state the blocks of all layers', 'copy it from the model');
+  for (const part of blocks.flatMap(({ attention, ffn }) => [attention, ffn])) {
+    const other = NAS_OTHERS.find((key) => part?.[key]);
+    if (other) f.refuse('block_configs', `must have no ${other}`, 'use model.architecture', part?.[other]);
+  }
+  const m = decoder(f, modelType, { recurrent: true, ffn: 1 });
+  const where = (part: keyof NasBlock) => layersWhere(layers, (layer) => blocks[layer]?.[part]?.no_op === true);
+  const traits = {
+    differing: nasLayers(blocks, m),
+    alone: { mixing: where('ffn'), feeding: where('attention') },
+    untrained: ['layers of different sizes'],
+  };
+  return withTraits(m, traits, { ffnHiddenSize: Math.max(1, ...traits.differing.map(({ block }) => block?.ffn ?? 0)) });
+};
 
 /** Numerical settings and initialisation of Mamba-2, and keys that are present even in models without the corresponding part. */
 const NEMOTRON_IGNORED = keysOf(

@@ -19,6 +19,13 @@ export const qwen2: Family = (f, modelType) => {
   );
 };
 
+/** MiMo: Qwen 2 with prediction modules, whose weights are in the files but which its model does not run. */
+export const mimo: Family = (f, modelType) => {
+  f.only('attention_bias', true);
+  f.ignore('num_nextn_predict_layers');
+  return qwen2(f, modelType);
+};
+
 /** Qwen 3: QK norm on each head, no biases of queries, keys and values by default. */
 export const qwen3: Family = (f, modelType) => {
   const m = decoder(f, modelType, { headSize: 128, kvHeads: 32, windowed: windowed(f) });

@@ -2,7 +2,16 @@ import type { ConfigFields } from '../config-fields';
 import { layersWhere } from '../config-window';
 import { attentionParameters, parameterShape } from '../parameters';
 import type { DifferingLayers, ModelShape } from '../shape';
-import { type Decoder, decoder, type Family, mixtureOf, ROUTED_EXPERTS, withTraits } from './decoder';
+import {
+  type Decoder,
+  decoder,
+  type Family,
+  LOCAL_EXPERTS,
+  leading,
+  mixtureOf,
+  ROUTED_EXPERTS,
+  withTraits,
+} from './decoder';
 import { DEEPSEEK, DEEPSEEK_GROUPS, type LatentDefaults, type Relative, v3 } from './deepseek';
 
 /** Families whose attention selects the positions that a query attends to. */
@@ -69,6 +78,79 @@ export const glmMoeDsa = selective(
   { qRank: 2048, kvRank: 512, nope: 192, rope: 64, value: 256 },
   fullIndexers,
 );
+
+/** Sizes of the indexer of MiniMax-M3 by the names of transformers, with those in the section of the published file, and their defaults. */
+const M3_SIZES = {
+  index_n_heads: ['sparse_num_index_heads', 4],
+  index_head_dim: ['sparse_index_dim', 128],
+  index_block_size: ['sparse_block_size', 128],
+  index_topk_blocks: ['sparse_topk_blocks', 16],
+  index_local_blocks: ['sparse_local_block', 1],
+} as const;
+
+/** Layers of MiniMax-M3 whose queries attend to the blocks of positions that an indexer selects. */
+function blockSparse(f: ConfigFields, m: ModelShape): DifferingLayers {
+  const given = f.section('sparse_attention_config') ?? {};
+  const sizeOf = (key: keyof typeof M3_SIZES): number => {
+    const [theirs, otherwise] = M3_SIZES[key];
+    const named = f.count(key, otherwise);
+    return typeof given[theirs] === 'number' ? given[theirs] : named;
+  };
+  const types = f.perLayerOf('layer_types', m.layers, ['full_attention', 'minimax_m3_sparse']);
+  const marks = Array.isArray(given.sparse_attention_freq) ? given.sparse_attention_freq : [];
+  const [heads, size] = [sizeOf('index_n_heads'), sizeOf('index_head_dim')];
+  return {
+    layers: layersWhere(m.layers, (layer) => (types ? types[layer] === 'minimax_m3_sparse' : Boolean(marks[layer]))),
+    block: {
+      window: (sizeOf('index_topk_blocks') + sizeOf('index_local_blocks')) * sizeOf('index_block_size'),
+      scored: heads * size,
+      attention: attentionParameters(parameterShape(m)) + m.hiddenSize * (heads + 1) * size,
+    },
+    small: 2 * size,
+  };
+}
+
+/** Layers of MiniMax-M3 without experts: from `mlp_layer_types`, or from the list of zeros and ones of the published file. */
+function m3Dense(f: ConfigFields, layers: number): number | number[] {
+  f.ignore('first_k_dense_replace');
+  const types = f.perLayerOf('mlp_layer_types', layers, ['dense', 'sparse']);
+  const marks = f.perLayerOf('moe_layer_freq', layers, [0, 1]);
+  return leading(layersWhere(layers, (layer) => (types ? types[layer] === 'dense' : marks?.[layer] === 0)));
+}
+
+/** MiniMax-M3 text: block-sparse attention and experts after the first layers, a clamped activation, norms around one. */
+export const minimaxM3: Family = (f, modelType) => {
+  for (const key of ['use_gemma_norm', 'use_qk_norm', 'use_routing_bias']) f.only(key, true);
+  f.only('qk_norm_type', 'per_head');
+  f.only('scoring_func', 'sigmoid');
+  f.only('attention_output_gate', false);
+  f.only('swiglu_alpha', 1.702);
+  f.only('swiglu_limit', 7);
+  f.ignore('num_mtp_modules', 'num_nextn_predict_layers');
+  const d: Decoder = { theta: 5_000_000, recurrent: true, kvHeads: 4, headSize: 128, norm: 'rms-offset' };
+  const m = decoder(f, modelType, d);
+  const partialRotary = m.partialRotary ?? f.count('rotary_dim', 64) / (m.headSize ?? 128);
+  f.ignore('rotary_dim');
+  f.only('moe_intermediate_size', m.ffnHiddenSize);
+  const mixture = mixtureOf(f, m.layers, {
+    sizeKey: 'intermediate_size',
+    keys: LOCAL_EXPERTS,
+    experts: 128,
+    perToken: 4,
+    dense: m3Dense(f, m.layers),
+    sharedExperts: f.count('n_shared_experts', 1),
+    routing: { score: 'sigmoid', bias: true, normalise: true },
+  });
+  const sizes = { expertFfnHiddenSize: m.ffnHiddenSize, ffnHiddenSize: f.count('dense_intermediate_size', 12_288) };
+  const traits = {
+    activation: 'clamped-swiglu' as const,
+    sharedFfnHiddenSize: f.count('shared_intermediate_size', 3072, 0),
+    routedScaling: f.number('routed_scaling_factor', 2),
+    differing: [blockSparse(f, m)],
+    untrained: UNTRAINED,
+  };
+  return withTraits({ ...m, ...mixture, ...sizes, partialRotary, qkNorm: true }, traits);
+};
 
 type V4Layer = 'sliding_attention' | 'compressed_sparse_attention' | 'heavily_compressed_attention';
 const V4_RATES: Readonly<Record<number, V4Layer>> = {
