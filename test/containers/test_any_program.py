@@ -345,10 +345,10 @@ def test_the_program_s_own_end_counts_when_the_output_folder_cannot_be_made(tmp_
 def test_an_event_that_is_written_in_two_parts_is_one_event(tmp_path: Path) -> None:
     script = """
 import sys, time
-for part in ('slipway {"event":"step",', '"step":7}\\n'):
-    sys.stdout.write(part)
-    sys.stdout.flush()
-    time.sleep(2.5)
+sys.stdout.write('slipway {"event":"step",')
+sys.stdout.flush()
+time.sleep(2.5)
+sys.stdout.write('"step":7}\\n')
 """
     world = world_of(tmp_path, {"train.py": script})
     assert world.wait() == [0], world.log("algo-1")
