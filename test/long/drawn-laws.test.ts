@@ -4,6 +4,7 @@ import '../laws/environments.test';
 import '../core/lifecycle/model.test';
 import '../core/planner/laws.test';
 import '../simulation/fresh-histories.test';
+import '../simulation/hostile-histories.test';
 import '../core/config/properties.test';
 import '../templates/validation.test';
 
