@@ -5,11 +5,13 @@ A file of the table is imported as it is published; a preset by the config.json 
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from slipway_trainer.architecture import Architecture, read_architecture
 from slipway_trainer.published_config import OWN_SHAPE, config_issues, published_config
+from slipway_trainer.published_families import FAMILIES, family_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LENGTH = 2048
@@ -56,6 +58,40 @@ def test_what_validate_accepts_as_weights_the_trainer_imports(tmp_path: Path) ->
     assert not wrong, "\n".join(map(str, wrong))
     assert presets > 60
     assert accepted > presets // 2
+
+
+def imported() -> Iterator[dict[str, Any]]:
+    """Files of families that the trainer imports: published ones, and one for each family that it exports for a preset."""
+    families: set[str] = set()
+    for row in published():
+        if "refused" not in row and row["config"]["model_type"] in FAMILIES:
+            families.add(row["config"]["model_type"])
+            yield {key: value for key, value in row["config"].items() if key != "quantization_config"}
+    for run in validated([]):
+        shape = read_architecture(run["architecture"], lambda key, default=None, run=run: run["architecture"].get(key, default), [])
+        kind = family_of(shape)
+        if not run["errors"] and kind is not None and FAMILIES[kind].architecture and kind not in families:
+            families.add(kind)
+            yield published_config(shape, LENGTH)
+    assert families == {kind for kind, family in FAMILIES.items() if family.architecture}
+
+
+def test_a_file_without_one_of_its_keys_is_the_same_model_to_both(tmp_path: Path) -> None:
+    variants = [(without(config, left), left) for config in imported() for left in config]
+    runs = validated([json.dumps(config) for config, _left in variants])[-len(variants) :]
+    accepted, wrong = 0, []
+    for run, (config, left) in zip(runs, variants, strict=True):
+        if run["errors"]:
+            continue
+        accepted += 1
+        if found := refusals(run["architecture"], config, tmp_path):
+            wrong.append((config["model_type"], left, found))
+    assert not wrong, "\n".join(map(str, wrong))
+    assert accepted > len(variants) // 2
+
+
+def without(config: dict[str, Any], left: str) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key != left}
 
 
 def test_what_validate_refuses_as_weights_it_refuses_by_a_rule_of_the_model() -> None:

@@ -42,11 +42,27 @@ const slipway = async (...words: string[]) => {
 };
 /** Steps long enough for the fault to strike before the end, and checkpoints before it. */
 const SLOW = ['minimum-step-seconds=0.5', 'save-every-steps=4'].flatMap((one) => ['--set', `code.arguments.${one}`]);
-const finetuneWords = (adapters = ['--lora', '4']) => [
-  ...['finetune', '--model', 'hf:small/llama', '--data', 'hf:datasets/small/chats', '--method', 'sft', ...adapters],
-  ...['--instance-type', 'ml.m5.xlarge', '--epochs', '20', ...SLOW, '--python', PYTHON],
+const tuningWords = (data: string, method: string, ...words: string[]) => [
+  ...['finetune', '--model', 'hf:small/llama', '--data', `hf:datasets/small/${data}`, '--method', method, ...words],
+  ...['--instance-type', 'ml.m5.xlarge', ...SLOW, '--python', PYTHON],
   ...['--out', path.join(deployed.folder, 'out'), '--yes', '--json'],
 ];
+const finetuneWords = (adapters = ['--lora', '4']) => tuningWords('chats', 'sft', '--epochs', '20', ...adapters);
+
+/** Waits for a training that was killed once; returns the names of what it wrote. */
+async function outputsOfResumed(train: string): Promise<string> {
+  const { code, stdout: status, stderr: said } = await deployed.slipwayAs({}, 'status', train, '--wait', '--json');
+  expect(code, status + said).toBe(0);
+  const answer = JSON.parse(status) as { state: string; attempts: { status: string; firstStep: number | null }[] };
+  expect([answer.state, answer.attempts.map((one) => one.status)]).toEqual(['completed', ['Failed', 'Completed']]);
+  expect(answer.attempts[1]?.firstStep).toBeGreaterThan(4);
+  return deployed.call(AWS, [
+    's3',
+    'ls',
+    '--recursive',
+    `s3://slipway-e2e-000000000000-us-west-2-artifacts/runs/default/${train}/output/`,
+  ]);
+}
 
 test('a launch of what was not fetched is refused with the command that fetches it', async () => {
   const file = path.join(ROOT, 'test/fixtures/hub-run.yaml');
@@ -72,19 +88,9 @@ test('one command fetches, tokenises and trains; a killed training continues, an
   ]);
   expect(stderr).toContain('+ It is blue.<|im_end|>');
   const train = runs[2]?.runId ?? '';
-  const { code, stdout: status, stderr: said } = await deployed.slipwayAs({}, 'status', train, '--wait', '--json');
-  expect(code, status + said).toBe(0);
-  const answer = JSON.parse(status) as { state: string; attempts: { status: string; firstStep: number | null }[] };
-  expect([answer.state, answer.attempts.map((one) => one.status)]).toEqual(['completed', ['Failed', 'Completed']]);
-  expect(answer.attempts[1]?.firstStep).toBeGreaterThan(4);
+  const outputs = await outputsOfResumed(train);
   const lineage = (await slipway('status', train, '--lineage')).stdout;
   expect(lineage).toMatch(/teams\/default\/hub\/small\/llama\/[0-9a-f]{40}\//);
-  const outputs = await deployed.call(AWS, [
-    's3',
-    'ls',
-    '--recursive',
-    `s3://slipway-e2e-000000000000-us-west-2-artifacts/runs/default/${train}/output/`,
-  ]);
   expect(outputs).toMatch(/model\.safetensors/);
   expect(outputs).toMatch(/adapter\/adapter_model\.safetensors/);
 });
@@ -105,11 +111,18 @@ test('fetched files are recorded, and nothing is fetched or launched twice from 
   );
 });
 
-test('--qlora alone writes adapters of rank 16 on weights in 4 bits', async () => {
-  await slipway(...finetuneWords(['--qlora']), '--dry-run');
+test('preferences train adapters of rank 16 on weights in 4 bits with --qlora alone, and continue after a kill', async () => {
+  await adminOf(deployed).fault({ kind: 'instance-killed', jobName: 'e2e-dpo-llama-*', step: 6, as: 'container' });
+  const { stdout } = await slipway(...tuningWords('pairs', 'dpo', '--qlora'));
   expect(readFileSync(path.join(deployed.folder, 'out/train.yaml'), 'utf8')).toMatch(
-    /lora:\n +rank: 16\n[\s\S]*quantization: nf4/,
+    /objective: dpo\n[\s\S]*lora:\n +rank: 16\n[\s\S]*quantization: nf4/,
   );
+  const { runs } = JSON.parse(stdout) as { runs: { name: string; runId: string }[] };
+  expect(runs.map(({ name }) => name)).toEqual(['fetch', 'tokenise', 'train']);
+  const outputs = await outputsOfResumed(runs[2]?.runId ?? '');
+  expect(outputs).toMatch(/model\.safetensors/);
+  expect(outputs).toMatch(/adapter\/adapter_model\.safetensors/);
+  // The next test reads the files of the other method.
   await slipway(...finetuneWords(), '--dry-run');
 });
 

@@ -87,8 +87,18 @@ def _gemma_fits(shape: Architecture) -> bool:
 
 _GEMMA_PARTS = ("embeddingScale", "norm rms-offset", "activation gelu-tanh")
 _GEMMA_OPTIONAL = ("attentionBias", "slidingWindow", "logitSoftcap", "attentionScale")
-_GEMMA_DEFAULTS: Mapping[str, Any] = {"tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 256}
-_GEMMA3_DEFAULTS: Mapping[str, Any] = {**_GEMMA_DEFAULTS, "rope_local_base_freq": 10_000.0}
+_GEMMA_DEFAULTS: Mapping[str, Any] = {
+    "tie_word_embeddings": True,
+    "hidden_activation": "gelu_pytorch_tanh",
+    "head_dim": 256,
+    "num_key_value_heads": 4,
+}
+_GEMMA3_DEFAULTS: Mapping[str, Any] = {
+    **_GEMMA_DEFAULTS,
+    "rope_local_base_freq": 10_000.0,
+    "num_attention_heads": 8,
+    "vocab_size": 262_208,
+}
 #: `model_type` to the description of its config.json.
 FAMILIES: Mapping[str, PublishedFamily] = {
     "llama": PublishedFamily("LlamaForCausalLM", _llama, (), ("attentionBias",)),
@@ -109,7 +119,14 @@ FAMILIES: Mapping[str, PublishedFamily] = {
     ),
     # A plain MLP with Llama's attention, which no library supports.
     "slipway-plain-mlp": PublishedFamily("", _plain_mlp, (), ("experts",), {"hidden_act": "gelu"}, gated=False),
-    "gemma": PublishedFamily("GemmaForCausalLM", _gemma, _GEMMA_PARTS, ("attentionBias",), _GEMMA_DEFAULTS, fits=_gemma_fits),
+    "gemma": PublishedFamily(
+        "GemmaForCausalLM",
+        _gemma,
+        _GEMMA_PARTS,
+        ("attentionBias",),
+        {**_GEMMA_DEFAULTS, "num_key_value_heads": 16},
+        fits=_gemma_fits,
+    ),
     "gemma2": PublishedFamily(
         "Gemma2ForCausalLM",
         _gemma_windows,
@@ -129,8 +146,8 @@ FAMILIES: Mapping[str, PublishedFamily] = {
     "olmo2": PublishedFamily(
         "Olmo2ForCausalLM", _olmo2, ("qkNorm", "normPlacement post"), ("attentionBias",), {"rms_norm_eps": 1e-5}, fits=_divides
     ),
-    "qwen2": PublishedFamily("Qwen2ForCausalLM", _qwen2, ("attentionBias",), fits=_divides),
-    "qwen3": PublishedFamily("Qwen3ForCausalLM", _qwen3, ("qkNorm",), ("attentionBias",), {"head_dim": 128}),
+    "qwen2": PublishedFamily("Qwen2ForCausalLM", _qwen2, ("attentionBias",), defaults={"num_key_value_heads": 32}, fits=_divides),
+    "qwen3": PublishedFamily("Qwen3ForCausalLM", _qwen3, ("qkNorm",), ("attentionBias",), {"head_dim": 128, "num_key_value_heads": 32}),
     **MIXTURES,
 }
 

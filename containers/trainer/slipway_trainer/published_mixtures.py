@@ -156,7 +156,7 @@ MIXTURES: Mapping[str, PublishedFamily] = {
         _gpt_oss,
         required=("experts", "attentionSinks", "activation clamped-swiglu", "expertBias", "routerBias"),
         optional=("attentionBias", "slidingWindow"),
-        defaults={"attention_bias": True, "head_dim": 64, "sliding_window": 128, "rms_norm_eps": 1e-5},
+        defaults={"attention_bias": True, "head_dim": 64, "sliding_window": 128, "rms_norm_eps": 1e-5, "num_key_value_heads": 8},
         exported={"swiglu_limit": 7.0},
         fits=lambda shape: not shape.dense_layers and shape.has_output_bias == shape.attention_bias,
     ),
@@ -171,7 +171,7 @@ MIXTURES: Mapping[str, PublishedFamily] = {
         ),
         defaults={
             **{"attention_chunk_size": 8192, "attn_scale": 0.1, "attn_temperature_tuning": True, "floor_scale": 8192, "head_dim": 128},
-            **{"use_qk_norm": True, "rms_norm_eps": 1e-5},
+            **{"use_qk_norm": True, "rms_norm_eps": 1e-5, "num_key_value_heads": 8},
         },
         reads=_llama4_layers,
         fits=lambda shape: (
@@ -185,7 +185,7 @@ MIXTURES: Mapping[str, PublishedFamily] = {
         _qwen2_moe,
         required=("experts", "sharedExperts", "sharedExpertGate"),
         optional=("attentionBias", "expertFfnHiddenSize", "denseLayers", "routing.normalise false"),
-        defaults={"qkv_bias": True, "shared_expert_intermediate_size": 5632},
+        defaults={"qkv_bias": True, "shared_expert_intermediate_size": 5632, "num_key_value_heads": 16},
         reads=_qwen_dense_layers,
         fits=lambda shape: shape.head_size * shape.attention_heads == shape.hidden_size and not shape.has_output_bias,
     ),
@@ -194,6 +194,7 @@ MIXTURES: Mapping[str, PublishedFamily] = {
         _qwen3_moe,
         required=("qkNorm", "experts"),
         optional=("attentionBias", "expertFfnHiddenSize", "denseLayers", "routing.normalise false"),
+        defaults={"num_key_value_heads": 4},
         reads=_qwen_dense_layers,
     ),
 }

@@ -16,7 +16,7 @@ NEEDED = {
 }
 ALLOWED = {"yarn": ("beta_fast", "beta_slow", "attention_factor", "truncate", "mscale", "mscale_all_dim")}
 #: Default theta of transformers for a config.json without one; 10,000 for other families.
-_DEFAULT_THETA = {"mixtral": 1e6, "gpt_oss": 150_000.0}
+_DEFAULT_THETA = {"mixtral": 1e6, "gemma3_text": 1e6, "gpt_oss": 150_000.0, "llama4_text": 500_000.0}
 #: Default scaling of families for a config.json with neither `rope_parameters` nor `rope_scaling`.
 _DEFAULT_SCALING: Mapping[str, Mapping[str, Any]] = {
     "gpt_oss": {"rope_type": "yarn", "factor": 32.0, "truncate": False, "original_max_position_embeddings": 4096},
