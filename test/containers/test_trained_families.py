@@ -59,8 +59,8 @@ def drawn(each: int) -> list[tuple[str, Any]]:
 
 
 def taken(each: int) -> list[tuple[str, Any, Architecture]]:
-    """Those that the product reads and the trainer takes."""
-    configs, found = drawn(each), []
+    """So many of every family that the product reads and the trainer takes; it refuses some that are drawn."""
+    configs, found = drawn(10 * each), []
     texts = [json.loads(config.to_json_string(use_diff=False)) for _family, config in configs]
     for (family, config), answer in zip(configs, answers(texts), strict=True):
         issues: list[str] = []
@@ -71,7 +71,7 @@ def taken(each: int) -> list[tuple[str, Any, Architecture]]:
         if shape.latent is not None:
             # Their eager attention computes with no other sizes.
             config.num_key_value_heads, config.head_dim = config.num_attention_heads, config.qk_rope_head_dim
-        if not issues:
+        if not issues and sum(family == kind for kind, *_rest in found) < each:
             found.append((family, config, shape))
     return found
 
@@ -118,4 +118,5 @@ def test_every_shape_that_the_trainer_takes_has_the_logits_of_transformers(tmp_p
             wrong.append((family, off.tolist(), shape.parts()))
     print(f"seed {SEED}: {sorted(families)}")
     assert not wrong, f"seed {SEED}: {wrong}"
-    assert families >= {*FAMILIES} - {"kimi_k2"}, f"seed {SEED}: {sorted({*FAMILIES} - families)} were not drawn"
+    imported = {kind for kind, family in FAMILIES.items() if family.architecture} - {"kimi_k2"}
+    assert families >= imported, f"seed {SEED}: {sorted(imported - families)} were not drawn"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import json
@@ -229,8 +230,7 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
     attempt = prepare(paths, os.environ, started_at, log)
     cluster, job = attempt.cluster, attempt.job
     emit(progress_line("inventory", host=cluster.current_host, rank=None if cluster.idle else cluster.rank, **attempt.hardware))
-    drivers = driver_line(attempt.hardware, has_compat())
-    if drivers:
+    if drivers := driver_line(attempt.hardware, has_compat()):
         log(drivers)
     place = "spare host" if cluster.idle else "host %d" % cluster.rank
     where = "%s of %d (%s)" % (place, len(cluster.training_hosts), cluster.current_host)
@@ -295,7 +295,6 @@ def _refuse(paths: Paths, code: int, reason: str) -> int:
 
 
 def _host_name(paths: Paths) -> str:
-    try:
+    with contextlib.suppress(OSError, ValueError):
         return str(json.loads((Path(paths.config) / "resourceconfig.json").read_text()).get("current_host", ""))
-    except (OSError, ValueError):
-        return ""
+    return ""

@@ -213,15 +213,15 @@ def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
 def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoints:
     raw = job.get("checkpoints") or {}
     interval = raw.get("intervalMinutes", "auto")
-    wanted = raw.get("mode", "none") != "none"
+    wanted, restarts = raw.get("mode", "none") != "none", float(environ.get("SLIPWAY_RESTART", 0))
     return Checkpoints(
         uri=environ.get("SLIPWAY_CHECKPOINT_URI", raw.get("uri") or "") if wanted else "",
         resume_from=environ.get("SLIPWAY_RESUME_FROM", raw.get("resumeFrom") or ""),
         keep=int(raw.get("keep", 3)),
         interval_minutes=None if interval == "auto" else float(interval),
         local_copies=environ.get("SLIPWAY_LOCAL_COPIES", ""),
-        history=_history(raw.get("history") or {}, environ),
-        restarts=_restarts(environ),
+        history=_history(raw.get("history") or {}, restarts),
+        restarts=restarts,
         spares=int(job.get("spareInstances", 0)) > 0,
         rollback=_rollback(raw.get("rollback")),
         memory=read_memory_plan(raw.get("memory"), environ),
@@ -232,13 +232,9 @@ def _rollback(raw: Mapping[str, Any] | None) -> Rollback | None:
     return Rollback(int(raw["toStep"]), int(raw["beforeAttempt"])) if raw else None
 
 
-def _history(before: Mapping[str, Any], environ: Mapping[str, str]) -> History:
+def _history(before: Mapping[str, Any], restarts: float) -> History:
     """Failures of previous attempts, and restarts in place of this attempt. The duration of this attempt is added while it runs."""
-    return History(float(before.get("failures", 0)) + _restarts(environ), float(before.get("nodeDays", 0)))
-
-
-def _restarts(environ: Mapping[str, str]) -> float:
-    return float(environ.get("SLIPWAY_RESTART", 0))
+    return History(float(before.get("failures", 0)) + restarts, float(before.get("nodeDays", 0)))
 
 
 def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapping[str, str]) -> RunSettings:
