@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
+import { camelCase } from '../../lib/core/catalog/model/config-rope';
 
 const CONTAINERS = path.join(__dirname, '../../containers');
 const MODULES = ['trainer', 'driver'].map((name) => path.join(CONTAINERS, name)).join(path.delimiter);
@@ -52,8 +53,6 @@ print(json.dumps({
     "ropeScalings": {kind: [*names, *ALLOWED.get(kind, ())] for kind, names in NEEDED.items()},
 }))
 `;
-
-const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** The text of lib/core/catalog/builtin-arguments.json. Needs python3, not PyTorch. */
 export function builtinArguments(): string {

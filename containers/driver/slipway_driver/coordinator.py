@@ -32,6 +32,7 @@ class Coordinator:
         self._gpus: Dict[str, Dict[str, Any]] = {}
         self._progress: List[Dict[str, Any]] = []
         self._lost: List[str] = []
+        #: Those of them whose driver has ended.
         self._ended: List[str] = []
         self._done: List[str] = []
         self._starts: List[Start] = []

@@ -276,9 +276,9 @@ class Saves:
             return
         self._last = saved
         self._blocked_seconds += saved.seconds_blocked
-        if self._settings.checkpoints.interval_minutes is None:
-            kept = self._settings.checkpoints
-            history = self._history() if self._memory is None else self._history().of_jobs(kept.restarts, kept.spares)
+        settings = self._settings.checkpoints
+        if settings.interval_minutes is None:
+            history = self._history() if self._memory is None else self._history().of_jobs(settings.restarts, settings.spares)
             self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, self._world.hosts, history)
         if self._world.rank == 0:
             blocked, total = round(saved.seconds_blocked, 3), round(saved.seconds_total, 3)

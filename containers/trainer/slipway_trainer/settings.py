@@ -213,7 +213,8 @@ def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
 def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoints:
     raw = job.get("checkpoints") or {}
     interval = raw.get("intervalMinutes", "auto")
-    wanted, restarts = raw.get("mode", "none") != "none", float(environ.get("SLIPWAY_RESTART", 0))
+    wanted = raw.get("mode", "none") != "none"
+    restarts = float(environ.get("SLIPWAY_RESTART", 0))
     return Checkpoints(
         uri=environ.get("SLIPWAY_CHECKPOINT_URI", raw.get("uri") or "") if wanted else "",
         resume_from=environ.get("SLIPWAY_RESUME_FROM", raw.get("resumeFrom") or ""),

@@ -129,11 +129,11 @@ export class ConfigFields {
     return '';
   }
 
-  /** A list with one entry per layer; undefined when missing. */
-  perLayer(key: string, layers: number): unknown[] | undefined {
+  /** A list with one entry per layer; undefined when missing. It may have `further` entries for prediction modules, which are left out. */
+  perLayer(key: string, layers: number, further = 0): unknown[] | undefined {
     const { value } = this.find([key]);
     if (value === undefined) return undefined;
-    if (Array.isArray(value) && value.length === layers) return value;
+    if (Array.isArray(value) && [layers, layers + further].includes(value.length)) return value.slice(0, layers);
     const got = Array.isArray(value) ? `${value.length} entries` : value;
     this.refuse(
       key,

@@ -12,8 +12,8 @@ export type Rope = Pick<ModelShape, 'ropeTheta' | 'ropeScaling' | 'partialRotary
 
 /** Required and optional keys of each kind that the built-in trainer implements. */
 const SCALINGS: Readonly<Record<string, string[]>> = constants.ropeScalings;
-/** The name of a key in a run file. */
-const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+/** The name in a run file of a key that Python or config.json writes with underscores. */
+export const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 /** Keys that repeat a value from elsewhere. */
 const REPEATED = ['rope_theta', 'rope_type', 'type', 'partial_rotary_factor', 'max_position_embeddings'];
 /** Kinds that are accepted by name: they add no parameters, and the built-in trainer does not implement them. */

@@ -9,13 +9,18 @@ const DEVICE_SHARE = 226 / 258;
 const P5 = (nodes: number) => ({ nodes, gpusPerNode: 8, networkGbps: 3200 });
 const checkpointOf = (nodes: number) => checkpointPlan(12 * 70e9, P5(nodes));
 
-/** One attempt after the other, failure by failure, with a small generator of its own. */
-function simulatedShare(nodes: number, instances: number, attemptSeconds: number): number {
-  let state = 12_345;
-  const random = () => {
+/** A small generator of numbers between 0 and 1. */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
     state = (state * 48_271) % (2 ** 31 - 1);
     return state / (2 ** 31 - 1);
   };
+}
+
+/** One attempt after the other, failure by failure. */
+function simulatedShare(nodes: number, instances: number, attemptSeconds: number): number {
+  const random = generator(12_345);
   const wait = () => (-Math.log(random()) * 86_400) / (6.5e-3 * nodes);
   let [failures, met] = [0, 0];
   for (let attempt = 0; attempt < 20_000; attempt++) {
@@ -57,11 +62,7 @@ const COPIES = { overhead: 0.003, lossSeconds: 10, copies: 2 } as const;
 
 /** Wall time of one failure after the other, by the share of each kind; a course of its own, not the planner's sum. */
 function drawnGoodput(nodes: number, blocked: number, interval: number, lossSeconds: number): number {
-  let state = 7;
-  const random = () => {
-    state = (state * 48_271) % (2 ** 31 - 1);
-    return state / (2 ** 31 - 1);
-  };
+  const random = generator(7);
   let [kept, wall] = [0, 0];
   for (let failure = 0; failure < 200_000; failure++) {
     const trained = (-Math.log(random()) * 86_400) / (24.05e-3 * nodes);

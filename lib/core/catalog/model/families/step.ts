@@ -10,19 +10,9 @@ const UNREAD = keysOf(
   mtp_layer_types mtp_mlp_layer_types per_layer_config query_pre_attn_scalar`,
 );
 
-/** Entries of a list by layer, which may have more for prediction modules; undefined without the list. */
-function ofLayers(f: ConfigFields, key: string, layers: number): unknown[] | undefined {
-  const given = f.list(key);
-  const further = f.count('num_nextn_predict_layers', 0, 0);
-  if (given && given.length !== layers && given.length !== layers + further)
-    f.refuse(
-      key,
-      `must have one entry for each of the ${layers} layers`,
-      'correct the list',
-      `${given.length} entries`,
-    );
-  return given?.slice(0, layers);
-}
+/** Entries of a list by layer; undefined without the list. */
+const ofLayers = (f: ConfigFields, key: string, layers: number): unknown[] | undefined =>
+  f.perLayer(key, layers, f.count('num_nextn_predict_layers', 0, 0));
 
 /** Layers without experts: from `mlp_layer_types`, from the numbers of the others in `moe_layers_enum`, or the first three. */
 function denseLayers(f: ConfigFields, layers: number): number | number[] {
