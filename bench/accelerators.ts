@@ -1,9 +1,9 @@
+import type { Accelerator } from '../lib/core/catalog/instances/accelerated-instances';
 import {
   type AcceleratorName,
   accelerators,
   ACCELERATOR_NAMES as CATALOG_NAMES,
 } from '../lib/core/catalog/instances/accelerators';
-import type { Accelerator } from '../lib/core/catalog/instances/instance-facts';
 
 /** An accelerator and the usual network of hosts with it, by the short names used in published measurements. */
 export interface NamedAccelerator {

@@ -1,4 +1,4 @@
-import { drawsFrom } from '../../lib/core/planner/deadline/draws';
+import { drawsFrom } from '../../lib/core/planner/deadline/course';
 import type { Constants, Rate } from './constants';
 
 export type FailureKind = keyof Constants['shares']['llama3'];

@@ -5,7 +5,7 @@ import { isDeployed } from './embedded-aws';
 import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, readEnvironments } from './read-environments';
 import { requireNoErrors, type SlipwayAppProps, slipwayApp } from './slipway-app';
-import { orderReplicas } from './storage/replica-order';
+import { orderReplicas } from './storage/checkpoint-replication';
 
 /** Properties of `EnvironmentStage`. */
 export interface EnvironmentStageProps extends StageProps {

@@ -2,8 +2,7 @@
 
 export type { ModelShape } from '../core/catalog/model/shape';
 export type { Descriptor } from '../core/config/descriptor';
-export type { Guardrails } from '../core/config/environment/limits';
-export type { PreemptionTimes } from '../core/config/environment/preemption-times';
+export type { Guardrails, PreemptionTimes } from '../core/config/environment/limits';
 export {
   type EnvironmentFile,
   type EnvironmentSpec,
@@ -24,6 +23,7 @@ export type { JobGuardrails } from './access/job-guardrails';
 export type { JobRoleContext } from './access/job-role-context';
 export type { ExactStatement } from './access/statement';
 export { type JobRoles, type TeamRoles, TrainingRoles, type TrainingRolesProps } from './access/training-roles';
+export { isSandbox } from './embedded-aws';
 export {
   EnvironmentPipeline,
   type EnvironmentPipelineProps,
@@ -38,13 +38,18 @@ export { HandlerFunction, type HandlerFunctionProps } from './functions/handler-
 export { DriverPublish, type DriverPublishProps } from './image/driver-publish';
 export { TrainingImage, type TrainingImageProps } from './image/training-image';
 export { AuditFunction, type AuditFunctionProps } from './launcher/audit-function';
+export {
+  TeamDescriptor,
+  type TeamDescriptorProps,
+  TeamNames,
+  type TeamNamesProps,
+} from './launcher/environment-descriptor';
 export { QuotaPreflight, type QuotaPreflightProps } from './launcher/quota-preflight';
+export type { RunSubmission } from './launcher/registered-run';
 export { RegisteredRun, type RegisteredRunProps } from './launcher/registered-run';
-export type { RunSubmission } from './launcher/run-submission';
-export { TeamDescriptor, type TeamDescriptorProps, TeamNames, type TeamNamesProps } from './launcher/team-descriptor';
 export { TrainingLauncher, type TrainingLauncherProps } from './launcher/training-launcher';
+export { LustreFileSystem, type LustreFileSystemProps } from './network/environment-file-systems';
 export { EnvironmentNetwork } from './network/environment-network';
-export { LustreFileSystem, type LustreFileSystemProps } from './network/lustre-file-system';
 export { TrainingNetwork, type TrainingNetworkProps } from './network/training-network';
 export { ChatChannel, type ChatChannelProps } from './operations/chat-channel';
 export { FailedInvocations, type FailedInvocationsProps } from './operations/failed-invocations';
@@ -59,7 +64,6 @@ export {
   type Problem,
   readEnvironments,
 } from './read-environments';
-export { isSandbox } from './sandbox-context';
 export { type SlipwayAppProps, slipwayApp } from './slipway-app';
 export type { AdoptStorageProps, BucketToAdopt } from './storage/adopt-storage';
 export {

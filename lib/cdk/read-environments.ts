@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { isEnvironmentFileName, lockedBaseUri } from '../core/config/environment/image-lock';
+import { isEnvironmentFileName, lockedBaseUri } from '../core/config/environment/image';
 import type { EnvironmentSpec } from '../core/config/environment-file';
 import type { Issue } from '../core/config/issue';
 import type { RunSpec } from '../core/config/run-spec';
@@ -11,7 +11,7 @@ import {
   readEnvironmentFile,
 } from '../shared/environment/read-environment-file';
 import { type RegisteredRunFile, teamOf } from '../shared/environment/registered-runs';
-import type { RunSubmission } from './launcher/run-submission';
+import type { RunSubmission } from './launcher/registered-run';
 
 /** One stack to create. */
 export interface EnvironmentToMake {

@@ -2,7 +2,7 @@ import type { App } from 'aws-cdk-lib';
 import { isDeployed } from './embedded-aws';
 import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, type Problem, readEnvironments } from './read-environments';
-import { orderReplicas } from './storage/replica-order';
+import { orderReplicas } from './storage/checkpoint-replication';
 
 /** Location of the environment files for `slipwayApp`. */
 export interface SlipwayAppProps {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Descriptor } from '../core/config/descriptor';
-import { type FetchedCommits, inlineHub } from '../core/config/inline-hub';
+import { type FetchedCommits, inlineHub } from '../core/config/inline';
 import { hasErrors, type Issue } from '../core/config/issue';
 import { isEnvironmentFile, type Loaded, type LoadedRun, loadDescriptor, loadRun } from '../core/config/load';
 import type { RuleContext } from '../core/config/rule';
@@ -9,8 +9,7 @@ import type { RunSpec } from '../core/config/run-spec';
 import { checkRun } from '../core/rules';
 import { refuseUnsupported } from '../core/rules/model/support';
 import { checkPartialRun } from '../core/rules/partial-file';
-import { codeContext } from '../shared/archive/code-context';
-import { type FetchedConfig, withModelConfig } from '../shared/archive/model-config';
+import { codeContext, type FetchedConfig, withModelConfig } from '../shared/archive/code-context';
 import { Refusal, UsageError } from './exit';
 
 /** Options of every verb. */

@@ -1,11 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import { ownPackage } from '../shared/files/own-package';
 import { assistVerbs } from './assist/verbs';
-import { type CommandLine, collect, regionGiven } from './command-line';
-import { earlierVerb } from './earlier-verbs';
+import { type CommandLine, collect, earlierVerb, namedVerbs, regionGiven } from './command-line';
 import { environmentVerbs } from './environment/verbs';
 import { EXIT, UsageError } from './exit';
-import { namedVerbs } from './help-text';
 import { hubVerbs } from './hub/verbs';
 import { initVerbs } from './init/verbs';
 import { launchVerbs } from './launch/verbs';

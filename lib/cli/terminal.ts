@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { confirm, isCancel } from '@clack/prompts';
 import pc from 'picocolors';
 import { plainJson, plainText } from '../core/config/formats/plain-text';
 import type { Issue } from '../core/config/issue';
 import type { Loaded } from '../core/config/load';
 import { parsePath } from '../core/config/reading/overrides';
 import { packageRoot } from '../shared/files/own-package';
+import { UsageError } from './exit';
 
 /** The output of a verb: documents and results go to `out`, messages for people to `err`. */
 export interface Terminal {
@@ -59,3 +61,42 @@ export const json = (value: unknown): string => plainJson(JSON.stringify(value, 
 
 /** The value as JSON in one line, the format of every `--json` output that is a sequence of documents. */
 export const jsonLine = (value: unknown): string => plainJson(JSON.stringify(value));
+
+const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
+
+/**
+ * Runs work that a person may interrupt: the first signal aborts it, and further ones change nothing, so that it can clean up.
+ * @param onInterrupt called at the first signal
+ * @param more signals beside Ctrl-C and the request to end
+ */
+export async function interruptible<T>(
+  onInterrupt: () => void,
+  work: (interrupted: AbortSignal) => Promise<T>,
+  more: readonly NodeJS.Signals[] = [],
+): Promise<T> {
+  const controller = new AbortController();
+  const onSignal = () => {
+    if (controller.signal.aborted) return;
+    onInterrupt();
+    controller.abort(new Error('interrupted'));
+  };
+  const signals = [...SIGNALS, ...more];
+  for (const signal of signals) process.on(signal, onSignal);
+  try {
+    return await work(controller.signal);
+  } finally {
+    for (const signal of signals) process.off(signal, onSignal);
+  }
+}
+
+/** Asks a question that must be answered with yes; throws a UsageError without a terminal. */
+export async function ask(message: string, verb = 'launch'): Promise<void> {
+  if (!process.stdin.isTTY) throw new UsageError(`${verb}: must be confirmed, got no interactive terminal; add --yes`);
+  const answer = await confirm({ message, initialValue: false });
+  if (isCancel(answer) || !answer)
+    throw new UsageError(`${verb}: not confirmed; nothing was ${verb === 'launch' ? 'started' : 'changed'}`);
+}
+
+/** Quotes a word for POSIX shells. */
+export const quoted = (value: string): string =>
+  /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;

@@ -1,13 +1,11 @@
-import { type ComparedRun, comparedRun } from './compare/compared-run';
+import { type ComparedRun, comparedRun } from './compare/diff-runs';
 import { chart, grid, xAxis, yAxis } from './page/chart';
 import { number, percent, precise, short, usd } from './page/format';
-import { html } from './page/html';
 import { page, type Section, unknown } from './page/page';
-import { legend } from './page/parts';
+import { html, legend, table } from './page/parts';
 import { seriesColor } from './page/style';
-import { table } from './page/table';
-import { coloredLine } from './run/loss';
 import type { ReportStep, RunReport } from './run/run-report';
+import { coloredLine } from './run/training';
 
 /** A run of a comparison, and the label that distinguishes it. */
 export interface LabelledRun {

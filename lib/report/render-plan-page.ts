@@ -1,14 +1,79 @@
-import { html } from './page/html';
+import { duration, number, percent, roughUsd } from './page/format';
 import { page } from './page/page';
-import { adviceSection } from './plan/advice';
-import { detailsSection } from './plan/details';
-import { memorySection } from './plan/memory';
+import { type Html, html, type Tile, tiles, word } from './page/parts';
+import { color } from './page/style';
 import type { PlanReport } from './plan/plan-report';
-import { publishedSection } from './plan/published';
-import { scalingSection } from './plan/scaling';
-import { searchSection } from './plan/search';
-import { stepTimeSection } from './plan/step-time';
-import { planSummary } from './plan/summary';
+import { scalingSection, searchSection } from './plan/scaling';
+import { adviceSection, detailsSection, memorySection, publishedSection, stepTimeSection } from './plan/sections';
+
+const VERDICTS = {
+  fits: { text: 'fits in memory', color: color('good') },
+  tight: { text: 'tight: the allocator will be at its limit', color: color('warn') },
+  oom: { text: 'does not fit in memory', color: color('bad') },
+} as const;
+
+/** Name, verdict and key figures for the decision to launch. */
+function planSummary(report: PlanReport): Html {
+  const { plan } = report;
+  const spares = report.spareInstances ? ` and ${report.spareInstances} spare` : '';
+  const cluster = report.instances.map((i) => `${i.count} × ${i.instanceType}`).join(' + ') + spares;
+  const verdict = VERDICTS[plan.fits];
+  return html`<p class="sub">Slipway plan</p>
+<h1>${report.name}</h1>
+<p class="sub">${number(plan.parameters / 1e9, 1)} B parameters${activeText(plan)} · ${cluster} · ${plan.gpus} GPUs · ${report.library} · prices of ${report.region}</p>
+<p>${word(verdict.text, verdict.color)}</p>
+${tiles(planTiles(report))}`;
+}
+
+function planTiles({ plan }: PlanReport): Tile[] {
+  const { memoryGiB, interval80 } = plan;
+  return [
+    {
+      name: 'Memory per GPU',
+      value: `${number(memoryGiB.total, 1)} GiB`,
+      note: `of ${number(memoryGiB.available, 1)} GiB`,
+    },
+    { name: 'Step', value: duration(plan.stepSeconds), note: range(interval80.stepSeconds.map(duration)) },
+    {
+      name: 'Tokens/s per GPU',
+      value: number(plan.tokensPerSecondPerGpu),
+      note: range(interval80.tokensPerSecondPerGpu.map((v) => number(v))),
+    },
+    { name: 'MFU', value: percent(plan.mfu), note: `${number(plan.modelTflopsPerGpu)} model TFLOPS per GPU` },
+    timeTile(plan),
+    costTile(plan),
+  ];
+}
+
+const range = ([low = '', high = '']: readonly string[]): string => `80 %: ${low} – ${high}`;
+
+function timeTile({ hours, wallHours, goodput }: PlanReport['plan']): Tile {
+  if (hours === null || wallHours === null)
+    return { name: 'Time', value: 'open', note: 'the run sets neither steps nor tokens' };
+  return { name: 'Time', value: duration(wallHours * 3600), note: `at ${percent(goodput)} goodput` };
+}
+
+function costTile({ usd: cost, interval80 }: PlanReport['plan']): Tile {
+  if (cost.onDemand === null)
+    return {
+      name: 'Cost',
+      value: 'not known',
+      note: cost.perHour === null ? cost.note : `${roughUsd(cost.perHour)} per hour`,
+    };
+  const others = [
+    ...(cost.spot.usd === null ? [] : [`spot ${roughUsd(cost.spot.usd)}`]),
+    ...(cost.trainingPlan.usd === null ? [] : [`training plan ${roughUsd(cost.trainingPlan.usd)}`]),
+  ];
+  return {
+    name: 'Cost, on demand',
+    value: roughUsd(cost.onDemand),
+    note: [interval80.usd ? range(interval80.usd.map(roughUsd)) : cost.note, ...others].join('; '),
+  };
+}
+
+/** Active parameters per token of a mixture of experts. */
+const activeText = ({ parameters, activeParameters }: PlanReport['plan']): string =>
+  activeParameters < parameters ? ` (${number(activeParameters / 1e9, 1)} B active)` : '';
 
 /** One self-contained HTML page about a plan: what `slipway plan --html` writes. */
 export function renderPlanPage(report: PlanReport): string {

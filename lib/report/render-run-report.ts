@@ -1,23 +1,14 @@
-import { lineageSections } from './lineage/section';
+import { lineageSections } from './lineage/lineage';
 import { time } from './page/format';
-import { html } from './page/html';
 import { page } from './page/page';
+import { html } from './page/parts';
 import { attemptsSection } from './run/attempts';
-import { checkpointsSection } from './run/checkpoints';
-import { costSection } from './run/cost';
-import { decisionsSection } from './run/decisions';
-import { efaSection } from './run/efa';
-import { expertsSections } from './run/experts';
-import { failureSections } from './run/failure';
-import { goodputSection } from './run/goodput';
-import { gpusSections } from './run/gpus';
-import { launchSections } from './run/launch';
-import { lossSection } from './run/loss';
-import { quotasSection } from './run/quotas';
+import { checkpointsSection, costSection, quotasSection } from './run/cost';
+import { goodputSection, throughputSection } from './run/goodput';
+import { efaSection, gpusSections } from './run/gpus';
 import type { RunReport } from './run/run-report';
-import { samplesSections } from './run/samples';
-import { summary } from './run/summary';
-import { throughputSection } from './run/throughput';
+import { decisionsSection, failureSections, launchSections, summary } from './run/summary';
+import { expertsSections, lossSection, samplesSections } from './run/training';
 
 /** One self-contained HTML page about a run. It shows only the content of the report and marks missing parts. */
 export function renderRunReport(report: RunReport): string {

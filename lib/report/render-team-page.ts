@@ -1,10 +1,19 @@
 import { number, percent, roughUsd, time, UNKNOWN } from './page/format';
-import { type Html, html, type Part } from './page/html';
 import { page, type Section } from './page/page';
-import { legend, tiles, word } from './page/parts';
-import { type StackPart, stackBar } from './page/stack-bar';
+import {
+  type Column,
+  type Html,
+  html,
+  legend,
+  type Part,
+  type StackPart,
+  stackBar,
+  type TableProps,
+  table,
+  tiles,
+  word,
+} from './page/parts';
 import { color, seriesColor } from './page/style';
-import { type Column, type TableProps, table } from './page/table';
 import {
   activeRuns,
   endedRuns,

@@ -1,10 +1,7 @@
 import { duration } from './page/format';
-import { type Html, html } from './page/html';
 import { page, type Section } from './page/page';
-import { tiles, word } from './page/parts';
+import { type Html, html, table, tiles, word } from './page/parts';
 import { color } from './page/style';
-import { table } from './page/table';
-import type { VerifyReport, VerifyRow } from './verify/verify-report';
 
 const TONES = { holds: color('good'), differs: color('bad'), unknown: color('warn') } as const;
 const TITLES = {
@@ -76,4 +73,33 @@ export function renderVerifyPage(report: VerifyReport): string {
     sections: sections(report),
     footer: html`Written by <code>slipway verify</code>. Each assumption is explained in docs/assumptions.md.`,
   });
+}
+
+/** One assumption and its result in an account. */
+interface VerifyRow {
+  readonly level: string;
+  /** Anchor in docs/assumptions.md. */
+  readonly assumption: string;
+  readonly claim: string;
+  readonly verdict: 'holds' | 'differs' | 'unknown';
+  readonly expected: string;
+  readonly seen: string;
+  readonly ifWrong: string;
+  readonly seconds: number;
+}
+
+/** The data of the page of `slipway verify`. */
+export interface VerifyReport {
+  readonly environment: string;
+  readonly region: string;
+  /** Masked account id. */
+  readonly account: string;
+  readonly level: string;
+  /** Whether the AWS emulator was used instead of AWS. */
+  readonly embedded: boolean;
+  readonly startedAt: string;
+  readonly costUsd: number;
+  readonly rows: readonly VerifyRow[];
+  /** Resources that could not be cleaned up. */
+  readonly left: readonly string[];
 }

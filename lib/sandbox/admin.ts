@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import type { FaultRegistry } from './faults/fault-registry';
-import type { IncreaseRequests } from './quotas/increase-requests';
+import type { FaultRegistry } from './faults/fault-plan';
 import type { QuotaStore } from './quotas/quota-store';
+import type { IncreaseRequests } from './quotas/service-quotas';
 import type { Answer } from './wire/http-server';
 
 /** Path prefix of the sandbox's own interface. */

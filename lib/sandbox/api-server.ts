@@ -4,11 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Authority } from './access/authority';
 import type { FaultTarget } from './faults/fault';
 import type { FaultPlan } from './faults/fault-plan';
-import type { Service } from './service';
-import { type ApiCall, credentialScope, parseBody, target } from './wire/api-call';
+import { type ApiCall, credentialScope, parseBody, ServiceError, type ServiceModel, target } from './wire/api-call';
 import { type Answer, errorAnswer } from './wire/http-server';
 import type { RateLimits } from './wire/rate-limits';
-import { ServiceError } from './wire/service-error';
 import { validateInput } from './wire/validate-input';
 
 /** Answers calls of the JSON 1.1 APIs, by the prefix of X-Amz-Target, and applies planned faults to them. */
@@ -75,4 +73,12 @@ function flatHeaders(request: IncomingMessage, body: Buffer): Record<string, str
 function jobNameOf({ input }: ApiCall): string | undefined {
   const name = input.TrainingJobName ?? input.ProcessingJobName;
   return name === undefined ? undefined : String(name);
+}
+
+/** One service: its model, which validates requests, and its operations. */
+export interface Service {
+  model: ServiceModel;
+  operations: Readonly<Record<string, (call: ApiCall) => unknown>>;
+  /** Tags of a resource by its ARN. @default - its resources have none */
+  tagsOf?(arn: string): Readonly<Record<string, string>> | undefined;
 }

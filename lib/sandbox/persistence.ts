@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { IncreaseRequests } from './quotas/increase-requests';
 import type { QuotaStore } from './quotas/quota-store';
+import type { IncreaseRequests } from './quotas/service-quotas';
 import type { SageMaker } from './sagemaker/sagemaker';
 
 /** The parts of our services that are kept across a stop, in the order of the file. */

@@ -3,8 +3,8 @@ import http from 'node:http';
 import https from 'node:https';
 import type { AwsFault, FaultSpec, PlannedFault } from './faults/fault';
 import type { FaultEntry } from './faults/fault-plan';
-import type { IncreaseRequest } from './quotas/increase-requests';
 import type { QuotaRow } from './quotas/quota-store';
+import type { IncreaseRequest } from './quotas/service-quotas';
 
 type AnyFaultEntry = FaultEntry<PlannedFault | AwsFault>;
 

@@ -1,28 +1,25 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { Authority } from './access/authority';
-import { AwsAccess } from './access/aws-access';
+import { Authority, AwsAccess } from './access/authority';
 import { CredentialEndpoint } from './access/credential-endpoint';
 import { ADMIN_PREFIX, Admin } from './admin';
 import { ApiServer } from './api-server';
 import { clientEnv, containerEnv, endpointEnv } from './environment';
-import { FaultPlan } from './faults/fault-plan';
-import { FaultRegistry } from './faults/fault-registry';
+import { FaultPlan, FaultRegistry } from './faults/fault-plan';
 import type { JobHost } from './jobs/attempt';
+import { DEFAULT_TIME_SCALE, type TimeScale } from './jobs/job-services';
 import { type Certificate, ensureCertificate } from './ministack/certificate';
 import { type MiniStack, startMiniStack } from './ministack/ministack';
 import { ensureVenv, type Progress, type Venv } from './ministack/venv';
 import { forgetServices, restoreServices, saveServices } from './persistence';
-import { IncreaseRequests } from './quotas/increase-requests';
 import { QuotaStore } from './quotas/quota-store';
-import { ServiceQuotas } from './quotas/service-quotas';
+import { IncreaseRequests, ServiceQuotas } from './quotas/service-quotas';
 import { claimFolder, processRef, removeRunRecord, SANDBOX_MARKER, writeRunRecord } from './run-file';
 import { SageMaker } from './sagemaker/sagemaker';
 import { temporaryRoot } from './temporary-root';
-import { DEFAULT_TIME_SCALE, type TimeScale } from './time-scale';
+import { loadServiceModel } from './wire/api-call';
 import { type Answer, type HttpServer, listen } from './wire/http-server';
 import { RATES, RateLimits } from './wire/rate-limits';
-import { loadServiceModel } from './wire/service-model';
 
 /** Options for starting a sandbox. */
 export interface SandboxOptions {

@@ -1,7 +1,6 @@
 import { EXIT_CODES } from '../../lib/core/catalog/exit-codes';
-import { ACCELERATED_INSTANCES } from '../../lib/core/catalog/instances/accelerated-instances';
+import { ACCELERATED_INSTANCES, RING_SHARE_OF_NVLINK } from '../../lib/core/catalog/instances/accelerated-instances';
 import { ACCELERATOR_NAMES, accelerators } from '../../lib/core/catalog/instances/accelerators';
-import { RING_SHARE_OF_NVLINK } from '../../lib/core/catalog/instances/instance-facts';
 import {
   NAMES_NEWEST,
   PROGRESS_FORMATS,

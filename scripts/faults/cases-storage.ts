@@ -1,5 +1,5 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
-import { eventually } from '../../lib/sandbox/eventually';
+import { eventually } from '../../lib/sandbox/testing';
 import { expectEqual, type FaultCase, remember, type Seen } from './fault-case';
 import type { Status, World } from './world';
 

@@ -1,7 +1,7 @@
 import type { RunPlan } from '../../lib/core/planner/run/plan-run';
 import { number, percent, words } from '../../lib/report/page/format';
 import { color, seriesColor } from '../../lib/report/page/style';
-import { memoryName } from '../../lib/report/plan/memory';
+import { memoryName } from '../../lib/report/plan/sections';
 import { type Picture, text, WIDTH } from './canvas';
 
 const LEFT = 16;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { acknowledge } from '../../lib/cdk/acknowledge';
+import { acknowledge } from '../../lib/cdk/acknowledged-checks';
 import { testStack } from './support/app';
 
 const FINDING = { id: 'AwsSolutions-IAM5[Resource::*]', reason: 'a test needs it' };

@@ -8,7 +8,7 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import { describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { environmentQuotaNeeds, QuotaPreflight, SpendGuard, TrainingImage, TrainingNetwork } from '../../lib/cdk';
-import { guardedBy } from '../../lib/cdk/operations/guarded';
+import { guardedBy } from '../../lib/cdk/operations/guards';
 import { resourcesOf, SYNTH_MS, specOf, statementsOf, testStack } from './support/app';
 
 vi.setConfig({ testTimeout: SYNTH_MS });

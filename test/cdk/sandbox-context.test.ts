@@ -1,6 +1,6 @@
 import { App } from 'aws-cdk-lib';
 import { expect, test } from 'vitest';
-import { embeddedEndpoint, isSandbox } from '../../lib/cdk/sandbox-context';
+import { embeddedEndpoint, isSandbox } from '../../lib/cdk/embedded-aws';
 
 const EMBEDDED = { AWS_ENDPOINT_URL: 'https://127.0.0.1:4566' };
 const app = (context: Record<string, unknown> = {}) => new App({ context });

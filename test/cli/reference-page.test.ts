@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { referencePage } from '../../lib/cli/command-line';
 import { program } from '../../lib/cli/main';
-import { referencePage } from '../../lib/cli/reference-page';
 import { processTerminal } from '../../lib/cli/terminal';
 
 test('docs/reference/command-line.md is what the command line says of itself; if not, npm run docs:cli', () => {

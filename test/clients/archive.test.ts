@@ -96,7 +96,7 @@ test.each<[what: string, fill: () => void]>([
 });
 
 test.each([0, 1, 65_534, 65_535, 65_536, 131_070])('a stored gzip of %i bytes is a gzip file', async (size) => {
-  const { storedGzip } = await import('../../lib/shared/archive/stored-gzip.js');
+  const { storedGzip } = await import('../../lib/shared/archive/archive.js');
   const content = Buffer.alloc(size, 'x');
   expect(gunzipSync(storedGzip(content)).equals(content)).toBe(true);
 });

@@ -12,12 +12,10 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import fc from 'fast-check';
 import { beforeEach, expect, test } from 'vitest';
-import { readTrainingPlans } from '../../lib/cli/plan/training-plans';
+import { readTrainingPlans } from '../../lib/cli/plan/by-date';
 import { controlRequestSchema } from '../../lib/core/contracts/control-requests';
 import { type DifferentOption, differentOptions, lossAtEqualSteps } from '../../lib/report/compare/diff-runs';
-import { checkpointOrigin } from '../../lib/report/lineage/checkpoint-origin';
-import { lineageRows } from '../../lib/report/lineage/lineage-rows';
-import { lineageRun } from '../../lib/report/lineage/lineage-run';
+import { checkpointOrigin, lineageRows, lineageRun } from '../../lib/report/lineage/lineage';
 import { mockClient } from '../support/mocked-clients';
 import { PYTHON } from '../support/python';
 import { runCli } from '../support/run-cli';

@@ -29,7 +29,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { cardOf } from '../../lib/control/control/card';
 import type { StatusAnswer } from '../../lib/core/contracts/control';
 import { type CardRequest, controlRequestSchema } from '../../lib/core/contracts/control-requests';
-import { modelFacts } from '../../lib/report/card/model-facts';
+import { modelFacts } from '../../lib/report/card/model-card';
 import { assembleReport, type RunSources } from '../../lib/report/read/assemble';
 import type { LogLine } from '../../lib/report/read/log-lines';
 import { mockClient } from '../support/mocked-clients';

@@ -12,9 +12,9 @@ const FOLDERS = ['bench', 'bin', 'clients', 'containers', 'lib', 'scripts', 'too
  * file.
  */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
-  'lib/report/read/gpu-lines.ts': ['looks'],
+  'lib/report/read/log-lines.ts': ['looks'],
   'lib/report/run/run-report.ts': ['looks'],
-  'lib/control/reconcile/queue/resize.ts': ['rung'],
+  'lib/control/reconcile/queue/preempt-runs.ts': ['rung'],
   'lib/core/lifecycle/intent.ts': ['rung'],
   'lib/core/lifecycle/phases/launch.ts': ['rung'],
   'tools/simulation/histories/draw-hostile.ts': ['beats'],

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { assembleReport, type RunSources } from '../../lib/report/read/assemble';
+import { assembleReport, listPriceCost, type RunSources } from '../../lib/report/read/assemble';
 import { checkpointList, type ListedCheckpoint } from '../../lib/report/read/checkpoint-list';
-import { type GpuLine, gpuSummary, newestGpuUse } from '../../lib/report/read/gpu-lines';
-import { listPriceCost } from '../../lib/report/read/list-price-cost';
-import { parseProgressLine, progressOf } from '../../lib/report/read/log-lines';
+import { type GpuLine, gpuSummary, newestGpuUse, parseProgressLine, progressOf } from '../../lib/report/read/log-lines';
 import type { ReportAttempt } from '../../lib/report/run/run-report';
 
 const at = (second: number) => `2026-11-21T12:00:${String(second).padStart(2, '0')}.000Z`;

@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { freePort } from '../../lib/sandbox/free-port';
-import { startMiniStack } from '../../lib/sandbox/ministack/ministack';
+import { freePort, startMiniStack } from '../../lib/sandbox/ministack/ministack';
 import { ensureVenv } from '../../lib/sandbox/ministack/venv';
 import { temporaryFolder, VENV } from './support';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Item, runKey } from '../../lib/control/shared/items';
-import { ACTIVE_INDEX, ACTIVE_VALUE } from '../../lib/core/contracts/run-table';
+import { ACTIVE_INDEX, ACTIVE_VALUE } from '../../lib/core/contracts/storage';
 import { VirtualClock } from '../../tools/simulation/core/clock';
 import { Random } from '../../tools/simulation/core/random';
 import { RateLimit } from '../../tools/simulation/core/rate-limit';

@@ -1,4 +1,4 @@
-import { namedVerbs } from '../../lib/cli/help-text';
+import { namedVerbs } from '../../lib/cli/command-line';
 import { main, program } from '../../lib/cli/main';
 
 export interface CliResult {

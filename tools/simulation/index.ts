@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { readerBeside } from '../../lib/cli/inputs';
-import type { HistoryOptions } from './histories/histories';
-import { playHistories } from './histories/histories';
+import { type HistoryOptions, playHistories } from './histories/histories';
 import type { SimulationResult } from './result';
 import { type LoadedScenario, loadScenario } from './scenario/load';
 

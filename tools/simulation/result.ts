@@ -1,4 +1,4 @@
-import { cents } from '../../lib/core/config/formats/cents';
+import { cents } from '../../lib/core/config/formats/numbers';
 import { runSpendUsd } from '../../lib/core/lifecycle/accounting/spend';
 import type { SimMs } from './core/clock';
 import { EPOCH_MS } from './core/epoch';

@@ -1,6 +1,6 @@
 import { teamPageKey } from '../../core/contracts/storage';
 import type { ExactStatement } from './statement';
-import { foreignDataStatements, teamKeyDenials } from './statements/data';
+import { foreignDataStatements, teamKeyDenials } from './statements/job';
 import {
   type AccessContext,
   describeJobs,

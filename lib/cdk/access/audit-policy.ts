@@ -1,5 +1,4 @@
-import { logGroupArns, SHARED_LOG_GROUPS } from './log-group-arns';
-import type { ExactStatement } from './statement';
+import { type ExactStatement, logGroupArns, SHARED_LOG_GROUPS } from './statement';
 
 /** Resources that audit reads, and that control and reconcile read too. All values may be tokens. */
 export interface AuditContext {

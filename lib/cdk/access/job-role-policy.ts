@@ -1,12 +1,17 @@
 import { REGIONS } from '../../core/catalog/regions';
-import { JOB_LOG_GROUPS } from '../../core/contracts/job-log-groups';
+import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import type { JobRoleContext } from './job-role-context';
-import { logGroupArn } from './log-group-arns';
-import type { ExactStatement } from './statement';
-import { externalStatements, foreignDataStatements, listBucket, MULTIPART, teamKeyDenials } from './statements/data';
-import { imageStatements } from './statements/images';
-import { networkStatements } from './statements/network';
-import { secretStatements } from './statements/secrets';
+import { type ExactStatement, logGroupArn } from './statement';
+import {
+  externalStatements,
+  foreignDataStatements,
+  imageStatements,
+  listBucket,
+  MULTIPART,
+  networkStatements,
+  secretStatements,
+  teamKeyDenials,
+} from './statements/job';
 
 /**
  * Role of a team's training containers: reads data, driver, job files and code, and writes its own checkpoints and outputs. Deletion is

@@ -1,9 +1,57 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Stack, Token } from 'aws-cdk-lib';
+import { CfnResource, Stack, Token } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type { Construct, IConstruct } from 'constructs';
-import { acknowledge } from '../acknowledge';
-import { LongestValues } from './longest-values';
+import { REGIONS } from '../../core/catalog/regions';
+import { JOB_LOG_GROUPS } from '../../core/contracts/names';
+import { type TemplateResource, TemplateValues } from '../../core/contracts/template-values';
+import { ANY_ACCOUNT } from '../../shared/environment/template-sizes';
+import { acknowledge } from '../acknowledged-checks';
+
+/** Properties of a name or path, as the constructs of CloudFormation's resources call them. */
+const NAMED_BY = [
+  'roleName',
+  'path',
+  'functionName',
+  'name',
+  'topicName',
+  'queueName',
+  'bucketName',
+  'tableName',
+  'repositoryName',
+];
+
+/** Measures values of a stack that has all resources to which they refer. */
+class LongestValues {
+  private readonly values: TemplateValues;
+  private readonly stack: Stack;
+
+  constructor(scope: IConstruct) {
+    const stack = Stack.of(scope);
+    this.stack = stack;
+    const resources = stack.node.findAll().filter((child) => CfnResource.isCfnResource(child));
+    const { region, stackName, account } = stack;
+    const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
+    const place = { partition, account: Token.isUnresolved(account) ? ANY_ACCOUNT : account, region, urlSuffix };
+    const byId = resources.map((resource) => [String(stack.resolve(resource.logicalId)), named(stack, resource)]);
+    this.values = new TemplateValues(Object.fromEntries(byId), { ...place, stack: stackName });
+  }
+
+  /** Length of a value as JSON, with every reference replaced by the longest text that it may stand for. */
+  lengthOf(value: unknown): number {
+    return JSON.stringify(this.values.resolve(this.stack.resolve(value))).length;
+  }
+}
+
+function named(stack: Stack, resource: CfnResource): TemplateResource {
+  const given = resource as unknown as Record<string, unknown> & { rawOverrides?: { Properties?: object } };
+  const names = NAMED_BY.flatMap((name) => {
+    const value: unknown = stack.resolve(given[name]);
+    return value === undefined ? [] : [[`${name.charAt(0).toUpperCase()}${name.slice(1)}`, value] as const];
+  });
+  const overrides = stack.resolve(given.rawOverrides?.Properties) as object | undefined;
+  return { Type: resource.cfnResourceType, Properties: { ...Object.fromEntries(names), ...overrides } };
+}
 
 /** A statement of an IAM policy with exact actions and resources, and a reason for each wildcard. */
 export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'conditions'> {
@@ -148,3 +196,20 @@ function flatten(node: unknown): string {
   }
   return reference.Ref ? `<${String(reference.Ref)}>` : JSON.stringify(node);
 }
+
+interface Place {
+  readonly partition: string;
+  readonly region: string;
+  readonly account: string;
+}
+
+/** ARN of a log group by its name, in the form used in policies for CloudWatch Logs. */
+export const logGroupArn = ({ partition, region, account }: Place, name: string): string =>
+  `arn:${partition}:logs:${region}:${account}:log-group:${name}`;
+
+/** ARNs of the groups, each with and without the suffix `:*`: actions on a log group may be authorized on either. */
+export const logGroupArns = (place: Place, names: readonly string[]): string[] =>
+  names.map((name) => logGroupArn(place, name)).flatMap((group) => [group, `${group}:*`]);
+
+/** Names of the log groups that all SageMaker jobs share. */
+export const SHARED_LOG_GROUPS: readonly string[] = Object.values(JOB_LOG_GROUPS);

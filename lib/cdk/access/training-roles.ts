@@ -5,7 +5,7 @@ import type { TrainingStorage } from '../storage/training-storage';
 import type { JobRoleContext } from './job-role-context';
 import { executionStatements, processingStatements } from './job-role-policy';
 import { allow, type ExactStatement, FEW_TEAMS, type SharedPolicies, sharedPolicies } from './statement';
-import { ownData } from './statements/data';
+import { ownData } from './statements/job';
 
 /** Properties of `TrainingRoles`. */
 export interface TrainingRolesProps

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Duration, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { CfnResource, Duration, type IAspect, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
-import { Construct } from 'constructs';
+import { Asset } from 'aws-cdk-lib/aws-s3-assets';
+import { Construct, type IConstruct } from 'constructs';
 import { FUNCTION_TIMEOUT_SECONDS } from '../../core/contracts/launcher';
 import { packageRoot } from '../../shared/files/own-package';
 import { allow, type ExactStatement } from '../access/statement';
@@ -24,7 +26,7 @@ function handlersFolder(name: string): string {
 }
 
 /** Runtime of every function; the bundles are built for Node 20 and run on it too. */
-export const HANDLER_RUNTIME = new lambda.Runtime('nodejs24.x', lambda.RuntimeFamily.NODEJS, {
+const HANDLER_RUNTIME = new lambda.Runtime('nodejs24.x', lambda.RuntimeFamily.NODEJS, {
   supportsInlineCode: true,
 });
 
@@ -142,5 +144,40 @@ export class HandlerFunction extends Construct {
   /** Adds one statement to the role. */
   allow(statement: ExactStatement): void {
     allow(this.role, statement);
+  }
+}
+
+/**
+ * Encrypts the environment variables of every function with one key, including those of the CDK's provider framework. Lambda decrypts them
+ * with the role of the function. Lambda also creates a grant for the role, but the grant is lost when a role is recreated under the same
+ * name, so each role has the statement as well. https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars-encryption.html,
+ * 2026-11-22.
+ */
+export class EncryptedVariables implements IAspect {
+  private readonly allowed = new Set<IConstruct>();
+
+  constructor(private readonly key: kms.IKey) {}
+
+  visit(node: IConstruct): void {
+    if (!CfnResource.isCfnResource(node) || node.cfnResourceType !== 'AWS::Lambda::Function') return;
+    const resource = node as lambda.CfnFunction;
+    if (resource.kmsKeyArn !== undefined || Stack.of(node).resolve(resource.environment) === undefined) return;
+    resource.kmsKeyArn = this.key.keyArn;
+    const { role } = node.node.scope as lambda.Function;
+    if (!role || this.allowed.has(role)) return;
+    this.allowed.add(role);
+    allow(role as iam.Role, { sid: 'DecryptVariables', actions: ['kms:Decrypt'], resources: [this.key.keyArn] });
+  }
+}
+
+/** A file asset whose contents are generated at synthesis. They are staged immediately, so that the temporary file can be deleted. */
+export function generatedAsset(scope: Construct, id: string, name: string, contents: string | Buffer): Asset {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-asset-'));
+  const file = path.join(folder, name);
+  writeFileSync(file, contents);
+  try {
+    return new Asset(scope, id, { path: file });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -5,7 +5,7 @@ import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Provider } from 'aws-cdk-lib/custom-resources';
 import { Construct } from 'constructs';
 import { acknowledgeResources, allow, type ExactStatement } from '../access/statement';
-import { acknowledge } from '../acknowledge';
+import { acknowledge } from '../acknowledged-checks';
 import { deployLogGroup, type HandlerFunction, writeLogs } from './handler-function';
 
 /** Properties of `HandlerResource`. */

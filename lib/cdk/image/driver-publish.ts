@@ -2,9 +2,8 @@ import { type CustomResource, Duration } from 'aws-cdk-lib';
 import type * as s3 from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { DRIVER_PUBLISH_TYPE } from '../../core/contracts/custom-resources';
-import { driverFiles } from '../../shared/files/driver-files';
-import { generatedAsset } from '../functions/generated-asset';
-import { HandlerFunction } from '../functions/handler-function';
+import { driverFiles } from '../../shared/files/own-package';
+import { generatedAsset, HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
 /** Properties of `DriverPublish`. */

@@ -1,7 +1,10 @@
 import { Stack } from 'aws-cdk-lib';
+import * as ssm from 'aws-cdk-lib/aws-ssm';
+import { Construct } from 'constructs';
 import { baseImageContents } from '../../core/catalog/images/base-images';
 import type { Descriptor } from '../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
+import { descriptorParameter, teamsParameter } from '../../core/contracts/launcher';
 import type { TeamRoles, TrainingRoles } from '../access/training-roles';
 import type { DriverPublish } from '../image/driver-publish';
 import type { EnvironmentNetwork } from '../network/environment-network';
@@ -10,7 +13,7 @@ import type { AuditFunction } from './audit-function';
 import type { TrainingLauncher } from './training-launcher';
 
 /** The parts of an environment that its descriptors refer to. */
-export interface DescribedEnvironment {
+interface DescribedEnvironment {
   readonly slipwayVersion: string;
   readonly spec: EnvironmentSpec;
   readonly storage: TrainingStorage;
@@ -86,3 +89,50 @@ function foreignPlans(teams: EnvironmentSpec['teams'], team: string): string[] |
 
 /** Undefined for an empty record, so that it does not appear in the template. */
 const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);
+
+/** Properties of `TeamDescriptor`. */
+export interface TeamDescriptorProps {
+  /** Information about the environment for the command line and the functions. */
+  readonly descriptor: Descriptor;
+}
+
+/** The descriptor of one team, in the SSM parameter `/slipway/environments/<name>/<team>`. Contains names and no secrets. */
+export class TeamDescriptor extends Construct {
+  /** Name of the SSM parameter. */
+  public readonly parameterName: string;
+
+  constructor(scope: Construct, id: string, { descriptor }: TeamDescriptorProps) {
+    super(scope, id);
+    this.parameterName = descriptorParameter(descriptor.name, descriptor.team);
+    new ssm.StringParameter(this, 'Resource', {
+      parameterName: this.parameterName,
+      description: `Slipway environment ${descriptor.name}, team ${descriptor.team}`,
+      stringValue: Stack.of(this).toJsonString(descriptor),
+      // Guardrails, prices and external locations may exceed the 4 KB of the standard tier.
+      tier: ssm.ParameterTier.INTELLIGENT_TIERING,
+    });
+  }
+}
+
+/** Properties of `TeamNames`. */
+export interface TeamNamesProps {
+  /** Name of the environment. */
+  readonly environment: string;
+  /** Names of its teams. */
+  readonly teams: readonly string[];
+}
+
+/**
+ * The names of an environment's teams: `--environment research` uses them to find the caller's own team, and to list the teams when a name
+ * is wrong.
+ */
+export class TeamNames extends Construct {
+  constructor(scope: Construct, id: string, { environment, teams }: TeamNamesProps) {
+    super(scope, id);
+    new ssm.StringListParameter(this, 'Resource', {
+      parameterName: teamsParameter(environment),
+      description: `Slipway environment ${environment}, teams`,
+      stringListValue: [...teams],
+    });
+  }
+}

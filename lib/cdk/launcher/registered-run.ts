@@ -3,11 +3,11 @@ import { CfnOutput, type CustomResource, Duration } from 'aws-cdk-lib';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import type { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
+import type { RunSpec } from '../../core/config/run-spec';
 import { REGISTERED_RUN_TYPE } from '../../core/contracts/custom-resources';
 import { REGISTERED_RUN_TIMEOUT_SECONDS } from '../../core/contracts/launcher';
 import type { Archive } from '../../shared/archive/archive';
-import { generatedAsset } from '../functions/generated-asset';
-import { HandlerFunction } from '../functions/handler-function';
+import { generatedAsset, HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
 /** Properties of `RegisteredRun`. */
@@ -72,4 +72,16 @@ export class RegisteredRun extends Construct {
     });
     return onEvent;
   }
+}
+
+/** A run with the current content of its file and its code. */
+export interface RunSubmission {
+  /** The run, after its checks. */
+  readonly run: RunSpec;
+  /** One of the environment's teams. */
+  readonly team: string;
+  /** Text of the run file. */
+  readonly runFile: string;
+  /** Archive of the run's custom code. @default - none */
+  readonly code?: Archive;
 }

@@ -33,7 +33,7 @@ import { ENV_METRIC_TEAMS, ENV_QUOTA_METRIC } from '../../core/contracts/team-me
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
 import { type JobRoles, passableArns } from '../access/training-roles';
-import { acknowledge } from '../acknowledge';
+import { acknowledge } from '../acknowledged-checks';
 import { HandlerFunction } from '../functions/handler-function';
 import { ChatChannel } from '../operations/chat-channel';
 import { notificationTopic } from '../operations/notification-topic';

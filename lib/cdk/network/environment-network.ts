@@ -1,8 +1,7 @@
 import { Stack } from 'aws-cdk-lib';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct, type IConstruct, type IDependable } from 'constructs';
-import { existingNetworkOf } from '../../core/config/environment/existing-network';
-import { mlflowServers } from '../../core/config/environment/mlflow-servers';
+import { existingNetworkOf, mlflowServers } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { ExistingNetwork } from './existing-network';
 import { TrainingNetwork } from './training-network';

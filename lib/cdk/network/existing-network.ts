@@ -1,6 +1,6 @@
 import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
-import type { ExistingNetwork as Network } from '../../core/config/environment/existing-network';
+import type { ExistingNetwork as Network } from '../../core/config/environment/network';
 import { EXISTING_NETWORK_TYPE } from '../../core/contracts/custom-resources';
 import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';

@@ -5,7 +5,7 @@ import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct, type IConstruct } from 'constructs';
 import { allow, type ExactStatement } from '../access/statement';
-import { acknowledge } from '../acknowledge';
+import { acknowledge } from '../acknowledged-checks';
 
 /** Properties of `FailedInvocations`. */
 export interface FailedInvocationsProps {

@@ -6,12 +6,11 @@ import { Construct } from 'constructs';
 import { LOG_RETENTION_TYPE } from '../../core/contracts/custom-resources';
 import { METRIC_NAMESPACE, QUOTA_METRIC } from '../../core/contracts/team-metrics';
 import { docsAddress } from '../../core/lifecycle/runbook-address';
-import { logGroupArns, SHARED_LOG_GROUPS } from '../access/log-group-arns';
+import { logGroupArns, SHARED_LOG_GROUPS } from '../access/statement';
 import { deployLogGroupName, HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 import type { TrainingLauncher } from '../launcher/training-launcher';
-import { jobHostMetric } from './job-host-metric';
-import { unitGraph } from './unit-graph';
+import { jobHostMetric, unitGraph } from './metrics';
 
 const SHARED_RETENTION_DAYS = 365;
 

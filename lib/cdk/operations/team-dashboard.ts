@@ -3,8 +3,7 @@ import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 import { Construct } from 'constructs';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { METRIC_NAMESPACE, type TeamMetric } from '../../core/contracts/team-metrics';
-import { jobHostMetric } from './job-host-metric';
-import { unitGraph } from './unit-graph';
+import { jobHostMetric, unitGraph } from './metrics';
 
 /** Properties of `TeamDashboard`. */
 export interface TeamDashboardProps {

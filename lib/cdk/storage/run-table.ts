@@ -12,7 +12,7 @@ import {
   TEAM_INDEX,
   TEAM_INDEX_PARTITION_KEY,
   TEAM_INDEX_SORT_KEY,
-} from '../../core/contracts/run-table';
+} from '../../core/contracts/storage';
 
 /** Retention and protection of the run table. */
 export interface RunTableOptions {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { isEnvironmentFileName } from '../../core/config/environment/image-lock';
+import { isEnvironmentFileName } from '../../core/config/environment/image';
 import { loadEnvironment } from '../../core/config/load';
 import type { CompletionOptions, Names } from './completion';
 

@@ -1,5 +1,5 @@
 import { BatchGetImageCommand, ECRClient, GetDownloadUrlForLayerCommand } from '@aws-sdk/client-ecr';
-import type { EcrUri } from '../../core/catalog/images/ecr-uri';
+import type { EcrUri } from '../../core/catalog/images/base-images';
 
 /** Versions that an image declares, by component: `CUDA`, `NCCL`, `EFA`, `PyTorch`. */
 export type ImageVersions = Readonly<Record<string, string>>;

@@ -1,7 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
-import { publishedBaseUri } from '../../core/catalog/images/base-images';
-import { type EcrUri, parseEcrUri } from '../../core/catalog/images/ecr-uri';
+import { type EcrUri, parseEcrUri, publishedBaseUri } from '../../core/catalog/images/base-images';
 import {
   EMPTY_LOCK,
   type ImageLock,
@@ -9,17 +8,17 @@ import {
   type LockedBase,
   loadImageLock,
   lockFileOf,
-} from '../../core/config/environment/image-lock';
+} from '../../core/config/environment/image';
 import { type EnvironmentSpec, resolveEnvironments } from '../../core/config/environment-file';
 import { hasErrors } from '../../core/config/issue';
 import { loadEnvironment } from '../../core/config/load';
 import { checkEnvironment } from '../../core/rules/environment';
-import { calling } from '../aws-errors';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { writing } from '../page-file';
+import { calling } from '../report-error';
 import { json, type Terminal } from '../terminal';
-import { refuseRunFile } from './environment-file';
+import { refuseRunFile } from './environment';
 import { type ImageVersions, readImageVersions, versionChanges } from './image-versions';
 
 /** Options of `slipway preflight --lock`. */

@@ -1,20 +1,19 @@
 import { DescribeInstanceTypeOfferingsCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { nearest } from '../../core/catalog/nearest';
-import { findCapacityPrice } from '../../core/catalog/prices/capacity-prices';
-import { findPrice } from '../../core/catalog/prices/prices';
+import { findCapacityPrice, findPrice } from '../../core/catalog/prices/prices';
 import { REGIONS } from '../../core/catalog/regions';
-import { textTable } from '../../core/config/formats/text-table';
+import { textTable } from '../../core/config/formats/plain-text';
 import { orList } from '../../core/config/issue';
 import { isEnvironmentFile } from '../../core/config/load';
 import { instanceGroupsOf } from '../../core/config/resolve-run';
 import { increaseCommand, judgeForDeploy, type QuotaNeed, type QuotaRow, runQuotaNeeds } from '../../core/quota';
 import { EXIT, UsageError } from '../exit';
+import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
-import { withS3Config } from '../launch/s3-config';
 import { json, type Terminal } from '../terminal';
 import { SERVICE_NAMES, servicesIn } from './checks/zone-checks';
 import { requireFile } from './deployed-needs';
-import { needsOfEnvironment, requireEnvironment } from './environment-file';
+import { needsOfEnvironment, requireEnvironment } from './environment';
 import { quotaJson, readLimits } from './quota';
 
 /** Options of `slipway preflight --regions`. */

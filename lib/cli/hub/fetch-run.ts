@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
-import { STANDING_PRICES } from '../../core/catalog/prices/standing-prices';
+import { STANDING_PRICES } from '../../core/catalog/prices/prices';
 import constants from '../../core/catalog/trainer-constants.json';
-import { textTable } from '../../core/config/formats/text-table';
+import { textTable } from '../../core/config/formats/plain-text';
 import { bytes as bytesText, duration, usd } from '../../report/page/format';
 import { pinnedText, type Repository, totalBytes } from './repository';
 

@@ -1,20 +1,24 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../core/config/descriptor';
-import { HUB_ROOT, type HubSource, hubFolder, parseHubSource } from '../../core/config/formats/hub-source';
-import { fillPlaceholders, mayUsePlace } from '../../core/config/formats/places';
+import {
+  fillPlaceholders,
+  HUB_ROOT,
+  type HubSource,
+  hubFolder,
+  mayUsePlace,
+  parseHubSource,
+} from '../../core/config/formats/places';
 import { issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import { teamKeyVariable } from '../../core/job/team-key';
-import { ask } from '../ask';
-import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked, requireSupported } from '../inputs';
-import { confirmCost } from '../launch/confirm';
-import { submit } from '../launch/submit';
+import { confirmCost, submit } from '../launch/submit';
+import { calling } from '../report-error';
 import { waitForEnd } from '../runs/wait';
-import { json, type Terminal } from '../terminal';
+import { ask, json, type Terminal } from '../terminal';
 import { runTrainerModule } from '../trainer-module';
 import { fetchRunText, repositoryText } from './fetch-run';
 import { findFetched } from './fetched';

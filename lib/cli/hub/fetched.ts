@@ -1,24 +1,30 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../core/config/descriptor';
-import { HUB_ROOT, type HubSource, hubFolder, isPinned, parseHubSource } from '../../core/config/formats/hub-source';
-import { fillPlaceholders } from '../../core/config/formats/places';
-import { bucketAndKey } from '../../core/config/formats/s3-uri';
-import { type FetchedCommits, namedHubSources } from '../../core/config/inline-hub';
+import {
+  bucketAndKey,
+  fillPlaceholders,
+  HUB_ROOT,
+  type HubSource,
+  hubFolder,
+  isPinned,
+  parseHubSource,
+} from '../../core/config/formats/places';
+import { type FetchedCommits, namedConfig, namedHubSources } from '../../core/config/inline';
 import { issue } from '../../core/config/issue';
 import { loadRun } from '../../core/config/load';
 import { findDescriptor, usualEnvironment } from '../environment/environment';
-import { Refusal } from '../exit';
+import { Refusal, UsageError } from '../exit';
 import type { CommonOptions, GivenFile } from '../inputs';
-import { textIn } from '../runs/origin/s3-address';
+import { textIn } from '../runs/reports/committed-checkpoints';
 
 /** The record that the fetch step writes last. */
-export interface FetchedFiles {
+interface FetchedFiles {
   commit: string;
   files: { path: string; bytes: number; sha256: string }[];
 }
 
 /** Text of an object, read with the caller's own permissions; undefined when it does not exist. */
-export function readS3Text(uri: string, descriptor: Descriptor): Promise<string | undefined> {
+function readS3Text(uri: string, descriptor: Descriptor): Promise<string | undefined> {
   const { Bucket, Key } = bucketAndKey(fillPlaceholders(uri, { descriptor, runId: '' }));
   return textIn(new S3Client({ region: descriptor.region }), Bucket, Key);
 }
@@ -37,7 +43,7 @@ export async function findFetched(
 }
 
 /** The environment in which a run file is looked at: that of the options, of the file, or the only one that there is. */
-export const environmentFor = ({ text }: GivenFile, { environment, set }: CommonOptions): string | undefined =>
+const environmentFor = ({ text }: GivenFile, { environment, set }: CommonOptions): string | undefined =>
   environment ?? loadRun(text, set).value?.environment ?? usualEnvironment();
 
 /**
@@ -45,7 +51,7 @@ export const environmentFor = ({ text }: GivenFile, { environment, set }: Common
  * sources without a commit.
  * @throws Refusal for a repository that was not fetched, with the command that does it
  */
-export async function withFetched<T extends CommonOptions>(file: GivenFile, options: T): Promise<T> {
+async function withFetched<T extends CommonOptions>(file: GivenFile, options: T): Promise<T> {
   const named = namedHubSources(file.text, options.set).filter((source) => options.fetched?.[source] === undefined);
   const environment = named.length > 0 ? environmentFor(file, options) : undefined;
   if (!environment) return options;
@@ -73,3 +79,19 @@ const notFetched = (source: string, environment: string) =>
     got: source,
     fix: `slipway fetch ${source} --environment ${environment}, or slipway launch with --fetch`,
   });
+
+/**
+ * Adds what a run file names in S3 to the options, read with the caller's own permissions: fetched commits of a hub, and the text of a
+ * `model.config`. Without an environment nothing is read, and a rule rejects the run file.
+ */
+export async function withS3Config<T extends CommonOptions>(source: GivenFile, given: T): Promise<T> {
+  const options = await withFetched(source, given);
+  const uri = namedConfig(source.text, options.set);
+  if (!uri?.startsWith('s3://')) return options;
+  const environment = environmentFor(source, options);
+  if (!environment) return options;
+  const text = await readS3Text(uri, await findDescriptor(options, environment));
+  if (text === undefined)
+    throw new UsageError(`model.config: must be an object in S3, got none at ${uri}; correct the name`);
+  return { ...options, modelConfig: { uri, text } };
+}

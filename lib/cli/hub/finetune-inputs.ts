@@ -5,11 +5,17 @@ import { pipeline } from 'node:stream/promises';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import constants from '../../core/catalog/trainer-constants.json';
 import type { Descriptor } from '../../core/config/descriptor';
-import { type HubSource, hubFolder, hubSourceText, isHubSource } from '../../core/config/formats/hub-source';
-import { fillPlaceholders, withSlash } from '../../core/config/formats/places';
-import { parseS3Uri } from '../../core/config/formats/s3-uri';
-import { calling } from '../aws-errors';
+import {
+  fillPlaceholders,
+  type HubSource,
+  hubFolder,
+  hubSourceText,
+  isHubSource,
+  parseS3Uri,
+  withSlash,
+} from '../../core/config/formats/places';
 import { UsageError } from '../exit';
+import { calling } from '../report-error';
 import { objectsBelow } from '../runs/publish/weights';
 import { requireHubSource } from './fetch';
 import { findFetched } from './fetched';

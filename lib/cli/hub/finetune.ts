@@ -1,25 +1,29 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createReadStream, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { clusterUsdPerHour } from '../../core/admission';
 import type { Descriptor } from '../../core/config/descriptor';
-import { fillPlaceholders } from '../../core/config/formats/places';
-import type { FetchedCommits } from '../../core/config/inline-hub';
+import { bucketAndKey, fillPlaceholders } from '../../core/config/formats/places';
+import { type FetchedCommits, readModelConfig } from '../../core/config/inline';
 import { issue } from '../../core/config/issue';
-import { readModelConfig } from '../../core/config/model-config';
+import type { RunSpec } from '../../core/config/run-spec';
+import { teamKeyEncryption } from '../../core/job/team-key';
 import { makeFolder } from '../../shared/files/make-folder';
 import { findDescriptor } from '../environment/environment';
+import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked, requireSupported } from '../inputs';
+import { submit } from '../launch/submit';
 import { writing } from '../page-file';
-import { json, type Terminal } from '../terminal';
+import { calling } from '../report-error';
+import { ask, json, type Terminal } from '../terminal';
 import { checkedFetch } from './fetch';
 import { repositoryText, slugOf } from './fetch-run';
-import { choiceJson, choiceText, chooseClusters } from './finetune-choice';
+import { choiceJson, choiceText, chooseClusters, examineRows, type Request } from './finetune-choice';
 import { type Job, tokeniseText, trainText } from './finetune-files';
 import { readData, readModel, type TuningModel } from './finetune-inputs';
-import { type Link, launchChain } from './finetune-launch';
-import { examineRows, type Request } from './finetune-rows';
 import type { HubOptions } from './repository';
 
 /** Options of `slipway finetune`. */
@@ -139,4 +143,66 @@ function writeFiles(links: readonly Link[], directory: string): string[] {
     });
     return file;
   });
+}
+
+/** A run of the chain: its file, and what was checked. */
+interface Link {
+  name: 'fetch' | 'tokenise' | 'train';
+  text: string;
+  checked: CheckedRun & { run: RunSpec };
+}
+
+/** Uploads what only this machine has, and starts the runs, each after the one before it. All are checked before the first starts. */
+async function launchChain(
+  links: readonly Link[],
+  job: Job,
+  { descriptor, yes }: { descriptor: Descriptor; yes: boolean },
+  terminal: Terminal,
+): Promise<{ name: string; runId: string }[]> {
+  for (const { name, checked } of links) if (name !== 'tokenise') await preflightRun(checked.run, descriptor, terminal);
+  if (!yes) await ask(`Launch ${links.map(({ name }) => name).join(', ')}?`);
+  await upload(job, descriptor, terminal);
+  for (const { name, checked } of links) if (name === 'tokenise') await preflightRun(checked.run, descriptor, terminal);
+  const runs: { name: string; runId: string }[] = [];
+  try {
+    for (const { name, checked } of links) {
+      const runId = await submitAfter(runs.at(-1)?.runId, { checked, file: `${name}.yaml`, descriptor }, terminal);
+      runs.push({ name, runId });
+      terminal.err(`${name}: ${runId}`);
+    }
+  } catch (error) {
+    if (runs.length > 0) terminal.err(`started before the error: ${runs.map(({ runId }) => runId).join(', ')}`);
+    throw error;
+  }
+  terminal.err(`slipway status ${runs.at(-1)?.runId} --wait to follow the training`);
+  return runs;
+}
+
+/** Submits a checked run that waits for another one; returns its ID. */
+async function submitAfter(
+  after: string | undefined,
+  launched: Parameters<typeof submit>[0],
+  terminal: Terminal,
+): Promise<string> {
+  const { checked, descriptor } = launched;
+  const overrides = [...checked.overrides, ...(after === undefined ? [] : [`after=${JSON.stringify([after])}`])];
+  const acceptsUnknownPrice = clusterUsdPerHour(checked.run, descriptor) === undefined;
+  return (await submit({ ...launched, checked: { ...checked, overrides } }, { acceptsUnknownPrice }, terminal)).runId;
+}
+
+/** The local file with rows, and the manifest of the tokenizer's files. */
+async function upload({ model, data, prefix }: Job, descriptor: Descriptor, terminal: Terminal): Promise<void> {
+  const filled = (uri: string) => fillPlaceholders(uri, { descriptor });
+  const s3 = new S3Client({ region: descriptor.region });
+  const put = (uri: string, body: Pick<PutObjectCommand['input'], 'Body' | 'ContentLength'>) =>
+    calling(`uploading ${uri}`, () =>
+      s3.send(new PutObjectCommand({ ...bucketAndKey(uri), ...body, ...teamKeyEncryption(descriptor) })),
+    );
+  if (data.upload) {
+    terminal.err(`uploading ${data.upload}`);
+    const size = statSync(data.upload).size;
+    const target = filled(`${prefix}rows/${path.basename(data.upload)}`);
+    await put(target, { Body: createReadStream(data.upload), ContentLength: size });
+  }
+  await put(filled(`${prefix}tokenizer.manifest`), { Body: json([{ prefix: filled(model.uri) }, ...model.tokenizer]) });
 }

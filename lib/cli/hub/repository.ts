@@ -1,4 +1,4 @@
-import { type HubSource, hubSourceText } from '../../core/config/formats/hub-source';
+import { type HubSource, hubSourceText } from '../../core/config/formats/places';
 import { runTrainerModule } from '../trainer-module';
 
 /** A commit of a repository, as `slipway_trainer.fetch --describe` prints it. */

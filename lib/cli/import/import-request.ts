@@ -7,9 +7,8 @@ import { loadRun } from '../../core/config/load';
 import type { RunSpec } from '../../core/config/run-spec';
 import { trainingJobRequest } from '../../core/job/training-request';
 import { type NotCarried, notCarriedBy } from './differences';
-import type { Draft, Drafted } from './draft';
+import { type Draft, type Drafted, regionOfImage } from './draft';
 import { draftOf } from './from-request';
-import { regionOfImage } from './image';
 import type { TrainerFiles } from './model-trainer';
 import type { ForeignRequest } from './read-request';
 

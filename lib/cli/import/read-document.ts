@@ -1,11 +1,17 @@
 import { parse } from 'yaml';
-import { isTooDeep } from '../../core/config/reading/yaml-levels';
+import { isTooDeep } from '../../core/config/reading/yaml-file';
 import { readCommand, splitWords } from './command-line';
 import { type Drafted, filled } from './draft';
 import { ofCommand } from './from-request';
 import { type ImportContext, type Imported, importDraft, importRequest } from './import-request';
 import { findRequest, isObject } from './read-request';
 import { draftOfRecipe, isRecipe } from './recipe';
+
+export { type ImportContext, type Imported, importRequest } from './import-request';
+
+export { TRAINER_CHANNEL, type TrainerFiles } from './model-trainer';
+
+export { findRequest } from './read-request';
 
 /** Placeholder when a command line contains no cluster: one host, whose type the user must set. */
 const UNKNOWN_TYPE = 'ml.p4d.24xlarge';

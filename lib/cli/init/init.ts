@@ -1,14 +1,107 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { isCancel, type Option, select, text } from '@clack/prompts';
+import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../core/catalog/instances/instances';
+import { nearest } from '../../core/catalog/nearest';
+import { REGIONS } from '../../core/catalog/regions';
+import { teamName } from '../../core/config/environment/people';
+import { orList } from '../../core/config/issue';
 import { makeFolder, makeWritableFolder } from '../../shared/files/make-folder';
 import { EXIT, UsageError } from '../exit';
 import { writing } from '../page-file';
-import { quoted } from '../quoted';
-import { json, type Terminal } from '../terminal';
-import { answersOf, type InitOptions } from './answers';
-import { type NewFile, PACKAGE_FILE, packageFile, projectFiles, runFiles } from './project';
-import { type Vendored, vendored } from './vendor';
+import { json, quoted, type Terminal } from '../terminal';
+import { type NewFile, PACKAGE_FILE, packageFile, projectFiles, runFiles, type Vendored, vendored } from './project';
+
+/** CI systems for which `slipway init --ci` writes a pipeline. */
+const CI_SYSTEMS = ['github', 'gitlab'] as const;
+/** A CI system for which `slipway init --ci` writes a pipeline. */
+export type CiSystem = (typeof CI_SYSTEMS)[number];
+
+/** Options of `slipway init`; on a terminal it asks for missing ones. */
+export interface InitOptions {
+  region?: string;
+  team?: string;
+  instanceType?: string;
+  ci?: string;
+  /** CDK Pipelines across accounts, instead of deploys from one account. */
+  pipeline?: boolean;
+  /** Where npm gets the slipway package from. */
+  package?: string;
+  /** False: no package-lock.json, for other package managers. */
+  lockfile?: boolean;
+  run?: boolean;
+  yes?: boolean;
+  json?: boolean;
+}
+
+/** The choices from which a project is generated. */
+export interface Answers {
+  region: string;
+  team: string;
+  instanceType: string;
+  ci?: CiSystem;
+  pipeline?: boolean;
+}
+
+const DEFAULTS = { region: 'us-west-2', team: 'nlp', instanceType: 'ml.p5.48xlarge' };
+
+/** The options, completed by a person's answers on a terminal; `--yes` and `--json` use the defaults. */
+export async function answersOf(options: InitOptions): Promise<Answers> {
+  requireValid(options);
+  const asks = process.stdin.isTTY && !options.yes && !options.json;
+  const ask = async (name: keyof typeof DEFAULTS, question: () => Promise<string | symbol>): Promise<string> => {
+    const given = options[name];
+    if (given !== undefined || !asks) return given ?? DEFAULTS[name];
+    const answer = await question();
+    if (isCancel(answer)) throw new UsageError('init: not confirmed; nothing was written');
+    return String(answer);
+  };
+  return {
+    region: await ask('region', () =>
+      select({ message: 'Region', options: REGION_OPTIONS, initialValue: 'us-west-2' }),
+    ),
+    team: await ask('team', () =>
+      text({ message: 'Team', initialValue: DEFAULTS.team, validate: (name) => teamProblem(name ?? '') }),
+    ),
+    instanceType: await ask('instanceType', () => select({ message: 'Instance type', options: TYPE_OPTIONS })),
+    ci: options.ci as CiSystem | undefined,
+    ...(options.pipeline && { pipeline: true }),
+  };
+}
+
+const REGION_OPTIONS: Option<string>[] = Object.keys(REGIONS).map((value) => ({ value, label: value }));
+const gpuTypes = INSTANCE_TYPES.filter(({ accelerator }) => accelerator?.kind === 'gpu');
+const TYPE_OPTIONS: Option<string>[] = gpuTypes.map(({ name }) => ({ value: name, label: name }));
+
+function teamProblem(team: string): string | undefined {
+  const { error } = teamName.safeParse(team);
+  return error && `${error.issues[0]?.message}, got ${team}; choose a shorter name such as nlp`;
+}
+
+function requireValid({ region, team, instanceType, ci }: InitOptions): void {
+  const problems = [
+    region !== undefined && !(region in REGIONS) && regionProblem(region),
+    team !== undefined && teamProblem(team) && `--team: ${teamProblem(team)}`,
+    instanceType !== undefined && typeProblem(instanceType),
+    ci !== undefined &&
+      !CI_SYSTEMS.includes(ci as CiSystem) &&
+      `--ci: must be ${orList(CI_SYSTEMS)}, got ${ci}; omit it for none`,
+  ].filter((problem) => typeof problem === 'string');
+  if (problems.length > 0) throw new UsageError(problems.join('\n'));
+}
+
+const regionProblem = (region: string): string =>
+  `--region: must be a region with SageMaker, got ${region}; use ${orList(nearest(region, Object.keys(REGIONS)))}`;
+
+function typeProblem(type: string): string | undefined {
+  const found = findInstanceType(type);
+  if (!found)
+    return `--instance-type: must be a SageMaker training instance type, got ${type}; use ${orList(nearestInstanceTypes(type))}`;
+  if (!gpuTypes.includes(found))
+    return `--instance-type: must have NVIDIA GPUs for the first run, got ${type}; use ml.g5.12xlarge or ml.p5.48xlarge, and write your own run file for ${type}`;
+  return undefined;
+}
 
 /**
  * `slipway init [DIR]`: writes a CDK app that contains this package and uses it, with an environment file, run files and a test; with `--run`

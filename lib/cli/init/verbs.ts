@@ -1,5 +1,5 @@
 import type { CommandLine } from '../command-line';
-import type { InitOptions } from './answers';
+import type { InitOptions } from './init';
 
 /** The verb that creates a project. */
 export function initVerbs(cli: CommandLine): void {

@@ -5,6 +5,7 @@ import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
 import type { FetchFirst } from '../hub/fetch-first';
+import { withS3Config } from '../hub/fetched';
 import {
   type CommonOptions,
   checkRead,
@@ -18,12 +19,10 @@ import {
 import { withoutOk } from '../runs/read-status';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
-import { confirmCost } from './confirm';
 import { dryRun, writeDryRun } from './dry-run';
 import { RUN_ID } from './run-target';
-import { withS3Config } from './s3-config';
-import { mentionSmoke } from './smoke-record';
-import { type LaunchedFile, submit } from './submit';
+import { mentionSmoke } from './smoke';
+import { confirmCost, type LaunchedFile, submit } from './submit';
 
 /** Options of `slipway launch`. */
 export interface LaunchOptions extends CommonOptions {
@@ -86,8 +85,7 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
   const options = await withS3Config(source, first.options);
   const { descriptor, read } = await environmentOf(source, options);
   if (options.smoke) return (await import('./smoke.js')).launchSmoke(source, descriptor, options, terminal);
-  if (options.matrix)
-    return (await import('./matrix/launches-of-matrix.js')).launchMatrix(source, descriptor, options, terminal);
+  if (options.matrix) return (await import('./matrix/matrix.js')).launchMatrix(source, descriptor, options, terminal);
   const checked = requireChecked(checkRead(read ?? readRunFile(source, options), options, descriptor));
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   const launched = { checked, file, descriptor };

@@ -4,13 +4,12 @@ import path from 'node:path';
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
 import { isPrefixInS3 } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
-import { fillPlaceholders } from '../../core/config/formats/places';
-import { parseS3Uri } from '../../core/config/formats/s3-uri';
+import { fillPlaceholders, parseS3Uri } from '../../core/config/formats/places';
 import type { RunSpec } from '../../core/config/run-spec';
 import { type Archive, archiveFolder, codeArchive } from '../../shared/archive/archive';
 import { MAX_CODE_BYTES } from '../../shared/archive/code-files';
-import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
+import { calling } from '../report-error';
 
 /**
  * The archive that the command uploads: of a folder beside the run file, or of a prefix in S3, which is read with the caller's own

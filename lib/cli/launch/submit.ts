@@ -1,21 +1,26 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { clusterUsdPerHour, memoryIssues } from '../../core/admission';
 import { isArchiveInS3 } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
-import { fillPlaceholders } from '../../core/config/formats/places';
-import { bucketAndKey } from '../../core/config/formats/s3-uri';
+import { bucketAndKey, fillPlaceholders } from '../../core/config/formats/places';
+import { issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import type { IntentAnswer, StartAnswer, UploadAnswer } from '../../core/contracts/control';
-import { calling } from '../aws-errors';
-import { ServiceError } from '../exit';
+import { nearestPublished } from '../../core/planner/run/nearest-published';
+import { usd } from '../../report/page/format';
+import { Refusal, ServiceError } from '../exit';
 import type { CheckedRun, CommonOptions } from '../inputs';
+import { findPlan } from '../plan/plan';
+import { planText } from '../plan/text/plan-text';
+import { calling } from '../report-error';
 import { callControl } from '../runs/control-client';
-import type { Terminal } from '../terminal';
+import { ask, type Terminal } from '../terminal';
 import { packedCode } from './packed-code';
 
 /** Options of `launch` for the submission. */
-export interface SubmitOptions extends CommonOptions {
+interface SubmitOptions extends CommonOptions {
   runId?: string;
   /** @default - a new id: each launch creates another run */
   clientRequestId?: string;
@@ -114,3 +119,41 @@ async function digestInS3(
     return { sha256: hash.digest('hex'), bytes };
   });
 }
+
+/** Shows the expected cost of the run and asks for confirmation; returns whether an unknown price was accepted. */
+export async function confirmCost(
+  run: RunSpec,
+  descriptor: Descriptor,
+  yes: boolean,
+  terminal: Terminal,
+): Promise<boolean> {
+  const price = clusterUsdPerHour(run, descriptor);
+  const hours = run.limits.maxRuntimeSeconds / 3600;
+  if (price) {
+    const attempt = `${usd(price.usd * hours)} for an attempt of maxRuntimeSeconds (${hours.toFixed(1)} h)`;
+    const cap = run.limits.maxCostUsd === undefined ? '' : `; the run stops at ${usd(run.limits.maxCostUsd)}`;
+    terminal.err(`cost: ${usd(price.usd)} per hour, ${attempt}${cap}`);
+    for (const note of price.notes) terminal.err(`  ${note}`);
+    showPlan(run, descriptor, terminal);
+  } else {
+    terminal.err('cost: not known for this instance type and region');
+    if (yes && run.limits.maxCostUsd === undefined) throw new Refusal([unknownPrice()]);
+  }
+  if (!yes) await ask(price ? 'Launch?' : 'Launch at an unknown price?');
+  return price === undefined;
+}
+
+/** Shows the planner's prediction if the run's model is known. A run that cannot fit is rejected before it costs anything. */
+function showPlan(run: RunSpec, descriptor: Descriptor, terminal: Terminal): void {
+  const plan = findPlan(run, { region: descriptor.region, prices: descriptor.prices });
+  if (!plan) return;
+  terminal.err(planText(run, { ...plan, nearest: nearestPublished(plan.layout) }));
+  const issues = memoryIssues(run, descriptor.region);
+  if (issues.length > 0) throw new Refusal(issues);
+}
+
+const unknownPrice = () =>
+  issue('limits/unknown-price', 'error', 'limits.maxCostUsd', {
+    must: 'must be set with --yes when the price is not known',
+    fix: 'add limits.maxCostUsd, add the rate to `prices` of the environment, or launch without --yes',
+  });

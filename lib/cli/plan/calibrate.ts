@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { textTable } from '../../core/config/formats/text-table';
+import { textTable } from '../../core/config/formats/plain-text';
 import { measuredReportSchema } from '../../core/contracts/calibration';
 import {
   type Calibration,

@@ -3,7 +3,8 @@ import pc from 'picocolors';
 import { memoryIssues, planDocument, type SizePlan } from '../../core/admission';
 import { acceleratorCount } from '../../core/catalog/instances/instances';
 import type { Descriptor } from '../../core/config/descriptor';
-import { textTable } from '../../core/config/formats/text-table';
+import { cents } from '../../core/config/formats/numbers';
+import { textTable } from '../../core/config/formats/plain-text';
 import type { Issue } from '../../core/config/issue';
 import { isEnvironmentFile } from '../../core/config/load';
 import { instanceGroupsOf } from '../../core/config/resolve-run';
@@ -14,16 +15,43 @@ import { checkRun } from '../../core/rules';
 import { searchRun } from '../../core/search/search-run';
 import type { ScalingPoint } from '../../report/plan/plan-report';
 import { renderPlanPage } from '../../report/render-plan-page';
-import { findDescriptor } from '../environment/environment';
+import { type StandingCost, standingCost } from '../../shared/environment/standing-cost';
+import { findDescriptor, requireEnvironment } from '../environment/environment';
 import { EXIT, Refusal, UsageError } from '../exit';
+import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
-import { withS3Config } from '../launch/s3-config';
 import { savePage } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { readCalibration } from './calibration-file';
-import { planEnvironment } from './environment-cost';
-import { publishedBeside } from './published';
-import { dataText, memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
+import { dataText, memoryParts, planTable, planText, publishedBeside, type Search, searchText } from './text/plan-text';
+
+/** `slipway plan ENVIRONMENT.yaml`: shows the standing cost of each region, without jobs. Offline. */
+function planEnvironment(file: string, text: string, options: CommonOptions, terminal: Terminal): number {
+  const { specs } = requireEnvironment(file, text, options);
+  const named = specs.filter(({ region }) => options.region === undefined || region === options.region);
+  const regions = named.map(standingCost);
+  const usdPerMonth = regions.reduce((sum, region) => sum + region.usdPerMonth, 0);
+  if (options.json) terminal.out(json({ usdPerMonth: cents(usdPerMonth), regions: regions.map(inCents) }));
+  else terminal.out([...regions.map(regionText), ...totalText(regions, usdPerMonth)].join('\n\n'));
+  return EXIT.done;
+}
+
+const inCents = (region: StandingCost): StandingCost => ({
+  ...region,
+  usdPerMonth: cents(region.usdPerMonth),
+  items: region.items.map((item) => ({ ...item, usdPerMonth: cents(item.usdPerMonth) })),
+});
+
+function regionText({ region, items, usdPerMonth, notes }: StandingCost): string {
+  const rows = [
+    ...items.map((item) => [item.item, String(item.count), item.usdPerMonth.toFixed(2)]),
+    ['standing cost', '', usdPerMonth.toFixed(2)],
+  ];
+  return [textTable([region, 'count', 'USD a month'], rows), ...notes.map((note) => `  ${note}`)].join('\n');
+}
+
+const totalText = (regions: readonly StandingCost[], usd: number): string[] =>
+  regions.length > 1 ? [`all regions: ${usd.toFixed(2)} USD a month`] : [];
 
 /** Region for prices when neither option nor environment gives one. */
 const PRICE_REGION = 'us-west-2';

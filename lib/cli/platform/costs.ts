@@ -4,15 +4,14 @@ import {
   type GetCostAndUsageCommandOutput,
 } from '@aws-sdk/client-cost-explorer';
 import type { Descriptor } from '../../core/config/descriptor';
-import { cents } from '../../core/config/formats/cents';
-import { textTable } from '../../core/config/formats/text-table';
+import { cents } from '../../core/config/formats/numbers';
+import { textTable } from '../../core/config/formats/plain-text';
 import type { StatusAnswer } from '../../core/contracts/control';
 import { type Month as CalendarMonth, monthOf as calendarMonthOf } from '../../core/lifecycle/accounting/month-spend';
-import { sumGpuHours, tenths } from '../../report/team/team-report';
-import { gpusIn, spentIn } from '../../report/team/team-run';
-import { calling } from '../aws-errors';
+import { gpusIn, spentIn, sumGpuHours, tenths } from '../../report/team/team-report';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
+import { calling } from '../report-error';
 import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
 import { readTeams } from './read-teams';

@@ -2,11 +2,10 @@ import { CloudWatchLogsClient, DescribeLogGroupsCommand } from '@aws-sdk/client-
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import type { Descriptor } from '../../core/config/descriptor';
-import { JOB_LOG_GROUPS } from '../../core/contracts/job-log-groups';
+import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { judgeForDeploy, quotaSentence } from '../../core/quota';
-import { driverFiles } from '../../shared/files/driver-files';
-import type { ResourceCheck } from '../environment/checks/resource-check';
-import { checkStorage, deployedReplicaCheck } from '../environment/checks/storage-checks';
+import { driverFiles } from '../../shared/files/own-package';
+import { checkStorage, deployedReplicaCheck, type ResourceCheck } from '../environment/checks/storage-checks';
 import { deployedTemplate, needsOfStack, replicatesCheckpoints } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
 import { readLimits } from '../environment/quota';

@@ -6,14 +6,13 @@ import {
   DetectStackDriftCommand,
   type StackResourceDrift,
 } from '@aws-sdk/client-cloudformation';
-import { textTable } from '../../core/config/formats/text-table';
+import { textTable } from '../../core/config/formats/plain-text';
 import { orList } from '../../core/config/issue';
-import { calling, isMissingStack } from '../aws-errors';
 import { environmentFileOf } from '../environment/deployed-needs';
-import { callRegion } from '../environment/environment';
-import { requireEnvironment } from '../environment/environment-file';
+import { callRegion, requireEnvironment } from '../environment/environment';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
+import { calling, isMissingStack } from '../report-error';
 import { json, type Terminal } from '../terminal';
 import { type BeyondTemplate, driftBeyondTemplates } from './drift-beyond';
 

@@ -1,5 +1,5 @@
 import type { Descriptor } from '../../core/config/descriptor';
-import { textTable } from '../../core/config/formats/text-table';
+import { textTable } from '../../core/config/formats/plain-text';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import {
   activeRuns,
@@ -8,8 +8,8 @@ import {
   type TeamMonth,
   type TeamReport,
   teamMonth,
+  teamRun,
 } from '../../report/team/team-report';
-import { teamRun } from '../../report/team/team-run';
 import { eachInTurn } from '../../shared/aws/pace';
 import { EXIT } from '../exit';
 import { writePage } from '../page-file';

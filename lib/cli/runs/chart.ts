@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { textTable } from '../../core/config/formats/text-table';
+import { textTable } from '../../core/config/formats/plain-text';
 import { hasEnded } from '../../core/contracts/control';
-import { type GpuLine, leastBusyFirst, newestGpuUse } from '../../report/read/gpu-lines';
-import { progressOf } from '../../report/read/log-lines';
+import { type GpuLine, leastBusyFirst, newestGpuUse, progressOf } from '../../report/read/log-lines';
 import type { ReportStep } from '../../report/run/run-report';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';

@@ -1,13 +1,35 @@
-import { textTable } from '../../core/config/formats/text-table';
+import type { Descriptor } from '../../core/config/descriptor';
+import { textTable } from '../../core/config/formats/plain-text';
 import { orList } from '../../core/config/issue';
-import { RUN_STATES, type RunState, type StatusAnswer } from '../../core/contracts/control';
+import { hasEnded, type ListRequest, RUN_STATES, type RunState, type StatusAnswer } from '../../core/contracts/control';
 import { EXIT, UsageError } from '../exit';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
-import { activeRunsText, readActiveRuns } from './active-runs';
 import type { EventOptions } from './logs/events';
-import { minute } from './progress-text';
-import { readRuns } from './read-status';
+import { MAX_RUNS, readRuns, readStatus, withoutOk } from './read-status';
+import { minute } from './run-text';
+
+/** The runs of the team that are not over, each with its progress, expected end and cost. */
+async function readActiveRuns(descriptor: Descriptor, wanted: Partial<ListRequest>): Promise<StatusAnswer[]> {
+  const runs = await readRuns(descriptor, { ...wanted, limit: MAX_RUNS });
+  const live = runs.filter((run) => !hasEnded(run));
+  return Promise.all(live.map(async ({ runId }) => withoutOk(await readStatus(descriptor, runId))));
+}
+
+/** A row for each run. */
+const activeRunsText = (runs: readonly StatusAnswer[]): string =>
+  textTable(['run', 'state', 'step', '%', 'done about (UTC)', 'loss', 'goodput', 'USD'], runs.map(activeRow));
+
+const activeRow = (run: StatusAnswer): string[] => [
+  run.runId,
+  run.queuePosition === null ? run.state : `${run.state} (${run.queuePosition})`,
+  String(run.step ?? '-'),
+  run.progressPercent == null ? '-' : run.progressPercent.toFixed(1),
+  run.etaAt ? minute(run.etaAt) : '-',
+  run.loss?.toFixed(4) ?? '-',
+  run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`,
+  run.spendUsd?.toFixed(2) ?? '-',
+];
 
 /** Options of `slipway list`. */
 export interface ListOptions extends EventOptions {

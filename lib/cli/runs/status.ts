@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import { jobConsoleUrl } from '../../core/catalog/console-url';
+import { jobConsoleUrl } from '../../core/catalog/regions';
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLines } from '../../core/config/formats/plain-text';
 import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
@@ -7,11 +7,10 @@ import { EXIT } from '../exit';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import type { ChartOptions } from './chart';
-import { failureText } from './failure';
 import { tagsText } from './list';
 import type { EventOptions } from './logs/events';
-import { missingProgress, progressText } from './progress-text';
 import { readStatus, withoutOk } from './read-status';
+import { failureText, missingProgress, progressText } from './run-text';
 import { waitForEnd } from './wait';
 
 /** Options of `slipway status`. */

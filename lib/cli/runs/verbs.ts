@@ -2,10 +2,9 @@ import { type CommandLine, collect } from '../command-line';
 import type { CommonOptions } from '../inputs';
 import { modeOf } from '../modes';
 import type { Terminal } from '../terminal';
-import type { DeleteOptions } from './delete';
+import type { DeleteOptions, StopOptions } from './change';
 import type { ListOptions } from './list';
 import type { LogOptions } from './logs/logs';
-import type { StopOptions } from './release-pool';
 import type { ReportOptions } from './reports/report';
 import type { ShellOptions } from './shell';
 import type { StatusOptions } from './status';
@@ -126,7 +125,7 @@ function desiredVerbs(cli: CommandLine): void {
       'slipway resume llama2-13b-261101090000\n  slipway resume llama2-13b-261101090000 --environment research/nlp',
     )
     .action(async (run: string, options: CommonOptions) =>
-      cli.done(await (await import('./desired.js')).resume(run, options, cli.terminal)),
+      cli.done(await (await import('./change.js')).resume(run, options, cli.terminal)),
     );
 }
 
@@ -152,7 +151,7 @@ function deleteVerb(cli: CommandLine): void {
     )
     .option('--yes', 'do not ask')
     .action(async (run: string, options: DeleteOptions) =>
-      cli.done(await (await import('./delete.js')).deleteFiles(run, options, cli.terminal)),
+      cli.done(await (await import('./change.js')).deleteFiles(run, options, cli.terminal)),
     );
 }
 
@@ -166,7 +165,7 @@ async function runStatus(run: string, options: StatusOptions, terminal: Terminal
     case 'lineage':
       return (await import('./origin/lineage.js')).lineage(run, options, terminal);
     case 'note':
-      return (await import('./note.js')).note(run, options.note ?? '', options, terminal);
+      return (await import('./change.js')).note(run, options.note ?? '', options, terminal);
     default:
       return (await import('./status.js')).status(run, options, terminal);
   }
@@ -186,6 +185,6 @@ async function runReport(runs: readonly string[], options: ReportOptions, termin
 }
 
 async function runStop(run: string, options: StopOptions, terminal: Terminal): Promise<number> {
-  if (options.releasePool) return (await import('./release-pool.js')).releasePool(run, options, terminal);
-  return (await import('./desired.js')).stop(run, options, terminal);
+  if (options.releasePool) return (await import('./change.js')).releasePool(run, options, terminal);
+  return (await import('./change.js')).stop(run, options, terminal);
 }

@@ -4,9 +4,9 @@ import { plainLine } from '../../core/config/formats/plain-text';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { EXIT, ServiceError } from '../exit';
 import { json, type Terminal } from '../terminal';
-import { failureText } from './failure';
-import { LogTail } from './logs/log-tail';
+import { LogTail } from './logs/job-logs';
 import { answerOr, readStatus, withoutOk } from './read-status';
+import { failureText } from './run-text';
 
 /** Number of consecutive failed status calls after which waiting ends; the run itself continues. */
 const PATIENCE = 10;

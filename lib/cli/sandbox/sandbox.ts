@@ -2,8 +2,7 @@ import path from 'node:path';
 import { sandboxStatus, serveSandbox, startDetached } from '../../sandbox/daemon';
 import { type RunRecord, stopSandbox } from '../../sandbox/run-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
-import { interruptible } from '../interruptible';
-import { json, type Terminal } from '../terminal';
+import { interruptible, json, type Terminal } from '../terminal';
 import { exportLines, unsetForeign, unsetLines } from './shell-variables';
 
 /** Options of `slipway sandbox`. */

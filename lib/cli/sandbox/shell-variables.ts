@@ -1,5 +1,5 @@
 import { UNSET_FOR_CLIENTS } from '../../sandbox/environment';
-import { quoted } from '../quoted';
+import { quoted } from '../terminal';
 
 /** Shell lines for `eval` that direct a shell to the embedded AWS. Variables that would take precedence over its credentials are unset. */
 export function exportLines(env: Readonly<Record<string, string>>): string[] {

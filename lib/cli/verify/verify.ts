@@ -1,3 +1,5 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import pc from 'picocolors';
@@ -5,15 +7,14 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { resolveEnvironments } from '../../core/config/environment-file';
 import { loadEnvironment } from '../../core/config/load';
 import { usd } from '../../report/page/format';
+import { renderVerifyPage, type VerifyReport } from '../../report/render-verify-page';
 import { standingCost } from '../../shared/environment/standing-cost';
-import { ask } from '../ask';
-import { calling } from '../aws-errors';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
-import { interruptible } from '../interruptible';
+import { calling } from '../report-error';
 import { pollSeconds } from '../runs/wait';
-import { json, type Terminal } from '../terminal';
+import { ask, interruptible, json, type Terminal } from '../terminal';
 import {
   answeredIn,
   counts,
@@ -24,10 +25,63 @@ import {
   mostCost,
   type ProbeResult,
   readWorld,
+  recordProblems,
+  requireAssumption,
   type VerifyRecord,
 } from './account';
 import { type LevelOptions, type PreparedLevel, prepareLevel } from './levels';
-import { RecordFiles, readRecord } from './record-files';
+
+const FOLDER = '.slipway/verify';
+
+/** The record and its page, written again after each probe, so that nothing is lost when the command ends early. */
+class RecordFiles {
+  readonly record: string;
+  readonly page: string;
+
+  constructor(id: string) {
+    mkdirSync(FOLDER, { recursive: true });
+    this.record = path.join(FOLDER, `${id}.json`);
+    this.page = path.join(FOLDER, `${id}.html`);
+  }
+
+  write(record: VerifyRecord): void {
+    replace(this.record, `${JSON.stringify(record, null, 2)}\n`);
+    replace(this.page, renderVerifyPage(reportOf(record)));
+  }
+}
+
+/** A reader of the file sees either the old or the new content, never a part. */
+function replace(file: string, text: string): void {
+  writeFileSync(`${file}.new`, text);
+  renameSync(`${file}.new`, file);
+}
+
+/** @throws UsageError when the file is not a record of this account, Region and environment */
+export function readRecord(
+  file: string,
+  place: Pick<VerifyRecord, 'account' | 'region' | 'environment'>,
+): VerifyRecord {
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new UsageError(
+      `--resume: must be a readable record, got ${file}: ${(error as Error).message}; use a file in ${FOLDER}/`,
+    );
+  }
+  const problems = recordProblems(value, place);
+  if (problems.length > 0)
+    throw new UsageError(`--resume: ${problems.join(', ')}; use a record of this account, Region and environment`);
+  return value as VerifyRecord;
+}
+
+const reportOf = (record: VerifyRecord): VerifyReport => ({
+  ...record,
+  rows: record.probes.map((result) => {
+    const { claim, ifWrong } = requireAssumption(result.assumption);
+    return { ...result, level: result.id.split('/')[0] ?? '', claim, ifWrong };
+  }),
+});
 
 /** Options of `slipway verify`. */
 export interface VerifyOptions extends CommonOptions {

@@ -13,7 +13,7 @@ import {
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type AdoptedBucket, adoptStorageSchema } from '../../core/contracts/custom-resources';
 import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../core/contracts/storage';
-import { answerOrUndefined } from '../../shared/aws/answer-or-undefined';
+import { answerOrUndefined } from '../../shared/aws/answers';
 import { canonicalStatement } from '../../shared/aws/policy-document';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 

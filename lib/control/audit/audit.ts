@@ -1,9 +1,9 @@
 import { type ControlAnswer, readRequestSchema } from '../../core/contracts/control';
 import { findTeamOfAlias } from '../../core/contracts/launcher';
+import { aliasRefusal, payloadIssue } from '../control/control';
 import type { ReadDeps } from '../control/deps';
 import { refusal } from '../control/own-run';
-import { aliasRefusal, payloadIssue } from '../control/payload';
-import { answerRead } from '../control/reads/answer';
+import { answerRead } from '../control/reads/logs';
 
 /**
  * The function that auditors invoke, through one alias per team: status, list, events and logs, with the same answers as `control`. Its

@@ -1,7 +1,5 @@
 import type { CardAnswer, CardRequest, Refusal, StatusAnswer } from '../../core/contracts/control';
-import { modelCard } from '../../report/card/model-card';
-import { cardFile, modelFacts } from '../../report/card/model-facts';
-import { registryCard } from '../../report/card/registry-card';
+import { cardFile, modelCard, modelFacts, registryCard } from '../../report/card/model-card';
 import { assembleReport, type Read } from '../../report/read/assemble';
 import type { ReadDeps } from './deps';
 import { statusOf } from './reads/status';

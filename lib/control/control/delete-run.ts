@@ -1,8 +1,7 @@
 import { DeleteObjectsCommand, ListObjectsV2Command, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
-import { STANDING_PRICES } from '../../core/catalog/prices/standing-prices';
+import { STANDING_PRICES } from '../../core/catalog/prices/prices';
 import type { Descriptor } from '../../core/config/descriptor';
-import { fillPlaceholders, isWithin } from '../../core/config/formats/places';
-import { bucketAndKey, parseS3Uri } from '../../core/config/formats/s3-uri';
+import { bucketAndKey, fillPlaceholders, isWithin, parseS3Uri } from '../../core/config/formats/places';
 import { issue } from '../../core/config/issue';
 import type { DeleteAnswer, DeleteRequest, Refusal } from '../../core/contracts/control';
 import { runPrefixes } from '../../core/job/plan';

@@ -2,11 +2,11 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import type { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import type { SSMClient } from '@aws-sdk/client-ssm';
-import type { S3Place } from '../../core/config/formats/s3-uri';
+import type { S3Place } from '../../core/config/formats/places';
 import type { UploadAnswer } from '../../core/contracts/control';
 import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
-import type { LogPage, LogQuery } from './reads/read-log';
+import type { LogPage, LogQuery } from './reads/logs';
 
 /** Dependencies of the read-only answers about runs. `audit` has only these. */
 export interface ReadDeps {

@@ -8,8 +8,8 @@ import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import type { Context } from 'aws-lambda';
-import { requireEnv } from '../../core/contracts/env';
 import { ENV_ENVIRONMENT, ENV_RUN_QUEUE_URL } from '../../core/contracts/launcher';
+import { requireEnv } from '../../core/contracts/names';
 import { clientSettings, s3Settings } from '../shared/clients';
 import { Deadline } from '../shared/deadline';
 import { ServiceQuotaReader } from '../shared/limit-reader';
@@ -17,7 +17,7 @@ import { RunStore } from '../shared/run-store';
 import { onRequest } from './control';
 import type { ControlDeps } from './deps';
 import { presigner } from './presign';
-import { readLogPage } from './reads/read-log';
+import { readLogPage } from './reads/logs';
 
 /** Clients and names from the function's environment variables. Throws when one is missing. */
 export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ControlDeps {

@@ -13,7 +13,7 @@ import {
   RUN_TABLE_PARTITION_KEY,
   RUN_TABLE_SORT_KEY,
   TEAM_INDEX_PARTITION_KEY,
-} from '../../core/contracts/run-table';
+} from '../../core/contracts/storage';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 import { type Change, changeOf } from './changes';
 

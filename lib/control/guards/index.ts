@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SageMakerClient } from '@aws-sdk/client-sagemaker';
-import { requireEnv } from '../../core/contracts/env';
 import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
+import { requireEnv } from '../../core/contracts/names';
 import { clientSettings } from '../shared/clients';
 import { acceptingRollback, pointingToLog } from '../shared/custom-resource';
 import { accepted, type GuardDeps, onEvent } from './guards';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { requireEnv } from '../../core/contracts/env';
+import { requireEnv } from '../../core/contracts/names';
 import { acceptingRollback, pointingToLog, withId } from '../shared/custom-resource';
 import type { PreflightDeps } from './deps';
 import { onEvent } from './quota-preflight';

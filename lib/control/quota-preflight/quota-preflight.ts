@@ -9,8 +9,7 @@ import {
   quotaTable,
   shortRows,
 } from '../../core/quota';
-import { fileIncrease, findOpenRequest } from '../../shared/aws/quota-increase';
-import { findQuotasByName } from '../../shared/aws/quota-listing';
+import { fileIncrease, findOpenRequest, findQuotasByName } from '../../shared/aws/quota-increase';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 import { ServiceQuotaReader } from '../shared/limit-reader';
 import type { PreflightDeps } from './deps';

@@ -4,7 +4,7 @@ import type { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { SNSClient } from '@aws-sdk/client-sns';
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import type { SSMClient } from '@aws-sdk/client-ssm';
-import type { PreemptionTimes } from '../../core/config/environment/preemption-times';
+import type { PreemptionTimes } from '../../core/config/environment/limits';
 import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
 

@@ -8,7 +8,6 @@ import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { SNSClient } from '@aws-sdk/client-sns';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
-import { requireEnv } from '../../core/contracts/env';
 import {
   chatTopicsSchema,
   ENV_CHAT_TOPICS,
@@ -22,6 +21,7 @@ import {
   preemptionSchema,
   teamSharesSchema,
 } from '../../core/contracts/launcher';
+import { requireEnv } from '../../core/contracts/names';
 import { ENV_METRIC_TEAMS, ENV_QUOTA_METRIC, metricTeamsSchema } from '../../core/contracts/team-metrics';
 import { clientSettings, onceSettings, s3Settings } from '../shared/clients';
 import { Deadline, type InvocationContext, LAST_RESERVE_MS } from '../shared/deadline';

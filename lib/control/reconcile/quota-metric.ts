@@ -1,14 +1,13 @@
 import { instanceQuota, type QuotaRef } from '../../core/catalog/quotas';
-import { QUOTAS_ITEM } from '../../core/contracts/run-table';
+import { QUOTAS_ITEM } from '../../core/contracts/storage';
 import { METRIC_NAMESPACE, QUOTA_DIMENSIONS, QUOTA_METRIC } from '../../core/contracts/team-metrics';
 import { findCapacityOption } from '../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { type JobInstances, quotaUsage } from '../../core/quota';
 import { describeError } from '../shared/errors';
-import { instancesOfJob } from '../shared/queue-runs';
+import { instancesOfJob } from '../shared/queue';
 import type { ReconcileDeps } from './deps';
-import type { QuotaUse } from './notify/notifier';
-import { notify } from './notify/notify';
+import { notify, type QuotaUse } from './notify/notify';
 import { othersUsage } from './queue/others-usage';
 
 /**

@@ -6,8 +6,7 @@ import { isWorthWriting } from '../../core/lifecycle/health/observation-schedule
 import type { CreateOutcome, Observed } from '../../core/lifecycle/observed';
 import { type Attempt, type EpochMs, isOver, type JobFiles, type RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
-import { sendMessage } from '../shared/queue';
-import { isQueued } from '../shared/queue-runs';
+import { isQueued, sendMessage } from '../shared/queue';
 import type { ReconcileDeps } from './deps';
 import { applyEffects } from './effects/apply-effects';
 import { announce } from './notify/notify';

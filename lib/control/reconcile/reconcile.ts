@@ -16,8 +16,7 @@ import type { ReconcileDeps } from './deps';
 import { writeQuotaUse } from './quota-metric';
 import { reconcileRun } from './reconcile-run';
 import { writeTeamMetrics } from './team-metrics';
-import { writeTeamPages } from './team-page';
-import { teamStates } from './team-state';
+import { teamStates, writeTeamPages } from './team-page';
 import { reportUnreadable } from './unreadable-items';
 
 /** Failed messages, which Lambda delivers again; it deletes the others. */

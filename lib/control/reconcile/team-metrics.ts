@@ -2,9 +2,9 @@ import { METRIC_NAMESPACE, TEAM_DIMENSIONS, TEAM_METRICS, type TeamMetric } from
 import { TICK_MS } from '../../core/lifecycle/health/observation-schedule';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
-import { isQueued, runningRun, usesInstances } from '../shared/queue-runs';
+import { isQueued, runningRun, usesInstances } from '../shared/queue';
 import type { ReconcileDeps } from './deps';
-import type { TeamState } from './team-state';
+import type { TeamState } from './team-page';
 
 /**
  * Writes the metrics of the teams that have a dashboard, one line each in CloudWatch's embedded metric format, which needs no call and no

@@ -10,15 +10,41 @@ import { isSteady, TICK_MS } from '../../core/lifecycle/health/observation-sched
 import { type EpochMs, isOver, type RunRecord } from '../../core/lifecycle/record';
 import { time } from '../../report/page/format';
 import { renderTeamPage } from '../../report/render-team-page';
-import { type TeamReport, teamMonth } from '../../report/team/team-report';
-import { teamRun } from '../../report/team/team-run';
+import { type TeamReport, teamMonth, teamRun } from '../../report/team/team-report';
 import { eachInTurn } from '../../shared/aws/pace';
 import { readDescriptor } from '../shared/descriptors';
 import { describeError } from '../shared/errors';
-import { queuePositions, runAnswer } from '../shared/run-answer';
-import { FLEET, type RunFigures, runFigures } from '../shared/run-figures';
+import { FLEET, queuePositions, type RunFigures, runAnswer, runFigures } from '../shared/run-answer';
+import { teamSpendUsd } from '../shared/team-budget';
 import type { ReconcileDeps } from './deps';
-import { NEWEST_RUNS, type TeamState } from './team-state';
+
+/** Number of newest runs of a team that a tick reads. */
+const NEWEST_RUNS = 200;
+
+/** What a tick reads of a team. */
+export interface TeamState {
+  /** Newest first. */
+  newest: RunRecord[];
+  /** Spend of the calendar month, USD. */
+  spentUsd: number;
+}
+
+/**
+ * Reads the state of teams, of each team once per tick, for its metrics and its page.
+ * @param active all runs that are not over
+ */
+export function teamStates(deps: ReconcileDeps, active: readonly RunRecord[]): (team: string) => Promise<TeamState> {
+  const known = new Map<string, Promise<TeamState>>();
+  const read = async (team: string): Promise<TeamState> => ({
+    newest: await deps.store.ofTeam(team, NEWEST_RUNS),
+    spentUsd: await teamSpendUsd(deps, team, active),
+  });
+  return (team) => {
+    const state = known.get(team) ?? read(team);
+    known.set(team, state);
+    return state;
+  };
+}
 
 /** Time that a tick may spend on pages; the teams that are left out then come first at another tick. */
 const PAGES_MS = 20_000;

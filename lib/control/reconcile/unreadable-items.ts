@@ -1,5 +1,5 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
-import { UNREADABLE_ITEM } from '../../core/contracts/run-table';
+import { UNREADABLE_ITEM } from '../../core/contracts/storage';
 import { runbookAddress } from '../../core/lifecycle/runbook-address';
 import { describeError } from '../shared/errors';
 import type { UnreadableItem } from '../shared/stored';

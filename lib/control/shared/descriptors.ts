@@ -2,7 +2,7 @@ import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm';
 import type { Descriptor } from '../../core/config/descriptor';
 import { loadDescriptor } from '../../core/config/load';
 import { descriptorParameter } from '../../core/contracts/launcher';
-import { remember } from './remember';
+import { remember } from './bounded-map';
 
 /** A descriptor changes only with a deploy; until then all runs of a team share it. */
 export const CACHE_MS = 60_000;

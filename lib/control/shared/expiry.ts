@@ -5,7 +5,7 @@ import {
   RUN_ITEM,
   RUN_TABLE_SORT_KEY,
   RUN_TABLE_TTL_ATTRIBUTE,
-} from '../../core/contracts/run-table';
+} from '../../core/contracts/storage';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
 import { type Item, requestItem } from './items';
 

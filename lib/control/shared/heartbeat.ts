@@ -1,7 +1,7 @@
 import { ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
-import { bucketAndKey } from '../../core/config/formats/s3-uri';
-import { MAX_STEP } from '../../core/config/formats/step-number';
+import { MAX_STEP } from '../../core/config/formats/numbers';
+import { bucketAndKey } from '../../core/config/formats/places';
 import type { Observed } from '../../core/lifecycle/observed';
 import type { EpochMs, StartTimes } from '../../core/lifecycle/record';
 import { readObject, TooLarge } from '../../shared/aws/read-object';

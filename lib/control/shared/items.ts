@@ -21,7 +21,7 @@ import {
   TEAM_INDEX_PARTITION_KEY,
   TEAM_INDEX_SORT_KEY,
   type UNREADABLE_ITEM,
-} from '../../core/contracts/run-table';
+} from '../../core/contracts/storage';
 import type { TimelineEvent } from '../../core/lifecycle/action';
 import { waitsForPoolAlone } from '../../core/lifecycle/phases/settle-pool';
 import { type Attempt, isOver, type RunRecord } from '../../core/lifecycle/record';

@@ -8,8 +8,8 @@ import {
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
-import { requireEnv } from '../../core/contracts/env';
 import { ENV_RUN_RETENTION_DAYS, ENV_RUN_TABLE } from '../../core/contracts/launcher';
+import { requireEnv } from '../../core/contracts/names';
 import {
   ACTIVE_INDEX,
   ACTIVE_INDEX_PARTITION_KEY,
@@ -22,11 +22,11 @@ import {
   RUN_TABLE_SORT_KEY,
   TEAM_INDEX,
   TEAM_INDEX_PARTITION_KEY,
-} from '../../core/contracts/run-table';
+} from '../../core/contracts/storage';
 import { bookedUsd } from '../../core/lifecycle/accounting/month-spend';
 import type { TimelineEvent } from '../../core/lifecycle/action';
 import type { Attempt, RunRecord } from '../../core/lifecycle/record';
-import { BoundedMap } from './bounded-map';
+import { BoundedMap, remember } from './bounded-map';
 import { changedItems, expiring, expiryOf } from './expiry';
 import {
   closedKey,
@@ -52,7 +52,6 @@ import {
   textOf,
   writesOf,
 } from './items';
-import { remember } from './remember';
 import {
   findAttempt,
   findDigests,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_STEP } from '../../core/config/formats/step-number';
+import { MAX_STEP } from '../../core/config/formats/numbers';
 import { resolveRun } from '../../core/config/resolve-run';
 import { RUN_STATES } from '../../core/contracts/control';
 import type { TimelineEvent } from '../../core/lifecycle/action';

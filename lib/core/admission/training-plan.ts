@@ -1,6 +1,12 @@
 import { type Issue, issue } from '../config/issue';
-import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
+import { hostCount, onInstances, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
+import { type DataPlan, planData } from '../planner/run/data-plan';
+import { type NearestPublished, nearestPublished } from '../planner/run/nearest-published';
+import { type PlanFacts, planRun, type RunPlan } from '../planner/run/plan-run';
+import { keptCopies } from '../planner/run/recovery';
+import { bestSpares, type SpareValue, sparesOf, spareValue } from '../planner/run/spares';
+import { checkRun } from '../rules';
 import { elasticSizes } from '../rules/compute/elastic';
 
 /** The result of DescribeTrainingPlan, as far as a launch depends on it. Times are milliseconds since 1970. */
@@ -23,7 +29,7 @@ export interface TrainingPlanState {
 }
 
 /** A plan that a run names, with the path of the option in the run file. */
-export interface NamedTrainingPlan {
+interface NamedTrainingPlan {
   path: string;
   arn: string;
   instanceType: string;
@@ -159,4 +165,79 @@ export function freeText(state: TrainingPlanState): string {
     ...(state.unhealthyInstances > 0 ? [`${state.unhealthyInstances} unhealthy`] : []),
     ...(state.ultraServers > 0 ? [`${state.spareInstances} spare`, `${state.ultraServers} UltraServers`] : []),
   ].join(', ');
+}
+
+/** The value of a run's spare hosts, or of a recommended number of them. */
+interface SpareValues {
+  /** Value of the spare hosts that the run has. */
+  own?: SpareValue;
+  /** Value of the best number of spare hosts, if the run has none, may have some, and they save more than they cost. */
+  advice?: SpareValue;
+}
+
+/** Evaluates spare hosts with the planner and the rules. */
+export function spareValues(run: RunSpec, plan: RunPlan): SpareValues {
+  const spares = sparesOf(run);
+  const { checkpoint, layout } = plan;
+  const copies = keptCopies(plan);
+  if (spares.instances > 0) return { own: spareValue(checkpoint, layout.nodes, spares, copies) };
+  const advice = bestSpares(checkpoint, layout.nodes, spares.attemptSeconds, copies);
+  return advice && mayHave(run, advice.instances) ? { advice } : {};
+}
+
+const mayHave = (run: RunSpec, spareInstances: number): boolean =>
+  !checkRun({ ...run, compute: { ...run.compute, spareInstances } }).some(({ rule }) =>
+    rule.startsWith('compute/spare-'),
+  );
+
+/** The output of `slipway plan --json`, and of the control function's `plan`. */
+export type PlanDocument = RunPlan & {
+  spares: SpareValues;
+  /** The nearest published run. @default - none is near */
+  nearest?: NearestPublished;
+  /** For an elastic run, largest size first. @default - the run has one size */
+  sizes?: SizePlan[];
+  /** How the training data should be stored and read. @default - the run has no data */
+  data?: DataPlan;
+};
+
+/** The complete plan of a run, or the issues that prevent it. */
+export function planDocument(run: RunSpec, facts: PlanFacts): PlanDocument | Issue[] {
+  const plan = planRun(run, facts);
+  if (Array.isArray(plan)) return plan;
+  const sizes = sizePlans(run, facts);
+  const data = dataOf(run, plan);
+  const nearest = nearestPublished(plan.layout);
+  return {
+    ...plan,
+    spares: spareValues(run, plan),
+    ...(nearest && { nearest }),
+    ...(sizes.length > 0 && { sizes }),
+    ...(data && { data }),
+  };
+}
+
+const dataOf = (run: RunSpec, { tokensPerSecond, tokens, layout }: RunPlan): DataPlan | undefined =>
+  planData(run, { tokensPerSecond, tokens, dataRanks: layout.shard * layout.replicate });
+
+/** The plan of a run on one of its sizes, from its first to its last step. */
+export interface SizePlan {
+  instanceCount: number;
+  fits: 'fits' | 'tight' | 'oom';
+  /** Memory of one GPU, GiB. */
+  memoryGiB: number;
+  stepSeconds: number;
+  /** Hours without failures; null when the run file does not state how long to train. */
+  hours: number | null;
+  usd: number | null;
+}
+
+/** A plan of each size of an elastic run, largest first; empty for a run of one size. */
+function sizePlans(run: RunSpec, facts: PlanFacts): SizePlan[] {
+  return elasticSizes(run).flatMap((instanceCount) => {
+    const plan = planRun(onInstances(run, instanceCount), facts);
+    if (Array.isArray(plan)) return [];
+    const { fits, memoryGiB, stepSeconds, hours, usd } = plan;
+    return { instanceCount, fits, memoryGiB: memoryGiB.total, stepSeconds, hours, usd: usd.onDemand };
+  });
 }

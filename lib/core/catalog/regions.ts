@@ -6,7 +6,7 @@
 export const REGION_FORM = /^[a-z]{2,4}(-[a-z]+)+-\d$/;
 
 /** Registry accounts and partition of a region. */
-export interface RegionFacts {
+interface RegionFacts {
   /** Account of the registry of the Deep Learning Containers. */
   dlcAccount: string;
   /** Account of the SMP v2 registry; absent when SMP v2 is not available. */
@@ -88,3 +88,21 @@ export const REGIONS: Readonly<Record<string, RegionFacts>> = {
   'us-west-1': { dlcAccount: '763104351884', smpAccount: '658645717510', partition: 'aws', domain: 'amazonaws.com' },
   'us-west-2': { dlcAccount: '763104351884', smpAccount: '658645717510', partition: 'aws', domain: 'amazonaws.com' },
 };
+
+/**
+ * Domains of the console by partition. https://docs.aws.amazon.com/govcloud-us/latest/UserGuide/configure-account.html, 2026-11-28; that of China
+ * as open-source tools that sign in to the console have it.
+ */
+const DOMAINS: Readonly<Record<string, string>> = {
+  'aws-cn': 'console.amazonaws.cn',
+  'aws-us-gov': 'console.amazonaws-us-gov.com',
+};
+
+/** Page of a job in the AWS console. */
+export function jobConsoleUrl(region: string, kind: 'training' | 'processing', jobName: string): string {
+  const host = `${region}.${DOMAINS[REGIONS[region]?.partition ?? ''] ?? 'console.aws.amazon.com'}`;
+  // encodeURIComponent throws for half of a surrogate pair, which only a hostile record has.
+  const name = encodeURIComponent(jobName.replace(/\p{Cs}/gu, '\ufffd'));
+  const list = kind === 'training' ? 'jobs' : 'processing-jobs';
+  return `https://${host}/sagemaker/home?region=${region}#/${list}/${name}`;
+}

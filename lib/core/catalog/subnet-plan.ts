@@ -1,4 +1,33 @@
-import { addressText, blockOf } from './ipv4';
+import { REGIONS } from './regions';
+
+// Arithmetic on IPv4 CIDR blocks. It avoids JavaScript's bit operators, because they are signed.
+
+/** A CIDR block as written: `first` may be any address in the block, `base` is its first address. */
+interface Ipv4Block {
+  first: number;
+  base: number;
+  /** Number of addresses in the block. */
+  size: number;
+  prefixLength: number;
+}
+
+/** Parses a CIDR block. @param cidr such as 10.64.0.0/16; the schema has validated the format */
+export function blockOf(cidr: string): Ipv4Block {
+  const [address = '', length = '32'] = cidr.split('/');
+  const first = address.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0);
+  const size = 2 ** (32 - Number(length));
+  return { first, base: Math.floor(first / size) * size, size, prefixLength: Number(length) };
+}
+
+/** The address in dotted decimal notation. */
+export const addressText = (address: number): string =>
+  [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join('.');
+
+/** Whether two blocks overlap. */
+export function overlaps(one: string, other: string): boolean {
+  const [a, b] = [blockOf(one), blockOf(other)];
+  return a.base < b.base + b.size && b.base < a.base + a.size;
+}
 
 /** Default CIDR block of a VPC that a stack creates. */
 export const DEFAULT_VPC_CIDR = '10.64.0.0/16';
@@ -72,4 +101,19 @@ function slotBeside(order: readonly string[], zone: string, position: number): n
   if (place >= 0) return place;
   const before = order.filter((other) => (zonePosition(other) ?? BLOCKS) < position).length;
   return order.length + 1 + position - before;
+}
+
+/** Partitions whose zone ids follow a known naming scheme. */
+const PARTITIONS = ['aws', 'aws-cn', 'aws-us-gov'];
+
+/**
+ * Prefix of the zone ids of a Region: `usw2` in us-west-2, `apne1` in ap-northeast-1, `usgw1` in us-gov-west-1. Undefined when it is not
+ * known. Source: https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-availability-zones.html, 2026-11-21.
+ */
+export function zoneIdPrefix(region: string): string | undefined {
+  if (!PARTITIONS.includes(REGIONS[region]?.partition ?? '')) return undefined;
+  const [country = '', ...words] = region.split('-');
+  return (
+    country + words.map((word) => (/^(north|south)(east|west)$/.test(word) ? `${word[0]}${word[5]}` : word[0])).join('')
+  );
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { EnvironmentSpec } from './environment-file';
 
 /**
  * Information about an environment for its tools, one per team, in the SSM parameter `/slipway/environments/<name>/<team>`. Unknown keys
@@ -90,3 +91,15 @@ export const descriptorSchema = z.looseObject({
 
 /** Information about a deployed environment for command line and control. */
 export type Descriptor = z.output<typeof descriptorSchema>;
+
+/** Teams with a key of their own: `own`, or the ARN of an existing key. */
+export const teamKeysOf = (teams: EnvironmentSpec['teams']): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(teams).flatMap(([team, { kmsKey = 'shared' }]) => (kmsKey === 'shared' ? [] : [[team, kmsKey]])),
+  );
+
+/** Key for the output of a job; undefined: the default of the service. */
+export const writingKey = ({
+  teamKeyArn,
+  kmsKeyArn,
+}: Pick<Descriptor, 'kmsKeyArn' | 'teamKeyArn'>): string | undefined => teamKeyArn ?? kmsKeyArn;

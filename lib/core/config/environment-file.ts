@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { DEFAULT_VPC_CIDR } from '../catalog/subnet-plan';
 import { region } from './environment/formats';
-import type { Guardrails } from './environment/limits';
+import { type Guardrails, PREEMPTION_TIMES, type PreemptionTimes } from './environment/limits';
 import type { team } from './environment/people';
-import { PREEMPTION_TIMES, type PreemptionTimes } from './environment/preemption-times';
 import { sections } from './environment/sections';
 
 const regionOverride = z

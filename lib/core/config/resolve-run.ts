@@ -1,8 +1,8 @@
 import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances/instances';
 import { TRAINER_CHECKPOINTS } from '../catalog/progress-formats';
 import { CODE_IN_IMAGE } from './code-source';
-import { placeOf } from './formats/hub-source';
-import { resolveModel } from './run/resolve-model';
+import { placeOf } from './formats/places';
+import { resolveModel } from './run/model';
 import type { RunFile } from './run-file';
 import type {
   Collectives,

@@ -48,7 +48,7 @@ export const ENV_CHAT_TOPICS = 'SLIPWAY_CHAT_TOPICS';
 /** Content of `ENV_CHAT_TOPICS`: topic ARNs by team. */
 export const chatTopicsSchema = z.record(z.string(), z.string());
 
-/** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; defaults are in lib/core/config/environment/preemption-times.ts. */
+/** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; defaults are in lib/core/config/environment/limits.ts. */
 export const ENV_PREEMPTION = 'SLIPWAY_PREEMPTION';
 /** Days for which the run table keeps the items of a run that is over; 0 or absent = indefinitely. */
 export const ENV_RUN_RETENTION_DAYS = 'SLIPWAY_RUN_RETENTION_DAYS';

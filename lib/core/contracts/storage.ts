@@ -26,7 +26,7 @@ export const bucketNameOf = (
 ): string => `${place.prefix}-${place.account}-${place.region}-${purpose}`;
 
 /** Key and bucket of an FSx for Lustre file system. Values may be CDK tokens. */
-export interface DataRepositoryKey {
+interface DataRepositoryKey {
   partition: string;
   account: string;
   region: string;
@@ -66,3 +66,95 @@ export function dataRepositoryKeyStatements(key: DataRepositoryKey): Record<stri
     statement('LustreDataRepositoryKey', 'kms:DescribeKey'),
   ];
 }
+
+/**
+ * The run table: one DynamoDB table per environment and region. Only control and reconcile write to it, always with condition expressions.
+ *
+ * | runId | item | content |
+ * |---|---|---|
+ * | run id | `RUN` | the run: requested state, budgets, current attempt, `version` (optimistic lock) |
+ * | run id | `INTENT` | immutable input of the run: resolved spec, code, driver and image |
+ * | run id | `ATTEMPT#0001` | one attempt, as last observed |
+ * | run id | `EVENT#2026-11-21T12:00:00.000Z#0042` | one line of the timeline, with its evidence |
+ * | `REQUEST#<team>#<client request id>` | `REQUEST` | the run id created for this request, for repeated calls of `start` |
+ * | `MONTH#<team>` | `2026-11` | what is booked for the runs of the team in that month, USD: added to by each write that books a cost |
+ * | `QUEUE` | `QUEUE` | past usage of the teams, and the queue shares of the last pass |
+ * | `QUOTAS` | `QUOTAS` | the instance quotas for which a notice was sent |
+ * | `UNREADABLE` | `UNREADABLE` | the items that cannot be read, of which a notice was sent |
+ * | `PAGES` | `PAGES` | the digest of the page that was last written, by team |
+ * | `CLOSED` | `CLOSED` | whether the stack is being deleted: control then rejects starts and resumes |
+ *
+ * Both indexes are sparse: only RUN items have their keys.
+ */
+export const RUN_TABLE_PARTITION_KEY = 'runId';
+/** Sort key: the item of the run. */
+export const RUN_TABLE_SORT_KEY = 'item';
+
+/**
+ * Runs that have not ended, and runs with outstanding work: a notice to publish, or the cost of a warm pool to record. The partition key
+ * has the constant value `ACTIVE_VALUE` and is removed when no work is left. Projection: ALL.
+ */
+export const ACTIVE_INDEX = 'active-runs';
+/** Attribute that exists only on items in the index of active runs. */
+export const ACTIVE_INDEX_PARTITION_KEY = 'active';
+/** Sort key of the index of active runs. */
+export const ACTIVE_INDEX_SORT_KEY = 'runId';
+/**
+ * Boolean attribute of an item that remains in the index only until the cost of its warm pool is recorded: it does not prevent the deletion
+ * of the stack.
+ */
+export const POOL_ONLY_ATTRIBUTE = 'poolOnly';
+/** The only value of the partition key of the index of active runs. */
+export const ACTIVE_VALUE = 'active';
+
+/** All runs of a team, newest last. Projection: ALL. */
+export const TEAM_INDEX = 'team-runs';
+/** Partition key of the index of a team's runs: the team's name. */
+export const TEAM_INDEX_PARTITION_KEY = 'team';
+/** Sort key of the index of a team's runs: ISO 8601 time of the start. */
+export const TEAM_INDEX_SORT_KEY = 'createdAt';
+
+/**
+ * DynamoDB deletes items some time after this time (epoch seconds). The items of a run have it while the run is over, and lose it when the
+ * run is resumed. Without it: RUN, INTENT and REQUEST of a registered run (CloudFormation repeats its request when it rolls an update back,
+ * possibly years later) and of a run that an earlier version started.
+ */
+export const RUN_TABLE_TTL_ATTRIBUTE = 'expiresAt';
+
+/** Sort key of the run itself. */
+export const RUN_ITEM = 'RUN';
+/** Sort key of the run's immutable input. */
+export const INTENT_ITEM = 'INTENT';
+/** Sort key of a client's request. */
+export const REQUEST_ITEM = 'REQUEST';
+/** Partition and sort key of the single queue item: it cannot collide with run ids, which are lower case. */
+export const QUEUE_ITEM = 'QUEUE';
+/** Partition and sort key of the item with the quotas for which a notice was sent. */
+export const QUOTAS_ITEM = 'QUOTAS';
+/** Partition and sort key of the item with the items that cannot be read, of which a notice was sent. */
+export const UNREADABLE_ITEM = 'UNREADABLE';
+/** Partition and sort key of the item with the digests of the pages that were last written. */
+export const PAGES_ITEM = 'PAGES';
+/** Partition and sort key of the item that the deletion guard writes; `CLOSED_ATTRIBUTE` holds the state. */
+export const CLOSED_ITEM = 'CLOSED';
+/** Boolean attribute of the item `CLOSED_ITEM`. */
+export const CLOSED_ATTRIBUTE = 'isClosed';
+/** Prefix of the sort keys of attempts. */
+export const ATTEMPT_ITEM_PREFIX = 'ATTEMPT#';
+/** Prefix of the sort keys of timeline entries. */
+export const EVENT_ITEM_PREFIX = 'EVENT#';
+
+/** Sort key of an attempt; four digits keep the order. */
+export const attemptItem = (attempt: number): string => `${ATTEMPT_ITEM_PREFIX}${String(attempt).padStart(4, '0')}`;
+
+/** Sorts by time; `sequence` (the version of the run, then the position within that write) distinguishes lines with the same time. */
+export const eventItem = (at: string, version: number, place: number): string =>
+  `${EVENT_ITEM_PREFIX}${at}#${String(version).padStart(6, '0')}.${String(place).padStart(2, '0')}`;
+
+/** Partition key of a client's request. */
+export const requestKey = (team: string, clientRequestId: string): string => `REQUEST#${team}#${clientRequestId}`;
+
+/** Partition key of the monthly spend of a team; its sort key is the month, `2026-11`. */
+export const monthKey = (team: string): string => `MONTH#${team}`;
+/** Number attribute of an item of `monthKey`, USD. */
+export const MONTH_USD_ATTRIBUTE = 'usd';

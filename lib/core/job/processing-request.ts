@@ -1,8 +1,8 @@
 import type { CreateProcessingJobCommandInput, ProcessingInput } from '@aws-sdk/client-sagemaker';
+import { writingKey } from '../config/descriptor';
 import { fillPlaceholders } from '../config/formats/places';
 import type { ChannelSpec, RunSpec } from '../config/run-spec';
-import { writingKey } from '../config/team-keys';
-import { jobName } from '../contracts/job-name';
+import { jobName } from '../contracts/names';
 import { imageUri } from './image';
 import { type JobPlan, runPrefixes } from './plan';
 import { teamKeyVariable } from './team-key';

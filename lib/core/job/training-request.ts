@@ -6,15 +6,14 @@ import type {
   Tag,
 } from '@aws-sdk/client-sagemaker';
 import { findInstanceType, hasLocalNvme } from '../catalog/instances/instances';
+import { writingKey } from '../config/descriptor';
 import { fillPlaceholders } from '../config/formats/places';
 import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
-import { writingKey } from '../config/team-keys';
-import { jobName } from '../contracts/job-name';
+import { jobName } from '../contracts/names';
 import { inputChannels } from './channels';
-import { imageUri } from './image';
+import { imageUri, plainHyperparameters, toolkitHyperparameters } from './image';
 import { type JobPlan, runPrefixes } from './plan';
 import { teamKeyVariable } from './team-key';
-import { plainHyperparameters, toolkitHyperparameters } from './toolkit';
 
 /** docs/reference/runtime.md: the same request works in a container and in the sandbox, where each instance has its own directory tree. */
 const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/input/data/driver/launch.sh"'];

@@ -1,5 +1,4 @@
-import { findCapacityPrice } from '../catalog/prices/capacity-prices';
-import { findPrice } from '../catalog/prices/prices';
+import { findCapacityPrice, findPrice } from '../catalog/prices/prices';
 import { hostCount, onInstances, requestedAlternativesOf, requestedGroupsOf, totalSteps } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
 import type { Observed } from './observed';

@@ -1,4 +1,4 @@
-import { RING_SHARE_OF_NVLINK } from '../catalog/instances/instance-facts';
+import { RING_SHARE_OF_NVLINK } from '../catalog/instances/accelerated-instances';
 import type { Accelerator } from '../catalog/instances/instances';
 import type { Constants } from './constants';
 

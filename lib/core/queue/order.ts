@@ -1,5 +1,15 @@
-import { type PoolLimit, type QueuedRun, type RunningRun, waitsSince } from './run';
-import { type ByTeam, dominantHours, heldBy, NO_USAGE, poolsOf, type QueueUsage } from './usage';
+import {
+  type ByTeam,
+  dominantHours,
+  heldBy,
+  NO_USAGE,
+  type PoolLimit,
+  poolsOf,
+  type QueuedRun,
+  type QueueUsage,
+  type RunningRun,
+  waitsSince,
+} from './usage';
 
 /** For each such period that a run has waited, its priority within its team rises by one. */
 export const AGING_MS = 24 * 3_600_000;

@@ -7,20 +7,17 @@ import {
 } from '../config/environment-file';
 import type { Issue } from '../config/issue';
 import type { PartialFile } from '../config/reading/partial-validation';
-import { issueOf } from '../config/rule';
+import { issueOf, when } from '../config/rule';
 import { ADDRESS_RULES } from './environment/addresses';
-import { BUDGET_RULES } from './environment/budget';
 import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
 import { COMPANY_RULES } from './environment/company';
 import type { EnvironmentFinding, EnvironmentRule } from './environment/environment-rule';
-import { ENVIRONMENT_IMAGE_RULES } from './environment/image';
-import { IMAGE_SOURCE_RULES } from './environment/image-sources';
+import { ENVIRONMENT_IMAGE_RULES, IMAGE_SOURCE_RULES } from './environment/image';
 import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
-import { PEOPLE_RULES } from './environment/people';
+import { BUDGET_RULES, PEOPLE_RULES } from './environment/people';
 import { REGION_RULES } from './environment/regions';
 import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
 import { undoubted } from './partial-file';
-import { when } from './rule';
 
 const backend: EnvironmentRule = {
   id: 'environment/queue-backend',

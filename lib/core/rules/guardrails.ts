@@ -1,11 +1,10 @@
 import type { Descriptor } from '../config/descriptor';
-import { matchesGlob } from '../config/formats/glob';
+import { matchesGlob } from '../config/formats/patterns';
 import { type Issue, orList } from '../config/issue';
 import { hostCount, instanceGroupsOf, requestedGroupsOf } from '../config/resolve-run';
-import { issueOf } from '../config/rule';
+import { type Finding, issueOf, type Rule, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { modesBesideManaged } from './own-code';
-import { type Finding, type Rule, when } from './rule';
 
 /** The parts of a descriptor that guardrails use. */
 type GuardedDescriptor = Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>;

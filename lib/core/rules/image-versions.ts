@@ -7,8 +7,8 @@ import {
 } from '../catalog/images/images';
 import { nearest } from '../catalog/nearest';
 import { orList } from '../config/issue';
+import { type Finding, when } from '../config/rule';
 import type { ImageKind, RunSpec } from '../config/run-spec';
-import { type Finding, when } from './rule';
 
 interface Versions {
   known: readonly string[];

@@ -1,4 +1,4 @@
-import { parseEcrUri } from '../catalog/images/ecr-uri';
+import { parseEcrUri } from '../catalog/images/base-images';
 import {
   awsRepositories,
   fullPytorchVersion,
@@ -14,10 +14,10 @@ import { nearest } from '../catalog/nearest';
 import { REGIONS } from '../catalog/regions';
 import { orList } from '../config/issue';
 import { instanceGroupsOf } from '../config/resolve-run';
+import { api, type Finding, type Rule, type RuleContext, regionOf, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage } from '../distribution/image-version';
 import { versionAndUri } from './image-versions';
-import { api, type Finding, type Rule, type RuleContext, regionOf, when } from './rule';
 
 const DLC_SOURCE = 'aws/deep-learning-containers@e0ecedea6a docs/src/data';
 

@@ -1,5 +1,5 @@
+import type { Finding } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
-import type { Finding } from './rule';
 
 /** Modes of checkpoints besides `managed` that a run can use: DeepSpeed, with which the built-in trainer saves, writes to folders only. */
 export const modesBesideManaged = ({ code, distribution }: RunSpec): readonly string[] =>

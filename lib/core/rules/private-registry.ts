@@ -1,6 +1,6 @@
 import { orList } from '../config/issue';
+import { api, type Finding, type Rule, type RuleContext, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
-import { api, type Finding, type Rule, type RuleContext, when } from './rule';
 
 /** An address of Amazon ECR or of its public gallery, for which private registry options do not apply. */
 const ECR = /^\d{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?\//;

@@ -1,7 +1,205 @@
-import type { CheckpointOrigin } from './checkpoint-origin';
+import { stepNumber } from '../../core/config/formats/numbers';
+import type { LaunchedWith } from '../compare/diff-runs';
+import type { Section } from '../page/page';
+import { table } from '../page/parts';
+import type { RunReport } from '../run/run-report';
+
+/** Content of a checkpoint's COMMITTED.json (docs/reference/runtime.md); null = not specified. */
+export interface CheckpointOrigin {
+  /** Prefix of the checkpoint with a trailing slash. */
+  uri: string;
+  /** The run that wrote it, independent of the current location. */
+  runId: string | null;
+  attempt: number | null;
+  step: number;
+  tokens: number | null;
+  savedAt: string | null;
+  /** sha256 of the run file including overrides and defaults. */
+  configHash: string | null;
+  /** sha256 of the code archive; null for built-in code. */
+  codeDigest: string | null;
+  imageUri: string | null;
+  /** sha256 over names, sizes and digests of the token shards that were read; null for other data. */
+  dataDigest: string | null;
+  /** Seed of the data order, and the index of the next unread sample. */
+  seed: number | null;
+  nextSample: number | null;
+}
+
+type Fields = Record<string, unknown>;
+
+/** Parses a COMMITTED.json; undefined when invalid. Never throws, because custom scripts may write their own. */
+export function checkpointOrigin(uri: string, marker: string): CheckpointOrigin | undefined {
+  const fields = fieldsOf(marker);
+  const step = number(fields?.step);
+  if (!fields || step === null) return undefined;
+  const data = isFields(fields.data) ? fields.data : {};
+  return {
+    uri: uri.endsWith('/') ? uri : `${uri}/`,
+    runId: text(fields.runId),
+    attempt: number(fields.attempt),
+    step,
+    tokens: number(fields.tokens),
+    savedAt: text(fields.savedAt),
+    configHash: text(fields.configHash),
+    codeDigest: text(fields.codeDigest),
+    imageUri: text(fields.imageUri),
+    dataDigest: text(data.digest),
+    seed: number(data.seed),
+    nextSample: number(data.nextSample),
+  };
+}
+
+function fieldsOf(marker: string): Fields | undefined {
+  try {
+    const parsed: unknown = JSON.parse(marker);
+    return isFields(parsed) ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
+
+/** The fields of a timeline line that lineage uses. */
+interface Intended {
+  what: string;
+  evidence: Record<string, unknown>;
+}
+
+/** Inputs for the lineage of one run. */
+interface LineageSources {
+  status: {
+    runId: string;
+    name: string;
+    team: string;
+    state: string;
+    timeline?: readonly Intended[];
+  };
+  /** Not set by older launchers. */
+  configuration?: LaunchedWith;
+  /** Newest committed checkpoint of the run, or the requested one. */
+  checkpoint?: CheckpointOrigin;
+  /** Replaces the placeholders in URIs of this run (`{dataBucket}`). */
+  fill(text: string): string;
+}
+
+/** The origin of a run, from its configuration, timeline and checkpoint. */
+export function lineageRun({ status, configuration, checkpoint, fill }: LineageSources): LineageRun {
+  const { runId, name, team, state, timeline = [] } = status;
+  const spec = configuration?.spec ?? {};
+  return {
+    runId,
+    name,
+    team,
+    state,
+    configHash: checkpoint?.configHash ?? null,
+    code: {
+      source: textAt(spec, 'code', 'source'),
+      sha256: configuration?.codeSha256 ?? checkpoint?.codeDigest ?? null,
+    },
+    driverHash: configuration?.driverHash ?? null,
+    image: checkpoint?.imageUri ?? imageOf(spec, configuration),
+    data: { channels: channelsOf(spec.data, fill), digest: checkpoint?.dataDigest ?? null },
+    parents: parentsOf(spec, fill, resumes(timeline, checkpoint)),
+  };
+}
+
+/** Run id from a URI under the runs prefix: `s3://bucket/runs/<team>/<runId>/...`. */
+const runOf = (address: string): string | null =>
+  /^s3:\/\/[^/]+\/runs\/[^/]+\/([^/]+)\//.exec(`${address}/`)?.[1] ?? null;
+
+const stepOf = (address: string): number | null => stepNumber(/\/step-(\d+)\/?$/.exec(address)?.[1]) ?? null;
+
+/** The first attempt already contains the checkpoint that `checkpoints.startFrom` resolved to. */
+function parentsOf(
+  spec: Record<string, unknown>,
+  fill: LineageSources['fill'],
+  resumed: readonly LineageParent[],
+): LineageParent[] {
+  const from = textAt(spec, 'checkpoints', 'startFrom');
+  const weights = textAt(spec, 'model', 'weights');
+  const isNamed = resumed.some(({ by }) => by === 'attempt 1');
+  return [
+    ...(weights === null ? [] : [parent('weights', fill(weights), 'model.weights')]),
+    ...(from === null || isNamed ? [] : [parent('checkpoint', fill(from), 'checkpoints.startFrom')]),
+    ...resumed,
+  ];
+}
+
+const parent = (kind: LineageParent['kind'], source: string, by: string): LineageParent => ({
+  kind,
+  source,
+  runId: source.startsWith('s3://') ? runOf(source) : source,
+  step: stepOf(source),
+  by,
+});
+
+/** The checkpoint that each attempt started from, up to the attempt that wrote the given checkpoint. */
+function resumes(timeline: readonly Intended[], checkpoint: CheckpointOrigin | undefined): LineageParent[] {
+  const last = checkpoint?.attempt ?? Number.POSITIVE_INFINITY;
+  return timeline
+    .filter(({ what }) => what === 'attempt-intended')
+    .flatMap(({ evidence }, i) => {
+      const from = evidence.resumeFrom as { uri?: unknown; step?: unknown } | null | undefined;
+      if (i + 1 > last || typeof from?.uri !== 'string') return [];
+      const found = parent('checkpoint', from.uri, `attempt ${i + 1}`);
+      return [{ ...found, step: typeof from.step === 'number' ? from.step : found.step }];
+    });
+}
+
+/** For an image published by AWS, its kind and version: the launcher does not record its digest. */
+function imageOf(spec: Record<string, unknown>, configuration: LineageSources['configuration']): string | null {
+  const uri = textAt(spec, 'image', 'uri');
+  const kind = textAt(spec, 'image', 'kind') ?? 'environment';
+  if (uri !== null) return uri;
+  if (kind === 'environment') return configuration?.trainingImageUri ?? null;
+  return [kind, textAt(spec, 'image', 'version')].filter((part) => part !== null).join(' ');
+}
+
+function channelsOf(data: unknown, fill: LineageSources['fill']): LineageChannel[] {
+  if (!Array.isArray(data)) return [];
+  return data.flatMap((one: Record<string, unknown> | null) => {
+    if (typeof one?.channel !== 'string') return [];
+    const source = typeof one.s3 === 'string' ? fill(one.s3) : fileSystemOf(one);
+    return [{ channel: one.channel, source }];
+  });
+}
+
+/** `fsxLustre fs-0123/folder` for a channel on a file system. */
+function fileSystemOf(channel: Record<string, unknown>): string {
+  const [kind, place] = Object.entries(channel).find(([key]) => key === 'fsxLustre' || key === 'efs') ?? ['', {}];
+  const { fileSystemId = '', directoryPath = '' } = place as { fileSystemId?: string; directoryPath?: string };
+  return `${kind} ${fileSystemId}${directoryPath}`.trim();
+}
+
+function textAt(spec: Record<string, unknown>, section: string, key: string): string | null {
+  const value = (spec[section] as Record<string, unknown> | undefined)?.[key];
+  return typeof value === 'string' ? value : null;
+}
+
+/** Name and value of each item of a run's origin; a dash when not known. */
+export function lineageRows({ configHash, code, driverHash, image, data, parents }: LineageRun): [string, string][] {
+  return [
+    ['configuration', configHash ?? '-'],
+    ['code', [code.source, code.sha256].filter((part) => part !== null).join('  ') || '-'],
+    ['driver', driverHash ?? '-'],
+    ['image', image ?? '-'],
+    ...data.channels.map(({ channel, source }): [string, string] => [`data ${channel}`, source]),
+    ['data digest', data.digest ?? '-'],
+    ...parents.map(({ source, step, by }): [string, string] => ['from', `${source}${stepText(source, step)} (${by})`]),
+  ];
+}
+
+/** The step, unless the URI ends with it. */
+const stepText = (source: string, step: number | null): string =>
+  step === null || source.replace(/\/$/, '').endsWith(`step-${step}`) ? '' : ` at step ${step}`;
 
 /** A checkpoint or weights that a run started from. */
-export interface LineageParent {
+interface LineageParent {
   /** A checkpoint of this or another run, or published weights. */
   kind: 'checkpoint' | 'weights';
   /** Location, or the run id in `checkpoints.startFrom`. */
@@ -15,7 +213,7 @@ export interface LineageParent {
 }
 
 /** One channel of a run. */
-export interface LineageChannel {
+interface LineageChannel {
   channel: string;
   /** S3 URI, or the file system as in the run file. */
   source: string;
@@ -49,4 +247,18 @@ export interface Lineage {
   runs: LineageRun[];
   /** Origins that could not be determined, with the reason. */
   notes: string[];
+}
+
+/** The section with the origin of the run; empty when the launcher does not provide it. */
+export function lineageSections({ lineage }: RunReport): Section[] {
+  if (!lineage) return [];
+  const body = table({
+    caption: 'Origin of the run: digests from its newest complete checkpoint, locations from its run file',
+    columns: [
+      { head: 'Part', kind: 'fixed' },
+      { head: 'Value', kind: 'long' },
+    ],
+    rows: lineageRows(lineage),
+  });
+  return [{ id: 'lineage', title: 'Lineage', body }];
 }

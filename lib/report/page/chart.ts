@@ -2,7 +2,7 @@ import { CustomChart, LineChart, ScatterChart } from 'echarts/charts';
 import { GridComponent, MarkLineComponent } from 'echarts/components';
 import { type EChartsCoreOption, init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
-import { escapeHtml, Html, html } from './html';
+import { escapeHtml, Html, html } from './parts';
 import { color } from './style';
 
 use([CustomChart, LineChart, ScatterChart, GridComponent, MarkLineComponent, SVGRenderer]);

@@ -1,5 +1,5 @@
 import { plainText } from '../../core/config/formats/plain-text';
-import { Html, html, type Part } from './html';
+import { Html, html, type Part } from './parts';
 import { STYLE } from './style';
 
 /** Properties of `page`. */

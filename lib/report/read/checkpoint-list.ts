@@ -1,4 +1,4 @@
-import type { CheckpointOrigin } from '../lineage/checkpoint-origin';
+import type { CheckpointOrigin } from '../lineage/lineage';
 import type { ReportCheckpoint, ReportEvent } from '../run/run-report';
 import type { SaveLine } from './log-lines';
 

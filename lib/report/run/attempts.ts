@@ -1,11 +1,9 @@
-import { jobConsoleUrl } from '../../core/catalog/console-url';
+import { jobConsoleUrl } from '../../core/catalog/regions';
 import { chart, grid, xAxis } from '../page/chart';
 import { duration, number, time, UNKNOWN } from '../page/format';
-import { type Html, html } from '../page/html';
 import { type Section, unknown } from '../page/page';
-import { legend, word } from '../page/parts';
+import { type Html, html, legend, table, word } from '../page/parts';
 import { color } from '../page/style';
-import { table } from '../page/table';
 import type { ReportAttempt, RunReport } from './run-report';
 
 const WAITING = { name: 'waiting and starting', color: color('wait') };

@@ -1,12 +1,11 @@
 import { chart, grid, xAxis, yAxis } from '../page/chart';
-import { number, percent } from '../page/format';
-import { type Html, html } from '../page/html';
-import type { Section } from '../page/page';
-import { legend } from '../page/parts';
-import { table } from '../page/table';
-import { leastBusyFirst } from '../read/gpu-lines';
-import { attemptLegend, attemptLine } from './loss';
-import type { ReportGpus, RunReport } from './run-report';
+import { number, percent, UNKNOWN } from '../page/format';
+import { type Section, unknown } from '../page/page';
+import { type Html, html, legend, table, word } from '../page/parts';
+import { color } from '../page/style';
+import { leastBusyFirst } from '../read/log-lines';
+import type { ReportEfa, ReportGpus, RunReport } from './run-report';
+import { attemptLegend, attemptLine } from './training';
 
 /** Maximum number of hosts in the table: those with the lowest utilisation. */
 const MAX_ROWS = 16;
@@ -61,3 +60,89 @@ function byHost({ hosts }: ReportGpus): Html {
     layout: 'slim',
   })}${rest}`;
 }
+
+interface Verdict {
+  text: string;
+  meaning: string;
+  color: string;
+}
+
+const VERDICTS: Readonly<Record<string, Verdict>> = {
+  'efa+gdr': { text: 'EFA with GPUDirect RDMA', meaning: 'traffic went GPU to GPU over EFA', color: color('good') },
+  efa: { text: 'EFA without GPUDirect', meaning: 'traffic went over EFA through host memory', color: color('warn') },
+  sockets: { text: 'TCP sockets', meaning: 'EFA did not carry the traffic', color: color('bad') },
+  'single-host': { text: 'single host', meaning: 'no traffic between hosts', color: color('muted') },
+  unknown: { text: 'unknown', meaning: 'NCCL did not say which network it used', color: color('warn') },
+};
+
+/** Whether EFA carried the traffic, according to NCCL's log lines. */
+export function efaSection(report: RunReport): Section {
+  const title = 'EFA';
+  const { efa } = report;
+  if (!efa) return { id: 'efa', title, body: unknown('The verdict was not read', report.missing.efa) };
+  if (efa.length === 0)
+    return {
+      id: 'efa',
+      title,
+      body: unknown('No attempt has reported a verdict (it is reported with the first step, and never with efa: off)'),
+    };
+  return { id: 'efa', title, body: html`${efaTable(efa)}${efa.map(evidence)}` };
+}
+
+const efaTable = (efa: readonly ReportEfa[]): Html =>
+  table({
+    caption: 'Verdict of each attempt, from the log of NCCL and libfabric',
+    layout: 'cards',
+    columns: [
+      { head: 'Attempt', kind: 'fixed' },
+      { head: 'Verdict of the slowest host' },
+      { head: 'Hosts' },
+      { head: 'Interfaces', kind: 'num' },
+      { head: 'Provider' },
+      { head: 'aws-ofi-nccl' },
+      { head: 'libfabric' },
+      { head: 'NCCL' },
+      { head: 'Bus bandwidth', kind: 'num' },
+    ],
+    rows: efa.map((e) => [
+      `attempt ${e.attempt}`,
+      verdictCell(e.verdict),
+      hostsText(e),
+      interfacesText(e),
+      e.provider ?? UNKNOWN,
+      e.plugin ?? UNKNOWN,
+      e.libfabric ?? UNKNOWN,
+      e.nccl ?? UNKNOWN,
+      bandwidthText(e),
+    ]),
+  });
+
+function verdictCell(verdict: string): Html {
+  const known = VERDICTS[verdict];
+  return known ? html`${word(known.text, known.color)}<br>${known.meaning}` : html`${verdict}`;
+}
+
+/** `1 sockets, 62 efa+gdr (slower: algo-7)`. */
+function hostsText({ hosts, slowerHosts = [] }: ReportEfa): string {
+  if (!hosts) return UNKNOWN;
+  const counts = Object.entries(hosts).map(([verdict, count]) => `${number(count)} ${verdict}`);
+  return counts.join(', ') + (slowerHosts.length > 0 ? ` (slower: ${slowerHosts.join(', ')})` : '');
+}
+
+function interfacesText({ interfaces, devices, expectedInterfaces }: ReportEfa): string {
+  const seen = interfaces ?? devices;
+  if (!seen || !expectedInterfaces) return number(seen);
+  const few = 2 * seen < expectedInterfaces ? ', fewer than half' : '';
+  return `${number(seen)} of ${number(expectedInterfaces)}${few}`;
+}
+
+function bandwidthText({ busBandwidthGBps, expectedGBps }: ReportEfa): string {
+  if (busBandwidthGBps === null || busBandwidthGBps === undefined) return UNKNOWN;
+  const expected = expectedGBps ? ` of ${number(expectedGBps, 1)}` : '';
+  return `${number(busBandwidthGBps, 1)}${expected} GB/s`;
+}
+
+const evidence = (e: ReportEfa): Html | undefined =>
+  e.evidence.length === 0
+    ? undefined
+    : html`<details><summary>Evidence of attempt ${e.attempt}: ${e.evidence.length} log lines</summary><pre>${e.evidence.join('\n')}</pre></details>`;

@@ -1,6 +1,7 @@
+import { stringify } from 'yaml';
 import { duration, number, percent, precise, time, UNKNOWN, usd } from '../page/format';
-import { type Html, html } from '../page/html';
-import { type Tile, tiles, word } from '../page/parts';
+import { type Section, unknown } from '../page/page';
+import { type Html, html, type Tile, table, tiles, word } from '../page/parts';
 import { color } from '../page/style';
 import type { RunReport } from './run-report';
 
@@ -57,4 +58,86 @@ function elapsedSeconds({ attempts, timeline, readAt }: RunReport): number | nul
   if (!from) return null;
   const last = attempts[attempts.length - 1];
   return (Date.parse(last?.endedAt ?? readAt) - Date.parse(from)) / 1000;
+}
+
+/** Where the values lie that people ask for first. */
+const FIRST: Readonly<Record<string, readonly string[]>> = {
+  Model: ['model', 'preset'],
+  'Sequence length': ['training', 'sequenceLength'],
+  'Micro-batch size': ['training', 'microBatchSize'],
+  'Global batch size': ['training', 'globalBatchSize'],
+  Precision: ['training', 'precision'],
+  'Learning rate': ['code', 'arguments', 'learning-rate'],
+  'Instance type': ['compute', 'instanceType'],
+  Instances: ['compute', 'instanceCount'],
+  Library: ['distribution', 'library'],
+};
+
+/** What was launched; nothing when the launcher does not say. */
+export function launchSections({ launch }: RunReport): Section[] {
+  if (!launch) return [];
+  const { note, tags, spec } = launch;
+  const rows = [
+    ...(note ? [['Note', note]] : []),
+    ...Object.entries(FIRST).flatMap(([name, path]) => {
+      const value = path.reduce<unknown>((part, key) => (part as Record<string, unknown> | undefined)?.[key], spec);
+      return typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : [];
+    }),
+    ...Object.entries(tags).map(([name, value]) => [`Tag ${name}`, value]),
+  ];
+  const body = html`${table({
+    caption: 'What was launched',
+    layout: 'slim',
+    columns: [
+      { head: 'Option', kind: 'fixed' },
+      { head: 'Value', kind: 'long' },
+    ],
+    rows,
+  })}<details><summary>The run file with its overrides and defaults</summary><pre>${stringify(spec, { lineWidth: 0 })}</pre></details>`;
+  return [{ id: 'launch', title: 'Configuration', body }];
+}
+
+/** All decisions of the launcher, collapsed. */
+export function decisionsSection(report: RunReport): Section {
+  const title = 'Decisions';
+  const { timeline } = report;
+  if (!timeline) return { id: 'decisions', title, body: unknown('The timeline was not read', report.missing.timeline) };
+  if (timeline.length === 0) return { id: 'decisions', title, body: unknown('There are no decisions yet') };
+  return {
+    id: 'decisions',
+    title,
+    body: html`<details><summary>${timeline.length} lines: decisions and observations with their evidence</summary>${table(
+      {
+        caption: 'Timeline of the run; times in UTC',
+        columns: [
+          { head: 'Time', kind: 'fixed' },
+          { head: 'What', kind: 'fixed' },
+          { head: 'Description', kind: 'long' },
+          { head: 'Evidence', kind: 'long' },
+        ],
+        rows: timeline.map((e) => [time(e.at), e.what, e.text, evidenceText(e.evidence)]),
+      },
+    )}</details>`,
+  };
+}
+
+const evidenceText = (evidence: Record<string, unknown>) =>
+  Object.keys(evidence).length === 0 ? '' : html`<code>${JSON.stringify(evidence)}</code>`;
+
+/** The first error and what to do next; nothing for a run that did not fail. */
+export function failureSections({ failure }: RunReport): Section[] {
+  if (!failure) return [];
+  const { attempt, host, lines, runbook, commands } = failure;
+  const shown =
+    lines.length > 0
+      ? html`<p>Attempt ${attempt}${host && html`, host ${host}`}: the first error, with the lines around it.</p>
+<pre>${lines.join('\n')}</pre>`
+      : html`<p>Attempt ${attempt}: no line of the log looks like an error, or the log could not be read.</p>`;
+  return [
+    {
+      id: 'failure',
+      title: 'First error',
+      body: html`${shown}<p>What to do: <code>${runbook}</code></p><pre>${commands.join('\n')}</pre>`,
+    },
+  ];
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Answer, type HttpServer, listen } from '../wire/http-server';
-import type { RoleCredentials } from './aws-access';
+import type { RoleCredentials } from './authority';
 
 /** Environment variables with which a container finds its credentials. */
 export interface OfferedCredentials {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { matchesGlob } from '../../core/config/formats/glob';
+import { matchesGlob } from '../../core/config/formats/patterns';
 
 /** A regular expression, searched anywhere in the text. */
 const pattern = z.string().refine(isPattern, 'must be a regular expression').optional();

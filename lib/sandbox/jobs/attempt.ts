@@ -2,13 +2,12 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { AwsAccess, RoleCredentials } from '../access/aws-access';
+import type { AwsAccess, RoleCredentials } from '../access/authority';
 import type { CredentialEndpoint } from '../access/credential-endpoint';
+import { Fleet } from './capacity';
 import type { Cluster } from './cluster';
-import { Fleet } from './instances/fleet';
-import { hostsFile } from './instances/instance-files';
 import { LogWriter } from './instances/log-writer';
-import type { InstanceStart } from './instances/running-instance';
+import { hostsFile, type InstanceStart } from './instances/running-instance';
 
 /** Settings that all jobs of a sandbox share. */
 export interface JobHost {

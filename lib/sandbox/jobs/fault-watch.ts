@@ -1,6 +1,6 @@
 import type { FaultOf, FaultTarget } from '../faults/fault';
 import type { FaultEntry, FaultPlan } from '../faults/fault-plan';
-import type { Fleet } from './instances/fleet';
+import type { Fleet } from './capacity';
 import type { RunningInstance } from './instances/running-instance';
 import type { RunControl } from './run-control';
 

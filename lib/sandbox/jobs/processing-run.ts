@@ -1,18 +1,17 @@
 import path from 'node:path';
+import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { clusterConfig, type ProcessingJob } from '../sagemaker/processing-job';
-import { logError } from '../wire/log-error';
-import type { Attempt } from './attempt';
+import { logError } from '../wire/api-call';
+import { Attempt } from './attempt';
 import { Capacity } from './capacity';
 import { type Cluster, processingClusterOptions } from './cluster';
 import { FaultWatch } from './fault-watch';
 import { FolderSync } from './files/folder-sync';
-import { outputFolder, processingInput } from './files/input-source';
-import { downloadInputs } from './files/inputs';
-import { holdState } from './hold-state';
+import { downloadInputs, outputFolder, processingInput } from './files/inputs';
+import { containerCommand, resourceConfig } from './instances/running-instance';
 import { algorithmError, internalError, JobFailure } from './job-failure';
 import type { JobServices } from './job-services';
-import { processingAttempt } from './processing-attempt';
-import { Ended, RunControl } from './run-control';
+import { Ended, holdState, RunControl } from './run-control';
 
 /**
  * Runtime limit of a processing job that sets none:
@@ -162,4 +161,41 @@ export class ProcessingRun {
   private log(message: string): void {
     logError(`job ${this.job.name}: ${message}`);
   }
+}
+
+/** An attempt of a processing job, according to the container contract of SageMaker processing. */
+function processingAttempt(
+  job: ProcessingJob,
+  cluster: Cluster,
+  services: JobServices<ProcessingJob>,
+  onLine: (line: string) => void,
+): Attempt {
+  const { request } = job;
+  const json = (value: object) => `${JSON.stringify(value)}\n`;
+  const app = request.AppSpecification;
+  return new Attempt(services.host, {
+    jobName: job.name,
+    region: job.region,
+    roleArn: request.RoleArn ?? '',
+    cluster,
+    command: containerCommand(
+      {
+        image: app?.ImageUri ?? '',
+        entrypoint: app?.ContainerEntrypoint,
+        arguments: app?.ContainerArguments,
+        defaultArguments: [],
+      },
+      services.imageCommand,
+    ),
+    environment: { ...request.Environment },
+    files: (host) => ({
+      'processingjobconfig.json': json({ ProcessingJobArn: job.arn, ...request }),
+      'resourceconfig.json': json(resourceConfig(cluster, host)),
+    }),
+    configFolder: 'config',
+    folders: ['processing/input', 'output', ...(request.ProcessingOutputConfig?.Outputs ?? []).map(outputFolder)],
+    networkIsolation: request.NetworkConfig?.EnableNetworkIsolation === true,
+    logGroup: JOB_LOG_GROUPS.processing,
+    onLine: (_, line) => onLine(line),
+  });
 }

@@ -1,21 +1,17 @@
 import path from 'node:path';
 import { enter, isTerminal, setInUse, type TrainingJob } from '../sagemaker/training-job';
-import { logError } from '../wire/log-error';
+import { logError } from '../wire/api-call';
 import type { Attempt } from './attempt';
-import { Capacity } from './capacity';
+import { Capacity, type Fleet } from './capacity';
 import { type Cluster, clusterOptions } from './cluster';
-import { Deadlines } from './deadlines';
 import { FaultWatch } from './fault-watch';
 import { uploadArtifacts } from './files/artifacts';
 import { FolderSync, restoreCheckpoints } from './files/folder-sync';
-import { channelInput } from './files/input-source';
-import { downloadInputs } from './files/inputs';
-import { holdState } from './hold-state';
-import type { Fleet } from './instances/fleet';
+import { channelInput, downloadInputs } from './files/inputs';
 import { algorithmError, internalError, JobFailure } from './job-failure';
 import type { RunServices } from './job-services';
-import { Ended, type Ending, RunControl } from './run-control';
-import { checkpointFolder, trainingAttempt } from './training-attempt';
+import { Ended, type Ending, holdState, RunControl } from './run-control';
+import { checkpointFolder, Deadlines, trainingAttempt } from './training-attempt';
 
 /** How an attempt ended: the job is over, or begins another attempt. */
 type Outcome = { over: true; failure?: JobFailure; ending?: Ending } | { over: false };

@@ -1,16 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../free-port';
 import { killGroup, sendSignal } from '../processes';
 import type { Certificate } from './certificate';
 import { Hook } from './hook';
 import type { Venv } from './venv';
 
 /** How MiniStack is started. */
-export interface MiniStackOptions {
+interface MiniStackOptions {
   venv: Venv;
   /** Folder for its state, objects, temporary files and log. */
   folder: string;
@@ -179,4 +179,17 @@ function launcherFile(): string {
     if (existsSync(path.join(folder, LAUNCHER))) return path.join(folder, LAUNCHER);
   }
   throw new Error(`sandbox: ${LAUNCHER} must be in a parent folder of ${__dirname}; install the package again`);
+}
+
+/** A TCP port of 127.0.0.1 that was free a moment ago. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      const port = typeof address === 'object' && address ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
 }

@@ -1,5 +1,5 @@
 import { instanceQuota } from '../../core/catalog/quotas';
-import { ServiceError } from '../wire/service-error';
+import { ServiceError } from '../wire/api-call';
 import { type QuotaStore, TOTALS } from './quota-store';
 
 /** The use that a SageMaker quota counts. */

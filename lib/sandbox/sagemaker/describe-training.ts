@@ -1,5 +1,4 @@
-import type { TrainingJob } from './training-job';
-import { isTerminal, usedMsUntil } from './training-job';
+import { isTerminal, type TrainingJob, usedMsUntil } from './training-job';
 
 const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
 const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));

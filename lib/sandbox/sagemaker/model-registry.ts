@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { ApiCall } from '../wire/api-call';
-import { page } from '../wire/page';
-import { ServiceError, validationError } from '../wire/service-error';
+import { type ApiCall, page, ServiceError, validationError } from '../wire/api-call';
 import { JobStore } from './job-store';
-import { tagMap } from './tags';
+import { tagMap } from './request-rules';
 
 /** A model package group as stored. */
 export interface ModelGroup {

@@ -4,10 +4,8 @@ import type { JobServices } from '../jobs/job-services';
 import { ProcessingRun } from '../jobs/processing-run';
 import { requireWithinLimits } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
-import type { ApiCall } from '../wire/api-call';
-import { ServiceError, validationError } from '../wire/service-error';
-import type { JobStore } from './job-store';
-import { listPage } from './list-jobs';
+import { type ApiCall, ServiceError, validationError } from '../wire/api-call';
+import { type JobStore, listPage } from './job-store';
 import {
   clusterConfig,
   describeProcessingJob,
@@ -16,9 +14,9 @@ import {
   type ProcessingRequest,
   processingJobSummary,
 } from './processing-job';
-import { tagMap } from './tags';
+import { tagMap } from './request-rules';
 import { isTerminal } from './training-job';
-import { sumUsage } from './usage';
+import { sumUsage } from './warm-pools';
 
 /** Dependencies of the operations on processing jobs. */
 export interface ProcessingDeps {

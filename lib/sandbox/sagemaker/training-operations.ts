@@ -4,16 +4,12 @@ import type { RunServices } from '../jobs/job-services';
 import { TrainingRun } from '../jobs/training-run';
 import { requireWithinLimits } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
-import type { ApiCall } from '../wire/api-call';
-import { ServiceError, validationError } from '../wire/service-error';
+import { type ApiCall, ServiceError, validationError } from '../wire/api-call';
 import { describeTrainingJob, trainingJobSummary } from './describe-training';
-import type { JobStore } from './job-store';
-import { listPage } from './list-jobs';
-import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest } from './request-rules';
-import { tagMap } from './tags';
+import { type JobStore, listPage } from './job-store';
+import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest, tagMap } from './request-rules';
 import { isTerminal, newTrainingJob, type TrainingJob, type TrainingRequest } from './training-job';
-import { kindOf, trainingUsage } from './usage';
-import type { WarmPools } from './warm-pools';
+import { kindOf, trainingUsage, type WarmPools } from './warm-pools';
 
 /** Dependencies of the operations on training jobs. */
 export interface TrainingDeps {

@@ -1,5 +1,24 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { ServiceError } from './service-error';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { plainText } from '../../core/config/formats/plain-text';
+
+/** An error that a service returns, in the AWS JSON 1.1 format. */
+export class ServiceError extends Error {
+  constructor(
+    /** The `__type` by which clients distinguish errors. */
+    readonly code: string,
+    message: string,
+    readonly status = 400,
+  ) {
+    super(message);
+    this.name = code;
+  }
+}
+
+/** The error of AWS for an invalid request. */
+export const validationError = (message: string) => new ServiceError('ValidationException', message);
 
 /** One call of a JSON 1.1 API as received. */
 export interface ApiCall {
@@ -48,4 +67,63 @@ export function parseBody(body: Buffer): Record<string, unknown> {
     // Handled below, like any other body that is not an object.
   }
   throw new ServiceError('SerializationException', 'The request body must be a JSON object');
+}
+
+/** Prints an error of the sandbox; it may contain text of a job, such as the name of an object. */
+export const logError = (text: string): void => {
+  process.stderr.write(`sandbox: ${plainText(text)}\n`);
+};
+
+/** One page of a list. */
+export interface Page<T> {
+  items: T[];
+  /** Absent on the last page. */
+  nextToken?: string;
+}
+
+/** One page of a list, according to `MaxResults` and `NextToken` of the request. The token contains the start of the next page. */
+export function page<T>(all: readonly T[], input: Record<string, unknown>, defaultSize: number): Page<T> {
+  const size = Number(input.MaxResults ?? defaultSize);
+  const start = input.NextToken === undefined ? 0 : decode(String(input.NextToken));
+  const end = start + size;
+  return { items: all.slice(start, end), nextToken: end < all.length ? encode(end) : undefined };
+}
+
+const encode = (start: number) => Buffer.from(`from:${start}`).toString('base64url');
+
+function decode(token: string): number {
+  const found = /^from:(\d+)$/.exec(Buffer.from(token, 'base64url').toString('utf8'));
+  if (!found) throw validationError('The pagination token is not valid');
+  return Number(found[1]);
+}
+
+/** A shape of a botocore service model; only the fields that validation reads. */
+export interface Shape {
+  type: string;
+  required?: string[];
+  members?: Record<string, { shape: string }>;
+  member?: { shape: string };
+  key?: { shape: string };
+  value?: { shape: string };
+  enum?: string[];
+  min?: number;
+  max?: number;
+  pattern?: string;
+}
+
+/** AWS's own description of one service: operations, and the limits of every field. */
+export interface ServiceModel {
+  operations: Record<string, { input?: { shape: string } }>;
+  shapes: Record<string, Shape>;
+}
+
+/**
+ * Reads the newest model of a service from botocore's data folder (which MiniStack installs), so that requests are validated with the
+ * limits that AWS publishes and not with a copy of them.
+ */
+export function loadServiceModel(botocoreData: string, service: string): ServiceModel {
+  const folder = path.join(botocoreData, service);
+  const newest = readdirSync(folder).sort().at(-1) ?? '';
+  const packed = readFileSync(path.join(folder, newest, 'service-2.json.gz'));
+  return JSON.parse(gunzipSync(packed).toString('utf8')) as ServiceModel;
 }

@@ -4,8 +4,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import type { Certificate } from '../ministack/certificate';
-import { logError } from './log-error';
-import { ServiceError } from './service-error';
+import { logError, ServiceError } from './api-call';
 
 /** The answer of a handler: a JSON document, or `drop` to close the connection without an answer. */
 export type Answer = { status: number; body: unknown } | 'drop';

@@ -1,5 +1,4 @@
-import { ServiceError } from './service-error';
-import type { ServiceModel, Shape } from './service-model';
+import { ServiceError, type ServiceModel, type Shape } from './api-call';
 
 /**
  * Validates a request against the service's own model, with the messages that the services use: `1 validation error detected: Value 'x' at

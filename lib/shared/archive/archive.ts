@@ -1,13 +1,34 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { crc32, gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { CODE_IN_IMAGE } from '../../core/config/code-source';
 import { issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import { codeFiles } from './code-files';
-import { storedGzip } from './stored-gzip';
+
+/** Magic, deflate, no flags, no time, unknown system: https://www.rfc-editor.org/rfc/rfc1952, 2.3. */
+const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
+/** Maximum size of a stored block: https://www.rfc-editor.org/rfc/rfc1951, 3.2.4. */
+const BLOCK = 65_535;
+
+/** A gzip file whose content is stored uncompressed, so that the bytes are the same everywhere. */
+export function storedGzip(content: Buffer): Buffer {
+  const parts: Buffer[] = [HEADER];
+  for (let at = 0; at === 0 || at < content.length; at += BLOCK) {
+    const block = content.subarray(at, at + BLOCK);
+    const head = Buffer.alloc(5);
+    head[0] = at + BLOCK >= content.length ? 1 : 0;
+    head.writeUInt16LE(block.length, 1);
+    head.writeUInt16LE(block.length ^ 0xffff, 3);
+    parts.push(head, block);
+  }
+  const end = Buffer.alloc(8);
+  end.writeUInt32LE(crc32(content) >>> 0, 0);
+  end.writeUInt32LE(content.length >>> 0, 4);
+  return Buffer.concat([...parts, end]);
+}
 
 /** A gzipped tar in memory, with its digest, by which it is named in S3. */
 export interface Archive {
@@ -16,7 +37,7 @@ export interface Archive {
 }
 
 /** Wraps the tar of an archive in gzip. */
-export type Wrapping = (tar: Buffer) => Buffer;
+type Wrapping = (tar: Buffer) => Buffer;
 
 /**
  * Without compression, so that the digest is the same on every machine and in the Python client. zlib output differs between releases, and

@@ -1,11 +1,23 @@
-import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { CODE_IN_IMAGE, type CodeFile, type CodeFolder, type InspectedFile } from '../../core/config/code-source';
-import { requirementLines } from '../../core/config/formats/requirement-lines';
-import { secretIn } from '../../core/config/formats/secret-values';
+import { secretIn } from '../../core/config/formats/secrets';
+import { type InlinedRun, inlineConfig, namedConfig } from '../../core/config/inline';
 import type { RuleContext } from '../../core/config/rule';
 import type { RunSpec } from '../../core/config/run-spec';
 import { codeFiles, isWithin, repositoryOf } from './code-files';
+
+/**
+ * The lines of a requirements file without comments, with continued lines joined.
+ * https://pip.pypa.io/en/stable/reference/requirements-file-format/
+ */
+export const requirementLines = (text: string): string[] =>
+  text
+    .replace(/^(\uFEFF|\u00EF\u00BB\u00BF)/, '')
+    .replace(/\\\r?\n/g, ' ')
+    .split('\n')
+    .map((line) => line.replace(/(^|\s)#.*$/, '').trim())
+    .filter((line) => line !== '');
 
 /** What is read of a file: scripts and files with keys are shorter. */
 const START = Buffer.alloc(2 ** 18);
@@ -103,4 +115,35 @@ function firstWindowsLine(text: string): number | undefined {
   const [script = ''] = text.split('\0');
   const index = script.split('\n').findIndex((line) => line.endsWith('\r'));
   return index < 0 ? undefined : index + 1;
+}
+
+/** A config.json in S3, with the URI under which the run file names it. */
+export interface FetchedConfig {
+  uri: string;
+  text: string;
+}
+
+/**
+ * Inserts the content of a config.json beside the run file in place of its name. If the file cannot be read the name stays, which a rule
+ * rejects; the same applies to an S3 URI, unless its content has been downloaded.
+ */
+export function withModelConfig(
+  file: string,
+  text: string,
+  overrides: readonly string[] = [],
+  fetched?: FetchedConfig,
+): InlinedRun {
+  const name = namedConfig(text, overrides);
+  const config = name === undefined ? undefined : configAt(file, name, fetched);
+  return config === undefined ? { text, overrides: [...overrides] } : inlineConfig(text, overrides, config);
+}
+
+function configAt(file: string, name: string, fetched?: FetchedConfig): string | undefined {
+  if (name === fetched?.uri) return fetched.text;
+  if (name.startsWith('s3://')) return undefined;
+  try {
+    return readFileSync(path.resolve(path.dirname(file), name), 'utf8');
+  } catch {
+    return undefined;
+  }
 }

@@ -4,7 +4,7 @@ import {
   type ServiceQuotasClient,
 } from '@aws-sdk/client-service-quotas';
 import { type AppliedLimit, limitOf, quotaRequest, unreadLimit } from '../../core/quota';
-import { findQuotasByName, type Pause } from './quota-listing';
+import { findQuotasByName, type Pause } from './quota-increase';
 
 /** GetServiceQuota allows 5 calls per second (docs.aws.amazon.com servicequotas reference_limits, 2026-11-20). */
 const CALLS_PER_SECOND = 5;

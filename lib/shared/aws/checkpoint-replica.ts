@@ -8,9 +8,8 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { type Issue, issue } from '../../core/config/issue';
-import { answerOrUndefined } from './answer-or-undefined';
-import type { SeenCopy } from './newest-copy';
-import { bucketRegionIn } from './region-in-error';
+import { answerOrUndefined, bucketRegionIn } from './answers';
+import type { SeenCopy } from './read-object';
 
 /** Destination of checkpoint replication. */
 export interface ReplicaTarget {

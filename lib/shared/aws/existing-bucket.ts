@@ -10,9 +10,8 @@ import {
 } from '@aws-sdk/client-s3';
 import { type Issue, issue } from '../../core/config/issue';
 import { LEFTOVER_TAG } from '../../core/contracts/storage';
-import { answerOrUndefined } from './answer-or-undefined';
+import { answerOrUndefined, bucketRegionIn } from './answers';
 import { awsPrincipals, includesAction, includesResource, type PolicyStatement, statementsIn } from './policy-document';
-import { bucketRegionIn } from './region-in-error';
 
 /** An existing bucket that an environment uses, and its required settings. */
 export interface ExistingBucket {

@@ -1,4 +1,5 @@
-import { matchesGlob } from '../../core/config/formats/glob';
+import type { ContextEntry, EvaluationResult } from '@aws-sdk/client-iam';
+import { matchesGlob } from '../../core/config/formats/patterns';
 
 /** A statement of a resource policy, as returned by a service. */
 export interface PolicyStatement {
@@ -39,4 +40,70 @@ export function canonicalStatement(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   const entries = Object.entries(value).sort(([a], [b]) => a.localeCompare(b));
   return `{${entries.map(([key, member]) => `${key}:${canonicalStatement(member)}`).join()}}`;
+}
+
+/** One statement of a role's policy. */
+export interface RoleStatement {
+  Sid?: string;
+  Effect: 'Allow' | 'Deny';
+  Action?: string | string[];
+  Resource?: string | string[];
+  Condition?: Record<string, Record<string, string | string[]>>;
+}
+
+/** Actions of a statement as a list. */
+export const actionsOf = (statement: RoleStatement): string[] => listOf(statement.Action);
+/** Resources of a statement as a list. */
+export const resourcesOf = (statement: RoleStatement): string[] => listOf(statement.Resource);
+
+/**
+ * Whether IAM's policy simulator can evaluate the statement: it accepts no wildcard actions and no statements with NotAction or
+ * NotResource.
+ */
+export const isExact = (statement: RoleStatement): boolean =>
+  statement.Effect === 'Allow' &&
+  resourcesOf(statement).length > 0 &&
+  actionsOf(statement).every((action) => !action.includes('*'));
+
+/** Whether an action is allowed. A statement may combine bucket actions and object actions: each needs only one of its resources. */
+export const isAllowed = ({ EvalDecision, ResourceSpecificResults = [] }: EvaluationResult): boolean =>
+  EvalDecision === 'allowed' ||
+  ResourceSpecificResults.some(({ EvalResourceDecision }) => EvalResourceDecision === 'allowed');
+
+const CONTEXT_TYPES: readonly (readonly [RegExp, NonNullable<ContextEntry['ContextKeyType']>])[] = [
+  [/Numeric/, 'numeric'],
+  [/Bool/, 'boolean'],
+  [/Date/, 'date'],
+  [/IpAddress/, 'ip'],
+];
+
+/**
+ * Context entries that satisfy the conditions of a statement: the first value of each key, with `*` in patterns replaced. Keys that must be
+ * absent are omitted.
+ * @param other values that replace the satisfying ones, for a request that must be denied
+ */
+export function contextOf(
+  { Condition = {} }: RoleStatement,
+  other: Readonly<Record<string, string[]>> = {},
+): ContextEntry[] {
+  const entries = new Map<string, ContextEntry>();
+  for (const [operator, keys] of Object.entries(Condition)) {
+    if (/^Null$/.test(operator)) continue;
+    const isMany = /^For(All|Any)/.test(operator);
+    const type = CONTEXT_TYPES.find(([pattern]) => pattern.test(operator))?.[1] ?? 'string';
+    for (const [key, value] of Object.entries(keys)) {
+      const [first = ''] = listOf(value);
+      entries.set(key, {
+        ContextKeyName: key,
+        ContextKeyValues: other[key] ?? [first.replaceAll('*', 'any')],
+        ContextKeyType: isMany ? `${type}List` : type,
+      } as ContextEntry);
+    }
+  }
+  // A key that must be present, with any value.
+  for (const [key, absent] of Object.entries(Condition.Null ?? {})) {
+    if (String(absent) !== 'false' || entries.has(key)) continue;
+    entries.set(key, { ContextKeyName: key, ContextKeyValues: ['any'], ContextKeyType: 'stringList' });
+  }
+  return [...entries.values()];
 }

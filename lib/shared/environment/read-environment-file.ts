@@ -8,14 +8,14 @@ import {
   loadImageLock,
   lockedBaseUri,
   lockFileOf,
-} from '../../core/config/environment/image-lock';
+} from '../../core/config/environment/image';
 import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from '../../core/config/environment-file';
 import { hasErrors, type Issue, issue } from '../../core/config/issue';
 import { type Loaded, loadEnvironment, loadRun } from '../../core/config/load';
 import { parsePath } from '../../core/config/reading/overrides';
 import type { Position } from '../../core/config/reading/yaml-file';
 import { checkEnvironment, checkPartialEnvironment } from '../../core/rules/environment';
-import { withModelConfig } from '../archive/model-config';
+import { withModelConfig } from '../archive/code-context';
 import { type RegisteredRunFile, registrationIssues, submissionIssues } from './registered-runs';
 
 /** An issue with the file that it concerns: the environment file, its lock file, or a run file that it references. */

@@ -1,5 +1,5 @@
-import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../../core/catalog/prices/standing-prices';
-import { mlflowServers } from '../../core/config/environment/mlflow-servers';
+import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../../core/catalog/prices/prices';
+import { mlflowServers } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 
 /** One item of the standing cost in one Region. */

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 /** What package.json says of this installation. */
-export interface OwnPackage {
+interface OwnPackage {
   name: string;
   version: string;
   peerDependencies: Record<string, string>;
@@ -25,3 +26,35 @@ export function packageRoot(): string {
 /** The package.json of this installation. */
 export const ownPackage = (): OwnPackage =>
   JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8')) as OwnPackage;
+
+/** Driver and trainer of an installation. */
+interface DriverFiles {
+  /** Twelve hexadecimal digits over the names and contents of the files. */
+  hash: string;
+  /** The text of each file by its key below `drivers/<hash>/`. */
+  files: { name: string; text: string }[];
+}
+
+/** Folders of the package whose files are in the driver channel, in one common prefix. */
+const SOURCES = ['containers/driver', 'containers/trainer'];
+const LEFT_OUT = /(^|\/)(__pycache__|\.git|\.pytest_cache|\.ruff_cache|\.venv|node_modules)(\/|$)|\.(pyc|md)$/;
+
+/** The driver and trainer files of this installation, and the hash under which an environment publishes them. */
+export function driverFiles(): DriverFiles {
+  const root = packageRoot();
+  const files = SOURCES.flatMap((source) => filesBelow(path.join(root, source)));
+  const lines = files.map(({ name, text }) => `${name} ${sha256(text)}`).sort();
+  return { hash: sha256(lines.join('\n')).slice(0, 12), files };
+}
+
+function filesBelow(folder: string): DriverFiles['files'] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
+    .filter((name) => !LEFT_OUT.test(name))
+    .sort()
+    .map((name) => ({ name, text: readFileSync(path.join(folder, name), 'utf8') }));
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

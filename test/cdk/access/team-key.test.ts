@@ -2,8 +2,7 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { policiesOf } from '../../templates/laws/authorization';
 import { evaluate, type Statement } from '../../templates/support/policy';
-import type { Resources } from '../../templates/support/values';
-import { arnOf } from '../../templates/support/values';
+import { arnOf, type Resources } from '../../templates/support/values';
 import { SYNTH_MS } from '../support/app';
 import { person, smallEnvironment } from '../support/small-environment';
 

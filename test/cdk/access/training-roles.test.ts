@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { TrainingRoles, TrainingStorage } from '../../../lib/cdk';
 import type { JobRoleContext } from '../../../lib/cdk/access/job-role-context';
 import { executionStatements, processingStatements } from '../../../lib/cdk/access/job-role-policy';
-import { imageRepositories } from '../../../lib/cdk/access/statements/images';
-import { parseEcrUri } from '../../../lib/core/catalog/images/ecr-uri';
+import { imageRepositories } from '../../../lib/cdk/access/statements/job';
+import { parseEcrUri } from '../../../lib/core/catalog/images/base-images';
 import {
   dlcImageUri,
   dlcVersions,

@@ -4,7 +4,7 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import { expect, test, vi } from 'vitest';
 import { TeamDashboard } from '../../../lib/cdk';
-import { unitGraph } from '../../../lib/cdk/operations/unit-graph';
+import { unitGraph } from '../../../lib/cdk/operations/metrics';
 import { SYNTH_MS, testStack } from '../support/app';
 
 vi.setConfig({ testTimeout: SYNTH_MS });
@@ -29,5 +29,5 @@ test('a graph has one axis, with its unit beside it and from 0', () => {
   const others = files.filter((file) =>
     readFileSync(path.join(folder, file), 'utf8').includes('new cloudwatch.GraphWidget'),
   );
-  expect(others).toEqual(['operations/unit-graph.ts']);
+  expect(others).toEqual(['operations/metrics.ts']);
 });

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { EnvironmentStage } from '../../../lib/cdk/environment-pipeline';
 import { readEnvironments } from '../../../lib/cdk/read-environments';
 import { slipwayApp } from '../../../lib/cdk/slipway-app';
-import { orderReplicas } from '../../../lib/cdk/storage/replica-order';
+import { orderReplicas } from '../../../lib/cdk/storage/checkpoint-replication';
 import { SYNTH_MS, testApp } from '../support/app';
 
 const keyIn = (region: string) => `arn:aws:kms:${region}:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab`;

@@ -2,8 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { App, Stack } from 'aws-cdk-lib';
-import type { EnvironmentSpec } from '../../../lib/core/config/environment-file';
-import { resolveEnvironments } from '../../../lib/core/config/environment-file';
+import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/core/config/environment-file';
 import { loadEnvironment } from '../../../lib/core/config/load';
 
 const ROOT = path.join(__dirname, '..', '..', '..');

@@ -9,7 +9,7 @@ import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { check, checkIssues } from '../../../lib/cli/environment/checks/account-checks';
 import { environmentChecks } from '../../../lib/cli/environment/checks/environment-checks';
-import { missingData } from '../../../lib/cli/environment/data-places';
+import { missingData } from '../../../lib/cli/environment/preflight';
 import { resolveEnvironments } from '../../../lib/core/config/environment-file';
 import { loadEnvironment, loadRun } from '../../../lib/core/config/load';
 import { mockClient } from '../../support/mocked-clients';

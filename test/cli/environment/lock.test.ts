@@ -4,7 +4,7 @@ import path from 'node:path';
 import { BatchGetImageCommand, ECRClient, GetDownloadUrlForLayerCommand } from '@aws-sdk/client-ecr';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { lock } from '../../../lib/cli/environment/lock';
-import { loadImageLock, lockedBaseUri } from '../../../lib/core/config/environment/image-lock';
+import { loadImageLock, lockedBaseUri } from '../../../lib/core/config/environment/image';
 import { mockClient } from '../../support/mocked-clients';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { importText } from '../../../lib/cli/import';
 import { readArguments, splitWords } from '../../../lib/cli/import/command-line';
+import { importText } from '../../../lib/cli/import/read-document';
 
 const FIXTURES = path.join(__dirname, '../../fixtures/import');
 const read = (name: string) => readFileSync(path.join(FIXTURES, name), 'utf8');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { confirmCost } from '../../../lib/cli/launch/confirm';
+import { confirmCost } from '../../../lib/cli/launch/submit';
 import type { Terminal } from '../../../lib/cli/terminal';
 import { BASE, DESCRIPTOR, runOf } from '../../support/runs';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { matrixCells } from '../../../lib/cli/launch/matrix/matrix';
-import { comparisonText } from '../../../lib/cli/runs/reports/comparison-text';
-import { measured } from '../../../lib/report/compare/compared-run';
+import { comparisonText } from '../../../lib/cli/runs/reports/diff';
+import { measured } from '../../../lib/report/compare/diff-runs';
 
 test('one run per value; several options give every combination', () => {
   expect(matrixCells(['training.microBatchSize=1,2', 'compute.instanceCount=4, 8']).map(({ label }) => label)).toEqual([

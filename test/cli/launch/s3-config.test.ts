@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { withS3Config } from '../../../lib/cli/hub/fetched';
 import { readGiven, readRunFile } from '../../../lib/cli/inputs';
-import { withS3Config } from '../../../lib/cli/launch/s3-config';
 import { mockClient } from '../../support/mocked-clients';
 import { DESCRIPTOR } from '../../support/runs';
 

@@ -1,7 +1,7 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { earlyStop } from '../../../lib/cli/launch/matrix/launches-of-matrix';
+import { earlyStop } from '../../../lib/cli/launch/matrix/matrix';
 import { isLoser, parseStopRule, type Sample } from '../../../lib/cli/launch/matrix/stop-rule';
 import type { Descriptor } from '../../../lib/core/config/descriptor';
 import type { StatusAnswer } from '../../../lib/core/contracts/control';

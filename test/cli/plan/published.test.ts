@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { publishedBeside } from '../../../lib/cli/plan/published';
+import { publishedBeside } from '../../../lib/cli/plan/text/plan-text';
 import { planRun } from '../../../lib/core/planner/run/plan-run';
 import { runOf } from '../../support/runs';
 

@@ -3,7 +3,7 @@ import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { monthOf } from '../../../lib/cli/platform/costs';
-import { gpusIn, spentIn } from '../../../lib/report/team/team-run';
+import { gpusIn, spentIn } from '../../../lib/report/team/team-report';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { beforeEach, expect, test } from 'vitest';
-import { progressText } from '../../../lib/cli/runs/progress-text';
+import { progressText } from '../../../lib/cli/runs/run-text';
 import { ANSWERS } from '../../../lib/core/contracts/answers';
 import type { StatusAnswer } from '../../../lib/core/contracts/control';
 import { mockClient } from '../../support/mocked-clients';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { whatIsLeft } from '../../../lib/cli/runs/delete';
+import { whatIsLeft } from '../../../lib/cli/runs/change';
 
 const places = [
   { uri: 's3://c/runs/nlp/a/', objects: 412, bytes: 3.2e12 },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { whatFollows } from '../../../lib/cli/runs/desired';
+import { whatFollows } from '../../../lib/cli/runs/change';
 
 const answer = (state: 'running' | 'stopping' | 'completed' | 'stopped' | 'failed', changed: boolean) =>
   ({ ok: true, runId: 'r-1', desiredState: 'run', state, changed }) as const;

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { whatWasReleased } from '../../../lib/cli/runs/release-pool';
+import { whatWasReleased } from '../../../lib/cli/runs/change';
 import { statusText } from '../../../lib/cli/runs/status';
 import type { ReleaseAnswer, StatusAnswer } from '../../../lib/core/contracts/control';
 import { DESCRIPTOR } from '../../support/runs';

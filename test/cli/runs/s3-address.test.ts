@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { expect, test } from 'vitest';
-import { clientForAddresses } from '../../../lib/cli/runs/origin/s3-address';
+import { clientForAddresses } from '../../../lib/cli/runs/reports/committed-checkpoints';
 
 test('the client asks again where the redirect says, signed for that region', async () => {
   const sent: [host: string, scope: string][] = [];

@@ -2,8 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { onQuestion } from '../../../lib/control/audit/audit';
 import { auditDeps } from '../../../lib/control/audit/index';
 import type { ReadDeps } from '../../../lib/control/control/deps';
-import type { ControlPayload } from '../../../lib/core/contracts/control';
-import { READ_ACTIONS } from '../../../lib/core/contracts/control';
+import { type ControlPayload, READ_ACTIONS } from '../../../lib/core/contracts/control';
 import { ALIAS, type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
 
 const AUDIT = ALIAS.replace('-control:', '-audit:');

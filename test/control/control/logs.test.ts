@@ -1,6 +1,6 @@
 import { CloudWatchLogsClient, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type LogQuery, readLogPage } from '../../../lib/control/control/reads/read-log';
+import { type LogQuery, readLogPage } from '../../../lib/control/control/reads/logs';
 import { mockClient } from '../../support/mocked-clients';
 import { ALIAS, type FakeWorld, fakeWorld } from '../support/fake-world';
 

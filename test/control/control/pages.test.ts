@@ -1,12 +1,12 @@
 // Pages and parts of answers: lines of logs, lines of the timeline, runs that a list asks for.
 import { CloudWatchLogsClient, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { describe, expect, test } from 'vitest';
-import { readLogPage } from '../../../lib/control/control/reads/read-log';
+import { readLogPage } from '../../../lib/control/control/reads/logs';
 import { boundedTimeline, isWanted } from '../../../lib/control/control/reads/status';
 import { createOutcomeOf } from '../../../lib/control/reconcile/effects/create-job';
 import { chatMessage } from '../../../lib/control/reconcile/notify/chat';
-import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue-runs';
-import { remember } from '../../../lib/control/shared/remember';
+import { remember } from '../../../lib/control/shared/bounded-map';
+import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue';
 import { event, notice } from '../../../lib/core/lifecycle/timeline';
 import { admitted, attempt, checkpoint, HOUR, running, T0 } from '../../core/lifecycle/support/records';
 import { mockClient } from '../../support/mocked-clients';

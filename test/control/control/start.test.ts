@@ -1,7 +1,7 @@
 // What a start answers and writes: whole answers, refusals at their path, and which earlier run stands for a repeated one.
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ControlPayload } from '../../../lib/core/contracts/control';
-import { CLOSED_ITEM } from '../../../lib/core/contracts/run-table';
+import { CLOSED_ITEM } from '../../../lib/core/contracts/storage';
 import { type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
 
 let world: FakeWorld;

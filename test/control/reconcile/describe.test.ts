@@ -1,7 +1,7 @@
-import type { DescribeTrainingJobCommandOutput } from '@aws-sdk/client-sagemaker';
 import {
   DescribeProcessingJobCommand,
   DescribeTrainingJobCommand,
+  type DescribeTrainingJobCommandOutput,
   ListTagsCommand,
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { askToLeave } from '../../../lib/control/reconcile/queue/ask-to-leave';
+import { askToLeave } from '../../../lib/control/reconcile/queue/preempt-runs';
 import { type FakeWorld, fakeWorld, MINUTE, RUN_FILE } from '../support/fake-world';
 
 let world: FakeWorld;

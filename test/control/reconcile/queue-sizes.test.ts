@@ -1,15 +1,15 @@
 // What a pass of the queue reads of runs and keeps for the next one, and how capacity for elastic runs is kept, given back and used.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { askToLeave } from '../../../lib/control/reconcile/queue/ask-to-leave';
 import {
+  askToLeave,
   growNow,
   keepReservations,
   releaseReservations,
   reservationChanges,
-} from '../../../lib/control/reconcile/queue/resize';
+} from '../../../lib/control/reconcile/queue/preempt-runs';
 import { needsOf, RunNeeds } from '../../../lib/control/reconcile/queue/run-needs';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
-import { ENVIRONMENT_POOL } from '../../../lib/core/queue/run';
+import { ENVIRONMENT_POOL } from '../../../lib/core/queue/usage';
 import type { QuotaNeed } from '../../../lib/core/quota';
 import { attempt, policy, running, T0 } from '../../core/lifecycle/support/records';
 import { type FakeWorld, fakeWorld, RUN_FILE, START } from '../support/fake-world';

@@ -1,12 +1,12 @@
 // What reconcile counts beside its runs: metrics of teams, use of quotas, budgets that hold teams back; and what it says where a read fails.
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { teamHolds } from '../../../lib/control/reconcile/queue/others-usage';
 import { poolsOf } from '../../../lib/control/reconcile/queue/queue-pools';
-import { teamHolds } from '../../../lib/control/reconcile/queue/team-holds';
 import { writeQuotaUse } from '../../../lib/control/reconcile/quota-metric';
 import { reconcileRun } from '../../../lib/control/reconcile/reconcile-run';
 import { writeTeamMetrics } from '../../../lib/control/reconcile/team-metrics';
-import { teamStates } from '../../../lib/control/reconcile/team-state';
+import { teamStates } from '../../../lib/control/reconcile/team-page';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import { admitted, attempt, policy, running } from '../../core/lifecycle/support/records';
 import { serviceError } from '../support/fake-sagemaker';

@@ -6,7 +6,7 @@ import { RunStore } from '../../../lib/control/shared/run-store';
 import type { StatusAnswer } from '../../../lib/core/contracts/control';
 import { monthOf } from '../../../lib/core/lifecycle/accounting/month-spend';
 import { percent, time, UNKNOWN } from '../../../lib/report/page/format';
-import { type AnsweredRun, teamRun } from '../../../lib/report/team/team-run';
+import { type AnsweredRun, teamRun } from '../../../lib/report/team/team-report';
 import { HOSTILE_TEXT, hiddenIn } from '../../support/hostile-text';
 import { type FakeWorld, fakeWorld, MINUTE, RUN_FILE } from '../support/fake-world';
 

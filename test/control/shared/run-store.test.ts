@@ -1,11 +1,11 @@
 import { QueryCommand, TransactionCanceledException, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { remember } from '../../../lib/control/shared/bounded-map';
 import { runItem } from '../../../lib/control/shared/items';
 import { ServiceQuotaReader } from '../../../lib/control/shared/limit-reader';
-import { queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue-runs';
-import { remember } from '../../../lib/control/shared/remember';
+import { queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue';
 import { RunStore } from '../../../lib/control/shared/run-store';
-import { CLOSED_ITEM } from '../../../lib/core/contracts/run-table';
+import { CLOSED_ITEM } from '../../../lib/core/contracts/storage';
 import { attempt, HOUR, running, T0 } from '../../core/lifecycle/support/records';
 import { fakeTable } from '../support/fake-table';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planDocument } from '../../../lib/core/admission';
-import type { PlanDocument } from '../../../lib/core/admission/plan-document';
+import type { PlanDocument } from '../../../lib/core/admission/training-plan';
 import { PLANNABLE, runOf } from '../../support/runs';
 
 const run = (changes: object = {}) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { jobConsoleUrl } from '../../../lib/core/catalog/console-url';
+import { jobConsoleUrl } from '../../../lib/core/catalog/regions';
 
 test.each([
   ['us-west-2', 'https://us-west-2.console.aws.amazon.com/sagemaker/home?region=us-west-2#/jobs/a'],

@@ -1,7 +1,7 @@
 // What a run file names as its config.json, and the file with the text of it in that place. After a change that is meant:
 // UPDATE_FIXTURES=1 npx vitest run --project unit test/core/config/config-cases.test.ts, and read the difference.
 import path from 'node:path';
-import { inlineConfig, namedConfig } from '../../../lib/core/config/inline-config';
+import { inlineConfig, namedConfig } from '../../../lib/core/config/inline';
 import { testCases } from '../../support/tables';
 
 interface Case {

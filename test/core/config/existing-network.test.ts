@@ -1,6 +1,6 @@
 // What an environment needs of a VPC that is there already.
 import { describe, expect, test } from 'vitest';
-import { existingNetworkOf } from '../../../lib/core/config/environment/existing-network';
+import { existingNetworkOf } from '../../../lib/core/config/environment/network';
 import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/core/config/environment-file';
 import { loadEnvironment } from '../../../lib/core/config/load';
 

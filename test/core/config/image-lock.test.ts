@@ -8,7 +8,7 @@ import {
   loadImageLock,
   lockedBaseUri,
   lockFileOf,
-} from '../../../lib/core/config/environment/image-lock';
+} from '../../../lib/core/config/environment/image';
 
 const IMAGE = '763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:2.13';
 const BASE = { image: IMAGE, digest: `sha256:${'a'.repeat(64)}`, resolvedAt: '2026-11-20T00:00:00Z' };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countGroups, regexProblem } from '../../../lib/core/config/formats/regex';
+import { countGroups, regexProblem } from '../../../lib/core/config/formats/patterns';
 import regexes from '../../fixtures/regexes/regexes.json';
 import { draws } from '../../support/draws';
 

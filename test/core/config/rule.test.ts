@@ -1,7 +1,7 @@
 // What rules are made of: whom they look at, and what becomes of their findings.
 import { expect, test } from 'vitest';
+import { writingKey } from '../../../lib/core/config/descriptor';
 import { applyRule, issueOf, type Rule, regionOf, rulesAbout, trainingRule, when } from '../../../lib/core/config/rule';
-import { writingKey } from '../../../lib/core/config/team-keys';
 import { BASE, DESCRIPTOR, runOf } from '../../support/runs';
 
 const FINDING = { path: 'name', must: 'must hold', got: 'x', fix: 'change it' };

@@ -1,6 +1,6 @@
 // Small decisions of the module on both sides: what starts a program, what the embedded AWS lacks, and how many addresses instances take.
 import { expect, test } from 'vitest';
-import { addressesOf } from '../../../lib/core/config/environment/existing-network';
+import { addressesOf } from '../../../lib/core/config/environment/network';
 import { startsByDriver } from '../../../lib/core/config/resolve-run';
 import { needsAccelerator } from '../../../lib/core/config/smoke';
 import { BASE, runOf } from '../../support/runs';

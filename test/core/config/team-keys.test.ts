@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { teamKeysOf } from '../../../lib/core/config/team-keys';
+import { teamKeysOf } from '../../../lib/core/config/descriptor';
 import { specOf } from '../../cdk/support/app';
 
 const ARN = 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';

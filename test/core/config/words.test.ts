@@ -1,9 +1,9 @@
 // How values, paths and lists are written in messages, and how texts of the file are read.
 import { describe, expect, test } from 'vitest';
-import { cents } from '../../../lib/core/config/formats/cents';
-import { bucketAndKey, parseS3Uri } from '../../../lib/core/config/formats/s3-uri';
-import { secretPrefix, secretReference } from '../../../lib/core/config/formats/secret-reference';
-import { textTable } from '../../../lib/core/config/formats/text-table';
+import { cents } from '../../../lib/core/config/formats/numbers';
+import { bucketAndKey, parseS3Uri } from '../../../lib/core/config/formats/places';
+import { textTable } from '../../../lib/core/config/formats/plain-text';
+import { secretPrefix, secretReference } from '../../../lib/core/config/formats/secrets';
 import { formatPath, formatValue, hasErrors, issue, orList } from '../../../lib/core/config/issue';
 import { loadRun } from '../../../lib/core/config/load';
 import { applyOverrides, parsePath } from '../../../lib/core/config/reading/overrides';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { smokeOverrides } from '../../../lib/core/config/smoke';
-import { DRIVER_OPTIONS, RUN_OPTIONS } from '../../../lib/core/distribution/ray/rules';
+import { DRIVER_OPTIONS, RUN_OPTIONS } from '../../../lib/core/distribution/ray';
 import { jobFile } from '../../../lib/core/job/job-file';
 import { BASE, issuesOf, planOf, runOf } from '../../support/runs';
 

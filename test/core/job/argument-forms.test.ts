@@ -1,8 +1,8 @@
 // An argument of a run file reaches the script in one form under both contracts, or `code/argument-form` says that it does not.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { toolkitHyperparameters } from '../../../lib/core/job/image';
 import { jobFile } from '../../../lib/core/job/job-file';
-import { toolkitHyperparameters } from '../../../lib/core/job/toolkit';
 import { BASE, issuesOf, planOf, runOf } from '../../support/runs';
 
 const scalar = fc.oneof(

@@ -9,8 +9,7 @@ import type { LayoutInput } from '../../../lib/core/planner/layout';
 import { heldActivations } from '../../../lib/core/planner/memory/activations';
 import { FITTED_MEMORY } from '../../../lib/core/planner/memory/fitted';
 import { layoutOfRun } from '../../../lib/core/planner/run/layout-of-run';
-import { contextTraffic, expertTraffic, tensorTraffic } from '../../../lib/core/planner/time/activation-traffic';
-import { shardTraffic } from '../../../lib/core/planner/time/shard-traffic';
+import { contextTraffic, expertTraffic, shardTraffic, tensorTraffic } from '../../../lib/core/planner/time/traffic';
 import { RUN_FILES, RUNS } from '../../support/run-files';
 import { planOf } from '../../support/runs';
 

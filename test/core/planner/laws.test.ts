@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { LayoutInput, Recompute } from '../../../lib/core/planner/layout';
-import { layoutProblem } from '../../../lib/core/planner/layout';
+import { type LayoutInput, layoutProblem, type Recompute } from '../../../lib/core/planner/layout';
 import { draws } from '../../support/draws';
 import { acceleratorNamed, layout, layouts, planOf } from '../../support/layouts';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { admit, PATIENCE_MS, type QueueInput } from '../../../lib/core/queue/admit';
 import { AGING_MS, queueOrder } from '../../../lib/core/queue/order';
-import { ENVIRONMENT_POOL, type QueuedRun, type RunningRun } from '../../../lib/core/queue/run';
+import { ENVIRONMENT_POOL, type QueuedRun, type RunningRun } from '../../../lib/core/queue/usage';
 
 const NOW = Date.UTC(2026, 10, 21);
 const P5 = 'L-P5';

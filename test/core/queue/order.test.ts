@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { admit, PATIENCE_MS, type QueueInput } from '../../../lib/core/queue/admit';
 import { queueOrder, type TeamFacts } from '../../../lib/core/queue/order';
 import { choosePreemptions, type PreemptibleRun } from '../../../lib/core/queue/preempt';
-import type { QueuedRun, RunningRun } from '../../../lib/core/queue/run';
-import { advanceUsage, NO_USAGE } from '../../../lib/core/queue/usage';
+import { advanceUsage, NO_USAGE, type QueuedRun, type RunningRun } from '../../../lib/core/queue/usage';
 
 const NOW = Date.UTC(2026, 10, 21);
 const HOUR = 3_600_000;

@@ -2,15 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { admit } from '../../../lib/core/queue/admit';
 import { teamsAbove } from '../../../lib/core/queue/order';
-import type { QueuedRun, RunningRun } from '../../../lib/core/queue/run';
-import { ENVIRONMENT_POOL } from '../../../lib/core/queue/run';
 import {
   advanceUsage,
   dominantHours,
+  ENVIRONMENT_POOL,
   HALF_LIFE_MS,
   heldBy,
   NO_USAGE,
+  type QueuedRun,
   type QueueUsage,
+  type RunningRun,
 } from '../../../lib/core/queue/usage';
 
 const T0 = Date.UTC(2026, 10, 21);

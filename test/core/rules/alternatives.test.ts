@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { trainingRule } from '../../../lib/core/config/rule';
 import { checkRun } from '../../../lib/core/rules';
 import { checkAlternatives } from '../../../lib/core/rules/alternatives';
-import { trainingRule } from '../../../lib/core/rules/rule';
 import { BASE, DESCRIPTOR, issuesOf, runOf } from '../../support/runs';
 
 const PLAN = 'arn:aws:sagemaker:eu-west-1:111122223333:training-plan/mine';

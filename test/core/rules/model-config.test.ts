@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { loadRun } from '../../../lib/core/config/load';
 import { planRun } from '../../../lib/core/planner/run/plan-run';
 import { checkRun } from '../../../lib/core/rules';
-import { withModelConfig } from '../../../lib/shared/archive/model-config';
+import { withModelConfig } from '../../../lib/shared/archive/code-context';
 
 const FOLDER = mkdtempSync(path.join(tmpdir(), 'slipway-config-'));
 afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));

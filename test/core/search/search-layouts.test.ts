@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { planLayout } from '../../../lib/core/planner/plan';
-import { paretoFront, searchLayouts } from '../../../lib/core/search/search-layouts';
-import { spaceAround } from '../../../lib/core/search/spaces';
+import { paretoFront, searchLayouts, spaceAround } from '../../../lib/core/search/search-layouts';
 import { acceleratorNamed, layout } from '../../support/layouts';
 
 const LLAMA_70B = {

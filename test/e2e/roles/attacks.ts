@@ -32,7 +32,7 @@ import { GetParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk/cl
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { beforeAll, expect, test } from 'vitest';
 import { ENV_RUN_QUEUE_URL, ENV_RUN_TABLE } from '../../../lib/core/contracts/launcher';
-import { RUN_ITEM, RUN_TABLE_PARTITION_KEY, RUN_TABLE_SORT_KEY } from '../../../lib/core/contracts/run-table';
+import { RUN_ITEM, RUN_TABLE_PARTITION_KEY, RUN_TABLE_SORT_KEY } from '../../../lib/core/contracts/storage';
 import type { ClientOptions, Deployed } from '../support/deployed';
 import { assumed, ROLE } from './credentials';
 

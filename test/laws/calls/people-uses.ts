@@ -72,8 +72,8 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     deployers: { 's3:HeadBucket': 'S3 tells the region of a bucket beside a refusal' },
   },
   'status --lineage': { file: 'runs/origin/lineage', entry: 'lineage' },
-  'status --note': { file: 'runs/note', entry: 'note' },
-  'stop --release-pool': { file: 'runs/release-pool', entry: 'releasePool' },
+  'status --note': { file: 'runs/change', entry: 'note' },
+  'stop --release-pool': { file: 'runs/change', entry: 'releasePool' },
   shell: { file: 'runs/shell', entry: 'shell' },
   'status --events': { file: 'runs/logs/events', entry: 'events' },
   team: { file: 'platform/team', entry: 'team' },
@@ -84,8 +84,8 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     entry: 'drift',
     deployers: { 's3:HeadObject': 'the copy of a checkpoint is looked at by those who may read it' },
   },
-  stop: { file: 'runs/desired', entry: 'stop' },
-  resume: { file: 'runs/desired', entry: 'resume' },
+  stop: { file: 'runs/change', entry: 'stop' },
+  resume: { file: 'runs/change', entry: 'resume' },
 };
 
 const CONSOLE = 'https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/iam-identity-based-access-control-cwl.html';

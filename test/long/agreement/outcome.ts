@@ -1,7 +1,7 @@
 import { paginateQuery } from '@aws-sdk/client-dynamodb';
 import { DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { recordOf } from '../../../lib/control/shared/run-store';
-import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX, RUN_ITEM } from '../../../lib/core/contracts/run-table';
+import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX, RUN_ITEM } from '../../../lib/core/contracts/storage';
 import type { TimelineEvent } from '../../../lib/core/lifecycle/action';
 import type { Attempt } from '../../../lib/core/lifecycle/record';
 import { EPOCH_MS } from '../../../tools/simulation/core/epoch';

@@ -3,7 +3,7 @@
 import { CreateTrainingJobCommand, DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../../lib/core/catalog/quotas';
 import type { ControlAnswer, IntentAnswer } from '../../../lib/core/contracts/control';
-import { jobName } from '../../../lib/core/contracts/job-name';
+import { jobName } from '../../../lib/core/contracts/names';
 import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { VirtualClock } from '../../../tools/simulation/core/clock';
 import { EPOCH_MS } from '../../../tools/simulation/core/epoch';

@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { jsonLine, plainTerminal } from '../../../lib/cli/terminal';
 import { byStep, matchesMarker } from '../../../lib/control/reconcile/observe/checkpoints';
-import { plainLine } from '../../../lib/core/config/formats/plain-text';
-import { textTable } from '../../../lib/core/config/formats/text-table';
+import { plainLine, textTable } from '../../../lib/core/config/formats/plain-text';
 import { issue } from '../../../lib/core/config/issue';
 import { loadRun } from '../../../lib/core/config/load';
 import { applyOverrides } from '../../../lib/core/config/reading/overrides';

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { faultSchema } from '../../../lib/sandbox/faults/fault';
 import { FaultPlan } from '../../../lib/sandbox/faults/fault-plan';
-import { holdState } from '../../../lib/sandbox/jobs/hold-state';
-import { RunControl } from '../../../lib/sandbox/jobs/run-control';
+import { holdState, RunControl } from '../../../lib/sandbox/jobs/run-control';
 
 test('a state without an end is over when its fault is removed before the usual time of the state is', async () => {
   const faults = new FaultPlan();

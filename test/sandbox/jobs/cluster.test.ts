@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { clusterOf, clusterOptions } from '../../../lib/sandbox/jobs/cluster';
-import { inputDataConfig, resourceConfig } from '../../../lib/sandbox/jobs/instances/instance-files';
+import { inputDataConfig, resourceConfig } from '../../../lib/sandbox/jobs/instances/running-instance';
 
 test('hosts are numbered through the groups and sorted as strings', () => {
   const { cluster } = clusterOptions({

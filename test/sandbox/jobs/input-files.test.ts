@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
-import { consumers, parseManifest, relativeTo } from '../../../lib/sandbox/jobs/files/input-files';
-import { belowBase, processingInput } from '../../../lib/sandbox/jobs/files/input-source';
+import {
+  belowBase,
+  consumers,
+  parseManifest,
+  processingInput,
+  relativeTo,
+} from '../../../lib/sandbox/jobs/files/inputs';
 import { parseS3Uri } from '../../../lib/sandbox/jobs/files/s3-transfer';
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { page } from '../../../lib/sandbox/wire/page';
+import { page } from '../../../lib/sandbox/wire/api-call';
 
 test('pages hold what was asked for and lead on until the end', () => {
   const first = page(['a', 'b', 'c'], { MaxResults: 2 }, 10);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ServiceModel } from '../../../lib/sandbox/wire/service-model';
+import type { ServiceModel } from '../../../lib/sandbox/wire/api-call';
 import { validateInput } from '../../../lib/sandbox/wire/validate-input';
 
 const MODEL: ServiceModel = {

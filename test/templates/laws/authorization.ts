@@ -1,8 +1,7 @@
 // Every statement of every policy is one that IAM can match: its actions exist, its resources are of the actions' types, its
 // condition keys are sent with the actions. Held against an older and a newer edition of the Service Authorization Reference.
 import reference from '../../fixtures/service-authorization.json';
-import type { Statement } from '../support/policy';
-import { matches } from '../support/policy';
+import { matches, type Statement } from '../support/policy';
 import { type Resources, resolveValue } from '../support/values';
 
 interface Facts {

@@ -4,7 +4,7 @@ import { EXIT, Refusal, UsageError } from '../../../lib/cli/exit';
 import { readerBeside, readText } from '../../../lib/cli/inputs';
 import { writePage } from '../../../lib/cli/page-file';
 import { issueLine, json, type Terminal } from '../../../lib/cli/terminal';
-import { textTable } from '../../../lib/core/config/formats/text-table';
+import { textTable } from '../../../lib/core/config/formats/plain-text';
 import { hasErrors, type Issue } from '../../../lib/core/config/issue';
 import { isEnvironmentFile, isRunFile } from '../../../lib/core/config/load';
 import { orDash, usd } from '../../../lib/report/page/format';

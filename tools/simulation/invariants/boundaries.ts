@@ -1,6 +1,5 @@
 import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
-import { RUN_ITEM } from '../../../lib/core/contracts/run-table';
-import { teamPageKey } from '../../../lib/core/contracts/storage';
+import { RUN_ITEM, teamPageKey } from '../../../lib/core/contracts/storage';
 import type { SimMs } from '../core/clock';
 import { isLive, type SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';

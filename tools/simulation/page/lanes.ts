@@ -1,7 +1,6 @@
 import { chart, grid, xAxis } from '../../../lib/report/page/chart';
-import { type Html, html } from '../../../lib/report/page/html';
 import type { Section } from '../../../lib/report/page/page';
-import { legend } from '../../../lib/report/page/parts';
+import { type Html, html, legend } from '../../../lib/report/page/parts';
 import { color } from '../../../lib/report/page/style';
 import type { RunLane, SimulationPage, SpanKind } from './simulation-page';
 

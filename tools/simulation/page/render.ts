@@ -1,9 +1,7 @@
 import { duration, number, usd } from '../../../lib/report/page/format';
-import { type Html, html } from '../../../lib/report/page/html';
 import { page, type Section } from '../../../lib/report/page/page';
-import { tiles, word } from '../../../lib/report/page/parts';
+import { type Html, html, table, tiles, word } from '../../../lib/report/page/parts';
 import { color } from '../../../lib/report/page/style';
-import { table } from '../../../lib/report/page/table';
 import { lanesSection, loadSection } from './lanes';
 import type { SimulationPage } from './simulation-page';
 

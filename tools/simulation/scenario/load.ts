@@ -1,4 +1,4 @@
-import { remember } from '../../../lib/control/shared/remember';
+import { remember } from '../../../lib/control/shared/bounded-map';
 import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/core/config/environment-file';
 import { hasErrors, type Issue, issue, orList } from '../../../lib/core/config/issue';
 import { loadEnvironment, loadRun } from '../../../lib/core/config/load';

@@ -17,7 +17,7 @@ import {
   TEAM_INDEX,
   TEAM_INDEX_PARTITION_KEY,
   TEAM_INDEX_SORT_KEY,
-} from '../../../lib/core/contracts/run-table';
+} from '../../../lib/core/contracts/storage';
 import type { SimMs } from '../core/clock';
 import type { Invocation } from '../core/invocation';
 import type { Operations } from '../core/operation';

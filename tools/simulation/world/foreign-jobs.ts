@@ -1,4 +1,4 @@
-import { jobName } from '../../../lib/core/contracts/job-name';
+import { jobName } from '../../../lib/core/contracts/names';
 import type { VirtualClock } from '../core/clock';
 import type { Fleet } from '../job/fleet';
 import type { JobRequest, Shape, SimJob } from '../job/job';

@@ -1,5 +1,4 @@
-import { findCapacityPrice } from '../../../lib/core/catalog/prices/capacity-prices';
-import { findPrice } from '../../../lib/core/catalog/prices/prices';
+import { findCapacityPrice, findPrice } from '../../../lib/core/catalog/prices/prices';
 import type { EnvironmentSpec } from '../../../lib/core/config/environment-file';
 import { heldMs, type Shape, type SimJob } from '../job/job';
 import { keptMs } from '../job/warm-pools';

@@ -1,5 +1,4 @@
-import { logGroupArn, logGroupArns, SHARED_LOG_GROUPS } from '../log-group-arns';
-import type { ExactStatement } from '../statement';
+import { type ExactStatement, logGroupArn, logGroupArns, SHARED_LOG_GROUPS } from '../statement';
 
 /** Inputs for the policies of people. All values may be tokens. */
 export interface AccessContext {

@@ -15,10 +15,10 @@ import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { isPermissionSet } from '../../../core/config/environment/formats';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import { bucketNameOf } from '../../../core/contracts/storage';
-import { isMissingStack } from '../../aws-errors';
-import { bootstrapQualifier } from './bootstrap-qualifier';
+import { isMissingStack } from '../../report-error';
+import { bootstrapQualifier } from './account-checks';
 import { permissionCheck } from './deployer-permissions';
-import { accountOf, found, inspect, type ResourceCheck } from './resource-check';
+import { accountOf, found, inspect, type ResourceCheck } from './storage-checks';
 import { ec2In, endpointZoneCheck, typeZoneCheck } from './zone-checks';
 
 /**

@@ -5,10 +5,10 @@ import {
   EC2Client,
   type ServiceDetail,
 } from '@aws-sdk/client-ec2';
-import { servicesOf } from '../../../core/config/environment/existing-network';
+import { servicesOf } from '../../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { Issue } from '../../../core/config/issue';
-import { found, inspect, type ResourceCheck } from './resource-check';
+import { found, inspect, type ResourceCheck } from './storage-checks';
 
 /** EC2 in the region of an environment. */
 export const ec2In = ({ region }: EnvironmentSpec) => new EC2Client({ region, maxAttempts: 3 });

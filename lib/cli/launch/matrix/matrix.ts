@@ -1,8 +1,25 @@
+import type { Descriptor } from '../../../core/config/descriptor';
+import { hasErrors } from '../../../core/config/issue';
 import { parsePath } from '../../../core/config/reading/overrides';
-import { UsageError } from '../../exit';
+import { hasEnded, type StartAnswer, type StatusAnswer } from '../../../core/contracts/control';
+import { runIdAt } from '../../../core/job/plan';
+import { refuseUnsupported } from '../../../core/rules/model/support';
+import { type ComparedRun, measured } from '../../../report/compare/diff-runs';
+import { assembleReport } from '../../../report/read/assemble';
+import { preflightRun } from '../../environment/preflight';
+import { EXIT, Refusal, ServiceError, UsageError } from '../../exit';
+import { checkRunFile, type GivenFile } from '../../inputs';
+import { callControl } from '../../runs/control-client';
+import { comparisonText } from '../../runs/reports/diff';
+import { readSources } from '../../runs/reports/report-sources';
+import { waitForAll } from '../../runs/wait';
+import { ask, json, type Terminal } from '../../terminal';
+import type { LaunchOptions } from '../launch';
+import { confirmCost, type LaunchedFile, submit } from '../submit';
+import { isLoser, parseStopRule, type Sample, type StopRule, sampleOf } from './stop-rule';
 
 /** One run of a comparison: the options in which it differs from the others. */
-export interface MatrixCell {
+interface MatrixCell {
   /** The label, for example `training.microBatchSize=2 distribution.parameters.shard_degree=8`. */
   label: string;
   set: string[];
@@ -45,4 +62,166 @@ const wrong = (got: string, must: string, fix: string) => new UsageError(`--matr
 function splitValues(text: string): string[] {
   const parts = text.match(/(?:"[^"]*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^,])+|(?<=,)(?=,|$)|^(?=,)/g) ?? [];
   return parts.map((part) => part.trim());
+}
+
+/** One run of the comparison, after its checks. */
+type Candidate = MatrixCell & Pick<LaunchedFile, 'checked'>;
+
+/** The runs of a comparison, and the rule for stopping some of them early. */
+interface Comparison {
+  group: string;
+  launched: readonly Launched[];
+  rule?: StopRule;
+}
+
+/**
+ * `slipway launch FILE --matrix path=a,b,c`: one run per combination. All are checked before the first is submitted, one confirmation
+ * covers all of them, and each joins the queue separately; with `--wait` the results are compared at the end.
+ */
+export async function launchMatrix(
+  source: GivenFile,
+  descriptor: Descriptor,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const other = options.at
+    ? '--at'
+    : options.dryRun
+      ? '--dry-run'
+      : options.runId
+        ? '--run-id'
+        : options.clientRequestId && '--client-request-id';
+  if (other) throw new UsageError(`--matrix: must not be used with ${other}, got both; use --set for one of its runs`);
+  const rule = options.stopWhen === undefined ? undefined : parseStopRule(options.stopWhen);
+  const group = runIdAt('matrix', new Date());
+  const candidates = checkAll(source, descriptor, options, group);
+  for (const { label, checked } of candidates) {
+    terminal.err(`\n${label}`);
+    await preflightRun(checked.run, descriptor, terminal);
+    await confirmCost(checked.run, descriptor, true, terminal);
+  }
+  if (!options.yes) await ask(`Launch ${candidates.length} runs?`);
+  const launched = await submitAll(candidates, { file: source.file, descriptor }, options, terminal);
+  if (!options.wait) return print({ matrix: group, runs: launched }, launched, options, terminal);
+  return followMatrix({ group, launched, rule }, descriptor, options, terminal);
+}
+
+/** Waits for all runs, and prints the comparison of their results; a run that the rule stopped is not a failure. */
+async function followMatrix(
+  { group, launched, rule }: Comparison,
+  descriptor: Descriptor,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const early = rule && earlyStop(rule, descriptor, terminal);
+  const runIds = launched.map(({ runId }) => runId);
+  const ended = await waitForAll(descriptor, runIds, terminal, early?.observe);
+  const rows = await compareRuns(descriptor, launched, ended);
+  const isStopped = (runId: string) => early?.stopped.has(runId) ?? false;
+  const results = early ? byLoss(rows).map((row) => ({ ...row, stoppedEarly: isStopped(row.runId) })) : rows;
+  if (options.json) terminal.out(json({ matrix: group, runs: results }));
+  else terminal.out(comparisonText(results));
+  const isFine = ({ runId, state }: ComparedRun) => state === 'completed' || (state === 'stopped' && isStopped(runId));
+  return rows.every(isFine) ? EXIT.done : EXIT.runFailed;
+}
+
+/** Lowest loss first; stopped runs come after the others. */
+const byLoss = (rows: readonly ComparedRun[]): ComparedRun[] => {
+  const rank = ({ state, loss }: ComparedRun) => (state === 'completed' ? 0 : 1e9) + (loss ?? 1e8);
+  return [...rows].sort((a, b) => rank(a) - rank(b));
+};
+
+/** An issue in any of the runs rejects all: an incomplete comparison is not useful. */
+function checkAll(source: GivenFile, descriptor: Descriptor, options: LaunchOptions, group: string): Candidate[] {
+  const cells = matrixCells(options.matrix ?? []);
+  const checked = cells.map((cell) => {
+    const set = [...(options.set ?? []), ...cell.set, `tags.matrix=${group}`];
+    return { ...cell, set, checked: checkRunFile(source, { ...options, set }, descriptor) };
+  });
+  const issues = checked.flatMap(({ label, checked: { issues: found } }) =>
+    refuseUnsupported(found).map((i) => ({ ...i, message: `${label}: ${i.message}` })),
+  );
+  if (hasErrors(issues)) throw new Refusal(issues.filter(({ level }) => level === 'error'));
+  return checked.flatMap(({ checked: { run, ...rest }, ...cell }) =>
+    run ? { ...cell, checked: { run, ...rest } } : [],
+  );
+}
+
+async function submitAll(
+  candidates: readonly Candidate[],
+  place: Pick<LaunchedFile, 'file' | 'descriptor'>,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<Launched[]> {
+  const launched: Launched[] = [];
+  for (const { label, set, checked } of candidates) {
+    const started = await submit({ checked, ...place }, { ...options, set, acceptsUnknownPrice: false }, terminal);
+    terminal.err(`${started.runId}: ${started.state} (${label})`);
+    const { runId, state, queuePosition } = started;
+    launched.push({ label, set, runId, state, queuePosition });
+  }
+  return launched;
+}
+
+function print(document: unknown, launched: readonly Launched[], options: LaunchOptions, terminal: Terminal): number {
+  if (options.json) terminal.out(json(document));
+  else terminal.err(`${launched.length} runs; slipway list to show them, slipway status RUN --wait to follow one`);
+  return EXIT.done;
+}
+
+/** A run of a comparison, submitted. */
+type Launched = MatrixCell & Pick<StartAnswer, 'runId' | 'state' | 'queuePosition'>;
+
+/** Results side by side, the fastest first. */
+async function compareRuns(
+  descriptor: Descriptor,
+  launched: readonly Launched[],
+  ended: readonly StatusAnswer[],
+): Promise<ComparedRun[]> {
+  const rows: ComparedRun[] = [];
+  for (const [i, { label, set, runId }] of launched.entries()) {
+    const steps = assembleReport(await readSources(descriptor, runId, new Date(), { overrides: set })).steps ?? [];
+    const { state = 'unknown', step = null, goodput = null, spendUsd = null } = ended[i] ?? {};
+    rows.push({ label, runId, state, step, goodput, spendUsd, ...measured(steps) });
+  }
+  return rows.sort((a, b) => (b.tokensPerSecondPerGpu ?? 0) - (a.tokensPerSecondPerGpu ?? 0));
+}
+
+/** Observes the runs of a sweep and stops those that the rule selects. */
+interface EarlyStop {
+  /** Called with each status of each run. */
+  observe(status: StatusAnswer): Promise<void>;
+  /** Ids of the runs that it has stopped. */
+  stopped: ReadonlySet<string>;
+}
+
+/** Requests stops through the control function, like `slipway stop`: each run saves a checkpoint and may be resumed. */
+export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Terminal): EarlyStop {
+  const samples = new Map<string, Sample[]>();
+  const stopped = new Set<string>();
+  const observe = async (status: StatusAnswer): Promise<void> => {
+    const { runId } = status;
+    const own = samples.get(runId) ?? [];
+    samples.set(runId, own);
+    const sample = sampleOf(rule, status);
+    // The same heartbeat may be seen several times; after a restart steps are repeated.
+    if (sample && sample.step !== own.at(-1)?.step) own.push(sample);
+    if (hasEnded(status) || status.desiredState === 'stop' || stopped.has(runId)) return;
+    const others = [...samples].flatMap(([id, found]) => (id === runId ? [] : [found]));
+    if (!isLoser(rule, own, others)) return;
+    if (await stop(descriptor, runId, rule, terminal)) stopped.add(runId);
+  };
+  return { observe, stopped };
+}
+
+/** A call that fails is repeated with the next status. */
+async function stop(descriptor: Descriptor, runId: string, { text }: StopRule, terminal: Terminal): Promise<boolean> {
+  try {
+    await callControl(descriptor, { action: 'stop', runId, reason: `--stop-when ${text}`.slice(0, 512) });
+    terminal.err(`${runId}: stopped early: ${text}; run slipway resume ${runId} to continue it`);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return false;
+  }
 }

@@ -7,8 +7,7 @@ import { runTarget } from '../../launch/run-target';
 import { jsonLine, type Terminal } from '../../terminal';
 import { readStatus } from '../read-status';
 import { pollSeconds } from '../wait';
-import { firstError } from './first-error';
-import { LogTail } from './log-tail';
+import { firstError, LogTail } from './job-logs';
 
 /** Options of `slipway logs`. */
 export interface LogOptions extends CommonOptions {

@@ -1,8 +1,6 @@
 import pc from 'picocolors';
-import { plainLines } from '../../../core/config/formats/plain-text';
-import { textTable } from '../../../core/config/formats/text-table';
-import type { Lineage, LineageRun } from '../../../report/lineage/lineage';
-import { lineageRows } from '../../../report/lineage/lineage-rows';
+import { plainLines, textTable } from '../../../core/config/formats/plain-text';
+import { type Lineage, type LineageRun, lineageRows } from '../../../report/lineage/lineage';
 import { EXIT } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';

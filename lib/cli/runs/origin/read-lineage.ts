@@ -1,15 +1,18 @@
 import type { Descriptor } from '../../../core/config/descriptor';
 import { fillPlaceholders } from '../../../core/config/formats/places';
-import { type CheckpointOrigin, checkpointOrigin } from '../../../report/lineage/checkpoint-origin';
-import type { Lineage, LineageRun } from '../../../report/lineage/lineage';
-import { lineageRun } from '../../../report/lineage/lineage-run';
+import {
+  type CheckpointOrigin,
+  checkpointOrigin,
+  type Lineage,
+  type LineageRun,
+  lineageRun,
+} from '../../../report/lineage/lineage';
 import { newestComplete } from '../../../report/read/checkpoint-list';
 import { attempt } from '../../attempt';
 import { Refusal, UsageError } from '../../exit';
 import { readStatus } from '../read-status';
-import { committedCheckpoints } from '../reports/committed-checkpoints';
+import { clientForAddresses, committedCheckpoints, s3Folder, textIn } from '../reports/committed-checkpoints';
 import type { ReadSources } from '../reports/report-sources';
-import { clientForAddresses, s3Folder, textIn } from './s3-address';
 
 /** Name of the lineage file beside published weights. */
 export const PUBLISHED = 'slipway.json';

@@ -2,24 +2,30 @@ import { createHash } from 'node:crypto';
 import { HeadBucketCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../../core/config/descriptor';
+import { plainLine } from '../../../core/config/formats/plain-text';
 import { issue } from '../../../core/config/issue';
 import { hasEnded } from '../../../core/contracts/control';
-import { modelCard } from '../../../report/card/model-card';
-import { CARDS, cardFile, type ModelFacts, modelFacts, type PublishedWeights } from '../../../report/card/model-facts';
+import {
+  CARDS,
+  cardFile,
+  type ModelFacts,
+  modelCard,
+  modelFacts,
+  type PublishedWeights,
+} from '../../../report/card/model-card';
 import { bytes } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
-import { bucketRegionIn } from '../../../shared/aws/region-in-error';
-import { calling } from '../../aws-errors';
+import { bucketRegionIn } from '../../../shared/aws/answers';
 import { EXIT, Refusal, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';
-import { json, type Terminal } from '../../terminal';
+import { calling } from '../../report-error';
+import { interruptible, json, type Terminal } from '../../terminal';
 import { PUBLISHED, readLineage } from '../origin/read-lineage';
-import { clientForAddresses, s3Folder, textIn } from '../origin/s3-address';
+import { clientForAddresses, s3Folder, textIn } from '../reports/committed-checkpoints';
 import { readSources } from '../reports/report-sources';
-import { copyAll } from './copy-all';
 import { type Registration, registerModel, registrationOf } from './register';
-import { type Destination, encryption, objectsBelow, type WeightFile, weightFiles } from './weights';
+import { copyWeights, type Destination, encryption, objectsBelow, type WeightFile, weightFiles } from './weights';
 
 /** Options of `slipway publish`. */
 export interface PublishOptions extends CommonOptions {
@@ -228,4 +234,35 @@ async function bucketRegion(client: S3Client, Bucket: string): Promise<string | 
   } catch (error) {
     return bucketRegionIn(error);
   }
+}
+
+/**
+ * Copies files one after the other, and prints progress. Ctrl-C waits for the current file and leaves no incomplete upload. Throws a
+ * ServiceError when a copy fails.
+ */
+async function copyAll(
+  client: S3Client,
+  files: readonly WeightFile[],
+  to: Destination,
+  terminal: Terminal,
+): Promise<{ copied: number; isInterrupted: boolean }> {
+  const onInterrupt = () =>
+    terminal.err(
+      'interrupted: waiting for what is under way, so that no incomplete upload stays; do not interrupt again',
+    );
+  return interruptible(onInterrupt, async (interrupted) => {
+    let copied = 0;
+    try {
+      for (const file of files) {
+        if (interrupted.aborted) break;
+        terminal.err(plainLine(`copying ${copied + 1} of ${files.length}: ${file.name}, ${bytes(file.bytes)}`));
+        await copyWeights(client, file, to, interrupted);
+        copied += 1;
+      }
+    } catch (error) {
+      if (!interrupted.aborted) throw error;
+      terminal.err((error as Error).message);
+    }
+    return { copied, isInterrupted: interrupted.aborted };
+  });
 }

@@ -6,10 +6,9 @@ import {
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../../core/config/descriptor';
-import type { ModelFacts } from '../../../report/card/model-facts';
-import { registryCard } from '../../../report/card/registry-card';
-import { calling } from '../../aws-errors';
+import { type ModelFacts, registryCard } from '../../../report/card/model-card';
 import { UsageError } from '../../exit';
+import { calling } from '../../report-error';
 
 /** Where a version is registered. */
 export interface Registration {

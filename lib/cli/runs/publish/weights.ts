@@ -8,9 +8,9 @@ import {
   type S3Client,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
-import { parseS3Uri } from '../../../core/config/formats/s3-uri';
+import { parseS3Uri } from '../../../core/config/formats/places';
 import { eachInTurn } from '../../../shared/aws/pace';
-import { calling } from '../../aws-errors';
+import { calling } from '../../report-error';
 
 /** A file of weights in the output of the job. */
 export interface WeightFile {

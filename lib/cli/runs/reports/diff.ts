@@ -1,13 +1,13 @@
 import type { Descriptor } from '../../../core/config/descriptor';
-import { textTable } from '../../../core/config/formats/text-table';
+import { textTable } from '../../../core/config/formats/plain-text';
 import { formatValue } from '../../../core/config/issue';
-import { diffRuns, type RunDiff, type Versions } from '../../../report/compare/diff-runs';
+import { type ComparedRun, diffRuns, type RunDiff, type Versions } from '../../../report/compare/diff-runs';
+import { orDash } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import { EXIT, ServiceError, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';
 import { json, type Terminal } from '../../terminal';
-import { comparisonText } from './comparison-text';
 import { readSources } from './report-sources';
 
 /** `slipway report RUN RUN --diff`: compares the configuration and the results of two runs. */
@@ -39,7 +39,7 @@ async function readRun(descriptor: Descriptor, runId: string, now: Date) {
 }
 
 /** Results first, then the differences that may explain them. */
-export function diffText({ runs, options, code, driver, image, lossAtSteps }: RunDiff): string {
+function diffText({ runs, options, code, driver, image, lossAtSteps }: RunDiff): string {
   const [a, b] = runs.map(({ runId }) => runId) as [string, string];
   const versions = [
     ['code', code],
@@ -67,3 +67,20 @@ const versionCells = (name: string, { values }: Versions): string[] => [
   name,
   ...values.map((v) => v?.slice(-40) ?? '-'),
 ];
+
+/** Runs as rows of a table. */
+export function comparisonText(rows: readonly ComparedRun[]): string {
+  return textTable(
+    ['run', 'state', 'step', 'loss', 'tokens/s/GPU', 'goodput', 'USD', 'with'],
+    rows.map((r) => [
+      r.runId,
+      r.state,
+      orDash(r.step, String),
+      orDash(r.loss, (l) => l.toFixed(4)),
+      orDash(r.tokensPerSecondPerGpu, (t) => t.toFixed(0)),
+      orDash(r.goodput, (g) => `${(100 * g).toFixed(1)} %`),
+      orDash(r.spendUsd, (u) => u.toFixed(2)),
+      r.label,
+    ]),
+  );
+}

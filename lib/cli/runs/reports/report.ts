@@ -1,8 +1,7 @@
 import pc from 'picocolors';
-import { plainLines } from '../../../core/config/formats/plain-text';
-import { textTable } from '../../../core/config/formats/text-table';
-import { comparedRun } from '../../../report/compare/compared-run';
-import { lineageRows } from '../../../report/lineage/lineage-rows';
+import { plainLines, textTable } from '../../../core/config/formats/plain-text';
+import { comparedRun } from '../../../report/compare/diff-runs';
+import { lineageRows } from '../../../report/lineage/lineage';
 import { orDash, usd } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import type { LabelledRun } from '../../../report/render-comparison';
@@ -12,10 +11,10 @@ import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';
 import { writePage } from '../../page-file';
 import { json, type Terminal } from '../../terminal';
-import { failureLines, failureOf } from '../failure';
 import { tagsText } from '../list';
+import { failureLines, failureOf } from '../run-text';
 import { stepsText } from '../status';
-import { comparisonText } from './comparison-text';
+import { comparisonText } from './diff';
 import { readSources } from './report-sources';
 
 /** Options of `slipway report`. */

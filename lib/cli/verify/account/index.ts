@@ -1,16 +1,20 @@
-export { LEVELS, type Level } from './assumption';
+export { assumptionsPage, LEVELS, type Level } from './assumption';
 export { ASSUMPTIONS, assumptionsOf, requireAssumption } from './assumptions';
-export { assumptionsPage } from './assumptions-page';
-export { EFA_SECONDS, mostCost } from './cost';
-export { deployFile, VERIFY_ENVIRONMENT } from './deploy/deploy-file';
-export { deployWorld, type RunCdk } from './deploy/deploy-world';
-export { evidenceSentence } from './evidence';
-export { type Probe, type ProbeResult, runProbe } from './probe';
+export { deployFile, deployWorld, type RunCdk, VERIFY_ENVIRONMENT } from './deploy/deploy-world';
+export { type Probe, type ProbeResult, type ReadWorld, readWorld, runProbe } from './probe';
 export { DEPLOY_PROBES } from './probes/deploy';
 export { EFA_PROBES, type EfaObservation, type EfaWorld, type HealthEvent } from './probes/efa';
 export { READ_PROBES } from './probes/read';
 export { TRAIN_PROBES } from './probes/train';
-export { type ReadWorld, readWorld } from './read-world';
-export { answeredIn, counts, maskedAccount, recordProblems, type VerifyRecord } from './record';
+export {
+  answeredIn,
+  counts,
+  EFA_SECONDS,
+  evidenceSentence,
+  maskedAccount,
+  mostCost,
+  recordProblems,
+  type VerifyRecord,
+} from './record';
 export type { JobPlace } from './train/train-jobs';
 export { cleanUpTraining, type TrainWorld, trainWorld } from './train/train-world';

@@ -1,3 +1,14 @@
+import { CloudFormationClient, paginateListStackResources } from '@aws-sdk/client-cloudformation';
+import { EC2Client } from '@aws-sdk/client-ec2';
+import { ECRClient } from '@aws-sdk/client-ecr';
+import { IAMClient } from '@aws-sdk/client-iam';
+import { LambdaClient } from '@aws-sdk/client-lambda';
+import { PricingClient } from '@aws-sdk/client-pricing';
+import { S3Client } from '@aws-sdk/client-s3';
+import { SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { STSClient } from '@aws-sdk/client-sts';
+import type { Descriptor } from '../../../core/config/descriptor';
 import type { Assumption, Level } from './assumption';
 import { requireAssumption } from './assumptions';
 
@@ -62,4 +73,76 @@ export async function runProbe<World>(
   });
   const seconds = Math.round((now() - started) / 100) / 10;
   return { id: `${level}/${assumption.id}`, assumption: assumption.id, ...finding, seconds };
+}
+
+/**
+ * The Price List API is only available in three Regions:
+ * https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/using-price-list-query-api.html
+ */
+const PRICE_LIST_REGION = 'us-east-1';
+
+/** Data sources for the probes of level `read`: the caller's account, one Region, and the environment if it is deployed there. */
+export interface ReadWorld {
+  readonly region: string;
+  /** Name of the environment; its stack is `Slipway-<name>-<region>`. */
+  readonly environment: string;
+  /** Descriptor of the given team, or of any team; undefined when the environment is not deployed in the Region. */
+  readonly descriptor?: Descriptor;
+  readonly sts: STSClient;
+  readonly iam: IAMClient;
+  readonly cloudformation: CloudFormationClient;
+  readonly quotas: ServiceQuotasClient;
+  readonly sagemaker: SageMakerClient;
+  readonly ec2: EC2Client;
+  readonly ecr: ECRClient;
+  readonly s3: S3Client;
+  readonly lambda: LambdaClient;
+  readonly pricing: PricingClient;
+  now(): number;
+  sleep(milliseconds: number): Promise<void>;
+  /** Physical ids of the stack's resources of a type, read once. Empty when there is no stack. */
+  resourcesOf(type: string): Promise<string[]>;
+}
+
+/** Creates the data sources for an account and Region. */
+export function readWorld(
+  place: Pick<ReadWorld, 'region' | 'environment' | 'descriptor' | 'now' | 'sleep'>,
+): ReadWorld {
+  const settings = { region: place.region, maxAttempts: 6, retryMode: 'adaptive' };
+  const cloudformation = new CloudFormationClient(settings);
+  let resources: Promise<Map<string, string[]>> | undefined;
+  const readResources = () => stackResources(cloudformation, `Slipway-${place.environment}-${place.region}`);
+  return {
+    ...place,
+    cloudformation,
+    sts: new STSClient(settings),
+    iam: new IAMClient(settings),
+    quotas: new ServiceQuotasClient(settings),
+    sagemaker: new SageMakerClient(settings),
+    ec2: new EC2Client(settings),
+    ecr: new ECRClient(settings),
+    s3: new S3Client({
+      ...settings,
+      forcePathStyle: Boolean(process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL),
+    }),
+    lambda: new LambdaClient(settings),
+    pricing: new PricingClient({ ...settings, region: PRICE_LIST_REGION }),
+    resourcesOf: async (type) => {
+      resources ??= readResources();
+      return (await resources).get(type) ?? [];
+    },
+  };
+}
+
+async function stackResources(client: CloudFormationClient, StackName: string): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
+  try {
+    for await (const page of paginateListStackResources({ client }, { StackName })) {
+      for (const { ResourceType = '', PhysicalResourceId } of page.StackResourceSummaries ?? [])
+        if (PhysicalResourceId) found.set(ResourceType, [...(found.get(ResourceType) ?? []), PhysicalResourceId]);
+    }
+  } catch (error) {
+    if (!/does not exist/.test((error as Error).message)) throw error;
+  }
+  return found;
 }

@@ -1,5 +1,7 @@
+import { findPrice, HOURS_A_MONTH } from '../../../core/catalog/prices/prices';
 import type { Level } from './assumption';
 import type { ProbeResult } from './probe';
+import { MAX_INSTANCE_SECONDS } from './train/train-jobs';
 
 /** Result of one call of `slipway verify`: the file in `.slipway/verify/`, which can be committed under docs/evidence/. */
 export interface VerifyRecord {
@@ -44,4 +46,67 @@ export function counts(probes: readonly ProbeResult[]): { holds: number; differs
   const found = { holds: 0, differs: 0, unknown: 0 };
   for (const { verdict } of probes) found[verdict]++;
   return found;
+}
+
+/** Maximum duration of the all-reduce job of level `efa` on its two hosts, seconds. */
+export const EFA_SECONDS = 1800;
+
+/** Cost of S3, DynamoDB and Lambda requests at level `deploy`, USD. */
+const REQUESTS_USD = 0.1;
+/** Hours that the small environment exists, including failed and repeated deployments. */
+const DEPLOY_HOURS = 2;
+
+const HOUR_SECONDS = 3600;
+
+/** Maximum cost of a level of `slipway verify`, in USD. */
+interface LevelCost {
+  readonly level: Level;
+  /** Maximum cost; undefined when the price of the instance type is not known. */
+  readonly usd: number | undefined;
+}
+
+/**
+ * The maximum cost of each level, in USD.
+ * @param standingUsdPerMonth standing cost of the environment of level `deploy`
+ */
+export function mostCost(
+  levels: readonly Level[],
+  region: string,
+  types: { cpu: string; efa?: string },
+  standingUsdPerMonth: number,
+): LevelCost[] {
+  const perSecond = (type: string | undefined) => {
+    const price = type && findPrice(type, region)?.usdPerHour;
+    return price ? price / HOUR_SECONDS : undefined;
+  };
+  const times = (price: number | undefined, seconds: number) => (price === undefined ? undefined : price * seconds);
+  const most: Record<Level, () => number | undefined> = {
+    read: () => 0,
+    deploy: () => (standingUsdPerMonth / HOURS_A_MONTH) * DEPLOY_HOURS + REQUESTS_USD,
+    train: () => times(perSecond(types.cpu), MAX_INSTANCE_SECONDS),
+    efa: () => times(perSecond(types.efa), 2 * EFA_SECONDS),
+  };
+  return levels.map((level) => ({ level, usd: most[level]() }));
+}
+
+const NONE = 'Slipway has not run on a real AWS account yet.';
+
+/**
+ * Sentence for the README about verification runs, from the committed records.
+ * @throws Error for a record from the AWS emulator, which is not evidence
+ */
+export function evidenceSentence(records: readonly VerifyRecord[]): string {
+  const embedded = records.find((record) => record.embedded);
+  if (embedded)
+    throw new Error(
+      `docs/evidence: must contain records of real accounts, got one from the AWS emulator (${embedded.startedAt}); remove it`,
+    );
+  if (records.length === 0) return NONE;
+  const parts = [...records]
+    .sort((a, b) => a.startedAt.localeCompare(b.startedAt))
+    .map((record) => {
+      const { holds, differs, unknown } = counts(record.probes);
+      return `${record.startedAt.slice(0, 10)} in ${record.region}, level ${record.level}: ${holds} hold, ${differs} differ, ${unknown} unknown`;
+    });
+  return `\`slipway verify\` ran on real accounts: ${parts.join('; ')}.`;
 }

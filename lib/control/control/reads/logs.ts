@@ -1,12 +1,28 @@
+import {
+  type CloudWatchLogsClient,
+  type FilteredLogEvent,
+  FilterLogEventsCommand,
+} from '@aws-sdk/client-cloudwatch-logs';
 import { issue } from '../../../core/config/issue';
-import type { LogAnswer, LogRequest, Refusal } from '../../../core/contracts/control';
-import { JOB_LOG_GROUPS } from '../../../core/contracts/job-log-groups';
+import type {
+  ControlAnswer,
+  EventAnswer,
+  EventsAnswer,
+  LogAnswer,
+  LogEventAnswer,
+  LogRequest,
+  ReadRequest,
+  Refusal,
+} from '../../../core/contracts/control';
+import { JOB_LOG_GROUPS } from '../../../core/contracts/names';
+import { isOver, type RunRecord } from '../../../core/lifecycle/record';
 import { isNamed } from '../../shared/custom-resource';
 import type { ReadDeps } from '../deps';
 import { findOwnRun, refusal } from '../own-run';
+import { listRuns, statusOf } from './status';
 
 /** One page of the log of an attempt of a run of this team. Teams themselves have no permission on the log groups. */
-export async function logsOf(deps: ReadDeps, team: string, request: LogRequest): Promise<LogAnswer | Refusal> {
+async function logsOf(deps: ReadDeps, team: string, request: LogRequest): Promise<LogAnswer | Refusal> {
   const own = await findOwnRun(deps, team, request.runId);
   if ('ok' in own) return own;
   const attempts = [...(await deps.store.attempts(own.runId)), ...(own.attempt ? [own.attempt] : [])];
@@ -43,3 +59,121 @@ const throttled = () =>
     must: 'must be read within the rate of CloudWatch Logs, which all readers of the account share',
     fix: 'try again in a moment',
   });
+
+/** Number of runs that one page reads in parallel, and in total. */
+const AT_ONCE = 20;
+const MAX_RUNS = 100;
+
+/**
+ * One page of timeline events of a run, or of all runs of the team that are live or were live at `since`, oldest first. An answer of Lambda
+ * is limited to 6 MB, and the timeline of a run of several months is larger: `next` is the position at which to continue, null at the end.
+ */
+async function eventsOf(
+  deps: ReadDeps,
+  team: string,
+  request: { runId?: string; after?: string; since?: string; limit: number },
+): Promise<({ ok: true } & EventsAnswer) | Refusal> {
+  const runs = await runsOf(deps, team, request);
+  if ('ok' in runs) return runs;
+  const from = request.after ?? request.since ?? '';
+  const found: EventAnswer[] = [];
+  let isMore = false;
+  for (let i = 0; i < runs.length; i += AT_ONCE) {
+    const pages = await Promise.all(runs.slice(i, i + AT_ONCE).map((run) => pageOf(deps, run, from, request.limit)));
+    for (const page of pages) {
+      found.push(...page.events);
+      isMore ||= page.isMore;
+    }
+  }
+  found.sort((a, b) => compare(a.cursor, b.cursor) || compare(a.runId, b.runId));
+  const last = found[request.limit - 1]?.cursor;
+  // Events of several runs may have the same position; none of them may be lost between two pages.
+  const events = last === undefined ? found : found.filter(({ cursor }) => cursor <= last);
+  const next = isMore || events.length < found.length ? (events.at(-1)?.cursor ?? null) : null;
+  return { ok: true, events, next };
+}
+
+async function runsOf(
+  deps: ReadDeps,
+  team: string,
+  { runId, after, since }: { runId?: string; after?: string; since?: string },
+): Promise<RunRecord[] | Refusal> {
+  if (runId !== undefined) {
+    const own = await findOwnRun(deps, team, runId);
+    return 'ok' in own ? own : [own];
+  }
+  const from = Date.parse((after ?? since ?? '').slice(0, 24)) || 0;
+  const [newest, active] = await Promise.all([deps.store.ofTeam(team, MAX_RUNS), deps.store.active()]);
+  const own = new Map([...active.filter((run) => run.team === team), ...newest].map((run) => [run.runId, run]));
+  return [...own.values()].filter((run) => !isOver(run) || (run.endedAt ?? Number.POSITIVE_INFINITY) >= from);
+}
+
+async function pageOf(deps: ReadDeps, { runId }: RunRecord, from: string, limit: number) {
+  const lines = await deps.store.timelinePage(runId, from, limit);
+  const events = lines.map(({ cursor, line: { at, what, text, evidence } }): EventAnswer => {
+    return { cursor, runId, at: new Date(at).toISOString(), what, text, evidence };
+  });
+  return { events, isMore: lines.length === limit };
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Reads only lines of the driver and the trainer; all other output of a job may be megabytes. */
+const PROGRESS_LINES = '"slipway {"';
+
+/** Selects the lines of one job's log. */
+export interface LogQuery {
+  readonly logGroupName: string;
+  /** Excludes streams of other jobs: at least the job's name and a slash. */
+  readonly streamPrefix: string;
+  /** Epoch milliseconds. */
+  readonly since?: number;
+  readonly progressOnly: boolean;
+  readonly nextToken?: string;
+}
+
+/** One page of a log; a page may be empty and still have a next one. */
+export interface LogPage {
+  events: LogEventAnswer[];
+  nextToken?: string;
+}
+
+/**
+ * Reads one page of at most 1 MB: an answer of Lambda is limited to 6 MB.
+ * https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html, 2026-11-22.
+ */
+export async function readLogPage(client: CloudWatchLogsClient, query: LogQuery): Promise<LogPage> {
+  const page = await client.send(
+    new FilterLogEventsCommand({
+      logGroupName: query.logGroupName,
+      logStreamNamePrefix: query.streamPrefix,
+      startTime: query.since,
+      filterPattern: query.progressOnly ? PROGRESS_LINES : undefined,
+      nextToken: query.nextToken,
+    }),
+  );
+  // The embedded AWS ignores the prefix and returns the streams of every job.
+  const own = (page.events ?? []).filter(({ logStreamName }) => logStreamName?.startsWith(query.streamPrefix));
+  return { events: own.map(eventAnswer), ...(page.nextToken && { nextToken: page.nextToken }) };
+}
+
+const eventAnswer = (event: FilteredLogEvent): LogEventAnswer => ({
+  id: event.eventId ?? `${event.logStreamName} ${event.timestamp} ${event.message}`,
+  at: new Date(event.timestamp ?? 0).toISOString(),
+  host: /\/(algo-\d+)/.exec(event.logStreamName ?? '')?.[1] ?? '',
+  message: (event.message ?? '').trimEnd(),
+});
+
+/** Answers a request that changes nothing. `control` uses it among others, `audit` uses only this. */
+export function answerRead(deps: ReadDeps, team: string, request: ReadRequest): Promise<ControlAnswer> {
+  switch (request.action) {
+    case 'status':
+      return statusOf(deps, team, request);
+    case 'list':
+      return listRuns(deps, team, request);
+    case 'events':
+      return eventsOf(deps, team, request);
+    case 'logs':
+      return logsOf(deps, team, request);
+  }
+}

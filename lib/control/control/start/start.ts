@@ -1,20 +1,129 @@
+import { createHash } from 'node:crypto';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { isArchiveInS3 } from '../../../core/config/code-source';
 import type { Descriptor } from '../../../core/config/descriptor';
-import { bucketAndKey, parseS3Uri } from '../../../core/config/formats/s3-uri';
+import { bucketAndKey, fillPlaceholders, parseS3Uri } from '../../../core/config/formats/places';
 import { type Issue, issue } from '../../../core/config/issue';
 import type { RunSpec } from '../../../core/config/run-spec';
 import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../../core/contracts/control';
-import { runIdAt, runPrefixes } from '../../../core/job/plan';
+import { codeUri, configText, runIdAt, runPrefixes } from '../../../core/job/plan';
 import { teamKeyEncryption } from '../../../core/job/team-key';
+import { policyOf } from '../../../core/lifecycle/capacity-options';
+import { newRun } from '../../../core/lifecycle/intent';
+import { isOver, type RunPolicy, type RunRecord } from '../../../core/lifecycle/record';
 import { event } from '../../../core/lifecycle/timeline';
+import { elasticSizes } from '../../../core/rules/compute/elastic';
 import { readDescriptor } from '../../shared/descriptors';
 import type { RunIntent } from '../../shared/items';
 import { UnreadableItem } from '../../shared/stored';
 import type { ControlDeps } from '../deps';
 import { anotherRunRefusal, closedRefusal, refusal, unreadableIssue } from '../own-run';
 import { checkStart } from './check-run';
-import { findLiveTwin } from './live-twin';
-import { intentOf, recordOf } from './new-intent';
+
+/** Request id of a registered run: the hash of its file and code (handlers/registered-run). Requests of people have random UUIDs. */
+export const REGISTERED = /^[0-9a-f]{64}$/;
+/** Number of newest runs of the team that are searched. */
+const MAX_COMPARED = 200;
+
+/**
+ * Finds the live run that an earlier start of the same registered run created. In 0.1.0, request items expired after a week, so that a
+ * CloudFormation rollback would have started the training of the old file a second time.
+ */
+async function findLiveTwin(
+  deps: ControlDeps,
+  team: string,
+  request: StartRequest,
+  run: RunSpec,
+): Promise<string | undefined> {
+  if (!REGISTERED.test(request.clientRequestId)) return undefined;
+  const runs = await deps.store.ofTeam(team, MAX_COMPARED);
+  const file = JSON.stringify(run.written);
+  for (const { runId } of runs.filter((r) => r.name === run.name && !isOver(r))) {
+    const intent = await deps.store.findIntent(runId);
+    const isSameCode = (intent?.code?.sha256 ?? null) === (request.code?.sha256 ?? run.code.sha256 ?? null);
+    if (isSameCode && JSON.stringify(intent?.spec.written) === file) return runId;
+  }
+  return undefined;
+}
+
+/** Data of a new run besides its file. */
+interface NewRun
+  extends Pick<StartRequest, 'clientRequestId' | 'startAt' | 'note'>,
+    Pick<Descriptor, 'prices' | 'guardrails'> {
+  runId: string;
+  team: string;
+}
+
+/** Creates the record, with everything that `decide` needs from the run file. */
+export function recordOf(
+  deps: Pick<ControlDeps, 'environment' | 'region'>,
+  run: RunSpec,
+  { runId, team, prices, guardrails, clientRequestId, startAt, note }: NewRun,
+  now: number,
+): RunRecord {
+  return newRun(
+    {
+      runId,
+      name: run.name,
+      team,
+      environment: deps.environment,
+      kind: run.kind,
+      configHash: configHash(run),
+      priority: run.priority,
+      after: run.after,
+      policy: cappedPolicy(policyOf(run, deps.region, prices, elasticSizes(run)), guardrails),
+      ...(Object.keys(run.tags).length > 0 && { tags: run.tags }),
+      ...(note !== undefined && { note }),
+      ...(!REGISTERED.test(clientRequestId) && { requestId: clientRequestId }),
+      ...(startAt !== undefined && { notBefore: Date.parse(startAt) }),
+    },
+    now,
+  );
+}
+
+/** The guardrail bounds every run, whether or not its file names a cap. */
+function cappedPolicy(policy: RunPolicy, guardrails: Descriptor['guardrails']): RunPolicy {
+  const most = guardrails?.maxCostPerRunUsd;
+  if (most === undefined || (policy.maxCostUsd ?? Number.POSITIVE_INFINITY) <= most) return policy;
+  return { ...policy, maxCostUsd: most, costCapFrom: 'guardrails.maxCostPerRunUsd' };
+}
+
+/** sha256 of the resolved spec: two files with the same meaning have the same hash. */
+const configHash = (run: RunSpec): string => createHash('sha256').update(configText(run)).digest('hex');
+
+/** Location of the code and the results of a run. */
+type Place = Parameters<typeof codeUri>[0];
+
+/** The inputs from which every attempt of the run is created. */
+export function intentOf(
+  deps: Pick<ControlDeps, 'randomSecret'>,
+  run: RunSpec,
+  request: StartRequest,
+  place: Place,
+): RunIntent {
+  const { descriptor } = place;
+  if (!descriptor.driver)
+    throw new Error(`the descriptor of environment ${descriptor.name} names no driver; deploy it again`);
+  return {
+    spec: run,
+    code: codeOf(run, request, place),
+    driver: { uri: descriptor.driver.uri, hash: descriptor.driver.hash },
+    secret: deps.randomSecret(),
+    trainingImageUri: descriptor.trainingImageUri ?? null,
+  };
+}
+
+/** Location of the code. An archive that was already in S3 stays there, and must keep the digest that it had at the start. */
+function codeOf(run: RunSpec, { code }: StartRequest, place: Place): RunIntent['code'] {
+  const { source } = run.code;
+  if (isArchiveInS3(source))
+    return {
+      uri: fillPlaceholders(source, place),
+      sha256: run.code.sha256 ?? code?.sha256 ?? null,
+      bytes: null,
+    };
+  return code ? { ...code, uri: codeUri(place, run, code.sha256) } : null;
+}
 
 /** Run ids are based on the time in seconds; this many taken ids in a row for one name indicate an error of the caller. */
 const MAX_ID_TRIES = 30;

@@ -1,6 +1,6 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { StopProcessingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
-import { bucketAndKey } from '../../../core/config/formats/s3-uri';
+import { bucketAndKey } from '../../../core/config/formats/places';
 import { runPrefixes } from '../../../core/job/plan';
 import { teamKeyEncryption } from '../../../core/job/team-key';
 import type { Effect } from '../../../core/lifecycle/action';

@@ -4,7 +4,7 @@ import type { Notice, RunRecord } from '../../../core/lifecycle/record';
 import { runbookAddress } from '../../../core/lifecycle/runbook-address';
 import type { ReconcileDeps } from '../deps';
 import { quotaCommand, quotaSentence, stepsFor, whereOf } from './email';
-import type { News, Notifier, QuotaUse } from './notifier';
+import type { News, Notifier, QuotaUse } from './notify';
 
 /** Publishes to the chat topics of the environment and of the run's team, once: an e-mail must not be repeated because of a chat topic. */
 export const chatNotifier: Notifier = {

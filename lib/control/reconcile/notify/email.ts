@@ -1,11 +1,11 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
-import { jobConsoleUrl } from '../../../core/catalog/console-url';
+import { jobConsoleUrl } from '../../../core/catalog/regions';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { dollars, runSpendUsd } from '../../../core/lifecycle/accounting/spend';
 import { type EpochMs, isOver, type Notice, type RunRecord, type RunState } from '../../../core/lifecycle/record';
 import { runbookAddress, runbookSteps } from '../../../core/lifecycle/runbook-address';
 import type { ReconcileDeps } from '../deps';
-import type { News, Notifier, QuotaUse } from './notifier';
+import type { News, Notifier, QuotaUse } from './notify';
 
 /** Publishes notices to the topic of the environment, to which people subscribe by e-mail and programs by HTTPS or SQS. */
 export const emailNotifier: Notifier = {

@@ -4,7 +4,7 @@ import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../../core/contracts/launche
 import type { RunRecord } from '../../../core/lifecycle/record';
 import type { ReconcileDeps } from '../deps';
 import { MAX_TEXT } from './email';
-import type { Notifier } from './notifier';
+import type { Notifier } from './notify';
 
 /** Publishes state changes on the event bus. An event is only a hint; if it is lost, status still shows the state. */
 export const eventBusNotifier: Notifier = {

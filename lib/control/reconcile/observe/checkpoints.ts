@@ -1,8 +1,8 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import { NAMES_NEWEST, STEP_IN_PATH } from '../../../core/catalog/progress-formats';
-import { matchesGlob } from '../../../core/config/formats/glob';
-import { MAX_STEP, stepNumber } from '../../../core/config/formats/step-number';
+import { MAX_STEP, stepNumber } from '../../../core/config/formats/numbers';
+import { matchesGlob } from '../../../core/config/formats/patterns';
 import type { CheckpointObservation } from '../../../core/lifecycle/observed';
 import { type Checkpoint, checkpointKey } from '../../../core/lifecycle/record';
 import { readObject } from '../../../shared/aws/read-object';

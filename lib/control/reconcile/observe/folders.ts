@@ -1,5 +1,5 @@
 import { paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
-import { parseS3Uri } from '../../../core/config/formats/s3-uri';
+import { parseS3Uri } from '../../../core/config/formats/places';
 
 /** One level of a prefix, as S3 lists it with a delimiter. */
 export interface Folder {

@@ -1,5 +1,5 @@
 import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
-import { bucketAndKey } from '../../../core/config/formats/s3-uri';
+import { bucketAndKey } from '../../../core/config/formats/places';
 import { LEFTOVER_TAG } from '../../../core/contracts/storage';
 import { eachInTurn } from '../../../shared/aws/pace';
 import { whileTimeRemains } from '../../shared/deadline';

@@ -1,10 +1,25 @@
+import { sizesToAsk } from '../../../core/lifecycle/capacity-options';
+import { isInDoubt } from '../../../core/lifecycle/phases/launch';
 import type { RunRecord } from '../../../core/lifecycle/record';
-import { ENVIRONMENT_POOL, type PoolLimit } from '../../../core/queue/run';
+import { type Admission, admit, type QueueInput } from '../../../core/queue/admit';
+import {
+  advanceUsage,
+  ENVIRONMENT_POOL,
+  heldBy,
+  NO_USAGE,
+  type PoolLimit,
+  type QueuedRun,
+  type QueueUsage,
+} from '../../../core/queue/usage';
 import type { Limits, QuotaNeed } from '../../../core/quota';
 import { readDescriptor } from '../../shared/descriptors';
 import { describeError } from '../../shared/errors';
+import { queuedRun, runningRun, usesInstances } from '../../shared/queue';
 import type { ReconcileDeps } from '../deps';
-import { othersUsage } from './others-usage';
+import { holdOf, othersUsage, type TeamHolds } from './others-usage';
+import { hasLeft, type ReservationChange, reservationChanges } from './preempt-runs';
+import type { RunNeeds } from './run-needs';
+import type { AwaitedRuns } from './waits-for';
 
 /** Limit and use by others of each pool that the runs need, by quota name, and of the guardrail. */
 export async function poolsOf(
@@ -18,7 +33,7 @@ export async function poolsOf(
 }
 
 /** What is known of the pools. */
-export interface KnownPools {
+interface KnownPools {
   needs: readonly QuotaNeed[];
   limits: Limits;
   /** What jobs of others hold, by quota name; undefined when it could not be read. */
@@ -28,7 +43,7 @@ export interface KnownPools {
 }
 
 /** The pools of one pass. Pure. */
-export function poolLimits({ needs, limits, others, mostInstances }: KnownPools): Record<string, PoolLimit> {
+function poolLimits({ needs, limits, others, mostInstances }: KnownPools): Record<string, PoolLimit> {
   const pools: Record<string, PoolLimit> = {};
   for (const { name, code } of needs) {
     const limit = limits.get(name);
@@ -41,7 +56,7 @@ export function poolLimits({ needs, limits, others, mostInstances }: KnownPools)
 }
 
 /** Names of the jobs of active runs, which the queue counts itself. */
-export const ownJobs = (active: readonly RunRecord[]): Set<string> =>
+const ownJobs = (active: readonly RunRecord[]): Set<string> =>
   new Set(active.flatMap((run) => (run.attempt ? [run.attempt.jobName] : [])));
 
 /**
@@ -74,4 +89,67 @@ async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunR
   // A guardrail that cannot be read holds back all runs, because its purpose is to limit spending.
   deps.log('error', 'guardrails could not be read; nothing starts', failed);
   return 0;
+}
+
+/** Everything that a pass over the queue has read. */
+interface PassFacts {
+  /** Runs that wait in the queue. */
+  waiting: readonly RunRecord[];
+  /** Runs that hold capacity, or are about to. */
+  holding: readonly RunRecord[];
+  needs: RunNeeds;
+  /** What the queue's item says that teams have used; undefined when it could not be read. */
+  usage: QueueUsage | undefined;
+  pools: Readonly<Record<string, PoolLimit>>;
+  awaited: AwaitedRuns;
+  holds: TeamHolds;
+  /** When everything was read, epoch milliseconds. */
+  now: number;
+}
+
+/** What a pass decides. */
+interface PassPlan {
+  input: QueueInput;
+  admission: Admission;
+  reservations: ReservationChange[];
+}
+
+/** The decisions of one pass. Pure: the same facts, the same plan. */
+export function planPass({ shares }: Pick<ReconcileDeps, 'shares'>, facts: PassFacts): PassPlan {
+  const { waiting, holding, needs, pools, awaited, holds, now } = facts;
+  const running = holding.map((run) => runningRun(run, needs.of(run, heldOptionId(run))));
+  const queued = waiting.map((run) => ({
+    ...queuedOnItsSizes(run, needs),
+    ...holdOf(run, holds),
+    after: stillAwaited(run, awaited),
+  }));
+  const usage = advanceUsage(facts.usage ?? NO_USAGE, heldNow(holding, needs), now);
+  const input: QueueInput = { waiting: queued, running, pools, shares, usage, now };
+  const admission = admit(input);
+  return { input, admission, reservations: reservationChanges(input, admission, holding, needs) };
+}
+
+/** What teams hold now. */
+export const heldNow = (holding: readonly RunRecord[], needs: RunNeeds): QueueUsage['held'] =>
+  heldBy(holding.filter(usesInstances).map((run) => runningRun(run, needs.of(run))));
+
+/** The entries of `after` whose runs have not completed. */
+const stillAwaited = ({ runId, after }: RunRecord, awaited: AwaitedRuns): string[] =>
+  after.filter((wanted) => awaited.get(runId)?.get(wanted)?.state !== 'completed');
+
+/** A run that was asked to leave for more instances holds the larger size already. */
+const heldOptionId = (run: RunRecord): string =>
+  hasLeft(run) ? (run.reservation?.capacityOptionId ?? run.capacityOptionId) : run.capacityOptionId;
+
+/** An elastic run takes smaller sizes too, unless a job of its attempt may exist, which has a size. */
+function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
+  const queued = queuedRun(run, needs.of(run));
+  if (run.attempt && isInDoubt(run.attempt)) return queued;
+  const smaller = needs.sizes(
+    run,
+    sizesToAsk(run)
+      .slice(1)
+      .map((option) => option.id),
+  );
+  return smaller.length > 0 ? { ...queued, smaller } : queued;
 }

@@ -1,13 +1,13 @@
 import { fitsMemory } from '../../../core/admission';
-import { INTENT_ITEM } from '../../../core/contracts/run-table';
+import { INTENT_ITEM } from '../../../core/contracts/storage';
 import { instancesOn, parseCapacityOptionId, runWithCapacityOption } from '../../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../../core/lifecycle/record';
-import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/run';
+import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/usage';
 import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../core/quota';
 import { eachInTurn } from '../../../shared/aws/pace';
 import { describeError } from '../../shared/errors';
 import type { RunIntent } from '../../shared/items';
-import { instancesOfJob } from '../../shared/queue-runs';
+import { instancesOfJob } from '../../shared/queue';
 import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 import { isolateFailure } from './isolate-failure';

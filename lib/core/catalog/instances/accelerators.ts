@@ -1,6 +1,6 @@
 // Kept by hand, from the fact sheets of docs/facts. Sources: karpenter-provider-aws instance reference 1d927085d (EC2 API, 2026-08-21);
 // aws-neuron-sdk (2026-08-21); g4dn, p3, p2: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html. Retrieved 2026-11-20.
-import type { Accelerator } from './instance-facts';
+import type { Accelerator } from './accelerated-instances';
 
 /** What is the same on every host with an accelerator. */
 type Chip = Omit<Accelerator, 'count'>;

@@ -1,9 +1,8 @@
 import { nearest } from '../nearest';
-import { ACCELERATED_INSTANCES } from './accelerated-instances';
+import { ACCELERATED_INSTANCES, type Accelerator, type InstanceFacts } from './accelerated-instances';
 import { CPU_INSTANCE_TYPES } from './cpu-instances';
-import type { Accelerator, InstanceFacts } from './instance-facts';
 
-export type { Accelerator, InstanceFacts } from './instance-facts';
+export type { Accelerator, InstanceFacts } from './accelerated-instances';
 
 /** An instance type with its name, including the prefix `ml.`. */
 export interface InstanceType extends InstanceFacts {

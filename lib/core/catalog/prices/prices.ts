@@ -1,4 +1,98 @@
-import { ESTIMATED_PRICES, OBSERVED_PRICES } from './price-tables';
+// USD per instance-hour, on demand. Retrieved 2026-11-20.
+// Observed: Price List rows and run journals (us-west-2 2026-09-01/16, us-east-1 2026-08). The Studio-JupyterLab rate equals the
+// training rate for every pair that was checked. Estimates: EC2 on-demand us-east-1 of 2026-07-20 (karpenter-provider-aws
+// zz_generated.pricing_aws.go) x 1.15 (P) or x 1.25 (G), x 1.40 (G .xlarge): a ratio, not a published price.
+
+/** A price observed on a date, and the SageMaker component that it belongs to. */
+interface ObservedPrice {
+  usdPerHour: number;
+  asOf: string;
+  component: string;
+}
+
+/** On-demand prices by type and region, in USD per instance-hour. */
+const OBSERVED_PRICES: Readonly<Record<string, Readonly<Record<string, ObservedPrice>>>> = {
+  'ml.g4dn.2xlarge': { 'us-west-2': { usdPerHour: 0.94, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g4dn.xlarge': { 'us-west-2': { usdPerHour: 0.7364, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g5.12xlarge': { 'us-west-2': { usdPerHour: 7.09, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g5.24xlarge': { 'us-west-2': { usdPerHour: 10.18, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g5.2xlarge': {
+    'us-east-1': { usdPerHour: 1.515, asOf: '2026-08-20', component: 'Training' },
+    'us-west-2': { usdPerHour: 1.52, asOf: '2026-09-01', component: 'Studio-JupyterLab' },
+  },
+  'ml.g5.48xlarge': { 'us-west-2': { usdPerHour: 20.36, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g5.4xlarge': { 'us-west-2': { usdPerHour: 2.03, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g5.8xlarge': { 'us-west-2': { usdPerHour: 3.06, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g5.xlarge': { 'us-west-2': { usdPerHour: 1.41, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g6.12xlarge': { 'us-west-2': { usdPerHour: 5.752, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g6.24xlarge': { 'us-west-2': { usdPerHour: 8.344, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g6.2xlarge': { 'us-west-2': { usdPerHour: 1.222, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g6.48xlarge': { 'us-west-2': { usdPerHour: 16.688, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g6.4xlarge': { 'us-west-2': { usdPerHour: 1.654, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g6.xlarge': { 'us-west-2': { usdPerHour: 1.127, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g7e.12xlarge': { 'us-west-2': { usdPerHour: 10.3576, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g7e.24xlarge': { 'us-west-2': { usdPerHour: 20.7152, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g7e.2xlarge': { 'us-west-2': { usdPerHour: 4.2039, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g7e.48xlarge': { 'us-west-2': { usdPerHour: 41.4304, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g7e.4xlarge': { 'us-west-2': { usdPerHour: 4.9977, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.g7e.8xlarge': { 'us-west-2': { usdPerHour: 6.5853, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.m5.2xlarge': { 'us-west-2': { usdPerHour: 0.461, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.m5.large': {
+    'us-east-1': { usdPerHour: 0.115, asOf: '2026-08-11', component: 'Training' },
+    'us-west-2': { usdPerHour: 0.115, asOf: '2026-09-01', component: 'Studio-JupyterLab' },
+  },
+  'ml.m5.xlarge': { 'us-west-2': { usdPerHour: 0.23, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.p4d.24xlarge': { 'us-west-2': { usdPerHour: 25.251286, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+  'ml.p5.48xlarge': { 'us-west-2': { usdPerHour: 63.296, asOf: '2026-09-16', component: 'Training' } },
+  'ml.t3.medium': { 'us-west-2': { usdPerHour: 0.05, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+};
+
+/** Prices estimated from EC2 prices, in USD per instance-hour; plans mark them as estimates. */
+const ESTIMATED_PRICES: Readonly<Record<string, { usdPerHour: number; asOf: string }>> = {
+  'ml.p4d.24xlarge': { usdPerHour: 25.2513, asOf: '2026-07-20' },
+  'ml.p4de.24xlarge': { usdPerHour: 31.5641, asOf: '2026-07-20' },
+  'ml.p5.4xlarge': { usdPerHour: 7.912, asOf: '2026-07-20' },
+  'ml.p5.48xlarge': { usdPerHour: 63.296, asOf: '2026-07-20' },
+  'ml.p5en.48xlarge': { usdPerHour: 72.7904, asOf: '2026-07-20' },
+  'ml.p6-b200.48xlarge': { usdPerHour: 131.0227, asOf: '2026-07-20' },
+  'ml.p6-b300.48xlarge': { usdPerHour: 163.7784, asOf: '2026-07-20' },
+  'ml.g5.xlarge': { usdPerHour: 1.4084, asOf: '2026-07-20' },
+  'ml.g5.2xlarge': { usdPerHour: 1.515, asOf: '2026-07-20' },
+  'ml.g5.4xlarge': { usdPerHour: 2.03, asOf: '2026-07-20' },
+  'ml.g5.8xlarge': { usdPerHour: 3.06, asOf: '2026-07-20' },
+  'ml.g5.12xlarge': { usdPerHour: 7.09, asOf: '2026-07-20' },
+  'ml.g5.16xlarge': { usdPerHour: 5.12, asOf: '2026-07-20' },
+  'ml.g5.24xlarge': { usdPerHour: 10.18, asOf: '2026-07-20' },
+  'ml.g5.48xlarge': { usdPerHour: 20.36, asOf: '2026-07-20' },
+  'ml.g6.xlarge': { usdPerHour: 1.1267, asOf: '2026-07-20' },
+  'ml.g6.2xlarge': { usdPerHour: 1.222, asOf: '2026-07-20' },
+  'ml.g6.4xlarge': { usdPerHour: 1.654, asOf: '2026-07-20' },
+  'ml.g6.8xlarge': { usdPerHour: 2.518, asOf: '2026-07-20' },
+  'ml.g6.12xlarge': { usdPerHour: 5.752, asOf: '2026-07-20' },
+  'ml.g6.16xlarge': { usdPerHour: 4.246, asOf: '2026-07-20' },
+  'ml.g6.24xlarge': { usdPerHour: 8.344, asOf: '2026-07-20' },
+  'ml.g6.48xlarge': { usdPerHour: 16.688, asOf: '2026-07-20' },
+  'ml.g6e.xlarge': { usdPerHour: 2.6054, asOf: '2026-07-20' },
+  'ml.g6e.2xlarge': { usdPerHour: 2.8026, asOf: '2026-07-20' },
+  'ml.g6e.4xlarge': { usdPerHour: 3.7553, asOf: '2026-07-20' },
+  'ml.g6e.8xlarge': { usdPerHour: 5.6607, asOf: '2026-07-20' },
+  'ml.g6e.12xlarge': { usdPerHour: 13.1158, asOf: '2026-07-20' },
+  'ml.g6e.16xlarge': { usdPerHour: 9.4715, asOf: '2026-07-20' },
+  'ml.g6e.24xlarge': { usdPerHour: 18.832, asOf: '2026-07-20' },
+  'ml.g6e.48xlarge': { usdPerHour: 37.664, asOf: '2026-07-20' },
+  'ml.g7e.2xlarge': { usdPerHour: 4.2039, asOf: '2026-07-20' },
+  'ml.g7e.4xlarge': { usdPerHour: 4.9977, asOf: '2026-07-20' },
+  'ml.g7e.8xlarge': { usdPerHour: 6.5853, asOf: '2026-07-20' },
+  'ml.g7e.12xlarge': { usdPerHour: 10.3576, asOf: '2026-07-20' },
+  'ml.g7e.24xlarge': { usdPerHour: 20.7152, asOf: '2026-07-20' },
+  'ml.g7e.48xlarge': { usdPerHour: 41.4304, asOf: '2026-07-20' },
+  'ml.g7.2xlarge': { usdPerHour: 3.15, asOf: '2026-07-20' },
+  'ml.g7.4xlarge': { usdPerHour: 3.8026, asOf: '2026-07-20' },
+  'ml.g7.8xlarge': { usdPerHour: 5.1078, asOf: '2026-07-20' },
+  'ml.g7.12xlarge': { usdPerHour: 8.9104, asOf: '2026-07-20' },
+  'ml.g7.24xlarge': { usdPerHour: 17.8208, asOf: '2026-07-20' },
+  'ml.g7.48xlarge': { usdPerHour: 35.6416, asOf: '2026-07-20' },
+};
 
 /** A price in USD per instance-hour, and its source. */
 export interface Price {
@@ -43,3 +137,92 @@ export function findPrice(
 }
 
 const pick = (row: { usdPerHour: number; asOf: string }) => ({ usdPerHour: row.usdPerHour, asOf: row.asOf });
+
+/**
+ * List prices for the standing cost of an environment in us-east-1 and us-west-2 (they are equal), USD. Other Regions differ by up to 50 %.
+ * Retrieved on the date in `asOf`; each price cites its page.
+ */
+export const STANDING_PRICES = {
+  asOf: '2026-11-22',
+  regions: ['us-east-1', 'us-west-2'],
+  /** An interface endpoint in one zone, per hour; data costs an additional 0.01 per GB. https://aws.amazon.com/privatelink/pricing/ */
+  endpointHour: 0.01,
+  /** A NAT gateway, per hour; data costs an additional 0.045 per GB. https://aws.amazon.com/vpc/pricing/ */
+  natGatewayHour: 0.045,
+  /** A public IPv4 address, per hour, whether in use or not. https://aws.amazon.com/vpc/pricing/ */
+  publicAddressHour: 0.005,
+  /** A customer managed key, per month, prorated hourly. https://aws.amazon.com/kms/pricing/ */
+  keyMonth: 1,
+  /** An alarm on one metric, per month. https://aws.amazon.com/cloudwatch/pricing/ */
+  alarmMonth: 0.1,
+  /** A dashboard, per month; three per account are free. https://aws.amazon.com/cloudwatch/pricing/ */
+  dashboardMonth: 3,
+  /** A custom metric, per month, prorated hourly. https://aws.amazon.com/cloudwatch/pricing/ */
+  metricMonth: 0.3,
+  /** S3 Standard, the first 50 TB, per GB-month. https://aws.amazon.com/s3/pricing/, 2026-11-26. */
+  s3GbMonth: 0.023,
+  /** An image in Amazon ECR, per GB-month. https://aws.amazon.com/ecr/pricing/, 2026-11-26. */
+  ecrGbMonth: 0.1,
+  /** FSx for Lustre, PERSISTENT_2 on SSD, per GB-month, by MB/s per TiB. https://aws.amazon.com/fsx/lustre/pricing/ */
+  lustreGbMonth: { 125: 0.145, 250: 0.21, 500: 0.34, 1000: 0.6 } as Readonly<Record<number, number>>,
+} as const;
+
+/** Hours per month in the AWS Pricing Calculator. */
+export const HOURS_A_MONTH = 730;
+
+/** Number of zones in the most common Regions; it determines the cost of interface endpoints in `all` zones. */
+export const ZONES_OF_REGION: Readonly<Record<string, number>> = { 'us-east-1': 6, 'us-west-2': 4, 'us-east-2': 3 };
+
+/** Kinds of capacity with prices other than on-demand. */
+export type PricedCapacity = 'spot' | 'training-plan';
+
+interface CapacityPrice {
+  usdPerHour: number;
+  asOf: string;
+  what: string;
+}
+
+/**
+ * Observed USD per instance-hour: spot from billed divided by elapsed seconds of one night, training plans from live one-day offers for one
+ * instance (for HyperPod clusters; offers for training jobs are priced separately). Neither is a list price: both change with demand;
+ * SearchTrainingPlanOfferings and the Price List return current prices. Retrieved 2026-11-20.
+ */
+const SEEN: Readonly<Record<PricedCapacity, Readonly<Record<string, Readonly<Record<string, CapacityPrice>>>>>> = {
+  spot: {
+    'ml.p5.48xlarge': { 'us-west-2': { usdPerHour: 24.05, asOf: '2026-09-16', what: 'spot as billed one night' } },
+  },
+  'training-plan': {
+    'ml.p4d.24xlarge': {
+      'us-east-1': { usdPerHour: 13, asOf: '2026-10-04', what: 'plan offer' },
+      'us-east-2': { usdPerHour: 13, asOf: '2026-10-04', what: 'plan offer' },
+      'us-west-2': { usdPerHour: 13, asOf: '2026-10-04', what: 'plan offer' },
+    },
+    'ml.p5.48xlarge': { 'us-east-1': { usdPerHour: 45.77, asOf: '2026-10-04', what: 'plan offer' } },
+    'ml.p5en.48xlarge': {
+      'us-east-1': { usdPerHour: 60.53, asOf: '2026-10-04', what: 'plan offer' },
+      'us-west-2': { usdPerHour: 60.53, asOf: '2026-10-04', what: 'plan offer' },
+    },
+  },
+};
+
+/** Observed price of spot or of a training plan; undefined when there is none. The note says if the price is from another region. */
+export function findCapacityPrice(
+  capacity: PricedCapacity,
+  instanceType: string,
+  region: string,
+): (Omit<Price, 'basis'> & { basis: 'observed' | 'other-region' }) | undefined {
+  const rows = SEEN[capacity][instanceType] ?? {};
+  const here = rows[region];
+  if (here) return priceOf(here, 'observed', `${here.what} in ${region}, ${here.asOf}`);
+  const [otherRegion, other] = Object.entries(rows)[0] ?? [];
+  return (
+    other && priceOf(other, 'other-region', `${other.what} in ${otherRegion}, ${other.asOf}; ${region} may differ`)
+  );
+}
+
+const priceOf = ({ usdPerHour, asOf }: CapacityPrice, basis: 'observed' | 'other-region', note: string) => ({
+  usdPerHour,
+  asOf,
+  basis,
+  note,
+});

@@ -4,8 +4,19 @@ import { image } from './image';
 import { budget, guardrails, queue, quotas } from './limits';
 import { network } from './network';
 import { access, notificationsOfAll, team, teamName } from './people';
-import { protection } from './protection';
 import { storage } from './storage';
+
+/** Section `protection`. */
+export const protection = z.strictObject({
+  terminationProtection: z.boolean().optional().meta({
+    description:
+      'Whether CloudFormation rejects the deletion of the stack until this is deployed as false. Default: `storage.retain`.',
+  }),
+  tableDeletionProtection: z.boolean().optional().meta({
+    description: 'Whether DynamoDB rejects the deletion of the run table until this is deployed as false.',
+    default: false,
+  }),
+});
 
 /** The sections of an environment file, which each region may override. */
 export const sections = {

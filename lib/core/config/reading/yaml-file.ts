@@ -1,7 +1,36 @@
-import { isCollection, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { isCollection, isNode, isScalar, Lexer, LineCounter, Parser, parseDocument, visit } from 'yaml';
 import { formatPath, type Issue, type IssueText, issue } from '../issue';
-import { isFlatterThan, MAX_CHARACTERS, MAX_LEVELS } from './limits';
-import { isTooDeep } from './yaml-levels';
+
+/** Sizes above which text is refused before it is parsed, in characters. No real file is close to them. */
+export const MAX_CHARACTERS = { runFile: 200_000, file: 1_000_000, override: 4096 } as const;
+/** Number of `--set` options. */
+export const MAX_OVERRIDES = 100;
+/** Levels of sections and lists. */
+export const MAX_LEVELS = 64;
+/** Highest position in a list that `--set` accepts: the lists of our files have at most some hundred entries. */
+export const MAX_POSITION = 999;
+
+/** Whether a value has at most this many levels of sections and lists. */
+export const isFlatterThan = (value: unknown, levels: number): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (levels > 0 && Object.values(value).every((item) => isFlatterThan(item, levels - 1)));
+
+/** The stack also contains the document and the section around a list. */
+const MAX_STACK = 2 * MAX_LEVELS;
+
+/**
+ * Whether YAML text has many more than `MAX_LEVELS` levels. Its tokens are read without recursion: the parser of documents is recursive, and
+ * V8 ends the process if it compiles a regular expression when the stack is nearly full.
+ */
+export function isTooDeep(text: string): boolean {
+  const parser = new Parser();
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const _token of parser.next(lexeme));
+    if (parser.stack.length > MAX_STACK) return true;
+  }
+  return false;
+}
 
 /** Line and column in a file, counted from 1. */
 export interface Position {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HUB_DATASET } from '../formats/hub-source';
+import { HUB_DATASET } from '../formats/places';
 import { channelName, count, fileSystemId, hubSource, s3Uri, text, words } from './formats';
 
 const fileSystem = (kind: string, directory: string) =>

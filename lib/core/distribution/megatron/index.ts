@@ -1,8 +1,7 @@
 import type { RunSpec } from '../../config/run-spec';
 import { flagArguments, type ParallelLayout, strategy } from '../strategy';
 import { torchrunHyperparameters } from '../torchrun';
-import { flag, megatronSizes } from './flags';
-import { MEGATRON_RULES } from './rules';
+import { flag, MEGATRON_RULES, megatronSizes } from './rules';
 
 /** data parallel = world / (tp * pp * cp); experts are divided among the data-parallel ranks. */
 function layout(run: RunSpec): ParallelLayout | undefined {

@@ -1,8 +1,149 @@
 import { orList } from '../../config/issue';
-import { type Rule, when } from '../../config/rule';
-import { divisorsUpTo, parameterPath } from '../parameters';
-import { EXPERT_TENSOR, flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, size } from './flags';
-import { MEGATRON_MODEL_RULES } from './model-rules';
+import { worldSize } from '../../config/resolve-run';
+import { type Finding, type Rule, rulesAbout, when } from '../../config/rule';
+import type { RunSpec } from '../../config/run-spec';
+import { contradictsPrecision, divisorsUpTo, nearestMultiple, parameterPath, tensorAcrossHosts } from '../parameters';
+
+/** Megatron-LM's own list of command-line flags. */
+const MEGATRON_SOURCE = 'https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py';
+
+/** Number of ranks over which each expert is split; by default those of the tensor-parallel group. */
+export const EXPERT_TENSOR = 'expert-tensor-parallel-size';
+
+/** A flag by name, with hyphens, underscores or leading dashes. */
+export function flag(run: RunSpec, name: string): { key: string; value: unknown } | undefined {
+  const plain = (key: string) => key.replace(/^-+/, '').replaceAll('_', '-');
+  const entry = Object.entries(run.distribution.parameters).find(([key]) => plain(key) === name);
+  return entry && { key: entry[0], value: entry[1] };
+}
+
+/** A parallel size; `without` if it is not given. */
+export function size(run: RunSpec, name: string, without = 1): number {
+  const value = flagNumber(run, name) ?? without;
+  return Number.isInteger(value) && value > 0 ? value : 1;
+}
+
+/** The given parallel sizes, and the number of ranks that they divide. */
+export function megatronSizes(run: RunSpec) {
+  const tensor = size(run, 'tensor-model-parallel-size');
+  return {
+    world: worldSize(run),
+    tensor,
+    pipeline: size(run, 'pipeline-model-parallel-size'),
+    context: size(run, 'context-parallel-size'),
+    expert: size(run, 'expert-model-parallel-size'),
+    expertTensor: size(run, EXPERT_TENSOR, tensor),
+  };
+}
+
+/** The value of a flag that is a whole number; undefined when it is not given. */
+export function flagNumber(run: RunSpec, name: string): number | undefined {
+  const value = flag(run, name)?.value;
+  return typeof value === 'number' ? value : undefined;
+}
+
+/** Path of a flag in the run file, in the user's own spelling. */
+const flagPath = (run: RunSpec, name: string) => parameterPath(flag(run, name)?.key ?? name);
+
+/** Makes a rule of Megatron. */
+const megatronRule = rulesAbout((run) => (run.distribution.library === 'megatron' ? megatronSizes(run) : undefined));
+
+type Sizes = ReturnType<typeof megatronSizes>;
+
+/** Divisors of the model's flags. */
+const DIVIDED: readonly { name: string; by: string; divisor(sizes: Sizes): number }[] = [
+  { name: 'num-layers', by: 'pipeline-model-parallel-size', divisor: ({ pipeline }) => pipeline },
+  { name: 'num-attention-heads', by: 'tensor-model-parallel-size', divisor: ({ tensor }) => tensor },
+  { name: 'num-query-groups', by: 'tensor-model-parallel-size', divisor: ({ tensor }) => tensor },
+  { name: 'num-experts', by: 'expert-model-parallel-size', divisor: ({ expert }) => expert },
+  { name: 'seq-length', by: '2 x context-parallel-size', divisor: ({ context }) => (context > 1 ? 2 * context : 1) },
+];
+
+/** Flags that duplicate an option of `training`. */
+const SHARED = [
+  { name: 'seq-length', option: 'sequenceLength' },
+  { name: 'micro-batch-size', option: 'microBatchSize' },
+  { name: 'global-batch-size', option: 'globalBatchSize' },
+] as const;
+
+function batch(run: RunSpec, { world, tensor, pipeline, context }: Sizes): Finding[] {
+  const [global, micro] = [flagNumber(run, 'global-batch-size'), flagNumber(run, 'micro-batch-size')];
+  const ranks = world / (tensor * pipeline * context);
+  if (global === undefined || micro === undefined || !Number.isInteger(ranks)) return [];
+  const unit = micro * ranks;
+  return when(global % unit !== 0, {
+    path: flagPath(run, 'global-batch-size'),
+    must: `must be a multiple of micro-batch-size ${micro} x ${ranks} data-parallel ranks = ${unit}`,
+    got: global,
+    fix: `use ${nearestMultiple(global, unit)}`,
+  });
+}
+
+/** Assertions of Megatron-LM about model and batch, as far as its flags give them. */
+const MEGATRON_MODEL_RULES: readonly Rule[] = [
+  megatronRule({
+    id: 'megatron/divisibility',
+    level: 'warning',
+    what: 'The parallel sizes evenly divide layers, heads, query groups, experts and sequence length.',
+    why: 'Megatron asserts this; forks may differ.',
+    source: MEGATRON_SOURCE,
+    find: (run, sizes) =>
+      DIVIDED.flatMap(({ name, by, divisor }) => {
+        const [given, parts] = [flagNumber(run, name), divisor(sizes)];
+        return when(given !== undefined && given % parts !== 0, {
+          path: flagPath(run, name),
+          must: `must be a multiple of ${by} ${parts}`,
+          got: given,
+          fix: `use a multiple of ${parts}, or a size of ${orList(divisorsUpTo(given ?? 1, 16))}`,
+        });
+      }),
+  }),
+  megatronRule({
+    id: 'megatron/batch',
+    level: 'error',
+    what: 'global-batch-size is a multiple of micro-batch-size x data-parallel ranks.',
+    why: 'Megatron asserts this at the start.',
+    source: MEGATRON_SOURCE,
+    find: batch,
+  }),
+  megatronRule({
+    id: 'megatron/tensor-within-node',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'Tensor parallelism stays inside one instance.',
+    why: 'Otherwise every layer communicates over the network.',
+    source: 'https://arxiv.org/abs/2104.04473',
+    find: (run, { tensor }) => tensorAcrossHosts(run, tensor, flagPath(run, 'tensor-model-parallel-size')),
+  }),
+  megatronRule({
+    id: 'megatron/conflict',
+    level: 'error',
+    what: 'Settings that are also in `training` have the same value.',
+    why: 'Otherwise one of the two would be ignored.',
+    source: 'docs/reference/run-file.md',
+    find: (run) => {
+      const written = run.written.training ?? {};
+      const [precision] = (['bf16', 'fp16'] as const).filter((kind) => flag(run, kind)?.value === true);
+      return [
+        ...SHARED.flatMap(({ name, option }) => {
+          const [ours, theirs] = [written[option], flagNumber(run, name)];
+          return when(ours !== undefined && theirs !== undefined && ours !== theirs, {
+            path: flagPath(run, name),
+            must: `must agree with training.${option} ${ours}`,
+            got: theirs,
+            fix: 'write one of the two',
+          });
+        }),
+        ...when(contradictsPrecision(written.precision, precision), {
+          path: flagPath(run, precision ?? 'bf16'),
+          must: `must agree with training.precision ${written.precision}`,
+          got: true,
+          fix: 'write one of the two',
+        }),
+      ];
+    },
+  }),
+];
 
 const SIZES = [
   'tensor-model-parallel-size',

@@ -1,6 +1,168 @@
+import { nearest } from '../../catalog/nearest';
+import { orList } from '../../config/issue';
+import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
+import { type Finding, type Rule, rulesAbout, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { dataParallelLayout, type ParallelLayout, strategy } from '../strategy';
-import { RAY_RULES } from './rules';
+import { acceleratorKind } from '../image-version';
+import { parameterPath } from '../parameters';
+import { dataParallelLayout, type ParallelLayout, strategy, trainingTypes } from '../strategy';
+
+/** Documentation of `ray start`, whose options can be set in `distribution.parameters`. */
+const RAY_START = 'https://docs.ray.io/en/latest/cluster/cli.html#ray-start';
+
+/** Options that the driver sets itself; containers/driver/slipway_driver/ray_cluster/launch.py rejects the same ones. */
+export const DRIVER_OPTIONS: readonly string[] = ['head', 'address', 'port', 'node-ip-address', 'block', 'temp-dir'];
+
+/** Options that a run may set, from `ray start --help` of ray 2.60.0 (2026-11-22). */
+export const RUN_OPTIONS: readonly string[] = [
+  'object-store-memory',
+  'num-cpus',
+  'num-gpus',
+  'memory',
+  'resources',
+  'labels',
+  'plasma-directory',
+  'object-spilling-directory',
+  'object-manager-port',
+  'node-manager-port',
+  'min-worker-port',
+  'max-worker-port',
+  'worker-port-list',
+  'ray-client-server-port',
+  'runtime-env-agent-port',
+  'metrics-export-port',
+  'include-dashboard',
+  'dashboard-host',
+  'dashboard-port',
+  'dashboard-agent-listen-port',
+  'dashboard-agent-grpc-port',
+  'include-log-monitor',
+  'system-config',
+];
+
+/** The option of `ray start` for a parameter, with hyphens, underscores or leading dashes. */
+const optionName = (parameter: string): string => parameter.replace(/^-+/, '').replaceAll('_', '-');
+
+/** Whether Ray starts the run's code. */
+const startsRay = (run: RunSpec): boolean => run.distribution.launcher === 'ray';
+
+/** Images that are known not to contain Ray: https://github.com/aws/deep-learning-containers (PyTorch training, 2026-11-22). */
+const WITHOUT_RAY: readonly string[] = ['environment', 'dlc', 'smp', 'huggingface'];
+
+const rayRule = rulesAbout((run) => (startsRay(run) ? run : undefined));
+
+function options({ distribution: { parameters } }: RunSpec): Finding[] {
+  return Object.keys(parameters).flatMap((key) => {
+    const [name, path] = [optionName(key), parameterPath(key)];
+    if (DRIVER_OPTIONS.includes(name))
+      return [{ path, must: 'must not be an option that the driver sets itself', got: key, fix: 'remove it' }];
+    return when(!RUN_OPTIONS.includes(name), {
+      path,
+      level: 'warning' as const,
+      must: 'must be an option of ray start',
+      got: key,
+      fix: `use ${orList(nearest(name, RUN_OPTIONS))}, or remove it`,
+    });
+  });
+}
+
+function library(run: RunSpec): Finding[] {
+  const { library: given, collectives } = run.distribution;
+  return [
+    ...when(given !== 'custom', {
+      path: 'distribution.library',
+      must: 'must be custom with launcher ray: the script starts its own workers',
+      got: given,
+      fix: 'use custom, or launcher torchrun',
+    }),
+    ...when(collectives === 'smddp', {
+      path: 'distribution.collectives',
+      must: 'must not be smddp with launcher ray: its workers start under torchrun or mpirun only',
+      got: collectives,
+      fix: 'use auto',
+    }),
+  ];
+}
+
+/** Rules for runs in which Ray starts custom code. */
+const RAY_RULES: readonly Rule[] = [
+  rayRule({
+    id: 'ray/contract',
+    level: 'error',
+    what: 'launcher ray requires the Slipway driver.',
+    why: 'The toolkit in the image supports only torchrun and mpirun.',
+    source: 'https://github.com/aws/sagemaker-training-toolkit',
+    find: ({ distribution: { contract } }) =>
+      when(contract !== 'entrypoint', {
+        path: 'distribution.contract',
+        must: 'must be entrypoint with launcher ray: the driver starts Ray',
+        got: contract,
+        fix: 'use entrypoint',
+      }),
+  }),
+  rayRule({
+    id: 'ray/library',
+    level: 'error',
+    what: 'launcher ray requires user code, with nccl or gloo.',
+    why: 'The other libraries require variables that torchrun or mpirun sets.',
+    source: 'https://docs.ray.io/en/latest/train/getting-started-pytorch.html',
+    find: library,
+  }),
+  rayRule({
+    id: 'ray/options',
+    level: 'error',
+    what: 'distribution.parameters contains only options of `ray start` that the driver does not set.',
+    why: 'Nodes with a different address or port could not connect; `ray start` fails on an unknown option.',
+    source: RAY_START,
+    find: options,
+  }),
+  rayRule({
+    id: 'ray/accelerator',
+    level: 'error',
+    what: 'Ray runs on GPU and CPU types.',
+    why: 'The driver registers GPUs with Ray, but no NeuronCores.',
+    source: RAY_START,
+    find: (run) => {
+      const neuron = trainingTypes(run).find(({ type }) => acceleratorKind(type) === 'neuron');
+      return when(neuron !== undefined, {
+        path: 'distribution.launcher',
+        must: `must be torchrun or script on ${neuron?.type}`,
+        got: 'ray',
+        fix: 'use torchrun',
+      });
+    },
+  }),
+  rayRule({
+    id: 'ray/image',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'The image or code.requirements provides Ray.',
+    why: 'The driver runs `ray start` from the Python environment of the image and exits with code 77 if it is missing; the AWS PyTorch images do not contain Ray.',
+    source: 'https://github.com/aws/deep-learning-containers',
+    find: ({ image, code }) =>
+      when(WITHOUT_RAY.includes(image.kind) && code.requirements === undefined, {
+        path: 'code.requirements',
+        must: 'must name a file with ray, or the image must have it',
+        got: undefined,
+        fix: 'add code.requirements, or image.uri of an image with Ray',
+      }),
+  }),
+  rayRule({
+    id: 'ray/checkpoints',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'A Ray run on several hosts writes checkpoints.',
+    why: 'A lost host ends the attempt; without a checkpoint, the next attempt starts at step 0.',
+    source: 'docs/guides/ray.md',
+    find: (run) =>
+      when(run.checkpoints.mode === 'none' && hostCount(trainingGroupsOf(run)) > 1, {
+        path: 'checkpoints.mode',
+        must: 'must not be none on several hosts with launcher ray',
+        got: 'none',
+        fix: 'set checkpoints.mode: managed, and save below /opt/ml/checkpoints',
+      }),
+  }),
+];
 
 /** One worker per GPU. The script decides how it divides its model among them; a plan assumes full sharding and says so. */
 function layout(run: RunSpec): ParallelLayout {

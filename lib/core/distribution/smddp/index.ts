@@ -1,7 +1,187 @@
+import {
+  SMDDP_ALLREDUCE_ONLY,
+  SMDDP_BY_PYTORCH,
+  SMDDP_INSTANCE_TYPES,
+  SMDDP_LAST_PYTORCH,
+} from '../../catalog/images/smddp';
+import { orList } from '../../config/issue';
+import { hostCount, instanceGroupsOf } from '../../config/resolve-run';
+import { type Finding, guide, type Rule, type RuleContext, rulesAbout, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpLayout } from '../fsdp';
-import { dataParallelLayout, groupHyperparameters, sdkInstanceType, strategy } from '../strategy';
-import { SMDDP_RULES } from './rules';
+import { compareVersions, pytorchOfImage } from '../image-version';
+import { dataParallelLayout, groupHyperparameters, sdkInstanceType, strategy, trainingTypes } from '../strategy';
+
+/** Whether the library gathers parameters, the operation that SMDDP accelerates. */
+const gathers = (run: RunSpec) => run.distribution.library !== 'ddp';
+
+const rule = rulesAbout((run) => (run.distribution.collectives === 'smddp' ? run.distribution : undefined));
+
+function pytorchFinding(run: RunSpec, context: RuleContext): Finding[] {
+  const version =
+    pytorchOfImage(run) ?? (run.image.kind === 'environment' ? context.descriptor?.image?.pytorch : undefined);
+  const carried = run.image.kind === 'environment' ? context.descriptor?.image?.smddp : undefined;
+  if (!version || carried || version in SMDDP_BY_PYTORCH) return [];
+  const newer = compareVersions(version, SMDDP_LAST_PYTORCH) > 0;
+  return [
+    {
+      path: run.image.kind === 'uri' ? 'image.uri' : run.image.kind === 'environment' ? 'image' : 'image.version',
+      must: newer
+        ? `must carry SMDDP; PyTorch ${SMDDP_LAST_PYTORCH} is the last image with it`
+        : `must be an image with SMDDP (PyTorch ${orList(Object.keys(SMDDP_BY_PYTORCH))})`,
+      got: run.image.version ?? version,
+      fix: 'use version "2.5.1", or distribution.collectives nccl',
+    },
+  ];
+}
+
+const BUFFERS = ['SMDDP_AG_SCRATCH_BUFFER_SIZE_BYTES', 'SMDDP_AG_SORT_BUFFER_SIZE_BYTES'];
+
+/** Buffer sizes of the run, given as environment variables or as `-x NAME=VALUE` of mpirun. */
+function bufferSizes({ environmentVariables, distribution: { mpiOptions } }: RunSpec) {
+  return BUFFERS.flatMap((name) => {
+    const exported = new RegExp(`${name}=(\\S+)`).exec(mpiOptions)?.[1];
+    return [
+      { path: `environmentVariables.${name}`, name, value: environmentVariables[name] },
+      { path: 'distribution.mpiOptions', name, value: exported },
+    ].flatMap(({ value, ...rest }) => (value === undefined ? [] : [{ ...rest, value }]));
+  });
+}
+
+/** Rules for runs with SMDDP collectives. */
+const SMDDP_RULES: readonly Rule[] = [
+  rule({
+    id: 'smddp/instance-type',
+    level: 'error',
+    what: 'SMDDP runs on ml.p4d.24xlarge and ml.p4de.24xlarge (ml.p3dn.24xlarge: AllReduce only).',
+    why: 'Since 2.3.0 the import fails on other types; P5 and later are not supported.',
+    source: guide('distributed-data-parallel-support'),
+    find: (run) =>
+      trainingTypes(run).flatMap(({ path, type }) => {
+        const allReduceOnly = SMDDP_ALLREDUCE_ONLY.includes(type) && !gathers(run);
+        if (type === '' || SMDDP_INSTANCE_TYPES.includes(type) || allReduceOnly) return [];
+        return [
+          {
+            path,
+            must: `must be ${orList(SMDDP_INSTANCE_TYPES)} for collectives smddp`,
+            got: type,
+            fix: 'use one of them, or distribution.collectives nccl',
+          },
+        ];
+      }),
+  }),
+  rule({
+    id: 'smddp/pytorch',
+    level: 'error',
+    what: 'The image contains SMDDP: PyTorch 1.11 to 2.5.1.',
+    why: "Without it, the script fails with `Invalid backend: 'smddp'`.",
+    source: guide('data-parallel-release-notes'),
+    find: (run, _distribution, context) => pytorchFinding(run, context),
+  }),
+  rule({
+    id: 'smddp/launcher',
+    level: 'error',
+    what: 'SMDDP requires torchrun, or mpi with the toolkit contract.',
+    why: 'Only the toolkit starts smddprun; launcher script creates no process group.',
+    source: guide('data-parallel-framework-estimator'),
+    find: (_run, distribution) => {
+      if (distribution.launcher === 'script')
+        return [
+          {
+            path: 'distribution.launcher',
+            must: 'must be torchrun or mpi for collectives smddp',
+            got: 'script',
+            fix: 'use torchrun',
+          },
+        ];
+      return when(distribution.launcher === 'mpi' && distribution.contract === 'entrypoint', {
+        path: 'distribution.contract',
+        must: 'must be toolkit for smddp under mpi',
+        got: 'entrypoint',
+        fix: 'use contract toolkit, or launcher torchrun',
+      });
+    },
+  }),
+  rule({
+    id: 'smddp/allreduce-under-torchrun',
+    level: 'warning',
+    what: 'SMDDP AllReduce requires launcher mpi.',
+    why: 'With torchrun, SMDDP supports only AllGather; AllReduce of DDP falls back to NCCL.',
+    source: guide('data-parallel-framework-estimator'),
+    find: (_run, { library, launcher }) =>
+      when(library === 'ddp' && launcher === 'torchrun', {
+        path: 'distribution.launcher',
+        must: 'must be mpi for SMDDP AllReduce',
+        got: 'torchrun',
+        fix: 'use launcher mpi with contract toolkit, or collectives nccl',
+      }),
+  }),
+  rule({
+    id: 'smddp/allgather-option',
+    level: 'warning',
+    what: 'With mpi, SMDDP AllGather requires SMDATAPARALLEL_OPTIMIZE_SDP=true.',
+    why: 'Without it, AllGather uses NCCL.',
+    source: guide('data-parallel-modify-sdp-pt'),
+    find: (run, { launcher, library, mpiOptions }) => {
+      const sharded = library === 'fsdp' || library === 'deepspeed';
+      const requested =
+        mpiOptions.includes('SMDATAPARALLEL_OPTIMIZE_SDP=true') ||
+        run.environmentVariables.SMDATAPARALLEL_OPTIMIZE_SDP === 'true';
+      return when(launcher === 'mpi' && sharded && !requested, {
+        path: 'distribution.mpiOptions',
+        must: 'must set SMDATAPARALLEL_OPTIMIZE_SDP=true for SMDDP AllGather',
+        got: mpiOptions,
+        fix: 'add "-x SMDATAPARALLEL_OPTIMIZE_SDP=true"',
+      });
+    },
+  }),
+  rule({
+    id: 'smddp/one-instance',
+    level: 'warning',
+    what: 'SMDDP requires two or more instances.',
+    why: 'Its collectives speed up traffic between instances.',
+    source: guide('data-parallel-config'),
+    find: (run) =>
+      when(hostCount(instanceGroupsOf(run.compute)) === 1, {
+        path: 'compute.instanceCount',
+        must: 'must be at least 2 for SMDDP to gain anything',
+        got: 1,
+        fix: 'use 2 or more, or collectives nccl',
+      }),
+  }),
+  rule({
+    id: 'smddp/buffers',
+    level: 'error',
+    what: 'The AllGather buffers are multiples of 8192 bytes.',
+    why: 'SMDDP rejects other sizes.',
+    source: guide('model-parallel-extended-features-pytorch-sharded-data-parallelism'),
+    find: (run) =>
+      bufferSizes(run)
+        .filter(({ value }) => !/^\d+$/.test(value) || Number(value) === 0 || Number(value) % 8192 !== 0)
+        .map(({ path, name, value }) => ({
+          path,
+          must: `must have ${name} in multiples of 8192 bytes`,
+          got: value,
+          fix: 'use 16777216 (scratch) or 134217728 (sort)',
+        })),
+  }),
+  rule({
+    id: 'smddp/frozen',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'SMDDP has no further releases.',
+    why: 'The last release is in images with PyTorch 2.5.1, for P4 only; images with PyTorch 2.6 and later do not contain SMDDP.',
+    source: guide('data-parallel-release-notes'),
+    find: () => [
+      {
+        path: 'distribution.collectives',
+        must: 'must be a library that still gets releases',
+        got: 'smddp',
+        fix: 'use nccl on newer types, or acknowledge smddp/frozen',
+      },
+    ],
+  }),
+];
 
 const layout = (run: RunSpec) => (run.distribution.library === 'fsdp' ? fsdpLayout(run) : dataParallelLayout(run));
 

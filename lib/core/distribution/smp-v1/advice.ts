@@ -1,6 +1,10 @@
-import { guide } from '../../config/formats/aws-pages';
-import { type Rule, when } from '../../config/rule';
+import { SMP_V1_BY_PYTORCH } from '../../catalog/images/smddp';
+import { modelParameters } from '../../catalog/model/parameters';
+import { type Finding, guide, type Rule, when } from '../../config/rule';
+import type { RunSpec } from '../../config/run-spec';
+import { compareVersions, pytorchOfImage } from '../image-version';
 import { parameterPath } from '../parameters';
+import { degree } from '../strategy';
 import { smpV1Rule } from './parameters';
 
 /** Configurations that SMP v1 accepts but that are not recommended. */
@@ -49,5 +53,165 @@ export const SMP_V1_ADVICE: readonly Rule[] = [
         fix: 'use fsdp or megatron for new work, or acknowledge smp-v1/archived',
       },
     ],
+  }),
+];
+
+const BEST_PRACTICES = guide('model-parallel-best-practices');
+const PITFALLS = guide('model-parallel-customize-tips-pitfalls');
+
+/** Model sizes, in parameters, from which AWS's guide recommends a technique. */
+const SHARD_OPTIMIZER_FROM = 1e9;
+const FILE_SYSTEM_FROM = 10e9;
+const DELAYED_INIT_FROM = 100e9;
+
+const parametersOf = ({ model }: RunSpec) => (model ? modelParameters(model.architecture) : 0);
+const billions = (parameters: number) => `${Math.round(parameters / 1e9)} billion parameters`;
+
+/** Hugging Face models that SMP v1 can split without changes, with the release that added them. */
+const TENSOR_PARALLEL_MODELS: readonly { name: RegExp; since: string }[] = [
+  { name: /gpt2|gpt-2|bert|roberta/i, since: '1.7' },
+  { name: /gpt-?j/i, since: '1.8' },
+  { name: /gpt-?neo(?!x)/i, since: '1.10' },
+];
+
+/** The model name that is passed to the script. */
+function modelName(run: RunSpec): { path: string; name: string } | undefined {
+  const places: [string, Readonly<Record<string, unknown>>][] = [
+    ['hyperparameters', run.hyperparameters],
+    ['code.arguments', run.code.arguments],
+  ];
+  return places.flatMap(([section, values]) =>
+    ['model_name_or_path', 'model-name-or-path', 'model_name', 'model-name'].flatMap((key) => {
+      const name = values[key];
+      return typeof name === 'string' ? [{ path: `${section}.${key}`, name }] : [];
+    }),
+  )[0];
+}
+
+function huggingFaceModel(run: RunSpec, { tensor }: { tensor: number }): Finding[] {
+  const given = modelName(run);
+  if (tensor <= 1 || !given) return [];
+  const known = TENSOR_PARALLEL_MODELS.find(({ name }) => name.test(given.name));
+  const release = SMP_V1_BY_PYTORCH[pytorchOfImage(run) ?? ''];
+  const isOld = known !== undefined && release !== undefined && compareVersions(release, known.since) < 0;
+  return [
+    ...when(known === undefined, {
+      path: given.path,
+      must: 'is divided without changes for GPT-2, BERT, RoBERTa, GPT-J and GPT-Neo only',
+      got: given.name,
+      fix: 'register its modules with smp.tp_register, or use tensor_parallel_degree 1',
+    }),
+    ...when(isOld, {
+      path: given.path,
+      level: 'info',
+      must: `is divided without changes from SMP v1 ${known?.since} on; the image carries ${release}`,
+      got: given.name,
+      fix: 'use a newer image, or smp.tp_register in the script',
+    }),
+  ];
+}
+
+/** AWS's recommended order of the techniques of SMP v1, and its tips for scripts. All are informational. */
+export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
+  smpV1Rule({
+    id: 'smp-v1/advice-optimizer-state',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'For models above one billion parameters on several replicas, enable shard_optimizer_state first.',
+    why: 'It saves memory with little additional traffic; use it before activation checkpointing, tensor and pipeline parallelism.',
+    source: BEST_PRACTICES,
+    find: (run, { world, pipeline, tensor, shard, isOn }) => {
+      const isUseful = parametersOf(run) > SHARD_OPTIMIZER_FROM && world > pipeline * tensor && shard <= 1;
+      return when(isUseful && !isOn('shard_optimizer_state'), {
+        path: parameterPath('shard_optimizer_state'),
+        must: `is best true for ${billions(parametersOf(run))} on several replicas`,
+        got: false,
+        fix: 'add shard_optimizer_state: true',
+      });
+    },
+  }),
+  smpV1Rule({
+    id: 'smp-v1/advice-order',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Use tensor parallelism inside an instance before pipeline parallelism across instances.',
+    why: 'Pipelines have idle time (bubbles). Adding more techniques than a model needs does not usually help.',
+    source: BEST_PRACTICES,
+    find: (run, { pipeline, tensor }) =>
+      when(pipeline > 1 && tensor === 1 && run.compute.instanceCount > 1, {
+        path: parameterPath('pipeline_parallel_degree'),
+        must: 'is best 1 until tensor parallelism fills an instance',
+        got: pipeline,
+        fix: 'try tensor_parallel_degree first',
+      }),
+  }),
+  smpV1Rule({
+    id: 'smp-v1/advice-batch-first',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'If memory is insufficient, reduce the batch size before increasing the tensor parallel degree.',
+    why: 'A higher tensor parallel degree slows down every layer; a smaller batch does not.',
+    source: BEST_PRACTICES,
+    find: ({ written }, { tensor }) =>
+      when(tensor > 1 && (written.training?.microBatchSize ?? 1) > 1, {
+        path: 'training.microBatchSize',
+        must: 'should be lowered first when memory runs out, before tensor_parallel_degree is raised',
+        got: written.training?.microBatchSize,
+        fix: 'keep it if the model fits',
+      }),
+  }),
+  smpV1Rule({
+    id: 'smp-v1/advice-microbatches',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Start pipeline parallelism with 2 or 4 microbatches.',
+    why: 'With one microbatch there is no pipelining; the effective microbatch size is the batch size per rank divided by microbatches.',
+    source: PITFALLS,
+    find: (run, { pipeline }) =>
+      when(pipeline > 1 && degree(run, 'microbatches', 1) === 1, {
+        path: parameterPath('microbatches'),
+        must: 'is best 2 or 4 with pipeline parallelism',
+        got: degree(run, 'microbatches', 1),
+        fix: 'add microbatches: 4, and a batch that it divides',
+      }),
+  }),
+  smpV1Rule({
+    id: 'smp-v1/advice-delayed-init',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Initialize models above 100 billion parameters with smp.delay_param_initialization.',
+    why: 'Otherwise every rank would load the whole model into host memory.',
+    source: PITFALLS,
+    find: (run) =>
+      when(parametersOf(run) > DELAYED_INIT_FROM, {
+        path: 'model',
+        must: 'is best built under smp.delay_param_initialization',
+        got: billions(parametersOf(run)),
+        fix: 'wrap the construction in the script',
+      }),
+  }),
+  smpV1Rule({
+    id: 'smp-v1/advice-file-system',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Store data and checkpoints of models above 10 billion parameters on FSx for Lustre.',
+    why: 'Managed checkpoints of this size delay the start and the end of every job.',
+    source: guide('distributed-troubleshooting-model-parallel'),
+    find: (run) =>
+      when(parametersOf(run) > FILE_SYSTEM_FROM && !run.data.some((c) => c.fsxLustre), {
+        path: 'data',
+        must: `is best on FSx for Lustre with ${billions(parametersOf(run))}`,
+        got: run.data.map((c) => c.channel),
+        fix: 'add an fsxLustre channel, and checkpoints.mode fsx',
+      }),
+  }),
+  smpV1Rule({
+    id: 'smp-v1/hugging-face-model',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'Tensor parallelism supports the Hugging Face models GPT-2, BERT, RoBERTa, GPT-J and GPT-Neo without code changes.',
+    why: 'Other models are not split unless the script registers their modules.',
+    source: guide('model-parallel-extended-features-pytorch-hugging-face'),
+    find: huggingFaceModel,
   }),
 ];

@@ -1,8 +1,21 @@
+import type { Rule } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { mpiHyperparameters } from '../mpi';
 import { groupHyperparameters, type ParallelLayout, sdkInstanceType, strategy } from '../strategy';
+import { mpiHyperparameters } from '../torchrun';
+import { SMP_V1_ADVICE, SMP_V1_TECHNIQUE_ADVICE } from './advice';
+import { SMP_V1_BATCH_RULES, SMP_V1_DEGREE_RULES } from './degree-rules';
 import { smpV1Settings } from './parameters';
-import { SMP_V1_RULES } from './rules';
+import { SMP_V1_OPTION_RULES, SMP_V1_PLATFORM_RULES } from './platform-rules';
+
+/** All rules of SMP v1, in the order of their page. */
+const SMP_V1_RULES: readonly Rule[] = [
+  ...SMP_V1_PLATFORM_RULES,
+  ...SMP_V1_DEGREE_RULES,
+  ...SMP_V1_OPTION_RULES,
+  ...SMP_V1_BATCH_RULES,
+  ...SMP_V1_ADVICE,
+  ...SMP_V1_TECHNIQUE_ADVICE,
+];
 
 /** pp * tp * rdp = world; sharded data parallelism divides the data-parallel ranks. */
 function layout(run: RunSpec): ParallelLayout | undefined {

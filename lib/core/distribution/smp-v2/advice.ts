@@ -1,8 +1,7 @@
 import { SMDDP_INSTANCE_TYPES } from '../../catalog/images/smddp';
 import { modelParameters } from '../../catalog/model/parameters';
-import { guide } from '../../config/formats/aws-pages';
 import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
-import { type Rule, when } from '../../config/rule';
+import { guide, type Rule, when } from '../../config/rule';
 import { parameterPath } from '../parameters';
 import { trainingInstanceTypes } from '../strategy';
 import { smpV2Rule } from './parameters';

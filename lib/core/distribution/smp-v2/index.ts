@@ -1,8 +1,20 @@
+import type { Rule } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { pythonJson } from '../python-json';
 import { type ParallelLayout, sdkInstanceType, strategy } from '../strategy';
+import { SMP_V2_ADVICE } from './advice';
+import { SMP_V2_DEGREE_RULES, SMP_V2_OFFLOAD_RULES } from './degree-rules';
 import { smpV2Degrees } from './parameters';
-import { SMP_V2_RULES } from './rules';
+import { SMP_V2_CLUSTER_RULES, SMP_V2_PLATFORM_RULES } from './platform-rules';
+
+/** All rules of SMP v2, in the order of their page. */
+const SMP_V2_RULES: readonly Rule[] = [
+  ...SMP_V2_DEGREE_RULES,
+  ...SMP_V2_PLATFORM_RULES,
+  ...SMP_V2_OFFLOAD_RULES,
+  ...SMP_V2_CLUSTER_RULES,
+  ...SMP_V2_ADVICE,
+];
 
 /** Rules 3 and 6 of SMP's adapter: world % (SD * TP * EP) = 0; number of distinct batches = world / (TP * CP). */
 function layout(run: RunSpec): ParallelLayout | undefined {

@@ -1,6 +1,5 @@
-import { guide } from '../../config/formats/aws-pages';
 import { worldSize } from '../../config/resolve-run';
-import { rulesAbout } from '../../config/rule';
+import { guide, rulesAbout } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import type { ParameterKind } from '../parameters';
 import { degree } from '../strategy';

@@ -16,7 +16,7 @@ const LEAD_SECONDS = TICK_SECONDS + STOP_MS / 1000;
 
 /**
  * Expected share of the on-demand price for spot when neither the catalog nor an ended attempt shows it: the one SageMaker spot price that
- * was seen is 0.38 of on-demand (lib/core/catalog/prices/capacity-prices.ts). Only figures of live attempts depend on it; ended attempts use the
+ * was seen is 0.38 of on-demand (lib/core/catalog/prices/prices.ts). Only figures of live attempts depend on it; ended attempts use the
  * billed time.
  */
 export const SPOT_SHARE = 0.4;

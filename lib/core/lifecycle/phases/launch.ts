@@ -1,4 +1,4 @@
-import { jobName } from '../../contracts/job-name';
+import { jobName } from '../../contracts/names';
 import { spendRefusal } from '../accounting/spend';
 import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';

@@ -1,5 +1,4 @@
-import type { Issue } from '../../config/issue';
-import { issue } from '../../config/issue';
+import { type Issue, issue } from '../../config/issue';
 import { requestedGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
 import type { RunPlan } from '../run/plan-run';

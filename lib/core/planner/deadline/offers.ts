@@ -1,5 +1,12 @@
-import { type CapacityHistory, type CapacityKind, type Course, coursesOf, NO_HISTORY, type Work } from './course';
-import { quantile } from './draws';
+import {
+  type CapacityHistory,
+  type CapacityKind,
+  type Course,
+  coursesOf,
+  NO_HISTORY,
+  quantile,
+  type Work,
+} from './course';
 
 /** How an offer obtains its instances. */
 export type OfferKind = 'on-demand' | 'spot' | 'training-plan-on-offer' | 'own-training-plan';

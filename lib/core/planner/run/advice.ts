@@ -1,6 +1,5 @@
 import { domainGpusOf, kernelsAt, type LayoutInput, selectiveOf } from '../layout';
-import type { LayoutPlan, PlannerConstants } from '../plan';
-import { planLayout } from '../plan';
+import { type LayoutPlan, type PlannerConstants, planLayout } from '../plan';
 
 /** A change that is worth trying, in the terms of the run file, and its predicted effect. */
 export interface Advice {

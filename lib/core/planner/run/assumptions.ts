@@ -4,9 +4,9 @@ import type { RunSpec } from '../../config/run-spec';
 import { pytorchOfImage } from '../../distribution/image-version';
 import type { LayoutInput } from '../layout';
 import { meanHeadSize } from '../model-size';
-import { lowPrecisionOf } from '../time/low-precision';
-import { changesScores, FLEX_SINCE, keepsScores, masksDocuments } from './attention-of-run';
+import { lowPrecisionOf } from '../time/compute';
 import { assumptionsOfFineTuning } from './fine-tuning';
+import { changesScores, FLEX_SINCE, keepsScores, masksDocuments } from './software';
 
 /** The assumptions of a plan about the model, its cluster and the software that trains it. */
 export function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {

@@ -1,4 +1,4 @@
-import { HALF_OF_80 } from '../../config/normal';
+import { HALF_OF_80 } from '../../config/formats/numbers';
 import type { LayoutInput } from '../layout';
 
 /** One measured run: the planner's prediction for it, and the measured values. */

@@ -1,20 +1,18 @@
-import type { Accelerator } from '../../catalog/instances/instances';
-import { findInstanceType } from '../../catalog/instances/instances';
+import { type Accelerator, findInstanceType } from '../../catalog/instances/instances';
 import { parameterShape } from '../../catalog/model/parameters';
 import { type Issue, issue } from '../../config/issue';
 import { hostCount, trainingGroupsOf, worldSize } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
 import { compilesByDefault, fsdpCompiles, usesFsdp1 } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
-import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/flags';
+import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/rules';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
 import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Kernels, type LayoutInput, type PlanPrecision, type Stack, selectiveOf } from '../layout';
-import { lowPrecisionOf } from '../time/low-precision';
+import { lowPrecisionOf } from '../time/compute';
 import { assumptionsOf } from './assumptions';
-import { changesScores, keepsScores, masksDocuments } from './attention-of-run';
 import { fineTuningOf } from './fine-tuning';
-import { SMP_V2, STACKS, type StackTraits } from './software';
+import { changesScores, keepsScores, masksDocuments, SMP_V2, STACKS, type StackTraits } from './software';
 
 /** A run's layout, and the values that the planner assumed because the run does not give them; shown with the plan. */
 export interface RunLayout {

@@ -1,15 +1,14 @@
 import { activeParameterCount, parameterCount } from '../../catalog/model/parameters';
-import type { Issue } from '../../config/issue';
-import { issue } from '../../config/issue';
+import { findCapacityPrice, findPrice, type Price, type PricedCapacity } from '../../catalog/prices/prices';
+import { type Issue, issue } from '../../config/issue';
+import { requestedGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
-import type { LayoutInput } from '../layout';
-import { tokensPerStep, worldSizeOf } from '../layout';
+import { type LayoutInput, tokensPerStep, worldSizeOf } from '../layout';
 import type { MemoryGiB } from '../memory/memory';
 import { type Fits, type LayoutPlan, PLANNER_CONSTANTS, type PlannerConstants, planLayout } from '../plan';
 import type { StepSeconds } from '../time/step-time';
 import { type Advice, adviceFor } from './advice';
 import { type Calibration, calibratedInterval, calibrationKey, type Efficiency } from './calibration';
-import { type PriceFacts, type RunCost, runCost } from './cost';
 import { layoutOfRun } from './layout-of-run';
 import { type RecoveryPlan, recoveryPlan } from './recovery';
 
@@ -181,4 +180,63 @@ function lengthOf(run: RunSpec, layout: LayoutInput): { steps: number | null; to
   if (steps !== undefined) return { steps, tokens: steps * inOneStep };
   if (totalTokens !== undefined) return { steps: Math.ceil(totalTokens / inOneStep), tokens: totalTokens };
   return { steps: null, tokens: null };
+}
+
+/**
+ * Cost of a run with one kind of capacity, USD; null = no price known, or a run without an end. `note` says which price was used, and its
+ * date.
+ */
+interface CapacityCost {
+  usd: number | null;
+  perHour: number | null;
+  note: string;
+}
+
+/** Cost of the whole run by kind of capacity, USD. */
+interface RunCost {
+  onDemand: number | null;
+  perHour: number | null;
+  basis: Price['basis'] | null;
+  note: string;
+  spot: CapacityCost;
+  trainingPlan: CapacityCost;
+}
+
+/** Inputs of the price look-up. */
+export interface PriceFacts {
+  region: string;
+  /** The environment's own rates, USD per instance-hour. */
+  prices?: Readonly<Record<string, number>>;
+}
+
+/** Prices of one kind, and their name in notes. */
+interface PriceList {
+  what: string;
+  find: (instanceType: string) => Pick<Price, 'usdPerHour' | 'note'> | undefined;
+}
+
+/** Cost of all hosts of the job for `hours`, including spare hosts; also for spot and training plans, if a price has been seen. */
+function runCost(run: RunSpec, facts: PriceFacts, hours: number | null): RunCost {
+  const find = (instanceType: string) => findPrice(instanceType, facts.region, facts.prices);
+  const { usd, ...onDemand } = costOf(run, facts, hours, { what: 'price', find });
+  const [first] = requestedGroupsOf(run.compute);
+  const basis = onDemand.perHour === null || !first ? null : (find(first.instanceType)?.basis ?? null);
+  const of = (capacity: PricedCapacity, what: string) =>
+    costOf(run, facts, hours, { what, find: (type) => findCapacityPrice(capacity, type, facts.region) });
+  return {
+    onDemand: usd,
+    ...onDemand,
+    basis,
+    spot: of('spot', 'spot price'),
+    trainingPlan: of('training-plan', 'training plan price'),
+  };
+}
+
+function costOf(run: RunSpec, facts: PriceFacts, hours: number | null, { what, find }: PriceList): CapacityCost {
+  const groups = requestedGroupsOf(run.compute).map((g) => ({ ...g, price: find(g.instanceType) }));
+  const unknown = groups.filter((g) => g.price === undefined).map((g) => g.instanceType);
+  if (unknown.length > 0)
+    return { usd: null, perHour: null, note: `no ${what} known for ${unknown.join(', ')} in ${facts.region}` };
+  const perHour = groups.reduce((sum, g) => sum + g.instanceCount * (g.price?.usdPerHour ?? 0), 0);
+  return { usd: hours === null ? null : hours * perHour, perHour, note: groups[0]?.price?.note ?? '' };
 }

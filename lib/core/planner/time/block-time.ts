@@ -2,11 +2,17 @@ import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
 import { kindsOf } from '../kinds';
 import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
-import { contextTraffic, expertTraffic, tensorTraffic } from './activation-traffic';
 import { type BlockSeconds, blockSeconds, tokensPerRank } from './compute';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
-import { added, reduceBytesOf, shardGroupSize } from './overlap';
-import { shardTraffic } from './shard-traffic';
+import {
+  added,
+  contextTraffic,
+  expertTraffic,
+  reduceBytesOf,
+  shardGroupSize,
+  shardTraffic,
+  tensorTraffic,
+} from './traffic';
 
 /** Share of a block's forward pass that is computed again in the backward pass. */
 const RECOMPUTED: Readonly<Record<LayoutInput['recompute'], { products: number; core: number; traffic: number }>> = {

@@ -6,8 +6,8 @@ import {
 } from '../../catalog/instances/instances';
 import { orList } from '../../config/issue';
 import { instanceGroupsOf } from '../../config/resolve-run';
+import { api, type Finding, guide, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { api, type Finding, guide, type Rule, when } from '../rule';
 import { alternatives, foreignTrainingPlan, trainingPlan, trainingPlanRegion, warmPool } from './capacity';
 import { groupNames, mixedStorage, namedTypes, oneForm } from './types';
 

@@ -1,9 +1,9 @@
 import { onInstances } from '../../config/resolve-run';
+import { type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { BUILTIN_LAYOUT_RULES } from '../model/builtin-layout';
 import { TRAINING_RULES } from '../model/training';
-import { type Finding, type Rule, when } from '../rule';
 import { SPARE_RULES } from './spares';
 
 /** A capacity options with more sizes than this would take too long before it starts again. */

@@ -1,6 +1,6 @@
 import { hasGpus } from '../../config/resolve-run';
+import { type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { type Finding, type Rule, when } from '../rule';
 
 const path = 'compute.healthCheck';
 

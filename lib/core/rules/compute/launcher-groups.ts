@@ -1,8 +1,8 @@
 import { acceleratorCount, findInstanceType } from '../../catalog/instances/instances';
 import { orList } from '../../config/issue';
 import { trainingGroupsOf } from '../../config/resolve-run';
+import { type Finding, when } from '../../config/rule';
 import type { Launcher, RunSpec } from '../../config/run-spec';
-import { type Finding, when } from '../rule';
 
 /** Groups that take part must exist, and must be expressible in the contract. */
 export function groups(run: RunSpec): Finding[] {

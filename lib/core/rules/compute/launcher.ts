@@ -2,11 +2,11 @@ import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
 import { trainingGroupsOf } from '../../config/resolve-run';
+import { type Finding, guide, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy, LIBRARIES } from '../../distribution';
 import { acceleratorKind, compareVersions, pytorchOfImage } from '../../distribution/image-version';
 import { trainingInstanceTypes, trainingTypes } from '../../distribution/strategy';
-import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
 import { groups, mixedGroups } from './launcher-groups';
 
 const isNeuron = (type: string) => acceleratorKind(type) === 'neuron';

@@ -1,10 +1,10 @@
 import { acceleratorCount } from '../../catalog/instances/instances';
-import { countGroups } from '../../config/formats/regex';
+import { countGroups } from '../../config/formats/patterns';
 import { instanceGroupsOf } from '../../config/resolve-run';
+import { api, type Finding, guide, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { pythonJson } from '../../distribution/python-json';
-import { api, type Finding, guide, type Rule, type RuleContext, when } from '../rule';
 
 /**
  * What Slipway adds to the user's own values in a request: environment variables, cost allocation tags, hyperparameters of the SDK's script

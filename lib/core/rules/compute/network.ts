@@ -1,7 +1,7 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import { hostCount, instanceGroupsOf } from '../../config/resolve-run';
+import { type Finding, guide, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { type Finding, guide, type Rule, type RuleContext, when } from '../rule';
 
 const hosts = (run: RunSpec) => hostCount(instanceGroupsOf(run.compute));
 const efaType = (run: RunSpec) =>

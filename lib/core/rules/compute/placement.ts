@@ -1,11 +1,11 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import { orList } from '../../config/issue';
 import { hostCount, requestedGroupsOf, trainingGroupsOf } from '../../config/resolve-run';
+import { api, type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { divisorsUpTo } from '../../distribution/parameters';
 import { commonDivisor, hostsOfDomain } from '../../distribution/ultra-servers';
-import { api, type Finding, type Rule, when } from '../rule';
 
 const EC2_ULTRASERVERS = 'https://aws.amazon.com/ec2/ultraservers/';
 

@@ -1,8 +1,8 @@
 import { orList } from '../../config/issue';
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { eachChannel } from '../data/channels';
+import { eachChannel } from '../data/channel-names';
 import { modesBesideManaged } from '../own-code';
-import { type Finding, type Rule, trainingRule, when } from '../rule';
 import { namedTypes } from './types';
 
 /** Hosts of this type are sold and connected in groups of 18, so an additional one is not useful. */

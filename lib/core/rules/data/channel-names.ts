@@ -1,6 +1,6 @@
 import { orList } from '../../config/issue';
-import type { RunSpec } from '../../config/run-spec';
-import { api, type Finding, type Rule, when } from '../rule';
+import { api, type Finding, type Rule, when } from '../../config/rule';
+import type { ChannelSpec, RunSpec } from '../../config/run-spec';
 
 /** Channels that the entrypoint contract adds to the run's own. */
 const OWN_CHANNELS = ['driver', 'job', 'code'] as const;
@@ -90,3 +90,13 @@ export const CHANNEL_NAME_RULES: readonly Rule[] = [
     check: variables,
   },
 ];
+
+/** Applies `find` to every channel; `at` is the path of the channel in the file. */
+export const eachChannel = (run: RunSpec, find: (channel: ChannelSpec, at: string) => Finding[]): Finding[] =>
+  run.data.flatMap((channel, i) => find(channel, `data[${i}]`));
+
+/** The file system of a channel, of either kind. */
+export const fileSystem = (channel: ChannelSpec) => channel.fsxLustre ?? channel.efs;
+
+/** The key of that file system in the file. */
+export const fileSystemKey = (channel: ChannelSpec) => (channel.fsxLustre ? 'fsxLustre' : 'efs');

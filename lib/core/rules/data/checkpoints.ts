@@ -1,10 +1,10 @@
 import { parameterShape } from '../../catalog/model/parameters';
 import { orList } from '../../config/issue';
 import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
+import { type Finding, guide, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { canKeepCopies, copiesMemory, memoryCopies, stateBytes } from '../../distribution/memory-copies';
 import { modesBesideManaged } from '../own-code';
-import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
 
 /** Managed checkpoints are copied to every instance at each start; above this size the copy takes longer than most restarts. */
 const MANAGED_LIMIT_GIB = 100;

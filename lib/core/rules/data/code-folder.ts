@@ -1,7 +1,7 @@
 import { IMAGE_PACKAGES, STANDARD_MODULES } from '../../catalog/python-modules';
 import type { CodeFolder } from '../../config/code-source';
+import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { type Finding, type Rule, type RuleContext, when } from '../rule';
 import { plainName, scriptText, someOf } from './script-text';
 
 const TOOLKIT = 'https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training';

@@ -1,6 +1,6 @@
 import { isArchiveInS3, isPrefixInS3 } from '../../config/code-source';
+import { type Finding, guide, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { type Finding, guide, type Rule, type RuleContext, when } from '../rule';
 import { CODE_FOLDER_RULES, toolkitRequirements } from './code-folder';
 import { REQUIREMENTS_RULES } from './requirements';
 

@@ -1,6 +1,6 @@
 import { CODE_IN_IMAGE } from '../../config/code-source';
+import { api, type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { api, type Finding, type Rule, when } from '../rule';
 
 const inImage = ({ code }: RunSpec): boolean => code.source === CODE_IN_IMAGE;
 

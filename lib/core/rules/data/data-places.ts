@@ -1,10 +1,9 @@
 import { isArchiveInS3 } from '../../config/code-source';
-import { placeOf } from '../../config/formats/hub-source';
-import { allowedPlaces, fillPlaceholders, mayUsePlace, type PlaceUse } from '../../config/formats/places';
+import { allowedPlaces, fillPlaceholders, mayUsePlace, type PlaceUse, placeOf } from '../../config/formats/places';
 import { orList } from '../../config/issue';
+import { api, type Finding, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { api, type Finding, type Rule, type RuleContext, when } from '../rule';
-import { eachChannel, fileSystem, fileSystemKey } from './channels';
+import { eachChannel, fileSystem, fileSystemKey } from './channel-names';
 
 const PLACEHOLDERS = ['dataBucket', 'checkpointBucket', 'team', 'runId', 'fsx'];
 /** Code is read before the run has an id. */

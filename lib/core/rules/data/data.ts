@@ -1,9 +1,8 @@
-import { placeOf } from '../../config/formats/hub-source';
+import { placeOf } from '../../config/formats/places';
 import { orList } from '../../config/issue';
+import { api, type Finding, guide, type Rule, type RuleContext, when } from '../../config/rule';
 import type { ChannelSpec, RunSpec } from '../../config/run-spec';
-import { api, type Finding, guide, type Rule, type RuleContext, when } from '../rule';
-import { CHANNEL_NAME_RULES } from './channel-names';
-import { eachChannel, fileSystem, fileSystemKey } from './channels';
+import { CHANNEL_NAME_RULES, eachChannel, fileSystem, fileSystemKey } from './channel-names';
 import { DATA_PLACE_RULES } from './data-places';
 
 function oneSource(run: RunSpec): Finding[] {

@@ -1,6 +1,6 @@
-import { isPinned, parseHubSource } from '../../config/formats/hub-source';
+import { isPinned, parseHubSource } from '../../config/formats/places';
+import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { type Finding, type Rule, type RuleContext, when } from '../rule';
 
 const SOURCE = 'docs/guides/fine-tune-a-hub-model.md';
 

@@ -1,9 +1,9 @@
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
 import { totalSteps } from '../../config/resolve-run';
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { MixturePhase, RunSpec } from '../../config/run-spec';
 import { builtinOnly } from '../own-code';
-import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 const OPTION = 'training.mixture';
 

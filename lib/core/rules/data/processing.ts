@@ -1,5 +1,5 @@
+import { api, type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { api, type Finding, type Rule, when } from '../rule';
 
 /** Sections that only a training run has. */
 const TRAINING_ONLY = ['distribution', 'checkpoints', 'training', 'model', 'progress'] as const;

@@ -1,6 +1,6 @@
-import { countGroups, regexProblem } from '../../config/formats/regex';
+import { countGroups, regexProblem } from '../../config/formats/patterns';
+import { api, type Finding, type Rule } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { api, type Finding, type Rule } from '../rule';
 
 type Option = 'stepRegex' | 'lossRegex';
 

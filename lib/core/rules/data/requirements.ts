@@ -1,7 +1,7 @@
 import type { CodeFolder } from '../../config/code-source';
+import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
-import { type Finding, type Rule, type RuleContext, when } from '../rule';
 import { plainName, someOf } from './script-text';
 
 /** Minor version of torchvision that belongs to PyTorch 2.0; later ones follow it. https://github.com/pytorch/vision#installation */

@@ -1,5 +1,5 @@
+import { type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { type Finding, type Rule, when } from '../rule';
 
 /** Environment variables that a run file may not set, or should not set without a reason; the first group that matches a name decides. */
 const RESERVED: readonly { names: RegExp; level: 'error' | 'warning' | undefined; must: string; fix: string }[] = [

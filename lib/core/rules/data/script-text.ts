@@ -1,7 +1,7 @@
 import type { CodeFolder } from '../../config/code-source';
 import { orList } from '../../config/issue';
+import { type Finding, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { type Finding, when } from '../rule';
 
 /** `a, b, c and 12 more`. */
 export function someOf(names: readonly string[]): string {

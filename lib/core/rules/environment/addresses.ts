@@ -1,5 +1,4 @@
-import { addressText, blockOf, overlaps } from '../../catalog/ipv4';
-import { DEFAULT_VPC_CIDR, VPC_PREFIX_LENGTHS } from '../../catalog/subnet-plan';
+import { addressText, blockOf, DEFAULT_VPC_CIDR, overlaps, VPC_PREFIX_LENGTHS } from '../../catalog/subnet-plan';
 import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';

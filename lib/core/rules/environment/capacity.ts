@@ -38,7 +38,7 @@ const quotaCode: EnvironmentRule = {
   level: 'warning',
   what: 'The code of a required quota is known.',
   why: 'Without a code, the deployment looks up the quota by its name.',
-  source: 'lib/core/catalog/quota-codes.ts',
+  source: 'lib/core/catalog/quotas.ts',
   reads: ['quotas'],
   check: ({ quotas }) =>
     quotas.require.flatMap(({ instanceType: type, usage }, i) => {

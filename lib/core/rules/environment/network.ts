@@ -1,5 +1,4 @@
-import { MAX_PLANNED_ZONES, zonePosition } from '../../catalog/subnet-plan';
-import { zoneIdPrefix } from '../../catalog/zones';
+import { MAX_PLANNED_ZONES, zoneIdPrefix, zonePosition } from '../../catalog/subnet-plan';
 import { when } from '../../config/rule';
 import type { EnvironmentRule } from './environment-rule';
 

@@ -1,8 +1,8 @@
 import { REGIONS } from '../../catalog/regions';
+import { teamKeysOf } from '../../config/descriptor';
 import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
-import { teamKeysOf } from '../../config/team-keys';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 
 /** Throughput per TiB that FSx for Lustre offers for PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html */

@@ -2,12 +2,12 @@ import { findInstanceType } from '../../catalog/instances/instances';
 import { adaptableLayers, QUANTIZED_BLOCK, unquantizableLayers } from '../../catalog/model/linear-layers';
 import type { ModelShape } from '../../catalog/model/shape';
 import constants from '../../catalog/trainer-constants.json';
+import { type Finding, type Rule, type RuleContext, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
 import { trainingTypes } from '../../distribution/strategy';
 import { builtinOnly } from '../own-code';
-import { type Finding, type Rule, type RuleContext, trainingRule, when } from '../rule';
 
 /**
  * Layers of a mixture that are not linear layers in transformers 5, which stores all experts in one tensor and has its own router: PEFT

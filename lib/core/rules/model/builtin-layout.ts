@@ -1,11 +1,11 @@
 import { sharedFfnOf } from '../../catalog/model/parameters';
 import type { ModelShape } from '../../catalog/model/shape';
 import { orList } from '../../config/issue';
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import type { ParallelLayout } from '../../distribution/strategy';
-import { type Finding, type Rule, trainingRule, when } from '../rule';
 import { EXPERT_LAYERS } from './adapters';
 
 const SOURCE = 'containers/trainer';

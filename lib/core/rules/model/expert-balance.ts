@@ -1,6 +1,6 @@
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees } from '../../distribution/fsdp';
-import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 const LOSSES = ['balance-loss', 'router-z-loss'] as const;
 const BIAS = 'routing-bias-rate';

@@ -1,11 +1,165 @@
+import type { ModelShape, RopeScaling } from '../../catalog/model/shape';
 import { findModel, MODEL_NAMES } from '../../catalog/models';
 import { nearest } from '../../catalog/nearest';
-import { isHubSource } from '../../config/formats/hub-source';
+import { isHubSource } from '../../config/formats/places';
+import { readModelConfig } from '../../config/inline';
 import { orList } from '../../config/issue';
-import { readModelConfig } from '../../config/model-config';
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { type Finding, type Rule, trainingRule, when } from '../rule';
-import { shapeFindings } from './shape';
+
+const AT = 'model.architecture';
+
+/** Contradictions in an architecture that a run file gives. */
+function shapeFindings(run: RunSpec): Finding[] {
+  const a = run.written.model?.architecture;
+  if (!a) return [];
+  const resolved = run.model?.architecture;
+  return [
+    ...headFindings(a),
+    ...mixtureFindings(a),
+    ...(resolved ? routingFindings(resolved) : []),
+    ...layerFindings(a),
+    ...latentFindings(a),
+    ...ropeFindings(a.ropeScaling),
+  ];
+}
+
+type Written = NonNullable<NonNullable<RunSpec['written']['model']>['architecture']>;
+
+function headFindings(a: Written): Finding[] {
+  const kvHeads = a.kvHeads ?? a.attentionHeads;
+  const rotated = (a.headSize ?? a.hiddenSize / a.attentionHeads) * (a.partialRotary ?? 1);
+  return [
+    ...when(a.headSize === undefined && !a.latentAttention && a.hiddenSize % a.attentionHeads !== 0, {
+      path: `${AT}.attentionHeads`,
+      must: `must divide hiddenSize ${a.hiddenSize}`,
+      got: a.attentionHeads,
+      fix: 'use a divisor, or set headSize',
+    }),
+    ...when(a.attentionHeads % kvHeads !== 0, {
+      path: `${AT}.kvHeads`,
+      must: `must divide the ${a.attentionHeads} attention heads`,
+      got: kvHeads,
+      fix: 'use a divisor',
+    }),
+    ...when(a.partialRotary !== undefined && rotated % 2 !== 0, {
+      path: `${AT}.partialRotary`,
+      must: 'must apply to an even number of elements of a head',
+      got: rotated,
+      fix: 'use another share',
+    }),
+  ];
+}
+
+/** Fields that have no meaning without experts. */
+const OF_EXPERTS = ['expertFfnHiddenSize', 'sharedExperts', 'denseLayers', 'routing'] as const;
+
+function mixtureFindings(a: Written): Finding[] {
+  return [
+    ...when((a.experts === undefined) !== (a.expertsPerToken === undefined), {
+      path: a.experts === undefined ? `${AT}.expertsPerToken` : `${AT}.experts`,
+      must: 'must be set together: experts and expertsPerToken',
+      got: a.experts ?? a.expertsPerToken,
+      fix: 'add the other',
+    }),
+    ...when((a.expertsPerToken ?? 0) > (a.experts ?? Number.POSITIVE_INFINITY), {
+      path: `${AT}.expertsPerToken`,
+      must: `must be at most the ${a.experts} experts`,
+      got: a.expertsPerToken,
+      fix: 'reduce it',
+    }),
+    ...OF_EXPERTS.flatMap((key) =>
+      when(a.experts === undefined && a[key] !== undefined, {
+        path: `${AT}.${key}`,
+        must: 'must be used with experts',
+        got: a[key],
+        fix: 'remove it, or add experts and expertsPerToken',
+      }),
+    ),
+  ];
+}
+
+function routingFindings({ experts = 1, expertsPerToken = 1, routing }: ModelShape): Finding[] {
+  // Too many experts per token without groups are reported by another finding.
+  if (routing?.groups === undefined && routing?.topGroups === undefined) return [];
+  const { groups = 1, topGroups = groups } = routing;
+  const reached = (topGroups * experts) / groups;
+  return [
+    ...when(experts % groups !== 0, {
+      path: `${AT}.routing.groups`,
+      must: `must divide the ${experts} experts`,
+      got: groups,
+      fix: 'use a divisor',
+    }),
+    ...when(topGroups > groups || reached < expertsPerToken, {
+      path: `${AT}.routing.topGroups`,
+      must: `must be at most the ${groups} groups, and contain the ${expertsPerToken} experts of a token`,
+      got: topGroups,
+      fix: 'use another number',
+    }),
+  ];
+}
+
+function layerFindings(a: Written): Finding[] {
+  const last = a.layers - 1;
+  const beyond = (list: unknown) => (Array.isArray(list) ? list.filter((layer) => layer > last) : []);
+  const lists = { denseLayers: a.denseLayers, 'slidingWindow.pattern': a.slidingWindow?.pattern };
+  return [
+    ...Object.entries(lists).flatMap(([key, list]) =>
+      when(beyond(list).length > 0, {
+        path: `${AT}.${key}`,
+        must: `must be layer indices from 0 to ${last}`,
+        got: beyond(list),
+        fix: 'correct the list or layers',
+      }),
+    ),
+    ...when(typeof a.denseLayers === 'number' && a.denseLayers >= a.layers, {
+      path: `${AT}.denseLayers`,
+      must: `must leave at least one of the ${a.layers} layers for the experts`,
+      got: a.denseLayers,
+      fix: 'reduce it',
+    }),
+  ];
+}
+
+function latentFindings(a: Written): Finding[] {
+  if (!a.latentAttention) return [];
+  return [
+    ...(['kvHeads', 'headSize', 'partialRotary', 'qkNorm'] as const).flatMap((key) =>
+      when(a[key] !== undefined, {
+        path: `${AT}.${key}`,
+        must: 'must be omitted with latentAttention, which determines it',
+        got: a[key],
+        fix: 'remove it',
+      }),
+    ),
+    ...when(a.latentAttention.ropeHeadSize % 2 !== 0, {
+      path: `${AT}.latentAttention.ropeHeadSize`,
+      must: 'must be even',
+      got: a.latentAttention.ropeHeadSize,
+      fix: 'use an even size',
+    }),
+  ];
+}
+
+function ropeFindings(given: RopeScaling | undefined): Finding[] {
+  const path = `${AT}.ropeScaling`;
+  if (given?.type === 'llama3')
+    return when(given.highFreqFactor < given.lowFreqFactor, {
+      path: `${path}.highFreqFactor`,
+      must: `must be at least lowFreqFactor ${given.lowFreqFactor}`,
+      got: given.highFreqFactor,
+      fix: 'Llama 3.1 has 1 and 4',
+    });
+  if (given?.type !== 'yarn') return [];
+  const [fast, slow] = [given.betaFast ?? 32, given.betaSlow ?? 1];
+  return when(fast <= slow, {
+    path: `${path}.betaFast`,
+    must: `must be greater than betaSlow ${slow}`,
+    got: fast,
+    fix: 'remove both for 32 and 1',
+  });
+}
 
 function named(run: RunSpec): Finding[] {
   const given = run.written.model;

@@ -1,7 +1,7 @@
+import { type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import { builtinOnly } from '../own-code';
-import { type Finding, type Rule, when } from '../rule';
 
 const SOURCE = 'containers/trainer';
 const DEGREES = 'distribution.parameters';

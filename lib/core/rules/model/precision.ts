@@ -1,7 +1,7 @@
 import { type Accelerator, findInstanceType, lacksBf16 } from '../../catalog/instances/instances';
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { trainingInstanceTypes } from '../../distribution/strategy';
-import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 /**
  * B200, B300 and GB200. torch.nn.functional.scaled_mm supports MXFP8 and NVFP4 on them; RTX PRO 6000, also a Blackwell GPU, has other

@@ -1,6 +1,6 @@
 import type { Issue } from '../../config/issue';
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 /**
  * Features that the contract defines and this version does not support yet. `validate` warns, so that a file can be checked before its

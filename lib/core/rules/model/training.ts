@@ -1,7 +1,7 @@
 import { orList } from '../../config/issue';
+import { type Finding, guide, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
-import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
 
 function duration(run: RunSpec): Finding[] {
   const { steps, totalTokens } = run.training;

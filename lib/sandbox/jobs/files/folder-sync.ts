@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { relativeTo } from './input-files';
+import { relativeTo } from './inputs';
 import { deleteObject, downloadObject, inParallel, listKeys, parseS3Uri, uploadFile } from './s3-transfer';
 
 const PARALLEL = 8;

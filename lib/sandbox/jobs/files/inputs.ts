@@ -2,16 +2,69 @@ import { constants } from 'node:fs';
 import { copyFile, mkdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
+import type { Channel, ProcessingInput, ProcessingOutput } from '@aws-sdk/client-sagemaker';
 import type { Cluster } from '../cluster';
 import { JobFailure } from '../job-failure';
-import { consumers, hostsOfInput, inputFiles } from './input-files';
-import type { InputSource } from './input-source';
-import { downloadObject, inParallel } from './s3-transfer';
+import { downloadObject, inParallel, listKeys, parseS3Uri, readObject, type S3Location } from './s3-transfer';
+
+/** One input of a job, independent of the API. */
+interface InputSource {
+  name: string;
+  /** Destination, below the base folder of an instance. */
+  folder: string;
+  mode: string;
+  s3Uri?: string;
+  s3DataType?: string;
+  distribution?: string;
+  /** Instance groups that receive it; absent: all. */
+  groups?: string[];
+  /** Folder of a file system, below the folder that represents all of them. */
+  fileSystem?: string;
+}
+
+/** Converts a channel of a training job to an input. */
+export function channelInput(channel: Channel, jobInputMode: string): InputSource {
+  const name = channel.ChannelName ?? '';
+  const s3 = channel.DataSource?.S3DataSource;
+  const files = channel.DataSource?.FileSystemDataSource;
+  return {
+    name,
+    folder: path.join('input', 'data', name),
+    mode: channel.InputMode ?? jobInputMode,
+    s3Uri: s3?.S3Uri,
+    s3DataType: s3?.S3DataType,
+    distribution: s3?.S3DataDistributionType,
+    groups: s3?.InstanceGroupNames,
+    fileSystem: files && path.join(files.FileSystemId ?? '', files.DirectoryPath ?? ''),
+  };
+}
+
+/** Converts a ProcessingInput to an input; undefined when the application itself downloads it. */
+export function processingInput(input: ProcessingInput): InputSource | undefined {
+  const s3 = input.S3Input;
+  if (!s3 || input.AppManaged) return undefined;
+  return {
+    name: input.InputName ?? '',
+    folder: belowBase(s3.LocalPath ?? ''),
+    mode: s3.S3InputMode ?? 'File',
+    s3Uri: s3.S3Uri,
+    s3DataType: s3.S3DataType,
+    distribution: s3.S3DataDistributionType,
+  };
+}
+
+/** Converts a path in the container to a path below the folder that represents /opt/ml on an instance. */
+export function belowBase(localPath: string): string {
+  return path.relative('/opt/ml', localPath);
+}
+
+/** Folder of an output of a processing job, below the base folder of an instance. */
+export const outputFolder = (output: ProcessingOutput): string => belowBase(output.S3Output?.LocalPath ?? '');
 
 const PARALLEL_DOWNLOADS = 8;
 
 /** Destination of the inputs, and the credentials for reading them. */
-export interface InputContext {
+interface InputContext {
   s3: S3Client;
   region: string;
   cluster: Cluster;
@@ -72,3 +125,79 @@ async function linkFileSystem(folder: string, input: InputSource, context: Input
 
 const folderOf = (context: InputContext, host: string, input: InputSource) =>
   path.join(context.baseOf(host), input.folder);
+
+/** One object of an input, and its path below the input's folder. */
+interface InputFile {
+  from: S3Location;
+  relativePath: string;
+}
+
+/** The objects of an S3 input. */
+async function inputFiles(s3: S3Client, input: InputSource, region: string): Promise<InputFile[]> {
+  const uri = input.s3Uri ?? '';
+  const files =
+    input.s3DataType === 'S3Prefix' ? await prefixFiles(s3, uri) : await manifestFiles(s3, uri, input.s3DataType);
+  if (files.length === 0) {
+    throw new JobFailure(
+      'ClientError',
+      `Data download failed: No S3 objects found under S3 URL "${uri}" given in input data source. Please ensure that the ` +
+        `bucket exists in the selected region (${region}), that objects exist under that S3 prefix.`,
+    );
+  }
+  return files;
+}
+
+async function prefixFiles(s3: S3Client, uri: string): Promise<InputFile[]> {
+  const location = parseS3Uri(uri);
+  const keys = await listKeys(s3, location);
+  return keys.map((key) => ({ from: { ...location, key }, relativePath: relativeTo(location.key, key) }));
+}
+
+/**
+ * Path of a key below its prefix. A prefix that ends within a name, such as `data/train` for `data/train-old/a`, keeps the whole name:
+ * https://github.com/aws/sagemaker-python-sdk/issues/3612.
+ */
+export function relativeTo(prefix: string, key: string): string {
+  const folder = key.startsWith(`${prefix}/`) ? `${prefix}/` : prefix.slice(0, prefix.lastIndexOf('/') + 1);
+  return key.slice(folder.length).replace(/^\/+/, '');
+}
+
+/** The objects that a manifest lists: `[{"prefix": "s3://bucket/folder/"}, "one", "two", ...]`. */
+async function manifestFiles(s3: S3Client, uri: string, type: string | undefined): Promise<InputFile[]> {
+  if (type !== 'ManifestFile') {
+    throw new JobFailure(
+      'ClientError',
+      `S3DataType ${type} is not supported by the sandbox; use S3Prefix or ManifestFile`,
+    );
+  }
+  return parseManifest(await readObject(s3, parseS3Uri(uri)), uri);
+}
+
+/** @throws JobFailure when the text is not a manifest */
+export function parseManifest(text: string, uri: string): InputFile[] {
+  const broken = () =>
+    new JobFailure('ClientError', `Data download failed: Manifest file ${uri} is not in valid format`);
+  let entries: unknown;
+  try {
+    entries = JSON.parse(text);
+  } catch {
+    throw broken();
+  }
+  const [head, ...names] = Array.isArray(entries) ? entries : [];
+  const prefix = (head as { prefix?: unknown } | undefined)?.prefix;
+  if (typeof prefix !== 'string' || names.some((name) => typeof name !== 'string')) throw broken();
+  return names.map((name: string) => ({ from: parseS3Uri(`${prefix}${name}`), relativePath: name }));
+}
+
+/** The hosts that receive an input: those of its instance groups, or all. */
+function hostsOfInput(input: InputSource, cluster: Cluster): string[] {
+  const taking = cluster.instances.filter(({ group }) => !input.groups?.length || input.groups.includes(group));
+  return taking.map((instance) => instance.host);
+}
+
+/** Which hosts receive file number `index` of an input: all, or one in turn when the input is sharded. */
+export function consumers(index: number, hosts: readonly string[], distribution: string | undefined): string[] {
+  if (distribution !== 'ShardedByS3Key') return [...hosts];
+  const host = hosts[index % hosts.length];
+  return host === undefined ? [] : [host];
+}

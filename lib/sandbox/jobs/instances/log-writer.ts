@@ -5,7 +5,7 @@ import {
   type InputLogEvent,
   PutLogEventsCommand,
 } from '@aws-sdk/client-cloudwatch-logs';
-import { logError } from '../../wire/log-error';
+import { logError } from '../../wire/api-call';
 
 /** Limits of PutLogEvents: https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html, 2026-11-21. */
 const MAX_EVENTS = 10_000;

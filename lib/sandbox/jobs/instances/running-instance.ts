@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
+import type { Channel } from '@aws-sdk/client-sagemaker';
 import { killGroup, killMarked, type MarkedProcess, processesMarked, sendSignal } from '../../processes';
+import type { Cluster } from '../cluster';
+import { JobFailure } from '../job-failure';
 
 /** Every process of an instance inherits this variable with the instance's own value. */
 export const INSTANCE_MARKER = 'SLIPWAY_SANDBOX_INSTANCE';
@@ -120,4 +123,75 @@ export class RunningInstance {
     await new Promise((resolve) => lines.once('close', resolve));
     await finished(stream as NodeJS.ReadStream, { writable: false }).catch(() => {});
   }
+}
+
+/** A program and its arguments. */
+export type Command = [string, ...string[]];
+
+/** The part of a request that determines what a container runs. */
+interface ContainerRequest {
+  image: string;
+  entrypoint?: readonly string[];
+  arguments?: readonly string[];
+  /** Arguments for the image's own entrypoint when the request gives none. */
+  defaultArguments: readonly string[];
+}
+
+/**
+ * The command of an instance. There is no real image: the command comes from the request, or from the sandbox's option for the image.
+ * @throws JobFailure ClientError when neither gives a command
+ */
+export function containerCommand(
+  request: ContainerRequest,
+  imageCommand: (image: string) => Command | undefined,
+): Command {
+  const args = request.arguments ?? [];
+  const [entry, ...rest] = request.entrypoint ?? [];
+  if (entry !== undefined) return [entry, ...rest, ...args];
+  const [known, ...more] = imageCommand(request.image) ?? [];
+  if (known !== undefined) return [known, ...more, ...(args.length > 0 ? args : request.defaultArguments)];
+  throw new JobFailure(
+    'ClientError',
+    `the sandbox has no Docker and cannot run the entrypoint of image ${request.image}; give the request a ` +
+      'ContainerEntrypoint, or name a command for the image in the sandbox option imageCommands',
+  );
+}
+
+/** `input/config/resourceconfig.json` of one instance. */
+export function resourceConfig(cluster: Cluster, host: string): object {
+  const own = cluster.instances.find((instance) => instance.host === host);
+  return {
+    current_host: host,
+    current_instance_type: own?.instanceType,
+    current_group_name: own?.group,
+    // The service sorts hosts as strings: algo-1, algo-10, algo-2.
+    hosts: cluster.instances.map((instance) => instance.host).sort(),
+    instance_groups: cluster.groups.map((group) => ({
+      instance_group_name: group.name,
+      instance_type: group.instanceType,
+      hosts: [...group.hosts].sort(),
+    })),
+    // The only network interface that a process group on this machine has.
+    network_interface_name: 'lo',
+  };
+}
+
+/** `input/config/inputdataconfig.json`. */
+export function inputDataConfig(channels: readonly Channel[], jobInputMode: string): object {
+  return Object.fromEntries(
+    channels.map((channel) => [
+      channel.ChannelName,
+      {
+        ContentType: channel.ContentType,
+        TrainingInputMode: channel.InputMode ?? jobInputMode,
+        S3DistributionType: channel.DataSource?.S3DataSource?.S3DataDistributionType ?? 'FullyReplicated',
+        RecordWrapperType: channel.RecordWrapperType ?? 'None',
+      },
+    ]),
+  );
+}
+
+/** The sandbox's own `input/config/hosts`: lines `address name`, which are read before any DNS look-up. */
+export function hostsFile(addresses: ReadonlyMap<string, string>): string {
+  return [...addresses].map(([host, address]) => `${address} ${host}\n`).join('');
 }

@@ -11,9 +11,16 @@ import {
   type Subnet,
   type VpcEndpoint,
 } from '@aws-sdk/client-ec2';
-import type { ExistingNetwork } from '../../../core/config/environment/existing-network';
+import type { ExistingNetwork } from '../../../core/config/environment/network';
 import { type Issue, issue } from '../../../core/config/issue';
-import { selfReachingGroups } from './security-groups';
+
+/** The groups that allow every protocol from and to their own members, which EFA needs. */
+export const selfReachingGroups = (groups: readonly SecurityGroup[]): SecurityGroup[] =>
+  groups.filter(({ GroupId, IpPermissions, IpPermissionsEgress }) =>
+    [IpPermissions, IpPermissionsEgress].every((rules = []) =>
+      rules.some((r) => r.IpProtocol === '-1' && r.UserIdGroupPairs?.some((pair) => pair.GroupId === GroupId)),
+    ),
+  );
 
 const PATH = 'network.existing';
 const problem = (level: Issue['level'], option: string, text: { must: string; got: string; fix: string }): Issue =>

@@ -14,8 +14,7 @@ import {
   withUnknownNames,
 } from '../../../core/contracts/template-values';
 import { eachInTurn } from '../pace';
-import { listOf } from '../policy-document';
-import { actionsOf, contextOf, isAllowed, isExact, type RoleStatement, resourcesOf } from './statement';
+import { actionsOf, contextOf, isAllowed, isExact, listOf, type RoleStatement, resourcesOf } from '../policy-document';
 
 const PATH = 'iam.permissionsBoundary';
 /** Concurrent calls of IAM's policy simulator: IAM allows few calls per second. */

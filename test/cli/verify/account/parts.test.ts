@@ -10,11 +10,11 @@ import {
   type ProbeResult,
   recordProblems,
 } from '../../../../lib/cli/verify/account';
-import { cidrContains } from '../../../../lib/cli/verify/account/cidr';
-import { deployFile } from '../../../../lib/cli/verify/account/deploy/deploy-file';
+import { deployFile } from '../../../../lib/cli/verify/account/deploy/deploy-world';
 import { runProbe } from '../../../../lib/cli/verify/account/probe';
 import { endOf } from '../../../../lib/cli/verify/account/probes/deploy';
 import { priceOf } from '../../../../lib/cli/verify/account/probes/read-catalog';
+import { cidrContains } from '../../../../lib/cli/verify/account/probes/train-container';
 import { jobRequest, MAX_INSTANCE_SECONDS } from '../../../../lib/cli/verify/account/train/train-jobs';
 import { loadEnvironment } from '../../../../lib/core/config/load';
 

@@ -8,7 +8,7 @@ import {
   ListRolePoliciesCommand,
 } from '@aws-sdk/client-iam';
 import { expect, test } from 'vitest';
-import { rolePolicies } from '../../../../lib/cli/verify/account/role-policies';
+import { rolePolicies } from '../../../../lib/cli/verify/account/probes/read-permissions';
 import { mockClient } from '../../../support/mocked-clients';
 
 const iam = mockClient(IAMClient);

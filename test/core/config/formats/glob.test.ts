@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { matchesGlob } from '../../../../lib/core/config/formats/glob';
+import { matchesGlob } from '../../../../lib/core/config/formats/patterns';
 import { draws } from '../../../support/draws';
 
 /** The regular expression that a glob stands for, which backtracks. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stepNumber } from '../../../../lib/core/config/formats/step-number';
+import { stepNumber } from '../../../../lib/core/config/formats/numbers';
 
 test.each([
   ['0', 0],

@@ -1,7 +1,6 @@
 // What other runs say about the failures of one: figures worked out by hand; against simulated runs: npm run bench:eta.
 import { describe, expect, test } from 'vitest';
-import { failureBelief, fleetRun, isAlike } from '../../../../lib/core/lifecycle/accounting/fleet-rate';
-import { outlook } from '../../../../lib/core/lifecycle/accounting/outlook';
+import { failureBelief, fleetRun, isAlike, outlook } from '../../../../lib/core/lifecycle/accounting/outlook';
 import { admitRun } from '../../../../lib/core/lifecycle/intent';
 import { CAUSES } from '../../../../lib/core/lifecycle/ledger';
 import { attempt, HOUR, policy, running, T0 } from '../support/records';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { jobName } from '../../../../lib/core/contracts/job-name';
+import { jobName } from '../../../../lib/core/contracts/names';
 import { isInDoubt } from '../../../../lib/core/lifecycle/phases/launch';
 import type { Attempt, RunRecord, WarmPool } from '../../../../lib/core/lifecycle/record';
 import { admitted, attempt, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';

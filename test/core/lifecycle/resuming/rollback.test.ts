@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Skip } from '../../../../lib/core/config/job-file';
-import { skipPast } from '../../../../lib/core/lifecycle/resuming/rollback';
+import { skipPast } from '../../../../lib/core/lifecycle/resuming/resume';
 import { attempt, failedJob, HOUR, policy, run, running, seeing, T0 } from '../support/records';
 
 const LOSS =

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { coursesOf, NO_HISTORY, type Work } from '../../../../lib/core/planner/deadline/course';
-import { drawsFrom, quantile } from '../../../../lib/core/planner/deadline/draws';
+import { coursesOf, drawsFrom, NO_HISTORY, quantile, type Work } from '../../../../lib/core/planner/deadline/course';
 import { endWithin, offersBy, type Question } from '../../../../lib/core/planner/deadline/offers';
 
 const HOUR = 3_600_000;

@@ -4,8 +4,7 @@ import { findInstanceType } from '../../../../lib/core/catalog/instances/instanc
 import { domainNodesOf } from '../../../../lib/core/distribution/ultra-servers';
 import type { LayoutInput } from '../../../../lib/core/planner/layout';
 import { groupOf } from '../../../../lib/core/planner/time/network';
-import { searchLayouts } from '../../../../lib/core/search/search-layouts';
-import { spaceAround } from '../../../../lib/core/search/spaces';
+import { searchLayouts, spaceAround } from '../../../../lib/core/search/search-layouts';
 import { layout, layouts, planOf } from '../../../support/layouts';
 import { issuesOf } from '../../../support/runs';
 

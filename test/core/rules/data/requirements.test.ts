@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { requirementLines } from '../../../../lib/core/config/formats/requirement-lines';
 import { requirementOf } from '../../../../lib/core/rules/data/requirements';
+import { requirementLines } from '../../../../lib/shared/archive/code-context';
 import { BASE, issuesOf } from '../../../support/runs';
 
 const found = (lines: string[], version = '2.13') => {

@@ -8,7 +8,7 @@ import {
   type Route,
 } from '@aws-sdk/client-ec2';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { existingNetworkOf } from '../../../../lib/core/config/environment/existing-network';
+import { existingNetworkOf } from '../../../../lib/core/config/environment/network';
 import { resolveEnvironments } from '../../../../lib/core/config/environment-file';
 import { loadEnvironment } from '../../../../lib/core/config/load';
 import { existingNetworkIssues } from '../../../../lib/shared/aws/network/existing-network';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { contextOf, type RoleStatement } from '../../../../lib/shared/aws/roles/statement';
+import { contextOf, type RoleStatement } from '../../../../lib/shared/aws/policy-document';
 
 const statement = (Condition: RoleStatement['Condition']): RoleStatement => ({ Effect: 'Allow', Condition });
 

@@ -1,4 +1,4 @@
-import { RUN_ITEM } from '../../../../lib/core/contracts/run-table';
+import { RUN_ITEM } from '../../../../lib/core/contracts/storage';
 import type { SimMs, VirtualClock } from '../../core/clock';
 import type { Fault } from '../../scenario/schema';
 import type { SimTable } from '../../services/dynamodb';

@@ -130,7 +130,7 @@ export const CATALOG: AssumptionArea = {
       id: 'prices',
       claim: 'On-demand prices of the catalog are within 5 % of the price list of the Region.',
       basis: 'reported',
-      source: 'dated tables of lib/core/catalog/prices/price-tables.ts',
+      source: 'dated tables of lib/core/catalog/prices/prices.ts',
       usedBy: 'plan, cost limits, spend',
       ifWrong: 'plans and limits are off by the difference; `prices:` of the environment overrides them',
       embedded: 'not modelled',

@@ -1,10 +1,8 @@
 import type { Assumption, AssumptionArea, Level } from '../assumption';
+import { CUDA, EFA, NETWORK } from './cluster';
 import { CONTAINER } from './container';
-import { CUDA } from './cuda';
 import { DEPLOYMENT } from './deployment';
-import { EFA } from './efa';
 import { CATALOG, QUOTAS } from './facts';
-import { NETWORK } from './network';
 import { PERMISSIONS } from './permissions';
 import { TRAINING_JOBS } from './training-jobs';
 

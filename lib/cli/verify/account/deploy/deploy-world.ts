@@ -4,9 +4,127 @@ import {
   DescribeAlarmsCommand,
   SetAlarmStateCommand,
 } from '@aws-sdk/client-cloudwatch';
-import { type ReadWorld, readWorld } from '../read-world';
-import { type DeployChange, type DeployPlace, deployFile, VERIFY_ENVIRONMENT } from './deploy-file';
-import { leftoversOf } from './leftovers';
+import { DynamoDBClient, paginateListTables } from '@aws-sdk/client-dynamodb';
+import { paginateDescribeRepositories } from '@aws-sdk/client-ecr';
+import { paginateListRoles } from '@aws-sdk/client-iam';
+import { KMSClient, paginateListAliases } from '@aws-sdk/client-kms';
+import { paginateListFunctions } from '@aws-sdk/client-lambda';
+import { ListBucketsCommand } from '@aws-sdk/client-s3';
+import { GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { type ReadWorld, readWorld } from '../probe';
+
+/** Name of the small environment that level `deploy` deploys and destroys. */
+export const VERIFY_ENVIRONMENT = 'verify';
+
+/** More instances than any account has: the quota check must reject it. */
+const IMPOSSIBLE_COUNT = 1_000_000;
+const TYPE = 'ml.m5.large';
+
+/** Where level `deploy` deploys, and the image of its environment. */
+interface DeployPlace {
+  readonly region: string;
+  readonly account: string;
+  readonly partition: string;
+  /** An existing image, so that no image is built. */
+  readonly image: string;
+}
+
+/** Changes to the environment file; each field is used by one stage. */
+interface DeployChange {
+  readonly impossibleQuota?: boolean;
+  /** A principal that does not exist: IAM rejects the trust policy late in the deployment. */
+  readonly unknownPrincipal?: boolean;
+  /** Changes to guardrails, teams and other sections after the first deployment. */
+  readonly dayTwo?: boolean;
+}
+
+/** The environment file of one stage, as JSON, which is also valid YAML. */
+export function deployFile({ region, account, partition, image }: DeployPlace, change: DeployChange = {}): string {
+  const principal = (name: string) => `arn:${partition}:iam::${account}:${name}`;
+  const count = change.impossibleQuota ? IMPOSSIBLE_COUNT : 1;
+  const first = change.unknownPrincipal ? principal('role/slipway-verify-no-such-role') : principal('root');
+  const file = {
+    schema: 1,
+    name: VERIFY_ENVIRONMENT,
+    account,
+    regions: { [region]: {} },
+    network: { mode: 'vpc-locked' },
+    storage: { retain: false },
+    image: { build: false, uri: image },
+    quotas: { enforce: 'fail', require: [{ instanceType: TYPE, count }] },
+    guardrails: { allowedInstanceTypes: [TYPE], maxInstancesPerRun: change.dayTwo ? 2 : 1 },
+    teams: {
+      one: { principals: [first] },
+      ...(change.dayTwo && { two: { principals: [principal('root')], share: 2 } }),
+    },
+  };
+  return `${JSON.stringify(file, null, 2)}\n`;
+}
+
+/** Whether a name starts with `slipway-<environment>`, followed by a hyphen or the end. */
+const isOf = (name: string, environment: string) =>
+  new RegExp(`^slipway-${environment}(-|$)`, 'i').test(name.split('/').pop() ?? '');
+
+async function namesOf<Page>(
+  pages: AsyncIterable<Page>,
+  read: (page: Page) => (string | undefined)[],
+): Promise<string[]> {
+  const names: string[] = [];
+  for await (const page of pages) names.push(...read(page).flatMap((name) => name ?? []));
+  return names;
+}
+
+/** Remaining resources of an environment in the Region, as `kind name`: resources that cost money, hold data or block a name. */
+async function leftoversOf(world: ReadWorld, environment: string): Promise<string[]> {
+  const { region, iam, ecr, lambda, s3 } = world;
+  const dynamodb = new DynamoDBClient({ region });
+  const kms = new KMSClient({ region });
+  const listings: [string, Promise<string[]>][] = [
+    [
+      'bucket',
+      s3.send(new ListBucketsCommand({})).then(({ Buckets = [] }) => Buckets.flatMap(({ Name }) => Name ?? [])),
+    ],
+    ['table', namesOf(paginateListTables({ client: dynamodb }, {}), (page) => page.TableNames ?? [])],
+    [
+      'repository',
+      namesOf(paginateDescribeRepositories({ client: ecr }, {}), (page) =>
+        (page.repositories ?? []).map((r) => r.repositoryName),
+      ),
+    ],
+    ['role', namesOf(paginateListRoles({ client: iam }, {}), (page) => (page.Roles ?? []).map((r) => r.RoleName))],
+    [
+      'function',
+      namesOf(paginateListFunctions({ client: lambda }, {}), (page) =>
+        (page.Functions ?? []).map((f) => f.FunctionName),
+      ),
+    ],
+    [
+      'key alias',
+      namesOf(paginateListAliases({ client: kms }, {}), (page) => (page.Aliases ?? []).map((a) => a.AliasName)),
+    ],
+  ];
+  const found: string[] = [];
+  for (const [kind, listing] of listings)
+    found.push(
+      ...(await listing)
+        .filter((name) => isOf(name, environment) && ofRegion(kind, name, region))
+        .map((name) => `${kind} ${name}`),
+    );
+  found.push(...(await parametersOf(region, environment)));
+  return found;
+}
+
+/** Buckets and roles are listed for all Regions; their names contain the Region. */
+const ofRegion = (kind: string, name: string, region: string) =>
+  !['bucket', 'role'].includes(kind) || name.includes(region);
+
+async function parametersOf(region: string, environment: string): Promise<string[]> {
+  const Path = `/slipway/environments/${environment}/`;
+  const { Parameters = [] } = await new SSMClient({ region }).send(
+    new GetParametersByPathCommand({ Path, Recursive: true }),
+  );
+  return Parameters.map(({ Name }) => `parameter ${Name}`);
+}
 
 /** Result of a CDK CLI command. */
 export interface CdkOutcome {

@@ -2,12 +2,10 @@ import { type InstanceTypeInfo, paginateDescribeInstanceTypes } from '@aws-sdk/c
 import { BatchGetImageCommand, DescribeImagesCommand } from '@aws-sdk/client-ecr';
 import { paginateGetProducts } from '@aws-sdk/client-pricing';
 import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/client-sagemaker';
-import { publishedBaseUri } from '../../../../core/catalog/images/base-images';
-import { parseEcrUri } from '../../../../core/catalog/images/ecr-uri';
+import { parseEcrUri, publishedBaseUri } from '../../../../core/catalog/images/base-images';
 import { INSTANCE_TYPES, type InstanceType } from '../../../../core/catalog/instances/instances';
 import { findPrice } from '../../../../core/catalog/prices/prices';
-import { firstFive, holdsIf, type Probe, unknown } from '../probe';
-import type { ReadWorld } from '../read-world';
+import { firstFive, holdsIf, type Probe, type ReadWorld, unknown } from '../probe';
 
 const MIB_PER_GIB = 1024;
 /** Smaller price differences are ignored. */

@@ -10,10 +10,9 @@ import {
   GetBucketVersioningCommand,
   GetPublicAccessBlockCommand,
 } from '@aws-sdk/client-s3';
-import { zoneIdPrefix } from '../../../../core/catalog/zones';
-import { selfReachingGroups } from '../../../../shared/aws/network/security-groups';
-import { firstFive, holdsIf, type Probe, unknown } from '../probe';
-import type { ReadWorld } from '../read-world';
+import { zoneIdPrefix } from '../../../../core/catalog/subnet-plan';
+import { selfReachingGroups } from '../../../../shared/aws/network/existing-network';
+import { firstFive, holdsIf, type Probe, type ReadWorld, unknown } from '../probe';
 
 interface Zone {
   name: string;

@@ -1,8 +1,24 @@
-import { type ContextEntry, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
-import { actionsOf, contextOf, isAllowed, isExact, resourcesOf } from '../../../../shared/aws/roles/statement';
-import { firstFive, holdsIf, type Probe, unknown } from '../probe';
-import type { ReadWorld } from '../read-world';
-import { type RolePolicies, rolePolicies } from '../role-policies';
+import {
+  type ContextEntry,
+  GetPolicyCommand,
+  GetPolicyVersionCommand,
+  GetRoleCommand,
+  GetRolePolicyCommand,
+  type IAMClient,
+  paginateListAttachedRolePolicies,
+  paginateListRolePolicies,
+  SimulatePrincipalPolicyCommand,
+} from '@aws-sdk/client-iam';
+import {
+  actionsOf,
+  contextOf,
+  isAllowed,
+  isExact,
+  listOf,
+  type RoleStatement,
+  resourcesOf,
+} from '../../../../shared/aws/policy-document';
+import { firstFive, holdsIf, type Probe, type ReadWorld, unknown } from '../probe';
 
 /** Values that no environment uses: a request with one of them must be denied. */
 const FOREIGN: Readonly<Record<string, string[]>> = {
@@ -121,3 +137,37 @@ const quotaAction: Probe<ReadWorld> = {
 
 /** Read-only probes of roles. */
 export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [rolesAllow, guardrailConditions, quotaAction];
+
+/** The statements of a role's policies. */
+interface RolePolicies {
+  name: string;
+  arn: string;
+  statements: RoleStatement[];
+}
+
+/** Reads the inline policies of a role and the managed policies of its account; attached AWS managed policies are not checked. */
+export async function rolePolicies(client: IAMClient, RoleName: string): Promise<RolePolicies> {
+  const { Role } = await client.send(new GetRoleCommand({ RoleName }));
+  const statements: RoleStatement[] = [];
+  for await (const page of paginateListRolePolicies({ client }, { RoleName })) {
+    for (const PolicyName of page.PolicyNames ?? []) {
+      const { PolicyDocument } = await client.send(new GetRolePolicyCommand({ RoleName, PolicyName }));
+      statements.push(...statementsIn(PolicyDocument));
+    }
+  }
+  for await (const page of paginateListAttachedRolePolicies({ client }, { RoleName })) {
+    for (const { PolicyArn = '' } of page.AttachedPolicies ?? []) {
+      if (PolicyArn.includes(':iam::aws:')) continue;
+      const { Policy } = await client.send(new GetPolicyCommand({ PolicyArn }));
+      const VersionId = Policy?.DefaultVersionId;
+      const { PolicyVersion } = await client.send(new GetPolicyVersionCommand({ PolicyArn, VersionId }));
+      statements.push(...statementsIn(PolicyVersion?.Document));
+    }
+  }
+  return { name: RoleName, arn: Role?.Arn ?? '', statements };
+}
+
+function statementsIn(document = '{}'): RoleStatement[] {
+  const { Statement } = JSON.parse(decodeURIComponent(document)) as { Statement?: RoleStatement | RoleStatement[] };
+  return listOf(Statement);
+}

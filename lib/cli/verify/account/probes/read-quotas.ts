@@ -8,8 +8,7 @@ import {
   QUOTA,
   type QuotaUsage,
 } from '../../../../core/catalog/quotas';
-import { type Finding, firstFive, holdsIf, type Probe, unknown } from '../probe';
-import type { ReadWorld } from '../read-world';
+import { type Finding, firstFive, holdsIf, type Probe, type ReadWorld, unknown } from '../probe';
 
 /** Type whose quotas are read when the environment allows no type explicitly. */
 const ANY_TYPE = 'ml.m5.large';

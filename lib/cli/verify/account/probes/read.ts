@@ -1,5 +1,4 @@
-import type { Probe } from '../probe';
-import type { ReadWorld } from '../read-world';
+import type { Probe, ReadWorld } from '../probe';
 import { CATALOG_PROBES } from './read-catalog';
 import { NETWORK_PROBES } from './read-network';
 import { PERMISSION_PROBES } from './read-permissions';

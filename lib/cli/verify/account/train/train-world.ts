@@ -13,7 +13,7 @@ import {
   type DescribeTrainingJobCommandOutput,
   StopTrainingJobCommand,
 } from '@aws-sdk/client-sagemaker';
-import type { ReadWorld } from '../read-world';
+import type { ReadWorld } from '../probe';
 import {
   FORBIDDEN_PREFIX,
   JOB_KINDS,

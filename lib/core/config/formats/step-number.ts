@@ -1,8 +1,0 @@
-/** A run has fewer steps than 10^12; longer numbers in names are dates, hashes or nonsense, and lose digits as doubles. */
-const DIGITS = 12;
-/** No training counts more steps: a larger number was not counted. */
-export const MAX_STEP = 10 ** DIGITS - 1;
-
-/** The step that decimal digits in a name stand for; undefined when they are none or too many. */
-export const stepNumber = (digits: string | undefined): number | undefined =>
-  digits !== undefined && digits.length <= DIGITS && /^\d+$/.test(digits) ? Number(digits) : undefined;

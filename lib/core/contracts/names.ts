@@ -1,0 +1,23 @@
+/**
+ * Log groups that SageMaker uses for all jobs of an account in a Region, by kind of job. Each host has one stream, `<job>/algo-<n>-<time>`.
+ * @see https://docs.aws.amazon.com/sagemaker/latest/dg/logging-cloudwatch.html
+ */
+export const JOB_LOG_GROUPS = {
+  training: '/aws/sagemaker/TrainingJobs',
+  processing: '/aws/sagemaker/ProcessingJobs',
+} as const;
+
+/** Returns an environment variable that the construct must set. Throws when it is missing or empty. */
+export function requireEnv(env: Readonly<Record<string, string | undefined>>, name: string): string {
+  const value = env[name];
+  if (value) return value;
+  throw new Error(`environment variable ${name} is not set; the construct that owns this function must set it`);
+}
+
+/**
+ * `<environment>-<runId>-a001`: determined by the attempt, so that a repeated create call finds the existing job. It is stored in the table,
+ * sent to SageMaker, and the prefix of the role's log streams.
+ */
+export function jobName(environment: string, runId: string, attempt: number): string {
+  return `${environment}-${runId}-a${String(attempt).padStart(3, '0')}`;
+}

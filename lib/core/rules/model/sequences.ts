@@ -1,0 +1,190 @@
+import { POSITIONS_OF_PRESETS, scaledPositions } from '../../catalog/model/positions';
+import { configKeys } from '../../config/inline';
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import type { RunSpec } from '../../config/run-spec';
+import { builtinOnly } from '../own-code';
+
+const OPTION = 'training.documentMask';
+
+/** Configurations that the trainer's limits.py rejects; test/core/rules/trainer-layout.test.ts compares both. */
+function unsupportedMask(run: RunSpec): Finding[] {
+  const { library } = run.distribution;
+  const { objective = 'pretrain' } = run.training;
+  return [
+    ...when(!['fsdp', 'ddp'].includes(library), {
+      path: OPTION,
+      must: `must be false with ${library} in the built-in trainer`,
+      got: true,
+      fix: 'use fsdp',
+    }),
+    ...when(objective !== 'pretrain', {
+      path: OPTION,
+      must: `must be omitted with objective ${objective}, which always uses it`,
+      got: true,
+      fix: 'remove it',
+    }),
+  ];
+}
+
+/** Rules for pre-training with a document mask. */
+export const DOCUMENT_MASK_RULES: readonly Rule[] = [
+  {
+    id: 'training/document-mask',
+    level: 'error',
+    what: 'training.documentMask requires objective pretrain and the built-in trainer with fsdp or ddp.',
+    why: 'Other libraries do not support document masks; every instance would start and then exit with code 77.',
+    source: 'containers/trainer',
+    check: (run) => {
+      if (run.kind !== 'training' || !run.training.documentMask) return [];
+      if (run.code.builtin === 'builtin') return unsupportedMask(run);
+      return when(run.code.builtin === undefined, builtinOnly(OPTION));
+    },
+  },
+];
+
+/** `max_position_embeddings` of a config.json, or of the language model inside it. */
+function positionsOfConfig(text: string): number | undefined {
+  const { max_position_embeddings: own, text_config: inner } = configKeys(text);
+  const found = own ?? (inner as Record<string, unknown> | undefined)?.max_position_embeddings;
+  return typeof found === 'number' ? found : undefined;
+}
+
+function beyondPositions(run: RunSpec): Finding[] {
+  const { model, written, training } = run;
+  const { preset, config } = written.model ?? {};
+  const stated = preset ? POSITIONS_OF_PRESETS.get(preset) : config && positionsOfConfig(config);
+  // Without weights, the model learns whatever length it is trained on.
+  if (!stated || !model?.weights || training.sequenceLength === undefined) return [];
+  const positions = scaledPositions(stated, model.architecture?.ropeScaling);
+  return when(training.sequenceLength > positions, {
+    path: 'training.sequenceLength',
+    must: `must be at most the ${positions} positions for which the weights of ${preset ?? 'model.config'} were made`,
+    got: training.sequenceLength,
+    fix: `use ${positions}, or give model.config with the rope_scaling and max_position_embeddings of the longer context`,
+  });
+}
+
+/** Rules for the length of sequences against the positions of the model. */
+export const POSITION_RULES: readonly Rule[] = [
+  {
+    id: 'training/positions',
+    level: 'warning' as const,
+    what: 'A run that starts from published weights trains on sequences within the positions for which they were made, scaling included.',
+    why: 'Rotary positions beyond max_position_embeddings were never trained: without position scaling, attention to them is arbitrary at first, and the result is not what servers assume.',
+    source: 'https://github.com/pytorch/torchtitan/pull/3395',
+    check: beyondPositions,
+  },
+].map(trainingRule);
+
+const WEIGHT = 'code.arguments.mtp-loss';
+const MODULES = 'model.architecture.mtpLayers';
+
+/** Configurations that the trainer's limits.py rejects; test/core/rules/trainer-layout.test.ts compares both. */
+function moduleFindings({ model, distribution, training, code }: RunSpec): Finding[] {
+  const modules = model?.architecture.mtpLayers ?? 0;
+  const weight = code.arguments['mtp-loss'];
+  if (modules === 0)
+    return when(weight !== undefined, {
+      path: WEIGHT,
+      level: 'warning',
+      must: 'must be used with model.architecture.mtpLayers',
+      got: weight,
+      fix: 'add them, or remove it',
+    });
+  const { library } = distribution;
+  const refused: [isWrong: boolean, must: string][] = [
+    [!['fsdp', 'ddp'].includes(library), `must be left out with ${library} in the built-in trainer`],
+    [training.lora !== undefined, 'must be left out with training.lora'],
+    [training.objective === 'dpo', 'must be left out with objective dpo'],
+    [modules >= (training.sequenceLength ?? Infinity), 'must be less than sequenceLength'],
+  ];
+  return [
+    ...refused
+      .filter(([isWrong]) => isWrong)
+      .map(([, must]) => ({ path: MODULES, must, got: modules, fix: 'remove it' })),
+    ...when(weight !== false && Number(weight) === 0, {
+      path: WEIGHT,
+      must: 'must be a number above 0 for a model with mtpLayers',
+      got: weight,
+      fix: 'remove it, or remove mtpLayers',
+    }),
+  ];
+}
+
+/** Rules for multi-token prediction in the built-in trainer. */
+export const FURTHER_TOKEN_RULES: readonly Rule[] = [
+  {
+    id: 'model/further-tokens',
+    level: 'error',
+    what: 'Multi-token prediction modules (mtpLayers) require fsdp or ddp, objective pretrain or sft, no lora, and an mtp-loss above 0.',
+    why: 'Otherwise every instance would start and then exit with code 77.',
+    source: 'containers/trainer',
+    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? moduleFindings(run) : []),
+  } satisfies Rule,
+].map(trainingRule);
+
+const COUNT = 'samples';
+/** Arguments for samples, with the trainer's defaults. */
+const DEFAULTS = { 'sample-tokens': 64, 'sample-prompt-tokens': 32, 'sample-tokenizer': '' } as const;
+
+const path = (name: string): string => `code.arguments.${name}`;
+
+/** Configurations that the trainer's limits.py rejects; test/core/rules/trainer-layout.test.ts compares both. */
+function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
+  const got = code.arguments[COUNT];
+  if (!(Number(got) > 0)) return [];
+  const prompt = code.arguments['sample-prompt-tokens'] ?? DEFAULTS['sample-prompt-tokens'];
+  const tokens = code.arguments['sample-tokens'] ?? DEFAULTS['sample-tokens'];
+  const { sequenceLength = Number.POSITIVE_INFINITY, objective = 'pretrain' } = training;
+  const remaining = sequenceLength - (objective === 'pretrain' ? Number(prompt) : 1);
+  return [
+    ...when(distribution.library === 'smp-v2', {
+      path: path(COUNT),
+      must: 'must be 0 with smp-v2',
+      got,
+      fix: 'remove it',
+    }),
+    ...when(remaining < 1, {
+      path: path('sample-prompt-tokens'),
+      must: `must be less than sequenceLength ${sequenceLength}`,
+      got: prompt,
+      fix: 'use a smaller number',
+    }),
+    ...when(remaining >= 1 && Number(tokens) > remaining, {
+      path: path('sample-tokens'),
+      must: `must be 1 to ${remaining}, what sequenceLength ${sequenceLength} leaves`,
+      got: tokens,
+      fix: 'use a smaller number',
+    }),
+  ];
+}
+
+/** Rules for sample generations of the built-in trainer. */
+export const SAMPLE_RULES: readonly Rule[] = [
+  {
+    id: 'training/samples',
+    level: 'error',
+    what: 'A prompt and its continuation fit into sequenceLength, and samples require another library than smp-v2.',
+    why: 'Otherwise every instance would start and then exit with code 77.',
+    source: 'containers/trainer',
+    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? sampleFindings(run) : []),
+  } satisfies Rule,
+  {
+    id: 'training/samples-unused',
+    level: 'warning',
+    what: 'sample-tokens, sample-prompt-tokens and sample-tokenizer require samples.',
+    why: 'Without samples, no text is generated.',
+    source: 'containers/trainer',
+    check: ({ code }: RunSpec) =>
+      code.builtin !== 'builtin' || Number(code.arguments[COUNT] ?? 0) !== 0
+        ? []
+        : Object.keys(DEFAULTS).flatMap((name) =>
+            when(code.arguments[name] !== undefined, {
+              path: path(name),
+              must: `must be used with ${COUNT}`,
+              got: code.arguments[name],
+              fix: `add ${COUNT}, or remove it`,
+            }),
+          ),
+  } satisfies Rule,
+].map(trainingRule);

@@ -1,0 +1,241 @@
+import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { number, precise, short } from '../page/format';
+import { type Section, unknown } from '../page/page';
+import { type Html, html, type LegendEntry, legend, table } from '../page/parts';
+import { color, seriesColor } from '../page/style';
+import type { ReportSample, ReportStep, RunReport } from './run-report';
+
+/** Loss over steps, one colour per attempt, so that it is visible where a resumed attempt continues. */
+export function lossSection(report: RunReport): Section {
+  const title = 'Loss';
+  if (!report.steps) return { id: 'loss', title, body: unknown('Losses were not read', report.missing.steps) };
+  const seen = report.steps.filter((s) => s.loss !== undefined);
+  if (seen.length === 0) return { id: 'loss', title, body: unknown('No step has reported a loss') };
+  return { id: 'loss', title, body: lossCharts(report, seen) };
+}
+
+/** Steps of each attempt, in the order of attempts. */
+export function byAttempt(steps: readonly ReportStep[]): Map<number, ReportStep[]> {
+  const groups = new Map<number, ReportStep[]>();
+  for (const step of steps) {
+    const group = groups.get(step.attempt);
+    if (group) group.push(step);
+    else groups.set(step.attempt, [step]);
+  }
+  return new Map([...groups].sort(([a], [b]) => a - b));
+}
+
+/** Attempts keep their colour over all charts of the page. */
+export const attemptLegend = (groups: ReadonlyMap<number, unknown>): LegendEntry[] =>
+  [...groups.keys()].map((attempt) => ({ text: `attempt ${attempt}`, color: seriesColor(attempt - 1) }));
+
+/** The first losses are much larger than the rest; when the rest spans less than a third of the range, it gets a chart of its own. */
+const TAIL = { fromShare: 0.25, atMostOfRange: 1 / 3 } as const;
+
+function lossCharts(report: RunReport, seen: readonly ReportStep[]): Html {
+  const tail = tailOf(seen);
+  const first = lossChart({ report, seen, id: 'loss-chart', title: 'Loss over steps' });
+  if (!tail) return first;
+  const title = `Loss from step ${number(tail[0]?.step)}`;
+  return html`${first}<p class="note">${title}, on its own scale:</p>${lossChart({ report, seen: tail, id: 'loss-tail-chart', title })}`;
+}
+
+function tailOf(seen: readonly ReportStep[]): ReportStep[] | undefined {
+  const ordered = seen.map((s) => s.step).sort((a, b) => a - b);
+  const from = ordered[Math.floor(ordered.length * TAIL.fromShare)] ?? 0;
+  const tail = seen.filter((s) => s.step >= from);
+  return tail.length > 20 && rangeOf(tail) < TAIL.atMostOfRange * rangeOf(seen) ? tail : undefined;
+}
+
+function rangeOf(steps: readonly ReportStep[]): number {
+  const losses = steps.flatMap((s) => s.loss ?? []);
+  return losses.reduce((a, b) => Math.max(a, b)) - losses.reduce((a, b) => Math.min(a, b));
+}
+
+interface LossChartProps {
+  report: RunReport;
+  seen: readonly ReportStep[];
+  id: string;
+  title: string;
+}
+
+function lossChart({ report, seen, id, title }: LossChartProps): Html {
+  const groups = byAttempt(seen);
+  const from = Math.min(...[...groups.values()].map((steps) => steps[0]?.step ?? 0));
+  const commits = [...new Set((report.checkpoints ?? []).map((c) => c.step))].filter((step) => step >= from);
+  const mark: LegendEntry[] =
+    commits.length > 0 ? [{ text: 'committed checkpoint', color: color('muted'), drawn: 'line' }] : [];
+  const breaks: LegendEntry[] =
+    groups.size > 1
+      ? [{ text: 'last step of an attempt that did not finish', color: color('ink'), drawn: 'mark' }]
+      : [];
+  return html`${legend([...attemptLegend(groups), ...breaks, ...mark])}${chart({
+    id,
+    title,
+    description: [...groups].map(([attempt, steps]) => sentence(attempt, steps)).join('. '),
+    heights: { wide: 340, narrow: 280 },
+    option: (isNarrow) => ({
+      grid: grid(isNarrow),
+      xAxis: xAxis({ name: 'step', isNarrow, min: 'dataMin', max: 'dataMax', axisLabel: { formatter: short } }),
+      yAxis: yAxis({ name: 'loss', isNarrow, scale: true, axisLabel: { formatter: short } }),
+      series: [
+        ...[...groups].map(([attempt, steps], i) => ({
+          ...attemptLine(attempt, steps.map(point)),
+          ...(i === 0 && { markLine: commitLines(commits) }),
+        })),
+        lastSteps([...groups].slice(0, -1)),
+      ],
+    }),
+  })}`;
+}
+
+const point = (s: ReportStep): number[] => [s.step, s.loss ?? 0];
+
+/** Marks where an attempt ended early: a resumed attempt repeats the losses exactly and would hide it. */
+const lastSteps = (groups: readonly [number, ReportStep[]][]) => ({
+  type: 'scatter',
+  silent: true,
+  z: 5,
+  symbol: 'diamond',
+  symbolSize: 11,
+  data: groups.flatMap(([attempt, steps]) =>
+    steps.slice(-1).map((last) => ({
+      value: point(last),
+      itemStyle: { color: seriesColor(attempt - 1), borderColor: color('ink'), borderWidth: 1.5 },
+    })),
+  ),
+});
+
+/** The line of one attempt, in its colour. */
+export const attemptLine = (attempt: number, data: number[][]) => coloredLine(`attempt ${attempt}`, attempt - 1, data);
+
+/** The line of the n-th series; downsampled to the resolution of the chart without losing peaks. */
+export const coloredLine = (name: string, n: number, data: number[][]) => ({
+  type: 'line',
+  name,
+  data,
+  silent: true,
+  sampling: 'lttb',
+  showSymbol: data.length < 3,
+  symbol: 'circle',
+  symbolSize: 6,
+  lineStyle: { width: 2, color: seriesColor(n) },
+  itemStyle: { color: seriesColor(n) },
+});
+
+const commitLines = (steps: readonly number[]) => ({
+  silent: true,
+  symbol: 'none',
+  label: { show: false },
+  lineStyle: { color: color('muted'), type: 'dashed', width: 1, opacity: steps.length > 40 ? 0.3 : 0.7 },
+  data: steps.map((step) => ({ xAxis: step })),
+});
+
+function sentence(attempt: number, steps: readonly ReportStep[]): string {
+  const [first, last] = [steps[0], steps[steps.length - 1]];
+  return `Attempt ${attempt}: ${precise(first?.loss)} at step ${number(first?.step)} to ${precise(last?.loss)} at step ${number(last?.step)}`;
+}
+
+type Loaded = ReportStep & Required<Pick<ReportStep, 'expertLoad'>>;
+
+/** Load of the experts over steps. Empty for models without experts and runs that do not report it. */
+export function expertsSections({ steps = [] }: RunReport): Section[] {
+  const seen = lastOfEach(steps.filter((s): s is Loaded => s.expertLoad !== undefined));
+  return seen.length === 0 ? [] : [{ id: 'experts', title: 'Experts', body: loadChart(seen) }];
+}
+
+/** For a step that was repeated after a restart, the last value counts, so the line never goes back. */
+const lastOfEach = (seen: readonly Loaded[]): Loaded[] =>
+  [...new Map(seen.map((s) => [s.step, s])).values()].sort((a, b) => a.step - b.step);
+
+const LINES = [
+  { text: 'most unbalanced layer', of: (s: Loaded) => s.expertLoad.most },
+  { text: 'mean over layers', of: (s: Loaded) => s.expertLoad.mean },
+].map((line, i) => ({ ...line, color: seriesColor(i) }));
+
+function loadChart(seen: readonly Loaded[]): Html {
+  const title = 'Tokens of a layer’s most loaded expert divided by the mean over its experts';
+  const last = lastText(seen[seen.length - 1]);
+  return html`${legend(LINES)}${chart({
+    id: 'experts-chart',
+    title,
+    description: last,
+    heights: { wide: 240, narrow: 220 },
+    option: (isNarrow) => ({
+      grid: grid(isNarrow),
+      xAxis: xAxis({ name: 'step', isNarrow, min: 'dataMin', max: 'dataMax', axisLabel: { formatter: short } }),
+      yAxis: yAxis({ name: 'load', isNarrow, min: 1, axisLabel: { formatter: short } }),
+      series: LINES.map(({ text, of, color }) => ({
+        type: 'line',
+        name: text,
+        data: seen.map((s) => [s.step, of(s)]),
+        silent: true,
+        sampling: 'lttb',
+        showSymbol: seen.length < 3,
+        lineStyle: { width: 2, color },
+        itemStyle: { color },
+      })),
+    }),
+  })}<p class="note">${title}; 1 means perfectly balanced. ${last}</p>`;
+}
+
+function lastText(last: Loaded | undefined): string {
+  if (!last) return '';
+  const { most, layer, mean } = last.expertLoad;
+  return `Step ${number(last.step)}: ${number(mean, 2)} as the mean over layers, ${number(most, 2)} in the most unbalanced one (layer with experts ${layer + 1}).`;
+}
+
+/** Number of continuations per prompt: the newest, and earlier ones evenly distributed over the run. */
+const SHOWN = 8;
+
+/** The model's continuations of the prompts, in chronological order. Empty for a run that did not request samples. */
+export function samplesSections({ samples = [] }: RunReport): Section[] {
+  const numbers = [...new Set(samples.map((s) => s.number))].sort((a, b) => a - b);
+  if (numbers.length === 0) return [];
+  const prompts = numbers.map((one) =>
+    promptPart(
+      one,
+      samples.filter((s) => s.number === one),
+    ),
+  );
+  return [{ id: 'samples', title: 'Samples', body: html`${NOTE}${prompts}` }];
+}
+
+const NOTE = html`<p class="note">Continuations by greedy decoding. The prompts are beginnings of documents from the evaluation channel, or from the training data if the run has none.</p>`;
+
+function promptPart(prompt: number, all: readonly ReportSample[]): Html {
+  const [first] = all;
+  const shown = spread(all);
+  return html`${first?.prompt !== undefined && html`<p>Prompt ${prompt + 1}:</p><pre>${first.prompt}</pre>`}${table({
+    caption:
+      shown.length < all.length
+        ? `Prompt ${prompt + 1}: ${shown.length} of ${number(all.length)} continuations`
+        : `Prompt ${prompt + 1}: continuations`,
+    layout: 'cards',
+    columns: [{ head: 'Step', kind: 'num' }, { head: 'Attempt', kind: 'num' }, { head: 'Continuation' }],
+    rows: [
+      ...shown.map((s) => [number(s.step), number(s.attempt), textCell(s)]),
+      ...(first?.expected === undefined ? [] : [['in the data', '', verbatim(first.expected)]]),
+    ],
+  })}`;
+}
+
+const textCell = ({ text, tokens }: ReportSample): Html =>
+  text === undefined ? html`tokens ${tokens.join(' ')}` : verbatim(text);
+
+/** Text with line breaks and spaces preserved. */
+const verbatim = (text: string): Html => html`<span style="white-space:pre-wrap">${text}</span>`;
+
+/** At most SHOWN entries, including the first and the last. */
+function spread(all: readonly ReportSample[]): readonly ReportSample[] {
+  if (all.length <= SHOWN) return all;
+  const places = Array.from({ length: SHOWN }, (_, i) => Math.round((i * (all.length - 1)) / (SHOWN - 1)));
+  return all.filter((_, i) => places.includes(i));
+}
+
+/** The median of a non-empty list. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
+}
