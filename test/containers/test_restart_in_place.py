@@ -227,6 +227,27 @@ raise RuntimeError("[gloo] Connection closed by peer [127.0.0.1]:29400")
     assert "it ends in 2 s" in world.log("algo-1")
 
 
+def test_a_host_that_is_stopped_does_not_wait_for_a_better_reason(tmp_path: Path) -> None:
+    """SageMaker stops the other containers when one has ended: the reason of that one is known."""
+    script = """
+import signal, threading
+stopped = threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+print('slipway {"event":"step","step":1}', flush=True)
+while not stopped.wait(0.05):
+    pass
+raise RuntimeError("[gloo] Connection closed by peer [127.0.0.1]:29400")
+"""
+    world = FakeWorld(tmp_path / "world", 2, job_json(restartsInPlace=1), {"train.py": script})
+    world.start()
+    world.wait_for("algo-1", '"event":"step"')
+    world.processes["algo-2"].kill()
+    world.processes["algo-2"].wait()
+    world.processes["algo-1"].terminate()
+    assert world.wait() == [75, -signal.SIGKILL], world.log("algo-1")
+    assert "SIGTERM: the ranks have" in world.log("algo-1") and "it ends in" not in world.log("algo-1")
+
+
 def test_no_restart_without_a_host_whose_driver_never_came(tmp_path: Path) -> None:
     world = restarting_world(tmp_path, "peer", peer_seconds="1")
     (tmp_path / "checkpoints/gone").write_text("")

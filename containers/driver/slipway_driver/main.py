@@ -40,7 +40,7 @@ from slipway_driver.remains import Remains
 from slipway_driver.restart_policy import Decision, Report
 from slipway_driver.step_times import StepTimes
 
-# A host that only lost its peer waits, so that the host with the real error fails first.
+# A host that only lost its peer waits, so that the host with the real error fails first; after SIGTERM, the job ends already.
 PEER_GRACE_SECONDS = 10.0
 # Shorter if that host is known to exit at the same time, or has ended already.
 EXITING_GRACE_SECONDS = 2.0
@@ -62,7 +62,7 @@ class Driver:
         self._launcher = Launcher(attempt)
         self._peers = peers_of(attempt)
         self._round = 0
-        self._stopped = False
+        self.stopped = threading.Event()
         #: Whether another host is the cause and is known to exit as well, or has ended already.
         self.cause_exits = False
         self._health = Health()
@@ -99,7 +99,7 @@ class Driver:
 
     def stop(self) -> None:
         """Called on SIGTERM, also while the next start is being prepared."""
-        self._stopped = True
+        self.stopped.set()
         self._gate.stop()
         for waited_for in (self._probe, self._run, self._idle):
             if waited_for:
@@ -128,7 +128,7 @@ class Driver:
         elif self._idle is None:
             self._idle = idle_host(self._attempt, self._peers, set_aside=self._run is not None)
             self._run = None
-        if self._stopped:
+        if self.stopped.is_set():
             self.stop()
 
     def _train(self) -> Optional[Failure]:
@@ -247,10 +247,10 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
             hand_over.stop()
         if heartbeat:
             heartbeat.stop()
-    if end.kind == "peer-lost":
+    if end.kind == "peer-lost" and not driver.stopped.is_set():
         grace = min(EXITING_GRACE_SECONDS if driver.cause_exits else PEER_GRACE_SECONDS, patience(attempt.environ))
         log("this host only lost its peers: it ends in %d s, so that the host with the cause ends first" % grace)
-        time.sleep(grace)
+        driver.stopped.wait(grace)
     _emit_end(end, driver, paths, cluster.current_host)
     return end.code
 
