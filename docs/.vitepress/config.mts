@@ -72,6 +72,9 @@ function markDrawings(markdown: MarkdownRenderer): void {
 /** Code that is longer than this breaks where its line ends; shorter code stays whole. */
 const LONG_CODE = 20;
 
+/** The heading of a table with more than four columns. */
+const WIDE_TABLE = /^\|(?:[^|\n]*\|){5,}\n\|[ :|-]+\|$/m;
+
 function markLongCode(markdown: MarkdownRenderer): void {
   markdown.core.ruler.push('mark-long-code', (state) => {
     for (const token of state.tokens.flatMap(({ children }) => children ?? []))
@@ -105,9 +108,14 @@ export default defineConfig({
   description: 'LLM training on Amazon SageMaker training jobs, as a CDK app',
   base: process.env.SLIPWAY_DOCS_BASE ?? '/',
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
-  transformPageData: (page) => ({
-    description: descriptionOf(readFileSync(path.join(DOCS, page.filePath), 'utf8'), page.title),
-  }),
+  transformPageData: (page) => {
+    const text = readFileSync(path.join(DOCS, page.filePath), 'utf8');
+    return {
+      description: descriptionOf(text, page.title),
+      // A wide table takes the place of the outline.
+      frontmatter: { ...page.frontmatter, ...(WIDE_TABLE.test(text) && { aside: false }) },
+    };
+  },
   cleanUrls: false,
   lastUpdated: false,
   rewrites: (id) => id.replace(/(^|\/)README\.md$/, '$1index.md'),
