@@ -204,7 +204,7 @@ function usesEfa(compute: ComputeSpec): boolean {
 function resolveDistribution(file: RunFile, compute: ComputeSpec): DistributionSpec {
   const given = file.distribution ?? {};
   const imageKind = file.image?.kind ?? 'environment';
-  const library = given.library ?? (builtinOf(file.code.source) ? 'fsdp' : 'custom');
+  const library = given.library ?? (file.code.source === 'builtin' ? 'fsdp' : 'custom');
   const groups = trainingGroupsOf({ compute, distribution: { instanceGroups: given.instanceGroups ?? [] } });
   const accelerated = groups.some((g) => acceleratorCount(g.instanceType) > 0);
   const contract = given.contract ?? defaultContract(file, library, imageKind);
@@ -246,7 +246,8 @@ function defaultLauncher(
   { library, contract, collectives, accelerated }: LauncherFacts,
 ): Launcher {
   if (library === 'smp-v1') return 'mpi';
-  if (contract === 'container') return 'script';
+  // A step of data needs no ranks: torchrun would import PyTorch.
+  if (contract === 'container' || (builtinOf(code.source) && code.source !== 'builtin')) return 'script';
   if (collectives === 'smddp' && contract === 'toolkit') return 'mpi';
   if (TORCHRUN_LIBRARIES.includes(library)) return 'torchrun';
   const entryPoint = code.entryPoint ?? 'train.py';

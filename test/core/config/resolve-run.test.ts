@@ -17,6 +17,7 @@ const GPU = 'ml.p4d.24xlarge';
 const CPU = 'ml.m5.xlarge';
 const on = (instanceType: string, more: object = {}, compute: object = {}) =>
   runOf({ name: 'a', code: { source: './src' }, compute: { instanceType, ...compute }, ...more });
+const processing = (source: string) => on(GPU, { kind: 'processing', code: { source } });
 const code = (more: object) => ({ code: { source: './src', ...more } });
 
 describe('the program is started', () => {
@@ -26,6 +27,8 @@ describe('the program is started', () => {
     ['own Python code on CPUs', on(CPU), { launcher: 'script', processesPerHost: 1, collectives: 'gloo' }],
     ['a library on CPUs', on(CPU, { distribution: { library: 'ddp' } }), { launcher: 'torchrun' }],
     ['the built-in trainer', on(GPU, { code: { source: 'builtin' } }), { library: 'fsdp', launcher: 'torchrun' }],
+    ['tokenisation, without PyTorch', processing('builtin-tokenize'), { library: 'custom', launcher: 'script' }],
+    ['a download, without PyTorch', processing('builtin-fetch'), { library: 'custom', launcher: 'script' }],
     ['SMP v1', on(GPU, { distribution: { library: 'smp-v1' } }), { launcher: 'mpi', contract: 'toolkit' }],
     ['a container of its own', on(GPU, code({ source: 'image' })), { launcher: 'script', contract: 'container' }],
     [
