@@ -1,37 +1,43 @@
 import {
   DescribeProcessingJobCommand,
   DescribeTrainingJobCommand,
-  type DescribeTrainingJobCommandOutput,
   ListTagsCommand,
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { describeJob, presentJob } from '../../../lib/control/reconcile/observe/describe';
+import { describeJob } from '../../../lib/control/reconcile/observe/describe';
+import type { PresentJob } from '../../../lib/core/lifecycle/present-job';
 import { attempt, running, T0 } from '../../core/lifecycle/support/records';
 import { mockClient } from '../../support/mocked-clients';
 import { serviceError } from '../support/fake-sagemaker';
 
 const at = (minutes: number) => new Date(T0 + minutes * 60_000);
-const seen = (job: object) => presentJob(job as DescribeTrainingJobCommandOutput);
 const mock = mockClient(SageMakerClient);
 const client = new SageMakerClient({ region: 'us-west-2' });
 beforeEach(() => mock.reset());
 
+/** What is observed where Describe returns this and what every job has. */
+async function seen(job: object): Promise<PresentJob> {
+  const whole = { TrainingJobArn: 'arn:job', TrainingJobStatus: 'InProgress' as const, CreationTime: at(0) };
+  mock.on(DescribeTrainingJobCommand).resolves({ ...whole, ...job });
+  return (await describeJob(client, running(), attempt())) as PresentJob;
+}
+
 describe('what Describe says of a training job', () => {
-  test('nothing, where it says nothing', () => {
-    expect(seen({})).toEqual({
+  test('nothing, where it says nothing', async () => {
+    expect(await seen({})).toEqual({
       kind: 'present',
-      arn: '',
-      status: '',
+      arn: 'arn:job',
+      status: 'InProgress',
       secondaryStatus: '',
       failureReason: '',
-      createdAt: 0,
+      createdAt: T0,
       pauses: { ms: 0 },
       identity: 'ours',
     });
   });
 
-  test('when it trains: since the last of its starts, whose order the answer does not promise', () => {
+  test('when it trains: since the last of its starts, whose order the answer does not promise', async () => {
     const SecondaryStatusTransitions = [
       { Status: 'Training', StartTime: at(90) },
       { Status: 'Downloading', StartTime: at(5) },
@@ -39,32 +45,35 @@ describe('what Describe says of a training job', () => {
       { Status: 'Training', StartTime: at(10) },
       { Status: 'Uploading' },
     ];
-    expect(seen({ SecondaryStatusTransitions, TrainingStartTime: at(5) })).toMatchObject({
+    expect(await seen({ SecondaryStatusTransitions, TrainingStartTime: at(5) })).toMatchObject({
       trainingStartedAt: T0 + 300_000,
       trainingSince: T0 + 90 * 60_000,
       pauses: { ms: 30 * 60_000 },
     });
     expect(
-      seen({ SecondaryStatusTransitions: [{ Status: 'Pending', StartTime: at(1) }] }).trainingSince,
+      (await seen({ SecondaryStatusTransitions: [{ Status: 'Pending', StartTime: at(1) }] })).trainingSince,
     ).toBeUndefined();
   });
 
   test.each(['Completed', 'Failed', 'Stopped'])(
     'when it is %s: its end and what is billed, else the last change',
-    (TrainingJobStatus) => {
+    async (TrainingJobStatus) => {
       const times = { LastModifiedTime: at(70), BillableTimeInSeconds: 60 };
-      expect(seen({ TrainingJobStatus, TrainingEndTime: at(65), ...times })).toMatchObject({
+      expect(await seen({ TrainingJobStatus, TrainingEndTime: at(65), ...times })).toMatchObject({
         endedAt: T0 + 65 * 60_000,
         billableSeconds: 60,
       });
-      expect(seen({ TrainingJobStatus, ...times }).endedAt).toBe(T0 + 70 * 60_000);
+      expect((await seen({ TrainingJobStatus, ...times })).endedAt).toBe(T0 + 70 * 60_000);
     },
   );
 
-  test.each(['InProgress', 'Stopping'])('while it is %s no end, and nothing that is billed', (TrainingJobStatus) => {
-    const live = seen({ TrainingJobStatus, LastModifiedTime: at(70), BillableTimeInSeconds: 60 });
-    expect([live.endedAt, live.billableSeconds]).toEqual([undefined, undefined]);
-  });
+  test.each(['InProgress', 'Stopping'])(
+    'while it is %s no end, and nothing that is billed',
+    async (TrainingJobStatus) => {
+      const live = await seen({ TrainingJobStatus, LastModifiedTime: at(70), BillableTimeInSeconds: 60 });
+      expect([live.endedAt, live.billableSeconds]).toEqual([undefined, undefined]);
+    },
+  );
 
   test.each<[object | undefined, object | undefined]>([
     [undefined, undefined],
@@ -78,8 +87,8 @@ describe('what Describe says of a training job', () => {
       { SelectedInstanceType: 'ml.p5.48xlarge', SelectedInstanceCount: 2, InstanceCount: 4 },
       { instanceType: 'ml.p5.48xlarge', instanceCount: 2 },
     ],
-  ])('instances %o: the service chose %o', (ResourceConfig, selected) => {
-    expect(seen({ ResourceConfig }).selected).toEqual(selected);
+  ])('instances %o: the service chose %o', async (ResourceConfig, selected) => {
+    expect((await seen({ ResourceConfig })).selected).toEqual(selected);
   });
 
   test.each([
@@ -99,17 +108,17 @@ describe('what Describe says of a training job', () => {
       { isKept: false, retainedSeconds: 0 },
     ],
     [{ Status: 'Terminated' }, undefined],
-  ])('warm pool %o: %o', (WarmPoolStatus, pool) => {
-    expect(seen({ WarmPoolStatus }).warmPool).toEqual(pool);
+  ])('warm pool %o: %o', async (WarmPoolStatus, pool) => {
+    expect((await seen({ WarmPoolStatus })).warmPool).toEqual(pool);
   });
 
-  test('the last step is the metric of that name', () => {
+  test('the last step is the metric of that name', async () => {
     const FinalMetricDataList = [
       { MetricName: 'loss', Value: 2 },
       { MetricName: 'slipway:step', Value: 70 },
     ];
-    expect(seen({ FinalMetricDataList }).lastStep).toBe(70);
-    expect(seen({ FinalMetricDataList: FinalMetricDataList.slice(0, 1) }).lastStep).toBeUndefined();
+    expect((await seen({ FinalMetricDataList })).lastStep).toBe(70);
+    expect((await seen({ FinalMetricDataList: FinalMetricDataList.slice(0, 1) })).lastStep).toBeUndefined();
   });
 });
 

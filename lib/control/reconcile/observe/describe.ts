@@ -41,12 +41,6 @@ export const isLiveJob = (job: JobObservation): job is PresentJob =>
 /** A job as Describe returns it; `environment` contains the variables of its container. */
 type Described = Omit<PresentJob, 'identity'> & { environment: Readonly<Record<string, string>> };
 
-/** A job as Describe returns it, once it is known to be ours. */
-export function presentJob(answer: DescribeTrainingJobCommandOutput): PresentJob {
-  const { environment: _its, ...seen } = trainingJob(answer);
-  return { ...seen, identity: 'ours' };
-}
-
 async function training(sagemaker: SageMakerClient, { jobName }: Attempt): Promise<Described> {
   return whole(trainingJob(await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName }))));
 }
