@@ -26,7 +26,7 @@ export function mixtureOf(row: Row): Pick<LayoutInput, 'model' | 'expert' | 'pre
     expert: row.parallel.ep ?? 1,
     precision: precisionOf(row.precision),
     // NVIDIA's guide takes DeepEP on H100 and B200 (https://docs.nvidia.com/nemo/megatron-bridge, "MoE Dispatcher Selection Guide", 2026-11-23).
-    sendsOncePerNode: /Megatron-Bridge performance/.test(row.source ?? ''),
+    sendsOncePerNode: /Megatron-Bridge performance|AutoModel/.test(row.source ?? ''),
   };
 }
 

@@ -54,6 +54,7 @@ export function softwareOf(row: Row, precision: PlanPrecision): Software {
 function lossOf(row: Row, kernels: Kernels, attention: AttentionKernel): LayoutInput['loss'] {
   const s = row.parallel.strategy ?? '';
   if (/liger/.test(s)) return 'fused';
+  if (/transformer-engine/.test(s)) return '16-bit';
   if (/chunk|kernel=ac$|optinbwd|adam8/.test(s)) return 'chunked';
   const compiled = kernels === 'compiled' && /H200|B200|B300/.test(row.hardware.gpu);
   const ofMpt = attention === 'flash1' && row.model.mlp_matrices === 2 && /fsdp/.test(s);
@@ -95,7 +96,7 @@ function stackOf(s: string, row: Row): Stack {
 
 function kernelsOf(s: string, traits: StackTraits): Kernels {
   if (/compile/.test(s) || /adam8|optinbwd|kernel=ac$/.test(s)) return 'compiled';
-  return /RMS kernel|liger/.test(s) ? 'fused' : traits.kernels;
+  return /RMS kernel|liger|transformer-engine/.test(s) ? 'fused' : traits.kernels;
 }
 
 function attentionOf(s: string, stack: Stack, traits: StackTraits, llama: boolean): AttentionKernel {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { claimMetrics } from './planner-claims';
 import { type Metric, memoryMetrics, speedMetrics } from './planner-metrics';
 import { isMixture } from './planner-mixture-rows';
@@ -23,6 +25,8 @@ export function accuracyTable(rows: readonly Row[]): string {
     '',
     ...mixtureLines(mixtures),
     '',
+    ...setAsideLines(scoreSetAside()),
+    '',
   ].join('\n');
 }
 
@@ -44,7 +48,31 @@ function mixtureLines(scored: readonly Scored[]): string[] {
   ];
 }
 
-const isCovered = ({ row, prediction }: Scored) => {
+/** Published rows that no fit has seen, scored. */
+export function scoreSetAside(): Scored[] {
+  const { rows } = JSON.parse(readFileSync(path.join(__dirname, 'rows-set-aside.json'), 'utf8')) as { rows: Row[] };
+  return rows.map((row) => scoreRow(row));
+}
+
+function setAsideLines(scored: readonly Scored[]): string[] {
+  const mixtures = scored.filter((s) => isMixture(s.row));
+  const errors = mixtures.map((s) => ape(s.speedError ?? 0));
+  return [
+    '| rows set aside: no constant is fitted to them | model | GPUs | measured tokens/s per GPU | planned | error | in the 80 % interval |',
+    '|---|---|---|---|---|---|---|',
+    ...scored.map((s) => {
+      const { row, prediction } = s;
+      const gpus = `${row.hardware.num_gpus} ${row.hardware.gpu}`;
+      const planned = Math.round(prediction.tokensPerSecondPerGpu ?? 0);
+      const cells = [row.source, row.model.name, gpus, row.result.tokens_per_s_per_gpu, planned];
+      return `| ${[...cells, signed(Math.expm1(s.speedError ?? 0)), isCovered(s) ? 'yes' : 'no'].join(' | ')} |`;
+    }),
+    `| ${mixtures.length} mixtures: median error ${percent(median(errors))}; the 80 % interval covers ${percent(mixtures.filter(isCovered).length / mixtures.length, 0)} | | | | | | |`,
+  ];
+}
+
+/** Whether what was measured is in the 80 % interval. */
+export const isCovered = ({ row, prediction }: Scored) => {
   const tokens = row.result.tokens_per_s_per_gpu ?? 0;
   const [low, high] = prediction.interval80 ?? [0, 0];
   return tokens >= low && tokens <= high;

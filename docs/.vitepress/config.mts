@@ -113,7 +113,7 @@ export default defineConfig({
     return {
       description: descriptionOf(text, page.title),
       // A wide table takes the place of the outline.
-      frontmatter: { ...page.frontmatter, ...(WIDE_TABLE.test(text) && { aside: false }) },
+      ...(WIDE_TABLE.test(text) && { frontmatter: { ...page.frontmatter, aside: false } }),
     };
   },
   cleanUrls: false,
