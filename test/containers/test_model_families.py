@@ -7,11 +7,10 @@ import functools
 import json
 import os
 import random
-import subprocess
 import warnings
-from pathlib import Path
 
 import pytest
+from described import answers
 
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
@@ -19,7 +18,6 @@ from transformers import AutoModelForCausalLM  # noqa: E402
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
 DRAWS = 3
 TOLERANCE = 0.001
@@ -160,13 +158,6 @@ def cases(plays_all: bool) -> list[tuple[str, dict, int, int]]:
             if not plays_all:
                 break
     return found
-
-
-def answers(configs: list[dict]) -> list[dict]:
-    lines = "\n".join(json.dumps(config) for config in configs) + "\n"
-    command = [str(ROOT / "node_modules/.bin/tsx"), "scripts/model-counts.ts"]
-    done = subprocess.run(command, cwd=ROOT, input=lines, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.drawn(1)

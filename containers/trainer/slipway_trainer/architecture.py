@@ -1,7 +1,7 @@
 """The architecture of a model: the fields of `model` in job.json. Does not import PyTorch."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from slipway_trainer.architecture_parts import Family, Latent, Routing, Window, read_family, read_latent, read_routing, read_window
@@ -9,6 +9,8 @@ from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
 
 #: Elements of a quantized weight that have a common scale (nf4.py).
 PACKED_BLOCK = 64
+#: How a run describes its model that neither reads nor writes published weights.
+_UNPUBLISHED: tuple[Mapping[str, Any], ...] = ({"config": {"model_type": "slipway"}, "fractions": (), "accepted": {}},)
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Architecture:
     #: Multi-token prediction modules (DeepSeek-V3, arXiv 2412.19437, section 2.2).
     mtp_layers: int = 0
     family: Family = Family()
+    #: How files of published weights describe the model, the way of exports first (published_config.py).
+    published: tuple[Mapping[str, Any], ...] = field(default=_UNPUBLISHED, compare=False, repr=False)
 
     def has_window(self, layer: int) -> bool:
         """Whether attention in this layer (from 0) is limited to a window."""
@@ -182,6 +186,7 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
         embedding_scale=float(values.get("embeddingScale", 1.0)),
         mtp_layers=int(values.get("mtpLayers") or 0),
         family=read_family(family or {"modelType": _inferred(values)}),
+        published=tuple(values.get("published") or _UNPUBLISHED),
     )
 
 

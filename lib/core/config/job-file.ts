@@ -1,3 +1,4 @@
+import type { PublishedConfig } from '../catalog/model/published';
 import type {
   CheckpointMode,
   HealthCheck,
@@ -58,7 +59,8 @@ export interface JobFile {
   distribution: { library: string; collectives: string; parameters: Record<string, unknown> };
   /** `skips`: windows that rollbacks have skipped. */
   training: TrainingSpec & { skips?: readonly Readonly<Skip>[] };
-  model: ModelSpec['architecture'] | null;
+  /** `published`: how files of weights describe the model. Absent: the run reads and writes none. */
+  model: (ModelSpec['architecture'] & { published?: PublishedConfig[] }) | null;
   weights: string | null;
   checkpoints: {
     mode: CheckpointMode;

@@ -1,5 +1,8 @@
+import { PRESETS } from '../catalog/model/presets';
+import { publishedConfigs } from '../catalog/model/published';
 import { fillPlaceholders } from '../config/formats/places';
 import type { JobFile } from '../config/job-file';
+import { configKeys } from '../config/model-config';
 import { healthCheckOf, hostCount, trainingGroupsOf } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
 import { findStrategy } from '../distribution';
@@ -80,6 +83,18 @@ function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
   };
 }
 
+/** The architecture; for the built-in trainer with published weights or an export, also how their files describe it. */
+export function modelSection(run: RunSpec): JobFile['model'] {
+  const { model, code, distribution, written } = run;
+  if (!model) return null;
+  const exports = programArguments(run).includes('--export-weights');
+  if (code.builtin !== 'builtin' || !(model.weights || exports || distribution.library === 'smp-v2'))
+    return model.architecture;
+  const { architecture, config, preset = '' } = written.model ?? {};
+  const file = architecture ? undefined : config ? configKeys(config) : PRESETS[preset]?.config;
+  return { ...model.architecture, published: publishedConfigs(model.architecture, file) };
+}
+
 /** job.json of one attempt: docs/reference/runtime.md. */
 export function jobFile(plan: JobPlan): JobFile {
   const { run, descriptor } = plan;
@@ -104,7 +119,7 @@ export function jobFile(plan: JobPlan): JobFile {
     mpiOptions: run.distribution.mpiOptions,
     distribution: distributionSection(run),
     training: plan.skips ? { ...run.training, skips: plan.skips } : run.training,
-    model: run.model?.architecture ?? null,
+    model: modelSection(run),
     weights: run.model?.weights ? 'weights' : null,
     checkpoints: checkpointsSection(plan),
     progress: run.progress,

@@ -14,6 +14,7 @@ export type Rope = Pick<ModelShape, 'ropeTheta' | 'ropeScaling' | 'partialRotary
 const SCALINGS: Readonly<Record<string, string[]>> = constants.ropeScalings;
 /** The name in a run file of a key that Python or config.json writes with underscores. */
 export const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 /** Keys that repeat a value from elsewhere. */
 const REPEATED = ['rope_theta', 'rope_type', 'type', 'partial_rotary_factor', 'max_position_embeddings'];
 /** Kinds that are accepted by name: they add no parameters, and the built-in trainer does not implement them. */
@@ -41,12 +42,17 @@ export function ropeOf(f: ConfigFields, { theta, windowTheta, ropeScaling }: Rop
   const ropeTheta = oneOf(f, 'rope_theta', full, theta) ?? theta;
   const partial = oneOf(f, 'partial_rotary_factor', full) ?? 1;
   const localTheta = windowTheta === undefined ? ropeTheta : localThetaOf(f, local, windowTheta, ropeTheta);
+  f.take('rope_theta', ropeTheta);
+  f.take('partial_rotary_factor', partial);
+  if (windowTheta !== undefined) f.take('rope_local_base_freq', localTheta);
   const differs = localTheta !== ropeTheta || (windowTheta !== undefined && kindOf(full) !== 'default');
+  const scaling = given ? scalingOf(f, full) : { ...(ropeScaling && { ropeScaling }) };
+  f.take('rope_scaling', publishedScaling(scaling.ropeScaling, ropeScaling !== undefined));
   return {
     ropeTheta,
     ...(partial !== 1 && { partialRotary: partial }),
     ...(differs && { localRopeTheta: localTheta }),
-    ...(given ? scalingOf(f, full) : ropeScaling && { ropeScaling }),
+    ...scaling,
     untrained: UNTRAINED.includes(kindOf(full)) ? [`rope type ${kindOf(full)}`] : [],
     untrainedWindows: kindOf(local) === 'default' ? [] : [`rope type ${kindOf(local)} of windowed layers`],
   };
@@ -131,6 +137,16 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
     ...Object.fromEntries(values.filter(([, value]) => value !== undefined)),
   } as RopeScaling;
   return { ropeScaling: completed(f, scaling) };
+}
+
+/** `rope_scaling` of config.json; a family that scales by default has a section also for models without scaling. */
+export function publishedScaling(scaling: RopeScaling | undefined, scalesByDefault = false): Config | null {
+  if (!scaling) return scalesByDefault ? { rope_type: 'default' } : null;
+  const { type, ...values } = scaling;
+  const named = Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [[snakeCase(name), value] as const],
+  );
+  return { rope_type: type, ...constants.ropeDefaults[type], ...Object.fromEntries(named) };
 }
 
 /** Without an original length, transformers uses the model's maximum context length. */

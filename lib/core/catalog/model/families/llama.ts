@@ -1,5 +1,5 @@
 import { type ConfigFields, keysOf } from '../config-fields';
-import { allBut, layersWhere, never } from '../config-window';
+import { allBut, layersOf, layersWhere, never, typesOf } from '../config-window';
 import { llama3Scaling } from '../llama3-scaling';
 import { headSizeOf } from '../parameters';
 import type { FamilyTraits, ModelShape } from '../shape';
@@ -176,7 +176,12 @@ export function unrotatedOf(f: ConfigFields, layers: number, interval = 4): Pick
   const every = f.count('no_rope_layer_interval', interval);
   const given = f.isEmpty('no_rope_layers') ? undefined : f.perLayer('no_rope_layers', layers);
   const rotates = (layer: number) => (given ? given[layer] === 1 : allBut(every)(layer));
-  return { unrotatedLayers: layersWhere(layers, (layer) => !rotates(layer)) };
+  const unrotatedLayers = layersWhere(layers, (layer) => !rotates(layer));
+  f.lists.set(
+    'no_rope_layers',
+    layersOf(layers, (layer) => (rotates(layer) ? 1 : 0)),
+  );
+  return { unrotatedLayers };
 }
 
 /** Unless `layer_types` is set, layers with rotary positions use chunked attention. */
@@ -184,6 +189,7 @@ function chunkOf(f: ConfigFields, m: ModelShape, unrotated: readonly number[]): 
   const size = f.count('attention_chunk_size', 8192);
   if (f.has('layer_types')) return {};
   const layers = layersWhere(m.layers, (layer) => !unrotated.includes(layer));
+  f.lists.set('layer_types', typesOf(m.layers, layers, 'chunked_attention'));
   return layers.length > 0 ? { attentionChunk: { size, layers } } : {};
 }
 
@@ -192,6 +198,7 @@ function llama4Mixture(f: ConfigFields, layers: number) {
   const interval = f.count('interleave_moe_layer_step', 1);
   const given = f.layerNumbers('moe_layers', layers);
   const isMixture = (layer: number) => (given ? given.includes(layer) : layer % interval === interval - 1);
+  f.lists.set('moe_layers', layersWhere(layers, isMixture));
   return mixtureOf(f, layers, {
     sizeKey: 'intermediate_size',
     keys: ['num_local_experts'],
