@@ -53,6 +53,8 @@ class Architecture:
     #: Multi-token prediction modules (DeepSeek-V3, arXiv 2412.19437, section 2.2).
     mtp_layers: int = 0
     family: Family = Family()
+    #: Parts and sizes that backends do not support, from job.json: `beyondLlama`, `unsplit` and `split`.
+    limits: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     #: How files of published weights describe the model, the way of exports first (published_config.py).
     published: tuple[Mapping[str, Any], ...] = field(default=_UNPUBLISHED, compare=False, repr=False)
 
@@ -91,56 +93,10 @@ class Architecture:
         """Whether the output projection of attention has a bias."""
         return self.attention_bias if self.family.output_bias is None else self.family.output_bias
 
-    def split_sizes(self) -> dict[str, int]:
-        """The inner sizes that tensor parallelism divides among its ranks, by option name. A size of 0 is divisible by any number."""
-        return {
-            "ffnHiddenSize": self.ffn_hidden_size,
-            "expertFfnHiddenSize": self.expert_ffn_hidden_size,
-            "the inner size of shared experts": self.shared_ffn_hidden_size,
-        }
 
-    def unsplit_parts(self) -> list[str]:
-        """The parts that tensor parallelism does not support, by option name."""
-        found = {"mtpLayers": self.mtp_layers > 0}
-        return [name for name, has in found.items() if has]
-
-    def parts(self) -> list[str]:
-        """The parts that Llama and Mixtral do not have, by option name. Libraries with their own models do not support them."""
-        found = {
-            "qkNorm": self.qk_norm,
-            "attentionBias": self.attention_bias or self.has_output_bias,
-            "slidingWindow": self.window is not None and not self.window.chunked,
-            "attentionChunk": self.window is not None and self.window.chunked,
-            "unrotatedLayers": bool(self.unrotated_layers),
-            "attentionTemperature": self.family.temperature is not None,
-            "logitSoftcap": self.attention_softcap is not None or self.final_softcap is not None,
-            f"normPlacement {self.norm_placement}": self.norm_placement != "pre",
-            "embeddingScale": self.embedding_scale != 1.0,
-            "expertFfnHiddenSize": self.expert_ffn_hidden_size not in (0, self.ffn_hidden_size),
-            "denseLayers": bool(self.dense_layers),
-            "attentionSinks": self.attention_sinks,
-            "latentAttention": self.latent is not None,
-            "sharedExperts": self.shared_ffn_hidden_size > 0,
-            "sharedExpertGate": self.family.shared_expert_gate,
-            f"norm {self.family.norm}": self.family.norm != "rms",
-            f"activation {self.family.activation}": self.family.activation is not None,
-            "attentionScale": self.family.attention_scale is not None,
-            "interleavedRope": self.family.interleaved_rope,
-            "expertBias": self.family.expert_bias,
-            "routerBias": self.family.router_bias,
-            "mtpLayers": self.mtp_layers > 0,
-            **self.routing.parts(),
-        }
-        return [name for name, has in found.items() if has]
-
-
-#: Parts that this trainer does not support; lib/core/rules/model/builtin-model.ts rejects them before instances start.
-_UNKNOWN_TRAITS = ("mlpBias", "headBias", "routingBiasIsParameter", "untrained")
-_UNKNOWN_FACTORS = ("residualScale", "logitScale")
+#: What this trainer computes; lib/core/catalog/model/trainer-limits.ts finds what it does not.
 NORMS = ("rms", "rms-offset")
-QK_NORMS = ("head", "whole", "weightless")
 ACTIVATIONS = ("silu", "gelu", "gelu-tanh", "clamped-swiglu")
-SCORES = ("softmax", "sigmoid")
 
 
 def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], issues: list[str]) -> Architecture:
@@ -151,7 +107,8 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
     kv_heads = count("kvHeads", heads)
     if heads % kv_heads != 0:
         issues.append(f"model.kvHeads: must divide the {heads} attention heads, got {kv_heads}")
-    issues += _unknown_parts(values, family)
+    limits = values.get("limits") or {}
+    issues += [f"model: must be a model whose parts the built-in trainer computes, got {part}" for part in limits.get("untrained", ())]
     caps = values.get("logitSoftcap") or {}
     experts = int(values.get("experts") or 0)
     latent = read_latent(values.get("latentAttention"))
@@ -186,6 +143,7 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
         embedding_scale=float(values.get("embeddingScale", 1.0)),
         mtp_layers=int(values.get("mtpLayers") or 0),
         family=read_family(family or {"modelType": _inferred(values)}),
+        limits=limits,
         published=tuple(values.get("published") or _UNPUBLISHED),
     )
 
@@ -208,15 +166,3 @@ def _inferred(values: Mapping[str, Any]) -> str:
     if values.get("qkNorm"):
         return "qwen3_moe" if values.get("experts") else "qwen3"
     return "mistral" if values.get("slidingWindow") else ""
-
-
-def _unknown_parts(values: Mapping[str, Any], family: Mapping[str, Any]) -> list[str]:
-    routing = values.get("routing") or {}
-    found = [key for key in _UNKNOWN_TRAITS if family.get(key)]
-    found += [key for key in _UNKNOWN_FACTORS if family.get(key, 1) != 1]
-    found += ["partialRotary"] if values.get("partialRotary", 1) != 1 else []
-    found += [f"routing.score {routing['score']}"] if routing.get("score", "softmax") not in SCORES else []
-    found += [f"norm {family['norm']}"] if family.get("norm", "rms") not in NORMS else []
-    found += [f"qkNorm {family['qkNorm']}"] if family.get("qkNorm", "head") not in QK_NORMS else []
-    found += [f"activation {family['activation']}"] if family.get("activation") not in (None, *ACTIVATIONS) else []
-    return [f"model: must be a model whose parts the built-in trainer computes, got {part}" for part in found]

@@ -131,17 +131,6 @@ class Routing:
     #: The weight multiplies the input of an expert instead of its output (Llama 4).
     weighs_inputs: bool = False
 
-    def parts(self) -> dict[str, bool]:
-        """Parts that Mixtral's routing does not have, by option name."""
-        return {
-            f"routing.score {self.score}": self.score != "softmax",
-            "routing.normalise false": not self.normalises,
-            "routing.bias": self.has_bias,
-            "routing.groups": self.groups > 1,
-            "routedScaling": self.scaling != 1.0,
-            "weighsExpertInputs": self.weighs_inputs,
-        }
-
 
 def read_routing(raw: Mapping[str, Any] | None, family: Mapping[str, Any]) -> Routing:
     """Reads the routing from job.json and fills in defaults."""

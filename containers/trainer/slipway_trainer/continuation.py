@@ -45,7 +45,7 @@ def _complete(model: Mapping[str, Any]) -> dict[str, Any]:
 def _recorded(shape: Architecture) -> dict[str, Any]:
     """The architecture as JSON values: lists instead of tuples."""
     found = json.loads(json.dumps(asdict(shape)))
-    return {name: value for name, value in found.items() if value is not None and name != "published"}
+    return {field.name: found[field.name] for field in fields(shape) if field.compare and found[field.name] is not None}
 
 
 def _above_zero(counts: Mapping[str, int]) -> dict[str, int]:

@@ -158,10 +158,10 @@ function variantRun(base: RunSpec, { hosts, parameters, training, model, words }
   } as RunSpec;
 }
 
-/** job.json without what files of weights say of the model, which the fleet does not read. */
+/** job.json without the limits of the model and what files of its weights say, which the fleet does not read. */
 function jobOf(run: RunSpec) {
   const job = jobFile(planOf(run));
-  return { ...job, model: job.model && { ...job.model, published: undefined } };
+  return { ...job, model: job.model && { ...job.model, limits: undefined, published: undefined } };
 }
 
 /** What the trainer reads of a job. */
