@@ -6,11 +6,13 @@ A file of the table is imported as it is published; a preset by the config.json 
 import json
 import os
 import random
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from described import IMPORTED, answers, described
 
 from slipway_trainer.architecture import Architecture, read_architecture
@@ -112,6 +114,55 @@ def test_law_a_run_takes_files_that_are_read_as_its_model_and_no_others(tmp_path
             wrong.append((config["model_type"], key, variant.get(key, "left out"), found))
     assert not wrong, f"seed {SEED}: " + "\n".join(map(str, wrong))
     assert min(taken, refused) > 100, (taken, refused)
+
+
+SIZES = {
+    "num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 512,
+    "vocab_size": 1024, "max_position_embeddings": 65536,
+}  # fmt: skip
+LLAMA = SIZES | {"model_type": "llama"}
+SCALED = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+NEWER = LLAMA | {"rope_parameters": SCALED | {"rope_theta": 500_000}}
+OLDER = LLAMA | {"rope_scaling": SCALED, "rope_theta": 500_000}
+QWEN_MOE = SIZES | {"model_type": "qwen3_moe", "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 64}
+
+
+@pytest.mark.parametrize(
+    ("run", "file", "refused"),
+    [
+        pytest.param(OLDER, NEWER, "", id="Open-Athena/MarinFold#198"),
+        pytest.param(NEWER, OLDER, "", id="Open-Athena/MarinFold#198, the other way round"),
+        pytest.param(LLAMA, NEWER, "must have rope_theta 500000 .*, got 10000", id="Open-Athena/MarinFold#198, as a library reads it"),
+        pytest.param(
+            SIZES | {"model_type": "qwen3", "rope_theta": 1e6},
+            SIZES | {"model_type": "qwen3", "rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}},
+            "",
+            id="ml-explore/mlx-lm#1898",
+        ),
+        pytest.param(
+            QWEN_MOE | {"norm_topk_prob": True}, QWEN_MOE, "norm_topk_prob False .* got True", id="huggingface/transformers#41151"
+        ),
+        pytest.param(
+            LLAMA | {"rope_scaling": {"type": "linear", "factor": 4.0}},
+            LLAMA,
+            "rope_type default .*, got linear",
+            id="JIA-Lab-research/LongLoRA#181",
+        ),
+        pytest.param(
+            SIZES | {"model_type": "mistral", "sliding_window": 2048},
+            SIZES | {"model_type": "mistral"},
+            "sliding_window 4096 .*, got 2048",
+            id="a sibling of NVIDIA-NeMo/Megatron-Bridge#4800",
+        ),
+        pytest.param(LLAMA, SIZES | {"model_type": "mistral"}, "sliding_window 4096 .*, got None", id="Mistral's window in a run of Llama"),
+        pytest.param(LLAMA, SIZES | {"model_type": "mistral", "sliding_window": None}, "", id="Mistral without a window is Llama"),
+    ],
+)
+def test_files_of_public_reports_are_the_model_of_a_run_or_refused(
+    tmp_path: Path, run: dict[str, Any], file: dict[str, Any], refused: str
+) -> None:
+    found = refusals(described(run), file, tmp_path, length=LONGER_THAN_WINDOWS)
+    assert re.search(refused, "; ".join(found)) if refused else not found, found
 
 
 def test_what_validate_refuses_as_weights_it_refuses_by_a_rule_of_the_model() -> None:

@@ -175,7 +175,8 @@ function described(config: Config): PublishedConfig {
 
 /** The same file with another `model_type`, without keys that mean nothing there and whose absence means nothing here. */
 function asFamily(modelType: string, { config, missing }: PublishedConfig): Config {
-  const { architectures: _architectures, ...keys } = config;
+  const { architectures: _architectures, ...given } = config;
+  const keys = { sliding_window: null, ...given };
   const unknown = new Set(reading({ ...keys, model_type: modelType }).problems.map(({ key }) => key));
   const kept = Object.entries(keys).filter(([key]) => !unknown.has(key) || missing[key] !== undefined);
   return { ...Object.fromEntries(kept), model_type: modelType };

@@ -46,8 +46,9 @@ export const internlm3: Family = (f, modelType) =>
     { ...((f.flag('qkv_bias') || f.flag('attention_bias')) && { attentionBias: true }) },
   );
 
-/** Mistral: Llama with a window in all layers if config.json sets one. */
-export const mistral: Family = (f, modelType) => decoder(f, modelType, { kvHeads: 8 });
+/** Mistral: Llama with a window in all layers, of 4,096 positions in a file without the key; null = none. */
+export const mistral: Family = (f, modelType) =>
+  decoder(f, modelType, { kvHeads: 8, window: f.isNull('sliding_window') ? 0 : 4096 });
 
 /** Ministral 3: lowers the attention temperature of distant positions as in Llama 4. */
 export const ministral3: Family = (f, modelType) =>
