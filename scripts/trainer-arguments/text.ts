@@ -47,7 +47,7 @@ print(json.dumps({
     "ropeDefaults": {
         kind: {name: getattr(RopeScaling, name) for name in ALLOWED.get(kind, ()) if getattr(RopeScaling, name) is not None} for kind in NEEDED
     },
-    "ropeScalings": {kind: [*names, *ALLOWED.get(kind, ())] for kind, names in NEEDED.items()},
+    "ropeScalings": {kind: {"needed": names, "allowed": ALLOWED.get(kind, ())} for kind, names in NEEDED.items()},
 }))
 `;
 

@@ -5,10 +5,10 @@ The types are those of `rope_parameters` in Hugging Face's configurations: linea
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-#: Required fields of each type, and optional ones.
+#: Required fields of each type, and optional ones; files with others are refused before a launch.
 NEEDED = {
     "linear": ("factor",),
     "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
@@ -61,27 +61,9 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def read_rope_scaling(raw: Mapping[str, Any] | None, issues: list[str]) -> RopeScaling | None:
-    """Parses `model.ropeScaling` of job.json; adds errors to `issues`."""
+def read_rope_scaling(raw: Mapping[str, Any] | None) -> RopeScaling | None:
+    """Reads `model.ropeScaling` of job.json, which is checked before a launch."""
     if not raw:
         return None
-    kind = str(raw.get("type"))
-    at = "model.ropeScaling"
-    if kind not in NEEDED:
-        issues.append(f"{at}.type: must be {' or '.join(NEEDED)}, got {kind}")
-        return None
-    known = {_camel(name): name for name in (*NEEDED[kind], *ALLOWED.get(kind, ()))}
-    issues += [f"{at}.{key}: must be left out for type {kind}, got {raw[key]}" for key in raw if key not in known and key != "type"]
-    missing = [key for key, name in known.items() if name in NEEDED[kind] and raw.get(key) is None]
-    issues += [f"{at}.{key}: must be given for type {kind}" for key in missing]
-    if missing:
-        return None
-    return _checked(RopeScaling(kind, **{name: raw[key] for key, name in known.items() if raw.get(key) is not None}), at, issues)
-
-
-def _checked(found: RopeScaling, at: str, issues: list[str]) -> RopeScaling:
-    if found.factor < 1:
-        issues.append(f"{at}.factor: must be at least 1, got {found.factor}")
-    if found.kind == "llama3" and found.high_freq_factor < found.low_freq_factor:
-        issues.append(f"{at}.highFreqFactor: must be at least lowFreqFactor {found.low_freq_factor}, got {found.high_freq_factor}")
-    return found
+    names = {_camel(field.name): field.name for field in fields(RopeScaling)}
+    return RopeScaling(raw["type"], **{names[key]: value for key, value in raw.items() if key != "type" and value is not None})

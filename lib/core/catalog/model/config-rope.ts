@@ -11,7 +11,7 @@ export type Rope = Pick<ModelShape, 'ropeTheta' | 'ropeScaling' | 'partialRotary
 };
 
 /** Required and optional keys of each kind that the built-in trainer implements. */
-const SCALINGS: Readonly<Record<string, string[]>> = constants.ropeScalings;
+const SCALINGS: Readonly<Record<string, { needed: string[]; allowed: string[] }>> = constants.ropeScalings;
 /** The name in a run file of a key that Python or config.json writes with underscores. */
 export const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -114,8 +114,8 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
   const kind = kindOf(rope);
   if (kind === 'default' || UNTRAINED.includes(kind)) return {};
   const key = f.has('rope_parameters') ? 'rope_parameters' : 'rope_scaling';
-  const names = SCALINGS[kind];
-  if (!names) {
+  const known = SCALINGS[kind];
+  if (!known) {
     f.refuse(
       key,
       `must have a rope_type of ${Object.keys(SCALINGS).join(', ')} or ${UNTRAINED.join(', ')}`,
@@ -124,6 +124,7 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
     );
     return {};
   }
+  const names = [...known.needed, ...known.allowed];
   const unknown = Object.keys(rope).filter(
     (name) => !names.includes(name) && !REPEATED.includes(name) && rope[name] !== null,
   );
@@ -132,11 +133,53 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
     f.refuse(key, `must only have the keys of rope_type ${kind}: ${names.join(', ')}`, 'remove the other key', name);
   }
   const values = names.map((name) => [camelCase(name), rope[name] ?? undefined] as const);
-  const scaling = {
+  const given = {
     type: kind,
     ...Object.fromEntries(values.filter(([, value]) => value !== undefined)),
   } as RopeScaling;
-  return { ropeScaling: completed(f, scaling) };
+  const scaling = completed(f, given);
+  for (const { field, must, got, fix } of [
+    ...incomplete(scaling, names, known.needed),
+    ...scalingContradictions(scaling),
+  ])
+    f.refuse(key, `must have a ${snakeCase(field)} that is ${must}`, fix, got);
+  return { ropeScaling: scaling };
+}
+
+/** What is wrong with one field of a scaling: what it must be. */
+interface ScalingProblem {
+  field: string;
+  must: string;
+  got: unknown;
+  fix: string;
+}
+
+const problemIf = (isWrong: boolean, problem: ScalingProblem): ScalingProblem[] => (isWrong ? [problem] : []);
+
+/** Fields of a scaling that are missing or no numbers. */
+function incomplete(scaling: RopeScaling, names: readonly string[], needed: readonly string[]): ScalingProblem[] {
+  return names.flatMap((name) => {
+    const field = camelCase(name);
+    const got = (scaling as Record<string, unknown>)[field];
+    const isRight =
+      got === undefined ? !needed.includes(name) : typeof got === (name === 'truncate' ? 'boolean' : 'number');
+    const must = name === 'truncate' ? 'true or false' : 'a number';
+    return problemIf(!isRight, { field, must, got, fix: 'copy it from the model' });
+  });
+}
+
+/** Fields of a scaling with which positions cannot be computed. */
+export function scalingContradictions(scaling: RopeScaling | undefined): ScalingProblem[] {
+  if (!scaling) return [];
+  const { factor } = scaling;
+  const least = problemIf(factor < 1, { field: 'factor', must: 'at least 1', got: factor, fix: 'correct it' });
+  if (scaling.type !== 'llama3') return least;
+  const { lowFreqFactor, highFreqFactor: got } = scaling;
+  const must = `at least lowFreqFactor ${lowFreqFactor}`;
+  return [
+    ...least,
+    ...problemIf(got < lowFreqFactor, { field: 'highFreqFactor', must, got, fix: 'Llama 3.1 has 1 and 4' }),
+  ];
 }
 
 /** `rope_scaling` of config.json; a family that scales by default has a section also for models without scaling. */
