@@ -4,7 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from slipway_trainer.architecture_parts import Family, Latent, Routing, Window, read_family, read_latent, read_routing, read_window
+from slipway_trainer.architecture_parts import (
+    Family,
+    Latent,
+    Routing,
+    Window,
+    read_family,
+    read_fields,
+    read_latent,
+    read_routing,
+    read_window,
+)
 from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
 
 #: Elements of a quantized weight that have a common scale (nf4.py).
@@ -24,8 +34,8 @@ class Architecture:
     head_size: int
     ffn_hidden_size: int
     vocabulary_size: int
-    gated_mlp: bool
-    tied_embeddings: bool
+    gated_mlp: bool = True
+    tied_embeddings: bool = False
     rope_theta: float = 10_000.0
     norm_epsilon: float = 1e-5
     experts: int = 0
@@ -110,9 +120,11 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
     limits = values.get("limits") or {}
     issues += [f"model: must be a model whose parts the built-in trainer computes, got {part}" for part in limits.get("untrained", ())]
     caps = values.get("logitSoftcap") or {}
-    experts = int(values.get("experts") or 0)
+    experts = values.get("experts")
     latent = read_latent(values.get("latentAttention"))
-    return Architecture(
+    return read_fields(
+        Architecture,
+        values,
         layers=layers,
         hidden_size=hidden,
         attention_heads=heads,
@@ -120,36 +132,18 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
         head_size=latent.head_size if latent else count("headSize", max(1, hidden // heads)),
         ffn_hidden_size=count("ffnHiddenSize"),
         vocabulary_size=count("vocabularySize"),
-        gated_mlp=bool(values.get("gatedMlp", True)),
-        tied_embeddings=bool(values.get("tiedEmbeddings", False)),
-        rope_theta=float(values.get("ropeTheta") or 10_000.0),
-        norm_epsilon=float(values.get("normEpsilon") or 1e-5),
-        experts=experts,
-        experts_per_token=int(values.get("expertsPerToken") or 0),
-        expert_ffn_hidden_size=int(values.get("expertFfnHiddenSize") or 0),
         dense_layers=_dense_layers(values.get("denseLayers")) if experts else (),
         routing=read_routing(values.get("routing"), family) if experts else Routing(),
         shared_ffn_hidden_size=_shared_size(values, family) if experts else 0,
         rope_scaling=read_rope_scaling(values.get("ropeScaling")),
-        norm_placement=str(values.get("normPlacement", "pre")),
-        qk_norm=bool(values.get("qkNorm", False)),
-        attention_bias=bool(values.get("attentionBias", False)),
         window=read_window(values.get("slidingWindow"), family.get("attentionChunk")),
         unrotated_layers=tuple(values.get("unrotatedLayers") or ()),
-        attention_sinks=bool(values.get("attentionSinks", False)),
         latent=latent,
-        attention_softcap=_number(caps.get("attention")),
-        final_softcap=_number(caps.get("final")),
-        embedding_scale=float(values.get("embeddingScale", 1.0)),
-        mtp_layers=int(values.get("mtpLayers") or 0),
+        attention_softcap=caps.get("attention"),
+        final_softcap=caps.get("final"),
         family=read_family(family or {"modelType": _inferred(values)}),
-        limits=limits,
         published=tuple(values.get("published") or _UNPUBLISHED),
     )
-
-
-def _number(raw: "float | None") -> float | None:
-    return None if raw is None else float(raw)
 
 
 def _shared_size(values: Mapping[str, Any], family: Mapping[str, Any]) -> int:

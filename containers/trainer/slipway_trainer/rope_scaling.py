@@ -5,8 +5,10 @@ The types are those of `rope_parameters` in Hugging Face's configurations: linea
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
+
+from slipway_trainer.architecture_parts import read_fields
 
 #: Required fields of each type, and optional ones; files with others are refused before a launch.
 NEEDED = {
@@ -56,14 +58,6 @@ class RopeScaling:
         return 0.1 * scale * math.log(self.factor) + 1.0
 
 
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
 def read_rope_scaling(raw: Mapping[str, Any] | None) -> RopeScaling | None:
     """Reads `model.ropeScaling` of job.json, which is checked before a launch."""
-    if not raw:
-        return None
-    names = {_camel(field.name): field.name for field in fields(RopeScaling)}
-    return RopeScaling(raw["type"], **{names[key]: value for key, value in raw.items() if key != "type" and value is not None})
+    return read_fields(RopeScaling, raw, kind=raw["type"]) if raw else None
