@@ -71,7 +71,7 @@ def sizes(rng: random.Random) -> dict:
         "interleave_moe_layer_step": rng.choice([1, 2]),
         "q_lora_rank": rng.choice([None, 24]), "kv_lora_rank": 16, "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10,
         "word_embed_proj_dim": 32 * heads, "rotary_dim": 8,
-        "attention_bias": flip(), "mlp_bias": flip(), "tie_word_embeddings": flip(),
+        "attention_bias": flip(), "mlp_bias": rng.choice([True, False, False]), "tie_word_embeddings": flip(),
         "use_bias": flip(), "qkv_bias": flip(), "use_qkv_bias": flip(),
         "use_qk_norm": flip(), "multi_query": flip(), "use_parallel_residual": flip(),
         "enable_moe_block": flip(), "top_k_experts": 2, "num_kv_shared_layers": rng.choice([0, 1]), "use_double_wide_mlp": flip(),
