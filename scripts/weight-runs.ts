@@ -1,8 +1,9 @@
 // Validates a fine-tuning run of every preset, and of each config.json on a line of standard input, with published weights, and writes one
-// line for each: the architecture and the errors. The Python tests compare them with what the built-in trainer imports.
+// line for each: the section `model` of its job.json and the errors. The Python tests compare them with what the built-in trainer imports.
 import { readFileSync } from 'node:fs';
 import { MODEL_NAMES } from '../lib/core/catalog/models';
 import { loadRun } from '../lib/core/config/load';
+import { modelSection } from '../lib/core/job/job-file';
 import { checkRun } from '../lib/core/rules';
 
 const STANDARD_INPUT = 0;
@@ -22,7 +23,7 @@ function answer(name: string, model: object): object {
   );
   const found = value ? [...issues, ...checkRun(value)] : issues;
   const errors = found.filter(({ level }) => level === 'error').map(({ rule, message }) => `${rule} ${message}`);
-  return { name, architecture: value?.model?.architecture, errors };
+  return { name, architecture: value && modelSection(value), errors };
 }
 
 const configs = readFileSync(STANDARD_INPUT, 'utf8')

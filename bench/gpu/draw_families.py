@@ -26,7 +26,7 @@ for (family, _config), answer in zip(configs, answers(texts), strict=True):
         continue
     read_architecture(raw, lambda key, default=None, raw=raw: raw.get(key, default), issues)
     if not issues:
-        shapes[family] = raw
+        shapes[family] = {key: value for key, value in raw.items() if key != "limits"}
 lines = ",\n".join(f'  "{family}": {json.dumps(raw)}' for family, raw in sorted(shapes.items()))
 (Path(__file__).parent / "families.json").write_text("{\n" + lines + "\n}\n")
 print(f"{len(shapes)} families")

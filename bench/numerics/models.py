@@ -15,6 +15,7 @@ from slipway_trainer.sharding import named_tensors
 
 #: The model of every check unless it says otherwise: three layers, grouped-query attention.
 BASE = {"layers": 3}
+BASE_CONFIG = {"num_hidden_layers": 3}
 LLAMA3_ROPE = {"type": "llama3", "factor": 8, "lowFreqFactor": 1, "highFreqFactor": 4, "originalMaxPositionEmbeddings": 128}
 YARN_ROPE = {"type": "yarn", "factor": 4, "originalMaxPositionEmbeddings": 256}
 MIXTURE = {"experts": 4, "expertsPerToken": 2}
@@ -26,52 +27,37 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "YaRN rope scaling": {"headSize": 32, "ropeScaling": YARN_ROPE},
     "mixture of experts (Mixtral)": MIXTURE,
 }
-EXPERT = MIXTURE | {"expertFfnHiddenSize": 40}
-WINDOW = {"size": 48, "pattern": [0, 2]}
-LATENT = {"qRank": 24, "kvRank": 20, "nopeHeadSize": 12, "ropeHeadSize": 8, "valueHeadSize": 10}
-MSCALE_ROPE = YARN_ROPE | {"mscale": 1.0, "mscaleAllDim": 0.8}
-#: The square root of the hidden size of the tests' model.
-GEMMA_SCALE = 32**0.5
-GEMMA = {"norm": "rms-offset", "activation": "gelu-tanh"}
-#: Families of today in the words of job.json, each with the parts that its config.json has.
+#: Sizes of a mixture, of windows and of latent attention, in the words of a config.json.
+EXPERT = {"num_experts_per_tok": 2, "moe_intermediate_size": 40}
+WINDOW = {"sliding_window": 48, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+LATENT = EXPERT | {
+    "q_lora_rank": 24, "kv_lora_rank": 20, "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10, "n_routed_experts": 4,
+    "n_group": 2, "topk_group": 1, "first_k_dense_replace": 1,
+}  # fmt: skip
+YARN = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 256}
+#: Families of today, each as its config.json.
 TODAY: dict[str, dict[str, Any]] = {
-    "Mistral with a window": {"slidingWindow": {"size": 48, "pattern": "all"}, "family": {"modelType": "mistral"}},
-    "Qwen 2.5": {"attentionBias": True, "family": {"modelType": "qwen2", "outputBias": False}},
-    "Qwen 3": {"qkNorm": True, "headSize": 32, "family": {"modelType": "qwen3"}},
-    "OLMo 2": {"qkNorm": True, "normPlacement": "post", "family": {"modelType": "olmo2", "qkNorm": "whole"}},
-    "Gemma 2": {
-        "tiedEmbeddings": True, "embeddingScale": GEMMA_SCALE, "normPlacement": "sandwich", "slidingWindow": WINDOW,
-        "logitSoftcap": {"attention": 50.0, "final": 30.0}, "family": GEMMA | {"modelType": "gemma2", "attentionScale": 24**-0.5},
+    "Mistral with a window": {"model_type": "mistral", "sliding_window": 48},
+    "Qwen 2.5": {"model_type": "qwen2"},
+    "Qwen 3": {"model_type": "qwen3", "head_dim": 32},
+    "OLMo 2": {"model_type": "olmo2"},
+    "Gemma 2": WINDOW | {"model_type": "gemma2", "tie_word_embeddings": True, "head_dim": 8, "query_pre_attn_scalar": 24},
+    "Gemma 3": WINDOW | {
+        "model_type": "gemma3_text", "tie_word_embeddings": True, "head_dim": 8, "query_pre_attn_scalar": 24, "rope_theta": 1e6,
     },
-    "Gemma 3": {
-        "tiedEmbeddings": True, "embeddingScale": GEMMA_SCALE, "normPlacement": "sandwich", "slidingWindow": WINDOW, "qkNorm": True,
-        "ropeTheta": 1e6, "family": GEMMA | {"modelType": "gemma3_text", "attentionScale": 24**-0.5, "localRopeTheta": 1e4},
+    "Qwen2-MoE": EXPERT | {"model_type": "qwen2_moe", "num_experts": 4, "shared_expert_intermediate_size": 56},
+    "Qwen3-MoE": EXPERT | {"model_type": "qwen3_moe", "head_dim": 8, "num_experts": 4, "norm_topk_prob": True},
+    "GPT-OSS": WINDOW | {
+        "model_type": "gpt_oss", "head_dim": 8, "num_local_experts": 4, "num_experts_per_tok": 2,
+        "rope_scaling": YARN | {"truncate": False},
     },
-    "Qwen2-MoE": EXPERT | {
-        "attentionBias": True, "sharedExperts": 1, "routing": {"normalise": False},
-        "family": {"modelType": "qwen2_moe", "outputBias": False, "sharedFfnHiddenSize": 56, "sharedExpertGate": True},
+    "DeepSeek-V2": LATENT | {
+        "model_type": "deepseek_v2", "n_shared_experts": 2, "topk_method": "group_limited_greedy", "routed_scaling_factor": 4.0,
     },
-    "Qwen3-MoE": EXPERT | {"qkNorm": True, "family": {"modelType": "qwen3_moe"}},
-    "GPT-OSS": MIXTURE | {
-        "attentionSinks": True, "attentionBias": True, "slidingWindow": WINDOW, "ropeScaling": YARN_ROPE | {"truncate": False},
-        "family": {"modelType": "gpt_oss", "activation": "clamped-swiglu", "expertBias": True, "routerBias": True},
-    },
-    "DeepSeek-V2": EXPERT | {
-        "latentAttention": LATENT, "sharedExperts": 2, "denseLayers": 1, "routing": {"normalise": False, "groups": 2, "topGroups": 1},
-        "family": {"modelType": "deepseek_v2", "interleavedRope": True, "groupScore": "best", "routedScaling": 4.0},
-    },
-    "DeepSeek-V3": EXPERT | {
-        "latentAttention": LATENT, "sharedExperts": 1, "denseLayers": 1, "ropeScaling": MSCALE_ROPE,
-        "routing": {"score": "sigmoid", "bias": True, "groups": 2, "topGroups": 1},
-        "family": {"modelType": "deepseek_v3", "interleavedRope": True, "routedScaling": 2.5},
-    },
-    "Llama 4 (text)": EXPERT | {
-        "expertsPerToken": 1, "sharedExperts": 1, "denseLayers": [0], "unrotatedLayers": [1], "qkNorm": True,
-        "routing": {"score": "sigmoid", "normalise": False},
-        "family": {
-            "modelType": "llama4_text", "qkNorm": "weightless", "interleavedRope": True, "weighsExpertInputs": True,
-            "attentionChunk": {"size": 48, "layers": [0, 2]}, "attentionTemperature": {"scale": 0.1, "floor": 64},
-        },
+    "DeepSeek-V3": LATENT | {"model_type": "deepseek_v3", "rope_scaling": YARN | {"mscale": 1.0, "mscale_all_dim": 0.8}},
+    "Llama 4 (text)": {
+        "model_type": "llama4_text", "head_dim": 8, "num_local_experts": 4, "num_experts_per_tok": 1, "intermediate_size": 40,
+        "intermediate_size_mlp": 64, "moe_layers": [1, 2], "no_rope_layers": [1, 0, 1], "attention_chunk_size": 48, "floor_scale": 64,
     },
 }  # fmt: skip
 FAMILIES |= TODAY
@@ -79,9 +65,14 @@ FAMILIES |= TODAY
 TRAINED_SCALE = 8.0
 
 
+def whole_model(changes: dict[str, Any]) -> dict[str, Any]:
+    """The model of a check, as an architecture or as a config.json."""
+    return (BASE_CONFIG if "model_type" in changes else BASE) | changes
+
+
 def our_model(changes: dict[str, Any], scale: float = 1.0) -> Transformer:
     """The trainer's model with its first values; matrices are `scale` times as large."""
-    architecture = resolve_settings(trainer_job(model=BASE | changes), [], {}).architecture
+    architecture = resolve_settings(trainer_job(model=whole_model(changes)), [], {}).architecture
     model = Transformer(architecture)
     initialise(model, architecture.layers, 11, torch.device("cpu"))
     with torch.no_grad():

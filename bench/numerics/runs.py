@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from models import BASE, MIXTURE, TODAY, their_model
+from models import MIXTURE, TODAY, their_model, whole_model
 from one_process import LOGITS, random_tokens
 from row import Figure, Row
 
@@ -64,7 +64,7 @@ def job_of(changes: dict[str, Any], model: dict[str, Any], **more: Any) -> dict[
     """A job of 20 steps. `changes` are a layout's."""
     training = {"steps": STEPS} | changes.get("training", {})
     arguments = ["--learning-rate", LEARNING_RATE, *changes.get("arguments", []), *more.pop("arguments", [])]
-    return trainer_job(**(changes | {"training": training, "arguments": arguments, "model": BASE | model} | more))
+    return trainer_job(**(changes | {"training": training, "arguments": arguments, "model": whole_model(model)} | more))
 
 
 def reference_name(job: dict[str, Any], model: dict[str, Any]) -> str:
@@ -160,6 +160,6 @@ def all_runs(folder: Path) -> Iterator[Row]:
         yield from runs.continued(table, names, model)
         yield from runs.exported(table, names[:1], model)
     for family, model in TODAY.items():
-        names = MIXTURES_OF_TODAY if "experts" in model else DENSE_OF_TODAY
+        names = MIXTURES_OF_TODAY if "num_experts_per_tok" in model else DENSE_OF_TODAY
         table = [(f"{family}, {name}", ranks, changes) for name, ranks, changes in DENSE + EXPERTS if name in names]
         yield from runs.layouts(table, model, NORMS_OF_TODAY.get(family, NORM))

@@ -13,12 +13,6 @@ programs = {"builtin": options, "builtin-tokenize": tokenize_options, "builtin-f
 print(json.dumps({name: options().described() for name, options in programs.items()}))
 `;
 
-const FAMILIES = `
-import json
-from slipway_trainer.published_families import FAMILIES
-print(json.dumps(sorted(kind for kind, family in FAMILIES.items() if family.architecture)))
-`;
-
 const CONSTANTS = `
 import json
 from slipway_trainer.architecture import ACTIVATIONS, NORMS, PACKED_BLOCK
@@ -28,7 +22,7 @@ from slipway_trainer.checkpoint import interval
 from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE
 from slipway_trainer.fetch.arguments import AT_ONCE
 from slipway_trainer.limits import OF_EXPERTS
-from slipway_trainer.rope_scaling import ALLOWED, NEEDED
+from slipway_trainer.rope_scaling import ALLOWED, NEEDED, RopeScaling
 from slipway_trainer.tokenize.rows import COMPRESSED, LINES, TABLES
 print(json.dumps({
     "copiesShareOfMemory": SHARE_OF_FREE,
@@ -50,7 +44,10 @@ print(json.dumps({
     "expertLayers": OF_EXPERTS,
     "norms": NORMS,
     "activations": ACTIVATIONS,
-    "ropeScalings": {kind: [*names, *ALLOWED.get(kind, ())] for kind, names in NEEDED.items()},
+    "ropeDefaults": {
+        kind: {name: getattr(RopeScaling, name) for name in ALLOWED.get(kind, ()) if getattr(RopeScaling, name) is not None} for kind in NEEDED
+    },
+    "ropeScalings": {kind: {"needed": names, "allowed": ALLOWED.get(kind, ())} for kind, names in NEEDED.items()},
 }))
 `;
 
@@ -66,9 +63,6 @@ export function builtinArguments(): string {
   });
   return `{\n${lines.join(',\n')}\n}\n`;
 }
-
-/** The text of lib/core/catalog/model/imported-families.json: each `model_type` whose published weights the built-in trainer imports. */
-export const importedFamilies = (): string => `${JSON.stringify(JSON.parse(printed(FAMILIES)), null, 2)}\n`;
 
 /** The text of lib/core/catalog/trainer-constants.json: constants of the trainer by which runs are planned. */
 export const trainerConstants = (): string => `${JSON.stringify(JSON.parse(printed(CONSTANTS)), null, 2)}\n`;

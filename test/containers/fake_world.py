@@ -23,6 +23,11 @@ TINY = {
     "layers": 2, "hiddenSize": 32, "attentionHeads": 4, "kvHeads": 2, "ffnHiddenSize": 64,
     "vocabularySize": 257, "gatedMlp": True, "tiedEmbeddings": False,
 }  # fmt: skip
+#: The same sizes in the words of a config.json.
+TINY_CONFIG = {
+    "num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64,
+    "vocab_size": 257, "rms_norm_eps": 1e-5, "rope_theta": 10_000.0, "tie_word_embeddings": False,
+}  # fmt: skip
 
 
 #: nvidia-smi of a host with two GPUs, or with what the host's files say. `held` has a line for each query that still finds memory in use.

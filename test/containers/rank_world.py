@@ -5,7 +5,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from fake_world import TINY, job_json
+from described import described
+
+from fake_world import TINY, TINY_CONFIG, job_json
 from forked import PATHS, run_forked
 
 TRAINING = {"sequenceLength": 32, "microBatchSize": 1, "globalBatchSize": 4, "steps": 6, "precision": "fp32", "seed": 7,
@@ -30,9 +32,13 @@ def write_shards(folder: Path, tokens: int = 6000, seed: int = 1) -> Path:
 
 
 def trainer_job(**changes: Any) -> dict[str, Any]:
-    """A job of the built-in trainer. `training`, `model` and `parameters` are merged into the defaults; `arguments` are added."""
+    """A job of the built-in trainer. `training`, `model` and `parameters` are merged into the defaults; `arguments` are added.
+
+    `model`: fields of `model.architecture`, or the keys of a config.json, which states its `model_type`.
+    """
     training = TRAINING | changes.pop("training", {})
-    model = TINY | changes.pop("model", {})
+    model = changes.pop("model", {})
+    model = described((TINY_CONFIG if "model_type" in model else TINY) | model)
     distribution = {"library": changes.pop("library", "fsdp"), "collectives": "gloo", "parameters": changes.pop("parameters", {})}
     arguments = [*ARGUMENTS, *changes.pop("arguments", [])]
     return job_json(entryPoint="builtin", training=training, model=model, distribution=distribution, arguments=arguments) | changes

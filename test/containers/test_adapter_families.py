@@ -14,20 +14,20 @@ transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
 pytestmark = pytest.mark.torch
 
+from described import IMPORTED  # noqa: E402
 from test_model_families import CONFIG_MAPPING, SEED, answers, small_config  # noqa: E402
 from test_trained_families import OTHER_TENSORS, our_model, their_model  # noqa: E402
 
 from slipway_trainer.adapter_export import export_adapter  # noqa: E402
 from slipway_trainer.architecture import read_architecture  # noqa: E402
 from slipway_trainer.lora import apply_lora  # noqa: E402
-from slipway_trainer.published_families import FAMILIES  # noqa: E402
 
 #: Refused with --export-adapter for mixtures (limits.py).
 REFUSED = {"gate_proj", "up_proj", "down_proj", "router"}
 
 
 @pytest.mark.drawn(3)
-@pytest.mark.parametrize("family", sorted({*FAMILIES} - {"kimi_k2", *OTHER_TENSORS}))
+@pytest.mark.parametrize("family", sorted({*IMPORTED} - {"kimi_k2", *OTHER_TENSORS}))
 def test_an_adapter_has_the_logits_that_peft_gives_it(tmp_path: Path, family: str) -> None:
     transformers.logging.set_verbosity_error()
     config = json.loads(small_config(family, random.Random(SEED)).to_json_string(use_diff=False))

@@ -236,7 +236,7 @@ def test_loads_of_routers_without_gradients_are_counted_too(tmp_path: Path, shar
     loads = {}
     for target, mode in (("o_proj", "none"), ("down_proj", "none"), ("down_proj", "full")):
         training = {"steps": 1, "activationCheckpointing": mode, "lora": {"rank": 2, "alpha": 4, "targets": [target]}}
-        job = trainer_job(model=V3 | {"denseLayers": 0}, training=training)
+        job = trainer_job(model=V3 | {"first_k_dense_replace": 0}, training=training)
         code, output = run_ranks(tmp_path / f"{target}-{mode}", 1, job, {"train": shards})
         assert code == 0, output
         loads[target, mode] = events(output, "step")[0]["expertLoad"]

@@ -12,48 +12,24 @@ from rank_world import losses_of, run_ranks, trainer_job
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-EXPERTS = {"experts": 4, "expertsPerToken": 2}
-LATENT = {"qRank": 24, "kvRank": 16, "nopeHeadSize": 8, "ropeHeadSize": 8, "valueHeadSize": 12}
-V3_ROUTING = {"score": "sigmoid", "bias": True, "groups": 2, "topGroups": 1}
 #: The loop of one process differs from itself by 2.8e-5 with PyTorch's kernels for another processor (ATEN_CPU_CAPABILITY).
 ROUNDING = 1e-4
+EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 40}
 MODELS: dict[str, dict[str, Any]] = {
-    "qwen3_moe": EXPERTS | {"qkNorm": True, "expertFfnHiddenSize": 40, "family": {"modelType": "qwen3_moe"}},
-    "gpt_oss": EXPERTS
-    | {
-        "attentionSinks": True,
-        "attentionBias": True,
-        "slidingWindow": {"size": 8, "pattern": "alternate"},
-        "family": {"modelType": "gpt_oss", "activation": "clamped-swiglu", "expertBias": True, "routerBias": True},
+    "qwen3_moe": EXPERTS | {"model_type": "qwen3_moe", "head_dim": 8, "num_experts": 4, "norm_topk_prob": True},
+    "gpt_oss": {
+        "model_type": "gpt_oss", "head_dim": 8, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 8,
+        "rope_scaling": {"rope_type": "default"},
     },
-    "llama4_text": EXPERTS
-    | {
-        "expertsPerToken": 1,
-        "expertFfnHiddenSize": 40,
-        "sharedExperts": 1,
-        "denseLayers": [0],
-        "unrotatedLayers": [1],
-        "qkNorm": True,
-        "routing": {"score": "sigmoid", "normalise": False},
-        "family": {
-            "modelType": "llama4_text",
-            "qkNorm": "weightless",
-            "interleavedRope": True,
-            "weighsExpertInputs": True,
-            "attentionChunk": {"size": 8, "layers": [0]},
-            "attentionTemperature": {"scale": 0.1, "floor": 8},
-        },
+    "llama4_text": {
+        "model_type": "llama4_text", "head_dim": 8, "num_local_experts": 4, "num_experts_per_tok": 1, "intermediate_size": 40,
+        "intermediate_size_mlp": 64, "moe_layers": [1], "no_rope_layers": [1, 0], "attention_chunk_size": 8, "floor_scale": 8,
     },
-    "deepseek_v3": EXPERTS
-    | {
-        "latentAttention": LATENT,
-        "expertFfnHiddenSize": 40,
-        "sharedExperts": 1,
-        "denseLayers": 1,
-        "routing": V3_ROUTING,
-        "family": {"modelType": "deepseek_v3", "interleavedRope": True, "routedScaling": 2.5},
+    "deepseek_v3": EXPERTS | {
+        "model_type": "deepseek_v3", "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8,
+        "v_head_dim": 12, "n_routed_experts": 4, "n_group": 2, "topk_group": 1, "first_k_dense_replace": 1,
     },
-}
+}  # fmt: skip
 LAYOUTS: dict[str, tuple[int, dict[str, Any]]] = {
     "shard 2": (2, {}),
     "FSDP1 2": (2, {"arguments": ["--backend", "fsdp1"]}),

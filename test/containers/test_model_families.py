@@ -7,11 +7,10 @@ import functools
 import json
 import os
 import random
-import subprocess
 import warnings
-from pathlib import Path
 
 import pytest
+from described import answers
 
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
@@ -19,7 +18,6 @@ from transformers import AutoModelForCausalLM  # noqa: E402
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
 DRAWS = 3
 TOLERANCE = 0.001
@@ -73,7 +71,7 @@ def sizes(rng: random.Random) -> dict:
         "interleave_moe_layer_step": rng.choice([1, 2]),
         "q_lora_rank": rng.choice([None, 24]), "kv_lora_rank": 16, "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10,
         "word_embed_proj_dim": 32 * heads, "rotary_dim": 8,
-        "attention_bias": flip(), "mlp_bias": flip(), "tie_word_embeddings": flip(),
+        "attention_bias": flip(), "mlp_bias": rng.choice([True, False, False]), "tie_word_embeddings": flip(),
         "use_bias": flip(), "qkv_bias": flip(), "use_qkv_bias": flip(),
         "use_qk_norm": flip(), "multi_query": flip(), "use_parallel_residual": flip(),
         "enable_moe_block": flip(), "top_k_experts": 2, "num_kv_shared_layers": rng.choice([0, 1]), "use_double_wide_mlp": flip(),
@@ -160,13 +158,6 @@ def cases(plays_all: bool) -> list[tuple[str, dict, int, int]]:
             if not plays_all:
                 break
     return found
-
-
-def answers(configs: list[dict]) -> list[dict]:
-    lines = "\n".join(json.dumps(config) for config in configs) + "\n"
-    command = [str(ROOT / "node_modules/.bin/tsx"), "scripts/model-counts.ts"]
-    done = subprocess.run(command, cwd=ROOT, input=lines, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.drawn(1)

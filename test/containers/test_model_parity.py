@@ -5,11 +5,12 @@ The shape comes from the family's config.json by the reader of the product (scri
 
 import functools
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from described import answers as read_configs
+from described import described
 
 from plain_loop import publish
 from rank_world import trainer_job
@@ -31,7 +32,6 @@ from slipway_trainer.settings import resolve_settings  # noqa: E402
 from slipway_trainer.sharding import named_tensors  # noqa: E402
 from slipway_trainer.weights import PublishedWeights, load_weights  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
 LENGTH = 48
 SMALL = {
     "vocab_size": 257, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4,
@@ -82,12 +82,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 @functools.cache
 def answers() -> dict[str, dict[str, Any]]:
     """Shape and number of parameters of each case, by the product."""
-    lines = [json.dumps(json.loads(config_of(name).to_json_string(use_diff=False))) for name in CASES]
-    command = [str(ROOT / "node_modules/.bin/tsx"), "scripts/model-counts.ts"]
-    done = subprocess.run(command, cwd=ROOT, input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert all("shape" in answer for answer in found), [answer.get("problems") for answer in found]
-    return dict(zip(CASES, found, strict=True))
+    configs = [json.loads(config_of(name).to_json_string(use_diff=False)) for name in CASES]
+    found = zip(CASES, configs, read_configs(configs), strict=True)
+    return {name: answer | {"shape": described(config)} for name, config, answer in found}
 
 
 def config_of(name: str) -> Any:

@@ -70,7 +70,8 @@ def test_the_page_says_what_was_measured_and_every_figure_on_it_holds() -> None:
     assert {name for name, _ranks, _changes in (*DENSE, *EXPERTS)} <= names
     assert {*FAMILIES} <= names, "gradients and import of every family"
     for family, model in TODAY.items():
-        assert {f"{family}, {layout}" for layout in (MIXTURES_OF_TODAY if "experts" in model else DENSE_OF_TODAY)} <= names, family
+        layouts = MIXTURES_OF_TODAY if "num_experts_per_tok" in model else DENSE_OF_TODAY
+        assert {f"{family}, {layout}" for layout in layouts} <= names, family
     assert {f"{CONTINUED[0]}, then {name}" for name in CONTINUED} <= names
     for name, *figures, allowed in rows:
         limits = [float(limit) for limit in allowed.split(",")]

@@ -45,7 +45,7 @@ MODELS: dict[str, dict[str, Any]] = {
         },
     },
     "olmo2": {"qkNorm": True, "normPlacement": "post", "family": {"modelType": "olmo2", "qkNorm": "whole"}},
-    "latent": {"latentAttention": MIXTURES["deepseek_v3"]["latentAttention"]},
+    "latent": {"latentAttention": {"qRank": 24, "kvRank": 16, "nopeHeadSize": 8, "ropeHeadSize": 8, "valueHeadSize": 12}},
 }
 TENSOR, CONTEXT = {"tensor_parallel_degree": 2}, {"context_parallel_degree": 2}
 #: What takes time is the number of micro-batches; two of them are left.

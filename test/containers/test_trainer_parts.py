@@ -76,6 +76,11 @@ def test_every_wrong_setting_is_named_at_once() -> None:
         assert part in str(raised.value)
 
 
+def test_a_model_with_parts_that_the_launch_finds_untrained_is_refused() -> None:
+    with pytest.raises(Settings, match="must be a model whose parts the built-in trainer computes, got partialRotary"):
+        settings(model=TINY | {"limits": {"untrained": ["partialRotary"]}})
+
+
 def test_a_layout_that_does_not_fit_prints_every_factor() -> None:
     found = settings()
     with pytest.raises(Settings, match="must divide the world size 4 together .*, got TP 1 x CP 1 x shard 1 x replicate 3"):

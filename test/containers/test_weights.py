@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from test_mixture_layouts import MODELS as MIXTURES
 
 from plain_loop import plain_steps, publish, publish_first_values
 from rank_world import TINY, events, losses_of, run_ranks, trainer_job
@@ -37,10 +38,7 @@ SHAPES = {
     "qwen3_moe, experts as large as the block": {"qkNorm": True, "experts": 4, "expertsPerToken": 2},
 }
 WINDOW = {"size": 16}
-GPT_OSS = {
-    "attentionSinks": True, "experts": 4, "expertsPerToken": 2,
-    "family": {"modelType": "gpt_oss", "activation": "clamped-swiglu", "expertBias": True, "routerBias": True},
-}  # fmt: skip
+GPT_OSS = MIXTURES["gpt_oss"] | {"attention_bias": False, "layer_types": 2 * ["full_attention"]}
 LORA = {"rank": 4, "alpha": 8.0, "targets": ["q_proj", "v_proj"]}
 
 
@@ -120,15 +118,15 @@ def test_a_family_with_windows_may_have_none_of_them(tmp_path: Path) -> None:
     load(model_of(GPT_OSS), tmp_path)
     rewrite_config(tmp_path, sliding_window=128)
     load(model_of(GPT_OSS), tmp_path)
-    with pytest.raises(Settings, match="model: must have sliding_window None as in config.json of the weights, got 16"):
-        load(model_of(GPT_OSS | {"slidingWindow": WINDOW}), tmp_path)
+    with pytest.raises(Settings, match="model: must have layer_types .*full.* as in config.json of the weights, got .*sliding"):
+        load(model_of(GPT_OSS | {"sliding_window": 16, "layer_types": 2 * ["sliding_attention"]}), tmp_path)
 
 
 def test_fails_with_each_tensor_of_all_experts_named_once(tmp_path: Path) -> None:
     publish(model_of(GPT_OSS), tmp_path)
     # Of each layer: the gates and ups, their biases, and the downs.
     with pytest.raises(Settings, match=r"6 differences: model.layers.0.mlp.experts.gate_up_proj \(4, 32, 128\) instead of \(4, 32, 96\)"):
-        load(model_of(GPT_OSS | {"ffnHiddenSize": 48}), tmp_path)
+        load(model_of(GPT_OSS | {"intermediate_size": 48}), tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 16, b"\x02\0\0\0\0\0\0\0{]"], ids=["empty", "long header", "no JSON"])
@@ -174,7 +172,7 @@ def test_fails_for_an_adapter_whose_layers_share_a_published_name() -> None:
         with pytest.raises(Settings, match="export-adapter: must be left out where training.lora.targets names experts or the router"):
             backend_name(resolve_settings(job, ["--export-adapter"], {}), "2.13.0")
         assert backend_name(resolve_settings(job, ["--export-weights"], {}), "2.13.0") == "fsdp2"
-    for model in (GPT_OSS, GPT_OSS | {"family": {"modelType": "qwen3_moe"}}):
+    for model in (GPT_OSS, MIXTURES["qwen3_moe"]):
         settings = resolve_settings(trainer_job(model=model, training={"lora": LORA}), ["--export-adapter"], {})
         assert backend_name(settings, "2.13.0") == "fsdp2"
 
@@ -236,20 +234,20 @@ def rewrite_config(folder: Path, **changes: object) -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"rope_theta": 500_000.0}, r"must have rope_theta 500000.0 as in config.json of the weights, got 10000.0"),
+        ({"rope_theta": 500_000.0}, r"must have rope_theta 500000.0 as in config.json of the weights, got 10000"),
         ({"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}, "must have rope_theta 500000.0"),
-        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, r"must have rope_scaling \{.*linear.*\}.*got None"),
+        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "must have rope_type linear as in config.json of the weights, got default"),
         ({"rope_scaling": {"rope_type": "longrope", "short_factor": [1.0], "long_factor": [2.0]}}, "rope_type longrope"),
-        ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "finetuned": True}}, "yarn with finetuned"),
+        ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "finetuned": True}}, "must have rope_type yarn"),
         ({"rms_norm_eps": 1e-6}, "must have rms_norm_eps 1e-06"),
         ({"num_key_value_heads": None}, "must have num_key_value_heads 4"),
         ({"tie_word_embeddings": True}, "must have tie_word_embeddings True"),
         ({"head_dim": 16}, "must have head_dim 16"),
-        ({"model_type": "mamba2"}, r"got model_type mamba2 \(known: llama, mistral, mixtral, gemma"),
+        ({"model_type": "mamba2"}, "must be of model_type mamba2 as config.json of the weights, got llama or mistral"),
         ({"model_type": "mistral", "sliding_window": 16}, "must have sliding_window 16 as in config.json of the weights, got None"),
         ({"attention_bias": True}, "must have attention_bias True"),
         ({"hidden_act": "gelu"}, "must have hidden_act gelu"),
-        ({"partial_rotary_factor": 0.5}, "got partial_rotary_factor 0.5"),
+        ({"partial_rotary_factor": 0.5}, "must have partial_rotary_factor 0.5"),
         ({"quantization_config": {"bits": 8}}, "got quantization_config"),
     ],
 )
@@ -258,6 +256,20 @@ def test_fails_when_the_run_file_contradicts_config_json(tmp_path: Path, changes
     rewrite_config(tmp_path, **changes)
     with pytest.raises(Settings, match=complaint):
         load(model_of({}), tmp_path)
+
+
+def test_fails_when_a_scaling_has_a_key_or_a_value_of_its_own(tmp_path: Path) -> None:
+    scaled = model_of({"ropeScaling": YARN})
+    publish(scaled, tmp_path)
+    older = {"type": "yarn", "factor": 4, "original_max_position_embeddings": 256}
+    rewrite_config(tmp_path, rope_scaling=older)
+    load(scaled, tmp_path)
+    rewrite_config(tmp_path, rope_scaling=older | {"finetuned": True, "beta_fast": 16})
+    with pytest.raises(Settings, match="beta_fast 16 as in config.json of the weights, got 32; .* finetuned True .*, got None"):
+        load(scaled, tmp_path)
+    rewrite_config(tmp_path, rope_scaling=None)
+    with pytest.raises(Settings, match="must have rope_type default as in config.json of the weights, got yarn"):
+        load(scaled, tmp_path)
 
 
 def test_fails_when_a_large_vocabulary_differs_by_one_word(tmp_path: Path) -> None:
@@ -321,7 +333,6 @@ def test_transformers_refuses_the_export_of_a_model_that_it_does_not_have(tmp_pa
         {"qkNorm": True, "gatedMlp": False},
         {"qkNorm": True, "logitSoftcap": {"final": 30.0}},
         {"gatedMlp": False, "slidingWindow": WINDOW},
-        {"family": {"modelType": "qwen3"}, "qkNorm": True, "experts": 4, "expertsPerToken": 2},
         {"family": {"modelType": "gemma"}, "attentionBias": True, "slidingWindow": WINDOW},
     ],
 )

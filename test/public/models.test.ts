@@ -55,6 +55,42 @@ test.each<[source: string, config: object, expected: object]>([
     { family: { modelType: 'deepseek_v4', streams: 4 } },
   ],
   [
+    'huggingface/transformers#48392: settings of positions for a layer type that a short model does not have',
+    {
+      model_type: 'gemma3_text',
+      num_hidden_layers: 2,
+      layer_types: ['sliding_attention', 'sliding_attention'],
+      ...layers({ rope_type: 'default', rope_theta: 1_000_000 }, { rope_type: 'default', rope_theta: 10_000 }),
+    },
+    { slidingWindow: { size: 4096, pattern: 'all' }, family: { localRopeTheta: 10_000 } },
+  ],
+  [
+    'ddalcu/mlx-serve#46: Gemma 3 4B names no heads',
+    { model_type: 'gemma3_text', num_attention_heads: undefined, num_key_value_heads: undefined },
+    { attentionHeads: 8, kvHeads: 4, headSize: 256 },
+  ],
+  ['marin-community/marin#2098: Qwen 3 without head_dim', { model_type: 'qwen3' }, { headSize: 128 }],
+  [
+    'QwenLM/Qwen3#687: Qwen2-MoE does not normalise the weights of experts',
+    { model_type: 'qwen2_moe', moe_intermediate_size: 128, norm_topk_prob: false },
+    { routing: { normalise: false } },
+  ],
+  [
+    'leonickson1/Swiftlet#6: Qwen 3.5 MoE normalises without norm_topk_prob',
+    { model_type: 'qwen3_5_moe_text', intermediate_size: null, moe_intermediate_size: 128 },
+    { routing: { normalise: true } },
+  ],
+  [
+    'paiml/entrenar#262: queries that are larger than the hidden size',
+    { model_type: 'qwen3', hidden_size: 2560, num_attention_heads: 32, head_dim: 128 },
+    { headSize: 128, attentionHeads: 32 },
+  ],
+  [
+    'a sibling of NVIDIA-NeMo/Megatron-Bridge#4800: Mistral without sliding_window',
+    { model_type: 'mistral' },
+    { slidingWindow: { size: 4096, pattern: 'all' } },
+  ],
+  [
     'SafeAILab/EAGLE#223: heads that are not hidden_size / num_attention_heads',
     { model_type: 'qwen3', head_dim: 128 },
     { headSize: 128 },
@@ -218,6 +254,12 @@ test.each<[source: string, config: object, key: string, fix: RegExp]>([
     { model_type: 'llama', hidden_size: 12, num_attention_heads: 4 },
     'head_dim',
     /correct it/,
+  ],
+  [
+    'deepspeedai/DeepSpeed#8345: EXAONE 4 with settings of positions per layer type',
+    { model_type: 'exaone4', sliding_window: 4096, sliding_window_pattern: 'LLLG', ...layers(plain, plain) },
+    'rope_parameters',
+    /without names of layer types/,
   ],
   [
     'a family with one setting for all layers has none per layer type',

@@ -1,14 +1,26 @@
 """The architecture of a model: the fields of `model` in job.json. Does not import PyTorch."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from slipway_trainer.architecture_parts import Family, Latent, Routing, Window, read_family, read_latent, read_routing, read_window
+from slipway_trainer.architecture_parts import (
+    Family,
+    Latent,
+    Routing,
+    Window,
+    read_family,
+    read_fields,
+    read_latent,
+    read_routing,
+    read_window,
+)
 from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
 
 #: Elements of a quantized weight that have a common scale (nf4.py).
 PACKED_BLOCK = 64
+#: How a run describes its model that neither reads nor writes published weights.
+_UNPUBLISHED: tuple[Mapping[str, Any], ...] = ({"config": {"model_type": "slipway"}, "fractions": (), "accepted": {}},)
 
 
 @dataclass(frozen=True)
@@ -22,8 +34,8 @@ class Architecture:
     head_size: int
     ffn_hidden_size: int
     vocabulary_size: int
-    gated_mlp: bool
-    tied_embeddings: bool
+    gated_mlp: bool = True
+    tied_embeddings: bool = False
     rope_theta: float = 10_000.0
     norm_epsilon: float = 1e-5
     experts: int = 0
@@ -51,6 +63,10 @@ class Architecture:
     #: Multi-token prediction modules (DeepSeek-V3, arXiv 2412.19437, section 2.2).
     mtp_layers: int = 0
     family: Family = Family()
+    #: Parts and sizes that backends do not support, from job.json: `beyondLlama`, `unsplit` and `split`.
+    limits: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    #: How files of published weights describe the model, the way of exports first (published_config.py).
+    published: tuple[Mapping[str, Any], ...] = field(default=_UNPUBLISHED, compare=False, repr=False)
 
     def has_window(self, layer: int) -> bool:
         """Whether attention in this layer (from 0) is limited to a window."""
@@ -87,56 +103,10 @@ class Architecture:
         """Whether the output projection of attention has a bias."""
         return self.attention_bias if self.family.output_bias is None else self.family.output_bias
 
-    def split_sizes(self) -> dict[str, int]:
-        """The inner sizes that tensor parallelism divides among its ranks, by option name. A size of 0 is divisible by any number."""
-        return {
-            "ffnHiddenSize": self.ffn_hidden_size,
-            "expertFfnHiddenSize": self.expert_ffn_hidden_size,
-            "the inner size of shared experts": self.shared_ffn_hidden_size,
-        }
 
-    def unsplit_parts(self) -> list[str]:
-        """The parts that tensor parallelism does not support, by option name."""
-        found = {"mtpLayers": self.mtp_layers > 0}
-        return [name for name, has in found.items() if has]
-
-    def parts(self) -> list[str]:
-        """The parts that Llama and Mixtral do not have, by option name. Libraries with their own models do not support them."""
-        found = {
-            "qkNorm": self.qk_norm,
-            "attentionBias": self.attention_bias or self.has_output_bias,
-            "slidingWindow": self.window is not None and not self.window.chunked,
-            "attentionChunk": self.window is not None and self.window.chunked,
-            "unrotatedLayers": bool(self.unrotated_layers),
-            "attentionTemperature": self.family.temperature is not None,
-            "logitSoftcap": self.attention_softcap is not None or self.final_softcap is not None,
-            f"normPlacement {self.norm_placement}": self.norm_placement != "pre",
-            "embeddingScale": self.embedding_scale != 1.0,
-            "expertFfnHiddenSize": self.expert_ffn_hidden_size not in (0, self.ffn_hidden_size),
-            "denseLayers": bool(self.dense_layers),
-            "attentionSinks": self.attention_sinks,
-            "latentAttention": self.latent is not None,
-            "sharedExperts": self.shared_ffn_hidden_size > 0,
-            "sharedExpertGate": self.family.shared_expert_gate,
-            f"norm {self.family.norm}": self.family.norm != "rms",
-            f"activation {self.family.activation}": self.family.activation is not None,
-            "attentionScale": self.family.attention_scale is not None,
-            "interleavedRope": self.family.interleaved_rope,
-            "expertBias": self.family.expert_bias,
-            "routerBias": self.family.router_bias,
-            "mtpLayers": self.mtp_layers > 0,
-            **self.routing.parts(),
-        }
-        return [name for name, has in found.items() if has]
-
-
-#: Parts that this trainer does not support; lib/core/rules/model/builtin-model.ts rejects them before instances start.
-_UNKNOWN_TRAITS = ("mlpBias", "headBias", "routingBiasIsParameter", "untrained")
-_UNKNOWN_FACTORS = ("residualScale", "logitScale")
+#: What this trainer computes; lib/core/catalog/model/trainer-limits.ts finds what it does not.
 NORMS = ("rms", "rms-offset")
-QK_NORMS = ("head", "whole", "weightless")
 ACTIVATIONS = ("silu", "gelu", "gelu-tanh", "clamped-swiglu")
-SCORES = ("softmax", "sigmoid")
 
 
 def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], issues: list[str]) -> Architecture:
@@ -147,11 +117,14 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
     kv_heads = count("kvHeads", heads)
     if heads % kv_heads != 0:
         issues.append(f"model.kvHeads: must divide the {heads} attention heads, got {kv_heads}")
-    issues += _unknown_parts(values, family)
+    limits = values.get("limits") or {}
+    issues += [f"model: must be a model whose parts the built-in trainer computes, got {part}" for part in limits.get("untrained", ())]
     caps = values.get("logitSoftcap") or {}
-    experts = int(values.get("experts") or 0)
+    experts = values.get("experts")
     latent = read_latent(values.get("latentAttention"))
-    return Architecture(
+    return read_fields(
+        Architecture,
+        values,
         layers=layers,
         hidden_size=hidden,
         attention_heads=heads,
@@ -159,34 +132,18 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
         head_size=latent.head_size if latent else count("headSize", max(1, hidden // heads)),
         ffn_hidden_size=count("ffnHiddenSize"),
         vocabulary_size=count("vocabularySize"),
-        gated_mlp=bool(values.get("gatedMlp", True)),
-        tied_embeddings=bool(values.get("tiedEmbeddings", False)),
-        rope_theta=float(values.get("ropeTheta") or 10_000.0),
-        norm_epsilon=float(values.get("normEpsilon") or 1e-5),
-        experts=experts,
-        experts_per_token=int(values.get("expertsPerToken") or 0),
-        expert_ffn_hidden_size=int(values.get("expertFfnHiddenSize") or 0),
         dense_layers=_dense_layers(values.get("denseLayers")) if experts else (),
         routing=read_routing(values.get("routing"), family) if experts else Routing(),
         shared_ffn_hidden_size=_shared_size(values, family) if experts else 0,
-        rope_scaling=read_rope_scaling(values.get("ropeScaling"), issues),
-        norm_placement=str(values.get("normPlacement", "pre")),
-        qk_norm=bool(values.get("qkNorm", False)),
-        attention_bias=bool(values.get("attentionBias", False)),
+        rope_scaling=read_rope_scaling(values.get("ropeScaling")),
         window=read_window(values.get("slidingWindow"), family.get("attentionChunk")),
         unrotated_layers=tuple(values.get("unrotatedLayers") or ()),
-        attention_sinks=bool(values.get("attentionSinks", False)),
         latent=latent,
-        attention_softcap=_number(caps.get("attention")),
-        final_softcap=_number(caps.get("final")),
-        embedding_scale=float(values.get("embeddingScale", 1.0)),
-        mtp_layers=int(values.get("mtpLayers") or 0),
+        attention_softcap=caps.get("attention"),
+        final_softcap=caps.get("final"),
         family=read_family(family or {"modelType": _inferred(values)}),
+        published=tuple(values.get("published") or _UNPUBLISHED),
     )
-
-
-def _number(raw: "float | None") -> float | None:
-    return None if raw is None else float(raw)
 
 
 def _shared_size(values: Mapping[str, Any], family: Mapping[str, Any]) -> int:
@@ -203,15 +160,3 @@ def _inferred(values: Mapping[str, Any]) -> str:
     if values.get("qkNorm"):
         return "qwen3_moe" if values.get("experts") else "qwen3"
     return "mistral" if values.get("slidingWindow") else ""
-
-
-def _unknown_parts(values: Mapping[str, Any], family: Mapping[str, Any]) -> list[str]:
-    routing = values.get("routing") or {}
-    found = [key for key in _UNKNOWN_TRAITS if family.get(key)]
-    found += [key for key in _UNKNOWN_FACTORS if family.get(key, 1) != 1]
-    found += ["partialRotary"] if values.get("partialRotary", 1) != 1 else []
-    found += [f"routing.score {routing['score']}"] if routing.get("score", "softmax") not in SCORES else []
-    found += [f"norm {family['norm']}"] if family.get("norm", "rms") not in NORMS else []
-    found += [f"qkNorm {family['qkNorm']}"] if family.get("qkNorm", "head") not in QK_NORMS else []
-    found += [f"activation {family['activation']}"] if family.get("activation") not in (None, *ACTIVATIONS) else []
-    return [f"model: must be a model whose parts the built-in trainer computes, got {part}" for part in found]

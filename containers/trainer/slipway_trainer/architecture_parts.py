@@ -1,8 +1,25 @@
 """Parts of an architecture with several fields, named as in `model` of job.json. Does not import PyTorch."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def read_fields(kind: type[T], raw: Mapping[str, Any], /, **others: Any) -> T:
+    """A dataclass with the values of job.json that have the names of its fields in camel case; fields without one keep their defaults."""
+    given = {}
+    for field in fields(kind):
+        value = raw.get(_camel(field.name))
+        if value is not None and field.name not in others:
+            given[field.name] = float(value) if isinstance(field.default, float) else value
+    return kind(**given, **others)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 @dataclass(frozen=True)
@@ -44,20 +61,7 @@ class Family:
 def read_family(raw: Mapping[str, Any]) -> Family:
     """Reads `model.family` of job.json and fills in defaults."""
     heat = raw.get("attentionTemperature")
-    return Family(
-        model_type=str(raw.get("modelType", "")),
-        norm=str(raw.get("norm", "rms")),
-        qk_norm=str(raw.get("qkNorm", "head")),
-        output_bias=raw.get("outputBias"),
-        activation=raw.get("activation"),
-        attention_scale=raw.get("attentionScale"),
-        local_rope_theta=raw.get("localRopeTheta"),
-        interleaved_rope=bool(raw.get("interleavedRope", False)),
-        expert_bias=bool(raw.get("expertBias", False)),
-        router_bias=bool(raw.get("routerBias", False)),
-        temperature=Temperature(float(heat["scale"]), int(heat["floor"])) if heat else None,
-        shared_expert_gate=bool(raw.get("sharedExpertGate", False)),
-    )
+    return read_fields(Family, raw, temperature=Temperature(float(heat["scale"]), int(heat["floor"])) if heat else None)
 
 
 @dataclass(frozen=True)
@@ -130,17 +134,6 @@ class Routing:
     scaling: float = 1.0
     #: The weight multiplies the input of an expert instead of its output (Llama 4).
     weighs_inputs: bool = False
-
-    def parts(self) -> dict[str, bool]:
-        """Parts that Mixtral's routing does not have, by option name."""
-        return {
-            f"routing.score {self.score}": self.score != "softmax",
-            "routing.normalise false": not self.normalises,
-            "routing.bias": self.has_bias,
-            "routing.groups": self.groups > 1,
-            "routedScaling": self.scaling != 1.0,
-            "weighsExpertInputs": self.weighs_inputs,
-        }
 
 
 def read_routing(raw: Mapping[str, Any] | None, family: Mapping[str, Any]) -> Routing:

@@ -29,7 +29,7 @@ _PARTS: dict[str, type] = {"routing": Routing, "rope_scaling": RopeScaling, "win
 
 def _defaults(kind: type) -> dict[str, Any]:
     """The default values of a dataclass, as JSON values."""
-    found = {field.name: field.default for field in fields(kind) if field.default is not MISSING}
+    found = {field.name: field.default for field in fields(kind) if field.default is not MISSING and field.compare}
     return json.loads(json.dumps({name: asdict(value) if is_dataclass(value) else value for name, value in found.items()}))
 
 
@@ -45,7 +45,7 @@ def _complete(model: Mapping[str, Any]) -> dict[str, Any]:
 def _recorded(shape: Architecture) -> dict[str, Any]:
     """The architecture as JSON values: lists instead of tuples."""
     found = json.loads(json.dumps(asdict(shape)))
-    return {name: value for name, value in found.items() if value is not None}
+    return {field.name: found[field.name] for field in fields(shape) if field.compare and found[field.name] is not None}
 
 
 def _above_zero(counts: Mapping[str, int]) -> dict[str, int]:

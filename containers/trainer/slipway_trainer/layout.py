@@ -81,13 +81,13 @@ def _limits(layout: Layout, shape: Architecture, training: Training) -> Iterator
 
 def _tensor_limits(layout: Layout, shape: Architecture) -> Iterator[Limit]:
     tensor, path = layout.tensor, "distribution.parameters.tensor_parallel_degree"
-    parts = ", ".join(shape.unsplit_parts())
+    parts = ", ".join(shape.limits.get("unsplit", ()))
     must = f"be 1 for a model with {parts} in the built-in trainer"
     yield tensor > 1 and bool(parts), path, must, tensor, "remove it, and shard over more ranks"
     for name, heads in (("attention", shape.attention_heads), ("key/value", shape.kv_heads)):
         must = f"have a tensor degree that divides the {heads} {name} heads"
         yield heads % tensor != 0, "distribution.parameters", must, tensor, "use a divisor"
-    for name, size in shape.split_sizes().items():
+    for name, size in shape.limits.get("split", {}).items():
         yield size % tensor != 0, path, f"divide {name} {size}", tensor, "use a divisor"
 
 

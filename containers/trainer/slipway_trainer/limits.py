@@ -59,7 +59,7 @@ def _fsdp2(settings: RunSettings) -> Iterator[Limit]:
 
 def _smp_v2(settings: RunSettings) -> Iterator[Limit]:
     shape = settings.architecture
-    parts = ", ".join(sorted(shape.parts()))
+    parts = ", ".join(shape.limits.get("beyondLlama", ()))
     must = f"be fsdp or deepspeed for a model with {parts} in the built-in trainer"
     yield bool(parts), "distribution.library", must, "smp-v2", "use fsdp"
     must = "be true with smp-v2 in the built-in trainer"

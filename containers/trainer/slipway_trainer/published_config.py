@@ -1,16 +1,20 @@
-"""config.json of published weights: checks for imports, and the content for exports. Does not import PyTorch."""
+"""config.json of published weights: checks for imports, and the content for exports. Does not import PyTorch.
+
+What files of a family say is known before a launch alone (lib/core/catalog/model/published.ts): `model.published` of job.json has the
+config.json of an export, and each accepted value of each key, once for every `model_type` that can describe the model.
+"""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.published_families import FAMILIES, PLAIN_FAMILIES, family_config, family_issues, family_of
-from slipway_trainer.published_keys import common, stated
 
-#: `model_type` of an export whose combination of parts exists in no published family.
-OWN_SHAPE = "slipway"
+_TOLERANCE = 1e-6
+#: Keys of a section with RoPE settings that repeat others.
+_REPEATED = ("type", "rope_theta", "partial_rotary_factor", "max_position_embeddings")
 
 
 def config_issues(folder: Path, shape: Architecture, sequence_length: int) -> list[str]:
@@ -18,23 +22,66 @@ def config_issues(folder: Path, shape: Architecture, sequence_length: int) -> li
     path = folder / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-        found = _beyond(config)
-        if config.get("model_type") not in FAMILIES:
-            return found
-        kind = config["model_type"]
-        if kind not in PLAIN_FAMILIES and shape.family.model_type not in ("", kind):
-            return [f"model: must be of model_type {kind} as config.json of the weights, got {shape.family.model_type}"]
-        return family_issues(config, shape, sequence_length) + found
+        kind, quantized = config.get("model_type"), config.get("quantization_config")
+        found = ["model.weights: must not be quantized, got quantization_config in config.json"] if quantized else []
+        known = {one["config"]["model_type"]: one for one in shape.published if one["accepted"]}
+        if kind not in known:
+            ours = " or ".join(known) or shape.family.model_type or "a model of no published family"
+            return [f"model: must be of model_type {kind} as config.json of the weights, got {ours}", *found]
+        return _differences(config, known[kind], sequence_length) + found
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        return [f"model.weights: must contain a config.json of a Llama, Mistral or Mixtral model, got {error!r}"]
+        return [f"model.weights: must contain a config.json with the keys of its model, got {error!r}"]
 
 
-def _beyond(config: Mapping[str, Any]) -> list[str]:
-    known = ", ".join(kind for kind, family in FAMILIES.items() if family.architecture)
-    kind = config.get("model_type")
-    found = [] if kind in FAMILIES else [f"model_type {kind} (known: {known})"]
-    found += ["quantization_config"] if config.get("quantization_config") else []
-    return [f"model.weights: must be a model that the built-in trainer computes, got {what} in config.json" for what in found]
+def _differences(config: Mapping[str, Any], published: Mapping[str, Any], sequence_length: int) -> list[str]:
+    """Differences between the config.json of published weights and the model of the run, by key."""
+    accepted, missing = published["accepted"], published["missing"]
+    given, rope = _given(config, published)
+    replaced = {key for name, keys in published["replaced"].items() if given.get(name) for key in keys}
+    pairs = {key: (given.get(key, missing.get(key, values[0])), values) for key, values in accepted.items() if key not in replaced}
+    if rope.get("rope_type") == accepted["rope_type"][0]:
+        pairs |= {key: (value, [None]) for key, value in rope.items() if key not in (*accepted, *_REPEATED)}
+    return [
+        f"model: must have {key} {found} as in config.json of the weights, got {values[0]}"
+        for key, (found, values) in pairs.items()
+        if not any(same(found, value) for value in values) and not _holds_all(key, found, values, sequence_length)
+    ]
+
+
+def _holds_all(key: str, found: Any, values: list[Any], sequence_length: int) -> bool:
+    """Whether this is a window that holds the whole rows of a run without one."""
+    return key == "sliding_window" and values[0] is None and (found or 0) >= sequence_length
+
+
+def _given(config: Mapping[str, Any], published: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The keys of a config.json by their first names, with those of its section with RoPE settings; and the latter alone."""
+    given = dict(config)
+    for other, name in published["names"].items():
+        if given.get(name) is None and given.get(other) is not None:
+            given[name] = given[other]
+    section = config.get("rope_parameters") or config.get("rope_scaling")
+    if not section:
+        return given | published["unscaled"], {}
+    windows = section.get("sliding_attention")
+    whole = section.get("full_attention") or ({} if windows else section)
+    rope = {key: value for key, value in whole.items() if value is not None}
+    rope["rope_type"] = rope.get("rope_type") or rope.get("type") or "default"
+    if rope["rope_type"] not in ("default", "linear") and given.get("original_max_position_embeddings") is None:
+        # The default of transformers is the model's longest context.
+        rope.setdefault("original_max_position_embeddings", config.get("max_position_embeddings"))
+    if windows and windows.get("rope_theta") is not None:
+        given["rope_local_base_freq"] = windows["rope_theta"]
+    if windows and windows.get("rope_type", "default") != "default":
+        rope["rope_type of windowed layers"] = windows["rope_type"]
+    return given | rope, rope
+
+
+def same(given: Any, wanted: Any) -> bool:
+    """Whether two values of a config.json are equal. Integers are compared exactly, floats with a tolerance for rounding."""
+    numbers = all(isinstance(value, (int, float)) for value in (given, wanted))
+    if numbers and any(isinstance(value, float) for value in (given, wanted)):
+        return math.isclose(given, wanted, rel_tol=_TOLERANCE)
+    return given == wanted
 
 
 def longest_context(shape: Architecture, sequence_length: int) -> int:
@@ -45,10 +92,10 @@ def longest_context(shape: Architecture, sequence_length: int) -> int:
 
 def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any]:
     """The config.json of an export."""
-    longest, kind = longest_context(shape, sequence_length), family_of(shape)
-    if kind is not None:
-        return family_config(kind, shape, longest)
-    return stated(common(shape)) | {"model_type": OWN_SHAPE, "head_dim": shape.head_size, "max_position_embeddings": longest}
+    published = shape.published[0]
+    found = published["config"] | {"max_position_embeddings": longest_context(shape, sequence_length)}
+    found |= {key: float(found[key]) for key in published["fractions"] if found.get(key) is not None}
+    return found | ({"num_nextn_predict_layers": shape.mtp_layers} if shape.mtp_layers else {})
 
 
 def write_config(

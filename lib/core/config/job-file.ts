@@ -1,3 +1,5 @@
+import type { PublishedConfig } from '../catalog/model/published';
+import type { TrainerLimits } from '../catalog/model/trainer-limits';
 import type {
   CheckpointMode,
   HealthCheck,
@@ -58,7 +60,11 @@ export interface JobFile {
   distribution: { library: string; collectives: string; parameters: Record<string, unknown> };
   /** `skips`: windows that rollbacks have skipped. */
   training: TrainingSpec & { skips?: readonly Readonly<Skip>[] };
-  model: ModelSpec['architecture'] | null;
+  /**
+   * `limits`: of the built-in trainer; absent for other code. `published`: how files of weights describe the model; absent: the run reads
+   * and writes none.
+   */
+  model: (ModelSpec['architecture'] & { limits?: TrainerLimits; published?: PublishedConfig[] }) | null;
   weights: string | null;
   checkpoints: {
     mode: CheckpointMode;

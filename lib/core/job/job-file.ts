@@ -1,4 +1,8 @@
+import { PRESETS } from '../catalog/model/presets';
+import { publishedConfigs } from '../catalog/model/published';
+import { trainerLimits } from '../catalog/model/trainer-limits';
 import { fillPlaceholders } from '../config/formats/places';
+import { configKeys } from '../config/inline';
 import type { JobFile } from '../config/job-file';
 import { healthCheckOf, hostCount, trainingGroupsOf } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
@@ -80,6 +84,18 @@ function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
   };
 }
 
+/** The architecture; for the built-in trainer also its limits, and with published weights or an export how their files describe it. */
+export function modelSection(run: RunSpec): JobFile['model'] {
+  const { model, code, distribution, written } = run;
+  if (!model || code.builtin !== 'builtin') return model?.architecture ?? null;
+  const limited = { ...model.architecture, limits: trainerLimits(model.architecture) };
+  const exports = programArguments(run).includes('--export-weights');
+  if (!(model.weights || exports || distribution.library === 'smp-v2')) return limited;
+  const { architecture, config, preset = '' } = written.model ?? {};
+  const file = architecture ? undefined : config ? configKeys(config) : PRESETS[preset]?.config;
+  return { ...limited, published: publishedConfigs(model.architecture, file) };
+}
+
 /** job.json of one attempt: docs/reference/runtime.md. */
 export function jobFile(plan: JobPlan): JobFile {
   const { run, descriptor } = plan;
@@ -104,7 +120,7 @@ export function jobFile(plan: JobPlan): JobFile {
     mpiOptions: run.distribution.mpiOptions,
     distribution: distributionSection(run),
     training: plan.skips ? { ...run.training, skips: plan.skips } : run.training,
-    model: run.model?.architecture ?? null,
+    model: modelSection(run),
     weights: run.model?.weights ? 'weights' : null,
     checkpoints: checkpointsSection(plan),
     progress: run.progress,

@@ -83,3 +83,20 @@ test('the variables of the library come first, and those of the run file are pin
   expect(env).toMatchObject({ NCCL_DEBUG: 'WARN' });
   expect(userPinned).toEqual(['NCCL_DEBUG']);
 });
+
+test('the built-in trainer is told how files of weights describe its model where it reads or writes them', () => {
+  const modelOf = (file: Record<string, unknown>) => jobFile(planOf(runOf({ ...BASE, ...file }))).model;
+  const kinds = (file: Record<string, unknown>) => modelOf(file)?.published?.map(({ config }) => config.model_type);
+  const [model, code] = [{ preset: 'qwen3-8b' }, { source: 'builtin' }];
+  const weights = 's3://{dataBucket}/weights/';
+  expect(modelOf({ model, code })).not.toHaveProperty('published');
+  expect(modelOf({ model: { ...model, weights } })).not.toHaveProperty('published');
+  expect(kinds({ model: { ...model, weights }, code })).toEqual(['qwen3']);
+  expect(kinds({ model, code: { ...code, arguments: { 'export-weights': true } } })).toEqual(['qwen3']);
+  expect(kinds({ model, code: { ...code, arguments: { 'export-weights': false } } })).toBeUndefined();
+  const sizes = { layers: 2, hiddenSize: 64, attentionHeads: 4, ffnHiddenSize: 96, vocabularySize: 100 };
+  const architecture = { ...sizes, qkNorm: true, experts: 4, expertsPerToken: 2 };
+  expect(kinds({ model: { architecture, weights }, code })).toEqual(['qwen3_moe']);
+  const config = JSON.stringify({ ...modelOf({ model: { ...model, weights }, code })?.published?.[0]?.config });
+  expect(kinds({ model: { config, weights }, code })).toEqual(['qwen3']);
+});

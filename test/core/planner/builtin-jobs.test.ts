@@ -157,9 +157,15 @@ function variantRun(base: RunSpec, { hosts, parameters, training, model, words }
   } as RunSpec;
 }
 
+/** job.json without the limits of the model and what files of its weights say, which the fleet does not read. */
+function jobOf(run: RunSpec) {
+  const job = jobFile(planOf(run));
+  return { ...job, model: job.model && { ...job.model, limits: undefined, published: undefined } };
+}
+
 /** What the trainer reads of a job. */
 function trainersPart(run: RunSpec): object {
-  const { model, training, distribution, arguments: words } = jobFile(planOf(run));
+  const { model, training, distribution, arguments: words } = jobOf(run);
   return { arguments: words, distribution, training, model };
 }
 
@@ -167,7 +173,7 @@ function builtinJobs() {
   const shipped = shippedRuns();
   const base = shipped.find(({ file }) => file === 'builtin/llama3-8b-fsdp.yaml')?.run as RunSpec;
   return [
-    ...shipped.flatMap(({ file, run }) => counted(file, run, jobFile(planOf(run)))),
+    ...shipped.flatMap(({ file, run }) => counted(file, run, jobOf(run))),
     ...Object.entries(VARIANTS).flatMap(([name, variant]) => {
       const run = variantRun(base, variant);
       return counted(name, run, trainersPart(run));

@@ -34,6 +34,14 @@ const BOOKKEEPING = new Set(
 /** Typed access to a config.json. Records problems and the keys that were read: any other key is one that the reader does not support. */
 export class ConfigFields {
   readonly problems: ConfigProblem[] = [];
+  /** The value that the reader took for each key, given or a default; for a key with other names, under the first one. */
+  readonly taken = new Map<string, unknown>();
+  /** Lists by layer that mean the same as the keys of the file: the reader takes them instead. */
+  readonly lists = new Map<string, unknown[]>();
+  /** Keys whose values are fractions, even where they are whole. */
+  readonly fractions = new Set<string>();
+  /** Other names of keys, each with the first one. */
+  readonly names = new Map<string, string>();
   private readonly read = new Set<string>();
 
   constructor(private readonly config: Config) {}
@@ -41,12 +49,20 @@ export class ConfigFields {
   /** The value of the first of `keys` that is present and not null. */
   private find(keys: readonly string[]): { key: string; value: unknown } {
     for (const key of keys) this.read.add(key);
-    const [first = ''] = keys;
+    const [first = '', ...others] = keys;
+    for (const other of others) this.names.set(other, first);
     const given = keys.filter((key) => this.config[key] !== undefined && this.config[key] !== null);
     const [key = first, other] = given;
     if (other && JSON.stringify(this.config[key]) !== JSON.stringify(this.config[other]))
       this.refuse(other, `must be equal to ${key}`, 'keep one of the two');
     return { key, value: this.config[key] ?? undefined };
+  }
+
+  /** Records what a key means, in place of the value that the file has for it. */
+  take<T>(keys: string | readonly string[], value: T): T {
+    const [key = ''] = typeof keys === 'string' ? [keys] : keys;
+    this.taken.set(key, value);
+    return value;
   }
 
   /** Records a problem with a key, without duplicates. */
@@ -83,21 +99,24 @@ export class ConfigFields {
   /** An integer of at least `least` from the first of `keys` that is present. Required if there is no default. */
   count(keys: string | readonly string[], otherwise?: number, least = 1): number {
     const { key, value } = this.find(typeof keys === 'string' ? [keys] : keys);
-    if (value === undefined && otherwise !== undefined) return otherwise;
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
+    if (value === undefined && otherwise !== undefined) return this.take(keys, otherwise);
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return this.take(keys, value);
     this.refuse(key, `must be a whole number of at least ${least}`, 'copy it from the model', value);
     return otherwise ?? 1;
   }
 
   /** An integer that may be missing, null or 0. */
   optionalCount(...keys: string[]): number | undefined {
-    return this.count(keys, 0, 0) || undefined;
+    const found = this.count(keys, 0, 0) || undefined;
+    this.take(keys, found ?? null);
+    return found;
   }
 
   number(keys: string | readonly string[], otherwise: number): number {
     const { key, value } = this.find(typeof keys === 'string' ? [keys] : keys);
-    if (value === undefined) return otherwise;
-    if (typeof value === 'number' && Number.isFinite(value)) return value;
+    this.fractions.add(key);
+    if (value === undefined) return this.take(keys, otherwise);
+    if (typeof value === 'number' && Number.isFinite(value)) return this.take(keys, value);
     this.refuse(key, 'must be a number', 'copy it from the model', value);
     return otherwise;
   }
@@ -105,16 +124,16 @@ export class ConfigFields {
   /** `null` means false, because transformers tests for truthiness. */
   flag(key: string, otherwise = false): boolean {
     const { value } = this.find([key]);
-    if (value === undefined) return otherwise && !this.isNull(key);
-    if (typeof value === 'boolean') return value;
+    if (value === undefined) return this.take(key, otherwise && !this.isNull(key));
+    if (typeof value === 'boolean') return this.take(key, value);
     this.refuse(key, 'must be true or false', 'copy it from the model', value);
     return otherwise;
   }
 
   text(key: string, otherwise: string): string {
     const { value } = this.find([key]);
-    if (value === undefined) return otherwise;
-    if (typeof value === 'string') return value;
+    if (value === undefined) return this.take(key, otherwise);
+    if (typeof value === 'string') return this.take(key, value);
     this.refuse(key, 'must be text', 'copy it from the model', value);
     return otherwise;
   }
@@ -190,6 +209,7 @@ export class ConfigFields {
   /** Requires this value if the key is present, because other values define a different model. */
   only(key: string, allowed: unknown): void {
     const { value } = this.find([key]);
+    this.take(key, allowed ?? null);
     if (value !== undefined && value !== allowed) {
       const must = allowed === undefined ? 'absent or null' : JSON.stringify(allowed);
       this.refuse(key, `must be ${must}: no other value is supported`, 'use model.architecture');

@@ -11,9 +11,10 @@ export type Rope = Pick<ModelShape, 'ropeTheta' | 'ropeScaling' | 'partialRotary
 };
 
 /** Required and optional keys of each kind that the built-in trainer implements. */
-const SCALINGS: Readonly<Record<string, string[]>> = constants.ropeScalings;
+const SCALINGS: Readonly<Record<string, { needed: string[]; allowed: string[] }>> = constants.ropeScalings;
 /** The name in a run file of a key that Python or config.json writes with underscores. */
 export const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 /** Keys that repeat a value from elsewhere. */
 const REPEATED = ['rope_theta', 'rope_type', 'type', 'partial_rotary_factor', 'max_position_embeddings'];
 /** Kinds that are accepted by name: they add no parameters, and the built-in trainer does not implement them. */
@@ -41,12 +42,17 @@ export function ropeOf(f: ConfigFields, { theta, windowTheta, ropeScaling }: Rop
   const ropeTheta = oneOf(f, 'rope_theta', full, theta) ?? theta;
   const partial = oneOf(f, 'partial_rotary_factor', full) ?? 1;
   const localTheta = windowTheta === undefined ? ropeTheta : localThetaOf(f, local, windowTheta, ropeTheta);
+  f.take('rope_theta', ropeTheta);
+  f.take('partial_rotary_factor', partial);
+  if (windowTheta !== undefined) f.take('rope_local_base_freq', localTheta);
   const differs = localTheta !== ropeTheta || (windowTheta !== undefined && kindOf(full) !== 'default');
+  const scaling = given ? scalingOf(f, full) : { ...(ropeScaling && { ropeScaling }) };
+  f.take('rope_scaling', publishedScaling(scaling.ropeScaling, ropeScaling !== undefined));
   return {
     ropeTheta,
     ...(partial !== 1 && { partialRotary: partial }),
     ...(differs && { localRopeTheta: localTheta }),
-    ...(given ? scalingOf(f, full) : ropeScaling && { ropeScaling }),
+    ...scaling,
     untrained: UNTRAINED.includes(kindOf(full)) ? [`rope type ${kindOf(full)}`] : [],
     untrainedWindows: kindOf(local) === 'default' ? [] : [`rope type ${kindOf(local)} of windowed layers`],
   };
@@ -108,8 +114,8 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
   const kind = kindOf(rope);
   if (kind === 'default' || UNTRAINED.includes(kind)) return {};
   const key = f.has('rope_parameters') ? 'rope_parameters' : 'rope_scaling';
-  const names = SCALINGS[kind];
-  if (!names) {
+  const known = SCALINGS[kind];
+  if (!known) {
     f.refuse(
       key,
       `must have a rope_type of ${Object.keys(SCALINGS).join(', ')} or ${UNTRAINED.join(', ')}`,
@@ -118,6 +124,7 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
     );
     return {};
   }
+  const names = [...known.needed, ...known.allowed];
   const unknown = Object.keys(rope).filter(
     (name) => !names.includes(name) && !REPEATED.includes(name) && rope[name] !== null,
   );
@@ -126,11 +133,63 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
     f.refuse(key, `must only have the keys of rope_type ${kind}: ${names.join(', ')}`, 'remove the other key', name);
   }
   const values = names.map((name) => [camelCase(name), rope[name] ?? undefined] as const);
-  const scaling = {
+  const given = {
     type: kind,
     ...Object.fromEntries(values.filter(([, value]) => value !== undefined)),
   } as RopeScaling;
-  return { ropeScaling: completed(f, scaling) };
+  const scaling = completed(f, given);
+  for (const { field, must, got, fix } of [
+    ...incomplete(scaling, names, known.needed),
+    ...scalingContradictions(scaling),
+  ])
+    f.refuse(key, `must have a ${snakeCase(field)} that is ${must}`, fix, got);
+  return { ropeScaling: scaling };
+}
+
+/** What is wrong with one field of a scaling: what it must be. */
+interface ScalingProblem {
+  field: string;
+  must: string;
+  got: unknown;
+  fix: string;
+}
+
+const problemIf = (isWrong: boolean, problem: ScalingProblem): ScalingProblem[] => (isWrong ? [problem] : []);
+
+/** Fields of a scaling that are missing or no numbers. */
+function incomplete(scaling: RopeScaling, names: readonly string[], needed: readonly string[]): ScalingProblem[] {
+  return names.flatMap((name) => {
+    const field = camelCase(name);
+    const got = (scaling as Record<string, unknown>)[field];
+    const isRight =
+      got === undefined ? !needed.includes(name) : typeof got === (name === 'truncate' ? 'boolean' : 'number');
+    const must = name === 'truncate' ? 'true or false' : 'a number';
+    return problemIf(!isRight, { field, must, got, fix: 'copy it from the model' });
+  });
+}
+
+/** Fields of a scaling with which positions cannot be computed. */
+export function scalingContradictions(scaling: RopeScaling | undefined): ScalingProblem[] {
+  if (!scaling) return [];
+  const { factor } = scaling;
+  const least = problemIf(factor < 1, { field: 'factor', must: 'at least 1', got: factor, fix: 'correct it' });
+  if (scaling.type !== 'llama3') return least;
+  const { lowFreqFactor, highFreqFactor: got } = scaling;
+  const must = `at least lowFreqFactor ${lowFreqFactor}`;
+  return [
+    ...least,
+    ...problemIf(got < lowFreqFactor, { field: 'highFreqFactor', must, got, fix: 'Llama 3.1 has 1 and 4' }),
+  ];
+}
+
+/** `rope_scaling` of config.json; a family that scales by default has a section also for models without scaling. */
+export function publishedScaling(scaling: RopeScaling | undefined, scalesByDefault = false): Config | null {
+  if (!scaling) return scalesByDefault ? { rope_type: 'default' } : null;
+  const { type, ...values } = scaling;
+  const named = Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [[snakeCase(name), value] as const],
+  );
+  return { rope_type: type, ...constants.ropeDefaults[type], ...Object.fromEntries(named) };
 }
 
 /** Without an original length, transformers uses the model's maximum context length. */

@@ -22,6 +22,13 @@ function patternOf(layers: number, windowed: readonly number[]): SlidingWindow['
   return alternates && layers > 1 ? 'alternate' : [...windowed];
 }
 
+/** A value for each layer. */
+export const layersOf = <T>(layers: number, value: (layer: number) => T): T[] => [...Array(layers).keys()].map(value);
+
+/** `layer_types` of layers of which some have the named type, and the others full attention. */
+export const typesOf = (layers: number, named: readonly number[], type: string): string[] =>
+  layersOf(layers, (layer) => (named.includes(layer) ? type : 'full_attention'));
+
 const TYPES = ['full_attention', 'sliding_attention', 'chunked_attention'];
 
 /**
@@ -34,6 +41,8 @@ export function windowsOf(f: ConfigFields, layers: number, rule: (layer: number)
   const windowed = layersWhere(layers, (layer) =>
     types ? types[layer] === 'sliding_attention' : window > 0 && rule(layer),
   );
+  f.lists.set('layer_types', typesOf(layers, windowed, 'sliding_attention'));
+  f.take('sliding_window', windowed.length > 0 && window > 0 ? window : null);
   if (types && windowed.length > 0 && window === 0)
     f.refuse('sliding_window', 'must be given for sliding_attention in layer_types', 'add it');
   return {

@@ -54,7 +54,7 @@ const ofFeedForward = ({ hidden, mlpMatrices }: BlockShape, inner: number): Line
 
 /** The linear layers of one block. */
 export function linearLayers(m: BlockShape): LinearLayers[] {
-  if (m.experts === 1) return [...ofAttention(m), ...ofFeedForward(m, m.ffn)];
+  if (m.experts === 1 && !m.soleExpert) return [...ofAttention(m), ...ofFeedForward(m, m.ffn)];
   return [
     ...ofAttention(m),
     ...ofFeedForward(m, m.ffn).map((one) => ({ ...one, count: m.experts, active: m.expertsPerToken })),

@@ -15,6 +15,8 @@ export interface BlockShape {
   mlpMatrices: number;
   experts: number;
   expertsPerToken: number;
+  /** Whether the block is a mixture with one expert, which has a router as others do. @default false */
+  soleExpert?: boolean;
   /** Inner size of the shared experts, which process every token. @default 0 */
   sharedFfn?: number;
   /** Whether a gate weights the output of the shared experts. @default false */
@@ -153,6 +155,7 @@ function blockOf(m: ModelShape, layer: number): BlockShape {
     mlpMatrices: matricesOf(m),
     experts: isMixture ? (m.experts ?? 1) : 1,
     expertsPerToken: isMixture ? (m.expertsPerToken ?? 1) : 1,
+    ...(isMixture && m.experts === 1 && { soleExpert: true }),
     ...(isMixture && sharedFfnOf(m) > 0 && { sharedFfn: sharedFfnOf(m), sharedGate: family?.sharedExpertGate }),
     ...(isMixture && family?.expertBias && { expertBiases: mlpBiases(m, m.expertFfnHiddenSize ?? m.ffnHiddenSize) }),
     ...(hasWindow(m.slidingWindow, layer) && { window: m.slidingWindow?.size }),

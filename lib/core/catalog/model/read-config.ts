@@ -10,8 +10,10 @@ export interface ReadConfig {
 }
 
 /** Reads the shape from the config.json of a Hugging Face model. Never throws: anything unsupported is returned as a problem. */
-export function readConfig(config: Config): ReadConfig {
-  const f = new ConfigFields(config);
+export const readConfig = (config: Config): ReadConfig => readFields(config, new ConfigFields(config));
+
+/** The same, with access to the keys that the reader takes. */
+export function readFields(config: Config, f: ConfigFields): ReadConfig {
   const modelType = typeof config.model_type === 'string' ? config.model_type : '';
   const family = Object.hasOwn(FAMILIES, modelType) ? FAMILIES[modelType] : undefined;
   if (!family) return { problems: [unknownFamily(config, modelType)] };

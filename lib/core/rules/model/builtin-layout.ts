@@ -1,5 +1,4 @@
-import { sharedFfnOf } from '../../catalog/model/parameters';
-import type { ModelShape } from '../../catalog/model/shape';
+import { splitSizes } from '../../catalog/model/trainer-limits';
 import { orList } from '../../config/issue';
 import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
@@ -25,16 +24,6 @@ function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
   });
 }
 
-/** Inner sizes that tensor parallelism must divide; another rule covers heads. architecture.py has the same list. */
-const splitSizes = (shape: ModelShape | undefined): [name: string, size: number][] =>
-  shape === undefined
-    ? []
-    : [
-        ['ffnHiddenSize', shape.ffnHiddenSize],
-        ['expertFfnHiddenSize', (shape.experts && shape.expertFfnHiddenSize) || 0],
-        ['the inner size of shared experts', shape.experts ? sharedFfnOf(shape) : 0],
-      ];
-
 /** Layers of experts and of models with experts that can have adapters; limits.py has the same list. */
 const OF_MIXTURES = [...EXPERT_LAYERS, 'shared_gate'];
 const adaptedExperts = ({ model, training }: RunSpec): string[] =>
@@ -46,7 +35,7 @@ type Degrees = ReturnType<typeof fsdpDegrees>;
 /** Findings for what the degrees of the layout must divide. */
 function unevenParts(run: RunSpec, { tensor, expert, shard, context }: ParallelLayout): Finding[] {
   return [
-    ...splitSizes(run.model?.architecture).flatMap(([name, size]) =>
+    ...Object.entries(run.model ? splitSizes(run.model.architecture) : {}).flatMap(([name, size]) =>
       when(size % tensor !== 0, {
         path: pathOf('tensor'),
         must: `must divide ${name} ${size}`,

@@ -1,86 +1,18 @@
-import IMPORTED from '../../catalog/model/imported-families.json';
+import FAMILIES from '../../catalog/model/imported-families.json';
 import type { ModelShape } from '../../catalog/model/shape';
-import constants from '../../catalog/trainer-constants.json';
+import { partsBeyondLlama, unsplitParts, untrainedParts } from '../../catalog/model/trainer-limits';
 import { configKeys } from '../../config/inline';
 import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 
-/** Names of the parts that are present. */
-const named = (parts: Record<string, boolean | undefined>): string[] =>
-  Object.keys(parts).filter((part) => parts[part]);
+const IMPORTED = Object.keys(FAMILIES);
 
-/** Parts of a model that the built-in trainer does not support, in the terms of the run file or of the config.json. */
-export function untrainedParts(m: ModelShape): string[] {
-  const { family } = m;
-  return [
-    ...named({
-      partialRotary: (m.partialRotary ?? 1) !== 1,
-      [`norms ${family?.norm}`]: !constants.norms.includes(family?.norm ?? 'rms'),
-      [`activation ${family?.activation}`]: !constants.activations.includes(family?.activation ?? 'silu'),
-      'biases of the feed-forward block': family?.mlpBias,
-      'a routing bias that is trained': family?.routingBiasIsParameter,
-      'a bias of the head': family?.headBias,
-      'factors of residuals or logits': (family?.residualScale ?? 1) !== 1 || (family?.logitScale ?? 1) !== 1,
-    }),
-    ...(family?.untrained ?? []),
-  ];
-}
-
-/**
- * Features of a model beyond Llama's and Mixtral's: the built-in trainer supports them, but does not convert them for SMP.
- * containers/trainer/slipway_trainer/architecture.py has the same list.
- */
-export function partsBeyondLlama(m: ModelShape): string[] {
-  const { family } = m;
-  return named({
-    ...routingParts(m),
-    attentionSinks: m.attentionSinks,
-    latentAttention: m.latentAttention !== undefined,
-    sharedExperts: (m.sharedExperts ?? 0) > 0,
-    sharedExpertGate: family?.sharedExpertGate,
-    unrotatedLayers: (m.unrotatedLayers?.length ?? 0) > 0,
-    attentionChunk: family?.attentionChunk !== undefined,
-    attentionTemperature: family?.attentionTemperature !== undefined,
-    interleavedRope: family?.interleavedRope,
-    expertBias: family?.expertBias,
-    routerBias: family?.routerBias,
-    qkNorm: m.qkNorm,
-    attentionBias: m.attentionBias || family?.outputBias,
-    slidingWindow: m.slidingWindow !== undefined,
-    logitSoftcap: m.logitSoftcap !== undefined,
-    [`normPlacement ${m.normPlacement}`]: (m.normPlacement ?? 'pre') !== 'pre',
-    embeddingScale: (m.embeddingScale ?? 1) !== 1,
-    expertFfnHiddenSize: (m.expertFfnHiddenSize ?? m.ffnHiddenSize) !== m.ffnHiddenSize,
-    denseLayers: typeof m.denseLayers === 'object' ? m.denseLayers.length > 0 : (m.denseLayers ?? 0) > 0,
-    [`norm ${family?.norm}`]: (family?.norm ?? 'rms') !== 'rms',
-    [`activation ${family?.activation}`]: family?.activation !== undefined,
-    attentionScale: family?.attentionScale !== undefined,
-    mtpLayers: (m.mtpLayers ?? 0) > 0,
-  });
-}
-
-/** Routing features that Mixtral does not have. */
-const routingParts = ({ experts, routing, family }: ModelShape): Record<string, boolean | undefined> =>
-  experts === undefined
-    ? {}
-    : {
-        [`routing.score ${routing?.score}`]: (routing?.score ?? 'softmax') !== 'softmax',
-        'routing.normalise false': routing?.normalise === false,
-        'routing.bias': routing?.bias,
-        'routing.groups': (routing?.groups ?? 1) > 1,
-        weighsExpertInputs: family?.weighsExpertInputs,
-        routedScaling: (family?.routedScaling ?? 1) !== 1,
-      };
-
-/** Features that tensor parallelism of the built-in trainer does not support; architecture.py has the same list. */
-const unsplitByTensor = ({ mtpLayers }: ModelShape): string[] => named({ mtpLayers: (mtpLayers ?? 0) > 0 });
-
-function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
+function foreignParts(run: RunSpec, shape: ModelShape): Finding[] {
   const { library } = run.distribution;
   const tensor = findStrategy(run)?.layout(run)?.tensor ?? 1;
-  const parts = partsBeyondLlama(shape).sort();
-  const unsplit = unsplitByTensor(shape);
+  const parts = partsBeyondLlama(shape);
+  const unsplit = unsplitParts(shape);
   return [
     ...when(library === 'fsdp' && tensor > 1 && unsplit.length > 0, {
       path: 'distribution.parameters.tensor_parallel_degree',
@@ -151,7 +83,7 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
     why: 'Latent attention, norms over all heads and multi-token prediction modules cannot be split over ranks; every instance would start and then exit with code 77.',
     source: 'containers/trainer',
     check: (run: RunSpec) =>
-      run.code.builtin === 'builtin' && run.model ? unsplitParts(run, run.model.architecture) : [],
+      run.code.builtin === 'builtin' && run.model ? foreignParts(run, run.model.architecture) : [],
   } satisfies Rule,
   {
     id: 'model/builtin-weights',

@@ -1,3 +1,4 @@
+import { scalingContradictions } from '../../catalog/model/config-rope';
 import type { ModelShape, RopeScaling } from '../../catalog/model/shape';
 import { findModel, MODEL_NAMES } from '../../catalog/models';
 import { nearest } from '../../catalog/nearest';
@@ -144,21 +145,21 @@ function latentFindings(a: Written): Finding[] {
 
 function ropeFindings(given: RopeScaling | undefined): Finding[] {
   const path = `${AT}.ropeScaling`;
-  if (given?.type === 'llama3')
-    return when(given.highFreqFactor < given.lowFreqFactor, {
-      path: `${path}.highFreqFactor`,
-      must: `must be at least lowFreqFactor ${given.lowFreqFactor}`,
-      got: given.highFreqFactor,
-      fix: 'Llama 3.1 has 1 and 4',
-    });
-  if (given?.type !== 'yarn') return [];
-  const [fast, slow] = [given.betaFast ?? 32, given.betaSlow ?? 1];
-  return when(fast <= slow, {
-    path: `${path}.betaFast`,
-    must: `must be greater than betaSlow ${slow}`,
-    got: fast,
-    fix: 'remove both for 32 and 1',
-  });
+  const [fast, slow] = given?.type === 'yarn' ? [given.betaFast ?? 32, given.betaSlow ?? 1] : [1, 0];
+  return [
+    ...scalingContradictions(given).map(({ field, must, got, fix }) => ({
+      path: `${path}.${field}`,
+      must: `must be ${must}`,
+      got,
+      fix,
+    })),
+    ...when(fast <= slow, {
+      path: `${path}.betaFast`,
+      must: `must be greater than betaSlow ${slow}`,
+      got: fast,
+      fix: 'remove both for 32 and 1',
+    }),
+  ];
 }
 
 function named(run: RunSpec): Finding[] {

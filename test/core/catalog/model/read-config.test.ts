@@ -156,3 +156,19 @@ test('a layer of Nemotron-H is one of a recurrence, attention, a feed-forward bl
   const wrong = readConfig({ ...SIZES, ...nemotron, num_hidden_layers: 2, hybrid_override_pattern: 'MX' });
   expect(wrong.problems.map(({ key, got }) => [key, got])).toEqual([['hybrid_override_pattern', 'X']]);
 });
+
+const LLAMA3 = { factor: 8, low_freq_factor: 1, high_freq_factor: 4, original_max_position_embeddings: 8192 };
+test.each([
+  [{ rope_type: 'yarn' }, 'must have a factor that is a number'],
+  [{ rope_type: 'linear', factor: 'eight' }, 'must have a factor that is a number'],
+  [{ rope_type: 'linear', factor: 0.5 }, 'must have a factor that is at least 1'],
+  [{ rope_type: 'yarn', factor: 4, truncate: 1 }, 'must have a truncate that is true or false'],
+  [{ rope_type: 'llama3', ...LLAMA3, low_freq_factor: undefined }, 'must have a low_freq_factor that is a number'],
+  [
+    { rope_type: 'llama3', ...LLAMA3, high_freq_factor: 0.5 },
+    'must have a high_freq_factor that is at least lowFreqFactor 1',
+  ],
+])('fails: positions cannot be computed with %o', (rope_scaling, must) => {
+  const { problems } = readConfig({ ...SIZES, model_type: 'llama', rope_scaling });
+  expect(problems).toMatchObject([{ key: 'rope_scaling', must }]);
+});

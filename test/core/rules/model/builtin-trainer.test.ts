@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { builtinArguments, importedFamilies, trainerConstants } from '../../../../scripts/trainer-arguments/text';
+import { builtinArguments, trainerConstants } from '../../../../scripts/trainer-arguments/text';
 import { BASE, issuesOf } from '../../../support/runs';
 
 const BUILTIN = {
@@ -16,11 +16,6 @@ test('the arguments are those of the trainer: run `npm run trainer:arguments`', 
   expect(readFileSync(path.join(__dirname, '../../../../lib/core/catalog/builtin-arguments.json'), 'utf8')).toBe(
     builtinArguments(),
   );
-});
-
-test('the families are those whose weights the trainer imports: run `npm run trainer:arguments`', () => {
-  const file = path.join(__dirname, '../../../../lib/core/catalog/model/imported-families.json');
-  expect(readFileSync(file, 'utf8')).toBe(importedFamilies());
 });
 
 test('the constants are those of the trainer: run `npm run trainer:arguments`', () => {

@@ -39,13 +39,14 @@ export interface Decoder extends Partial<RopeDefaults> {
 /** A model family: a function that reads its config.json. */
 export type Family = (f: ConfigFields, modelType: string) => ModelShape;
 
-const ACTIVATIONS: Readonly<Record<string, Activation>> = {
+/** Activations by their names in config.json; the first name of each is that of exports. */
+export const ACTIVATIONS: Readonly<Record<string, Activation>> = {
   silu: 'silu',
   swish: 'silu',
   gelu: 'gelu',
+  gelu_pytorch_tanh: 'gelu-tanh',
   gelu_new: 'gelu-tanh',
   gelu_fast: 'gelu-tanh',
-  gelu_pytorch_tanh: 'gelu-tanh',
   relu: 'relu',
   relu2: 'relu2',
   xielu: 'xielu',
@@ -56,6 +57,7 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
 function activationOf(f: ConfigFields, key: string, otherwise: Activation): Activation {
   const given = f.text(key, otherwise);
   const found = ACTIVATIONS[given] ?? (given === otherwise ? otherwise : undefined);
+  f.take(key, Object.keys(ACTIVATIONS).find((name) => ACTIVATIONS[name] === found) ?? given);
   if (!found) f.refuse(key, `must be of ${Object.keys(ACTIVATIONS).join(', ')}`, 'use model.architecture');
   return found ?? otherwise;
 }
@@ -70,13 +72,14 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
   const activation = activationOf(f, d.activationKey ?? 'hidden_act', usual);
   const rope = d.ownPositions ? noRope(f) : ropeOf(f, { ...d, theta: d.theta ?? 10_000 });
   const windows: Windows = d.recurrent ? { chunked: [] } : windowsOf(f, layers, d.windowed ?? always, d.window);
-  const headSize = headSizeOf(f, d.headSize);
+  const headSize = headSizeOf(f, d.headSize) ?? divided(f, hiddenSize, attentionHeads);
+  f.take('head_dim', headSize);
   return {
     layers,
     hiddenSize,
     attentionHeads,
     kvHeads: kvHeadsOf(f, attentionHeads, d.kvHeads),
-    headSize: headSize ?? divided(f, hiddenSize, attentionHeads),
+    headSize,
     ffnHiddenSize: d.ffn ?? f.count(d.ffnKey ?? 'intermediate_size'),
     vocabularySize: f.count('vocab_size', d.vocabulary),
     gatedMlp,
@@ -117,8 +120,11 @@ export const attentionBiasOf = (f: ConfigFields): Pick<ModelShape, 'attentionBia
   f.flag('attention_bias') ? { attentionBias: true } : {};
 
 /** A soft cap of attention scores or logits; 0 or null = none. */
-export const capOf = (f: ConfigFields, key: string, otherwise: number): number =>
-  f.isNull(key) ? 0 : f.number(key, otherwise);
+export function capOf(f: ConfigFields, key: string, otherwise: number): number {
+  const cap = f.isNull(key) ? 0 : f.number(key, otherwise);
+  f.take(key, cap || null);
+  return cap;
+}
 
 /** Layers with chunked_attention in `layer_types`. */
 const chunkedOf = (f: ConfigFields, { chunked }: Windows): Pick<FamilyTraits, 'attentionChunk'> =>

@@ -32,6 +32,7 @@ export const DEEPSEEK: LatentDefaults = { qRank: 1536, kvRank: 512, nope: 128, r
 
 function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
   const qRank = f.count('q_lora_rank', f.isNull('q_lora_rank') ? 0 : d.qRank, 0);
+  if (qRank === 0) f.take('q_lora_rank', null);
   f.ignore('qk_head_dim', 'head_dim', 'rope_interleave');
   return {
     ...(qRank > 0 && { qRank }),
@@ -47,6 +48,8 @@ export function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {
   const latentAttention = latentOf(f, latent);
   const headSize = latentAttention.nopeHeadSize + latentAttention.ropeHeadSize;
   const m = decoder(f, modelType, { windowed: never, headSize, ...d });
+  // In their files, it is the size of the part with rotary positions.
+  f.take('head_dim', null);
   const interleavedRope = f.flag('rope_interleave', true);
   return withTraits(
     { ...m, headSize, kvHeads: m.attentionHeads, latentAttention },
@@ -59,6 +62,8 @@ export function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {
 function publishedKeys(f: ConfigFields) {
   f.only('moe_layer_freq', 1);
   f.ignore('num_nextn_predict_layers', 'num_mtp_layers');
+  // Without this key, transformers assumes one multi-token prediction module.
+  f.take('num_nextn_predict_layers', 0);
 }
 
 /** DeepSeek-V2: latent attention, shared experts, softmax scores, optionally limited to groups of experts. */

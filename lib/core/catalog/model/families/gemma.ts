@@ -34,7 +34,7 @@ function caps(f: ConfigFields, attention: number, final: number) {
   const finalCap = capOf(f, 'final_logit_softcapping', final);
   const logitSoftcap = { ...(attentionCap && { attention: attentionCap }), ...(finalCap && { final: finalCap }) };
   return {
-    traits: { attentionScale: f.number('query_pre_attn_scalar', 256) ** -0.5 },
+    traits: { attentionScale: f.count('query_pre_attn_scalar', 256) ** -0.5 },
     fields: Object.keys(logitSoftcap).length > 0 ? { logitSoftcap } : {},
   };
 }

@@ -262,8 +262,8 @@ export const gptOss: Family = (f, modelType) => {
     windowed: (layer) => layer % 2 === 0,
     window: 128,
   });
-  f.only('swiglu_limit', 7);
-  f.only('swiglu_alpha', 1.702);
+  if (f.number('swiglu_limit', 7) !== 7) f.only('swiglu_limit', 7);
+  if (f.number('swiglu_alpha', 1.702) !== 1.702) f.only('swiglu_alpha', 1.702);
   f.ignore('experts_per_token', 'num_experts_per_token', 'hidden_act');
   const mixture = mixtureOf(f, m.layers, {
     sizeKey: 'intermediate_size',

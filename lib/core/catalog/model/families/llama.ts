@@ -1,5 +1,5 @@
 import { type ConfigFields, keysOf } from '../config-fields';
-import { allBut, layersWhere, never } from '../config-window';
+import { allBut, layersOf, layersWhere, never, typesOf } from '../config-window';
 import { llama3Scaling } from '../llama3-scaling';
 import { headSizeOf } from '../parameters';
 import type { FamilyTraits, ModelShape } from '../shape';
@@ -46,8 +46,9 @@ export const internlm3: Family = (f, modelType) =>
     { ...((f.flag('qkv_bias') || f.flag('attention_bias')) && { attentionBias: true }) },
   );
 
-/** Mistral: Llama with a window in all layers if config.json sets one. */
-export const mistral: Family = (f, modelType) => decoder(f, modelType, { kvHeads: 8 });
+/** Mistral: Llama with a window in all layers, of 4,096 positions in a file without the key; null = none. */
+export const mistral: Family = (f, modelType) =>
+  decoder(f, modelType, { kvHeads: 8, window: f.isNull('sliding_window') ? 0 : 4096 });
 
 /** Ministral 3: lowers the attention temperature of distant positions as in Llama 4. */
 export const ministral3: Family = (f, modelType) =>
@@ -176,7 +177,12 @@ export function unrotatedOf(f: ConfigFields, layers: number, interval = 4): Pick
   const every = f.count('no_rope_layer_interval', interval);
   const given = f.isEmpty('no_rope_layers') ? undefined : f.perLayer('no_rope_layers', layers);
   const rotates = (layer: number) => (given ? given[layer] === 1 : allBut(every)(layer));
-  return { unrotatedLayers: layersWhere(layers, (layer) => !rotates(layer)) };
+  const unrotatedLayers = layersWhere(layers, (layer) => !rotates(layer));
+  f.lists.set(
+    'no_rope_layers',
+    layersOf(layers, (layer) => (rotates(layer) ? 1 : 0)),
+  );
+  return { unrotatedLayers };
 }
 
 /** Unless `layer_types` is set, layers with rotary positions use chunked attention. */
@@ -184,6 +190,7 @@ function chunkOf(f: ConfigFields, m: ModelShape, unrotated: readonly number[]): 
   const size = f.count('attention_chunk_size', 8192);
   if (f.has('layer_types')) return {};
   const layers = layersWhere(m.layers, (layer) => !unrotated.includes(layer));
+  f.lists.set('layer_types', typesOf(m.layers, layers, 'chunked_attention'));
   return layers.length > 0 ? { attentionChunk: { size, layers } } : {};
 }
 
@@ -192,6 +199,7 @@ function llama4Mixture(f: ConfigFields, layers: number) {
   const interval = f.count('interleave_moe_layer_step', 1);
   const given = f.layerNumbers('moe_layers', layers);
   const isMixture = (layer: number) => (given ? given.includes(layer) : layer % interval === interval - 1);
+  f.lists.set('moe_layers', layersWhere(layers, isMixture));
   return mixtureOf(f, layers, {
     sizeKey: 'intermediate_size',
     keys: ['num_local_experts'],

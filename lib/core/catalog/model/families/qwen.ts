@@ -36,7 +36,9 @@ export const qwen3: Family = (f, modelType) => {
 function denseLayers(f: ConfigFields, layers: number): number[] {
   const step = f.count('decoder_sparse_step', 1);
   const only = f.layerNumbers('mlp_only_layers', layers) ?? [];
-  return layersWhere(layers, (layer) => only.includes(layer) || (layer + 1) % step !== 0);
+  const dense = layersWhere(layers, (layer) => only.includes(layer) || (layer + 1) % step !== 0);
+  f.lists.set('mlp_only_layers', dense);
+  return dense;
 }
 
 /** Qwen 1.5 and 2 MoE: one shared expert with a gate, experts in every `decoder_sparse_step`-th layer. */
