@@ -201,6 +201,11 @@ class FakeWorld:
             self.kill()
             raise AssertionError("the job did not end in time:\n" + "\n".join(self.log(host) for host in self.processes)) from None
 
+    def driver(self, host: str) -> int:
+        """The process id of a host's driver."""
+        (pid,) = (pid for depth, pid in _descendants(self.processes[host].pid) if depth == 1)
+        return pid
+
     def kill_rank(self, host: str) -> None:
         """Kills the rank of a host: the innermost process below its driver that leads a session."""
         leaders = [(depth, pid) for depth, pid in _descendants(self.processes[host].pid) if os.getsid(pid) == pid]

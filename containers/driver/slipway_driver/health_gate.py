@@ -7,11 +7,13 @@ failure, so that a spare host replaces it before the first step; without a spare
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from slipway_driver import health_answers as answers
+from slipway_driver.attempt import Attempt
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.health import ECC_QUERY
@@ -178,6 +180,15 @@ class HealthGate:
             log("health: %s%s" % (finding.reason, "; training does not start on this host" if finding.refuses else ""))
         findings = [finding._asdict() for finding in found]
         emit(progress_line("health", host=self._place.host, mode=self._mode, seconds=round(seconds, 1), findings=findings, **facts))
+
+
+def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
+    """The health check of this host; `quick`: without a measurement, because the other hosts wait."""
+    cluster, job = attempt.cluster, attempt.job
+    place = Place(cluster.current_host, cluster.instance_type, attempt.devices, job.efa == "required" and len(cluster.training_hosts) > 1)
+    gpus = int(attempt.hardware.get("gpus") or 0)
+    mode = "quick" if quick and job.health_check == "full" else job.health_check
+    return HealthGate(mode, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)))
 
 
 def tools_of(setup: Setup) -> Tools:
