@@ -28,8 +28,11 @@ TINY = {
 #: nvidia-smi of a host with two GPUs, or with what the host's files say. `held` has a line for each query that still finds memory in use.
 _NVIDIA_SMI = """#!/bin/sh
 held="$SAGEMAKER_BASE_DIR/held"
+uuid_of() { printf '00000000-0000-0000-0000-%012d' "$1${SAGEMAKER_BASE_DIR##*-}"; }
 case "$*" in
 *--list-gpus*) printf 'GPU 0: x\\nGPU 1: x\\n';;
+*index,uuid*)
+  printf '0, GPU-%s, 00000000:53:00.0\\n1, GPU-%s, 00000000:64:00.0\\n' "$(uuid_of 0)" "$(uuid_of 1)";;
 *name,memory.total*) printf 'NVIDIA H100, 81559, 580.95.05\\n';;
 *index,ecc*) cat "$SAGEMAKER_BASE_DIR/gpus" 2>/dev/null || printf '0, 0\\n1, 0\\n';;
 *index,memory.used*)

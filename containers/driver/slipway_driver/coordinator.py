@@ -10,6 +10,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.driver_start import Decisions
+from slipway_driver.gpu_evidence import Gpu, is_evidence
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, accept
 from slipway_driver.restart_budget import RestartBudget
 from slipway_driver.restart_policy import Decision, Report, Start, decide, last_step, lost_driver, report_from
@@ -35,6 +36,10 @@ class Coordinator:
         self._progress: List[Dict[str, Any]] = []
         #: Hosts whose connection was lost, and until when their driver may return.
         self._lost: Dict[str, float] = {}
+        #: The GPUs of the other hosts.
+        self.gpus: Dict[str, List[Gpu]] = {}
+        #: Reports of hosts that were found broken.
+        self.broken: List[Report] = []
         #: Those of them whose driver has ended.
         self._ended: List[str] = []
         self._done: List[str] = []
@@ -93,6 +98,8 @@ class Coordinator:
             if host not in self._done and channel is self._channels[host]:
                 self._lost[host] = message["until"]
                 self._ended += [host] if message["ended"] else []
+        elif message.get("type") == "identity":
+            self.gpus[host] = [Gpu(*gpu) for gpu in message["gpus"]]
         elif message.get("type") == "again":
             self._return(host)
         elif message.get("type") == "ended" and message.get("kind") == "done":
@@ -173,6 +180,7 @@ class Coordinator:
         self._take_while(lambda: len(self._early) + len(self._done) < len(self._others) and not self._gone(), self._patience)
         reports = list(self._early)
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
+        self.broken += [report for report in reports if is_evidence(report)]
         answered = {report.host for report in reports}
         missing = [host for host in self._others if host not in answered or host in self._gone()]
         decision = self._decide(reports, missing, self._waiting())

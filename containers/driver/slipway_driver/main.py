@@ -21,6 +21,7 @@ from slipway_driver.driver_start import Decisions, DriverStart
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
+from slipway_driver.gpu_evidence import evidence
 from slipway_driver.gpu_use import MeanUse
 from slipway_driver.hand_over import hand_over_of
 from slipway_driver.health import Health
@@ -88,6 +89,7 @@ class Driver:
         run = self._run.facts() if self._run else {}
         return {
             **run,
+            "evidence": evidence(self._peers.broken, run.get("slowHost"), self._peers.gpus),
             "starts": self.step_times.facts(),
             "handOver": self.hand_over,
             "setAside": list(self._set_aside),
@@ -167,8 +169,7 @@ class Driver:
             return end
         decision, resume_from = self._peers.settle(report)
         if decision.restart:
-            self._next_round(decision, resume_from)
-            return None
+            return self._next_round(decision, resume_from)
         if not unfit:
             run.report_late_hosts()
         self.cause_exits = decision.cause.host != report.host or self._peers.another_ended
@@ -191,8 +192,7 @@ class Driver:
             return heard
         decision, resume_from = heard
         if decision.restart:
-            self._next_round(decision, resume_from)
-            return None
+            return self._next_round(decision, resume_from)
         self.cause_exits = True
         return Failure(TRY_AGAIN, "peer-lost", None, "another host's ranks ended: %s" % decision.cause.kind, [])
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+from slipway_driver.gpu_evidence import Gpu
 from slipway_driver.peer_channel import (
     CONNECT_SECONDS,
     LATE_SECONDS,
@@ -34,9 +35,13 @@ class Member:
 
     def __init__(
         self, host: str, address: str, port: int, bind_to: Optional[str], secret: str, log: Callable[[str], None],
-        report_seconds: float = REPORT_SECONDS, is_again: bool = False,
+        report_seconds: float = REPORT_SECONDS, is_again: bool = False, gpus: Sequence[Sequence[Any]] = (),
     ) -> None:  # fmt: skip
-        """`is_again`: a signal has ended the driver of this host before."""
+        """`is_again`: a signal has ended the driver of this host before; `gpus`: the GPUs of this host."""
+        #: Only the first host knows the GPUs and the failures of the others.
+        self.gpus: Dict[str, List[Gpu]] = {}
+        self.broken: List[Report] = []
+        self._gpus = gpus
         self._host, self._log, self._patience = host, log, report_seconds
         self._channel: Optional[PeerChannel] = None
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
@@ -53,8 +58,7 @@ class Member:
         returns = min(RETURN_SECONDS, self._patience)
         try:
             self._channel = connect_patiently(address, port, self._host, secret, bind_to, returns if is_again else CONNECT_SECONDS)
-            if is_again:
-                self._channel.send({"type": "again"})
+            self._introduce(is_again)
         except PeerLost as error:
             self._log("the first host's driver: %s; there will be no restart in place" % error)
             self._refused.set()
@@ -71,9 +75,17 @@ class Member:
                     self._channel = connect_patiently(address, port, self._host, secret, bind_to, returns)
                 except PeerLost:
                     break
+                self._introduce(False)
                 self.another_ended = False
                 self._inbox.put({"type": "back"})
         self._inbox.put(None)
+
+    def _introduce(self, is_again: bool) -> None:
+        with contextlib.suppress(PeerLost):
+            if self._channel and is_again:
+                self._channel.send({"type": "again"})
+            if self._channel and self._gpus:
+                self._channel.send({"type": "identity", "gpus": list(self._gpus)})
 
     def end_requested(self) -> Optional[str]:
         """Returns the failure class because of which this host must end its ranks; None if there is no request."""

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 from slipway_driver.attempt import Attempt
 from slipway_driver.coordinator import Coordinator
 from slipway_driver.driver_start import Decisions, DriverStart
+from slipway_driver.gpu_evidence import Gpu, is_evidence
 from slipway_driver.log import log
 from slipway_driver.member import RELEASED, Member
 from slipway_driver.newest_checkpoint import newest_checkpoint
@@ -24,6 +25,9 @@ class Alone:
         self._budget.taken = kept.facts.get("taken", [])
         #: There is no other host.
         self.another_ended = False
+        self.gpus: Dict[str, List[Gpu]] = {}
+        #: Reports of this host that it was found broken.
+        self.broken: List[Report] = []
 
     @property
     def spares_left(self) -> None:
@@ -68,6 +72,7 @@ class Alone:
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Decides on a restart from this host's report alone. Returns the decision and the checkpoint to resume from ('' for none)."""
+        self.broken += [own] if is_evidence(own) else []
         decision = decide([own], [], self._budget.left(), self._starts, [own.host])
         if decision.restart:
             self._budget.take()
@@ -88,6 +93,13 @@ def patience(environ: Mapping[str, str]) -> float:
 
 
 def peers_of(attempt: Attempt, start: DriverStart, kept: Decisions) -> Peers:
+    """The peers of this host, which know its GPUs."""
+    peers = _peers_of(attempt, start, kept)
+    peers.gpus[attempt.cluster.current_host] = [Gpu(*gpu) for gpu in attempt.hardware.get("gpuIds", [])]
+    return peers
+
+
+def _peers_of(attempt: Attempt, start: DriverStart, kept: Decisions) -> Peers:
     """The peers of this host. They are used even if restarts in place are disabled: a failure on one host then ends the ranks on all hosts
     at once instead of after the timeout of a collective."""
     job, cluster = attempt.job, attempt.cluster
@@ -107,4 +119,14 @@ def peers_of(attempt: Attempt, start: DriverStart, kept: Decisions) -> Peers:
     if cluster.current_host == cluster.master:
         hosts, spares = cluster.training_hosts, cluster.idle_hosts
         return Coordinator(hosts, own, port, job.restart_secret, job.restarts_in_place, log, newest, seconds, spares, kept)
-    return Member(cluster.current_host, attempt.environ["MASTER_ADDR"], port, own, job.restart_secret, log, seconds, start.number > 0)
+    return Member(
+        cluster.current_host,
+        attempt.environ["MASTER_ADDR"],
+        port,
+        own,
+        job.restart_secret,
+        log,
+        seconds,
+        start.number > 0,
+        attempt.hardware.get("gpuIds", []),
+    )
