@@ -11,6 +11,7 @@ import { expertsSections } from './run/experts';
 import { failureSections } from './run/failure';
 import { goodputSection } from './run/goodput';
 import { gpusSections } from './run/gpus';
+import { hostsSections } from './run/hosts';
 import { launchSections } from './run/launch';
 import { lossSection } from './run/loss';
 import { quotasSection } from './run/quotas';
@@ -31,6 +32,7 @@ export function renderRunReport(report: RunReport): string {
       lossSection,
       throughputSection,
       gpusSections,
+      hostsSections,
       expertsSections,
       samplesSections,
       goodputSection,

@@ -16,6 +16,7 @@ import type {
 } from '../run/run-report';
 import { checkpointList, type ListedCheckpoint, newestComplete } from './checkpoint-list';
 import { gpuSummary } from './gpu-lines';
+import { hostsOf } from './host-lines';
 import { listPriceCost } from './list-price-cost';
 import { type LogLine, type Progress, progressOf } from './log-lines';
 
@@ -117,6 +118,7 @@ export function assembleReport(sources: RunSources): RunReport {
     samples: progress?.samples,
     evaluations: progress?.evaluations,
     gpus: progress && gpuSummary(progress.gpus),
+    hosts: sources.lines.value && hostsOf(sources.lines.value),
     checkpoints: checkpointsOf(sources, progress),
     ledger: booked,
     timeline,
