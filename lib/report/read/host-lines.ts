@@ -53,9 +53,9 @@ class Hosts {
   }
 
   all(): ReportHost[] {
-    const said = (host: ReportHost) => host.events.length + host.restarts;
+    const size = (host: ReportHost) => host.events.length + host.restarts;
     return [...this.byKey.values()]
-      .sort((a, b) => b.restartSeconds - a.restartSeconds || said(b) - said(a) || a.attempt - b.attempt)
+      .sort((a, b) => b.restartSeconds - a.restartSeconds || size(b) - size(a) || a.attempt - b.attempt)
       .slice(0, MAX_HOSTS);
   }
 }
