@@ -19,8 +19,8 @@ const begin = (round: number, more: object = {}) => ({
 });
 
 const LINES = [
-  line(1, { event: 'inventory', host: 'algo-1', gpuIds: [[0, GPU, '00000000:53:00.0']] }),
-  line(1, { event: 'inventory', host: 'algo-2', gpuIds: [[0, GPU, 'x'], 'broken', [1]] }),
+  line(1, { event: 'inventory', host: 'algo-1', rank: 0, gpuIds: [[0, GPU, '00000000:53:00.0']] }),
+  line(1, { event: 'inventory', host: 'algo-2', rank: 1, gpuIds: [[0, GPU, 'x'], 'broken', [1]] }),
   line(2, { event: 'health', host: 'algo-1', findings: [] }),
   line(2, { event: 'health', host: 'algo-2', findings: [{ reason: 'GPU 0 is warm', refuses: false }] }),
   line(3, { event: 'health', host: 'algo-3', findings: [{ reason: '7 of 8 GPUs respond', refuses: true }] }),
@@ -28,7 +28,9 @@ const LINES = [
   line(10, begin(1, { replaced: { 'algo-2': 'algo-4' } })),
   line(11, begin(1, { replaced: { 'algo-2': 'algo-4' } })),
   line(20, { event: 'restart', state: 'end', round: 1, phases: { stop: 1, load: 2.5, x: 'y' } }),
-  line(30, { event: 'slow-host', host: 'algo-1', what: 'the backward pass', ratio: 1.4 }),
+  // The trainer names ranks: that of the replaced host is now another host's.
+  line(29, { event: 'slow-host', host: 1, what: 'compute', ratio: 1.5 }),
+  line(30, { event: 'slow-host', host: 0, what: 'the backward pass', ratio: 1.4 }),
   line(31, { event: 'slow-host', host: null }),
   line(40, { event: 'exit', host: 'algo-1', class: 'user-code', reason: 'ValueError: x' }),
   { attempt: 1, at: '2026-11-29T10:00:50.000Z', message: 'slipway {"event":"restart","state":"begin"' },
@@ -40,7 +42,9 @@ test('hosts are described by their lines, those that cost the most time first', 
     ['algo-2', 'reported', 1, 3.5],
     ['algo-1', 'passed', 0, 0],
     ['algo-3', 'refused', 0, 0],
+    ['algo-4', null, 0, 0],
   ]);
+  expect(hosts[3]?.events).toMatchObject([{ text: '1.5 times as long as the other hosts for compute' }]);
   expect(hosts[0]?.gpus[0]).toBe(GPU);
   expect(hosts[0]?.events.map(({ text }) => text)).toEqual(['GPU 0 is warm', 'GPU 1 is lost', 'replaced by algo-4']);
   expect(hosts.find(({ host }) => host === 'algo-1')?.events.map(({ text }) => text)).toEqual([

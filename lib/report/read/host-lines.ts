@@ -18,6 +18,8 @@ class Hosts {
   private readonly byKey = new Map<string, ReportHost>();
   /** The host whose failure began a restart, by attempt and number of the restart: every host prints the line. */
   private readonly causes = new Map<string, ReportHost>();
+  /** The name of the host with a rank, by attempt and rank: the trainer knows only ranks. */
+  private readonly ranks = new Map<string, string>();
 
   find(attempt: number, host: string): ReportHost {
     const key = `${attempt}/${host}`;
@@ -34,6 +36,16 @@ class Hosts {
       events.push({ at, text });
   }
 
+  inventory({ attempt }: LogLine, host: string, fields: Fields): void {
+    this.find(attempt, host).gpus = listOf(fields.gpuIds).map((gpu) => textOf(listOf(gpu)[1]));
+    if (typeof fields.rank === 'number') this.ranks.set(`${attempt}/${fields.rank}`, host);
+  }
+
+  slow(line: LogLine, { host: rank, ratio, what }: Fields): void {
+    const host = this.ranks.get(`${line.attempt}/${rank}`);
+    if (host) this.add(line, host, `${String(ratio)} times as long as the other hosts for ${textOf(what)}`);
+  }
+
   restartBegan(line: LogLine, fields: Fields): void {
     const [host, round] = [textOf(fields.host), `${line.attempt}/${fields.round}`];
     if (host === '' || this.causes.has(round)) return;
@@ -41,8 +53,11 @@ class Hosts {
     this.causes.set(round, cause);
     cause.restarts += 1;
     this.add(line, host, textOf(fields.reason));
-    for (const [old, next] of Object.entries(fieldsOf(fields.replaced)))
+    for (const [old, next] of Object.entries(fieldsOf(fields.replaced))) {
       this.add(line, old.slice(0, MAX_TEXT), `replaced by ${textOf(next)}`);
+      for (const [rank, name] of this.ranks)
+        if (name === old && rank.startsWith(`${line.attempt}/`)) this.ranks.set(rank, textOf(next));
+    }
   }
 
   restartEnded({ attempt }: LogLine, fields: Fields): void {
@@ -75,12 +90,10 @@ export function hostsOf(lines: readonly LogLine[]): ReportHost[] {
     const host = textOf(fields?.host);
     if (fields?.event === 'restart' && fields.state === 'end') hosts.restartEnded(line, fields);
     else if (fields?.event === 'restart') hosts.restartBegan(line, fields);
+    if (fields?.event === 'slow-host') hosts.slow(line, fields);
     if (fields === undefined || host === '') continue;
-    if (fields.event === 'inventory')
-      hosts.find(line.attempt, host).gpus = listOf(fields.gpuIds).map((gpu) => textOf(listOf(gpu)[1]));
+    if (fields.event === 'inventory') hosts.inventory(line, host, fields);
     if (fields.event === 'health') addHealth(hosts, line, host, fields);
-    if (fields.event === 'slow-host')
-      hosts.add(line, host, `${String(fields.ratio)} times as long as the other hosts for ${textOf(fields.what)}`);
     if (fields.event === 'exit' && fields.class === 'hardware') hosts.add(line, host, textOf(fields.reason));
   }
   return hosts.all();
