@@ -32,6 +32,8 @@ def test_only_lines_with_a_uuid_are_gpus() -> None:
     [
         ("GPU 3 has 2 uncorrectable memory errors", [3]),
         ("GPU 0, 3 is lost (RuntimeError: x)", [0, 3]),
+        ("GPU 3 is lost (RuntimeError: something about GPU 0", [3]),
+        ("NVRM: Xid (PCI:0000:64:00): 79, GPU has fallen off the bus.", [3]),
         ("GPU at 00000000:64:00.0 needs a reset to remap a memory row", [3]),
         ("the kernel has logged Xid 79 of PCI:0000:53:00", [0]),
         ("the kernel has logged Xid 79 of PCI:0000:65:00", []),

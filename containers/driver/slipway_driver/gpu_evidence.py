@@ -18,6 +18,8 @@ MAX_ENTRIES = 16
 REMEMBERED = "was found broken in an earlier job"
 _UUID = re.compile(r"GPU(-[0-9a-f]{4,12}){5}")
 _NUMBERS = re.compile(r"\bGPU (\d+(?:, \d+)*)\b")
+#: The error of the program, which may name other GPUs, follows what the driver has found in parentheses.
+_ERROR = re.compile(r" \((?!PCI).*$", re.DOTALL)
 _BUS = re.compile(r"\b([0-9a-f]{2}:[0-9a-f]{2})(?:\.\d)?\b", re.IGNORECASE)
 
 
@@ -37,6 +39,7 @@ def parse_gpus(text: str) -> List[Gpu]:
 
 def blamed(reason: str, gpus: Sequence[Gpu]) -> List[str]:
     """UUIDs of the GPUs that a reason names by number or address. Numbers are those of nvidia-smi, except that a lost GPU has none."""
+    reason = _ERROR.sub("", reason)
     numbers = {int(number) for found in _NUMBERS.findall(reason) for number in found.split(", ")}
     buses = {bus.lower() for bus in _BUS.findall(reason)}
     return [gpu.uuid for gpu in gpus if gpu.index in numbers or gpu.bus.lower()[9:14] in buses]

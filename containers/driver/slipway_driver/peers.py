@@ -92,10 +92,15 @@ def patience(environ: Mapping[str, str]) -> float:
     return float(environ.get("SLIPWAY_PEER_SECONDS") or REPORT_SECONDS)
 
 
+def _gpus(attempt: Attempt) -> List[Gpu]:
+    """The GPUs of this host; none with Ray, where a host reports a process of Ray that ends, and the loss of another host, as hardware."""
+    return [] if attempt.job.launcher == "ray" else [Gpu(*gpu) for gpu in attempt.hardware.get("gpuIds", [])]
+
+
 def peers_of(attempt: Attempt, start: DriverStart, kept: Decisions) -> Peers:
     """The peers of this host, which know its GPUs."""
     peers = _peers_of(attempt, start, kept)
-    peers.gpus[attempt.cluster.current_host] = [Gpu(*gpu) for gpu in attempt.hardware.get("gpuIds", [])]
+    peers.gpus[attempt.cluster.current_host] = _gpus(attempt)
     return peers
 
 
