@@ -1,5 +1,6 @@
 """Jobs of several hosts on this machine, the faults that strike them, and what each recovery took."""
 
+import os
 import random
 import signal
 import time
@@ -107,12 +108,12 @@ class Bench:
         for host in hosts:
             job.kill_rank(host)
 
-    def _in_place(self, spares_used: int, strike: Any) -> list[Recovery]:
-        """Faults in one job after the other, until there are as many as asked for."""
+    def _in_place(self, spares_used: int, strike: Any, most: int = 1_000_000) -> list[Recovery]:
+        """Faults in one job after the other, `most` in one of them, until there are as many as asked for."""
         found: list[Recovery] = []
         while len(found) < self._trials:
             left = self._trials - len(found)
-            here = left if spares_used == 0 else min(left, MAX_SPARES // spares_used)
+            here = min(left, most if spares_used == 0 else MAX_SPARES // spares_used)
             s3 = FakeS3()
             job = self._job(s3, spares=here * spares_used)
             try:
@@ -135,8 +136,16 @@ class Bench:
         return found
 
     def driver_killed(self) -> list[Recovery]:
-        """The driver of a host is killed, and with it the container."""
-        return self._new_attempts(lambda job: job.world.processes[self._random.choice(job.training[1:])].kill())
+        """The driver of a host is killed: each host's once in a job. Before drivers were started again, the container ended with it."""
+        if not (self._tree / "containers/driver/slipway_driver/container.py").exists():
+            return self._new_attempts(lambda job: job.world.processes[self._random.choice(job.training[1:])].kill())
+        left: list[str] = []
+
+        def strike(job: Job) -> None:
+            left.extend([] if left else self._random.sample(job.training, self._hosts))
+            os.kill(job.world.driver(left.pop()), signal.SIGKILL)
+
+        return self._in_place(0, strike, self._hosts)
 
     def new_attempt(self) -> list[Recovery]:
         """All hosts are lost. The service starts others at once: their time to start and the wait for capacity are not in these figures."""

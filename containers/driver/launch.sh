@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The first program of every job. It finds a Python interpreter and replaces itself with the driver (exec), so that the driver
-# receives SIGTERM directly. The driver's files are in the same folder, the `driver` channel.
+# The first program of every job. It finds a Python interpreter and replaces itself (exec) with the first process of the container, which
+# receives SIGTERM directly and starts the driver. The driver's files are in the same folder, the `driver` channel.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"

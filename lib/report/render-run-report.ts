@@ -6,6 +6,7 @@ import { attemptsSection } from './run/attempts';
 import { checkpointsSection, costSection, quotasSection } from './run/cost';
 import { goodputSection, throughputSection } from './run/goodput';
 import { efaSection, gpusSections } from './run/gpus';
+import { hostsSections } from './run/hosts';
 import type { RunReport } from './run/run-report';
 import { decisionsSection, failureSections, launchSections, summary } from './run/summary';
 import { expertsSections, lossSection, samplesSections } from './run/training';
@@ -22,6 +23,7 @@ export function renderRunReport(report: RunReport): string {
       lossSection,
       throughputSection,
       gpusSections,
+      hostsSections,
       expertsSections,
       samplesSections,
       goodputSection,

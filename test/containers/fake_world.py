@@ -33,8 +33,11 @@ TINY_CONFIG = {
 #: nvidia-smi of a host with two GPUs, or with what the host's files say. `held` has a line for each query that still finds memory in use.
 _NVIDIA_SMI = """#!/bin/sh
 held="$SAGEMAKER_BASE_DIR/held"
+uuid_of() { printf '00000000-0000-0000-0000-%012d' "$1${SAGEMAKER_BASE_DIR##*-}"; }
 case "$*" in
 *--list-gpus*) printf 'GPU 0: x\\nGPU 1: x\\n';;
+*index,uuid*)
+  printf '0, GPU-%s, 00000000:53:00.0\\n1, GPU-%s, 00000000:64:00.0\\n' "$(uuid_of 0)" "$(uuid_of 1)";;
 *name,memory.total*) printf 'NVIDIA H100, 81559, 580.95.05\\n';;
 *index,ecc*) cat "$SAGEMAKER_BASE_DIR/gpus" 2>/dev/null || printf '0, 0\\n1, 0\\n';;
 *index,memory.used*)
@@ -205,6 +208,11 @@ class FakeWorld:
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError("the job did not end in time:\n" + "\n".join(self.log(host) for host in self.processes)) from None
+
+    def driver(self, host: str) -> int:
+        """The process id of a host's driver."""
+        (pid,) = (pid for depth, pid in _descendants(self.processes[host].pid) if depth == 1)
+        return pid
 
     def kill_rank(self, host: str) -> None:
         """Kills the rank of a host: the innermost process below its driver that leads a session."""

@@ -1,5 +1,6 @@
 """Restart in place: who may ask for it, when it is granted, and whole jobs that live through a failure in the same containers."""
 
+import os
 import signal
 import socket
 import threading
@@ -196,7 +197,7 @@ def test_a_failure_that_comes_back_without_progress_ends_the_job_with_its_cause(
 
 
 def test_no_restart_while_a_host_is_gone(tmp_path: Path) -> None:
-    world = restarting_world(tmp_path, "peer")
+    world = restarting_world(tmp_path, "peer", peer_seconds="2")
     world.start()
     world.wait_for("algo-1", "the drivers of all 2 hosts are connected")
     world.processes["algo-2"].kill()
@@ -218,7 +219,7 @@ while not gone.exists():
 raise RuntimeError("[gloo] Connection closed by peer [127.0.0.1]:29400")
 """
     world = FakeWorld(tmp_path / "world", 2, job_json(restartsInPlace=1), {"train.py": script})
-    world.start()
+    world.start({"SLIPWAY_PEER_SECONDS": "2"})
     world.wait_for("algo-1", "the drivers of all 2 hosts are connected")
     world.processes["algo-2"].kill()
     world.processes["algo-2"].wait()
@@ -260,7 +261,7 @@ def test_no_restart_while_a_host_is_frozen(tmp_path: Path) -> None:
     world = restarting_world(tmp_path, "peer", peer_seconds="1")
     world.start()
     world.wait_for("algo-1", "the drivers of all 2 hosts are connected")
-    world.processes["algo-2"].send_signal(signal.SIGSTOP)
+    os.kill(world.driver("algo-2"), signal.SIGSTOP)
     (tmp_path / "checkpoints/gone").write_text("")
     try:
         assert world.processes["algo-1"].wait(120) == 1

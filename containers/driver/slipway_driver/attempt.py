@@ -32,7 +32,6 @@ from slipway_driver.process_environment import (
     slipway_variables,
 )
 from slipway_driver.progress_formats import terminal_variables
-from slipway_driver.rank_memory import memory_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements
 from slipway_driver.resume_argument import resume_words
@@ -186,7 +185,6 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         shared_machine=bool(known),
         devices=devices,
         hardware=hardware,
-        memory=memory_variables(job),
         compile_cache=cache,
     )
     return _attempt(host, cluster, paths.localised(job.resume_from))
@@ -210,7 +208,6 @@ class _Host:
     shared_machine: bool
     devices: int
     hardware: Mapping[str, Any]
-    memory: Mapping[str, str]
     compile_cache: Optional[CompileCache]
 
 
@@ -229,7 +226,6 @@ def _attempt(host: _Host, cluster: Cluster, resume_from: str) -> Attempt:
             _threads(job, host.hardware, inherited),
             _allocator(job, host.hardware, inherited),
             terminal_variables(job.progress_format, inherited),
-            host.memory,
             host.compile_cache.variables if host.compile_cache else {},
             {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},
             mpi,

@@ -9,9 +9,11 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerEnded, PeerLost, accept
+from slipway_driver.driver_start import Decisions
+from slipway_driver.gpu_evidence import Gpu, is_evidence
+from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, accept
 from slipway_driver.restart_budget import RestartBudget
-from slipway_driver.restart_policy import Decision, Report, Start, decide, last_step, report_from
+from slipway_driver.restart_policy import Decision, Report, Start, decide, last_step, lost_driver, report_from
 
 
 class Coordinator:
@@ -21,22 +23,33 @@ class Coordinator:
     def __init__(
         self, hosts: Sequence[str], bind_to: str, port: int, secret: str, restarts: int, log: Callable[[str], None],
         resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS, spares: Sequence[str] = (),
+        kept: Optional[Decisions] = None,
     ) -> None:  # fmt: skip
         self._hosts, self._spares, self._secret = list(hosts), list(spares), secret
         self._all = len(hosts) + len(spares)
         self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
         self._channels: Dict[str, PeerChannel] = {}
-        self._inbox: "queue.Queue[tuple[str, Optional[Dict[str, Any]]]]" = queue.Queue()
+        self._inbox: "queue.Queue[tuple[PeerChannel, Dict[str, Any]]]" = queue.Queue()
         self._early: List[Report] = []
         self._efa: Dict[str, Dict[str, Any]] = {}
         self._gpus: Dict[str, Dict[str, Any]] = {}
         self._progress: List[Dict[str, Any]] = []
-        self._lost: List[str] = []
+        #: Hosts whose connection was lost, and until when their driver may return.
+        self._lost: Dict[str, float] = {}
+        #: The GPUs of the other hosts.
+        self.gpus: Dict[str, List[Gpu]] = {}
+        #: Reports of hosts that were found broken.
+        self.broken: List[Report] = []
         #: Those of them whose driver has ended.
         self._ended: List[str] = []
         self._done: List[str] = []
         self._starts: List[Start] = []
-        self._lock = threading.Lock()
+        self._kept = kept or Decisions()
+        if self._kept.facts:
+            self._hosts, self._spares = self._kept.facts["hosts"], self._kept.facts["spares"]
+            self._starts = [Start(*start) for start in self._kept.facts["starts"]]
+            self._budget.taken = self._kept.facts["taken"]
+        self._lock, self._closed = threading.Lock(), False
         self._socket = socket.create_server((bind_to, port), backlog=self._all)
         threading.Thread(target=self._accept, name="peers", daemon=True).start()
 
@@ -55,16 +68,18 @@ class Coordinator:
             self._log("rejected a connection: %s" % error)
             return
         with self._lock:
+            if self._closed:
+                return channel.close()
             self._channels[channel.name] = channel
             if len(self._channels) == self._all - 1:
                 self._log("the drivers of all %d hosts are connected" % self._all)
         while True:
             try:
-                self._inbox.put((channel.name, channel.receive()))
+                self._inbox.put((channel, channel.receive()))
             except (PeerLost, ValueError) as error:
-                if isinstance(error, PeerEnded):
-                    self._ended.append(channel.name)
-                self._inbox.put((channel.name, None))
+                returns = isinstance(error, PeerEnded) and not error.for_good
+                seconds = min(RETURN_SECONDS, self._patience) if returns else 0.0
+                self._inbox.put((channel, {"type": "lost", "ended": isinstance(error, PeerEnded), "until": time.monotonic() + seconds}))
                 return
 
     @property
@@ -75,12 +90,18 @@ class Coordinator:
     def _take(self, timeout: float) -> bool:
         """Processes one message from the inbox; False if there was none within `timeout` seconds."""
         try:
-            host, message = self._inbox.get(timeout=timeout)
+            channel, message = self._inbox.get(timeout=timeout)
         except queue.Empty:
             return False
-        if message is None:
-            if host not in self._done:
-                self._lost.append(host)
+        host = channel.name
+        if message.get("type") == "lost":
+            if host not in self._done and channel is self._channels[host]:
+                self._lost[host] = message["until"]
+                self._ended += [host] if message["ended"] else []
+        elif message.get("type") == "identity":
+            self.gpus[host] = [Gpu(*gpu) for gpu in message["gpus"]]
+        elif message.get("type") == "again":
+            self._return(host)
         elif message.get("type") == "ended" and message.get("kind") == "done":
             self._done.append(host)
         elif message.get("type") == "ended":
@@ -92,6 +113,13 @@ class Coordinator:
         elif message.get("type") == "progress":
             self._progress.append(dict(message, host=host))
         return True
+
+    def _return(self, host: str) -> None:
+        """The driver of a host was started again, and with it nothing of its ranks is left."""
+        self._lost.pop(host, None)
+        self._ended = [other for other in self._ended if other != host]
+        if host in self._others and host not in self._done:
+            self._early = [*(report for report in self._early if report.host != host), lost_driver(host)]
 
     def _take_while(self, waiting: Callable[[], bool], seconds: float) -> None:
         """Processes messages while `waiting()` is true, for at most `seconds`."""
@@ -152,6 +180,7 @@ class Coordinator:
         self._take_while(lambda: len(self._early) + len(self._done) < len(self._others) and not self._gone(), self._patience)
         reports = list(self._early)
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
+        self.broken += [report for report in reports if is_evidence(report)]
         answered = {report.host for report in reports}
         missing = [host for host in self._others if host not in answered or host in self._gone()]
         decision = self._decide(reports, missing, self._waiting())
@@ -163,7 +192,7 @@ class Coordinator:
             decision = self._decide(reports, missing, self._waiting())
         resume_from = self._resume_from() if decision.restart else ""
         self._send({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
-                    "cause": decision.cause.as_message(), "hosts": list(decision.hosts)})  # fmt: skip
+                    "cause": decision.cause.as_message(), "hosts": list(decision.hosts), "number": decision.number})  # fmt: skip
         if decision.restart:
             self._budget.take()
             self._starts.append(Start(last_step(reports), decision.cause.host))
@@ -171,6 +200,7 @@ class Coordinator:
             self._hosts = list(decision.hosts)
             self._spares = [host for host in self._intact_spares() if host not in decision.hosts]
             self._efa = {}
+            self._kept.keep(hosts=self._hosts, spares=self._spares, starts=self._starts, taken=self._budget.taken)
         self._early, self._gpus, self._progress = [], {}, []
         return decision, resume_from
 
@@ -200,8 +230,8 @@ class Coordinator:
         return any(host in self._ended for host in self._cut_off())
 
     def _gone(self) -> List[str]:
-        """Training hosts that cannot report."""
-        return [*self._cut_off(), *self._awaited()]
+        """Training hosts that cannot report, now or after a return of their driver."""
+        return [*(host for host in self._cut_off() if time.monotonic() >= self._lost[host]), *self._awaited()]
 
     def _cut_off(self) -> List[str]:
         """Training hosts whose connection was lost."""
@@ -221,7 +251,9 @@ class Coordinator:
                 channel.send(dict(message))
 
     def close(self) -> None:
-        """Closes the listening socket and all channels without sending anything."""
+        """Closes the listening socket and all channels."""
+        with self._lock:
+            self._closed = True
         self._socket.close()
         for channel in self._channels.values():
             channel.close()

@@ -7,6 +7,8 @@ import threading
 from pathlib import Path
 from typing import Callable, Optional
 
+from slipway_driver.attempt import Attempt
+from slipway_driver.log import log
 from slipway_s3 import S3Client, S3Error, parse_uri
 
 INTERVAL_SECONDS = 30.0
@@ -80,3 +82,12 @@ class HandOverWatch:
     def _run(self) -> None:
         while not self.check() and not self._stopped.wait(self._interval):
             pass
+
+
+def hand_over_of(attempt: Attempt, on_request: Callable[[str], None]) -> Optional[HandOverWatch]:
+    """The watch of the attempt; None on all hosts except the first."""
+    uri = attempt.job.hand_over_uri
+    if not uri or attempt.cluster.rank != 0 or not attempt.cluster.takes_part:
+        return None
+    seconds = float(attempt.environ.get("SLIPWAY_HAND_OVER_SECONDS") or INTERVAL_SECONDS)
+    return HandOverWatch(uri, attempt.job.attempt, attempt.paths.hand_over, log, on_request, interval_seconds=seconds)

@@ -7,13 +7,16 @@ failure, so that a spare host replaces it before the first step; without a spare
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from slipway_driver import health_answers as answers
+from slipway_driver.attempt import Attempt
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
+from slipway_driver.gpu_evidence import REMEMBERED, Gpu
 from slipway_driver.health import ECC_QUERY
 from slipway_driver.health_answers import Finding
 from slipway_driver.health_measure import Measured, Setup, measure
@@ -140,8 +143,9 @@ class Tools(NamedTuple):
 class HealthGate:
     """The health check of one host."""
 
-    def __init__(self, mode: str, place: Place, tools: Tools) -> None:
-        self._mode, self._place, self._tools = mode, place, tools
+    def __init__(self, mode: str, place: Place, tools: Tools, known_bad: Sequence[Gpu] = ()) -> None:
+        """`known_bad`: GPUs of this host that earlier jobs have found broken."""
+        self._mode, self._place, self._tools, self._known_bad = mode, place, tools, known_bad
         self._done = mode == "off"
         self._stopped = threading.Event()
 
@@ -156,8 +160,9 @@ class HealthGate:
             return None
         self._done = True
         before = time.monotonic()
-        replies = quick_answers(self._tools.ask)
-        found = quick_findings(self._place, replies)
+        found = [Finding("remembered", "GPU %d (%s) %s" % (gpu.index, gpu.uuid, REMEMBERED), True) for gpu in self._known_bad]
+        replies = {} if found else quick_answers(self._tools.ask)
+        found += [] if found else quick_findings(self._place, replies)
         measured = Measured({}, [], [])
         # A host that is already rejected is not measured, because its GPUs may not respond.
         if self._mode == "full" and not any(finding.refuses for finding in found):
@@ -178,6 +183,20 @@ class HealthGate:
             log("health: %s%s" % (finding.reason, "; training does not start on this host" if finding.refuses else ""))
         findings = [finding._asdict() for finding in found]
         emit(progress_line("health", host=self._place.host, mode=self._mode, seconds=round(seconds, 1), findings=findings, **facts))
+
+
+def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
+    """The health check of this host; `quick`: without a measurement, because the other hosts wait."""
+    cluster, job = attempt.cluster, attempt.job
+    place = Place(cluster.current_host, cluster.instance_type, attempt.devices, job.efa == "required" and len(cluster.training_hosts) > 1)
+    gpus = int(attempt.hardware.get("gpus") or 0)
+    own, known = [Gpu(*gpu) for gpu in attempt.hardware.get("gpuIds", [])], job.raw.get("knownGpus") or {}
+    bad = [gpu for gpu in own if gpu.uuid in known.get("bad", ())]
+    if (suspect := [gpu for gpu in own if gpu.uuid in known.get("suspect", ())]) and job.health_check == "quick":
+        log("health: full check, because earlier jobs have reported GPU %s" % ", ".join(str(gpu.index) for gpu in suspect))
+    mode = "full" if suspect and job.health_check != "off" else job.health_check
+    mode = "quick" if quick and mode == "full" else mode
+    return HealthGate(mode, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)), bad)
 
 
 def tools_of(setup: Setup) -> Tools:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
+from slipway_driver.attempt import Attempt
+from slipway_driver.log import log
+from slipway_driver.misplaced_checkpoints import noticing
 from slipway_s3 import S3Client, parse_uri
 
 INTERVAL_SECONDS = 60.0
@@ -72,3 +75,11 @@ class Heartbeat:
             self._awake.wait(self._interval)
             if self._stopped.is_set():
                 return
+
+
+def heartbeat_of(attempt: Attempt, facts: Callable[[], Dict[str, Any]]) -> Optional[Heartbeat]:
+    """The heartbeat of the attempt; None on all hosts except the first."""
+    uri = attempt.job.heartbeat_uri
+    if not uri or attempt.cluster.rank != 0 or not attempt.cluster.takes_part:
+        return None
+    return Heartbeat(uri, noticing(attempt, facts, log), log)

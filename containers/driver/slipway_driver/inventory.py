@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from slipway_driver.cuda_driver import cuda_of_torch
+from slipway_driver.gpu_evidence import QUERY
+from slipway_driver.gpu_evidence import parse_gpus as parse_identities
 from slipway_driver.tool import answer_of
 
 _NVIDIA_SMI = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits"]
@@ -65,6 +67,8 @@ def inventory(efa_devices: int, instance_type: str = "") -> Dict[str, Any]:
     """The inventory of this host. Values that cannot be determined are omitted."""
     gpus, neurons = count_gpus(_output(_LIST_GPUS) or ""), count_neuron_cores(_output(_LIST_NEURONS) or "", instance_type)
     facts: Dict[str, Any] = {"gpus": gpus, **(parse_gpus(_output(_NVIDIA_SMI) or "") if gpus else {})}
+    if identified := parse_identities(_output(list(QUERY)) or "") if gpus else []:
+        facts["gpuIds"] = [list(gpu) for gpu in identified]
     facts.update({"cpus": os.cpu_count() or 1, "efaDevices": efa_devices, "neurons": neurons})
     facts.update({"python": platform.python_version(), "kernel": platform.release()})
     driver = efa_driver()

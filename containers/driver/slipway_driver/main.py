@@ -17,27 +17,28 @@ from typing import Any, Dict, List, Optional
 
 from slipway_driver.attempt import Attempt, prepare
 from slipway_driver.cuda_driver import driver_line, has_compat
+from slipway_driver.driver_start import Decisions, DriverStart
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
+from slipway_driver.gpu_evidence import evidence
 from slipway_driver.gpu_use import MeanUse
-from slipway_driver.hand_over import INTERVAL_SECONDS, HandOverWatch
+from slipway_driver.hand_over import hand_over_of
 from slipway_driver.health import Health
-from slipway_driver.health_gate import BEFORE_TRAINING, HealthGate, Place, tools_of
-from slipway_driver.health_measure import Setup
-from slipway_driver.heartbeat import Heartbeat
+from slipway_driver.health_gate import BEFORE_TRAINING, gate_of
+from slipway_driver.heartbeat import Heartbeat, heartbeat_of
 from slipway_driver.host_run import HostRun
 from slipway_driver.idle_host import IdleHost, idle_host
 from slipway_driver.launcher import Launcher
 from slipway_driver.log import emit, log
-from slipway_driver.misplaced_checkpoints import noticing
+from slipway_driver.member import Member
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peers import patience, peers_of
 from slipway_driver.probe import Probe
 from slipway_driver.progress import progress_line
 from slipway_driver.redaction import redacted, secrets_of
 from slipway_driver.remains import Remains
-from slipway_driver.restart_policy import Decision, Report
+from slipway_driver.restart_policy import Decision, Report, lost_driver
 from slipway_driver.step_times import StepTimes
 
 # A host that only lost its peer waits, so that the host with the real error fails first; after SIGTERM, the job ends already.
@@ -46,31 +47,26 @@ PEER_GRACE_SECONDS = 10.0
 EXITING_GRACE_SECONDS = 2.0
 
 
-def gate_of(attempt: Attempt) -> HealthGate:
-    """The health check of this host."""
-    cluster, job = attempt.cluster, attempt.job
-    place = Place(cluster.current_host, cluster.instance_type, attempt.devices, job.efa == "required" and len(cluster.training_hosts) > 1)
-    gpus = int(attempt.hardware.get("gpus") or 0)
-    return HealthGate(job.health_check, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)))
-
-
 class Driver:
     """Starts and restarts the ranks of one attempt on this host until they succeed or a restart does not help."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: Attempt, start: DriverStart) -> None:
         self._attempt = attempt
         self._launcher = Launcher(attempt)
-        self._peers = peers_of(attempt)
+        self._kept = Decisions(start.kept)
+        self._peers = peers_of(attempt, start, self._kept)
+        #: Whether a signal has ended the driver of this host before, and the hosts have not yet agreed on the next start.
+        self._returns = start.number > 0
         self._round = 0
         self.stopped = threading.Event()
         #: Whether another host is the cause and is known to exit as well, or has ended already.
         self.cause_exits = False
         self._health = Health()
-        self._gate = gate_of(attempt)
+        self._gate = gate_of(attempt, quick=self._returns)
         self._remains = Remains()
         #: The probe before the next start; None after the first start whose hosts have all passed the health check.
-        self._probe: Optional[Probe] = Probe(attempt, self._peers.end_requested)
-        self._set_aside: List[Dict[str, str]] = []
+        self._probe: Optional[Probe] = None if self._returns else Probe(attempt, self._peers.end_requested)
+        self._set_aside: List[Dict[str, str]] = self._kept.facts.get("setAside", [])
         self._idle: Optional[IdleHost] = None
         self._run: Optional[HostRun] = None
         #: Whether the control plane has requested a hand-over.
@@ -78,7 +74,10 @@ class Driver:
         #: Step times of the whole attempt, over all starts in which this host took part.
         self.step_times = StepTimes()
         self._mean_use = MeanUse()
-        self._begin()
+        if not self._returns:
+            self._begin()
+        elif isinstance(self._peers, Member):
+            self._idle = idle_host(attempt, self._peers, False) if attempt.cluster.idle else IdleHost(self._peers, None)
 
     @property
     def step(self) -> Optional[int]:
@@ -90,12 +89,20 @@ class Driver:
         run = self._run.facts() if self._run else {}
         return {
             **run,
+            "evidence": evidence(self._peers.broken, run.get("slowHost"), self._peers.gpus),
             "starts": self.step_times.facts(),
             "handOver": self.hand_over,
             "setAside": list(self._set_aside),
             "sparesLeft": self._peers.spares_left,
             **self._mean_use.facts(),
         }
+
+    def request_hand_over(self, reason: str, heartbeat: Optional[Heartbeat]) -> None:
+        """Called when the control plane has requested a hand-over."""
+        self.hand_over = True
+        emit(progress_line("hand-over", reason=reason, step=self.step))
+        if heartbeat:
+            heartbeat.soon()
 
     def stop(self) -> None:
         """Called on SIGTERM, also while the next start is being prepared."""
@@ -108,15 +115,27 @@ class Driver:
     def run(self) -> Failure:
         """The outcome of this host; code 0 for success."""
         try:
-            while True:
+            end = self._return() if self._returns and not self._idle else None
+            while end is None:
                 end = self._wait(self._idle) if self._idle else self._train()
-                if end is not None:
-                    return end
+            return end
         finally:
             if self._idle:
                 self._idle.leave()
             self._peers.close()
             self._launcher.close()
+
+    def _return(self) -> Optional[Failure]:
+        """The host that decides has lost its driver, and with it its ranks: all ranks start again. None if they do."""
+        self._returns, attempt = False, self._attempt
+        hosts = self._kept.facts.get("hosts", attempt.cluster.training_hosts)
+        self._attempt = attempt.on(attempt.cluster.with_training(hosts), attempt.environ["SLIPWAY_RESUME_FROM"])
+        report = lost_driver(attempt.cluster.current_host)
+        decision, resume_from = self._peers.settle(report)
+        if decision.restart:
+            return self._next_round(decision, resume_from)
+        log("no restart in place: %s" % decision.why)
+        return Failure(report.code, report.kind, None, report.reason, [])
 
     def _begin(self) -> None:
         """Prepares this host for the next start, as a training host or an idle host."""
@@ -150,8 +169,7 @@ class Driver:
             return end
         decision, resume_from = self._peers.settle(report)
         if decision.restart:
-            self._next_round(decision, resume_from)
-            return None
+            return self._next_round(decision, resume_from)
         if not unfit:
             run.report_late_hosts()
         self.cause_exits = decision.cause.host != report.host or self._peers.another_ended
@@ -174,22 +192,25 @@ class Driver:
             return heard
         decision, resume_from = heard
         if decision.restart:
-            self._next_round(decision, resume_from)
-            return None
+            return self._next_round(decision, resume_from)
         self.cause_exits = True
         return Failure(TRY_AGAIN, "peer-lost", None, "another host's ranks ended: %s" % decision.cause.kind, [])
 
     def _next_round(self, decision: Decision, resume_from: str) -> None:
-        self._round += 1
+        """Prepares this host for the start that was decided."""
+        self._round = decision.number
         cause, before = decision.cause, self._attempt.cluster.training_hosts
-        replaced = {old: new for old, new in zip(before, decision.hosts) if old != new}
+        # A driver that was started again does not know who was replaced before.
+        replaced = {old: new for old, new in zip(before, decision.hosts) if old != new and not self._returns}
+        self._returns = False
         facts = {"host": cause.host, "reason": cause.reason, "resumeFrom": resume_from, **({"replaced": replaced} if replaced else {})}
         emit(progress_line("restart", state="begin", round=self._round, **facts))
         for host in replaced:
             reason = cause.reason if host == cause.host else "broken at the same time as %s" % cause.host
             self._set_aside.append({"host": host, "reason": reason})
+        self._kept.keep(setAside=self._set_aside)
         attempt = self._attempt
-        if replaced or resume_from != attempt.environ["SLIPWAY_RESUME_FROM"]:
+        if decision.hosts != before or resume_from != attempt.environ["SLIPWAY_RESUME_FROM"]:
             attempt = attempt.on(attempt.cluster.with_training(decision.hosts), resume_from)
         environ = dict(attempt.environ, SLIPWAY_RESTART=str(self._round))
         self._attempt = dataclasses.replace(attempt, environ=environ)
@@ -199,35 +220,9 @@ class Driver:
         self._begin()
 
 
-def _start_heartbeat(attempt: Attempt, driver: Driver) -> Optional[Heartbeat]:
-    uri = attempt.job.heartbeat_uri
-    if not uri or attempt.cluster.rank != 0 or not attempt.cluster.takes_part:
-        return None
-    heartbeat = Heartbeat(uri, noticing(attempt, driver.facts, log), log)
-    driver.step_times.on_first_step = heartbeat.soon
-    heartbeat.start()
-    return heartbeat
-
-
-def _watch_hand_over(attempt: Attempt, driver: Driver, heartbeat: Optional[Heartbeat]) -> Optional[HandOverWatch]:
-    uri = attempt.job.hand_over_uri
-    if not uri or attempt.cluster.rank != 0 or not attempt.cluster.takes_part:
-        return None
-
-    def on_request(reason: str) -> None:
-        driver.hand_over = True
-        emit(progress_line("hand-over", reason=reason, step=driver.step))
-        if heartbeat:
-            heartbeat.soon()
-
-    seconds = float(attempt.environ.get("SLIPWAY_HAND_OVER_SECONDS") or INTERVAL_SECONDS)
-    watch = HandOverWatch(uri, attempt.job.attempt, attempt.paths.hand_over, log, on_request, interval_seconds=seconds)
-    watch.start()
-    return watch
-
-
-def _run_attempt(paths: Paths, started_at: float) -> int:
-    attempt = prepare(paths, os.environ, started_at, log)
+def _run_attempt(paths: Paths, start: DriverStart) -> int:
+    began = time.time()
+    attempt = prepare(paths, os.environ, start.started_at, log)
     cluster, job = attempt.cluster, attempt.job
     emit(progress_line("inventory", host=cluster.current_host, rank=None if cluster.idle else cluster.rank, **attempt.hardware))
     if drivers := driver_line(attempt.hardware, has_compat()):
@@ -235,11 +230,16 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
     place = "spare host" if cluster.idle else "host %d" % cluster.rank
     where = "%s of %d (%s)" % (place, len(cluster.training_hosts), cluster.current_host)
     how = "%s, %d process(es) here" % (job.launcher, attempt.local_ranks)
-    log("run %s attempt %d: %s, %s; ready after %.1f s" % (job.run_id, job.attempt, where, how, time.time() - started_at))
-    driver = Driver(attempt)
+    log("run %s attempt %d: %s, %s; ready after %.1f s" % (job.run_id, job.attempt, where, how, time.time() - began))
+    driver = Driver(attempt, start)
     signal.signal(signal.SIGTERM, lambda _number, _frame: threading.Thread(target=driver.stop).start())
-    heartbeat = _start_heartbeat(attempt, driver)
-    hand_over = _watch_hand_over(attempt, driver, heartbeat)
+    heartbeat = heartbeat_of(attempt, driver.facts)
+    hand_over = hand_over_of(attempt, lambda reason: driver.request_hand_over(reason, heartbeat))
+    if heartbeat:
+        driver.step_times.on_first_step = heartbeat.soon
+        heartbeat.start()
+    if hand_over:
+        hand_over.start()
     try:
         end = driver.run()
     finally:
@@ -269,15 +269,15 @@ def _stop_early(_number: int, _frame: Any) -> None:
     raise DriverError(TRY_AGAIN, "stopped before the ranks had started")
 
 
-def main() -> int:
+def main(start: DriverStart) -> int:
     """Runs this host's part of the job and returns the container's exit code."""
-    started_at = time.time()
     signal.signal(signal.SIGTERM, _stop_early)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # Unencodable characters must not end the thread that writes the log.
     paths = paths_of()
     try:
-        return _run_attempt(paths, started_at)
+        return _run_attempt(paths, start)
     except DriverError as error:
         return _refuse(paths, error.code, error.reason)
     except Exception as error:  # Last resort: a job must not end without a reason.

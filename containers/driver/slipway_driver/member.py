@@ -5,9 +5,19 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerEnded, PeerLost, connect_patiently
+from slipway_driver.gpu_evidence import Gpu
+from slipway_driver.peer_channel import (
+    CONNECT_SECONDS,
+    LATE_SECONDS,
+    REPORT_SECONDS,
+    RETURN_SECONDS,
+    PeerChannel,
+    PeerEnded,
+    PeerLost,
+    connect_patiently,
+)
 from slipway_driver.restart_policy import Decision, Report, report_from
 
 #: The end of an idle host's wait: the job is done, or the connection to the first host was lost.
@@ -16,7 +26,8 @@ RELEASED, CUT_OFF = "released", "cut-off"
 
 def _decided(message: Mapping[str, Any]) -> "tuple[Decision, str]":
     hosts = tuple(str(host) for host in message["hosts"])
-    return Decision(bool(message["restart"]), report_from(message["cause"]), str(message["why"]), hosts), str(message["resumeFrom"])
+    decision = Decision(bool(message["restart"]), report_from(message["cause"]), str(message["why"]), hosts, int(message["number"]))
+    return decision, str(message["resumeFrom"])
 
 
 class Member:
@@ -24,8 +35,13 @@ class Member:
 
     def __init__(
         self, host: str, address: str, port: int, bind_to: Optional[str], secret: str, log: Callable[[str], None],
-        report_seconds: float = REPORT_SECONDS,
+        report_seconds: float = REPORT_SECONDS, is_again: bool = False, gpus: Sequence[Sequence[Any]] = (),
     ) -> None:  # fmt: skip
+        """`is_again`: a signal has ended the driver of this host before; `gpus`: the GPUs of this host."""
+        #: Only the first host knows the GPUs and the failures of the others.
+        self.gpus: Dict[str, List[Gpu]] = {}
+        self.broken: List[Report] = []
+        self._gpus = gpus
         self._host, self._log, self._patience = host, log, report_seconds
         self._channel: Optional[PeerChannel] = None
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
@@ -35,12 +51,14 @@ class Member:
         #: Whether the first host's driver has ended.
         self.another_ended = False
         self._connected, self._refused = threading.Event(), threading.Event()
-        arguments = (address, port, bind_to, secret)
+        arguments = (address, port, bind_to, secret, is_again)
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
 
-    def _listen(self, address: str, port: int, bind_to: Optional[str], secret: str) -> None:
+    def _listen(self, address: str, port: int, bind_to: Optional[str], secret: str, is_again: bool) -> None:
+        returns = min(RETURN_SECONDS, self._patience)
         try:
-            self._channel = connect_patiently(address, port, self._host, secret, bind_to)
+            self._channel = connect_patiently(address, port, self._host, secret, bind_to, returns if is_again else CONNECT_SECONDS)
+            self._introduce(is_again)
         except PeerLost as error:
             self._log("the first host's driver: %s; there will be no restart in place" % error)
             self._refused.set()
@@ -51,8 +69,23 @@ class Member:
                 self._inbox.put(self._channel.receive())
             except (PeerLost, ValueError) as error:
                 self.another_ended = isinstance(error, PeerEnded)
-                self._inbox.put(None)
-                return
+                if not isinstance(error, PeerEnded) or error.for_good:
+                    break
+                try:
+                    self._channel = connect_patiently(address, port, self._host, secret, bind_to, returns)
+                except PeerLost:
+                    break
+                self._introduce(False)
+                self.another_ended = False
+                self._inbox.put({"type": "back"})
+        self._inbox.put(None)
+
+    def _introduce(self, is_again: bool) -> None:
+        with contextlib.suppress(PeerLost):
+            if self._channel and is_again:
+                self._channel.send({"type": "again"})
+            if self._channel and self._gpus:
+                self._channel.send({"type": "identity", "gpus": list(self._gpus)})
 
     def end_requested(self) -> Optional[str]:
         """Returns the failure class because of which this host must end its ranks; None if there is no request."""
@@ -64,7 +97,7 @@ class Member:
             self._inbox.put(None)
         elif message.get("type") == "end":
             self._end = str(message.get("kind"))
-        else:
+        elif message.get("type") != "back":
             self._inbox.put(message)
         return self._end
 
@@ -118,11 +151,7 @@ class Member:
         # The ranks may have ended before this driver could connect.
         if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
             return lost, ""
-        with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
-            if self._unprinted is not None:
-                self._channel.send(self._unprinted)
-                self._unprinted = None
-            self._channel.send(own.as_message())
+        channel = self._report(self._channel, own)
         while True:
             try:
                 message = self._inbox.get(timeout=2 * self._patience + LATE_SECONDS)
@@ -132,6 +161,17 @@ class Member:
                 return lost, ""
             if message.get("type") == "decision":
                 return _decided(message)
+            if message.get("type") == "back" and self._channel is not channel:
+                channel = self._report(self._channel, own)
+
+    def _report(self, channel: PeerChannel, own: Report) -> PeerChannel:
+        """Sends the report of this host, and returns its channel."""
+        with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
+            if self._unprinted is not None:
+                channel.send(self._unprinted)
+                self._unprinted = None
+            channel.send(own.as_message())
+        return channel
 
     def heard(self) -> "tuple[Decision, str] | str | None":
         """For an idle host: the next decision, RELEASED or CUT_OFF at the end of the wait, or None if there is no message."""

@@ -12,6 +12,7 @@ import json
 import secrets
 import socket
 import time
+from contextlib import suppress
 from typing import Any, Dict, Optional
 
 LONGEST_LINE = 1 << 16
@@ -23,6 +24,8 @@ REPORT_SECONDS = 90.0
 # A driver normally connects within a second of its start. If the ranks end before that, it has this long to connect; otherwise it counts as
 # lost.
 LATE_SECONDS = 15.0
+# A driver that a signal has ended is started again on its host. Its imports and nvidia-smi take most of this time on eight GPUs.
+RETURN_SECONDS = 60.0
 FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.05, 2.0
 
 
@@ -31,7 +34,11 @@ class PeerLost(Exception):
 
 
 class PeerEnded(PeerLost):
-    """The connection was closed: the other driver has ended, or its host's kernel has ended it."""
+    """The connection was closed: the other driver has ended, or its host's kernel has ended it. `for_good`: it has said so before."""
+
+    def __init__(self, reason: str, for_good: bool = False) -> None:
+        super().__init__(reason)
+        self.for_good = for_good
 
 
 def _code(key: bytes, *parts: str) -> str:
@@ -89,10 +96,19 @@ class PeerChannel:
         if not hmac.compare_digest(code, _code(self._key, other, str(self._received), text)):
             raise PeerLost("a message was not signed with the job's secret")
         self._received += 1
-        return dict(json.loads(text))
+        message = dict(json.loads(text))
+        if message.get("type") == "leave":
+            raise PeerEnded("the other driver has ended", for_good=True)
+        return message
 
     def close(self) -> None:
-        """Closes the connection; the other side's `receive` then raises PeerLost."""
+        """Ends the connection for good; the other side's `receive` then raises PeerEnded."""
+        with suppress(PeerLost):
+            self.send({"type": "leave"})
+        self.cut()
+
+    def cut(self) -> None:
+        """Closes the connection."""
         try:
             self._connection.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -152,14 +168,16 @@ def connect(address: str, port: int, name: str, secret: str, bind_to: Optional[s
     return PeerChannel(connection, lines, key, "client", name)
 
 
-def connect_patiently(address: str, port: int, name: str, secret: str, bind_to: Optional[str] = None) -> PeerChannel:
-    """Retries `connect`, because the other driver may start later. Raises PeerLost if it does not respond within CONNECT_SECONDS."""
-    deadline, delay = time.monotonic() + CONNECT_SECONDS, FIRST_DELAY_SECONDS
+def connect_patiently(
+    address: str, port: int, name: str, secret: str, bind_to: Optional[str] = None, seconds: float = CONNECT_SECONDS
+) -> PeerChannel:
+    """Retries `connect`, because the other driver may start later. Raises PeerLost if it does not respond within `seconds`."""
+    deadline, delay = time.monotonic() + seconds, FIRST_DELAY_SECONDS
     while True:
         try:
             return connect(address, port, name, secret, bind_to)
         except (OSError, PeerLost) as error:
             if time.monotonic() + delay > deadline:
-                raise PeerLost("no connection to %s within %d s (%s)" % (address, CONNECT_SECONDS, error))
+                raise PeerLost("no connection to %s within %d s (%s)" % (address, seconds, error))
         time.sleep(delay)
         delay = min(2 * delay, LONGEST_DELAY_SECONDS)

@@ -6,6 +6,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from slipway_driver.attempt import Attempt
 from slipway_driver.coordinator import Coordinator
+from slipway_driver.driver_start import Decisions, DriverStart
+from slipway_driver.gpu_evidence import Gpu, is_evidence
 from slipway_driver.log import log
 from slipway_driver.member import RELEASED, Member
 from slipway_driver.newest_checkpoint import newest_checkpoint
@@ -17,11 +19,15 @@ from slipway_driver.restart_policy import Decision, Report, Start, decide
 class Alone:
     """A job with one host, or without a shared secret: there are no peers."""
 
-    def __init__(self, restarts: int, resume_from: Callable[[], str]) -> None:
-        self._budget, self._resume_from = RestartBudget(restarts), resume_from
-        self._starts: List[Start] = []
+    def __init__(self, restarts: int, resume_from: Callable[[], str], kept: Decisions) -> None:
+        self._budget, self._resume_from, self._kept = RestartBudget(restarts), resume_from, kept
+        self._starts = [Start(*start) for start in kept.facts.get("starts", [])]
+        self._budget.taken = kept.facts.get("taken", [])
         #: There is no other host.
         self.another_ended = False
+        self.gpus: Dict[str, List[Gpu]] = {}
+        #: Reports of this host that it was found broken.
+        self.broken: List[Report] = []
 
     @property
     def spares_left(self) -> None:
@@ -66,10 +72,12 @@ class Alone:
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Decides on a restart from this host's report alone. Returns the decision and the checkpoint to resume from ('' for none)."""
+        self.broken += [own] if is_evidence(own) else []
         decision = decide([own], [], self._budget.left(), self._starts, [own.host])
         if decision.restart:
             self._budget.take()
             self._starts.append(Start(own.step, own.host))
+            self._kept.keep(starts=self._starts, taken=self._budget.taken)
         return decision, self._resume_from() if decision.restart else ""
 
     def close(self) -> None:
@@ -84,7 +92,19 @@ def patience(environ: Mapping[str, str]) -> float:
     return float(environ.get("SLIPWAY_PEER_SECONDS") or REPORT_SECONDS)
 
 
-def peers_of(attempt: Attempt) -> Peers:
+def _gpus(attempt: Attempt) -> List[Gpu]:
+    """The GPUs of this host; none with Ray, where a host reports a process of Ray that ends, and the loss of another host, as hardware."""
+    return [] if attempt.job.launcher == "ray" else [Gpu(*gpu) for gpu in attempt.hardware.get("gpuIds", [])]
+
+
+def peers_of(attempt: Attempt, start: DriverStart, kept: Decisions) -> Peers:
+    """The peers of this host, which know its GPUs."""
+    peers = _peers_of(attempt, start, kept)
+    peers.gpus[attempt.cluster.current_host] = _gpus(attempt)
+    return peers
+
+
+def _peers_of(attempt: Attempt, start: DriverStart, kept: Decisions) -> Peers:
     """The peers of this host. They are used even if restarts in place are disabled: a failure on one host then ends the ranks on all hosts
     at once instead of after the timeout of a collective."""
     job, cluster = attempt.job, attempt.cluster
@@ -98,10 +118,20 @@ def peers_of(attempt: Attempt) -> Peers:
 
     talks = cluster.takes_part or cluster.idle
     if not talks or len(cluster.training_hosts) + len(cluster.idle_hosts) == 1 or not job.restart_secret:
-        return Alone(job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0, newest)
+        return Alone(job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0, newest, kept)
     port = int(attempt.environ["MASTER_PORT"]) + 1
     own, seconds = attempt.environ["SLIPWAY_BIND_ADDRESS"], patience(attempt.environ)
     if cluster.current_host == cluster.master:
         hosts, spares = cluster.training_hosts, cluster.idle_hosts
-        return Coordinator(hosts, own, port, job.restart_secret, job.restarts_in_place, log, newest, seconds, spares)
-    return Member(cluster.current_host, attempt.environ["MASTER_ADDR"], port, own, job.restart_secret, log, seconds)
+        return Coordinator(hosts, own, port, job.restart_secret, job.restarts_in_place, log, newest, seconds, spares, kept)
+    return Member(
+        cluster.current_host,
+        attempt.environ["MASTER_ADDR"],
+        port,
+        own,
+        job.restart_secret,
+        log,
+        seconds,
+        start.number > 0,
+        attempt.hardware.get("gpuIds", []),
+    )

@@ -58,14 +58,15 @@ def rank_variables(environ: Mapping[str, str]) -> Dict[str, str]:
     return {name: value for name, value in theirs.items() if value is not None and name not in environ}
 
 
-def _prctl(option: int, value: int) -> None:
+def prctl(option: int, value: int) -> None:
+    """Sets an attribute of this process, where the platform has it."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def die_with_parent() -> None:
     """Lets the kernel kill this process when its parent dies: a parent that receives SIGKILL cannot end its children itself."""
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def begin_rank() -> None:
@@ -253,7 +254,7 @@ Start = Callable[[Sequence[str], Mapping[str, str]], Any]
 def run(state: Path, command: List[str], environ: Mapping[str, str], start: Start = _start) -> int:
     """Runs the command as one rank and returns the exit code for the launcher."""
     die_with_parent()
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
     _log_to_this_host(environ)
     rank, local_rank = ranks_of(environ)
     if (state / STOPPING).exists():

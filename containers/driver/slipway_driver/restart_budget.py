@@ -17,14 +17,15 @@ class RestartBudget:
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._clock = most, clock
-        self._taken: List[float] = []
+        #: When the restarts of the last hour were, by the clock.
+        self.taken: List[float] = []
 
     def left(self) -> int:
         """Number of restarts that are allowed now."""
         since = self._clock() - WINDOW_SECONDS
-        self._taken = [at for at in self._taken if at > since]
-        return self._most - len(self._taken)
+        self.taken = [at for at in self.taken if at > since]
+        return self._most - len(self.taken)
 
     def take(self) -> None:
         """Records a restart at the current time."""
-        self._taken.append(self._clock())
+        self.taken.append(self._clock())

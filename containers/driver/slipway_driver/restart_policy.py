@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from slipway_driver.exit_codes import TRY_AGAIN
+
 #: Failure classes that another start in the same containers cannot fix, or that are not failures.
 FINAL_KINDS = ("done", "environment", "loss", "efa", "hand-over", "host-memory")
 #: Error codes of S3 and of the S3 connector for PyTorch for missing permissions, which another start would not have either.
@@ -12,6 +14,8 @@ DENIED = re.compile(r"\b(AccessDenied|Forbidden)\b")
 STORAGE_KINDS = ("checkpoint", "data")
 #: Failure classes that are consequences of another host's failure.
 FOLLOWING_KINDS = ("peer-lost",)
+#: A signal has ended the driver of the host, which was started again.
+DRIVER_LOST = "driver-lost"
 #: The host itself is broken; the ranks must not start on it again.
 HARDWARE = "hardware"
 
@@ -48,6 +52,8 @@ class Decision(NamedTuple):
     cause: Report
     why: str
     hosts: Tuple[str, ...] = ()
+    #: The number of the start that follows.
+    number: int = 0
 
 
 class Start(NamedTuple):
@@ -63,6 +69,11 @@ def cause_of(reports: Sequence[Report]) -> Report:
     broken = [report for report in failed if report.kind == HARDWARE]
     own = [report for report in failed if report.kind not in FOLLOWING_KINDS]
     return (broken or own or failed or list(reports))[0]
+
+
+def lost_driver(host: str) -> Report:
+    """The report of a host whose driver was started again: it does not know what its ranks have done."""
+    return Report(host, TRY_AGAIN, DRIVER_LOST, "a signal has ended the driver of %s" % host, None)
 
 
 def last_step(reports: Sequence[Report]) -> Optional[int]:
@@ -89,7 +100,7 @@ def _refused(reports: Sequence[Report], missing: Sequence[str], restarts_left: i
         return "a restart does not fix a denied access"
     if restarts_left <= 0:
         return "no restarts are left"
-    if last_step(reports) is None and cause.kind != HARDWARE:
+    if last_step(reports) is None and cause.kind not in (HARDWARE, DRIVER_LOST):
         return "it failed before the first step"
     return ""
 
@@ -132,4 +143,4 @@ def decide(
             return Decision(False, cause, "no progress beyond step %s of the previous start" % starts[-1].step)
         broken = [cause.host]
     then, why = replaced(hosts, broken, spares)
-    return Decision(not why, cause, why, then)
+    return Decision(not why, cause, why, then, len(starts) + 1)

@@ -122,11 +122,12 @@ class StepTimes:
         return restarted
 
     def _restarted(self) -> Optional[Dict[str, Any]]:
-        if len(self._all) < 2:
+        start = self._all[-1]
+        if start.number == 0:
             return None
-        start, before = self._all[-1], self._all[-2]
         resumed = start.resumed_step()
-        lost = None if resumed is None else max(0, (before.step or 0) - resumed)
+        # Without a start before it, a driver has ended that knew the last step.
+        lost = None if resumed is None or len(self._all) < 2 else max(0, (self._all[-2].step or 0) - resumed)
         return {"round": start.number, "source": start.source, "lostSteps": lost, "phases": start.phases}
 
     def facts(self) -> List[Dict[str, Any]]:

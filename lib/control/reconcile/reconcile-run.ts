@@ -2,6 +2,7 @@ import { isWithin } from '../../core/config/formats/places';
 import type { Action, Effect } from '../../core/lifecycle/action';
 import { type Backoff, backoffSeconds } from '../../core/lifecycle/backoff';
 import { decide } from '../../core/lifecycle/decide';
+import { admittedEvidence, newEvidence } from '../../core/lifecycle/health/known-gpus';
 import { isWorthWriting } from '../../core/lifecycle/health/observation-schedule';
 import type { CreateOutcome, Observed } from '../../core/lifecycle/observed';
 import { type Attempt, type EpochMs, isOver, type JobFiles, type RunRecord } from '../../core/lifecycle/record';
@@ -129,6 +130,7 @@ async function carryOut(
   if (save) {
     // Before the write: if the invocation dies between the two, this is repeated, whereas a run that is over is not processed again.
     if (isOver(save.record) && !isOver(subject.record)) await markLeftovers(deps, subject);
+    await rememberGpus(deps, subject.record, save.record);
     if (!(await deps.store.save(save.record, subject.record, save.events))) return 'lost-race';
     for (const line of save.events)
       deps.log('info', line.text, { runId: save.record.runId, what: line.what, ...line.evidence });
@@ -144,6 +146,28 @@ async function carryOut(
   const hasLearnt =
     carried.create !== undefined || carried.published.length > 0 || (isUndescribed && carried.stopAnswer !== undefined);
   return save || hasLearnt ? carried : 'nothing-more';
+}
+
+/** Stores what the job has newly reported about GPUs. Later jobs only lose a hint if it fails. */
+async function rememberGpus(
+  deps: ReconcileDeps,
+  before: RunRecord,
+  { attempt, team, runId }: RunRecord,
+): Promise<void> {
+  const now = deps.now().getTime();
+  const found = newEvidence(before.attempt, attempt, { team, runId, now });
+  if (found.length === 0) return;
+  try {
+    const kept = admittedEvidence(found, await deps.store.gpuEvidence(), now);
+    if (kept.length > 0) await deps.store.saveGpuEvidence(kept);
+    deps.log('info', 'GPUs are remembered', {
+      runId,
+      gpus: kept.map(({ uuid }) => uuid),
+      refused: found.length - kept.length,
+    });
+  } catch (error) {
+    deps.log('warn', 'GPUs are not remembered', { runId, error: describeError(error) });
+  }
 }
 
 /**

@@ -13,6 +13,9 @@ const MAX_BYTES = 65_536;
 /** Number of restarts in place that one driver reports. */
 const MAX_STARTS = 1000;
 const MAX_HOSTS = 64;
+/** Hosts of an attempt that were found broken, and the GPUs of one host. */
+const MAX_REPORTS = 16;
+const MAX_GPUS = 16;
 /** A start has fewer phases; scripts may declare their own. */
 const MAX_PHASES = 20;
 /** 2001 to 2100: other times are errors of a clock or of a writer. */
@@ -43,6 +46,14 @@ const start = z.object({
     .catch(undefined),
 });
 
+/** The job writes them, and other jobs rely on them: anything that is not a UUID is refused. */
+const gpuReport = z.object({
+  host: text(64),
+  kind: z.enum(['gpu', 'host']),
+  gpus: z.array(z.string().regex(/^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)).max(MAX_GPUS),
+  reason: text(200),
+});
+
 /** Fields that an older driver omits or that are malformed count as unknown. */
 const heartbeatSchema = z.object({
   attempt: z.int().min(1).max(9999),
@@ -65,6 +76,11 @@ const heartbeatSchema = z.object({
   setAside: z
     .array(z.object({ host: text(64), reason: text(200) }))
     .transform((hosts) => hosts.slice(0, MAX_HOSTS))
+    .optional()
+    .catch(undefined),
+  evidence: z
+    .array(gpuReport)
+    .transform((reports) => reports.slice(0, MAX_REPORTS))
     .optional()
     .catch(undefined),
   sparesLeft: z.int().nonnegative().max(1e6).nullable().catch(null),

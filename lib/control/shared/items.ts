@@ -6,6 +6,7 @@ import {
   attemptItem,
   CLOSED_ITEM,
   eventItem,
+  GPUS_KEY,
   INTENT_ITEM,
   MONTH_USD_ATTRIBUTE,
   monthKey,
@@ -17,12 +18,14 @@ import {
   RUN_ITEM,
   RUN_TABLE_PARTITION_KEY,
   RUN_TABLE_SORT_KEY,
+  RUN_TABLE_TTL_ATTRIBUTE,
   requestKey,
   TEAM_INDEX_PARTITION_KEY,
   TEAM_INDEX_SORT_KEY,
   type UNREADABLE_ITEM,
 } from '../../core/contracts/storage';
 import type { TimelineEvent } from '../../core/lifecycle/action';
+import { FORGOTTEN_MS, type GpuEvidence } from '../../core/lifecycle/health/known-gpus';
 import { waitsForPoolAlone } from '../../core/lifecycle/phases/settle-pool';
 import { type Attempt, isOver, type RunRecord } from '../../core/lifecycle/record';
 import type { QueueUsage } from '../../core/queue/usage';
@@ -140,6 +143,13 @@ export const notifiedItem = (item: NotifiedItem, names: readonly string[]): Item
 export const pagesItem = (digests: Readonly<Record<string, string>>): Item => ({
   ...pagesKey,
   ...documentAttributes(digests),
+});
+
+/** The item of what a team has reported about a GPU. */
+export const gpuItem = (evidence: GpuEvidence): Item => ({
+  ...key(GPUS_KEY, `${evidence.uuid}#${evidence.team}`),
+  ...documentAttributes(evidence),
+  [RUN_TABLE_TTL_ATTRIBUTE]: number(Math.ceil((evidence.at + FORGOTTEN_MS) / 1000)),
 });
 
 /** The item of an attempt, as last observed. */

@@ -17,6 +17,7 @@ import {
   ATTEMPT_ITEM_PREFIX,
   CLOSED_ATTRIBUTE,
   EVENT_ITEM_PREFIX,
+  GPUS_KEY,
   MONTH_USD_ATTRIBUTE,
   RUN_TABLE_PARTITION_KEY,
   RUN_TABLE_SORT_KEY,
@@ -25,12 +26,14 @@ import {
 } from '../../core/contracts/storage';
 import { bookedUsd } from '../../core/lifecycle/accounting/month-spend';
 import type { TimelineEvent } from '../../core/lifecycle/action';
+import type { GpuEvidence } from '../../core/lifecycle/health/known-gpus';
 import type { Attempt, RunRecord } from '../../core/lifecycle/record';
 import { BoundedMap, remember } from './bounded-map';
 import { changedItems, expiring, expiryOf } from './expiry';
 import {
   closedKey,
   eventItemOf,
+  gpuItem,
   type Item,
   intentItem,
   intentKey,
@@ -55,6 +58,7 @@ import {
 import {
   findAttempt,
   findDigests,
+  findGpuEvidence,
   findLine,
   findNames,
   findQueueDocument,
@@ -210,6 +214,17 @@ export class RunStore {
   /** What is booked for the runs of a team in a month (`2026-11`), USD. */
   async findMonthUsd(team: string, month: string): Promise<number> {
     return Number((await this.get(monthItemKey(team, month)))?.[MONTH_USD_ATTRIBUTE]?.N ?? 0);
+  }
+
+  /** What jobs of all teams have reported about GPUs. Items that cannot be read are left out. */
+  async gpuEvidence(): Promise<GpuEvidence[]> {
+    const items = await this.query(this.partOf(GPUS_KEY, 'GPU-'));
+    return items.flatMap((item) => findGpuEvidence(item.document?.S ?? '') ?? []);
+  }
+
+  /** A later report of a team about a GPU replaces the earlier one. */
+  async saveGpuEvidence(evidence: readonly GpuEvidence[]): Promise<void> {
+    await this.write(evidence.map((one) => ({ Put: { TableName: this.tableName, Item: gpuItem(one) } })));
   }
 
   /** Whether the stack is being deleted. */

@@ -3,6 +3,7 @@ import { MAX_STEP } from '../../core/config/formats/numbers';
 import { resolveRun } from '../../core/config/resolve-run';
 import { RUN_STATES } from '../../core/contracts/control';
 import type { TimelineEvent } from '../../core/lifecycle/action';
+import type { GpuEvidence } from '../../core/lifecycle/health/known-gpus';
 import {
   type Attempt,
   FAILURE_CLASSES,
@@ -213,6 +214,16 @@ const queue = loose({
 });
 const names = z.array(text);
 const digests = z.record(text, text);
+const gpuEvidence = loose({
+  uuid: text,
+  team: text,
+  kind: z.enum(['gpu', 'host']),
+  at: time,
+  runId: text,
+  jobName: text,
+  host: text,
+  reason: text,
+});
 
 /** The value itself, once it has the shape; its own type says more than the schema. Throws what is wrong first. */
 function checked<T>(schema: z.ZodType, value: T): T {
@@ -239,6 +250,9 @@ export const findNames = (json: string) => orUndefined<string[]>(names, json);
 
 /** Digests by name in a document; undefined when it has none. */
 export const findDigests = (json: string) => orUndefined<Record<string, string>>(digests, json);
+
+/** What a job has reported about a GPU; undefined when the document is not that. */
+export const findGpuEvidence = (json: string) => orUndefined<GpuEvidence>(gpuEvidence, json);
 
 /** The state of the queue in a document; undefined when it is not one: the next pass. */
 export const findQueueDocument = (json: string) => orUndefined<QueueDocument>(queue, json);

@@ -29,6 +29,12 @@ export interface FailureHistory {
   nodeDays: number;
 }
 
+/** UUIDs of GPUs: those on which a job must not start, and those that get the full health check. */
+export interface KnownGpus {
+  bad: string[];
+  suspect: string[];
+}
+
 /**
  * job.json: information for the driver of one attempt that hyperparameters cannot contain. Written by the control plane to channel `job`;
  * read by containers/driver. The fields are defined in docs/reference/runtime.md, schema 1.
@@ -97,5 +103,7 @@ export interface JobFile {
   spareInstances: number;
   /** Checks of the driver before the first start of the ranks. */
   healthCheck: HealthCheck;
+  /** GPUs about which earlier jobs of the environment have reported. Absent: none is known. */
+  knownGpus?: KnownGpus;
   restartSecret: string;
 }

@@ -82,6 +82,7 @@ export function dataRepositoryKeyStatements(key: DataRepositoryKey): Record<stri
  * | `QUOTAS` | `QUOTAS` | the instance quotas for which a notice was sent |
  * | `UNREADABLE` | `UNREADABLE` | the items that cannot be read, of which a notice was sent |
  * | `PAGES` | `PAGES` | the digest of the page that was last written, by team |
+ * | `GPUS` | `<UUID>#<team>` | that a job of the team has found this GPU, or its host, broken; expires after four weeks |
  * | `CLOSED` | `CLOSED` | whether the stack is being deleted: control then rejects starts and resumes |
  *
  * Both indexes are sparse: only RUN items have their keys.
@@ -135,6 +136,8 @@ export const QUOTAS_ITEM = 'QUOTAS';
 export const UNREADABLE_ITEM = 'UNREADABLE';
 /** Partition and sort key of the item with the digests of the pages that were last written. */
 export const PAGES_ITEM = 'PAGES';
+/** Partition key of what jobs have reported about GPUs; the sort key is the UUID of the GPU and the team. */
+export const GPUS_KEY = 'GPUS';
 /** Partition and sort key of the item that the deletion guard writes; `CLOSED_ATTRIBUTE` holds the state. */
 export const CLOSED_ITEM = 'CLOSED';
 /** Boolean attribute of the item `CLOSED_ITEM`. */

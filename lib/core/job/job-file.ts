@@ -133,6 +133,7 @@ export function jobFile(plan: JobPlan): JobFile {
     restartsInPlace: restartsPerHour(hostCount(trainingGroupsOf(run))),
     spareInstances: run.compute.spareInstances,
     healthCheck: healthCheckOf(run),
+    ...(plan.knownGpus && { knownGpus: plan.knownGpus }),
     restartSecret: plan.restartSecret,
   };
 }

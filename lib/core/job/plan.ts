@@ -1,5 +1,5 @@
 import type { Descriptor } from '../config/descriptor';
-import type { FailureHistory, Rollback, Skip } from '../config/job-file';
+import type { FailureHistory, KnownGpus, Rollback, Skip } from '../config/job-file';
 import type { RunSpec } from '../config/run-spec';
 
 /** Inputs for the request of one attempt. Pure data: the same plan gives exactly the same request. */
@@ -21,6 +21,8 @@ export interface JobPlan {
   restartSecret: string;
   /** Absent = no earlier attempts. */
   history?: FailureHistory;
+  /** Absent = none is known. */
+  knownGpus?: KnownGpus;
   /** Windows of the data that rollbacks have skipped; absent = none. */
   skips?: readonly Readonly<Skip>[];
   /** Absent = all checkpoints count. */

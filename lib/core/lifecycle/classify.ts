@@ -66,6 +66,7 @@ const HOST_MEMORY =
 const BY_WORD: Readonly<Record<string, { failureClass: FailureClass; words: string }>> = {
   'peer-lost': { failureClass: 'platform', words: 'a host was lost' },
   hardware: { failureClass: 'platform', words: "a host's hardware broke" },
+  'driver-lost': { failureClass: 'platform', words: "a host's driver was killed" },
   'host-memory': { failureClass: 'memory', words: 'host memory ran out' },
 };
 /** Exit codes after SIGKILL or SIGTERM without an out-of-memory line from the kernel: the host or its operator ended the process. */

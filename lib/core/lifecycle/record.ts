@@ -143,6 +143,16 @@ export interface AttemptStop {
   readonly text: string;
 }
 
+/** What a job has found out about the hardware of one of its hosts. */
+export interface GpuReport {
+  readonly host: string;
+  /** `gpu`: these GPUs are broken; `host`: the host is broken or slow, and these are its GPUs. */
+  readonly kind: 'gpu' | 'host';
+  /** UUIDs. */
+  readonly gpus: readonly string[];
+  readonly reason: string;
+}
+
 /** Training metrics from the heartbeat; null = not known. */
 export interface Vitals {
   /** The first step that the driver of this attempt saw; absent in heartbeats of older drivers. */
@@ -160,6 +170,8 @@ export interface Vitals {
   readonly handOver?: boolean;
   /** Hosts that a spare host replaced in this attempt; absent in records of older versions. */
   readonly setAside?: readonly { readonly host: string; readonly reason: string }[];
+  /** Hosts that were found broken or slow; absent in records of older versions. */
+  readonly evidence?: readonly GpuReport[];
   /** Number of spare hosts that are still available. @default null */
   readonly sparesLeft?: number | null;
   /** Mean utilisation of the GPUs over all hosts and samples of the attempt; absent when no host reports it. */

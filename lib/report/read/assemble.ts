@@ -17,6 +17,7 @@ import type {
 } from '../run/run-report';
 import { median } from '../run/training';
 import { checkpointList, type ListedCheckpoint, newestComplete } from './checkpoint-list';
+import { hostsOf } from './host-lines';
 import { gpuSummary, type LogLine, type Progress, progressOf } from './log-lines';
 
 /**
@@ -157,6 +158,7 @@ export function assembleReport(sources: RunSources): RunReport {
     samples: progress?.samples,
     evaluations: progress?.evaluations,
     gpus: progress && gpuSummary(progress.gpus),
+    hosts: sources.lines.value && hostsOf(sources.lines.value),
     checkpoints: checkpointsOf(sources, progress),
     ledger: booked,
     timeline,

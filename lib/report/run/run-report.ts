@@ -32,6 +32,8 @@ export interface RunReport {
   evaluations?: ReportEvaluation[];
   /** GPU utilisation; absent when no host has reported it. */
   gpus?: ReportGpus;
+  /** Hosts as their logs describe them, those that cost the most time first; at most 64. */
+  hosts?: ReportHost[];
   checkpoints?: ReportCheckpoint[];
   ledger?: Ledger;
   timeline?: ReportEvent[];
@@ -110,6 +112,22 @@ export interface ReportGpuUse {
 export interface ReportGpus {
   hosts: (ReportGpuUse & { host: string; looks: number })[];
   overTime: { attempt: number; at: string; utilizationPercent: number | null }[];
+}
+
+/** One host of one attempt. */
+export interface ReportHost {
+  attempt: number;
+  /** `algo-2`. */
+  host: string;
+  /** UUIDs; empty when the host has none or did not report them. */
+  gpus: string[];
+  /** Health check before training; null = none was made or its line is missing. `reported`: passed, with findings. */
+  check: 'passed' | 'reported' | 'refused' | null;
+  /** Restarts in place that the host caused, and their seconds until the first step. */
+  restarts: number;
+  restartSeconds: number;
+  /** Findings, failures, slow steps and replacements. */
+  events: { at: string; text: string }[];
 }
 
 /** Instances of one type and kind. */

@@ -7,6 +7,7 @@ import type { ControlDeps } from '../../../lib/control/control/deps';
 import type { ReconcileDeps } from '../../../lib/control/reconcile/deps';
 import { onEvent } from '../../../lib/control/reconcile/reconcile';
 import { RunStore } from '../../../lib/control/shared/run-store';
+import type { JobFile } from '../../../lib/core/config/job-file';
 import type { ControlPayload } from '../../../lib/core/contracts/control';
 import type { AppliedLimit } from '../../../lib/core/quota';
 import { mockClient } from '../../support/mocked-clients';
@@ -207,7 +208,7 @@ export function fakeWorld() {
         }
       }
     },
-    jobFile(runId: string, attempt: number): { checkpoints: { resumeFrom: string; committedMarker?: string } } {
+    jobFile(runId: string, attempt: number): JobFile {
       return JSON.parse(s3.objects.get(`artifact-bucket/runs/nlp/${runId}/job/${attempt}/job.json`)?.body ?? 'null');
     },
   };

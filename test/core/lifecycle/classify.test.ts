@@ -19,6 +19,7 @@ test.each<[string, FailureClass]>([
   [file(74, 'efa'), 'efa'],
   [file(75, 'retry'), 'retry'],
   [file(75, 'hardware'), 'platform'],
+  [file(75, 'driver-lost'), 'platform'],
   [file(1, 'hardware'), 'platform'],
   [file(76, 'deadline'), 'planned'],
   [file(77, 'digest'), 'config'],

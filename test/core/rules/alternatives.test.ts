@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { trainingRule } from '../../../lib/core/config/rule';
-import { checkRun } from '../../../lib/core/rules';
-import { checkAlternatives } from '../../../lib/core/rules/alternatives';
+import { checkAlternatives, checkRun } from '../../../lib/core/rules';
 import { BASE, DESCRIPTOR, issuesOf, runOf } from '../../support/runs';
 
 const PLAN = 'arn:aws:sagemaker:eu-west-1:111122223333:training-plan/mine';

@@ -3,7 +3,7 @@ import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { CreateProcessingJobCommand, CreateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { withFittingAlternatives } from '../../../core/admission';
 import { bucketAndKey } from '../../../core/config/formats/places';
-import { startsByDriver } from '../../../core/config/resolve-run';
+import { healthCheckOf, startsByDriver } from '../../../core/config/resolve-run';
 import { jobFile } from '../../../core/job/job-file';
 import { type JobPlan, runPrefixes } from '../../../core/job/plan';
 import { processingJobRequest } from '../../../core/job/processing-request';
@@ -12,6 +12,7 @@ import { trainingJobRequest } from '../../../core/job/training-request';
 import { failureHistory } from '../../../core/lifecycle/accounting/lost-steps';
 import type { Effect } from '../../../core/lifecycle/action';
 import { runWithCapacityOption } from '../../../core/lifecycle/capacity-options';
+import { knownGpus } from '../../../core/lifecycle/health/known-gpus';
 import type { CreateOutcome } from '../../../core/lifecycle/observed';
 import type { Checkpoint } from '../../../core/lifecycle/record';
 import { describeError } from '../../shared/errors';
@@ -24,7 +25,8 @@ type CreateEffect = Extract<Effect, { do: 'create' }>;
 export async function createJob(deps: ReconcileDeps, subject: WholeRun, effect: CreateEffect): Promise<CreateOutcome> {
   const { descriptor, descriptorError } = subject;
   if (!descriptor) return { kind: 'not-attempted', error: `the descriptor: ${descriptorError}` };
-  const plan = { ...planOf(deps, { ...subject, descriptor }, effect), ...(await historyOf(deps, subject, effect)) };
+  const [history, known] = await Promise.all([historyOf(deps, subject, effect), knownGpusOf(deps, subject)]);
+  const plan = { ...planOf(deps, { ...subject, descriptor }, effect), ...history, ...known };
   const written = await writeJobFile(deps, plan);
   if (written) return written;
   try {
@@ -67,6 +69,21 @@ async function historyOf(
 ): Promise<Pick<JobPlan, 'history'>> {
   if (effect.attempt === 1) return {};
   return { history: failureHistory(await deps.store.attempts(record.runId), record) };
+}
+
+/** After so many attempts in a row that the platform has ended, GPUs of earlier jobs are checked and no longer refused. */
+const FAILING = 2;
+
+async function knownGpusOf(deps: ReconcileDeps, { record, intent }: WholeRun): Promise<Pick<JobPlan, 'knownGpus'>> {
+  if (healthCheckOf(intent.spec) === 'off') return {};
+  try {
+    const isFailing = record.budgets.stalePlatform >= FAILING;
+    const found = knownGpus(await deps.store.gpuEvidence(), record.team, deps.now().getTime(), isFailing);
+    return found ? { knownGpus: found } : {};
+  } catch (error) {
+    deps.log('warn', 'known GPUs could not be read', { runId: record.runId, error: describeError(error) });
+    return {};
+  }
 }
 
 /** Code, driver, image and spec are those of the run; role, network and buckets come from the current descriptor. */

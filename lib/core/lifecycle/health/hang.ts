@@ -49,10 +49,12 @@ export function nextProgress(attempt: Attempt, heartbeat: Heartbeat | undefined,
 }
 
 /** What a heartbeat counts, or what is known of it from earlier ones. */
-const nextVitals = (before: Vitals | undefined, { restarts, setAside, ...now }: HeartbeatVitals): Vitals => ({
+const nextVitals = (before: Vitals | undefined, { restarts, setAside, evidence, ...now }: HeartbeatVitals): Vitals => ({
   ...now,
   restarts: restarts ?? before?.restarts ?? 0,
   setAside: setAside ?? before?.setAside ?? [],
+  // A driver that was started again does not know what the one before it has reported.
+  ...((evidence?.length || before?.evidence) && { evidence: evidence?.length ? evidence : before?.evidence }),
 });
 
 /** When step or phase changed, by our clock. If the driver times its steps, it follows from the age of the newest step in the heartbeat. */

@@ -37,6 +37,17 @@ export const CUDA: AssumptionArea = {
       embedded: 'not modelled',
     },
     {
+      id: 'gpu-seen-again',
+      claim:
+        'nvidia-smi in a container shows the UUIDs of the GPUs, they stay the same over all jobs on a machine, and SageMaker may hand out a machine again on which a job has failed.',
+      basis: 'guessed',
+      source:
+        'nvidia-smi documents that the UUID of a GPU does not change; no source says which machines SageMaker hands out again',
+      usedBy: 'GPUs that are remembered (lib/core/lifecycle/health/known-gpus.ts)',
+      ifWrong: 'a broken GPU is found by the health check or by a failure each time, as before',
+      embedded: 'not modelled',
+    },
+    {
       id: 'two-hosts-on-one-gpu',
       claim: 'Ranks with different NCCL_HOSTID on one GPU communicate over NCCL’s sockets like two hosts.',
       basis: 'documented',

@@ -1,0 +1,65 @@
+"""Which GPUs an attempt has found broken or suspect, for the heartbeat. The control plane remembers them for later jobs.
+
+A GPU is identified by its UUID, which does not change (https://docs.nvidia.com/deploy/nvidia-smi/, "GPU UUID", 2026-11-28). A container
+does not know its machine, so a host is identified by the UUIDs of its GPUs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from slipway_driver.restart_policy import HARDWARE, Report
+
+QUERY = ("nvidia-smi", "--query-gpu=index,uuid,pci.bus_id", "--format=csv,noheader")
+#: What the control plane reads of one attempt.
+MAX_ENTRIES = 16
+#: How the reason ends with which a host is refused because of earlier attempts: it is no evidence of its own.
+REMEMBERED = "was found broken in an earlier job"
+_UUID = re.compile(r"GPU(-[0-9a-f]{4,12}){5}")
+_NUMBERS = re.compile(r"\bGPU (\d+(?:, \d+)*)\b")
+#: The error of the program, which may name other GPUs, follows what the driver has found in parentheses.
+_ERROR = re.compile(r" \((?!PCI).*$", re.DOTALL)
+_BUS = re.compile(r"\b([0-9a-f]{2}:[0-9a-f]{2})(?:\.\d)?\b", re.IGNORECASE)
+
+
+class Gpu(NamedTuple):
+    """One GPU of a host. `bus`: its address on the PCI bus, `00000000:53:00.0`."""
+
+    index: int
+    uuid: str
+    bus: str
+
+
+def parse_gpus(text: str) -> List[Gpu]:
+    """Parses lines like `0, GPU-3d7408b2-d525-643f-5bfc-45a761045e14, 00000000:53:00.0`. Slices of a GPU (MIG) have no such line."""
+    rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
+    return [Gpu(int(row[0]), row[1], row[2]) for row in rows if len(row) == 3 and row[0].isdigit() and _UUID.fullmatch(row[1])]
+
+
+def blamed(reason: str, gpus: Sequence[Gpu]) -> List[str]:
+    """UUIDs of the GPUs that a reason names by number or address. Numbers are those of nvidia-smi, except that a lost GPU has none."""
+    reason = _ERROR.sub("", reason)
+    numbers = {int(number) for found in _NUMBERS.findall(reason) for number in found.split(", ")}
+    buses = {bus.lower() for bus in _BUS.findall(reason)}
+    return [gpu.uuid for gpu in gpus if gpu.index in numbers or gpu.bus.lower()[9:14] in buses]
+
+
+def evidence(broken: Sequence[Report], slow: Optional[Mapping[str, Any]], hosts: Mapping[str, Sequence[Gpu]]) -> List[Dict[str, Any]]:
+    """The field of the heartbeat: the named GPUs of each broken host, otherwise all GPUs of the host, as `kind` says; then those of a slow
+    host."""
+    found: List[Dict[str, Any]] = []
+    for report in broken:
+        named = blamed(report.reason, hosts.get(report.host, ()))
+        found.append({"host": report.host, "kind": "gpu" if named else "host", "gpus": named, "reason": report.reason[:200]})
+    if slow:
+        reason = "it needs %s times as long as the other hosts for %s" % (slow.get("ratio"), slow.get("what"))
+        found.append({"host": str(slow.get("host")), "kind": "host", "gpus": [], "reason": reason[:200]})
+    for entry in found:
+        entry["gpus"] = entry["gpus"] or [gpu.uuid for gpu in hosts.get(entry["host"], ())]
+    return [entry for entry in found if entry["gpus"]][:MAX_ENTRIES]
+
+
+def is_evidence(report: Report) -> bool:
+    """Whether a report says something new about the hardware of its host."""
+    return report.kind == HARDWARE and REMEMBERED not in report.reason

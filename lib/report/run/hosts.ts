@@ -1,0 +1,56 @@
+import { duration, number, time } from '../page/format';
+import type { Section } from '../page/page';
+import { html, table } from '../page/parts';
+import type { ReportHost, RunReport } from './run-report';
+
+const CHECK = { passed: 'passed', reported: 'passed, with findings', refused: 'refused' } as const;
+
+/** Whether a support case about the host makes sense: its hardware, and not the program, was at fault. */
+const BROKEN = /\bGPU\b|NVLink|nvidia-smi|Xid|ECC|DCGM|all-reduce/i;
+const isBroken = ({ check, events }: ReportHost): boolean =>
+  check === 'refused' || events.some(({ text }) => BROKEN.test(text));
+
+/** The text of a support case: what AWS needs to find the machine, and the errors. A container does not know the id of its instance. */
+export function supportCase(report: Pick<RunReport, 'region' | 'attempts'>, host: ReportHost): string {
+  const attempt = report.attempts.find(({ number: of }) => of === host.attempt);
+  const instances = [...new Set(attempt?.instances?.map(({ instanceType }) => instanceType))].join(', ');
+  return [
+    `SageMaker training job: ${attempt?.trainingJobName ?? 'unknown'} (${report.region})`,
+    `Instance: ${host.host}${instances && `, ${instances}`}`,
+    `Job time (UTC): ${attempt?.startedAt ?? 'unknown'} to ${attempt?.endedAt ?? 'now'}`,
+    `GPUs: ${host.gpus.join(', ') || 'unknown'}`,
+    'Errors (UTC):',
+    ...host.events.map(({ at, text }) => `  ${at} ${text}`),
+  ].join('\n');
+}
+
+/** Hosts with findings, failures or restarts, and the text of a support case for each broken one; no section when there is none. */
+export function hostsSections(report: RunReport): Section[] {
+  const hosts = report.hosts ?? [];
+  const shown = hosts.filter(({ events, restarts }) => events.length > 0 || restarts > 0);
+  if (shown.length === 0) return [];
+  const cases = shown.filter(isBroken).map((host) => supportCase(report, host));
+  const overview = table({
+    caption: 'Hosts with findings or failures, and the time of the restarts that they caused',
+    columns: [
+      { head: 'host', kind: 'fixed' },
+      { head: 'attempt', kind: 'num' },
+      { head: 'health check', kind: 'fixed' },
+      { head: 'restarts', kind: 'num' },
+      { head: 'time', kind: 'num' },
+      { head: 'events', kind: 'long' },
+    ],
+    rows: shown.map((host) => [
+      host.host,
+      number(host.attempt),
+      host.check === null ? '–' : CHECK[host.check],
+      number(host.restarts),
+      host.restarts === 0 ? '–' : duration(host.restartSeconds),
+      host.events.map(({ at, text }) => `${time(at)} ${text}`).join('; '),
+    ]),
+    layout: 'cards',
+  });
+  const support =
+    cases.length > 0 ? html`<p>Text for a support case:</p>${cases.map((text) => html`<pre>${text}</pre>`)}` : '';
+  return [{ id: 'hosts', title: 'Hosts', body: html`${overview}${support}` }];
+}
