@@ -81,6 +81,28 @@ def test_only_a_closed_connection_shows_that_the_other_driver_has_ended(error: O
     accepted[0].close()
 
 
+@pytest.mark.parametrize("first_ends", [False, True])
+def test_sigterm_ends_the_wait_for_a_driver_that_could_return(first_ends: bool) -> None:
+    """A container has ended, and the service stops the others: nothing starts there again."""
+    port, decisions = free_port(), []
+    first = Coordinator(["algo-1", "algo-2"], "127.0.0.1", port, SECRET, 1, print, lambda: "")
+    waiting = Member("algo-2", "127.0.0.1", port, None, SECRET, print) if first_ends else first
+    if first_ends:
+        while not first._channels:
+            assert waiting._connected.wait(30)
+        first._socket.close()
+        first._channels["algo-2"].cut()
+    else:
+        connect("127.0.0.1", port, "algo-2", SECRET).cut()
+    own = Report("algo-2" if first_ends else "algo-1", 75, "peer-lost", "connection closed by peer", 3)
+    settling = threading.Thread(target=lambda: decisions.append(waiting.settle(own)), daemon=True)
+    settling.start()
+    waiting.stop()
+    settling.join(30)
+    assert [(decision.restart, decision.why) for decision, _ in decisions] == [(False, "the job is being stopped")]
+    waiting.close()
+
+
 def test_a_spare_host_that_connects_late_still_replaces_a_broken_one() -> None:
     port = free_port()
     first = Coordinator(["algo-1", "algo-2"], "127.0.0.1", port, SECRET, 2, print, lambda: "", spares=["algo-3"])

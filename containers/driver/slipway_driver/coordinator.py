@@ -13,7 +13,7 @@ from slipway_driver.driver_start import Decisions
 from slipway_driver.gpu_evidence import Gpu, is_evidence
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, accept
 from slipway_driver.restart_budget import RestartBudget
-from slipway_driver.restart_policy import Decision, Report, Start, decide, last_step, lost_driver, report_from
+from slipway_driver.restart_policy import Decision, Report, Start, decide, last_step, lost_driver, report_from, stopped
 
 
 class Coordinator:
@@ -36,12 +36,13 @@ class Coordinator:
         self._progress: List[Dict[str, Any]] = []
         #: Hosts whose connection was lost, and until when their driver may return.
         self._lost: Dict[str, float] = {}
+        #: Those of them whose driver has ended.
+        self._ended: List[str] = []
         #: The GPUs of the other hosts.
         self.gpus: Dict[str, List[Gpu]] = {}
         #: Reports of hosts that were found broken.
         self.broken: List[Report] = []
-        #: Those of them whose driver has ended.
-        self._ended: List[str] = []
+        self._stopping = False
         self._done: List[str] = []
         self._starts: List[Start] = []
         self._kept = kept or Decisions()
@@ -122,9 +123,9 @@ class Coordinator:
             self._early = [*(report for report in self._early if report.host != host), lost_driver(host)]
 
     def _take_while(self, waiting: Callable[[], bool], seconds: float) -> None:
-        """Processes messages while `waiting()` is true, for at most `seconds`."""
+        """Processes messages while `waiting()` is true, until SIGTERM and for at most `seconds`."""
         deadline = time.monotonic() + seconds
-        while waiting() and time.monotonic() < deadline:
+        while waiting() and not self._stopping and time.monotonic() < deadline:
             self._take(0.1)
 
     def end_requested(self) -> Optional[str]:
@@ -168,6 +169,10 @@ class Coordinator:
         collected, self._progress = self._progress, []
         return collected
 
+    def stop(self) -> None:
+        """Called on SIGTERM: the job is ending, so no host is waited for."""
+        self._stopping = True
+
     def finish(self, own: Report) -> None:
         """Called when this host has finished. Training hosts finish or fail by themselves; idle hosts are released."""
         self._send({"type": "release"})
@@ -190,6 +195,8 @@ class Coordinator:
                 min(LATE_SECONDS, self._patience),
             )
             decision = self._decide(reports, missing, self._waiting())
+        if self._stopping:
+            decision = stopped(decision.cause)
         resume_from = self._resume_from() if decision.restart else ""
         self._send({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
                     "cause": decision.cause.as_message(), "hosts": list(decision.hosts), "number": decision.number})  # fmt: skip

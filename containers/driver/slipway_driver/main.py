@@ -108,7 +108,7 @@ class Driver:
         """Called on SIGTERM, also while the next start is being prepared."""
         self.stopped.set()
         self._gate.stop()
-        for waited_for in (self._probe, self._run, self._idle):
+        for waited_for in (self._peers, self._probe, self._run, self._idle):
             if waited_for:
                 waited_for.stop()
 

@@ -18,7 +18,7 @@ from slipway_driver.peer_channel import (
     PeerLost,
     connect_patiently,
 )
-from slipway_driver.restart_policy import Decision, Report, report_from
+from slipway_driver.restart_policy import Decision, Report, report_from, stopped
 
 #: The end of an idle host's wait: the job is done, or the connection to the first host was lost.
 RELEASED, CUT_OFF = "released", "cut-off"
@@ -50,7 +50,7 @@ class Member:
         self._unprinted: Optional[Dict[str, Any]] = None
         #: Whether the first host's driver has ended.
         self.another_ended = False
-        self._connected, self._refused = threading.Event(), threading.Event()
+        self._connected, self._refused, self._stopping = threading.Event(), threading.Event(), False
         arguments = (address, port, bind_to, secret, is_again)
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
 
@@ -131,6 +131,11 @@ class Member:
         """Always empty: only the first host collects progress lines."""
         return []
 
+    def stop(self) -> None:
+        """Called on SIGTERM: the job is ending, so no decision is waited for."""
+        self._stopping = True
+        self._inbox.put(None)
+
     def finish(self, own: Report) -> None:
         """Tells the first host that this host has finished, so that its disconnect does not count as a loss."""
         self._send(own.as_message())
@@ -158,7 +163,7 @@ class Member:
             except queue.Empty:
                 return lost, ""
             if message is None:
-                return lost, ""
+                return (stopped(own) if self._stopping else lost), ""
             if message.get("type") == "decision":
                 return _decided(message)
             if message.get("type") == "back" and self._channel is not channel:

@@ -67,6 +67,9 @@ class Alone:
         """Always empty: there are no other hosts."""
         return []
 
+    def stop(self) -> None:
+        """Does nothing: there is nothing to wait for."""
+
     def finish(self, own: Report) -> None:
         """Does nothing: no peer waits."""
 

@@ -56,6 +56,11 @@ class Decision(NamedTuple):
     number: int = 0
 
 
+def stopped(cause: Report) -> Decision:
+    """The decision after SIGTERM."""
+    return Decision(False, cause, "the job is being stopped")
+
+
 class Start(NamedTuple):
     """A previous start of the ranks: the last step seen in it, and the host whose failure ended it."""
 
