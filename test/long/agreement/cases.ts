@@ -120,6 +120,8 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'describe-denied':
     'a job of the sandbox is described to the test too, which cannot tell its own calls from those of the functions',
   'descriptor-denied': 'a read of Parameter Store cannot be denied in the middle of a run',
+  'restarts-in-place':
+    'what a driver does with its own ranks is played by its tests on real processes, and no job sees it',
   'hostile-runs': 'the jobs of the sandbox have a driver of their own, and its table is not edited',
   'answers-empty': 'no list of the sandbox is empty by mistake, and no read lags behind a write',
   'ends-not-judged':

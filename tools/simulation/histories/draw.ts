@@ -197,7 +197,7 @@ function drawJobFault(random: Random, job: string): Fault {
     return { job, ends: 'Stopped', secondaryStatus: random.pick(['MaxPendingTimeExceeded', 'MaxWaitTimeExceeded']) };
   if (kind < 0.5) return { job, status: 'Interrupted', minutes: random.int(5, 60) };
   if (kind < 0.62) return { job, hangs: true, silent: random.chance(0.4) };
-  if (kind < 0.82) return { job, loses: random.pick(['host', 'gpu', 'network'] as const) };
+  if (kind < 0.82) return { job, loses: random.pick(['rank', 'host', 'gpu', 'two-hosts', 'network'] as const) };
   if (kind < 0.9) return { job, loses: 'checkpoint', count: random.int(1, 2) };
   if (kind < 0.95) return { job, stopTakesMinutes: random.int(1, 30) };
   return { deleteJob: job };

@@ -1,3 +1,5 @@
+import type { Loss } from './steps/restart';
+
 /** FailureReason for a container that exited: the driver's failure file, then the exit code. */
 export function algorithmError(
   code: number,
@@ -13,8 +15,11 @@ export function algorithmError(
  * Failure file that the driver writes (containers/driver/slipway_driver) when an instance loses one of these.
  * @param step the last one that the driver saw
  */
-export function lossText(lost: 'host' | 'gpu' | 'network', step?: number): string {
+export function lossText(lost: Loss | 'network', step?: number): string {
   switch (lost) {
+    case 'rank':
+      return algorithmError(134, 'native-crash', 'a rank was ended by signal 6', { host: 'algo-2', step });
+    case 'two-hosts':
     case 'host':
       return algorithmError(75, 'peer-lost', "another host's ranks ended: lost", { step });
     case 'gpu':

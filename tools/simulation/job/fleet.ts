@@ -8,6 +8,7 @@ import { heldMs, isLive, type Shape, type SimJob, type WarmPool } from './job';
 import { viewOf } from './job-view';
 import { GRACE_MS, HEALTH_CHECK_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
 import { startable } from './startable';
+import { copiedStep, HOSTS_LOST, type Loss, restartsInPlace } from './steps/restart';
 import { resumeStep } from './steps/resume-step';
 import { Stepping } from './steps/stepping';
 import { setTimer, whileHeld } from './timers';
@@ -93,15 +94,17 @@ export class Fleet {
     this.give();
   }
 
-  /** Restarts the ranks in place: a spare host replaces the broken one. */
-  restartInPlace(job: SimJob, host: string, reason: string): boolean {
-    if (job.sparesLeft === 0 || !job.held || job.driverSince === undefined) return false;
-    job.sparesLeft -= 1;
-    job.restarts += 1;
-    job.setAside.push({ host, reason });
-    job.stepping?.pause(this.clock.now, false);
-    job.stepping?.starts.next(this.clock.now);
-    this.whileHeld(job, job.truth?.behaviour.startMs ?? 0, () => this.beginSteps(job));
+  /** Restarts the ranks in place, from copies in host memory or the newest checkpoint; spare hosts replace broken ones. */
+  restartInPlace(job: SimJob, loss: Loss): boolean {
+    const { now } = this.clock;
+    if (!restartsInPlace(job, loss, now)) return false;
+    job.sparesLeft -= HOSTS_LOST[loss].length;
+    job.restartedAt.push(now);
+    job.setAside.push(...HOSTS_LOST[loss].map((host) => ({ host, reason: loss })));
+    job.stepping?.pause(now, false);
+    const copied = copiedStep(job, loss);
+    job.stepping?.starts.next(now);
+    this.whileHeld(job, job.truth?.behaviour.startMs ?? 0, () => this.beginSteps(job, copied));
     return true;
   }
 
@@ -202,7 +205,8 @@ export class Fleet {
     );
   }
 
-  private beginSteps(job: SimJob): void {
+  /** @param copied the step of the copies in memory that the ranks continue from */
+  private beginSteps(job: SimJob, copied?: number): void {
     const { truth } = job;
     if (!truth || job.driverSince === undefined || job.status !== 'InProgress') return;
     if (job.lacksCode) {
@@ -211,7 +215,7 @@ export class Fleet {
     }
     const first = job.stepping === undefined;
     job.stepping ??= new Stepping(truth, job.attempt, job.secondsPerStep);
-    const from = resumeStep(job, first);
+    const from = copied ?? resumeStep(job, first);
     if (from === undefined) {
       const reason = `checkpoint ${job.resumeUri || 'of the run'} could not be read`;
       this.end(job, 'Failed', 'Failed', algorithmError(71, 'checkpoint', reason));

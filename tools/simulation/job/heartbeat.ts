@@ -65,7 +65,7 @@ function factsOf(job: SimJob, at: SimMs, driverSince: SimMs): Record<string, unk
     slowHost: null,
     stepsPerHour: isStepping ? perHour : null,
     usualStepsPerHour: isStepping ? perHour : null,
-    restarts: job.restarts,
+    restarts: job.restartedAt.length,
     starts: startsOf(job, at),
     handOver: job.isLeaveRequested,
     setAside: [...job.setAside],

@@ -89,7 +89,8 @@ export interface SimJob {
   /** The driver has read a request to save and exit. */
   isLeaveRequested: boolean;
   sparesLeft: number;
-  restarts: number;
+  /** When its ranks were restarted in place. */
+  restartedAt: SimMs[];
   setAside: { host: string; reason: string }[];
   history: JobView[];
   timers: Set<Scheduled>;

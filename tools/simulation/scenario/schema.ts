@@ -147,7 +147,7 @@ const fault = z.strictObject({
     .optional()
     .meta({ description: 'With `hangs`: the job also sends no heartbeats. Default: false.' }),
   loses: z
-    .enum(['host', 'gpu', 'network', 'checkpoint'])
+    .enum(['rank', 'host', 'gpu', 'two-hosts', 'network', 'checkpoint'])
     .optional()
     .meta({ description: 'With `job`: the part that fails. Default: none.' }),
   count: z.int().min(1).optional().meta({

@@ -70,7 +70,8 @@ export class AsHappened extends Invariant {
 
   /** First and last step of the attempt itself, as far as they are visible: in the heartbeat, and the last one also in a metric. */
   private ofSteps(run: SimRun, { firstStep, lastStep, progress }: Attempt, job: SimJob): string[] {
-    const { truth, stepping, restarts, kind } = job;
+    const { truth, stepping, restartedAt, kind } = job;
+    const restarts = restartedAt.length;
     if (!truth?.showsSteps || kind === 'processing') return [];
     const [first = null, last = null] = [stepping?.firstStep, stepping?.at];
     const isRead = truth.heartbeat !== undefined && !this.isUnread(run, job);

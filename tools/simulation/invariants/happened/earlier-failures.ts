@@ -31,7 +31,7 @@ const outside = (what: string, written: number, [least, most]: readonly [number,
 function failuresIn(jobs: readonly SimJob[]): [least: number, most: number] {
   const may = jobs.filter((job) => job.isHung || !NO_FAILURES.includes(trueClass(job)));
   const must = may.filter((job) => job.status === 'Failed' && !job.isHung && trueClass(job) !== 'deleted');
-  return [must.length, may.length + jobs.reduce((sum, { restarts }) => sum + restarts, 0)];
+  return [must.length, may.length + jobs.reduce((sum, { restartedAt }) => sum + restartedAt.length, 0)];
 }
 
 /** Of the hosts that trained. A deleted job may be taken to have trained until its end was judged, which is before `next`, the next job. */

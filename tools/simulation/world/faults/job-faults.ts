@@ -93,8 +93,7 @@ export class JobFaults {
       return;
     }
     if (!fault.loses) return;
-    const isHost = fault.loses !== 'network';
-    if (isHost && fleet.restartInPlace(job, 'algo-2', fault.loses)) return;
+    if (fault.loses !== 'network' && fleet.restartInPlace(job, fault.loses)) return;
     fleet.end(job, 'Failed', 'Failed', lossText(fault.loses, shownStep(job, this.clock.now)));
   }
 
