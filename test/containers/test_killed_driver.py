@@ -168,6 +168,9 @@ def test_decisions_are_those_that_were_written_whole() -> None:
     assert Decisions(file).facts == {"hosts": ["algo-1", "algo-2"], "starts": [[5, "algo-2"]]}
     kept.keep(hosts=["a"], starts=[])
     assert Decisions(file).facts == {"hosts": ["a"], "starts": []}
+    # A driver that is killed before it has cut off the rest of a longer text has written all of its own.
+    os.pwrite(file, b'["algo-2"]}', len(json.dumps(kept.facts)))
+    assert Decisions(file).facts == {"hosts": ["a"], "starts": []}
     os.ftruncate(file, len(json.dumps(kept.facts)) - 1)
     assert Decisions(file).facts == {}
     os.close(file)

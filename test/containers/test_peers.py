@@ -1,6 +1,7 @@
 """What the drivers of a job tell each other when one of them comes late."""
 
 import socket
+import sys
 import threading
 
 import pytest
@@ -101,6 +102,49 @@ def test_sigterm_ends_the_wait_for_a_driver_that_could_return(first_ends: bool) 
     settling.join(30)
     assert [(decision.restart, decision.why) for decision, _ in decisions] == [(False, "the job is being stopped")]
     waiting.close()
+
+
+def test_sigterm_ends_the_wait_for_the_first_connection() -> None:
+    member = Member("algo-2", "127.0.0.1", free_port(), None, SECRET, print)
+    member.stop()
+    decision, _ = member.settle(Report("algo-2", 75, "peer-lost", "connection closed by peer", 3))
+    assert decision.why == "the job is being stopped"
+    member.close()
+
+
+def test_no_return_is_awaited_where_the_ranks_would_not_start_again() -> None:
+    """An error of the configuration ends the job, whether or not the other host's driver comes back."""
+    port, decisions = free_port(), []
+    first = Coordinator(["algo-1", "algo-2"], "127.0.0.1", port, SECRET, 1, print, lambda: "")
+    connect("127.0.0.1", port, "algo-2", SECRET).cut()
+    own = Report("algo-1", 77, "environment", "code.entryPoint: must exist", 3)
+    settling = threading.Thread(target=lambda: decisions.append(first.settle(own)), daemon=True)
+    settling.start()
+    settling.join(30)
+    assert [decision.restart for decision, _ in decisions] == [False]
+    first.close()
+
+
+def test_messages_of_two_threads_keep_their_numbers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        accepted = []
+        side = threading.Thread(target=lambda: accepted.append(accept(server.accept()[0], SECRET)))
+        side.start()
+        client = connect("127.0.0.1", server.getsockname()[1], "algo-2", SECRET)
+        side.join()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    senders = [threading.Thread(target=lambda: [client.send({"type": "gpus"}) for _ in range(500)]) for _ in range(2)]
+    for sender in senders:
+        sender.start()
+    try:
+        assert [accepted[0].receive()["type"] for _ in range(1000)] == ["gpus"] * 1000
+    finally:
+        sys.setswitchinterval(before)
+        for sender in senders:
+            sender.join()
+        client.close()
+        accepted[0].close()
 
 
 def test_a_spare_host_that_connects_late_still_replaces_a_broken_one() -> None:

@@ -15,8 +15,9 @@ import pytest
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 
-from test_model_families import CONFIG_MAPPING, ROOT, SEED, AutoModelForCausalLM, answers, counts  # noqa: E402
+from test_model_families import CONFIG_MAPPING, SEED, AutoModelForCausalLM, answers, counts  # noqa: E402
 
+ROOT = Path(__file__).parents[2]
 #: Files with the class of another family.
 SAME_CLASS = {
     **{"kimi_k2": "deepseek_v3", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe"},
@@ -29,7 +30,7 @@ DRAWN = 12
 
 @functools.cache
 def table() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path(ROOT / "test/fixtures/published-configs.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (ROOT / "test/fixtures/published-configs.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def read_files() -> list[dict[str, Any]]:

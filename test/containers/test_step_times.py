@@ -130,6 +130,14 @@ def test_a_heartbeat_that_is_wanted_soon_does_not_wait_for_its_minute() -> None:
     assert all(heartbeat["uptimeSeconds"] >= 0 for heartbeat in written)
 
 
+def test_a_driver_that_has_returned_leaves_the_heartbeat_of_the_one_before_until_its_first_start() -> None:
+    class Client:
+        def put(self, bucket: str, key: str, body: bytes, kind: str) -> None:
+            raise AssertionError(f"wrote {body!r}")
+
+    Heartbeat("s3://b/heartbeat.json", dict, print, Client()).write()  # type: ignore[arg-type]
+
+
 #: Ten steps of the run in two starts: the first fails in the middle of step 4, the second goes on from step 3.
 FAILS_ONCE = """
 import json, os, pathlib, sys

@@ -182,7 +182,7 @@ class Coordinator:
         to resume from. EFA reports are kept if the ranks do not start again."""
         self._await_connections()
         self._send({"type": "end", "kind": own.kind})
-        self._take_while(lambda: len(self._early) + len(self._done) < len(self._others) and not self._gone(), self._patience)
+        self._take_while(lambda: len(self._early) + len(self._done) < len(self._others) and not self._in_vain(own), self._patience)
         reports = list(self._early)
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
         self.broken += [report for report in reports if is_evidence(report)]
@@ -210,6 +210,12 @@ class Coordinator:
             self._kept.keep(hosts=self._hosts, spares=self._spares, starts=self._starts, taken=self._budget.taken)
         self._early, self._gpus, self._progress = [], {}, []
         return decision, resume_from
+
+    def _in_vain(self, own: Report) -> bool:
+        """Whether a host cannot report, or need not return because the ranks do not start again without it either."""
+        if self._gone() or not self._cut_off():
+            return bool(self._gone())
+        return not self._decide([*self._early, own], [], [*self._waiting(), *self._late_spares()]).restart
 
     def _decide(self, reports: Sequence[Report], missing: Sequence[str], spares: Sequence[str]) -> Decision:
         return decide(reports, missing, self._budget.left(), self._starts, self._hosts, spares)

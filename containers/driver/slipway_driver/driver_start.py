@@ -19,15 +19,15 @@ class DriverStart(NamedTuple):
 
 
 class Decisions:
-    """What the deciding host has decided, for the next driver of the host. `facts` is empty before the first decision, and after a driver
-    that was killed while it wrote."""
+    """What the deciding host has decided, for the next driver of the host. `facts` is empty before the first decision."""
 
     def __init__(self, file: Optional[int] = None) -> None:
         self._file = file
         self.facts: Dict[str, Any] = {}
         if file is not None:
             with suppress(ValueError):
-                self.facts = dict(json.loads(os.pread(file, os.fstat(file).st_size, 0)))
+                # What follows is the end of a longer text that a killed driver had no time to cut off.
+                self.facts = dict(json.JSONDecoder().raw_decode(os.pread(file, os.fstat(file).st_size, 0).decode())[0])
 
     def keep(self, **facts: Any) -> None:
         """Adds facts, and writes all of them."""
@@ -35,5 +35,4 @@ class Decisions:
         if self._file is not None:
             data = json.dumps(self.facts).encode()
             with suppress(OSError):
-                os.ftruncate(self._file, 0)
-                os.pwrite(self._file, data, 0)
+                os.ftruncate(self._file, os.pwrite(self._file, data, 0))

@@ -55,8 +55,11 @@ class Heartbeat:
             self.write()
 
     def write(self) -> None:
-        """Writes one heartbeat. Write errors are logged only once and do not end training."""
-        facts = dict(self._facts(), at=int(time.time()), uptimeSeconds=round(time.monotonic() - self._began, 1))
+        """Writes one heartbeat, none where there are no facts. Write errors are logged only once and do not end training."""
+        known = self._facts()
+        if not known:
+            return
+        facts = dict(known, at=int(time.time()), uptimeSeconds=round(time.monotonic() - self._began, 1))
         body = json.dumps(facts, separators=(",", ":")).encode()
         try:
             self._client.put(self._bucket, self._key, body, "application/json")

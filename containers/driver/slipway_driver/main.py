@@ -85,9 +85,9 @@ class Driver:
         return self._run.step if self._run else None
 
     def facts(self) -> Dict[str, Any]:
-        """Fields of the heartbeat."""
+        """Fields of the heartbeat; none before the first start of a driver that has returned."""
         run = self._run.facts() if self._run else {}
-        return {
+        return run and {
             **run,
             "evidence": evidence(self._peers.broken, run.get("slowHost"), self._peers.gpus),
             "starts": self.step_times.facts(),

@@ -134,6 +134,7 @@ class Member:
     def stop(self) -> None:
         """Called on SIGTERM: the job is ending, so no decision is waited for."""
         self._stopping = True
+        self._connected.set()
         self._inbox.put(None)
 
     def finish(self, own: Report) -> None:
@@ -155,7 +156,7 @@ class Member:
         lost = Decision(False, own, "the connection to the first host's driver was lost")
         # The ranks may have ended before this driver could connect.
         if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
-            return lost, ""
+            return (stopped(own) if self._stopping else lost), ""
         channel = self._report(self._channel, own)
         while True:
             try:

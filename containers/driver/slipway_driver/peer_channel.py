@@ -11,6 +11,7 @@ import hmac
 import json
 import secrets
 import socket
+import threading
 import time
 from contextlib import suppress
 from typing import Any, Dict, Optional
@@ -65,22 +66,24 @@ class _Lines:
 
 
 class PeerChannel:
-    """One authenticated connection. `send` and `receive` may be called from different threads."""
+    """One authenticated connection. `send` may be called from any thread, and `receive` from one other."""
 
     def __init__(self, connection: socket.socket, lines: _Lines, key: bytes, side: str, name: str) -> None:
         self._connection, self._lines, self._key, self._side = connection, lines, key, side
         self.name = name
         self._sent = self._received = 0
+        self._sending = threading.Lock()
 
     def send(self, message: Dict[str, Any]) -> None:
         """Sends a message with its HMAC. Raises PeerLost if the connection is lost."""
         text = json.dumps(message, separators=(",", ":"))
-        code = _code(self._key, self._side, str(self._sent), text)
-        self._sent += 1
-        try:
-            self._connection.sendall((code + " " + text + "\n").encode("utf-8"))
-        except OSError as error:
-            raise PeerLost(str(error))
+        with self._sending:
+            code = _code(self._key, self._side, str(self._sent), text)
+            self._sent += 1
+            try:
+                self._connection.sendall((code + " " + text + "\n").encode("utf-8"))
+            except OSError as error:
+                raise PeerLost(str(error))
 
     def receive(self) -> Dict[str, Any]:
         """Waits for the next message and returns it. Raises PeerEnded if the other driver has ended, PeerLost if the connection is lost or
