@@ -130,7 +130,7 @@ async function carryOut(
   if (save) {
     // Before the write: if the invocation dies between the two, this is repeated, whereas a run that is over is not processed again.
     if (isOver(save.record) && !isOver(subject.record)) await markLeftovers(deps, subject);
-    await rememberGpus(deps, subject.record, save.record);
+    if (!(await rememberGpus(deps, subject.record, save.record))) return 'lost-race';
     if (!(await deps.store.save(save.record, subject.record, save.events))) return 'lost-race';
     for (const line of save.events)
       deps.log('info', line.text, { runId: save.record.runId, what: line.what, ...line.evidence });
@@ -148,18 +148,27 @@ async function carryOut(
   return save || hasLearnt ? carried : 'nothing-more';
 }
 
-/** Stores what the job has newly reported about GPUs. Later jobs only lose a hint if it fails. */
+/**
+ * Stores what the job has newly reported about GPUs. Later jobs only lose a hint if it fails.
+ * @returns false if another write was in progress: then the run must not be saved, so that the next round finds the same reports again
+ */
 async function rememberGpus(
   deps: ReconcileDeps,
   before: RunRecord,
   { attempt, team, runId }: RunRecord,
-): Promise<void> {
+): Promise<boolean> {
   const now = deps.now().getTime();
   const found = newEvidence(before.attempt, attempt, { team, runId, now });
-  if (found.length === 0) return;
+  if (found.length === 0) return true;
   try {
     const kept = admittedEvidence(found, await deps.store.gpuEvidence(), now);
-    if (kept.length > 0) await deps.store.saveGpuEvidence(kept);
+    if (kept.length > 0 && !(await deps.store.saveGpuEvidence(kept))) {
+      deps.log('warn', 'GPUs are not remembered', {
+        runId,
+        error: 'another write was in progress; the next round repeats it',
+      });
+      return false;
+    }
     deps.log('info', 'GPUs are remembered', {
       runId,
       gpus: kept.map(({ uuid }) => uuid),
@@ -168,6 +177,7 @@ async function rememberGpus(
   } catch (error) {
     deps.log('warn', 'GPUs are not remembered', { runId, error: describeError(error) });
   }
+  return true;
 }
 
 /**

@@ -222,9 +222,12 @@ export class RunStore {
     return items.flatMap((item) => findGpuEvidence(item.document?.S ?? '') ?? []);
   }
 
-  /** A later report of a team about a GPU replaces the earlier one. */
-  async saveGpuEvidence(evidence: readonly GpuEvidence[]): Promise<void> {
-    await this.write(evidence.map((one) => ({ Put: { TableName: this.tableName, Item: gpuItem(one) } })));
+  /**
+   * A later report of a team about a GPU replaces the earlier one.
+   * @returns false if another write of one of the items was in progress: nothing is stored then
+   */
+  async saveGpuEvidence(evidence: readonly GpuEvidence[]): Promise<boolean> {
+    return this.write(evidence.map((one) => ({ Put: { TableName: this.tableName, Item: gpuItem(one) } })));
   }
 
   /** Whether the stack is being deleted. */

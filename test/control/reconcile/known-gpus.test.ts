@@ -1,6 +1,6 @@
 // GPUs that jobs have found broken: stored from the heartbeat, and told to later jobs.
 
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
 
 let world: FakeWorld;
@@ -80,6 +80,16 @@ test('a table that cannot be read or written stops no run', async () => {
   const runId = await breaks([BROKEN]);
   expect(world.jobFile(runId, 2).knownGpus).toBeUndefined();
   expect(world.sagemaker.live()).toBe(1);
+});
+
+test('reports are stored by the next round when another write was in progress', async () => {
+  const save = vi.spyOn(world.store, 'saveGpuEvidence').mockResolvedValueOnce(false);
+  const runId = await breaks([BROKEN]);
+  expect(save.mock.calls.length).toBeGreaterThan(1);
+  expect(world.logged.filter((line) => line === 'warn: GPUs are not remembered')).toHaveLength(1);
+  expect(world.logged.filter((line) => line === 'info: GPUs are remembered')).toHaveLength(1);
+  expect(await world.store.gpuEvidence()).toHaveLength(1);
+  expect(world.jobFile(runId, 2).knownGpus).toEqual({ bad: [uuid(1)], suspect: [] });
 });
 
 test('a run without a health check is told nothing', async () => {

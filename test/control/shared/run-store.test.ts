@@ -37,6 +37,21 @@ describe('a write of the run table', () => {
   ])('that fails with %o is a lost race, or thrown', async (error, expected) => {
     expect(await saved(error)).toBe(expected);
   });
+
+  test('of reports about GPUs says whether they are stored', async () => {
+    const evidence = {
+      uuid: 'GPU-1',
+      team: 'nlp',
+      kind: 'gpu',
+      at: T0,
+      runId: 'r',
+      jobName: 'j',
+      host: 'algo-1',
+    } as const;
+    expect(await store.saveGpuEvidence([{ ...evidence, reason: 'lost' }])).toBe(true);
+    table.mock.on(TransactWriteItemsCommand).rejects(cancelled('TransactionConflict'));
+    expect(await store.saveGpuEvidence([{ ...evidence, reason: 'lost' }])).toBe(false);
+  });
 });
 
 describe('a read of the run table', () => {

@@ -127,6 +127,11 @@ test.each([
     { hidden_size: 'big' },
     'model.config: hidden_size (line 6) must be a whole number of at least 1, got big; copy it from the model',
   ],
+  [
+    'more layers than any model has',
+    { num_hidden_layers: 1001 },
+    'model.config: num_hidden_layers (line 8) must be at most 1000, got 1001; copy it from the model',
+  ],
 ])('fails: %s', (_name, changes, message) => {
   expect(messages(changes)).toEqual([message]);
 });

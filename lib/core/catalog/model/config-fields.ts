@@ -1,3 +1,5 @@
+import { MAX_LAYERS } from './shape';
+
 /** A problem with one key of a config.json, in the parts of an issue. */
 export interface ConfigProblem {
   key: string;
@@ -96,13 +98,26 @@ export class ConfigFields {
     return true;
   }
 
-  /** An integer of at least `least` from the first of `keys` that is present. Required if there is no default. */
-  count(keys: string | readonly string[], otherwise?: number, least = 1): number {
+  /** An integer from `least` to `most` from the first of `keys` that is present. Required if there is no default. */
+  count(
+    keys: string | readonly string[],
+    otherwise?: number,
+    least = 1,
+    most: number = Number.MAX_SAFE_INTEGER,
+  ): number {
     const { key, value } = this.find(typeof keys === 'string' ? [keys] : keys);
     if (value === undefined && otherwise !== undefined) return this.take(keys, otherwise);
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return this.take(keys, value);
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) {
+      if (value > most) this.refuse(key, `must be at most ${most}`, 'copy it from the model', value);
+      return this.take(keys, Math.min(value, most));
+    }
     this.refuse(key, `must be a whole number of at least ${least}`, 'copy it from the model', value);
     return otherwise ?? 1;
+  }
+
+  /** The number of layers, by default that of a list in the file. A larger number than the limit is refused, and read as the limit. */
+  layers(keys: string | readonly string[] = 'num_hidden_layers', listed?: number): number {
+    return this.count(keys, listed, 1, MAX_LAYERS);
   }
 
   /** An integer that may be missing, null or 0. */

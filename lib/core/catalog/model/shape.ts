@@ -172,6 +172,11 @@ export interface FamilyTraits {
   untrained?: string[];
 }
 
+/**
+ * Most layers of a model: published models have up to about 130, and what is built for a job takes time and memory in proportion to them.
+ */
+export const MAX_LAYERS = 1000;
+
 /** Shape of a decoder-only transformer. */
 export interface ModelShape {
   layers: number;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_LAYERS } from '../../catalog/model/shape';
 import { attentionFields } from './architecture-attention';
 import { count } from './formats';
 
@@ -168,7 +169,7 @@ const ropeScaling = z.discriminatedUnion(
 
 /** Section `model.architecture`. */
 export const architecture = z.strictObject({
-  layers: count.meta({ description: 'Number of transformer blocks.', examples: [32] }),
+  layers: count.max(MAX_LAYERS).meta({ description: 'Number of transformer blocks.', examples: [32] }),
   hiddenSize: count.meta({ description: 'Width of the residual stream.', examples: [4096] }),
   attentionHeads: count.meta({ description: 'Number of query heads per layer.', examples: [32] }),
   kvHeads: count.optional().meta({

@@ -9,14 +9,17 @@ const DAY_MS = 86_400_000;
 const HALF_LIFE_MS = 7 * DAY_MS;
 /** When a report counts too little to matter. */
 export const FORGOTTEN_MS = 4 * HALF_LIFE_MS;
-/** Most GPUs that are taken from one attempt, and that are remembered for one team: a job writes what it reports. */
+/**
+ * Most GPUs that are remembered of one attempt and of one team: a job writes what it reports. Runs of a team that are read at the same time
+ * can exceed the second.
+ */
 const MAX_PER_ATTEMPT = 32;
 const MAX_PER_TEAM = 128;
 /** Most GPUs in one job.json. */
 const MAX_KNOWN = 256;
 /** A report about a host names none of its GPUs. */
 const STRENGTH = { gpu: 1, host: 0.5 } as const;
-/** What a report of another team counts: alone it never refuses a GPU to a team. */
+/** What a report of another team counts: at most `BAD_ABOVE`, so that one team alone never refuses a GPU to another. */
 const OTHER_TEAM = 0.5;
 const BAD_ABOVE = 0.5;
 const SUSPECT_ABOVE = 0.1;
@@ -34,13 +37,33 @@ export interface GpuEvidence {
   readonly reason: string;
 }
 
-function weight({ team, kind, at }: GpuEvidence, ownTeam: string, now: EpochMs): number {
-  return STRENGTH[kind] * (team === ownTeam ? 1 : OTHER_TEAM) * 0.5 ** (Math.max(0, now - at) / HALF_LIFE_MS);
+/** What a report still counts for the team that made it. */
+const strength = ({ kind, at }: GpuEvidence, now: EpochMs): number =>
+  STRENGTH[kind] * 0.5 ** (Math.max(0, now - at) / HALF_LIFE_MS);
+
+/** The strongest report of each team about each GPU: further reports of the same team add nothing. */
+function strongest(evidence: readonly GpuEvidence[], now: EpochMs): Map<string, Map<string, number>> {
+  const found = new Map<string, Map<string, number>>();
+  for (const one of evidence) {
+    const byTeam = found.get(one.uuid) ?? new Map<string, number>();
+    byTeam.set(one.team, Math.max(byTeam.get(one.team) ?? 0, strength(one, now)));
+    found.set(one.uuid, byTeam);
+  }
+  return found;
+}
+
+/** The reports of the team itself, or those of the others: the two are never added, so that no other team alone makes a GPU bad. */
+function weight(byTeam: ReadonlyMap<string, number>, ownTeam: string): number {
+  const others = [...byTeam].filter(([team]) => team !== ownTeam).map(([, most]) => most * OTHER_TEAM);
+  return Math.max(
+    byTeam.get(ownTeam) ?? 0,
+    others.reduce((sum, one) => sum + one, 0),
+  );
 }
 
 /**
- * What a job of a team is told about GPUs. A GPU is bad if the team itself has reported it within a week, or two other teams have; it is
- * suspect, and gets the full health check, for longer and on less evidence.
+ * What a job of a team is told about GPUs. A GPU is bad if the team itself has reported it within a week, or several other teams have; it
+ * is suspect, and gets the full health check, for longer and on less evidence.
  * @param isFailing the last attempts of the run have failed without progress for causes of the platform: then no GPU is refused unchecked
  */
 export function knownGpus(
@@ -49,13 +72,12 @@ export function knownGpus(
   now: EpochMs,
   isFailing = false,
 ): KnownGpus | undefined {
-  const weights = new Map<string, number>();
-  for (const one of evidence) weights.set(one.uuid, (weights.get(one.uuid) ?? 0) + weight(one, team, now));
-  const known = [...weights]
-    .filter(([, sum]) => sum > SUSPECT_ABOVE)
+  const known = [...strongest(evidence, now)]
+    .map(([uuid, byTeam]) => [uuid, weight(byTeam, team)] as const)
+    .filter(([, most]) => most > SUSPECT_ABOVE)
     .sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
   if (known.length === 0) return undefined;
-  const isBad = ([, sum]: readonly [string, number]) => sum > BAD_ABOVE && !isFailing;
+  const isBad = ([, most]: readonly [string, number]) => most > BAD_ABOVE && !isFailing;
   const names = (some: typeof known) => some.slice(0, MAX_KNOWN).map(([uuid]) => uuid);
   return { bad: names(known.filter(isBad)), suspect: names(known.filter((one) => !isBad(one))) };
 }
@@ -77,17 +99,26 @@ export function newEvidence(
     for (const uuid of gpus)
       if (!found.has(uuid))
         found.set(uuid, { uuid, team, kind, at: now, runId, jobName: after?.jobName ?? '', host, reason });
-  return [...found.values()].slice(0, MAX_PER_ATTEMPT);
+  return [...found.values()];
 }
 
-/** Those of them for which the team has a place: reports about GPUs that it has reported before replace the earlier ones. */
+/**
+ * Those of them that are stored: reports for which the attempt and its team have a place, in the order in which they were found. A report
+ * about a GPU that the team has reported before replaces the earlier one, unless that one still counts more.
+ */
 export function admittedEvidence(
   found: readonly GpuEvidence[],
   stored: readonly GpuEvidence[],
   now: EpochMs,
 ): GpuEvidence[] {
-  const own = stored.filter(({ team, at }) => team === found[0]?.team && now - at < FORGOTTEN_MS);
-  const isKnown = (uuid: string) => own.some((one) => one.uuid === uuid);
-  const places = Math.max(0, MAX_PER_TEAM - own.length);
-  return [...found.filter(({ uuid }) => isKnown(uuid)), ...found.filter(({ uuid }) => !isKnown(uuid)).slice(0, places)];
+  const isOwn = ({ team, at }: GpuEvidence) => team === found[0]?.team && now - at < FORGOTTEN_MS;
+  const kept = new Map(stored.filter(isOwn).map((one) => [one.uuid, one]));
+  return found.filter((one) => {
+    const earlier = kept.get(one.uuid);
+    if (earlier ? strength(one, now) < strength(earlier, now) : kept.size >= MAX_PER_TEAM) return false;
+    const ofJob = [...kept.values()].filter(({ uuid, jobName }) => jobName === one.jobName && uuid !== one.uuid);
+    if (ofJob.length >= MAX_PER_ATTEMPT) return false;
+    kept.set(one.uuid, one);
+    return true;
+  });
 }

@@ -172,3 +172,24 @@ test.each([
   const { problems } = readConfig({ ...SIZES, model_type: 'llama', rope_scaling });
   expect(problems).toMatchObject([{ key: 'rope_scaling', must }]);
 });
+
+// What is built for a job takes time and memory in proportion to the layers.
+test.each([
+  ['llama', { num_hidden_layers: 1000 }, []],
+  ['llama', { num_hidden_layers: 1001 }, ['num_hidden_layers']],
+  ['llama', { num_hidden_layers: Number.MAX_SAFE_INTEGER }, ['num_hidden_layers']],
+  ['gpt2', { num_hidden_layers: undefined, n_layer: 1001 }, ['n_layer']],
+  ['gemma4_text', { num_hidden_layers: 4_000_000_000 }, ['num_hidden_layers']],
+  ['mimo_v2_flash', { num_hidden_layers: 4_000_000_000 }, ['num_hidden_layers']],
+  ['nemotron-nas', { num_hidden_layers: 4_000_000_000 }, ['num_hidden_layers']],
+  ['nemotron_h', { hybrid_override_pattern: 'M'.repeat(1000) }, []],
+  [
+    'nemotron_h',
+    { hybrid_override_pattern: 'M'.repeat(1001), num_hidden_layers: 1001 },
+    ['hybrid_override_pattern', 'num_hidden_layers'],
+  ],
+])('the layers of %s have an upper limit: %j', (model_type, config, refused) => {
+  const { problems } = readConfig({ ...SIZES, model_type, ...config });
+  const about = problems.filter(({ must }) => /^must (be|have) at most 1000\b/.test(must));
+  expect(about.map(({ key }) => key)).toEqual(refused);
+});

@@ -25,6 +25,8 @@ const reported = (changes: Partial<GpuEvidence> = {}): GpuEvidence => ({
   ...changes,
 });
 
+const own = (days: number) => reported({ at: NOW - days * DAY });
+
 const attempt = (number: number, ...evidence: GpuReport[]) =>
   ({ number, jobName: `job-${number}`, progress: { vitals: { evidence } } }) as unknown as Attempt;
 const report = (changes: Partial<GpuReport> = {}): GpuReport => ({
@@ -47,6 +49,28 @@ describe('what a team is told', () => {
     ['the report of one other team', [reported()], 'vision', 0, 'suspect'],
     ['reports of two other teams', [reported(), reported({ team: 'speech' })], 'vision', 0, 'bad'],
     ['reports of two other teams after a week', [reported(), reported({ team: 'speech' })], 'vision', 7, 'suspect'],
+    [
+      'its own report about the host and one of another team about the GPU',
+      [reported({ kind: 'host' }), reported({ team: 'speech' })],
+      'nlp',
+      0,
+      'suspect',
+    ],
+    [
+      'its own report about the host and one of another team about the host',
+      [reported({ kind: 'host' }), reported({ team: 'speech', kind: 'host' })],
+      'nlp',
+      0,
+      'suspect',
+    ],
+    [
+      'its own report that has become weak and one of another team',
+      [own(8), reported({ team: 'speech' })],
+      'nlp',
+      0,
+      'suspect',
+    ],
+    ['several reports of one other team', [reported(), reported(), reported({ kind: 'host' })], 'vision', 0, 'suspect'],
     ['no report', [], 'nlp', 0, 'nothing'],
   ])('%s', (_name, evidence, team, after, verdict) => {
     const known = knownGpus(evidence, team, days(after));
@@ -63,13 +87,16 @@ describe('what a team is told', () => {
     fc.record({ gpu: fc.nat(30), kind: fc.constantFrom('gpu' as const, 'host' as const), age: fc.nat(40) }),
     { maxLength: 400 },
   );
-  test('one team alone never makes another refuse a GPU, whatever it reports', () => {
+  const reportsOf = (team: string) =>
+    evidence.map((some) =>
+      some.map(({ gpu, kind, age }) => reported({ team, uuid: uuid(gpu), kind, at: NOW - age * DAY })),
+    );
+  test('one other team never makes a team refuse a GPU, whatever the two report', () => {
     fc.assert(
-      fc.property(evidence, (some) => {
-        // A store keeps one report of a team about a GPU.
-        const byGpu = new Map(some.map(({ gpu, kind, age }) => [gpu, { kind, age }]));
-        const all = [...byGpu].map(([gpu, { kind, age }]) => reported({ uuid: uuid(gpu), kind, at: NOW - age * DAY }));
-        expect(knownGpus(all, 'vision', NOW)?.bad ?? []).toEqual([]);
+      fc.property(reportsOf('vision'), reportsOf('nlp'), (ofTeam, ofOther) => {
+        const alone = knownGpus(ofTeam, 'vision', NOW)?.bad ?? [];
+        const both = knownGpus([...ofTeam, ...ofOther], 'vision', NOW)?.bad ?? [];
+        expect([...both].sort()).toEqual([...alone].sort());
       }),
     );
   });
@@ -105,18 +132,39 @@ describe('what an observation has shown', () => {
     expect(newEvidence(attempt(1), undefined, about)).toEqual([]);
   });
 
-  test('is bounded for one attempt and for one team', () => {
+  test('is bounded for one team', () => {
     const many = Array.from({ length: 10 }, (_, host) =>
       report({ host: `algo-${host}`, gpus: Array.from({ length: 8 }, (_, n) => uuid(100 * host + n)) }),
     );
     const found = newEvidence(undefined, attempt(1, ...many), about);
-    expect(found).toHaveLength(32);
-    const stored = Array.from({ length: 126 }, (_, n) => reported({ uuid: uuid(5000 + n) }));
+    const stored = Array.from({ length: 126 }, (_, n) => reported({ uuid: uuid(5000 + n), jobName: 'job-0' }));
     const others = Array.from({ length: 500 }, (_, n) => reported({ uuid: uuid(9000 + n), team: 'vision' }));
     expect(admittedEvidence(found, [...stored, ...others], NOW)).toHaveLength(2);
     const again = reported({ uuid: uuid(5000), reason: 'again' });
     expect(admittedEvidence([again, ...found], [...stored, ...others], NOW)).toHaveLength(3);
     const old = stored.map((one) => ({ ...one, at: NOW - FORGOTTEN_MS }));
     expect(admittedEvidence(found, old, NOW)).toHaveLength(32);
+  });
+
+  test('is bounded for one attempt, over all its observations', () => {
+    const gpus = (from: number, count: number, changes: Partial<GpuEvidence> = {}) =>
+      Array.from({ length: count }, (_, n) => reported({ uuid: uuid(from + n), ...changes }));
+    const stored = gpus(100, 30);
+    expect(admittedEvidence(gpus(200, 10), stored, NOW)).toHaveLength(2);
+    expect(admittedEvidence(gpus(100, 40), stored, NOW)).toHaveLength(32);
+    expect(admittedEvidence(gpus(200, 40, { jobName: 'job-2' }), stored, NOW)).toHaveLength(32);
+    // A GPU that an earlier job has reported counts for the job that reports it again.
+    const again = [...gpus(100, 30, { jobName: 'job-2' }), ...gpus(200, 10, { jobName: 'job-2' })];
+    expect(admittedEvidence(again, stored, NOW)).toHaveLength(32);
+  });
+
+  test('does not replace a stronger report of the team about the same GPU', () => {
+    const host = reported({ kind: 'host', reason: 'slow' });
+    const other = reported({ uuid: uuid(2), kind: 'host' });
+    expect(admittedEvidence([other, host], [other, reported()], NOW)).toEqual([other]);
+    expect(admittedEvidence([host], [own(6)], NOW)).toEqual([]);
+    expect(admittedEvidence([host], [own(7)], NOW)).toEqual([host]);
+    expect(admittedEvidence([reported()], [host], NOW)).toEqual([reported()]);
+    expect(admittedEvidence([host], [reported({ team: 'vision' })], NOW)).toEqual([host]);
   });
 });

@@ -64,7 +64,7 @@ function activationOf(f: ConfigFields, key: string, otherwise: Activation): Acti
 
 /** Reads a decoder whose config.json has the usual keys; the function of a family adds its own features. */
 export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
-  const layers = d.layers ?? f.count('num_hidden_layers');
+  const layers = d.layers ?? f.layers();
   const hiddenSize = f.count('hidden_size');
   const attentionHeads = f.count('num_attention_heads', d.heads);
   const gatedMlp = d.gated ?? true;

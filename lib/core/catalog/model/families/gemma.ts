@@ -143,7 +143,7 @@ function gemma4Experts(f: ConfigFields, m: ModelShape): ModelShape {
 
 /** Gemma 4 text: windows in five of six layers, larger heads in the others, normed values; optionally experts, embeddings of each layer. */
 export const gemma4: Family = (f, modelType) => {
-  const layers = f.count('num_hidden_layers');
+  const layers = f.layers();
   if (f.perLayer('layer_types', layers)?.at(-1) === 'sliding_attention')
     f.refuse('layer_types', 'must end with full_attention', 'correct the list');
   const d = {

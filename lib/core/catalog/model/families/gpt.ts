@@ -137,7 +137,7 @@ function gpt2Sizes(f: ConfigFields, modelType: string, isTied: boolean): ModelSh
   f.only('add_cross_attention', false);
   f.ignore('activation_function', 'scale_attn_weights', 'scale_attn_by_inverse_layer_idx');
   return {
-    layers: f.count(['n_layer', 'num_hidden_layers']),
+    layers: f.layers(['n_layer', 'num_hidden_layers']),
     hiddenSize,
     attentionHeads,
     kvHeads: attentionHeads,

@@ -112,7 +112,7 @@ function marked(f: ConfigFields, key: string, layers: number, mark: number): num
 
 /** MiMo-V2-Flash: in windowed layers twice the key heads and attention sinks; values are smaller than keys. */
 export const mimoV2Flash: Family = (f, modelType) => {
-  const layers = f.count('num_hidden_layers');
+  const layers = f.layers();
   const inPattern = marked(f, 'hybrid_layer_pattern', layers, 1);
   const m = decoder(f, modelType, {
     ownPositions: true,

@@ -1,6 +1,6 @@
 import { type Config, type ConfigFields, keysOf } from '../config-fields';
 import { layersWhere } from '../config-window';
-import type { DifferingLayers, ModelShape } from '../shape';
+import { type DifferingLayers, MAX_LAYERS, type ModelShape } from '../shape';
 import { biasedRouting, decoder, type Family, mixtureOf, ROUTED_EXPERTS, withTraits } from './decoder';
 import { MAMBA_UNTRAINED, type MambaKeys, mamba2 } from './recurrent';
 
@@ -38,7 +38,9 @@ function nemotronLayers(f: ConfigFields): NemotronLayer[] {
   const given = f.list('layers_block_type') ?? (pattern ? [...pattern] : undefined);
   const named = given ?? ['mamba', 'moe', 'attention', 'mlp'];
   const key = f.has('layers_block_type') ? 'layers_block_type' : 'hybrid_override_pattern';
-  return named.map((name) => {
+  if (named.length > MAX_LAYERS)
+    f.refuse(key, `must have at most ${MAX_LAYERS} layers`, 'copy it from the model', `${named.length} layers`);
+  return named.slice(0, MAX_LAYERS).map((name) => {
     const type = NEMOTRON_TYPES[String(name)];
     if (!type) f.refuse(key, `must be of ${Object.keys(NEMOTRON_TYPES).join(', ')}`, 'correct it', name);
     return type ?? 'dense';
@@ -48,7 +50,7 @@ function nemotronLayers(f: ConfigFields): NemotronLayer[] {
 /** Nemotron-H and Nemotron 3: each layer is either Mamba-2, attention, a feed-forward block or experts. */
 export const nemotronH: Family = (f, modelType) => {
   const types = nemotronLayers(f);
-  if (f.count('num_hidden_layers', types.length) !== types.length)
+  if (f.layers('num_hidden_layers', types.length) !== types.length)
     f.refuse('num_hidden_layers', `must be the ${types.length} layers that the file lists`, 'correct one of the two');
   const where = (type: NemotronLayer) => layersWhere(types.length, (layer) => types[layer] === type);
   f.only('mlp_bias', false);
@@ -131,7 +133,7 @@ export const nemotronNas: Family = (f, modelType) => {
   f.only('mlp_bias', false);
   f.only('attention_bias', false);
   f.ignore('intermediate_size');
-  const layers = f.count('num_hidden_layers');
+  const layers = f.layers();
   const blocks = (f.perLayer('block_configs', layers) ?? []) as NasBlock[];
   if (blocks.length === 0) f.refuse('block_configs', 'must state the blocks of all layers', 'copy it from the model');
   for (const part of blocks.flatMap(({ attention, ffn }) => [attention, ffn])) {
