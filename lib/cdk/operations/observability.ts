@@ -5,7 +5,7 @@ import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { LOG_RETENTION_TYPE } from '../../core/contracts/custom-resources';
 import { METRIC_NAMESPACE, QUOTA_METRIC } from '../../core/contracts/team-metrics';
-import { docsAddress } from '../../core/lifecycle/runbook-address';
+import { docsAddress } from '../../core/lifecycle/timeline';
 import { logGroupArns, SHARED_LOG_GROUPS } from '../access/statement';
 import { deployLogGroupName, HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';

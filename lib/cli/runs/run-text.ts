@@ -1,7 +1,7 @@
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
 import type { StatusAnswer } from '../../core/contracts/control';
-import { runbookAddress } from '../../core/lifecycle/runbook-address';
+import { runbookAddress } from '../../core/lifecycle/timeline';
 import type { ReportFailure } from '../../report/run/run-report';
 import { firstError, type RunLine, readAttemptLog } from './logs/job-logs';
 import { answerOr, readStatus } from './read-status';

@@ -1,7 +1,7 @@
 import { type Issue, issue } from '../../core/config/issue';
 import type { Refusal } from '../../core/contracts/control';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
-import { runbookAddress } from '../../core/lifecycle/runbook-address';
+import { runbookAddress } from '../../core/lifecycle/timeline';
 import { readDescriptor } from '../shared/descriptors';
 import { UnreadableItem } from '../shared/stored';
 import { type SpentBudget, spentBudget } from '../shared/team-budget';

@@ -9,12 +9,11 @@ import type { QueueDocument } from '../shared/items';
 import { holdsCapacity, isQueued } from '../shared/queue';
 import type { ReconcileDeps } from './deps';
 import { announce } from './notify/notify';
-import { isolateFailure } from './queue/isolate-failure';
 import { teamHolds } from './queue/others-usage';
 import { growNow, keepReservations, preemptRuns, releaseReservations, wake } from './queue/preempt-runs';
 import { heldNow, planPass, poolsOf } from './queue/queue-pools';
 import { readAgain } from './queue/read-again';
-import { needsOf } from './queue/run-needs';
+import { isolateFailure, needsOf } from './queue/run-needs';
 import { type AwaitedRuns, awaitedRuns, notifyBlocked } from './queue/waits-for';
 import { reportUnreadable } from './unreadable-items';
 

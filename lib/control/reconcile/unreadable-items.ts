@@ -1,6 +1,6 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { UNREADABLE_ITEM } from '../../core/contracts/storage';
-import { runbookAddress } from '../../core/lifecycle/runbook-address';
+import { runbookAddress } from '../../core/lifecycle/timeline';
 import { describeError } from '../shared/errors';
 import type { UnreadableItem } from '../shared/stored';
 import type { ReconcileDeps } from './deps';

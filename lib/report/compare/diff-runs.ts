@@ -1,6 +1,5 @@
 import { formatPath } from '../../core/config/issue';
-import type { ReportStep, RunReport } from '../run/run-report';
-import { median } from '../run/training';
+import { median, type ReportStep, type RunReport } from '../run/run-report';
 
 /** The results of a run for a comparison. Throughput and loss are those reported by rank 0; null = not reported. */
 export interface ComparedRun {

@@ -3,19 +3,19 @@ import { ledger } from '../../core/lifecycle/ledger';
 import type { QuotaRow } from '../../core/quota';
 import type { LaunchedWith } from '../compare/diff-runs';
 import { lineageRun } from '../lineage/lineage';
-import type {
-  ReportAttempt,
-  ReportCost,
-  ReportEvent,
-  ReportFailure,
-  ReportInstances,
-  ReportMemory,
-  ReportPart,
-  ReportSpeed,
-  ReportStep,
-  RunReport,
+import {
+  median,
+  type ReportAttempt,
+  type ReportCost,
+  type ReportEvent,
+  type ReportFailure,
+  type ReportInstances,
+  type ReportMemory,
+  type ReportPart,
+  type ReportSpeed,
+  type ReportStep,
+  type RunReport,
 } from '../run/run-report';
-import { median } from '../run/training';
 import { checkpointList, type ListedCheckpoint, newestComplete } from './checkpoint-list';
 import { hostsOf } from './host-lines';
 import { gpuSummary, type LogLine, type Progress, progressOf } from './log-lines';

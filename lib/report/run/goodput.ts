@@ -5,8 +5,8 @@ import { duration, number, percent, precise, short } from '../page/format';
 import { type Section, unknown } from '../page/page';
 import { type Html, html, legend, stackBar, swatch, table } from '../page/parts';
 import { color } from '../page/style';
-import type { ReportMemory, ReportStep, RunReport } from './run-report';
-import { attemptLegend, attemptLine, byAttempt, median } from './training';
+import { median, type ReportMemory, type ReportStep, type RunReport } from './run-report';
+import { attemptLegend, attemptLine, byAttempt } from './training';
 
 interface CauseText {
   name: string;

@@ -232,10 +232,3 @@ function spread(all: readonly ReportSample[]): readonly ReportSample[] {
   const places = Array.from({ length: SHOWN }, (_, i) => Math.round((i * (all.length - 1)) / (SHOWN - 1)));
   return all.filter((_, i) => places.includes(i));
 }
-
-/** The median of a non-empty list. */
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
-}

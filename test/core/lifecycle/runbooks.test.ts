@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { CLASS_POLICY } from '../../../lib/core/lifecycle/budgets';
-import { runbookAddress, runbookSteps } from '../../../lib/core/lifecycle/runbook-address';
+import { runbookAddress, runbookSteps } from '../../../lib/core/lifecycle/timeline';
 
 const ROOT = path.join(__dirname, '..', '..', '..');
 const PAGE = readFileSync(path.join(ROOT, 'docs', 'runbooks.md'), 'utf8');

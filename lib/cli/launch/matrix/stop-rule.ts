@@ -1,6 +1,6 @@
 import { orList } from '../../../core/config/issue';
 import type { StatusAnswer } from '../../../core/contracts/control';
-import { median } from '../../../report/run/training';
+import { median } from '../../../report/run/run-report';
 import { UsageError } from '../../exit';
 
 /** Metrics that a rule may use, and which end is the better one. */

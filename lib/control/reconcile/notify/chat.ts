@@ -1,7 +1,7 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import type { Notice, RunRecord } from '../../../core/lifecycle/record';
-import { runbookAddress } from '../../../core/lifecycle/runbook-address';
+import { runbookAddress } from '../../../core/lifecycle/timeline';
 import type { ReconcileDeps } from '../deps';
 import { quotaCommand, quotaSentence, stepsFor, whereOf } from './email';
 import type { News, Notifier, QuotaUse } from './notify';

@@ -3,7 +3,7 @@ import { jobConsoleUrl } from '../../../core/catalog/regions';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { dollars, runSpendUsd } from '../../../core/lifecycle/accounting/spend';
 import { type EpochMs, isOver, type Notice, type RunRecord, type RunState } from '../../../core/lifecycle/record';
-import { runbookAddress, runbookSteps } from '../../../core/lifecycle/runbook-address';
+import { runbookAddress, runbookSteps } from '../../../core/lifecycle/timeline';
 import type { ReconcileDeps } from '../deps';
 import type { News, Notifier, QuotaUse } from './notify';
 

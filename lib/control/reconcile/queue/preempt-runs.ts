@@ -7,8 +7,7 @@ import { chooseGrowth, choosePreemptions, type PreemptibleRun, type Preemption }
 import type { PoolNeeds } from '../../../core/queue/usage';
 import { queuedRun, runningRun, sendMessage } from '../../shared/queue';
 import type { ReconcileDeps } from '../deps';
-import { isolateFailure } from './isolate-failure';
-import type { RunNeeds } from './run-needs';
+import { isolateFailure, type RunNeeds } from './run-needs';
 
 /** The run's own worker may write between the read and the write of each try. */
 const MAX_TRIES = 3;

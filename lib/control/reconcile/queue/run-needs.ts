@@ -10,7 +10,6 @@ import type { RunIntent } from '../../shared/items';
 import { instancesOfJob } from '../../shared/queue';
 import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
-import { isolateFailure } from './isolate-failure';
 
 /** Needs of one run by capacity option. null = the run does not fit into the memory of the capacity option. */
 type NeedsByOption = ReadonlyMap<string, QuotaNeed[] | null>;
@@ -182,4 +181,18 @@ function needsWithOption(
   const needs = fits ? neededToStart(runQuotaNeeds(spec)).filter((need) => need.kind === 'pool') : null;
   found.set(key, needs);
   return needs;
+}
+
+/** Logs an error of one run so that it does not affect other runs: the next pass tries again. */
+export async function isolateFailure<T>(
+  deps: ReconcileDeps,
+  run: RunRecord,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    deps.log('error', 'a run was passed over by the queue', { runId: run.runId, error: describeError(error) });
+    return undefined;
+  }
 }
