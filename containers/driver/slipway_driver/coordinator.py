@@ -213,9 +213,9 @@ class Coordinator:
 
     def _in_vain(self, own: Report) -> bool:
         """Whether a host cannot report, or need not return because the ranks do not start again without it either."""
-        if self._gone() or not self._cut_off():
-            return bool(self._gone())
-        return not self._decide([*self._early, own], [], [*self._waiting(), *self._late_spares()]).restart
+        if self._gone():
+            return True
+        return bool(self._cut_off()) and not self._decide([*self._early, own], [], [*self._waiting(), *self._late_spares()]).restart
 
     def _decide(self, reports: Sequence[Report], missing: Sequence[str], spares: Sequence[str]) -> Decision:
         return decide(reports, missing, self._budget.left(), self._starts, self._hosts, spares)
