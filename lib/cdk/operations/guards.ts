@@ -111,7 +111,7 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
       // The NAT gateway is in the first zone.
       nat: mode === 'vpc-nat' && subnetPlan(zones, network.subnetOrder)[0]?.zone,
       fileSystem: storage.fsxLustre?.zoneId,
-      // Absent at their defaults, so that the fingerprint of an environment without them is the same as in earlier versions.
+      // Absent at their defaults: an environment without them keeps the fingerprint with which an earlier version deployed it.
       cidr: isMade && network.cidr !== DEFAULT_VPC_CIDR ? network.cidr : undefined,
       roles: iam.rolePath || iam.rolePrefix ? [iam.rolePath, iam.rolePrefix] : undefined,
       // Otherwise roles would lose access to the bucket that live runs use.
