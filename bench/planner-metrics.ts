@@ -1,4 +1,4 @@
-import { groupBy, inScope, isStrict, mean, median, type Scored } from './planner-score';
+import { groupBy, inScope, isCovered, isStrict, mean, median, type Scored } from './planner-score';
 
 /** One line of the accuracy table: a figure, its target, and whether it is met. */
 export interface Metric {
@@ -105,10 +105,7 @@ const predictedOf = (s: Scored) => s.prediction.tokensPerSecondPerGpu ?? 0;
 
 function intervalMetrics(strict: readonly Scored[]): Metric[] {
   const withIn = strict.filter((s) => s.prediction.interval80);
-  const covered = withIn.filter((s) => {
-    const [low, high] = s.prediction.interval80 ?? [0, 0];
-    return low <= speedOf(s) && speedOf(s) <= high;
-  });
+  const covered = withIn.filter(isCovered);
   const width = median(
     withIn.map((s) => {
       const [low, high] = s.prediction.interval80 ?? [0, 0];

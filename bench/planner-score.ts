@@ -64,3 +64,10 @@ export function groupBy<T>(items: readonly T[], key: (item: T) => string): Map<s
 
 /** Strict rows: everything known but perhaps the recompute setting. */
 export const isStrict = (row: Row) => row.use.includes('throughput') || row.use.includes('throughput_ac_unknown');
+
+/** Whether what was measured is in the 80 % interval. */
+export const isCovered = ({ row, prediction }: Scored) => {
+  const tokens = row.result.tokens_per_s_per_gpu ?? 0;
+  const [low, high] = prediction.interval80 ?? [0, 0];
+  return tokens >= low && tokens <= high;
+};

@@ -4,7 +4,7 @@ import { claimMetrics } from './planner-claims';
 import { type Metric, memoryMetrics, speedMetrics } from './planner-metrics';
 import { isMixture } from './planner-mixture-rows';
 import type { Row } from './planner-rows';
-import { groupBy, inScope, isStrict, mean, median, type Scored, scoreRow } from './planner-score';
+import { groupBy, inScope, isCovered, isStrict, mean, median, type Scored, scoreRow } from './planner-score';
 import { smddpMetrics } from './planner-smddp';
 
 const percent = (value: number, digits = 1) => `${(100 * value).toFixed(digits)} %`;
@@ -70,13 +70,6 @@ function setAsideLines(scored: readonly Scored[]): string[] {
     `| ${mixtures.length} mixtures: median error ${percent(median(errors))}; the 80 % interval covers ${percent(mixtures.filter(isCovered).length / mixtures.length, 0)} | | | | | | |`,
   ];
 }
-
-/** Whether what was measured is in the 80 % interval. */
-export const isCovered = ({ row, prediction }: Scored) => {
-  const tokens = row.result.tokens_per_s_per_gpu ?? 0;
-  const [low, high] = prediction.interval80 ?? [0, 0];
-  return tokens >= low && tokens <= high;
-};
 
 /** Of rows alike in layout and batch: how many times as fast as the slowest the fastest version of the software is. */
 function spreadOf(group: readonly Scored[]): string {

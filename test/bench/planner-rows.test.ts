@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { layoutOfRow, predictRow, type Row } from '../../bench/planner-rows';
-import { measuredPeakGiB } from '../../bench/planner-score';
-import { isCovered, scoreSetAside } from '../../bench/planner-table';
+import { isCovered, measuredPeakGiB } from '../../bench/planner-score';
+import { scoreSetAside } from '../../bench/planner-table';
 
 /** A hand-made row in the schema of the published measurements. */
 function row(
