@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { confirm, isCancel } from '@clack/prompts';
 import pc from 'picocolors';
 import { plainJson, plainText } from '../core/config/formats/plain-text';
 import type { Issue } from '../core/config/issue';
 import type { Loaded } from '../core/config/load';
 import { parsePath } from '../core/config/reading/overrides';
 import { packageRoot } from '../shared/files/own-package';
-import { UsageError } from './exit';
 
 /** The output of a verb: documents and results go to `out`, messages for people to `err`. */
 export interface Terminal {
@@ -87,14 +85,6 @@ export async function interruptible<T>(
   } finally {
     for (const signal of signals) process.off(signal, onSignal);
   }
-}
-
-/** Asks a question that must be answered with yes; throws a UsageError without a terminal. */
-export async function ask(message: string, verb = 'launch'): Promise<void> {
-  if (!process.stdin.isTTY) throw new UsageError(`${verb}: must be confirmed, got no interactive terminal; add --yes`);
-  const answer = await confirm({ message, initialValue: false });
-  if (isCancel(answer) || !answer)
-    throw new UsageError(`${verb}: not confirmed; nothing was ${verb === 'launch' ? 'started' : 'changed'}`);
 }
 
 /** Quotes a word for POSIX shells. */

@@ -8,6 +8,7 @@ import type { RunSpec } from '../../core/config/run-spec';
 import { planRun } from '../../core/planner/run/plan-run';
 import { quotaTable, runQuotaNeeds } from '../../core/quota';
 import { checkRun } from '../../core/rules';
+import { calling, undefinedWhenDenied } from '../aws-errors';
 import { callRegion, findDescriptor } from '../environment/environment';
 import { quotaJson, quotaRows } from '../environment/quota';
 import { EXIT, UsageError } from '../exit';
@@ -21,7 +22,6 @@ import {
   type TrainerFiles,
 } from '../import/read-document';
 import { type CommonOptions, isDescriptorFile, readDescriptor, readText } from '../inputs';
-import { calling, undefinedWhenDenied } from '../report-error';
 import { issueLine, json, type Terminal } from '../terminal';
 
 const JOB_ARN = /^arn:aws[a-z-]*:sagemaker:([a-z0-9-]+):\d{12}:training-job\/(.+)$/;

@@ -5,8 +5,8 @@ import { isEnvironmentFileName } from '../../core/config/environment/image';
 import { isEnvironmentFile, loadEnvironment } from '../../core/config/load';
 import { QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../../core/contracts/custom-resources';
 import type { QuotaNeed } from '../../core/quota';
+import { isMissingStack, serviceError } from '../aws-errors';
 import { UsageError } from '../exit';
-import { isMissingStack, serviceError } from '../report-error';
 
 const NAME = /^[a-z][a-z0-9-]{0,30}$/;
 

@@ -13,12 +13,12 @@ import { type EnvironmentSpec, resolveEnvironments } from '../../core/config/env
 import { hasErrors } from '../../core/config/issue';
 import { loadEnvironment } from '../../core/config/load';
 import { checkEnvironment } from '../../core/rules/environment';
+import { calling } from '../aws-errors';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { writing } from '../page-file';
-import { calling } from '../report-error';
 import { json, type Terminal } from '../terminal';
-import { refuseRunFile } from './environment';
+import { refuseRunFile } from './environment-file';
 import { type ImageVersions, readImageVersions, versionChanges } from './image-versions';
 
 /** Options of `slipway preflight --lock`. */

@@ -8,17 +8,18 @@ import { bareIssue, hasErrors, type Issue, issue } from '../../core/config/issue
 import { isEnvironmentFile } from '../../core/config/load';
 import type { RunSpec } from '../../core/config/run-spec';
 import { type Limits, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../../core/quota';
+import { calling, isDenied } from '../aws-errors';
 import { EXIT, Refusal } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readGiven, requireRun } from '../inputs';
 import { checkTrainingPlans } from '../plan/plan-state';
-import { calling, isDenied } from '../report-error';
 import { json, quoted, type Terminal } from '../terminal';
 import { accountChecks, type Check, checkIssues } from './checks/account-checks';
 import { environmentChecks } from './checks/environment-checks';
 import { deployChecks, hasNoStack } from './checks/first-deploy';
 import { environmentFiles } from './deployed-needs';
-import { callRegion, environmentIn, findDescriptor, needsOfEnvironment, requireEnvironment } from './environment';
+import { callRegion, findDescriptor } from './environment';
+import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 import { quotaJson, quotaRows } from './quota';
 
 /** ListObjectsV2 answers no more keys at once; a run of more instances is not asked for more. */

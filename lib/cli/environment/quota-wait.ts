@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { readAppliedLimit } from '../../shared/aws/applied-limits';
 import { findNewestRequest, type HeldRequest } from '../../shared/aws/quota-increase';
-import { serviceError } from '../report-error';
+import { serviceError } from '../aws-errors';
 import { pollSeconds } from '../runs/wait';
 import type { Terminal } from '../terminal';
 

@@ -15,12 +15,14 @@ import {
 import { readAppliedLimits } from '../../shared/aws/applied-limits';
 import { readUsage } from '../../shared/aws/live-usage';
 import { findOpenRequest, type IncreaseRequest, requestIncrease } from '../../shared/aws/quota-increase';
+import { ask } from '../ask';
 import { EXIT } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
-import { ask, json, quoted, type Terminal } from '../terminal';
+import { json, quoted, type Terminal } from '../terminal';
 import { fileMeant, needsOfStack } from './deployed-needs';
-import { callRegion, environmentIn, needsOfEnvironment, requireEnvironment } from './environment';
+import { callRegion } from './environment';
+import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 import { followIncreases } from './quota-wait';
 
 /** Options of `slipway quota`. */

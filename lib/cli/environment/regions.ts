@@ -13,7 +13,7 @@ import { type CommonOptions, readText, requireRun } from '../inputs';
 import { json, type Terminal } from '../terminal';
 import { SERVICE_NAMES, servicesIn } from './checks/zone-checks';
 import { requireFile } from './deployed-needs';
-import { needsOfEnvironment, requireEnvironment } from './environment';
+import { needsOfEnvironment, requireEnvironment } from './environment-file';
 import { quotaJson, readLimits } from './quota';
 
 /** Options of `slipway preflight --regions`. */

@@ -11,14 +11,15 @@ import {
 import { issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import { teamKeyVariable } from '../../core/job/team-key';
+import { ask } from '../ask';
+import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked, requireSupported } from '../inputs';
 import { confirmCost, submit } from '../launch/submit';
-import { calling } from '../report-error';
 import { waitForEnd } from '../runs/wait';
-import { ask, json, type Terminal } from '../terminal';
+import { json, type Terminal } from '../terminal';
 import { runTrainerModule } from '../trainer-module';
 import { fetchRunText, repositoryText } from './fetch-run';
 import { findFetched } from './fetched';

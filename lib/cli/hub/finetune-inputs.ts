@@ -14,8 +14,8 @@ import {
   parseS3Uri,
   withSlash,
 } from '../../core/config/formats/places';
+import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
-import { calling } from '../report-error';
 import { objectsBelow } from '../runs/publish/weights';
 import { requireHubSource } from './fetch';
 import { findFetched } from './fetched';

@@ -8,8 +8,8 @@ import { fillPlaceholders, parseS3Uri } from '../../core/config/formats/places';
 import type { RunSpec } from '../../core/config/run-spec';
 import { type Archive, archiveFolder, codeArchive } from '../../shared/archive/archive';
 import { MAX_CODE_BYTES } from '../../shared/archive/code-files';
+import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
-import { calling } from '../report-error';
 
 /**
  * The archive that the command uploads: of a folder beside the run file, or of a prefix in S3, which is read with the caller's own

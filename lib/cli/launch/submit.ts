@@ -10,13 +10,14 @@ import type { RunSpec } from '../../core/config/run-spec';
 import type { IntentAnswer, StartAnswer, UploadAnswer } from '../../core/contracts/control';
 import { nearestPublished } from '../../core/planner/run/nearest-published';
 import { usd } from '../../report/page/format';
+import { ask } from '../ask';
+import { calling } from '../aws-errors';
 import { Refusal, ServiceError } from '../exit';
 import type { CheckedRun, CommonOptions } from '../inputs';
 import { findPlan } from '../plan/plan';
 import { planText } from '../plan/text/plan-text';
-import { calling } from '../report-error';
 import { callControl } from '../runs/control-client';
-import { ask, type Terminal } from '../terminal';
+import type { Terminal } from '../terminal';
 import { packedCode } from './packed-code';
 
 /** Options of `launch` for the submission. */

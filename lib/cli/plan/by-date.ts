@@ -9,14 +9,14 @@ import pc from 'picocolors';
 import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/plain-text';
 import type { RunSpec } from '../../core/config/run-spec';
+import type { Offer, Question, ReservedPlan } from '../../core/planner/deadline/by-date';
 import { isOneType, MAX_DAYS_AHEAD, planNeeds, runOffers } from '../../core/planner/deadline/by-date';
-import type { Offer, Question, ReservedPlan } from '../../core/planner/deadline/offers';
 import type { RunPlan } from '../../core/planner/run/plan-run';
 import { begunOf, HISTORY, historyOf } from '../../report/read/capacity-history';
 import { eachInTurn } from '../../shared/aws/pace';
 import { attempt } from '../attempt';
+import { calling } from '../aws-errors';
 import { Refusal, UsageError } from '../exit';
-import { calling } from '../report-error';
 import { readRuns, readStatus } from '../runs/read-status';
 import { minute } from '../runs/run-text';
 

@@ -1,8 +1,8 @@
 import { teamKeysOf } from '../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
-import { bootstrapQualifier, DEFAULT_QUALIFIER } from '../environment/checks/account-checks';
+import { bootstrapQualifier, DEFAULT_QUALIFIER } from '../environment/checks/bootstrap-qualifier';
 import { requireFile } from '../environment/deployed-needs';
-import { requireEnvironment } from '../environment/environment';
+import { requireEnvironment } from '../environment/environment-file';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';

@@ -8,11 +8,12 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { textTable } from '../../core/config/formats/plain-text';
 import { orList } from '../../core/config/issue';
+import { calling, isMissingStack } from '../aws-errors';
 import { environmentFileOf } from '../environment/deployed-needs';
-import { callRegion, requireEnvironment } from '../environment/environment';
+import { callRegion } from '../environment/environment';
+import { requireEnvironment } from '../environment/environment-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
-import { calling, isMissingStack } from '../report-error';
 import { json, type Terminal } from '../terminal';
 import { type BeyondTemplate, driftBeyondTemplates } from './drift-beyond';
 

@@ -2,8 +2,8 @@ import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { Descriptor } from '../../core/config/descriptor';
 import { teamPageKey } from '../../core/contracts/storage';
+import { isDenied, serviceError } from '../aws-errors';
 import { EXIT, UsageError } from '../exit';
-import { isDenied, serviceError } from '../report-error';
 import { json, type Terminal } from '../terminal';
 import { readTeams } from './read-teams';
 import type { TeamOptions } from './team';

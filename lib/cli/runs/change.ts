@@ -7,10 +7,11 @@ import {
   type ReleaseAnswer,
 } from '../../core/contracts/control';
 import { bytes as sizeOf, usd } from '../../report/page/format';
+import { ask } from '../ask';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
-import { ask, json, type Terminal } from '../terminal';
+import { json, type Terminal } from '../terminal';
 import { callControl } from './control-client';
 import { withoutOk } from './read-status';
 

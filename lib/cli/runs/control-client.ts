@@ -2,8 +2,8 @@ import { LambdaClient } from '@aws-sdk/client-lambda';
 import type { Descriptor } from '../../core/config/descriptor';
 import type { ControlAnswer, ControlPayload, Refusal as RefusalAnswer } from '../../core/contracts/control';
 import { invokeControl, isAuditable } from '../../shared/aws/control';
+import { calling, isDenied } from '../aws-errors';
 import { Refusal, ServiceError, UsageError } from '../exit';
-import { calling, isDenied } from '../report-error';
 
 type Answer<T> = Exclude<T, RefusalAnswer>;
 

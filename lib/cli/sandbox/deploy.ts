@@ -6,7 +6,7 @@ import type { EnvironmentSpec } from '../../core/config/environment-file';
 import type { RunRecord } from '../../sandbox/run-file';
 import { SandboxAdmin } from '../../sandbox/sandbox-admin';
 import { ownPackage, packageRoot } from '../../shared/files/own-package';
-import { needsOfEnvironment, requireEnvironment } from '../environment/environment';
+import { needsOfEnvironment, requireEnvironment } from '../environment/environment-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';

@@ -9,12 +9,13 @@ import { loadEnvironment } from '../../core/config/load';
 import { usd } from '../../report/page/format';
 import { renderVerifyPage, type VerifyReport } from '../../report/render-verify-page';
 import { standingCost } from '../../shared/environment/standing-cost';
+import { ask } from '../ask';
+import { calling } from '../aws-errors';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
-import { calling } from '../report-error';
 import { pollSeconds } from '../runs/wait';
-import { ask, interruptible, json, type Terminal } from '../terminal';
+import { interruptible, json, type Terminal } from '../terminal';
 import {
   answeredIn,
   counts,

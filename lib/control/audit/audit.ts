@@ -1,8 +1,8 @@
 import { type ControlAnswer, readRequestSchema } from '../../core/contracts/control';
 import { findTeamOfAlias } from '../../core/contracts/launcher';
-import { aliasRefusal, payloadIssue } from '../control/control';
 import type { ReadDeps } from '../control/deps';
 import { refusal } from '../control/own-run';
+import { aliasRefusal, payloadIssue } from '../control/payload';
 import { answerRead } from '../control/reads/logs';
 
 /**

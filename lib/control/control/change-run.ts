@@ -8,7 +8,8 @@ import { poolEnded } from '../../core/lifecycle/phases/settle-pool';
 import { isOver, liveAttempt, type RunRecord, type WarmPool } from '../../core/lifecycle/record';
 import { event } from '../../core/lifecycle/timeline';
 import { isJobNotFound } from '../shared/errors';
-import { isQueued, sendMessage } from '../shared/queue';
+import { sendMessage } from '../shared/queue';
+import { isQueued } from '../shared/queue-runs';
 import type { ControlDeps } from './deps';
 import { anotherRunRefusal, closedRefusal, findOwnRun, refusal } from './own-run';
 

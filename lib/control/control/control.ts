@@ -1,10 +1,4 @@
-import { formatPath, type Issue, issue } from '../../core/config/issue';
-import {
-  type ControlAnswer,
-  type ControlRequest,
-  controlRequestSchema,
-  type Refusal,
-} from '../../core/contracts/control';
+import { type ControlAnswer, type ControlRequest, controlRequestSchema } from '../../core/contracts/control';
 import { findTeamOfAlias } from '../../core/contracts/launcher';
 import { planOfRun, validateRun } from './ask-planner';
 import { cardOfRun } from './card';
@@ -12,40 +6,11 @@ import { noteRun, releasePool, resumeRun, stopRun } from './change-run';
 import { deleteRun } from './delete-run';
 import type { ControlDeps } from './deps';
 import { refusal } from './own-run';
+import { aliasRefusal, payloadIssue } from './payload';
 import { answerRead } from './reads/logs';
 import { openShell } from './shell';
 import { confirmStart } from './start/check-run';
 import { startRun } from './start/start';
-
-/**
- * Refusal of a call that did not come through the alias of a team.
- * @param key of the descriptor that holds the right alias
- */
-export const aliasRefusal = (got: string, key: 'controlAliasArn' | 'auditAliasArn'): Refusal =>
-  refusal(
-    issue('control/alias', 'error', '', {
-      must: 'must be invoked through the alias of a team (team-<name>)',
-      got,
-      fix: `use ${key} of the descriptor`,
-    }),
-  );
-
-/** One error in a payload, from a zod issue, with the value that was given (parse with `reportInput: true`). */
-export function payloadIssue({
-  path,
-  message,
-  input,
-}: {
-  path: PropertyKey[];
-  message: string;
-  input?: unknown;
-}): Issue {
-  // For an unknown action zod reports the whole payload as the input.
-  const got = typeof input === 'object' && input !== null ? Reflect.get(input, path.at(-1) ?? '') : input;
-  const fix = 'correct it, or use a command line of the version of the environment';
-  const text = { must: message, ...(['string', 'number', 'boolean'].includes(typeof got) && { got }), fix };
-  return issue('control/payload', 'error', formatPath(path), text);
-}
 
 /**
  * The function that people invoke, through one alias per team: start, stop, resume, release, delete, status, list, logs, events, shell,

@@ -6,7 +6,7 @@ import type { Admission } from '../../core/queue/admit';
 import { advanceUsage, NO_USAGE, type QueueUsage } from '../../core/queue/usage';
 import { describeError } from '../shared/errors';
 import type { QueueDocument } from '../shared/items';
-import { holdsCapacity, isQueued } from '../shared/queue';
+import { holdsCapacity, isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { announce } from './notify/notify';
 import { teamHolds } from './queue/others-usage';

@@ -5,7 +5,7 @@ import { findCapacityOption } from '../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { type JobInstances, quotaUsage } from '../../core/quota';
 import { describeError } from '../shared/errors';
-import { instancesOfJob } from '../shared/queue';
+import { instancesOfJob } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { notify, type QuotaUse } from './notify/notify';
 import { othersUsage } from './queue/others-usage';

@@ -1,13 +1,14 @@
 import { isWithin } from '../../core/config/formats/places';
 import type { Action, Effect } from '../../core/lifecycle/action';
-import { type Backoff, backoffSeconds } from '../../core/lifecycle/backoff';
+import { type Backoff, backoffSeconds } from '../../core/lifecycle/budgets';
 import { decide } from '../../core/lifecycle/decide';
 import { admittedEvidence, newEvidence } from '../../core/lifecycle/health/known-gpus';
 import { isWorthWriting } from '../../core/lifecycle/health/observation-schedule';
 import type { CreateOutcome, Observed } from '../../core/lifecycle/observed';
 import { type Attempt, type EpochMs, isOver, type JobFiles, type RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
-import { isQueued, sendMessage } from '../shared/queue';
+import { sendMessage } from '../shared/queue';
+import { isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { applyEffects } from './effects/apply-effects';
 import { announce } from './notify/notify';

@@ -2,7 +2,7 @@ import { METRIC_NAMESPACE, TEAM_DIMENSIONS, TEAM_METRICS, type TeamMetric } from
 import { TICK_MS } from '../../core/lifecycle/health/observation-schedule';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
-import { isQueued, runningRun, usesInstances } from '../shared/queue';
+import { isQueued, runningRun, usesInstances } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import type { TeamState } from './team-page';
 

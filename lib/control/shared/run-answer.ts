@@ -1,14 +1,13 @@
 import type { AttemptAnswer, RunState, StatusAnswer } from '../../core/contracts/control';
-import { gpuHours } from '../../core/lifecycle/accounting/gpu-hours';
 import { type FleetRun, fleetRun, isAlike, outlook } from '../../core/lifecycle/accounting/outlook';
-import { keptPool, runSpendUsd } from '../../core/lifecycle/accounting/spend';
+import { gpuHours, keptPool, runSpendUsd } from '../../core/lifecycle/accounting/spend';
 import type { TimelineEvent } from '../../core/lifecycle/action';
 import { instancesOn } from '../../core/lifecycle/capacity-options';
 import { ledger } from '../../core/lifecycle/ledger';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../core/lifecycle/record';
 import { queueOrder } from '../../core/queue/order';
 import { advanceUsage, NO_USAGE } from '../../core/queue/usage';
-import { holdsCapacity, isQueued, queuedRun, runningRun } from './queue';
+import { holdsCapacity, isQueued, queuedRun, runningRun } from './queue-runs';
 import type { RunStore } from './run-store';
 
 /** Positions in the queue over all teams, 1 = next. */

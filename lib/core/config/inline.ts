@@ -3,7 +3,8 @@ import type { Config } from '../catalog/model/config-fields';
 import { readConfig } from '../catalog/model/read-config';
 import type { ModelShape } from '../catalog/model/shape';
 import { hubSourceText, isHubSource, parseHubSource } from './formats/places';
-import { isTooDeep, MAX_CHARACTERS, parseYaml } from './reading/yaml-file';
+import { MAX_CHARACTERS } from './reading/limits';
+import { isTooDeep, parseYaml } from './reading/yaml-file';
 import type { Finding } from './rule';
 
 /** The result of parsing the text of a config.json in `model.config`. */

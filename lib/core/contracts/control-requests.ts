@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sha256 } from '../config/formats/sha256';
-import { MAX_CHARACTERS, MAX_OVERRIDES } from '../config/reading/yaml-file';
+import { MAX_CHARACTERS, MAX_OVERRIDES } from '../config/reading/limits';
 import { lineageSchema } from './lineage';
 
 /** Payloads of the control function. They never contain the team: it comes from the alias that was invoked. */

@@ -6,7 +6,7 @@ import { boundedTimeline, isWanted } from '../../../lib/control/control/reads/st
 import { createOutcomeOf } from '../../../lib/control/reconcile/effects/create-job';
 import { chatMessage } from '../../../lib/control/reconcile/notify/chat';
 import { remember } from '../../../lib/control/shared/bounded-map';
-import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue';
+import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue-runs';
 import { event, notice } from '../../../lib/core/lifecycle/timeline';
 import { admitted, attempt, checkpoint, HOUR, running, T0 } from '../../core/lifecycle/support/records';
 import { mockClient } from '../../support/mocked-clients';

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { remember } from '../../../lib/control/shared/bounded-map';
 import { runItem } from '../../../lib/control/shared/items';
 import { ServiceQuotaReader } from '../../../lib/control/shared/limit-reader';
-import { queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue';
+import { queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue-runs';
 import { RunStore } from '../../../lib/control/shared/run-store';
 import { CLOSED_ITEM } from '../../../lib/core/contracts/storage';
 import { attempt, HOUR, running, T0 } from '../../core/lifecycle/support/records';

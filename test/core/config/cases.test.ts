@@ -3,9 +3,10 @@
 import path from 'node:path';
 import { resolveEnvironments } from '../../../lib/core/config/environment-file';
 import { loadDescriptor, loadEnvironment, loadRun } from '../../../lib/core/config/load';
+import { MAX_CHARACTERS } from '../../../lib/core/config/reading/limits';
 import { applyOverrides, parsePath } from '../../../lib/core/config/reading/overrides';
 import type { PartialFile } from '../../../lib/core/config/reading/partial-validation';
-import { MAX_CHARACTERS, parseYaml } from '../../../lib/core/config/reading/yaml-file';
+import { parseYaml } from '../../../lib/core/config/reading/yaml-file';
 import { changes } from '../../support/run-cases';
 import { testCases } from '../../support/tables';
 

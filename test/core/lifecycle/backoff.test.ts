@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { backoffSeconds } from '../../../lib/core/lifecycle/backoff';
+import { backoffSeconds } from '../../../lib/core/lifecycle/budgets';
 
 const plan = { firstSeconds: 300, mostSeconds: 3600 };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { holdsCapacity, isQueued } from '../../../lib/control/shared/queue';
+import { holdsCapacity, isQueued } from '../../../lib/control/shared/queue-runs';
 import { admitRun, askResume, askStop } from '../../../lib/core/lifecycle/intent';
 import {
   admitted,

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DescribeSecurityGroupsCommand, DescribeSubnetsCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
@@ -10,7 +9,7 @@ import { type Issue, issue } from '../../../core/config/issue';
 import { requestedGroupsOf } from '../../../core/config/resolve-run';
 import type { RunSpec } from '../../../core/config/run-spec';
 import { selfReachingGroups } from '../../../shared/aws/network/existing-network';
-import { isDenied } from '../../report-error';
+import { isDenied } from '../../aws-errors';
 
 /** One line of preflight: the question, the account's answer, and whether the environment can work with it. */
 export interface Check {
@@ -137,16 +136,4 @@ async function securityGroupDetail(ec2: EC2Client, run: RunSpec, descriptor: Des
   const [good] = selfReachingGroups(SecurityGroups);
   if (!good) throw new Unmet('no group allows all traffic from and to itself, which EFA requires');
   return `${good.GroupId} allows all traffic from and to itself`;
-}
-
-/** The default qualifier of the CDK: https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html, 2026-11-22. */
-export const DEFAULT_QUALIFIER = 'hnb659fds';
-const CONTEXT = '@aws-cdk/core:bootstrapQualifier';
-
-/** The qualifier of the bootstrap stack that the app in this folder uses. */
-export function bootstrapQualifier(): string {
-  if (!existsSync('cdk.json')) return DEFAULT_QUALIFIER;
-  const { context } = JSON.parse(readFileSync('cdk.json', 'utf8')) as { context?: Record<string, unknown> };
-  const own = context?.[CONTEXT];
-  return typeof own === 'string' && own !== '' ? own : DEFAULT_QUALIFIER;
 }

@@ -3,7 +3,7 @@ import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { REGIONS } from '../../../core/catalog/regions';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { Issue } from '../../../core/config/issue';
-import { bootstrapQualifier } from './account-checks';
+import { bootstrapQualifier } from './bootstrap-qualifier';
 import { accountOf, found, inspect, type ResourceCheck } from './storage-checks';
 
 /** An action of each service that a deploy or a run calls; a test compares them with the policy that `deployer-policy` prints. */

@@ -18,7 +18,7 @@ import {
 } from '../../../shared/aws/checkpoint-replica';
 import { type ExistingStorage, type StorageProbe, storageProbes } from '../../../shared/aws/existing-storage';
 import { newestCopy } from '../../../shared/aws/read-object';
-import { undefinedWhenDenied } from '../../report-error';
+import { undefinedWhenDenied } from '../../aws-errors';
 import { type Check, check, checkIssues } from './account-checks';
 
 /** Result of checking a resource that an environment file refers to. */

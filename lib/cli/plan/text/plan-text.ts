@@ -10,10 +10,9 @@ import type { LayoutInput } from '../../../core/planner/layout';
 import { planLayout } from '../../../core/planner/plan';
 import type { DataPlan } from '../../../core/planner/run/data-plan';
 import { IN_PLACE_SECONDS, NEW_ATTEMPT_SECONDS } from '../../../core/planner/run/failures';
-import type { MemoryCopiesPlan } from '../../../core/planner/run/memory-copies';
 import type { NeuronMemoryGiB } from '../../../core/planner/run/neuron';
 import { type PlanFacts, planRun, type RunPlan } from '../../../core/planner/run/plan-run';
-import type { SpareValue } from '../../../core/planner/run/spares';
+import type { MemoryCopiesPlan, SpareValue } from '../../../core/planner/run/spares';
 import type { PlanReport, PublishedRun } from '../../../report/plan/plan-report';
 
 const GB_PER_GIB = 1.073741824;

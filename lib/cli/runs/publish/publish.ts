@@ -16,10 +16,10 @@ import {
 import { bytes } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import { bucketRegionIn } from '../../../shared/aws/answers';
+import { calling } from '../../aws-errors';
 import { EXIT, Refusal, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';
-import { calling } from '../../report-error';
 import { interruptible, json, type Terminal } from '../../terminal';
 import { PUBLISHED, readLineage } from '../origin/read-lineage';
 import { clientForAddresses, s3Folder, textIn } from '../reports/committed-checkpoints';

@@ -7,8 +7,8 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { type ModelFacts, registryCard } from '../../../report/card/model-card';
+import { calling } from '../../aws-errors';
 import { UsageError } from '../../exit';
-import { calling } from '../../report-error';
 
 /** Where a version is registered. */
 export interface Registration {

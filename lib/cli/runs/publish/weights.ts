@@ -10,7 +10,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { parseS3Uri } from '../../../core/config/formats/places';
 import { eachInTurn } from '../../../shared/aws/pace';
-import { calling } from '../../report-error';
+import { calling } from '../../aws-errors';
 
 /** A file of weights in the output of the job. */
 export interface WeightFile {

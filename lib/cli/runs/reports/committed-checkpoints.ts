@@ -3,7 +3,7 @@ import type { Descriptor } from '../../../core/config/descriptor';
 import { stepNumber } from '../../../core/config/formats/numbers';
 import { checkpointOrigin } from '../../../report/lineage/lineage';
 import type { ListedCheckpoint } from '../../../report/read/checkpoint-list';
-import { calling } from '../../report-error';
+import { calling } from '../../aws-errors';
 
 const MARKER = /^step-(\d+)\/COMMITTED\.json$/;
 const isMarker = (name: string): boolean => stepNumber(MARKER.exec(name)?.[1]) !== undefined;

@@ -6,7 +6,7 @@ import { stepEvents, stepsOf } from '../../../core/lifecycle/health/step-times';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../../core/lifecycle/record';
 import { readDescriptor } from '../../shared/descriptors';
 import { readHeartbeat } from '../../shared/heartbeat';
-import { isQueued } from '../../shared/queue';
+import { isQueued } from '../../shared/queue-runs';
 import { FLEET, mayHaveEnd, queuePositions, runAnswer, runFigures } from '../../shared/run-answer';
 import type { ReadDeps } from '../deps';
 import { findOwnRun } from '../own-run';

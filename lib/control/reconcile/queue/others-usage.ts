@@ -4,7 +4,7 @@ import { type JobInstances, quotaUsage } from '../../../core/quota';
 import { trainingInstances } from '../../../shared/aws/live-usage';
 import { readDescriptor } from '../../shared/descriptors';
 import { describeError } from '../../shared/errors';
-import { isQueued } from '../../shared/queue';
+import { isQueued } from '../../shared/queue-runs';
 import { spentBudget } from '../../shared/team-budget';
 import type { ReconcileDeps } from '../deps';
 

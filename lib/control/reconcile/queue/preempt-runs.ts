@@ -5,7 +5,8 @@ import type { HandOver, RunRecord } from '../../../core/lifecycle/record';
 import type { Admission, QueueInput } from '../../../core/queue/admit';
 import { chooseGrowth, choosePreemptions, type PreemptibleRun, type Preemption } from '../../../core/queue/preempt';
 import type { PoolNeeds } from '../../../core/queue/usage';
-import { queuedRun, runningRun, sendMessage } from '../../shared/queue';
+import { sendMessage } from '../../shared/queue';
+import { queuedRun, runningRun } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
 import { isolateFailure, type RunNeeds } from './run-needs';
 

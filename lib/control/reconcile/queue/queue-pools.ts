@@ -14,7 +14,7 @@ import {
 import type { Limits, QuotaNeed } from '../../../core/quota';
 import { readDescriptor } from '../../shared/descriptors';
 import { describeError } from '../../shared/errors';
-import { queuedRun, runningRun, usesInstances } from '../../shared/queue';
+import { queuedRun, runningRun, usesInstances } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
 import { holdOf, othersUsage, type TeamHolds } from './others-usage';
 import { hasLeft, type ReservationChange, reservationChanges } from './preempt-runs';

@@ -7,7 +7,7 @@ import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../
 import { eachInTurn } from '../../../shared/aws/pace';
 import { describeError } from '../../shared/errors';
 import type { RunIntent } from '../../shared/items';
-import { instancesOfJob } from '../../shared/queue';
+import { instancesOfJob } from '../../shared/queue-runs';
 import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 

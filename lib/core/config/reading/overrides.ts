@@ -1,6 +1,7 @@
 import { parse } from 'yaml';
 import { type Issue, type IssueText, issue } from '../issue';
-import { isFlatterThan, isTooDeep, MAX_CHARACTERS, MAX_LEVELS, MAX_OVERRIDES, MAX_POSITION } from './yaml-file';
+import { isFlatterThan, MAX_CHARACTERS, MAX_LEVELS, MAX_OVERRIDES, MAX_POSITION } from './limits';
+import { isTooDeep } from './yaml-file';
 
 /** Splits `data[1].s3` into ['data', 1, 's3']; undefined when it is not a path. */
 export function parsePath(text: string): (string | number)[] | undefined {

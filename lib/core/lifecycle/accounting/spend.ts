@@ -1,5 +1,6 @@
+import { findInstanceType } from '../../catalog/instances/instances';
 import { TICK_SECONDS } from '../../contracts/launcher';
-import { findCapacityOption } from '../capacity-options';
+import { findCapacityOption, instancesOfAttempt } from '../capacity-options';
 import type { JobObservation } from '../observed';
 import type { PresentJob } from '../present-job';
 import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
@@ -269,3 +270,20 @@ export function spendRefusal(record: RunRecord, capacityOptionId: string, now: E
 
 /** An amount as messages state it. */
 export const dollars = (usd: number): string => `$${usd.toFixed(2)}`;
+
+/**
+ * GPU-hours of an attempt until `until`, from the start of training and without interruptions, as the service bills them. 0 without GPUs;
+ * undefined for a type that is not in the catalog, or a capacity option that the run no longer has.
+ */
+export function gpuHours(record: Pick<RunRecord, 'policy'>, attempt: Attempt, until: EpochMs): number | undefined {
+  const types = instancesOfAttempt(record, attempt)?.map(({ instanceType, instanceCount }) => ({
+    type: findInstanceType(instanceType),
+    instanceCount,
+  }));
+  if (!types || types.some(({ type }) => type === undefined)) return undefined;
+  const gpus = types.reduce((sum, { type, instanceCount }) => sum + gpusOf(type?.accelerator) * instanceCount, 0);
+  return (gpus * trainedMs(attempt, until)) / 3_600_000;
+}
+
+const gpusOf = (accelerator: { kind: string; count: number } | undefined): number =>
+  accelerator?.kind === 'gpu' ? accelerator.count : 0;

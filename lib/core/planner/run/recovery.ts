@@ -2,9 +2,8 @@ import type { RunSpec } from '../../config/run-spec';
 import { stateBytes } from '../../distribution/memory-copies';
 import type { LayoutInput } from '../layout';
 import { type CheckpointPlan, checkpointPlan, expectedGoodput, secondsPerFailure } from './failures';
-import { type MemoryCopiesPlan, memoryCopiesPlan } from './memory-copies';
 import { endedShare } from './save-interval';
-import { sparesOf } from './spares';
+import { type MemoryCopiesPlan, memoryCopiesPlan, sparesOf } from './spares';
 
 /** How a run saves its state and comes back from failures, and what that costs. */
 export interface RecoveryPlan {

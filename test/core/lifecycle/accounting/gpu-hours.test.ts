@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { gpuHours } from '../../../../lib/core/lifecycle/accounting/gpu-hours';
+import { gpuHours } from '../../../../lib/core/lifecycle/accounting/spend';
 import type { CapacityOption } from '../../../../lib/core/lifecycle/record';
 import { attempt, HOUR, MINUTE, policy, running, T0 } from '../support/records';
 

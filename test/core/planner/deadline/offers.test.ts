@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { endWithin, offersBy, type Question } from '../../../../lib/core/planner/deadline/by-date';
 import { coursesOf, drawsFrom, NO_HISTORY, quantile, type Work } from '../../../../lib/core/planner/deadline/course';
-import { endWithin, offersBy, type Question } from '../../../../lib/core/planner/deadline/offers';
 
 const HOUR = 3_600_000;
 const NOW = Date.UTC(2026, 10, 22, 12);
