@@ -8,6 +8,7 @@ import { fitConstants } from './least-squares';
 import { MEMORY_PRIORS } from './planner-priors';
 import { layoutOfRow, type Row } from './planner-rows';
 import { groupBy, inScope, mean, measuredPeakGiB, median } from './planner-score';
+import { withLikelyBatch } from './planner-unstated';
 
 const NAMES = Object.keys(MEMORY_PRIORS) as (keyof MemoryConstants)[];
 
@@ -115,7 +116,8 @@ function main(): void {
     options: { bench: { type: 'string' }, write: { type: 'boolean' }, cv: { type: 'boolean' } },
   });
   const folder = values.bench ?? process.env.SLIPWAY_BENCH_ROWS ?? path.join(__dirname, '..', '..', 'shared', 'bench');
-  const read = (name: string): Row[] => JSON.parse(readFileSync(path.join(folder, name), 'utf8')).rows;
+  const read = (name: string): Row[] =>
+    JSON.parse(readFileSync(path.join(folder, name), 'utf8')).rows.map(withLikelyBatch);
   const cases = memoryCases(read('published-runs.json'));
   const fitted = fitMemory(cases);
   for (const n of NAMES) console.log(n.padEnd(30), fitted[n].toPrecision(4), '  prior', MEMORY_PRIORS[n].value);

@@ -8,6 +8,7 @@ import { isMixture } from './planner-mixture-rows';
 import { TIME_PRIORS } from './planner-priors';
 import { predictRow, type Row } from './planner-rows';
 import { groupBy, inScope, isStrict, mean, median } from './planner-score';
+import { withLikelyBatch } from './planner-unstated';
 
 const NAMES = Object.keys(TIME_PRIORS) as (keyof Constants)[];
 const PRIORS: readonly Prior[] = NAMES.map((n) => TIME_PRIORS[n]);
@@ -130,7 +131,8 @@ function main(): void {
     options: { bench: { type: 'string' }, write: { type: 'boolean' }, cv: { type: 'boolean' } },
   });
   const folder = values.bench ?? process.env.SLIPWAY_BENCH_ROWS ?? path.join(__dirname, '..', '..', 'shared', 'bench');
-  const read = (name: string): Row[] => JSON.parse(readFileSync(path.join(folder, name), 'utf8')).rows;
+  const read = (name: string): Row[] =>
+    JSON.parse(readFileSync(path.join(folder, name), 'utf8')).rows.map(withLikelyBatch);
   const published = read('published-runs.json');
   const rows = fitRows(published);
   const dense = fitOn(rows);

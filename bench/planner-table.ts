@@ -6,6 +6,7 @@ import { isMixture } from './planner-mixture-rows';
 import type { Row } from './planner-rows';
 import { groupBy, inScope, isCovered, isStrict, mean, median, type Scored, scoreRow } from './planner-score';
 import { smddpMetrics } from './planner-smddp';
+import { isBatchUnstated, withLikelyBatch } from './planner-unstated';
 
 const percent = (value: number, digits = 1) => `${(100 * value).toFixed(digits)} %`;
 const ape = (error: number) => Math.abs(Math.expm1(error));
@@ -13,8 +14,15 @@ const signed = (value: number) => `${value >= 0 ? '+' : ''}${percent(value)}`;
 
 /** The accuracy table in Markdown: every target of the bench, then each source. */
 export function accuracyTable(rows: readonly Row[]): string {
-  const scored = rows.filter(inScope).map((row) => scoreRow(row));
-  const metrics = [...speedMetrics(scored), ...smddpMetrics(), ...claimMetrics(), ...memoryMetrics(scored)];
+  const described = rows.filter(inScope).map((row) => scoreRow(row));
+  const scored = described.map((s) => (isBatchUnstated(s.row) ? scoreRow(withLikelyBatch(s.row)) : s));
+  const metrics = [
+    ...speedMetrics(scored),
+    ...smddpMetrics(),
+    ...claimMetrics(),
+    ...memoryMetrics(scored),
+    ...describedMetrics(described),
+  ];
   const mixtures = rows.filter((row) => isMixture(row) && row.quality !== 'D').map((row) => scoreRow(row));
   return [
     ...metricLines(metrics),
@@ -29,6 +37,12 @@ export function accuracyTable(rows: readonly Row[]): string {
     '',
   ].join('\n');
 }
+
+/** The averages over sources with every row as it stands, its batch included. */
+const describedMetrics = (described: readonly Scored[]): Metric[] =>
+  [...speedMetrics(described), ...memoryMetrics(described)]
+    .filter((m) => m.name.includes('average over sources'))
+    .map((m) => ({ ...m, name: `${m.name}, each row as it stands` }));
 
 /** Mixtures of experts by model and GPU: the tables name each configuration for several versions of the software. */
 function mixtureLines(scored: readonly Scored[]): string[] {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { layoutOfRow, predictRow, type Row } from '../../bench/planner-rows';
 import { isCovered, measuredPeakGiB } from '../../bench/planner-score';
-import { scoreSetAside } from '../../bench/planner-table';
+import { accuracyTable, scoreSetAside } from '../../bench/planner-table';
+import { withLikelyBatch } from '../../bench/planner-unstated';
 
 /** A hand-made row in the schema of the published measurements. */
 function row(
@@ -177,4 +178,25 @@ test('rows that no constant was fitted to are within the 80 % interval in four o
   expect(scored.filter(isCovered).length / scored.length).toBeGreaterThanOrEqual(0.8);
   const errors = scored.map(({ speedError = Number.NaN }) => Math.abs(Math.expm1(speedError))).sort((a, b) => a - b);
   expect(errors[Math.floor(errors.length / 2)]).toBeLessThan(0.17);
+});
+
+test('a row whose batch is not stated is scored with the likely one and as it stands', () => {
+  const measured = predictRow(withLikelyBatch({ ...row(), id: 'aws-titan-adt-compile-fp8' })).peakMemoryGiB ?? 0;
+  const unstated: Row = {
+    ...row(),
+    id: 'aws-titan-adt-compile-fp8',
+    source: 'made',
+    use: ['memory'],
+    result: { ...row().result, peak_mem_gb: measured, peak_mem_kind: 'max_reserved_GiB' },
+    derived: { peak_mem_gib: measured },
+  };
+  expect(predictRow(unstated).peakMemoryGiB).toBe(predictRow(row()).peakMemoryGiB);
+  const line = (name: string) =>
+    accuracyTable([unstated])
+      .split('\n')
+      .find((l) => l.startsWith(`| ${name} |`)) ?? '';
+  const name = 'peak memory: mean error, average over sources';
+  expect(line(name)).toContain('| 0.0 % |');
+  expect(line(`${name}, each row as it stands`)).toMatch(/\| [1-9]\d?\.\d % \|/);
+  expect(withLikelyBatch(row())).toEqual(row());
 });
