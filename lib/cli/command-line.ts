@@ -52,7 +52,7 @@ export const namedVerbs = (root: Command, before = ''): NamedVerb[] =>
   });
 
 /** The output of `slipway VERB --help` on a terminal of 100 columns, without colours. */
-export function helpOf(verb: Command): string {
+function helpOf(verb: Command): string {
   let text = '';
   const width = () => 100;
   verb.configureOutput({ writeOut: (part) => (text += part), getOutHelpWidth: width, getOutHasColors: () => false });

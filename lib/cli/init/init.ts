@@ -47,7 +47,7 @@ export interface Answers {
 const DEFAULTS = { region: 'us-west-2', team: 'nlp', instanceType: 'ml.p5.48xlarge' };
 
 /** The options, completed by a person's answers on a terminal; `--yes` and `--json` use the defaults. */
-export async function answersOf(options: InitOptions): Promise<Answers> {
+async function answersOf(options: InitOptions): Promise<Answers> {
   requireValid(options);
   const asks = process.stdin.isTTY && !options.yes && !options.json;
   const ask = async (name: keyof typeof DEFAULTS, question: () => Promise<string | symbol>): Promise<string> => {

@@ -62,7 +62,7 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
 /**
  * Pause after each batch of runs that a tick wakes: 1,000 runs are spread over half a minute, to limit the rate of calls to other services.
  */
-export const SPREAD_MS = 250;
+const SPREAD_MS = 250;
 /** Time that a tick keeps for its notices, metrics and pages. */
 const TICK_RESERVE_MS = 15_000;
 

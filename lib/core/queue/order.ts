@@ -12,7 +12,7 @@ import {
 } from './usage';
 
 /** For each such period that a run has waited, its priority within its team rises by one. */
-export const AGING_MS = 24 * 3_600_000;
+const AGING_MS = 24 * 3_600_000;
 /** Differences of this size are rounding errors and do not decide between teams. */
 const SAME = 1e-9;
 

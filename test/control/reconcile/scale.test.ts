@@ -9,7 +9,7 @@ import { listCheckpoints } from '../../../lib/control/reconcile/observe/checkpoi
 import { othersUsage } from '../../../lib/control/reconcile/queue/others-usage';
 import { readAgain } from '../../../lib/control/reconcile/queue/read-again';
 import { RunNeeds } from '../../../lib/control/reconcile/queue/run-needs';
-import { onEvent, SPREAD_MS } from '../../../lib/control/reconcile/reconcile';
+import { onEvent } from '../../../lib/control/reconcile/reconcile';
 import { runItem } from '../../../lib/control/shared/items';
 import { RunStore } from '../../../lib/control/shared/run-store';
 import type { QuotaNeed } from '../../../lib/core/quota';
@@ -97,7 +97,7 @@ test('every active run is woken within a few ticks when one tick has not time fo
         const began = now().getTime();
         const at = START + (firstTick + ticks * every) * 300_000;
         world.reconcile.now = () => new Date(at + now().getTime() - began);
-        const ends = began + (MAX_PER_TICK / 10) * SPREAD_MS + TICK_RESERVE_MS;
+        const ends = began + (MAX_PER_TICK / 10) * 250 + TICK_RESERVE_MS;
         world.reconcile.remainingMs = () => ends - now().getTime();
         world.reconcile.sleep = async (ms) => {
           world.pass(ms);

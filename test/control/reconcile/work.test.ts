@@ -10,7 +10,7 @@ import { PublishCommand } from '@aws-sdk/client-sns';
 import { ChangeMessageVisibilityCommand, SendMessageBatchCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { planOf } from '../../../lib/control/reconcile/effects/create-job';
-import { onEvent, runIdOf, SPREAD_MS } from '../../../lib/control/reconcile/reconcile';
+import { onEvent, runIdOf } from '../../../lib/control/reconcile/reconcile';
 import { checkpoint, running } from '../../core/lifecycle/support/records';
 import { DESCRIPTOR, runOf } from '../../support/runs';
 import { serviceError } from '../support/fake-sagemaker';
@@ -229,7 +229,7 @@ describe('a tick', () => {
     const batches = world.sqs.commandCalls(SendMessageBatchCommand).map((call) => call.args[0].input.Entries ?? []);
     expect(batches.map((entries) => entries.length)).toEqual([10, 1]);
     expect(batches[0]?.map(({ Id }) => Id)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
-    expect(slept).toEqual([SPREAD_MS]);
+    expect(slept).toEqual([250]);
     const [queue] = world.sqs.commandCalls(SendMessageCommand).map((call) => call.args[0].input);
     expect(JSON.parse(queue?.MessageBody ?? '')).toEqual({ kind: 'admit' });
   });

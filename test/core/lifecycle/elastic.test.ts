@@ -7,7 +7,7 @@ import {
   sizesToAsk,
 } from '../../../lib/core/lifecycle/capacity-options';
 import { askHandOver, askResume } from '../../../lib/core/lifecycle/intent';
-import { growthPays, mayGrow, SIZE_PAUSE_MS } from '../../../lib/core/lifecycle/phases/grow';
+import { growthPays, mayGrow } from '../../../lib/core/lifecycle/phases/grow';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import { BASE, runOf } from '../../support/runs';
 import { attempt, failedJob, HOUR, job, MINUTE, run, running, seeing, T0 } from './support/records';
@@ -189,8 +189,8 @@ describe('growing', () => {
 
   test('is left for twelve hours after a size found no capacity', () => {
     const record = elastic({ sizeFailedAt: T0 });
-    expect(mayGrow(record, T0 + SIZE_PAUSE_MS - 1)).toBe(false);
-    expect(mayGrow(record, T0 + SIZE_PAUSE_MS)).toBe(true);
-    expect(mayGrow(elastic({ capacityOptionId: 'as-written' }), T0 + SIZE_PAUSE_MS)).toBe(false);
+    expect(mayGrow(record, T0 + 12 * HOUR - 1)).toBe(false);
+    expect(mayGrow(record, T0 + 12 * HOUR)).toBe(true);
+    expect(mayGrow(elastic({ capacityOptionId: 'as-written' }), T0 + 12 * HOUR)).toBe(false);
   });
 });

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { admit, PATIENCE_MS, type QueueInput } from '../../../lib/core/queue/admit';
-import { AGING_MS, queueOrder } from '../../../lib/core/queue/order';
+import { queueOrder } from '../../../lib/core/queue/order';
 import { ENVIRONMENT_POOL, type QueuedRun, type RunningRun } from '../../../lib/core/queue/usage';
 
 const NOW = Date.UTC(2026, 10, 21);
 const P5 = 'L-P5';
+const DAY = 24 * 3_600_000;
 const queued = (runId: string, instances: number, changes: Partial<QueuedRun> = {}): QueuedRun => ({
   runId,
   name: runId,
@@ -49,16 +50,16 @@ describe('order', () => {
 
   test('counts each day of waiting as a step of priority within the team', () => {
     const urgent = queued('urgent', 1, { priority: 3 });
-    const waited = (days: number) => queued('patient', 1, { queuedAt: NOW - days * AGING_MS });
+    const waited = (days: number) => queued('patient', 1, { queuedAt: NOW - days * DAY });
     expect(queueOrder([urgent, waited(2)], [], { shares: {} }, NOW)[0]?.runId).toBe('urgent');
     expect(queueOrder([urgent, waited(3)], [], { shares: {} }, NOW)[0]?.runId).toBe('patient');
   });
 
   test('keeps to the shares although every run has waited longer than a day', () => {
     const flood = Array.from({ length: 100 }, (_, i) =>
-      queued(`a${String(i).padStart(3, '0')}`, 1, { team: 'a', queuedAt: NOW - AGING_MS - 3_600_000 }),
+      queued(`a${String(i).padStart(3, '0')}`, 1, { team: 'a', queuedAt: NOW - DAY - 3_600_000 }),
     );
-    const one = queued('b', 1, { team: 'b', queuedAt: NOW - AGING_MS - 1_800_000 });
+    const one = queued('b', 1, { team: 'b', queuedAt: NOW - DAY - 1_800_000 });
     const order = queueOrder([...flood, one], [], { shares: { a: 1, b: 99 } }, NOW);
     expect(order.findIndex((r) => r.runId === 'b')).toBeLessThanOrEqual(1);
   });
@@ -114,7 +115,7 @@ describe('admission', () => {
 
     test('not against what jobs of others hold', () => {
       const taken = { ...pools, [P5]: { limit: 64, usedByOthers: 32, name: 'p5' } };
-      const big = queued('big', 64, { queuedAt: NOW - 30 * AGING_MS });
+      const big = queued('big', 64, { queuedAt: NOW - 30 * DAY });
       expect(admit(input({ pools: taken, waiting: [big, queued('small', 1)] })).admitted).toEqual(['small']);
     });
 
@@ -127,12 +128,12 @@ describe('admission', () => {
   });
 
   test('a run that asks for more than the limit keeps nobody waiting', () => {
-    const waiting = [queued('huge', 11, { queuedAt: NOW - AGING_MS }), queued('small', 2)];
+    const waiting = [queued('huge', 11, { queuedAt: NOW - DAY }), queued('small', 2)];
     expect(admit(input({ waiting })).admitted).toEqual(['small']);
   });
 
   test('after: waits for the named runs and keeps nobody waiting meanwhile', () => {
-    const waiting = [queued('b', 8, { after: ['a'], queuedAt: NOW - AGING_MS }), queued('small', 2)];
+    const waiting = [queued('b', 8, { after: ['a'], queuedAt: NOW - DAY }), queued('small', 2)];
     expect(admit(input({ waiting })).admitted).toEqual(['small']);
     const isFree = waiting.map((run) => ({ ...run, after: [] }));
     expect(admit(input({ waiting: isFree })).admitted).toEqual(['b', 'small']);
@@ -160,7 +161,7 @@ const anyRun = fc.record({
   team: fc.constantFrom('nlp', 'speech', 'vision'),
   instances: fc.integer({ min: 1, max: 10 }),
   priority: fc.integer({ min: -3, max: 3 }),
-  age: fc.integer({ min: 0, max: 2 * AGING_MS }),
+  age: fc.integer({ min: 0, max: 2 * DAY }),
 });
 
 test('never admits more than the limit, and every waiting run is admitted or has a reason', () => {
@@ -185,7 +186,7 @@ test('nobody starves: under a stream of urgent small runs a large one starts wit
       let now = NOW;
       let waiting: QueuedRun[] = [queued('large', 10, { priority: -10, queuedAt: NOW })];
       let running: (RunningRun & { until: number })[] = [];
-      for (let turn = 0; turn < (AGING_MS + 2 * runtime) / step; turn++) {
+      for (let turn = 0; turn < (DAY + 2 * runtime) / step; turn++) {
         const size = sizes[turn % sizes.length] ?? 1;
         waiting.push(queued(`s${turn}`, size, { team: 'speech', priority: 100, queuedAt: now }));
         running = running.filter((r) => r.until > now);

@@ -21,7 +21,7 @@ import { anotherRunRefusal, closedRefusal, refusal, unreadableIssue } from '../o
 import { checkStart } from './check-run';
 
 /** Request id of a registered run: the hash of its file and code (handlers/registered-run). Requests of people have random UUIDs. */
-export const REGISTERED = /^[0-9a-f]{64}$/;
+const REGISTERED = /^[0-9a-f]{64}$/;
 /** Number of newest runs of the team that are searched. */
 const MAX_COMPARED = 200;
 

@@ -53,7 +53,7 @@ export async function preemptRuns(
 }
 
 /** Which running jobs should save and leave, and for whom. */
-export const preemptions = (
+const preemptions = (
   input: QueueInput,
   holding: readonly RunRecord[],
   needs: RunNeeds,

@@ -6,7 +6,7 @@ const STEADY_MS = 1_800_000;
 /** A job is not asked to exit before it has trained this long. */
 const MIN_TRAINING_MS = 3_600_000;
 /** After a size found no capacity, the run keeps its current size for this long. */
-export const SIZE_PAUSE_MS = 12 * 3_600_000;
+const SIZE_PAUSE_MS = 12 * 3_600_000;
 /** The time saved must be worth this many starts. */
 const STARTS_WORTH = 4;
 /** Minimum assumed cost of a start: instances, image, checkpoint. */

@@ -10,7 +10,7 @@ import { isInDoubt, SETTLE_MS } from './launch';
 import { madeProgress } from './watch';
 
 /** A run that waits in the queue for this long is reported, with the reason why it waits. */
-export const QUEUE_ALARM_MS = 24 * 3_600_000;
+const QUEUE_ALARM_MS = 24 * 3_600_000;
 
 /**
  * Handles a run that the queue holds back. Its capacity budget continues to run while it waits for a used-up quota, a capacity option that

@@ -7,7 +7,7 @@ import type { Cluster } from '../cluster';
 import { JobFailure } from '../job-failure';
 
 /** Every process of an instance inherits this variable with the instance's own value. */
-export const INSTANCE_MARKER = 'SLIPWAY_SANDBOX_INSTANCE';
+const INSTANCE_MARKER = 'SLIPWAY_SANDBOX_INSTANCE';
 
 /** Inputs for the start of one instance. */
 export interface InstanceStart {

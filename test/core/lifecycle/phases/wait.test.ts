@@ -1,22 +1,21 @@
 import { describe, expect, test } from 'vitest';
-import { blockedRun, QUEUE_ALARM_MS } from '../../../../lib/core/lifecycle/phases/wait';
+import { blockedRun } from '../../../../lib/core/lifecycle/phases/wait';
 import type { RunRecord, RunState } from '../../../../lib/core/lifecycle/record';
 import { admitted, attempt, HOUR, MINUTE, policy, run, seeing, T0 } from '../support/records';
 
+const DAY = 24 * HOUR;
 const queued = (changes: Partial<RunRecord> = {}): RunRecord =>
   admitted({ admitted: false, state: 'queued', queuedAt: T0, reason: 'needs 64', ...changes });
 
 describe('a run in the queue', () => {
   test('is told of after exactly a day, counted from when it joined or made room', () => {
     const at = (record: RunRecord, now: number) => run(record, seeing(), now).notices;
-    expect(at(queued(), T0 + QUEUE_ALARM_MS - 1)).toEqual([]);
-    expect(at(queued(), T0 + QUEUE_ALARM_MS)).toEqual(['queue-wait']);
+    expect(at(queued(), T0 + DAY - 1)).toEqual([]);
+    expect(at(queued(), T0 + DAY)).toEqual(['queue-wait']);
     const preempted = queued({ preemptedAt: T0 + HOUR });
-    expect(at(preempted, T0 + QUEUE_ALARM_MS)).toEqual([]);
-    expect(at(preempted, T0 + QUEUE_ALARM_MS + HOUR)).toEqual(['queue-wait']);
-    expect(at(queued({ queuedAt: undefined, createdAt: T0 - HOUR }), T0 + QUEUE_ALARM_MS - HOUR)).toEqual([
-      'queue-wait',
-    ]);
+    expect(at(preempted, T0 + DAY)).toEqual([]);
+    expect(at(preempted, T0 + DAY + HOUR)).toEqual(['queue-wait']);
+    expect(at(queued({ queuedAt: undefined, createdAt: T0 - HOUR }), T0 + DAY - HOUR)).toEqual(['queue-wait']);
   });
 
   const option = (id: string) => ({ id, instances: [], usage: 'training' as const, usdPerHour: 1 });
