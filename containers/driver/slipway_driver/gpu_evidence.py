@@ -47,14 +47,15 @@ def blamed(reason: str, gpus: Sequence[Gpu]) -> List[str]:
 
 def evidence(broken: Sequence[Report], slow: Optional[Mapping[str, Any]], hosts: Mapping[str, Sequence[Gpu]]) -> List[Dict[str, Any]]:
     """The field of the heartbeat: the named GPUs of each broken host, otherwise all GPUs of the host, as `kind` says; then those of a slow
-    host."""
+    host. A slow GPU counts no more than its host, because heat may be the reason."""
     found: List[Dict[str, Any]] = []
     for report in broken:
         named = blamed(report.reason, hosts.get(report.host, ()))
         found.append({"host": report.host, "kind": "gpu" if named else "host", "gpus": named, "reason": report.reason[:200]})
     if slow:
         reason = "it needs %s times as long as the other hosts for %s" % (slow.get("ratio"), slow.get("what"))
-        found.append({"host": str(slow.get("host")), "kind": "host", "gpus": [], "reason": reason[:200]})
+        host = str(slow.get("host"))
+        found.append({"host": host, "kind": "host", "gpus": blamed(reason, hosts.get(host, ())), "reason": reason[:200]})
     for entry in found:
         entry["gpus"] = entry["gpus"] or [gpu.uuid for gpu in hosts.get(entry["host"], ())]
     return [entry for entry in found if entry["gpus"]][:MAX_ENTRIES]

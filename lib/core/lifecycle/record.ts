@@ -160,6 +160,7 @@ export interface Vitals {
   readonly loss: number | null;
   /** The trainer's own text about a loss outside its bounds. */
   readonly lossAlert: string | null;
+  /** `host`: empty if the network is slow and no single host is the cause. */
   readonly slowHost: { readonly host: string; readonly what: string; readonly ratio: number } | null;
   readonly stepsPerHour: number | null;
   /** Median of the preceding hour. */
