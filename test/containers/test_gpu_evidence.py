@@ -62,6 +62,8 @@ def test_a_slow_gpu_is_named_but_counts_like_a_host_and_a_slow_network_names_non
     assert (found["kind"], found["gpus"]) == ("host", [uuid(3)])
     (found,) = evidence([], {"host": "algo-2", "what": "network", "ratio": 2.0}, {"algo-2": GPUS})
     assert (found["kind"], found["gpus"]) == ("host", [uuid(0), uuid(3)])
+    (found,) = evidence([], None, {"algo-2": GPUS}, {"algo-2": [uuid(3)], "algo-3": []})
+    assert (found["host"], found["kind"], found["gpus"]) == ("algo-2", "passed", [uuid(3)])
     assert evidence([], {"host": "", "what": "all-reduce", "ratio": 2.0}, {"algo-2": GPUS}) == []
 
 
