@@ -12,6 +12,7 @@ import pytest
 
 from fake_world import FakeWorld, job_json, with_gpus
 from slipway_driver import health_answers as answers
+from slipway_driver.gpu_evidence import Gpu
 from slipway_driver.health_gate import DCGM, QUICK, HealthGate, Place, Tools, count_findings, quick_answers, tool_findings, tools_of
 from slipway_driver.health_measure import Measured, Setup
 from slipway_driver.tool import Answer, answer_of
@@ -193,6 +194,17 @@ def test_off_asks_nothing_quick_asks_once_and_full_measures_a_host_that_is_not_r
     assert full.asked[-1] == "dcgm"
     end = HealthGate("full", P5, Tools(bad, measure)).check()
     assert end is not None and "GPU 3 has 1 uncorrectable memory errors" in end.reason and len(measured) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "facts", "clears"),
+    [("full", {"tflops": [700.0, 690.0]}, True), ("full", {}, False), ("quick", {}, False), ("full", {"tflops": [700.0, 100.0]}, False)],
+    ids=["passed", "not-measured", "quick", "failed"],
+)
+def test_only_a_full_check_with_all_measurements_clears_a_suspect_gpu(mode: str, facts: "dict[str, list[float]]", clears: bool) -> None:
+    gate = HealthGate(mode, P5, Tools(Asked(gpus=EIGHT), lambda _stopped: Measured(facts, [], [])), suspect=[Gpu(1, "GPU-1", "bus")])
+    gate.check()
+    assert gate.cleared == (["GPU-1"] if clears else [])
 
 
 @pytest.mark.parametrize("refuses", [True, False])

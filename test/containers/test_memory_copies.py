@@ -350,17 +350,18 @@ def killed_run(root: Path, shards: Path, kills: str, layout: str, count: int, st
 
 def test_sources_in_their_order(tmp_path: Path, shards: Path, kills: str, hosts: Hosts) -> None:
     """A killed rank comes back from its own memory, a lost host from its partner, a lost pair from the checkpoint."""
-    run = Run(tmp_path, memory_job(tmp_path), 2, shards, kills, hosts)
+    run = Run(tmp_path, memory_job(tmp_path, training={"steps": 18}), 2, shards, kills, hosts)
     assert run.start("1 step 8")[0] == -9
     code, (first,), _output = run.start("1 step 10")
     assert (code, first["source"]) == (-9, "memory") and 1 <= first["step"] <= 7
     hosts.lose(1)
-    code, (second,), _output = run.start("0 step 12")
+    # The save of step 15 has waited for that of step 10.
+    code, (second,), _output = run.start("0 step 16")
     assert (code, second["source"]) == (-9, "partner") and first["step"] < second["step"] <= 9
     hosts.lose(0)
     hosts.lose(1)
     code, (third,), output = run.start()
-    assert (code, third["source"]) == (0, "disk") and third["step"] in (5, 10)
+    assert (code, third["source"]) == (0, "disk") and third["step"] in (10, 15)
     saved = events(output, "memory-save")
     assert saved and {"step", "seconds", "blockedSeconds", "bytes", "copies"} <= saved[0].keys() and saved[0]["copies"] == 2
 

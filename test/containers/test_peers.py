@@ -176,3 +176,19 @@ def test_a_spare_host_that_connects_late_still_replaces_a_broken_one() -> None:
     assert first.spares_left == 0
     for peer in (first, second, *spares):
         peer.close()
+
+
+def test_the_first_host_hears_which_gpus_of_another_host_were_cleared() -> None:
+    port = free_port()
+    first = Coordinator(["algo-1", "algo-2"], "127.0.0.1", port, SECRET, 1, print, lambda: "")
+    member = Member("algo-2", "127.0.0.1", port, None, SECRET, print)
+    try:
+        assert member._connected.wait(30)
+        member.share_cleared("algo-2", ["GPU-2"])
+        first.share_cleared("algo-1", ["GPU-1"])
+        member.finish(Report("algo-2", 0, "done", "", 1))
+        first._take_while(lambda: not first._done, 30)
+        assert first.cleared == {"algo-1": ["GPU-1"], "algo-2": ["GPU-2"]}
+    finally:
+        member.close()
+        first.close()

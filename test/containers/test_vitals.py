@@ -51,3 +51,13 @@ def test_a_slow_host_is_named_until_it_recovers() -> None:
     assert vitals.facts()["slowHost"] == {"host": "algo-7", "what": "compute", "ratio": 1.4}
     vitals.feed({"event": "slow-host", "host": None}, 2.0)
     assert vitals.facts()["slowHost"] is None
+
+
+def test_a_slow_network_is_said_without_a_host() -> None:
+    vitals = Vitals(["algo-1", "algo-7", "algo-8"], 0)
+    vitals.feed({"event": "slow-host", "hosts": [1, 2], "what": "network", "ratio": 2.0}, 1.0)
+    assert vitals.facts()["slowHost"] == {"host": "", "what": "network between algo-7 and algo-8", "ratio": 2.0}
+    vitals.feed({"event": "slow-host", "hosts": [], "what": "all-reduce", "ratio": 2.0}, 2.0)
+    assert vitals.facts()["slowHost"] == {"host": "", "what": "all-reduce", "ratio": 2.0}
+    vitals.feed({"event": "slow-host", "hosts": [{}, 9], "what": "network"}, 3.0)
+    assert vitals.facts()["slowHost"]["what"] == "network"

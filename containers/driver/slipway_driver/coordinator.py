@@ -40,6 +40,8 @@ class Coordinator:
         self._ended: List[str] = []
         #: The GPUs of the other hosts.
         self.gpus: Dict[str, List[Gpu]] = {}
+        #: By host, UUIDs of GPUs that have passed the full health check.
+        self.cleared: Dict[str, List[str]] = {}
         #: Reports of hosts that were found broken.
         self.broken: List[Report] = []
         self._stopping = False
@@ -101,6 +103,8 @@ class Coordinator:
                 self._ended += [host] if message["ended"] else []
         elif message.get("type") == "identity":
             self.gpus[host] = [Gpu(*gpu) for gpu in message["gpus"]]
+        elif message.get("type") == "cleared":
+            self.cleared[host] = [str(gpu) for gpu in message["gpus"]]
         elif message.get("type") == "again":
             self._return(host)
         elif message.get("type") == "ended" and message.get("kind") == "done":
@@ -154,6 +158,10 @@ class Coordinator:
 
     def share_gpus(self, use: Mapping[str, Any]) -> None:
         """Does nothing: the first host stores its own report."""
+
+    def share_cleared(self, host: str, gpus: Sequence[str]) -> None:
+        """Keeps the GPUs of this host that have passed the full health check."""
+        self.cleared[host] = list(gpus)
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
         """By host, the GPU reports of the other hosts since the previous call."""

@@ -16,6 +16,8 @@ QUERY = ("nvidia-smi", "--query-gpu=index,uuid,pci.bus_id", "--format=csv,nohead
 MAX_ENTRIES = 16
 #: How the reason ends with which a host is refused because of earlier attempts: it is no evidence of its own.
 REMEMBERED = "was found broken in an earlier job"
+#: The kind of an entry about GPUs that earlier jobs have reported and that have passed the full health check.
+PASSED = "passed"
 _UUID = re.compile(r"GPU(-[0-9a-f]{4,12}){5}")
 _NUMBERS = re.compile(r"\bGPU (\d+(?:, \d+)*)\b")
 #: The error of the program, which may name other GPUs, follows what the driver has found in parentheses.
@@ -45,18 +47,28 @@ def blamed(reason: str, gpus: Sequence[Gpu]) -> List[str]:
     return [gpu.uuid for gpu in gpus if gpu.index in numbers or gpu.bus.lower()[9:14] in buses]
 
 
-def evidence(broken: Sequence[Report], slow: Optional[Mapping[str, Any]], hosts: Mapping[str, Sequence[Gpu]]) -> List[Dict[str, Any]]:
+def evidence(
+    broken: Sequence[Report],
+    slow: Optional[Mapping[str, Any]],
+    hosts: Mapping[str, Sequence[Gpu]],
+    cleared: Mapping[str, Sequence[str]] = {},
+) -> List[Dict[str, Any]]:
     """The field of the heartbeat: the named GPUs of each broken host, otherwise all GPUs of the host, as `kind` says; then those of a slow
-    host."""
+    host. A slow GPU counts no more than its host, because heat may be the reason. `cleared`: by
+    host, UUIDs of GPUs that have passed the full check."""
     found: List[Dict[str, Any]] = []
     for report in broken:
         named = blamed(report.reason, hosts.get(report.host, ()))
         found.append({"host": report.host, "kind": "gpu" if named else "host", "gpus": named, "reason": report.reason[:200]})
     if slow:
         reason = "it needs %s times as long as the other hosts for %s" % (slow.get("ratio"), slow.get("what"))
-        found.append({"host": str(slow.get("host")), "kind": "host", "gpus": [], "reason": reason[:200]})
+        host = str(slow.get("host"))
+        found.append({"host": host, "kind": "host", "gpus": blamed(reason, hosts.get(host, ())), "reason": reason[:200]})
     for entry in found:
         entry["gpus"] = entry["gpus"] or [gpu.uuid for gpu in hosts.get(entry["host"], ())]
+    found += [
+        {"host": host, "kind": PASSED, "gpus": list(gpus), "reason": "passed the full health check"} for host, gpus in cleared.items()
+    ]
     return [entry for entry in found if entry["gpus"]][:MAX_ENTRIES]
 
 

@@ -143,8 +143,11 @@ class Tools(NamedTuple):
 class HealthGate:
     """The health check of one host."""
 
-    def __init__(self, mode: str, place: Place, tools: Tools, known_bad: Sequence[Gpu] = ()) -> None:
-        """`known_bad`: GPUs of this host that earlier jobs have found broken."""
+    def __init__(self, mode: str, place: Place, tools: Tools, known_bad: Sequence[Gpu] = (), suspect: Sequence[Gpu] = ()) -> None:
+        """`known_bad`: GPUs of this host that earlier jobs have found broken; `suspect`: those that they may have found broken."""
+        self._suspect = suspect
+        #: UUIDs of suspect GPUs that have passed the full check, with every measurement.
+        self.cleared: List[str] = []
         self._mode, self._place, self._tools, self._known_bad = mode, place, tools, known_bad
         self._done = mode == "off"
         self._stopped = threading.Event()
@@ -175,6 +178,8 @@ class HealthGate:
         self._report(found, {"answered": answered, **measured.facts}, time.monotonic() - before)
         refusing = [finding.reason for finding in found if finding.refuses]
         if not refusing:
+            # A measurement that was skipped, or a finding, clears no GPU.
+            self.cleared = [gpu.uuid for gpu in self._suspect] if measured.facts and not found else []
             return None
         return Failure(TRY_AGAIN, HARDWARE, None, "%s: %s" % (BEFORE_TRAINING, "; ".join(refusing)), measured.lines)
 
@@ -196,7 +201,7 @@ def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
         log("health: full check, because earlier jobs have reported GPU %s" % ", ".join(str(gpu.index) for gpu in suspect))
     mode = "full" if suspect and job.health_check != "off" else job.health_check
     mode = "quick" if quick and mode == "full" else mode
-    return HealthGate(mode, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)), bad)
+    return HealthGate(mode, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)), bad, suspect)
 
 
 def tools_of(setup: Setup) -> Tools:

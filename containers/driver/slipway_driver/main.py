@@ -89,7 +89,7 @@ class Driver:
         run = self._run.facts() if self._run else {}
         return run and {
             **run,
-            "evidence": evidence(self._peers.broken, run.get("slowHost"), self._peers.gpus),
+            "evidence": evidence(self._peers.broken, run.get("slowHost"), self._peers.gpus, self._peers.cleared),
             "starts": self.step_times.facts(),
             "handOver": self.hand_over,
             "setAside": list(self._set_aside),
@@ -155,7 +155,7 @@ class Driver:
         run = self._run
         assert run is not None
         unfit = self._gate.check()
-        # After the health check: a broken host would only keep the others waiting in the probe.
+        self._peers.share_cleared(self._attempt.cluster.current_host, self._gate.cleared)
         unstarted = unfit or self._run_probe(run)
         if unstarted:
             run.abandon()

@@ -41,6 +41,7 @@ class Member:
         #: Only the first host knows the GPUs and the failures of the others.
         self.gpus: Dict[str, List[Gpu]] = {}
         self.broken: List[Report] = []
+        self.cleared: Dict[str, List[str]] = {}
         self._gpus = gpus
         self._host, self._log, self._patience = host, log, report_seconds
         self._channel: Optional[PeerChannel] = None
@@ -118,6 +119,10 @@ class Member:
     def share_gpus(self, use: Mapping[str, Any]) -> None:
         """Sends this host's GPU utilization to the first host; dropped if there is no connection."""
         self._send({"type": "gpus", "use": dict(use)})
+
+    def share_cleared(self, host: str, gpus: Sequence[str]) -> None:
+        """Sends the GPUs of this host that have passed the full health check; dropped if there is no connection."""
+        self._send({"type": "cleared", "gpus": list(gpus)})
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
         """Always empty: only the first host collects reports."""

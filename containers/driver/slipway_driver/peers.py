@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from slipway_driver.attempt import Attempt
 from slipway_driver.coordinator import Coordinator
@@ -26,6 +26,7 @@ class Alone:
         #: There is no other host.
         self.another_ended = False
         self.gpus: Dict[str, List[Gpu]] = {}
+        self.cleared: Dict[str, List[str]] = {}
         #: Reports of this host that it was found broken.
         self.broken: List[Report] = []
 
@@ -54,6 +55,10 @@ class Alone:
 
     def share_gpus(self, use: Mapping[str, Any]) -> None:
         """Does nothing: no peer collects reports."""
+
+    def share_cleared(self, host: str, gpus: Sequence[str]) -> None:
+        """Keeps the GPUs of this host that have passed the full health check."""
+        self.cleared[host] = list(gpus)
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
         """Always empty: there are no other hosts."""

@@ -1,4 +1,4 @@
-"""Training status for the heartbeat: loss, current and usual speed, and a host that is slower than the others."""
+"""Training status for the heartbeat: loss, current and usual speed, and a slow host or network."""
 
 from __future__ import annotations
 
@@ -72,11 +72,19 @@ class Vitals:
             self._phase_since = None
 
     def _slow_host(self, event: Mapping[str, Any]) -> None:
-        index = event.get("host")
-        if isinstance(index, int) and 0 <= index < len(self._hosts):
-            self._slow = {"host": self._hosts[index], "what": str(event.get("what", ""))[:300], "ratio": event.get("ratio")}
+        index, between = event.get("host"), event.get("hosts")
+        what, ratio = str(event.get("what", ""))[:300], event.get("ratio")
+        if self._is_host(index):
+            self._slow = {"host": self._hosts[index], "what": what, "ratio": ratio}
+        elif isinstance(between, list):
+            names = " and ".join(self._hosts[host] for host in between[:2] if self._is_host(host))
+            # No host is to blame.
+            self._slow = {"host": "", "what": what + (" between " + names if names else ""), "ratio": ratio}
         else:
             self._slow = None
+
+    def _is_host(self, index: Any) -> bool:
+        return isinstance(index, int) and 0 <= index < len(self._hosts)
 
     def facts(self) -> Dict[str, Any]:
         """Fields of the heartbeat; None for unknown values."""

@@ -49,7 +49,7 @@ const start = z.object({
 /** The job writes them, and other jobs rely on them: anything that is not a UUID is refused. */
 const gpuReport = z.object({
   host: text(64),
-  kind: z.enum(['gpu', 'host']),
+  kind: z.enum(['gpu', 'host', 'passed']),
   gpus: z.array(z.string().regex(/^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)).max(MAX_GPUS),
   reason: text(200),
 });

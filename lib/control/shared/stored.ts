@@ -217,7 +217,7 @@ const digests = z.record(text, text);
 const gpuEvidence = loose({
   uuid: text,
   team: text,
-  kind: z.enum(['gpu', 'host']),
+  kind: z.enum(['gpu', 'host', 'passed']),
   at: time,
   runId: text,
   jobName: text,

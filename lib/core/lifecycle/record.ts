@@ -146,8 +146,8 @@ export interface AttemptStop {
 /** What a job has found out about the hardware of one of its hosts. */
 export interface GpuReport {
   readonly host: string;
-  /** `gpu`: these GPUs are broken; `host`: the host is broken or slow, and these are its GPUs. */
-  readonly kind: 'gpu' | 'host';
+  /** `gpu`: these GPUs are broken; `host`: the host is broken or slow, and these are its GPUs; `passed`: they have passed the full check. */
+  readonly kind: 'gpu' | 'host' | 'passed';
   /** UUIDs. */
   readonly gpus: readonly string[];
   readonly reason: string;
@@ -160,6 +160,7 @@ export interface Vitals {
   readonly loss: number | null;
   /** The trainer's own text about a loss outside its bounds. */
   readonly lossAlert: string | null;
+  /** `host`: empty if the network is slow and no single host is the cause. */
   readonly slowHost: { readonly host: string; readonly what: string; readonly ratio: number } | null;
   readonly stepsPerHour: number | null;
   /** Median of the preceding hour. */

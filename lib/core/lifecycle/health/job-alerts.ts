@@ -23,9 +23,12 @@ export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): No
   }
   const isKnown = (alert: string) => record.alerts.filter((id) => id.startsWith(`${alert}/${about}/`)).length;
   if (slowHost && isKnown('slow-host') < MAX_HOSTS) {
-    const text = `${slowHost.host} needs ${slowHost.ratio} times as long as the other hosts for ${slowHost.what}`;
+    const { host, ratio, what } = slowHost;
+    const text = host
+      ? `${host} needs ${ratio} times as long as the other hosts for ${what}`
+      : `${what} takes ${ratio} times as long as usual, and no single host is the cause`;
     notices.push(
-      notice(record, now, { alert: 'slow-host', about: `${about}/${slowHost.host}`, text, runbook: 'slow' }),
+      notice(record, now, { alert: 'slow-host', about: `${about}/${host || 'network'}`, text, runbook: 'slow' }),
     );
   }
   const left = Math.max(0, MAX_HOSTS - isKnown('host-set-aside'));

@@ -18,13 +18,13 @@ const MAX_PER_TEAM = 128;
 /** Most GPUs in one job.json. */
 const MAX_KNOWN = 256;
 /** A report about a host names none of its GPUs. */
-const STRENGTH = { gpu: 1, host: 0.5 } as const;
+const STRENGTH = { gpu: 1, host: 0.5, passed: 0 } as const;
 /** What a report of another team counts: at most `BAD_ABOVE`, so that one team alone never refuses a GPU to another. */
 const OTHER_TEAM = 0.5;
 const BAD_ABOVE = 0.5;
 const SUSPECT_ABOVE = 0.1;
 
-/** That a job of a team has found a GPU, or its host, broken or slow. */
+/** That a job of a team has found a GPU, or its host, broken or slow, or that a suspect GPU has passed the full health check. */
 export interface GpuEvidence {
   readonly uuid: string;
   readonly team: string;
@@ -52,6 +52,18 @@ function strongest(evidence: readonly GpuEvidence[], now: EpochMs): Map<string, 
   return found;
 }
 
+/**
+ * The reports that count for a team: those after its own last full check that the GPU has passed. A check of another team clears nothing for
+ * it, because a job could report one that it has not made.
+ */
+function uncleared(evidence: readonly GpuEvidence[], team: string): GpuEvidence[] {
+  const passedAt = new Map<string, EpochMs>();
+  for (const one of evidence)
+    if (one.kind === 'passed' && one.team === team)
+      passedAt.set(one.uuid, Math.max(passedAt.get(one.uuid) ?? 0, one.at));
+  return evidence.filter(({ uuid, at }) => at > (passedAt.get(uuid) ?? 0));
+}
+
 /** The reports of the team itself, or those of the others: the two are never added, so that no other team alone makes a GPU bad. */
 function weight(byTeam: ReadonlyMap<string, number>, ownTeam: string): number {
   const others = [...byTeam].filter(([team]) => team !== ownTeam).map(([, most]) => most * OTHER_TEAM);
@@ -72,7 +84,7 @@ export function knownGpus(
   now: EpochMs,
   isFailing = false,
 ): KnownGpus | undefined {
-  const known = [...strongest(evidence, now)]
+  const known = [...strongest(uncleared(evidence, team), now)]
     .map(([uuid, byTeam]) => [uuid, weight(byTeam, team)] as const)
     .filter(([, most]) => most > SUSPECT_ABOVE)
     .sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
@@ -104,7 +116,8 @@ export function newEvidence(
 
 /**
  * Those of them that are stored: reports for which the attempt and its team have a place, in the order in which they were found. A report
- * about a GPU that the team has reported before replaces the earlier one, unless that one still counts more.
+ * about a GPU that the team has reported before replaces the earlier one, unless that one still counts more. A passed check replaces every
+ * report of the team, and is stored only if a team has reported the GPU.
  */
 export function admittedEvidence(
   found: readonly GpuEvidence[],
@@ -115,7 +128,13 @@ export function admittedEvidence(
   const kept = new Map(stored.filter(isOwn).map((one) => [one.uuid, one]));
   return found.filter((one) => {
     const earlier = kept.get(one.uuid);
-    if (earlier ? strength(one, now) < strength(earlier, now) : kept.size >= MAX_PER_TEAM) return false;
+    if (one.kind === 'passed' && !stored.some(({ uuid }) => uuid === one.uuid)) return false;
+    if (
+      earlier && one.kind !== 'passed'
+        ? strength(one, now) < strength(earlier, now)
+        : !earlier && kept.size >= MAX_PER_TEAM
+    )
+      return false;
     const ofJob = [...kept.values()].filter(({ uuid, jobName }) => jobName === one.jobName && uuid !== one.uuid);
     if (ofJob.length >= MAX_PER_ATTEMPT) return false;
     kept.set(one.uuid, one);

@@ -61,6 +61,12 @@ test('a second slow host is said too', () => {
   expect(slow('algo-1')).not.toEqual(slow('algo-2'));
 });
 
+test('a slow network is said without a host', () => {
+  const { record } = observe({ ...well, slowHost: { host: '', what: 'all-reduce', ratio: 2 } });
+  expect(record.alerts.some((id) => id.startsWith('slow-host/') && id.endsWith('/network'))).toBe(true);
+  expect(JSON.stringify(record.outbox)).toContain('all-reduce takes 2 times as long as usual');
+});
+
 describe('hosts that were set aside', () => {
   const aside = (host: string) => ({ host, reason: 'GPU 3 is gone' });
   const texts = (vitals: Partial<Vitals>) => observe({ ...well, ...vitals }).record.outbox.map(({ text }) => text);

@@ -25,6 +25,8 @@ const reported = (changes: Partial<GpuEvidence> = {}): GpuEvidence => ({
   ...changes,
 });
 
+const passed = (changes: Partial<GpuEvidence> = {}) => reported({ kind: 'passed', ...changes });
+
 const own = (days: number) => reported({ at: NOW - days * DAY });
 
 const attempt = (number: number, ...evidence: GpuReport[]) =>
@@ -72,6 +74,16 @@ describe('what a team is told', () => {
     ],
     ['several reports of one other team', [reported(), reported(), reported({ kind: 'host' })], 'vision', 0, 'suspect'],
     ['no report', [], 'nlp', 0, 'nothing'],
+    ['its own passed check after the report', [own(8), passed()], 'nlp', 0, 'nothing'],
+    ['its own passed check before the report', [passed({ at: NOW - 1 }), reported()], 'nlp', 0, 'bad'],
+    ['a check that another team says was passed', [own(8), passed({ team: 'vision' })], 'nlp', 0, 'suspect'],
+    [
+      'its own passed check after the report of another team',
+      [own(8), passed({ team: 'vision' })],
+      'vision',
+      0,
+      'nothing',
+    ],
   ])('%s', (_name, evidence, team, after, verdict) => {
     const known = knownGpus(evidence, team, days(after));
     const bad = verdict === 'bad' ? [uuid(1)] : [];
@@ -84,7 +96,11 @@ describe('what a team is told', () => {
   });
 
   const evidence = fc.array(
-    fc.record({ gpu: fc.nat(30), kind: fc.constantFrom('gpu' as const, 'host' as const), age: fc.nat(40) }),
+    fc.record({
+      gpu: fc.nat(30),
+      kind: fc.constantFrom('gpu' as const, 'host' as const, 'passed' as const),
+      age: fc.nat(40),
+    }),
     { maxLength: 400 },
   );
   const reportsOf = (team: string) =>
@@ -97,6 +113,17 @@ describe('what a team is told', () => {
         const alone = knownGpus(ofTeam, 'vision', NOW)?.bad ?? [];
         const both = knownGpus([...ofTeam, ...ofOther], 'vision', NOW)?.bad ?? [];
         expect([...both].sort()).toEqual([...alone].sort());
+      }),
+    );
+  });
+
+  test('no other team clears a GPU, whatever the two report', () => {
+    fc.assert(
+      fc.property(reportsOf('vision'), reportsOf('nlp'), (ofTeam, ofOther) => {
+        const told = (some: GpuEvidence[]) => knownGpus(some, 'vision', NOW) ?? { bad: [], suspect: [] };
+        const [alone, both] = [told(ofTeam), told([...ofTeam, ...ofOther])];
+        expect(both.bad).toEqual(expect.arrayContaining(alone.bad));
+        expect([...both.bad, ...both.suspect]).toEqual(expect.arrayContaining(alone.suspect));
       }),
     );
   });
@@ -156,6 +183,13 @@ describe('what an observation has shown', () => {
     // A GPU that an earlier job has reported counts for the job that reports it again.
     const again = [...gpus(100, 30, { jobName: 'job-2' }), ...gpus(200, 10, { jobName: 'job-2' })];
     expect(admittedEvidence(again, stored, NOW)).toHaveLength(32);
+  });
+
+  test('is a passed check only where a team has reported the GPU, and then replaces the report', () => {
+    expect(admittedEvidence([passed()], [], NOW)).toEqual([]);
+    expect(admittedEvidence([passed()], [reported()], NOW)).toEqual([passed()]);
+    expect(admittedEvidence([passed()], [reported({ team: 'vision' })], NOW)).toEqual([passed()]);
+    expect(admittedEvidence([reported()], [passed()], NOW)).toEqual([reported()]);
   });
 
   test('does not replace a stronger report of the team about the same GPU', () => {
