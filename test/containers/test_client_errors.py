@@ -13,7 +13,7 @@ exceptions = pytest.importorskip("botocore.exceptions")
 from slipway._service_errors import service_error  # noqa: E402
 from slipway.errors import ServiceError  # noqa: E402
 
-WORDS = (ROOT / "lib/cli/report-error.ts").read_text()
+WORDS = (ROOT / "lib/cli/aws-errors.ts").read_text()
 
 
 def refused(code: str, message: str = "", status: int = 400) -> Any:
