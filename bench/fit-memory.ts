@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { FITTED as CONSTANTS } from '../lib/core/planner/fitted';
@@ -6,6 +6,7 @@ import type { MemoryConstants } from '../lib/core/planner/memory/constants';
 import { leastGiB, planLayout } from '../lib/core/planner/plan';
 import { fitConstants } from './least-squares';
 import { MEMORY_PRIORS } from './planner-priors';
+import { readRows, rowsFolder } from './planner-row-files';
 import { layoutOfRow, type Row } from './planner-rows';
 import { groupBy, inScope, mean, measuredPeakGiB, median } from './planner-score';
 import { withLikelyBatch } from './planner-unstated';
@@ -115,9 +116,7 @@ function main(): void {
   const { values } = parseArgs({
     options: { bench: { type: 'string' }, write: { type: 'boolean' }, cv: { type: 'boolean' } },
   });
-  const folder = values.bench ?? process.env.SLIPWAY_BENCH_ROWS ?? path.join(__dirname, '..', '..', 'shared', 'bench');
-  const read = (name: string): Row[] =>
-    JSON.parse(readFileSync(path.join(folder, name), 'utf8')).rows.map(withLikelyBatch);
+  const read = (name: string) => readRows(path.join(rowsFolder(values.bench), name), '--bench').map(withLikelyBatch);
   const cases = memoryCases(read('published-runs.json'));
   const fitted = fitMemory(cases);
   for (const n of NAMES) console.log(n.padEnd(30), fitted[n].toPrecision(4), '  prior', MEMORY_PRIORS[n].value);

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Constants } from '../lib/core/planner/constants';
@@ -6,6 +6,7 @@ import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/core/planner/memory/fi
 import { fitConstants, type Prior } from './least-squares';
 import { isMixture } from './planner-mixture-rows';
 import { TIME_PRIORS } from './planner-priors';
+import { readRows, rowsFolder } from './planner-row-files';
 import { predictRow, type Row } from './planner-rows';
 import { groupBy, inScope, isStrict, mean, median } from './planner-score';
 import { withLikelyBatch } from './planner-unstated';
@@ -130,9 +131,7 @@ function main(): void {
   const { values } = parseArgs({
     options: { bench: { type: 'string' }, write: { type: 'boolean' }, cv: { type: 'boolean' } },
   });
-  const folder = values.bench ?? process.env.SLIPWAY_BENCH_ROWS ?? path.join(__dirname, '..', '..', 'shared', 'bench');
-  const read = (name: string): Row[] =>
-    JSON.parse(readFileSync(path.join(folder, name), 'utf8')).rows.map(withLikelyBatch);
+  const read = (name: string) => readRows(path.join(rowsFolder(values.bench), name), '--bench').map(withLikelyBatch);
   const published = read('published-runs.json');
   const rows = fitRows(published);
   const dense = fitOn(rows);

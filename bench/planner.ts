@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { UsageError } from '../lib/cli/exit';
-import { command, readJson, readOptions } from './command-line';
-import { predictRow, type Row } from './planner-rows';
+import { command, readOptions } from './command-line';
+import { readRows, rowsFolder } from './planner-row-files';
+import { predictRow } from './planner-rows';
 import { accuracyTable } from './planner-table';
 
 const USAGE = `npm run -s bench:planner -- --rows FILE [--out FILE]   answers each row of FILE with one JSON object a line
@@ -10,14 +10,8 @@ npm run -s bench:planner -- [--bench DIR] [--docs FILE]
   scores the measured rows in DIR (or SLIPWAY_BENCH_ROWS) and prints the accuracy table; --docs also writes it between the
   markers of that page`;
 
-const readRows = (file: string, option = '--rows'): Row[] => {
-  const { rows } = readJson(option, file) as { rows?: Row[] };
-  if (Array.isArray(rows)) return rows;
-  throw new UsageError(`${option}: must hold {"rows": [...]}, got ${file} without it`);
-};
-
 function answerRows(rowsFile: string, outFile: string | undefined): void {
-  const lines = readRows(rowsFile).map((row) => JSON.stringify(predictRow(row)));
+  const lines = readRows(rowsFile, '--rows').map((row) => JSON.stringify(predictRow(row)));
   const text = `${lines.join('\n')}\n`;
   if (outFile) writeFileSync(outFile, text);
   else process.stdout.write(text);
@@ -35,7 +29,7 @@ function writeDocs(file: string, table: string): void {
 }
 
 function scoreShared(bench: string | undefined, docs: string | undefined): number {
-  const folder = bench ?? process.env.SLIPWAY_BENCH_ROWS ?? path.join(__dirname, '..', '..', 'shared', 'bench');
+  const folder = rowsFolder(bench);
   const files = ['published-runs.json', 'published-runs-noncommercial.json'].map((f) => path.join(folder, f));
   const there = files.filter((f) => existsSync(f));
   if (there.length === 0) {
