@@ -1,7 +1,7 @@
 import { addUsd, warmPoolUsd } from './accounting/spend';
 import { type Action, type Move, NO_MOVE } from './action';
 import { STILL_WRITES, writesStill } from './health/gone';
-import { isEqual } from './health/observation-schedule';
+import { isEqual } from './is-equal';
 import type { Observed } from './observed';
 import { failRun, stopRun } from './phases/end-run';
 import { finishAttempt, reused, vanished } from './phases/finish';

@@ -1,11 +1,10 @@
 import type { Family } from './decoder';
-import { axk1, deepseekV2, deepseekV3, glm4MoeLite, minicpm3, youtu } from './deepseek';
+import { axk1, deepseekV2, deepseekV3, glm4MoeLite, kimiLinear, minicpm3, youtu } from './deepseek';
 import { gemma, gemma2, gemma3, gemma4, vaultGemma } from './gemma';
 import * as glm from './glm';
 import * as gpt from './gpt';
 import * as granite from './granite';
-import { falconH1, flexOlmo, lfm2, lfm2Moe, mimoV2Flash, minimax, olmo, olmo2, olmo3, olmoe } from './hybrids';
-import { kimiLinear } from './kimi';
+import { falconH1, lfm2, lfm2Moe, mimoV2Flash, minimax } from './hybrids';
 import * as llama from './llama';
 import { nemotronH, nemotronNas } from './nemotron';
 import { mimo, qwen2, qwen2Moe, qwen3, qwen3Moe } from './qwen';
@@ -39,7 +38,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   exaone_moe: glm.exaoneMoe,
   falcon: gpt.falcon,
   falcon_h1: falconH1,
-  flex_olmo: flexOlmo,
+  flex_olmo: llama.flexOlmo,
   gemma,
   gemma2,
   gemma3_text: gemma3,
@@ -91,11 +90,11 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   nemotron: llama.nemotron,
   'nemotron-nas': nemotronNas,
   nemotron_h: nemotronH,
-  olmo,
-  olmo2,
-  olmo3,
+  olmo: llama.olmo,
+  olmo2: llama.olmo2,
+  olmo3: llama.olmo3,
   olmo_hybrid: olmoHybrid,
-  olmoe,
+  olmoe: llama.olmoe,
   opt: gpt.opt,
   phi: gpt.phi,
   phi3: gpt.phi3,
