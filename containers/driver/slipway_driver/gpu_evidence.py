@@ -54,8 +54,8 @@ def evidence(
     cleared: Mapping[str, Sequence[str]] = {},
 ) -> List[Dict[str, Any]]:
     """The field of the heartbeat: the named GPUs of each broken host, otherwise all GPUs of the host, as `kind` says; then those of a slow
-    host. A slow GPU counts no more than its host, because heat may be the reason. `cleared`: by
-    host, UUIDs of GPUs that have passed the full check."""
+    host. A slow GPU counts no more than its host, because heat may be the reason. `cleared`: by host, UUIDs of GPUs that have passed the
+    full check."""
     found: List[Dict[str, Any]] = []
     for report in broken:
         named = blamed(report.reason, hosts.get(report.host, ()))

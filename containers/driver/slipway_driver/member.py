@@ -122,7 +122,8 @@ class Member:
 
     def share_cleared(self, host: str, gpus: Sequence[str]) -> None:
         """Sends the GPUs of this host that have passed the full health check; dropped if there is no connection."""
-        self._send({"type": "cleared", "gpus": list(gpus)})
+        if gpus:
+            self._send({"type": "cleared", "gpus": list(gpus)})
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
         """Always empty: only the first host collects reports."""

@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -52,15 +53,20 @@ def probe_seconds(device: torch.device) -> float:
     kind = torch.bfloat16 if device.type == "cuda" else torch.float32
     try:
         left = torch.ones((side, side), dtype=kind, device=device)
-        best = float("inf")
-        for _ in range(REPEATS):
-            began = time.perf_counter()
-            torch.mm(left, left)
-            if device.type == "cuda":
-                torch.cuda.synchronize(device)
-            best = min(best, time.perf_counter() - began)
+        return _shortest(device, lambda: torch.mm(left, left))
     except torch.OutOfMemoryError:
         return 0.0
+
+
+def _shortest(device: torch.device, act: Callable[[], object]) -> float:
+    """The shortest of several repetitions until the device has finished, seconds."""
+    best = float("inf")
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        act()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        best = min(best, time.perf_counter() - began)
     return best
 
 
@@ -134,21 +140,12 @@ class Network:
         """The seconds of an all-reduce, and of the exchange of each round (0 without a partner). All ranks must call it."""
         self._is_connected = True
         rank, per_host = dist.get_rank(), dist.get_world_size() // self._hosts
-        found = [self._best(lambda: dist.all_reduce(other.zero_()))]
+        found = [_shortest(self._device, lambda: dist.all_reduce(other.zero_()))]
         for pairs in rounds(self._hosts):
             partner = next((sum(pair) - rank // per_host for pair in pairs if rank // per_host in pair), None)
-            found.append(0.0 if partner is None else self._best(lambda to=partner * per_host + rank % per_host: _exchange(own, other, to)))
+            to = None if partner is None else partner * per_host + rank % per_host
+            found.append(0.0 if to is None else _shortest(self._device, partial(_exchange, own, other, to)))
         return found
-
-    def _best(self, act: Callable[[], None]) -> float:
-        best = float("inf")
-        for _ in range(REPEATS):
-            began = time.perf_counter()
-            act()
-            if self._device.type == "cuda":
-                torch.cuda.synchronize(self._device)
-            best = min(best, time.perf_counter() - began)
-        return best
 
 
 def _exchange(own: torch.Tensor, other: torch.Tensor, partner: int) -> None:

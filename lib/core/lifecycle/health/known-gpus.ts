@@ -129,12 +129,8 @@ export function admittedEvidence(
   return found.filter((one) => {
     const earlier = kept.get(one.uuid);
     if (one.kind === 'passed' && !stored.some(({ uuid }) => uuid === one.uuid)) return false;
-    if (
-      earlier && one.kind !== 'passed'
-        ? strength(one, now) < strength(earlier, now)
-        : !earlier && kept.size >= MAX_PER_TEAM
-    )
-      return false;
+    if (!earlier && kept.size >= MAX_PER_TEAM) return false;
+    if (earlier && one.kind !== 'passed' && strength(one, now) < strength(earlier, now)) return false;
     const ofJob = [...kept.values()].filter(({ uuid, jobName }) => jobName === one.jobName && uuid !== one.uuid);
     if (ofJob.length >= MAX_PER_ATTEMPT) return false;
     kept.set(one.uuid, one);
