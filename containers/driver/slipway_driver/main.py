@@ -178,7 +178,7 @@ class Driver:
         return end
 
     def _run_probe(self, run: HostRun) -> Optional[Failure]:
-        """The failure of another host that has ended the probe; None if the ranks may start. A broken host would keep the others waiting."""
+        """The failure of another host that has ended the probe; None if the ranks may start. A broken host would only delay the others."""
         if self._probe is None:
             return None
         run.efa.bandwidth = self._probe.run()
