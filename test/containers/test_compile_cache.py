@@ -30,7 +30,9 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeS3]:
 
 
 def cache(root: Path, writes: bool = True) -> CompileCache:
-    return CompileCache(URI + "key", {name: str(root / folder) for name, folder in FOLDERS.items()}, writes, S3Client())
+    found = CompileCache(URI + "key", {name: str(root / folder) for name, folder in FOLDERS.items()}, S3Client())
+    found.writes = writes
+    return found
 
 
 def restored(root: Path, writes: bool = True) -> CompileCache:
@@ -163,9 +165,9 @@ def test_a_bundle_serves_other_attempts_and_runs(changes: dict[str, Any]) -> Non
 
 def test_caches_with_a_folder_of_their_own_are_left_alone(tmp_path: Path) -> None:
     job = replace(parse_job(job_json()), compile_cache_uri=URI, env={"TRITON_CACHE_DIR": "/mine"})
-    found = compile_cache_of(job, Paths(tmp_path, False), {"CUDA_CACHE_PATH": "/image"}, {}, True)
+    found = compile_cache_of(job, Paths(tmp_path, False), {"CUDA_CACHE_PATH": "/image"}, {})
     assert found is not None and list(found.variables) == ["TORCHINDUCTOR_CACHE_DIR"]
-    assert compile_cache_of(replace(job, compile_cache_uri=None), Paths(tmp_path, False), {}, {}, True) is None
+    assert compile_cache_of(replace(job, compile_cache_uri=None), Paths(tmp_path, False), {}, {}) is None
 
 
 SCRIPT = """

@@ -187,7 +187,7 @@ def test_the_first_host_hears_which_gpus_of_another_host_were_cleared() -> None:
         member.share_cleared("algo-2", ["GPU-2"])
         first.share_cleared("algo-1", ["GPU-1"])
         member.finish(Report("algo-2", 0, "done", "", 1))
-        first._take_while(lambda: not first._done, 30)
+        first._take_while(lambda: not first.done, 30)
         assert first.cleared == {"algo-1": ["GPU-1"], "algo-2": ["GPU-2"]}
     finally:
         member.close()

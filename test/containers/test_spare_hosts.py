@@ -99,13 +99,16 @@ def report(host: str, kind: str = "peer-lost", step: "int | None" = 5) -> Report
         ([report("algo-3", "hardware"), report("algo-2", "hardware")], [], ["algo-8", "algo-9"], ("algo-1", "algo-9", "algo-8"), ""),
         ([report("algo-3", "hardware"), report("algo-2", "hardware")], [], ["algo-9"], (), "algo-3, algo-2: no spare host is left"),
         ([report("algo-2", "hardware")], [], [], (), "algo-2: no spare host is left"),
-        ([report("algo-1", "hardware")], [], ["algo-9"], (), "the first host's own hardware is broken"),
+        ([report("algo-1", "hardware")], [], ["algo-9"], ("algo-9", "algo-2", "algo-3"), ""),
         ([report("algo-2", "user-code")], [], ["algo-9"], ("algo-1", "algo-2", "algo-3"), ""),
         # Twice the same host at the same place: it goes, as long as there is another.
         ([report("algo-2", "user-code")], [Start(5, "algo-2")], ["algo-9"], ("algo-1", "algo-9", "algo-3"), ""),
         ([report("algo-2", "user-code")], [Start(5, "algo-2")], [], (), "no progress beyond step 5 of the previous start"),
         ([report("algo-2", "user-code")], [Start(5, "algo-3")], ["algo-9"], (), "no progress beyond step 5 of the previous start"),
-        ([report("algo-1", "user-code")], [Start(5, "algo-1")], ["algo-9"], (), "no progress beyond step 5 of the previous start"),
+        ([report("algo-1", "user-code")], [Start(5, "algo-1")], ["algo-9"], ("algo-9", "algo-2", "algo-3"), ""),
+        # The first host reports a hang, and any host a lost peer: neither says which host is broken.
+        ([report("algo-1", "hang")], [Start(5, "algo-1")], ["algo-9"], (), "no progress beyond step 5 of the previous start"),
+        ([report("algo-2")], [Start(5, "algo-2")], ["algo-9"], (), "no progress beyond step 5 of the previous start"),
         ([report("algo-2", "user-code")], [Start(4, "algo-2")], ["algo-9"], ("algo-1", "algo-2", "algo-3"), ""),
         # The host that hung with a broken GPU is the cause, regardless of which host has noticed the hang.
         ([report("algo-1", "hang"), report("algo-3", "hardware")], [], ["algo-9"], ("algo-1", "algo-2", "algo-9"), ""),
@@ -125,8 +128,8 @@ def test_no_host_has_two_places() -> None:
     assert (hosts, why) == (("algo-1", "algo-8", "algo-9"), "")
 
 
-#: Steps until 6, with a checkpoint at 2. A host that BREAK names loses a GPU at step 4 or always fails there; the first host waits there
-#: for its end.
+#: Steps until 6, with a checkpoint at 2. A host that BREAK names loses a GPU at step 4 or always fails there; the other one waits there for
+#: its end.
 SCRIPT = """
 import json, os, pathlib, time
 host, round = os.environ["SM_CURRENT_HOST"], int(os.environ.get("SLIPWAY_RESTART", "0"))
@@ -152,7 +155,7 @@ for step in range(first + 1, 7):
         if broken[host] == "gpu":
             pathlib.Path(os.environ["SAGEMAKER_BASE_DIR"], "gpus").write_text("0, 0\\n")
         raise RuntimeError("something is wrong here")
-    if step == 4 and own == 0 and any(other in broken for other in hosts):
+    if step == 4 and any(other in broken for other in hosts):
         time.sleep(600)
 print("finished in round", round, "as rank", own, flush=True)
 """
@@ -183,6 +186,20 @@ def test_a_spare_host_takes_the_place_of_one_whose_gpu_is_gone(tmp_path: Path) -
         assert restart["resumeFrom"] == str(tmp_path / "checkpoints/step-2")
     inventory = {host: world.events(host, "inventory")[0]["rank"] for host in world.hosts}
     assert inventory == {"algo-1": 0, "algo-2": 1, "algo-3": None}
+
+
+def test_a_spare_host_takes_the_place_of_the_first_host_which_still_decides(tmp_path: Path) -> None:
+    """Both hosts of the start lose a GPU, one after the other: the first one decides about the second although it no longer trains."""
+    world = spare_world(tmp_path, 4, 2, {"algo-1": "gpu", "algo-3": "gpu"})
+    assert world.wait() == [0, 0, 0, 0], "\n".join(world.log(host) for host in world.hosts)
+    assert "this host was replaced by a spare host, and its driver still coordinates the others" in world.log("algo-1")
+    assert "finished in round 2 as rank 0" in world.log("algo-4")
+    assert "finished in round 2 as rank 1" in world.log("algo-2")
+    for host in world.hosts:
+        begun = [event for event in world.events(host, "restart") if event["state"] == "begin"]
+        assert [event["replaced"] for event in begun] == [{"algo-1": "algo-3"}, {"algo-3": "algo-4"}], host
+    ended = [event for event in world.events("algo-1", "restart") if event["state"] == "end"]
+    assert [(event["round"], event["lostSteps"]) for event in ended] == [(1, 2), (2, 2)], "it hears the steps of the new first rank"
 
 
 def test_hosts_are_replaced_until_no_spare_is_left(tmp_path: Path) -> None:

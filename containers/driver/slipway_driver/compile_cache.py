@@ -1,9 +1,9 @@
 """Compiled code that is kept over attempts: the caches of Inductor and Triton as one bundle in S3.
 
-Every host restores the bundle before its ranks start. The first host writes it once, some minutes after the start of the ranks or at their
-end. It is below the team's own prefix, which other teams can neither read nor write, and belongs to one image, PyTorch version, GPU type,
-model and layout. Inductor and Triton look up compiled code by the digest of its source and options, so a bundle can be incomplete, but not
-wrong.
+Every host restores the bundle before its ranks start. The host of rank 0 writes it once, some minutes after the start of the ranks or at
+their end. It is below the team's own prefix, which other teams can neither read nor write, and belongs to one image, PyTorch version, GPU
+type, model and layout. Inductor and Triton look up compiled code by the digest of its source and options, so a bundle can be incomplete,
+but not wrong.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def bundle_key(job: Job, image: str, hardware: Mapping[str, Any]) -> str:
 class CompileCache:
     """The bundle of one attempt on one host. `variables`: the folders in the environment of the ranks."""
 
-    def __init__(self, uri: str, variables: Mapping[str, str], writes: bool, client: Optional[S3Client] = None) -> None:
-        """`writes`: whether this host is the one that writes the bundle."""
+    def __init__(self, uri: str, variables: Mapping[str, str], client: Optional[S3Client] = None) -> None:
         self._bucket, self._prefix = parse_uri(uri.rstrip("/") + "/")
         self.variables = variables
         self._folders = {FOLDERS[name]: Path(folder) for name, folder in variables.items()}
         self._client = client or S3Client()
         self._restored = threading.Event()
-        self._exists, self._writes = False, writes
+        #: Whether this host is the one that writes the bundle, which only the host of rank 0 is.
+        self.writes, self._exists = False, False
         self._lock = threading.Lock()
 
     def begin(self) -> None:
@@ -113,7 +113,7 @@ class CompileCache:
     def _keep(self) -> None:
         """Writes the bundle once, unless there was one at the start."""
         with self._lock:
-            if self._writes and not self._exists and self._restored.is_set():
+            if self.writes and not self._exists and self._restored.is_set():
                 self._exists = True
                 self._write()
 
@@ -148,9 +148,7 @@ class CompileCache:
                     yield "%s/%s" % (folder, path.relative_to(root).as_posix()), path
 
 
-def compile_cache_of(
-    job: Job, paths: Paths, inherited: Mapping[str, str], hardware: Mapping[str, Any], writes: bool
-) -> Optional[CompileCache]:
+def compile_cache_of(job: Job, paths: Paths, inherited: Mapping[str, str], hardware: Mapping[str, Any]) -> Optional[CompileCache]:
     """The bundle of an attempt; None where there is no place for it. Caches for which the user or the image has chosen a folder are not in
     it."""
     root = paths.base / "compile-cache"
@@ -158,4 +156,4 @@ def compile_cache_of(
     if not job.compile_cache_uri or not variables:
         return None
     key = bundle_key(job, inherited.get("SLIPWAY_IMAGE_URI", ""), hardware)
-    return CompileCache(join_uri(job.compile_cache_uri, key), variables, writes)
+    return CompileCache(join_uri(job.compile_cache_uri, key), variables)

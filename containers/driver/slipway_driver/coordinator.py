@@ -25,7 +25,7 @@ class Coordinator:
         resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS, spares: Sequence[str] = (),
         kept: Optional[Decisions] = None,
     ) -> None:  # fmt: skip
-        self._hosts, self._spares, self._secret = list(hosts), list(spares), secret
+        self._own, self._hosts, self._spares, self._secret = hosts[0], list(hosts), list(spares), secret
         self._all = len(hosts) + len(spares)
         self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
         self._channels: Dict[str, PeerChannel] = {}
@@ -45,7 +45,8 @@ class Coordinator:
         #: Reports of hosts that were found broken.
         self.broken: List[Report] = []
         self._stopping = False
-        self._done: List[str] = []
+        #: By host that has finished, why that was early; "" if it was not.
+        self.done: Dict[str, str] = {}
         self._starts: List[Start] = []
         self._kept = kept or Decisions()
         if self._kept.facts:
@@ -87,8 +88,8 @@ class Coordinator:
 
     @property
     def _others(self) -> List[str]:
-        """All training hosts except the first."""
-        return self._hosts[1:]
+        """All training hosts except this one, which may have been replaced."""
+        return [host for host in self._hosts if host != self._own]
 
     def _take(self, timeout: float) -> bool:
         """Processes one message from the inbox; False if there was none within `timeout` seconds."""
@@ -98,7 +99,7 @@ class Coordinator:
             return False
         host = channel.name
         if message.get("type") == "lost":
-            if host not in self._done and channel is self._channels[host]:
+            if host not in self.done and channel is self._channels[host]:
                 self._lost[host] = message["until"]
                 self._ended += [host] if message["ended"] else []
         elif message.get("type") == "identity":
@@ -108,7 +109,7 @@ class Coordinator:
         elif message.get("type") == "again":
             self._return(host)
         elif message.get("type") == "ended" and message.get("kind") == "done":
-            self._done.append(host)
+            self.done[host] = str(message["reason"])
         elif message.get("type") == "ended":
             self._early.append(report_from(message))
         elif message.get("type") == "efa":
@@ -123,7 +124,7 @@ class Coordinator:
         """The driver of a host was started again, and with it nothing of its ranks is left."""
         self._lost.pop(host, None)
         self._ended = [other for other in self._ended if other != host]
-        if host in self._others and host not in self._done:
+        if host in self._others and host not in self.done:
             self._early = [*(report for report in self._early if report.host != host), lost_driver(host)]
 
     def _take_while(self, waiting: Callable[[], bool], seconds: float) -> None:
@@ -177,6 +178,16 @@ class Coordinator:
         collected, self._progress = self._progress, []
         return collected
 
+    def all_ended(self) -> bool:
+        """Whether the ranks of every other training host have ended, as far as this host can know."""
+        returns = [host for host in self._cut_off() if time.monotonic() < self._lost[host]]
+        ended = {*self.done, *(report.host for report in self._early), *self._cut_off()}.difference(returns)
+        return ended.issuperset(self._others)
+
+    def all_done(self) -> bool:
+        """Whether every other training host has finished."""
+        return all(host in self.done for host in self._others)
+
     def stop(self) -> None:
         """Called on SIGTERM: the job is ending, so no host is waited for."""
         self._stopping = True
@@ -190,7 +201,7 @@ class Coordinator:
         to resume from. EFA reports are kept if the ranks do not start again."""
         self._await_connections()
         self._send({"type": "end", "kind": own.kind})
-        self._take_while(lambda: len(self._early) + len(self._done) < len(self._others) and not self._in_vain(own), self._patience)
+        self._take_while(lambda: len(self._early) + len(self.done) < len(self._others) and not self._in_vain(own), self._patience)
         reports = list(self._early)
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
         self.broken += [report for report in reports if is_evidence(report)]

@@ -11,13 +11,12 @@ ORDER = ("sockets", "unknown", "efa", "efa+gdr", "single-host")
 NAMED_HOSTS = 20
 
 
-def merged(own_host: str, own: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
+def merged(reports: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
     """Returns the report of the slowest host, with the number of hosts per verdict and the names of the slower hosts. In case of a tie, it
-    is the host that uses the fewest interfaces, otherwise this host.
+    is the host that uses the fewest interfaces, otherwise the first one.
 
-    `own` and the values of `others` are results of EfaVerdict.report; `others` contains the hosts that have reported so far.
+    `reports`: by host, the results of EfaVerdict.report of the hosts that have reported so far, at least one.
     """
-    reports: Dict[str, Mapping[str, Any]] = {own_host: own, **others}
     slowest = min(reports, key=lambda host: (_place(reports[host]), reports[host].get("interfaces") or math.inf))
     fastest = max(_place(report) for report in reports.values())
     slower: List[str] = sorted(host for host, report in reports.items() if _place(report) < fastest)

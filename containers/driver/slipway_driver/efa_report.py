@@ -15,12 +15,15 @@ from slipway_driver.log import emit, log
 from slipway_driver.peers import Peers
 from slipway_driver.progress import progress_line
 
+#: The fields of the probe's result that are those of the job.
+BANDWIDTH = ("busBandwidthGBps", "expectedGBps", "lineRatePercent")
+
 
 class EfaReport:
     """The verdict of one start on this host, and on the first host of the job."""
 
-    def __init__(self, attempt: Attempt, peers: Peers, is_first_host: bool) -> None:
-        self._attempt, self._peers, self._is_first_host = attempt, peers, is_first_host
+    def __init__(self, attempt: Attempt, peers: Peers) -> None:
+        self._attempt, self._peers = attempt, peers
         cluster = attempt.cluster
         self.own = EfaVerdict(len(cluster.training_hosts), cluster.instance_type, attempt.devices)
         #: The verdict that was published last, and the number of hosts that it covers.
@@ -28,7 +31,7 @@ class EfaReport:
         self._heard = 0
         self._complained = False
         self._lock = threading.Lock()
-        #: The probe's result before this start; None without a probe.
+        #: The probe's result before this start on the host of rank 0; None on other hosts, or without a probe.
         self.bandwidth: Optional[Dict[str, Any]] = None
 
     def publish(self, wait_seconds: float = 0.0) -> None:
@@ -36,14 +39,14 @@ class EfaReport:
         if self._attempt.job.efa == "off":
             return
         with self._lock:
-            if self._is_first_host:
+            if self._attempt.is_first:
                 self._write(self._peers.efa_reports(wait_seconds))
-            elif self._reported != self.own.verdict and self._peers.share_efa(self.own.report()):
+            elif self._reported != self.own.verdict and self._peers.share_efa(self._report()):
                 self._reported = self.own.verdict
 
     def publish_changes(self) -> None:
         """Publishes changes after the first verdict, and on other hosts the first verdict."""
-        if self._reported is not None or (self.own.settled and not self._is_first_host):
+        if self._reported is not None or (self.own.settled and not self._attempt.is_first):
             self.publish()
 
     def refusal(self) -> Optional[Failure]:
@@ -54,16 +57,22 @@ class EfaReport:
         self.publish()
         return Failure(EFA, class_of(EFA), None, reason, self.own.report()["evidence"][-5:])
 
+    def _report(self) -> Dict[str, Any]:
+        """The report of this host, with the probe's result if it has one."""
+        return {**self.own.report(), **({name: self.bandwidth.get(name) for name in BANDWIDTH} if self.bandwidth else {})}
+
     def _write(self, others: Dict[str, Dict[str, Any]]) -> None:
         """Writes efa.json if anything has changed; writes the event if the verdict has changed or all hosts have reported."""
         cluster = self._attempt.cluster
-        report = merged(cluster.current_host, self.own.report(), others)
+        reports = {**({cluster.current_host: self._report()} if cluster.takes_part else {}), **others}
+        if not reports:
+            return
+        report = merged(reports)
         reported, self._reported = self._reported, report["verdict"]
-        heard, self._heard = self._heard, 1 + len(others)
+        heard, self._heard = self._heard, len(reports)
         if reported == self._reported and heard == self._heard:
             return
-        if self.bandwidth:
-            report.update({name: self.bandwidth.get(name) for name in ("busBandwidthGBps", "expectedGBps", "lineRatePercent")})
+        report.update({name: reports[cluster.master][name] for name in BANDWIDTH if name in reports.get(cluster.master, {})})
         if reported != self._reported or self._heard == len(cluster.training_hosts):
             emit(progress_line("efa", **report))
         try:

@@ -5,31 +5,26 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import List, Optional
 
 from slipway_driver.attempt import Attempt, new_state_folder
 from slipway_driver.dumps import keep_dumps, place_of
-from slipway_driver.efa_report import EfaReport
 from slipway_driver.ended_early import ended_early
 from slipway_driver.errors import Failure, after_hang, classify, first_real
 from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
-from slipway_driver.gpu_use import GpuUse, MeanUse, every
+from slipway_driver.gpu_use import GpuUse, every
 from slipway_driver.hang import dump_ranks
+from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.launcher import Launcher
 from slipway_driver.launcher_end import LauncherEnd, read_launcher_end
 from slipway_driver.log import emit, log
 from slipway_driver.memory import oom_kills
 from slipway_driver.output_lines import SHOWN, STATE
 from slipway_driver.peers import Peers
-from slipway_driver.progress import progress_line, readers_of
-from slipway_driver.rank_output import LineBudget
+from slipway_driver.progress import progress_line
 from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.restart_policy import FOLLOWING_KINDS
-from slipway_driver.shared_progress import ProgressSource, SharedProgress
-from slipway_driver.step_times import StepTimes
 from slipway_driver.supervisor import Supervisor
-from slipway_driver.vitals import Vitals
-from slipway_driver.watchdog import watchdog_of
 
 #: How long the first host waits after a successful end for the last EFA reports of the other hosts, which end at the same time.
 EFA_SECONDS = 5.0
@@ -40,25 +35,15 @@ OWN_ERROR_SECONDS = 3.0
 class HostRun:
     """One start of the ranks, until they have ended."""
 
-    def __init__(self, attempt: Attempt, launcher: Launcher, peers: Peers, step_times: StepTimes, mean_use: MeanUse) -> None:
-        self._attempt, self._launcher, self._peers, self._step_times, self._mean_use = attempt, launcher, peers, step_times, mean_use
-        self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
-        self._reader, self._found_steps = readers_of(attempt.job)
-        self._step_lines, self._unprinted = LineBudget(per_second=1.0), ""
-        self._watchdog = watchdog_of(attempt, time.monotonic())
-        self._shared, self._source = SharedProgress(peers), ProgressSource()
-        self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
+    def __init__(self, attempt: Attempt, launcher: Launcher, peers: Peers, monitor: JobMonitor) -> None:
+        self._attempt, self._launcher, self._peers, self._monitor = attempt, launcher, peers, monitor
         self._gpu_use = GpuUse(every(attempt.environ, len(attempt.cluster.training_hosts)))
-        self.efa = EfaReport(attempt, peers, self._first_host)
         #: Event lines that could not be read, or not completely.
         self._unread = 0
-        #: Why this start ended with exit code 0 before it had done its work; "" if it did not.
-        self.ended_early = ""
-        self._alerted = False
         self._requested_at: Optional[float] = None
         self._ended: Optional[Failure] = None
         self._oom_before, self._hung_at, self._state = oom_kills(), 0.0, new_state_folder()
-        self._lock, self._stop_requested = threading.Lock(), threading.Event()
+        self._stop_requested = threading.Event()
         #: Process ids of the ranks of this start, set after they have ended.
         self.pids: List[int] = []
         self._supervisor: Optional[Supervisor] = None
@@ -68,26 +53,10 @@ class HostRun:
         """Whether SIGTERM was received."""
         return self._stop_requested.is_set()
 
-    @property
-    def step(self) -> Optional[int]:
-        """The last step that a rank of this host printed; None before the first step."""
-        return self._watchdog.step
-
-    def facts(self) -> Dict[str, Any]:
-        """Fields of the heartbeat."""
-        return {
-            "attempt": self._attempt.job.attempt,
-            "step": self._watchdog.step,
-            "phase": self._watchdog.phase,
-            "hosts": len(self._attempt.cluster.hosts),
-            **self._vitals.facts(),
-            **({"endedEarly": self.ended_early} if self.ended_early else {}),
-        }
-
     def run(self) -> Failure:
         """Starts the ranks and returns their outcome; code 0 for success."""
         attempt = self._attempt
-        self._step_times.started(time.time(), attempt.environ["SLIPWAY_RESUME_FROM"])
+        self._monitor.started()
         self._supervisor = Supervisor(self._launcher.start(attempt, self._state), self._state, attempt.local_ranks, self._on_line)
         if self._stop_requested.is_set():
             # SIGTERM was received before the ranks were started.
@@ -95,14 +64,14 @@ class HostRun:
         self._gpu_use.start()
         try:
             launcher_code = self._supervisor.wait(self._poll)
-            self.efa.publish(EFA_SECONDS if launcher_code == 0 and self._ended is None else 0.0)
+            self._monitor.efa.publish(EFA_SECONDS if launcher_code == 0 and self._ended is None else 0.0)
             secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
-            self._hear_others()
+            self._monitor.hear_others()
             end = redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
-            self.ended_early = end.reason if end.code == DONE else ""
+            self._monitor.ended_early = end.reason if end.code == DONE else ""
             return end
         finally:
-            self._emit_steps(self._found_steps.end(), is_end=True)
+            self._monitor.ended()
             self._gpu_use.end()
             self.pids = self._supervisor.pids()
             if self._unread > 1:
@@ -110,13 +79,9 @@ class HostRun:
             shutil.rmtree(str(self._state), ignore_errors=True)
             self._keep_dumps()
 
-    def report_late_hosts(self) -> None:
-        """Reports EFA again after the last start: another host may have connected only to report its end and its EFA verdict."""
-        if self._first_host:
-            self.efa.publish()
-
     def abandon(self) -> None:
         """Removes the state folder if the ranks will not be started."""
+        self._monitor.ended()
         shutil.rmtree(str(self._state), ignore_errors=True)
 
     def _keep_dumps(self) -> None:
@@ -136,98 +101,50 @@ class HostRun:
     def _on_line(self, line: str, kind: str) -> None:
         if kind == SHOWN:  # Read before as a state, or read later as a line.
             return emit(line)
-        event = self._reader.read(line)
-        if self._reader.issue:
+        reader = self._monitor.reader
+        event = reader.read(line)
+        if reader.issue:
             self._unread += 1
             if self._unread == 1:
-                log("an event line cannot be read and is ignored, like all others of this kind: %s: %s" % (self._reader.issue, line[:200]))
+                log("an event line cannot be read and is ignored, like all others of this kind: %s: %s" % (reader.issue, line[:200]))
             line = progress_line(**event) if event else ""
-        if kind != STATE and (line or not self._reader.issue):
+        if kind != STATE and (line or not reader.issue):
             emit(line)
-        self._reader.report_format(log)
-        self.efa.own.feed(line)
-        if event is None:
-            return
-        with self._lock:
-            self._vitals.feed(event, time.monotonic())
-        self._progressed(line, event)
-        if not self._first_host and event["event"] != "bar":
-            self._shared.add(line, event, time.monotonic())
-        if event["event"] == "step":
-            self.efa.publish()
-
-    def _progressed(self, line: str, event: Mapping[str, Any], host: str = "") -> None:
-        if self._source.counts(event, host):
-            with self._lock:
-                self._watchdog.feed(event, time.monotonic())
-            restarted = self._step_times.feed(event, time.time())
-            if restarted and self._first_host:
-                emit(progress_line("restart", state="end", **restarted))
-        if self._first_host:
-            self._emit_steps(self._found_steps.feed(line, event, host, time.monotonic()))
-
-    def _hear_others(self) -> None:
-        if self._first_host:
-            for reported in self._shared.heard():
-                self._progressed(*reported)
-        else:
-            self._shared.send()
-
-    def _emit_steps(self, lines: Sequence[str], is_end: bool = False) -> None:
-        """Prints the steps that expressions have found: after a burst one a second, and the last one."""
-        for line in lines:
-            self._unprinted = "" if self._step_lines.admit(line, time.monotonic()) else line
-            if not self._unprinted:
-                emit(line)
-        if is_end and self._unprinted:
-            emit(self._unprinted)
-
-    def _report_gpus(self) -> None:
-        """Once a minute, other hosts send their GPU utilization to the first host, which logs it."""
-        use = self._gpu_use.take()
-        if use is None:
-            return
-        if self._first_host:
-            hosts = {self._attempt.cluster.current_host: use, **self._peers.gpu_reports()}
-            self._mean_use.add(hosts)
-            emit(progress_line("gpus", hosts=hosts))
-        else:
-            self._peers.share_gpus(use)
+        reader.report_format(log)
+        self._monitor.efa.own.feed(line)
+        if event is not None:
+            self._monitor.add(line, event)
 
     def _refusal(self) -> Optional[Failure]:
         """The failure if the job must not continue, or not succeed, over this network; None otherwise."""
+        efa = self._monitor.efa
         # Decide only after NCCL has selected a network, at the latest at the first step or at the end.
         ended = self._supervisor is not None and self._supervisor.ended
-        if self._stop_requested.is_set() or self._ended is not None or not (self.efa.own.settled or self.step is not None or ended):
+        if self._stop_requested.is_set() or self._ended is not None or not (efa.own.settled or self._monitor.step is not None or ended):
             return None
-        return self.efa.refusal()
+        return efa.refusal()
 
     def _poll(self) -> None:
         supervisor = self._supervisor
         if supervisor is None or supervisor.stopping or self._ended is not None:
             return
-        self._report_gpus()
+        use = self._gpu_use.take()
+        if use is not None:
+            self._monitor.report_gpus(use)
         refused = self._refusal()
         if refused is not None:
             return self._end(refused)
-        self._hear_others()
+        self._monitor.hear_others()
         requested = self._peers.end_requested()
-        self.efa.publish_changes()
+        self._monitor.efa.publish_changes()
         if requested is not None:
-            self._end_as_requested(requested)
-            return
-        # Only the first host receives the steps of all hosts, so only it can detect a hang.
-        with self._lock:
-            hang = self._watchdog.verdict(time.monotonic()) if self._first_host else None
-        if hang and self._watchdog.may_stop:
+            return self._end_as_requested(requested)
+        hang = self._monitor.hang()
+        if hang:
             self._hung_at = time.monotonic()
-            emit(progress_line("hang", reason=hang, step=self.step))
             self._peers.announce(class_of(HANG))
             self._dump_ranks()
             self._end(Failure(HANG, class_of(HANG), None, hang, []))
-        elif hang and not self._alerted:
-            self._alerted = True
-            emit(progress_line("hang", reason=hang, step=self.step, alertOnly=True))
 
     def _end_as_requested(self, kind: str) -> None:
         """Another host's ranks have ended. If it only lost a peer, the cause may be on this host and not be recorded yet."""
@@ -277,8 +194,8 @@ class HostRun:
         if own is not None:
             return own
         if len(records) >= self._attempt.local_ranks:
-            sees_all = self._first_host and (self._source.is_own or len(self._attempt.cluster.training_hosts) == 1)
-            early = "" if self.stopping else ended_early(self._attempt, self._watchdog if sees_all else None, records)
+            watchdog = self._monitor.watchdog if self._monitor.sees_all else None
+            early = "" if self.stopping else ended_early(self._attempt, watchdog, records)
             return Failure(DONE, class_of(DONE), None, early, [])
         return self._without_records(launcher_code, self._supervisor)
 
@@ -287,7 +204,7 @@ class HostRun:
         started, code = bool(supervisor.pids()), shell_code(launcher_code)
         if supervisor.stopping and not started:
             return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "stopped before the ranks had started", [])
-        if self._attempt.job.launcher == "mpi" and self._attempt.cluster.takes_part and (not self._first_host or started):
+        if self._attempt.job.launcher == "mpi" and self._attempt.cluster.takes_part and (self._attempt.cluster.rank or started):
             # Open MPI's daemon exits with code 0 regardless of what happened to its ranks.
             return Failure(TRY_AGAIN, "peer-lost", None, "mpirun ended this host's ranks before they had written a record", [])
         if launcher_code == 0:

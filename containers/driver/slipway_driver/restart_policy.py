@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from slipway_driver.exit_codes import TRY_AGAIN
+from slipway_driver.exit_codes import HANG, TRY_AGAIN, class_of
 
 #: Failure classes that another start in the same containers cannot fix, or that are not failures.
 FINAL_KINDS = ("done", "environment", "loss", "efa", "hand-over", "host-memory")
@@ -14,6 +14,8 @@ DENIED = re.compile(r"\b(AccessDenied|Forbidden)\b")
 STORAGE_KINDS = ("checkpoint", "data")
 #: Failure classes that are consequences of another host's failure.
 FOLLOWING_KINDS = ("peer-lost",)
+#: Failure classes whose host is not known to be the cause: the first host reports every hang.
+NAMELESS_KINDS = (*FOLLOWING_KINDS, class_of(HANG))
 #: A signal has ended the driver of the host, which was started again.
 DRIVER_LOST = "driver-lost"
 #: The host itself is broken; the ranks must not start on it again.
@@ -113,10 +115,8 @@ def _refused(reports: Sequence[Report], missing: Sequence[str], restarts_left: i
 def replaced(hosts: Sequence[str], broken: Sequence[str], spares: Sequence[str]) -> Tuple[Tuple[str, ...], str]:
     """Returns `hosts` with each broken host replaced by a spare, and the reason if that is not possible ("" if it is).
 
-    The first host cannot be replaced, because it holds the channels to all other hosts.
+    The driver of the first host coordinates the others also when a spare has replaced it, as long as its container runs.
     """
-    if hosts[0] in broken:
-        return (), "the first host's own hardware is broken"
     if len(broken) > len(spares):
         return (), "%s: no spare host is left" % ", ".join(broken[:5])
     place = dict(zip(broken, spares))
@@ -143,7 +143,7 @@ def decide(
     broken = [report.host for report in reports if report.kind == HARDWARE]
     if not broken and _is_stuck(step, starts):
         # The same host has failed twice at the same step: it may have a fault that its own checks cannot detect.
-        suspect = cause.host == starts[-1].cause and cause.host != hosts[0] and bool(spares)
+        suspect = cause.host == starts[-1].cause and cause.kind not in NAMELESS_KINDS and bool(spares)
         if not suspect:
             return Decision(False, cause, "no progress beyond step %s of the previous start" % starts[-1].step)
         broken = [cause.host]

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import Any, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from slipway_driver.peers import Peers
 
-#: Limit on forwarded lines, in case every rank of a script prints every step.
+#: Limit on forwarded steps, in case every rank of a script prints every step, and on other forwarded lines.
 MAX_PER_SECOND = 20
 #: What the first host uses of an event. A whole event may be longer than a message between drivers.
-FIELDS = ("event", "step", "loss")
+FIELDS = ("event", "step", "loss", "name", "state", "end", "budgetSeconds", "source", "reason", "host", "hosts", "what", "ratio")
+MAX_CHARACTERS = 300
 #: Length of the part of a line that contains the rank label.
 LABEL_CHARACTERS = 40
 
@@ -28,27 +29,34 @@ class Reported(NamedTuple):
 
 
 class ProgressSource:
-    """Selects the host whose progress counts on the first host: its own, or, while it prints no steps, the first other host that does.
+    """Selects the host whose progress counts on the first host: that of rank 0, or, while it prints no steps, the first other host that
+    does. Lines of other hosts arrive late, so mixing them would let the step decrease."""
 
-    Lines of other hosts arrive late, so mixing them with its own would let the step decrease.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, of_rank_0: str) -> None:
+        self._of_rank_0 = of_rank_0
         self._host: Optional[str] = None
         self._lock = threading.Lock()
 
     @property
     def is_own(self) -> bool:
-        """Whether the steps are those that this host prints, all of which it has seen."""
-        return self._host == ""
+        """Whether the steps are those that the host of rank 0 prints."""
+        return self._host == self._of_rank_0
 
     def counts(self, event: Mapping[str, Any], host: str) -> bool:
-        """Whether an event counts. `host`: the host that printed it, empty for this host."""
-        is_step = event["event"] == "step"
+        """Whether an event that `host` has printed counts."""
+        is_step, is_own = event["event"] == "step", host == self._of_rank_0
         with self._lock:
-            if is_step and (self._host is None or not host):
+            if is_step and (self._host is None or is_own):
                 self._host = host
-            return not host or (is_step and host == self._host)
+            return is_own or (is_step and host == self._host)
+
+
+def _shortened(event: Mapping[str, Any]) -> Dict[str, Any]:
+    short = {name: event[name] for name in FIELDS if name in event}
+    for name, value in short.items():
+        if isinstance(value, (str, list)):
+            short[name] = value[:MAX_CHARACTERS]
+    return short
 
 
 class SharedProgress:
@@ -56,19 +64,24 @@ class SharedProgress:
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
-        self._second, self._added = 0, 0
+        #: How many lines were sent in the current second, of steps and of other events.
+        self._second, self._added = 0, [0, 0]
         #: Lines that could not be sent because there was no connection to the first host.
         self._unsent: "collections.deque[Mapping[str, Any]]" = collections.deque(maxlen=MAX_PER_SECOND)
         self._lock = threading.Lock()
 
-    def add(self, line: str, event: Mapping[str, Any], now: float) -> None:
-        """Sends a line of this host, printed at `now` (monotonic seconds), to the first host; drops lines above the limit per second."""
+    def add(self, line: str, event: Mapping[str, Any], now: float, of_rank_0: bool = False) -> None:
+        """Sends a line of this host, printed at `now` (monotonic seconds), to the first host; drops lines above the limit per second.
+        Of a host without rank 0, only steps and losses count there."""
+        if not of_rank_0 and event["event"] not in ("step", "metric"):
+            return
         if int(now) != self._second:
-            self._second, self._added = int(now), 0
-        self._added += 1
-        if self._added <= MAX_PER_SECOND:
+            self._second, self._added = int(now), [0, 0]
+        kind = int(event["event"] == "step")
+        self._added[kind] += 1
+        if self._added[kind] <= MAX_PER_SECOND:
             with self._lock:
-                self._unsent.append({"line": line[:LABEL_CHARACTERS], "event": {name: event[name] for name in FIELDS if name in event}})
+                self._unsent.append({"line": line[:LABEL_CHARACTERS], "event": _shortened(event)})
             self.send()
 
     def send(self) -> None:

@@ -1,0 +1,71 @@
+"""The first host after a spare host has replaced it: its driver still monitors the job, and decides for all hosts."""
+
+from __future__ import annotations
+
+import time
+from typing import Optional
+
+from slipway_driver.attempt import Attempt
+from slipway_driver.coordinator import Coordinator
+from slipway_driver.errors import Failure
+from slipway_driver.exit_codes import DONE, HANG, TRY_AGAIN, class_of
+from slipway_driver.gpu_use import every
+from slipway_driver.host_run import EFA_SECONDS
+from slipway_driver.idle_host import POLL_SECONDS, Heard
+from slipway_driver.job_monitor import JobMonitor
+from slipway_driver.log import log
+from slipway_driver.restart_policy import Report
+from slipway_driver.supervisor import GRACE_SECONDS
+
+
+class IdleCoordinator:
+    """One start of the other hosts' ranks, until they have ended."""
+
+    def __init__(self, attempt: Attempt, peers: Coordinator, monitor: JobMonitor) -> None:
+        self._peers, self._monitor, self._host = peers, monitor, attempt.cluster.current_host
+        self._gpu_seconds = every(attempt.environ, len(attempt.cluster.training_hosts))
+        self._stop_at: Optional[float] = None
+        self._monitor.started()
+        log("this host was replaced by a spare host, and its driver still coordinates the others")
+
+    def stop(self) -> None:
+        """Called on SIGTERM: the other hosts have received it as well, and save."""
+        self._stop_at = self._stop_at or time.monotonic() + GRACE_SECONDS
+
+    def leave(self) -> None:
+        """Nothing is left to stop."""
+
+    def wait(self) -> Heard:
+        """Monitors the job. Returns the next decision, which is this host's own, or the outcome of this host."""
+        hang = self._until_end()
+        done = self._peers.all_done()
+        self._monitor.efa.publish(EFA_SECONDS if done else 0.0)
+        self._monitor.ended()
+        if self._stop_at is not None or (done and not hang):
+            self._monitor.ended_early = next((reason for reason in self._peers.done.values() if reason), "")
+            own = Report(self._host, DONE, class_of(DONE), self._monitor.ended_early, self._monitor.step)
+            self._peers.finish(own)
+            return Failure(DONE, own.kind, None, own.reason, [])
+        code, kind = (HANG, class_of(HANG)) if hang else (TRY_AGAIN, "peer-lost")
+        return self._peers.settle(Report(self._host, code, kind, hang or "the ranks of another host have ended", self._monitor.step))
+
+    def _until_end(self) -> Optional[str]:
+        """Why the ranks hang; None once they have ended, or when no more of them is to be expected after SIGTERM."""
+        gpus_at = time.monotonic() + self._gpu_seconds
+        while not self._peers.all_ended():
+            now = time.monotonic()
+            self._monitor.hear_others()
+            self._monitor.efa.publish()
+            if now >= gpus_at:
+                gpus_at = now + self._gpu_seconds
+                self._monitor.report_gpus(None)
+            if self._stop_at is None:
+                hang = self._monitor.hang()
+                if hang or self._peers.end_requested():
+                    return hang
+            elif now > self._stop_at:
+                log("the other hosts have not ended %d s after SIGTERM" % GRACE_SECONDS)
+                return None
+            time.sleep(POLL_SECONDS)
+        self._monitor.hear_others()
+        return None
