@@ -13,8 +13,6 @@ export interface Failure {
   losesMachine: boolean;
   /** The next host, which holds the copies of this one's state, breaks as well. */
   losesPartner: boolean;
-  /** It is the host of rank 0. */
-  isFirstHost: boolean;
   /** Wait for capacity, should this failure cost the job, seconds. */
   capacityWaitSeconds: number;
 }
@@ -40,8 +38,7 @@ export function failuresOf(constants: Constants, rate: Rate, nodes: number, seed
     const silent = kind === 'hang' && random() < constants.silentHangShare;
     const losesMachine = kind === 'node' && which() < constants.lostMachineShare;
     const losesPartner = kind === 'node' && !losesMachine && which() < constants.lostPartnerShare;
-    const isFirstHost = which() * nodes < 1;
-    failures.push({ at, kind, silent, losesMachine, losesPartner, isFirstHost, capacityWaitSeconds });
+    failures.push({ at, kind, silent, losesMachine, losesPartner, capacityWaitSeconds });
   }
   return failures;
 }

@@ -207,9 +207,9 @@ export class SlipwaySimulation {
     return kind === 'network' && stallPatience * collectiveTimeoutSeconds + save < collectiveTimeoutSeconds;
   }
 
-  /** The service ends the job of a machine that is gone, and the first host's place cannot be taken. */
+  /** The service ends the job of a machine that is gone. */
   private mayReplace(job: Job, failure: Failure): boolean {
-    return job.sparesLeft >= (failure.losesPartner ? 2 : 1) && !failure.losesMachine && !failure.isFirstHost;
+    return job.sparesLeft >= (failure.losesPartner ? 2 : 1) && !failure.losesMachine;
   }
 
   private mayRestart(job: Job): boolean {

@@ -91,13 +91,13 @@ class Bench:
 
     def host_lost(self) -> list[Recovery]:
         """The GPU of a host breaks, so that a spare host takes its place; its own copies are out of reach."""
-        return self._in_place(1, lambda job: self._lose(job, [self._random.choice(job.training[1:])]))
+        return self._in_place(1, lambda job: self._lose(job, [self._random.choice(job.training)]))
 
     def two_hosts_lost(self) -> list[Recovery]:
         """The same for two neighbours at once, of which one holds the copies of the other."""
 
         def strike(job: Job) -> None:
-            at = self._random.randrange(1, len(job.training) - 1)
+            at = self._random.randrange(len(job.training) - 1)
             self._lose(job, job.training[at : at + 2])
 
         return self._in_place(2, strike)

@@ -178,13 +178,18 @@ def test_a_spare_host_that_connects_late_still_replaces_a_broken_one() -> None:
         peer.close()
 
 
-def test_the_first_host_hears_which_gpus_of_another_host_were_cleared() -> None:
+@pytest.mark.parametrize("is_late", [False, True])
+def test_the_first_host_hears_which_gpus_of_another_host_were_cleared(is_late: bool) -> None:
+    """Also from a host whose check has ended before the first host listens."""
     port = free_port()
-    first = Coordinator(["algo-1", "algo-2"], "127.0.0.1", port, SECRET, 1, print, lambda: "")
     member = Member("algo-2", "127.0.0.1", port, None, SECRET, print)
+    if is_late:
+        member.share_cleared("algo-2", ["GPU-2"])
+    first = Coordinator(["algo-1", "algo-2"], "127.0.0.1", port, SECRET, 1, print, lambda: "")
     try:
         assert member._connected.wait(30)
-        member.share_cleared("algo-2", ["GPU-2"])
+        if not is_late:
+            member.share_cleared("algo-2", ["GPU-2"])
         first.share_cleared("algo-1", ["GPU-1"])
         member.finish(Report("algo-2", 0, "done", "", 1))
         first._take_while(lambda: not first.done, 30)

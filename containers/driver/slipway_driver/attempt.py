@@ -273,16 +273,8 @@ def _attempt(host: _Host, cluster: Cluster, resume_from: str) -> Attempt:
 
 def _sm_variables(job: Job, cluster: Cluster, paths: Paths, hardware: Mapping[str, Any], job_name: str) -> Dict[str, str]:
     counts = {"num_cpus": hardware["cpus"], "num_gpus": hardware["gpus"], "num_neurons": hardware["neurons"]}
-    facts = sm.training_environment(
-        cluster,
-        paths,
-        sm.read_json(paths.config / "hyperparameters.json"),
-        _channels(paths),
-        job.entry_point,
-        job.training_groups,
-        counts,
-        job_name,
-    )
+    given = sm.read_json(paths.config / "hyperparameters.json")
+    facts = sm.training_environment(cluster, paths, given, _channels(paths), job.entry_point, job.training_groups, counts, job_name)
     return sm.sm_variables(facts, cluster, paths, job.arguments)
 
 

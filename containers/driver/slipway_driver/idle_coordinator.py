@@ -26,7 +26,7 @@ class IdleCoordinator:
         self._gpu_seconds = every(attempt.environ, len(attempt.cluster.training_hosts))
         self._stop_at: Optional[float] = None
         self._monitor.started()
-        log("this host was replaced by a spare host, and its driver still coordinates the others")
+        log("this host was replaced by a spare host, and its driver still coordinates the others; rank 0 is on %s" % attempt.cluster.master)
 
     def stop(self) -> None:
         """Called on SIGTERM: the other hosts have received it as well, and save."""

@@ -43,6 +43,8 @@ class Member:
         self.broken: List[Report] = []
         self.cleared: Dict[str, List[str]] = {}
         self._gpus = gpus
+        #: The message about GPUs that have passed the full health check, also for a first host whose driver was started again.
+        self._cleared: Optional[Dict[str, Any]] = None
         self._host, self._log, self._patience = host, log, report_seconds
         self._channel: Optional[PeerChannel] = None
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
@@ -87,6 +89,8 @@ class Member:
                 self._channel.send({"type": "again"})
             if self._channel and self._gpus:
                 self._channel.send({"type": "identity", "gpus": list(self._gpus)})
+            if self._channel and self._cleared:
+                self._channel.send(self._cleared)
 
     def end_requested(self) -> Optional[str]:
         """Returns the failure class because of which this host must end its ranks; None if there is no request."""
@@ -121,9 +125,10 @@ class Member:
         self._send({"type": "gpus", "use": dict(use)})
 
     def share_cleared(self, host: str, gpus: Sequence[str]) -> None:
-        """Sends the GPUs of this host that have passed the full health check; dropped if there is no connection."""
-        if gpus:
-            self._send({"type": "cleared", "gpus": list(gpus)})
+        """Sends the GPUs of this host that have passed the full health check, once there is a connection."""
+        self._cleared = {"type": "cleared", "gpus": list(gpus)} if gpus else None
+        if self._cleared:
+            self._send(self._cleared)
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
         """Always empty: only the first host collects reports."""

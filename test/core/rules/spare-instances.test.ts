@@ -26,7 +26,7 @@ describe('accepted', () => {
     ['a training plan', file({ trainingPlanArn: 'arn:aws:sagemaker:us-west-2:111122223333:training-plan/mine' })],
     ['spot', file({ capacity: 'spot' })],
     ['alternatives', file({ alternatives: [{ instanceType: 'ml.p5en.48xlarge' }] })],
-    ['one spare for two hosts', file({ instanceCount: 2, spareInstances: 1 })],
+    ['one spare for one host', file({ instanceCount: 1, spareInstances: 1 })],
     ['a quarter', file({ spareInstances: 2 })],
     [
       'checkpoints on FSx for Lustre',
@@ -80,20 +80,6 @@ test.each<[string, object, string[]]>([
     }),
     [
       'error compute.spareInstances: must be 0 with instanceGroups: a host can only be replaced by one of the same type, got 2; remove it, or use instanceType and instanceCount',
-    ],
-  ],
-  [
-    'one host',
-    file({ instanceCount: 1, spareInstances: 1 }),
-    [
-      'error compute.instanceCount: must be at least 2 with spareInstances: the first host cannot be replaced, got 1; use 2 or more, or remove spareInstances',
-    ],
-  ],
-  [
-    'one host of an alternative',
-    file({ spareInstances: 1, alternatives: [{ instanceType: 'ml.p5en.48xlarge', instanceCount: 1 }] }),
-    [
-      'error compute.alternatives[0].instanceCount: must be at least 2 with spareInstances: the first host cannot be replaced, got 1; use 2 or more, or remove spareInstances',
     ],
   ],
   [
@@ -201,7 +187,6 @@ test('fails: everything at once', () => {
     ({ rule, path }) => `${rule.replace('compute/spare-', '')} ${path}`,
   );
   expect(found).toEqual([
-    'hosts compute.instanceCount',
     'launcher distribution.contract',
     'launcher distribution.launcher',
     'launcher distribution.library',

@@ -85,20 +85,19 @@ const NO_SPARES: Spares = { instances: 0, attemptSeconds: 0 };
 
 /**
  * Share of the hardware failures that a spare host can absorb. Within an attempt failures are a Poisson process; a failure is absorbed if
- * it affects a device of a host other than the first, and a spare host is left. A failure that is not absorbed ends the attempt.
+ * it affects a device and a spare host is left. A failure that is not absorbed ends the attempt.
  */
 export function metBySpares(nodes: number, { instances, attemptSeconds }: Spares): number {
-  const replaceable = (DEVICE_SHARE * (nodes - 1)) / nodes;
   const atLeast = poissonTails((HARDWARE_FAILURES_PER_NODE_DAY * nodes * attemptSeconds) / DAY);
   let all = 0;
   let met = 0;
   // The k-th failure of an attempt happens only if the k - 1 failures before it were absorbed.
   for (let k = 1; k <= instances; k++) {
-    const happens = replaceable ** (k - 1) * atLeast();
+    const happens = DEVICE_SHARE ** (k - 1) * atLeast();
     all += happens;
-    met += replaceable * happens;
+    met += DEVICE_SHARE * happens;
   }
-  all += replaceable ** instances * atLeast();
+  all += DEVICE_SHARE ** instances * atLeast();
   return met === 0 ? 0 : met / all;
 }
 

@@ -42,24 +42,14 @@ function hosts(run: RunSpec): Finding[] {
         fix: 'remove it, or use instanceType and instanceCount',
       },
     ];
-  return [
-    ...counts(run).flatMap((count) =>
-      when(count.hosts < 2, {
-        path: count.path,
-        must: 'must be at least 2 with spareInstances: the first host cannot be replaced',
-        got: count.hosts,
-        fix: 'use 2 or more, or remove spareInstances',
-      }),
-    ),
-    ...namedTypes(run).flatMap(({ path: at, type }) =>
-      when(type === ULTRASERVER, {
-        path: at,
-        must: `must not be ${ULTRASERVER} with spareInstances: its hosts come in groups of 18`,
-        got: type,
-        fix: 'remove spareInstances, or use another type',
-      }),
-    ),
-  ];
+  return namedTypes(run).flatMap(({ path: at, type }) =>
+    when(type === ULTRASERVER, {
+      path: at,
+      must: `must not be ${ULTRASERVER} with spareInstances: its hosts come in groups of 18`,
+      got: type,
+      fix: 'remove spareInstances, or use another type',
+    }),
+  );
 }
 
 function launcher({ distribution }: RunSpec): Finding[] {
@@ -134,8 +124,8 @@ const RULES: readonly Rule[] = [
   {
     id: 'compute/spare-hosts',
     level: 'error',
-    what: 'Spare hosts require a training run on at least two hosts of one instance type at a time.',
-    why: 'A spare host can replace only a host of the same instance type; the first host, which coordinates the others, cannot be replaced.',
+    what: 'Spare hosts require a training run on hosts of one instance type at a time.',
+    why: 'A spare host can replace only a host of the same instance type.',
     source: SOURCE,
     check: hosts,
   },

@@ -23,7 +23,6 @@ describe('sizes', () => {
     ['are not below min', file({ min: 2, max: 8 }), [8, 4, 2]],
     ['are one for a plain number: none', file(8), []],
     ['divide the degrees', file({ min: 1, max: 8 }, { distribution: { parameters: { shard_degree: 32 } } }), [8, 4]],
-    ['of hosts with spares are two and more', file({ min: 1, max: 8 }, { compute: { spareInstances: 1 } }), [8, 4, 2]],
     [
       'are at most eight, in about equal ratios',
       file({ min: 1, max: 512 }, { training: { ...BUILTIN.training, globalBatchSize: 4096 * 27 } }),
