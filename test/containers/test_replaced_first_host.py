@@ -65,22 +65,22 @@ def s3() -> Iterator[FakeS3]:
     found.close()
 
 
-def replaced_world(tmp_path: Path, s3: FakeS3, hosts: int = 2, restarts: int = 5, **environ: str) -> World:
-    """A job in round 1, with `algo-1` replaced by the last host."""
+def replaced_world(tmp_path: Path, s3: FakeS3, hosts: int = 2, restarts: int = 5, spares: int = 1, **environ: str) -> World:
+    """A job in round 1, with `algo-1` replaced by the first spare host."""
     (tmp_path / "checkpoints").mkdir()
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
     job = job_json(
-        restartsInPlace=restarts, checkpoints=checkpoints, spareInstances=1, launcher="torchrun",
+        restartsInPlace=restarts, checkpoints=checkpoints, spareInstances=spares, launcher="torchrun",
         heartbeatUri="s3://checkpoints/heartbeat.json", handOverUri="s3://artifacts/hand-over.json",
     )  # fmt: skip
-    world = World(tmp_path / "world", hosts + 1, job, {"train.py": SCRIPT}, name=f"first-{tmp_path.name}")
+    world = World(tmp_path / "world", hosts + spares, job, {"train.py": SCRIPT}, name=f"first-{tmp_path.name}")
     world.start({**with_gpus(tmp_path), **s3.environ, "SLIPWAY_HAND_OVER_SECONDS": "0.1", **environ})
     for host in world.hosts[:hosts]:
         world.wait_for(host, "waits in round 0")
     world.wait_for("algo-1", " hosts are connected")
     lose_gpu(world, "algo-1")
     world.kill_rank("algo-1")
-    for host in world.hosts[1:]:
+    for host in world.hosts[1 : hosts + 1]:
         world.wait_for(host, "waits in round 1")
     return world
 
@@ -90,6 +90,7 @@ def test_the_job_ends_well_on_the_other_hosts(tmp_path: Path, s3: FakeS3, hosts:
     world = replaced_world(tmp_path, s3, hosts)
     world.order(1, "go")
     assert world.wait() == [0] * (hosts + 1), world.logs()
+    assert "rank 0 is on %s" % world.hosts[-1] in world.log("algo-1")
     assert "finished in round 1 as rank 0" in world.log(world.hosts[-1]) and "finished" not in world.log("algo-1")
     beat = json.loads(s3.objects["/checkpoints/heartbeat.json"])
     assert (beat["step"], beat["loss"], beat["restarts"], beat["sparesLeft"]) == (9, 0.5, 1, 0)
@@ -122,6 +123,28 @@ def test_a_killed_driver_of_rank_0_starts_all_ranks_again(tmp_path: Path, s3: Fa
     world.order(2, "go")
     assert world.wait() == [0, 0, 0], world.logs()
     assert world.restarts("algo-1")[1]["reason"] == "a signal has ended the driver of algo-3"
+
+
+def test_a_killed_driver_of_the_replaced_host_still_knows_the_spare_hosts_that_are_left(tmp_path: Path, s3: FakeS3) -> None:
+    world = replaced_world(tmp_path, s3, spares=2)
+    os.kill(world.driver("algo-1"), signal.SIGKILL)
+    world.wait_for("algo-1", "it is started again")
+    while world.log("algo-1").count("the drivers of all 4 hosts are connected") < 2:
+        assert world.processes["algo-1"].poll() is None, world.log("algo-1")
+    lose_gpu(world, "algo-3")
+    world.kill_rank("algo-3")
+    for host in ("algo-2", "algo-4"):
+        world.wait_for(host, "waits in round 2")
+    world.order(2, "go")
+    assert world.wait() == [0, 0, 0, 0], world.logs()
+    assert [event["replaced"] for event in world.restarts("algo-4")] == [{"algo-1": "algo-3"}, {"algo-3": "algo-4"}]
+
+
+def test_the_replaced_host_ends_when_no_other_host_is_left(tmp_path: Path, s3: FakeS3) -> None:
+    world = replaced_world(tmp_path, s3, hosts=1, SLIPWAY_PEER_SECONDS="1")
+    world.processes["algo-2"].kill()
+    assert world.processes["algo-1"].wait(60) == 75, world.log("algo-1")
+    assert world.failure("algo-1")["class"] == "peer-lost"
 
 
 def test_a_hang_on_the_other_hosts_is_found_and_ends_the_attempt_when_no_restart_is_left(tmp_path: Path, s3: FakeS3) -> None:
