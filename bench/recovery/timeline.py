@@ -1,12 +1,14 @@
-"""What the log of the first host says after a fault, and when."""
+"""What the logs of a job say after a fault, and when."""
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 POLL_SECONDS = 0.01
+#: Events that only rank 0 prints.
+OF_RANK_0 = ("step", "phase", "resume", "memory-save")
 
 
 class Seen(NamedTuple):
@@ -21,22 +23,27 @@ class Seen(NamedTuple):
 
 
 class Timeline:
-    """Follows a log that another process writes. `ended`: whether that process has ended."""
+    """Follows logs that other processes write. `first`: that of the first host, from which all events count; `others`: those of the hosts
+    that may get rank 0, from which only its events count; `ended`: whether the process of the first host has ended."""
 
-    def __init__(self, log: Path, ended: Callable[[], bool]) -> None:
-        self._log, self._ended = log, ended
-        self._read, self._rest = 0, b""
+    def __init__(self, first: Path, ended: Callable[[], bool], others: Sequence[Path] = ()) -> None:
+        self._first, self._ended = first, ended
+        #: How far each log was read, and the line that was not complete.
+        self._logs: dict[Path, tuple[int, bytes]] = dict.fromkeys([first, *others], (0, b""))
         self.seen: list[Seen] = []
 
     def read_new(self) -> None:
-        """Reads the lines that were added."""
-        with self._log.open("rb") as opened:
-            opened.seek(self._read)
-            data = opened.read()
-        now = time.monotonic()
-        self._read += len(data)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        self.seen += [Seen(now, json.loads(line[8:])) for line in lines if line.startswith(b"slipway {")]
+        """Reads the lines that were added. A log that does not exist yet has none."""
+        for log, (read, rest) in self._logs.items():
+            if log.exists():
+                with log.open("rb") as opened:
+                    opened.seek(read)
+                    data = opened.read()
+                now = time.monotonic()
+                *lines, rest = (rest + data).split(b"\n")
+                self._logs[log] = (read + len(data), rest)
+                events = [json.loads(line[8:]) for line in lines if line.startswith(b"slipway {")]
+                self.seen += [Seen(now, event) for event in events if log == self._first or event["event"] in OF_RANK_0]
 
     def wait(self, wanted: Callable[[Seen], bool], since: int, seconds: float = 600.0) -> int:
         """The index of the first event from `since` on that is wanted."""
@@ -50,7 +57,7 @@ class Timeline:
                     return index
             checked = len(self.seen)
             if over or time.monotonic() > deadline:
-                raise RuntimeError(f"the event did not come; the log ends with\n{self._log.read_text(errors='replace')[-4000:]}")
+                raise RuntimeError(f"the event did not come; the log ends with\n{self._first.read_text(errors='replace')[-4000:]}")
             time.sleep(POLL_SECONDS)
 
     @property
@@ -77,7 +84,7 @@ def recovery(before: Timeline | None, after: Timeline, since: int, struck_at: fl
         last = max(seen.event["step"] for seen in before.seen[: since if before is after else None] if seen.named("step"))
     again = after.wait(lambda seen: seen.named("restart"), since) if before is after else 0
     end = after.wait(lambda seen: seen.named("step"), again)
-    reported = _reported_phases(after, again, end)
+    reported = _reported_phases(after, again)
     span = after.seen[again : end + 1]
     first = span[-1]
     resumed = next((seen.event for seen in span if seen.named("resume")), {})
@@ -98,11 +105,11 @@ def _phases(reported: Mapping[str, float] | None, span: list[Seen], until_restar
     return {"detect": until_restart, "rendezvous": begun - span[0].at, "load": load, "firstStep": span[-1].at - begun - load} | unknown
 
 
-def _reported_phases(timeline: Timeline, since: int, end: int) -> Mapping[str, float] | None:
+def _reported_phases(timeline: Timeline, since: int) -> Mapping[str, float] | None:
     """The phases of a restart as the driver counts them; None if it does not."""
     if timeline.seen[since].event.get("state") != "begin":
         return None
-    ended = timeline.wait(lambda seen: seen.named("restart", state="end"), max(since, end - 1))
+    ended = timeline.wait(lambda seen: seen.named("restart", state="end"), since)
     return timeline.seen[ended].event["phases"]
 
 

@@ -39,8 +39,8 @@ class Job:
         self.world.add_channel("train", shards)
         self.training = self.world.hosts[:hosts]
         self._environ = {"OMP_NUM_THREADS": "1", **s3.environ, **with_gpus(folder)}
-        first = self.world.hosts[0]
-        self.timeline = Timeline(self.world.base(first) / "log", lambda: self.world.processes[first].poll() is not None)
+        first, *others = [self.world.base(host) / "log" for host in self.world.hosts]
+        self.timeline = Timeline(first, lambda: self.world.processes["algo-1"].poll() is not None, others)
 
     def start(self) -> float:
         """Starts the hosts; returns when."""
@@ -91,16 +91,20 @@ class Bench:
 
     def host_lost(self) -> list[Recovery]:
         """The GPU of a host breaks, so that a spare host takes its place; its own copies are out of reach."""
-        return self._in_place(1, lambda job: self._lose(job, [self._random.choice(job.training)]))
+        return self._in_place(1, lambda job: self._lose(job, [self._random.choice(job.training[self._first_to_lose() :])]))
 
     def two_hosts_lost(self) -> list[Recovery]:
         """The same for two neighbours at once, of which one holds the copies of the other."""
 
         def strike(job: Job) -> None:
-            at = self._random.randrange(len(job.training) - 1)
+            at = self._random.randrange(self._first_to_lose(), len(job.training) - 1)
             self._lose(job, job.training[at : at + 2])
 
         return self._in_place(2, strike)
+
+    def _first_to_lose(self) -> int:
+        """Index of the first host that a spare can replace: 0.2.0 replaces all but the first one."""
+        return 0 if (self._tree / "containers/driver/slipway_driver/idle_coordinator.py").exists() else 1
 
     def _lose(self, job: Job, hosts: list[str]) -> None:
         for host in hosts:

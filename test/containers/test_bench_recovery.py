@@ -80,3 +80,20 @@ def test_lines_are_read_once_and_whole(tmp_path: Path) -> None:
             opened.flush()
             log.read_new()
     assert [seen.event for seen in log.seen] == [step(1)] and log.step == 1
+
+
+def test_the_first_step_may_be_in_the_log_of_another_host(tmp_path: Path) -> None:
+    """The first host reports the end of the restart, which is read before the step that another host has printed."""
+    logs = [tmp_path / "first", tmp_path / "other"]
+    phases = {"stop": 0.5, "first-step": 0.5}
+    for log in logs:
+        log.write_text('slipway {"event":"step","step":9}\n' if log == logs[0] else "")
+    found = Timeline(logs[0], lambda: True, [logs[1], tmp_path / "not there yet"])
+    found.read_new()
+    restart = [{"event": "restart", "state": "begin"}, {"event": "restart", "state": "end", "phases": phases}]
+    logs[0].write_text(logs[0].read_text() + "".join(f"slipway {json.dumps(event)}\n" for event in restart))
+    others = [restart[0], phase("load", "begin"), phase("load", "end"), {"event": "resume", "source": "partner"}, step(9)]
+    logs[1].write_text("".join(f"slipway {json.dumps(event)}\n" for event in others))
+    result = recovery(found, found, 1, found.seen[0].at)
+    assert (result.lost_steps, result.source, result.phases["firstStep"]) == (1, "partner", 0.5)
+    assert sum(seen.named("restart") for seen in found.seen) == 2

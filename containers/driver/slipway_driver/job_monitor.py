@@ -113,7 +113,8 @@ class JobMonitor:
         if self._is_first:
             hosts = {**({self._host: use} if use else {}), **self._peers.gpu_reports()}
             self._mean_use.add(hosts)
-            emit(progress_line("gpus", hosts=hosts))
+            if hosts:
+                emit(progress_line("gpus", hosts=hosts))
         elif use:
             self._peers.share_gpus(use)
 
