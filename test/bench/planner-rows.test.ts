@@ -145,6 +145,17 @@ test.each([
   expect(measuredPeakGiB(measured)).toBeCloseTo(gib, 2);
 });
 
+test('GPT blocks under DeepSpeed are older than FlashAttention, and those of SC21 than prefetched shards', () => {
+  const layoutOf = (source: string, mlp_matrices: number) => {
+    const mapped = layoutOfRow({ ...row({ parallel: { strategy: 'zero3' }, model: { mlp_matrices } }), source });
+    if (typeof mapped === 'string') throw new Error(mapped);
+    return mapped.layout;
+  };
+  expect(layoutOf('DeepSpeed Azure blog', 2)).toMatchObject({ attention: 'fused', prefetchesShards: true });
+  expect(layoutOf('Megatron SC21 Table 2', 2)).toMatchObject({ attention: 'fused', prefetchesShards: false });
+  expect(layoutOf('HF blog', 3)).toMatchObject({ attention: 'flash', prefetchesShards: true });
+});
+
 test('torchtune adds its techniques one to the other: the loss is chunked before checkpointing, not before compilation', () => {
   const lossOf = (strategy: string) => {
     const mapped = layoutOfRow(row({ parallel: { strategy, dp_shard: 1, zero_stage: 0 }, hardware: { num_gpus: 1 } }));

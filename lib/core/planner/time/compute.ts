@@ -74,7 +74,7 @@ const launches = ({ kernels, quantized, model, expert }: LayoutInput): number =>
   LAUNCHES[kernels] + (quantized && model.experts > 1 ? (LAUNCHES_OF_EXPERT * model.experts) / expert : 0);
 
 /** Matrix products of one block: query-key-value, attention output, up (and gate), down. */
-const GEMMS_PER_BLOCK = 4;
+export const GEMMS_PER_BLOCK = 4;
 
 /** Number of tokens of one micro-batch on one GPU. */
 export const tokensPerRank = (l: LayoutInput) => (l.microBatch * sequencesPerSample(l) * l.sequence) / l.context;
