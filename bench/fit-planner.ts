@@ -4,12 +4,12 @@ import { parseArgs } from 'node:util';
 import type { Constants } from '../lib/core/planner/constants';
 import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/core/planner/memory/fitted';
 import { fitConstants, type Prior } from './least-squares';
+import { withFacts } from './planner-facts';
 import { isMixture } from './planner-mixture-rows';
 import { TIME_PRIORS } from './planner-priors';
 import { readRows, rowsFolder } from './planner-row-files';
 import { predictRow, type Row } from './planner-rows';
 import { groupBy, inScope, isStrict, mean, median } from './planner-score';
-import { withLikelyBatch } from './planner-unstated';
 
 const NAMES = Object.keys(TIME_PRIORS) as (keyof Constants)[];
 const PRIORS: readonly Prior[] = NAMES.map((n) => TIME_PRIORS[n]);
@@ -131,7 +131,7 @@ function main(): void {
   const { values } = parseArgs({
     options: { bench: { type: 'string' }, write: { type: 'boolean' }, cv: { type: 'boolean' } },
   });
-  const read = (name: string) => readRows(path.join(rowsFolder(values.bench), name), '--bench').map(withLikelyBatch);
+  const read = (name: string) => readRows(path.join(rowsFolder(values.bench), name), '--bench').map(withFacts);
   const published = read('published-runs.json');
   const rows = fitRows(published);
   const dense = fitOn(rows);

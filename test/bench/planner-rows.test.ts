@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { withFacts } from '../../bench/planner-facts';
 import { layoutOfRow, predictRow, type Row } from '../../bench/planner-rows';
 import { isCovered, measuredPeakGiB } from '../../bench/planner-score';
 import { accuracyTable, scoreSetAside } from '../../bench/planner-table';
-import { withLikelyBatch } from '../../bench/planner-unstated';
 
 /** A hand-made row in the schema of the published measurements. */
 function row(
@@ -192,7 +192,7 @@ test('rows that no constant was fitted to are within the 80 % interval in four o
 });
 
 test('a row whose batch is not stated is scored with the likely one and as it stands', () => {
-  const measured = predictRow(withLikelyBatch({ ...row(), id: 'aws-titan-adt-compile-fp8' })).peakMemoryGiB ?? 0;
+  const measured = predictRow(withFacts({ ...row(), id: 'aws-titan-adt-compile-fp8' })).peakMemoryGiB ?? 0;
   const unstated: Row = {
     ...row(),
     id: 'aws-titan-adt-compile-fp8',
@@ -209,5 +209,13 @@ test('a row whose batch is not stated is scored with the likely one and as it st
   const name = 'peak memory: mean error, average over sources';
   expect(line(name)).toContain('| 0.0 % |');
   expect(line(`${name}, each row as it stands`)).toMatch(/\| [1-9]\d?\.\d % \|/);
-  expect(withLikelyBatch(row())).toEqual(row());
+  expect(withFacts(row())).toEqual(row());
+});
+
+test('a run whose script computes and keeps everything in bf16 with FlashAttention-2 is planned so', () => {
+  const mapped = layoutOfRow(withFacts({ ...row({ parallel: { strategy: 'fsdp_full_shard' } }), id: 'lambda-405b' }));
+  expect(typeof mapped === 'string' ? mapped : mapped.layout).toMatchObject({
+    precision: 'bf16-pure',
+    attention: 'flash',
+  });
 });

@@ -36,3 +36,10 @@ test('ZeRO-3 of 2021 waits for the weights of each product and sums gradients in
   expect(Math.abs(step(GPT_530B).total / SECONDS_530B - 1)).toBeLessThan(0.08);
   expect(step({ ...GPT_530B, prefetchesShards: true }).total / SECONDS_530B).toBeLessThan(0.85);
 });
+
+test('Adam on the host takes half as long where everything is in bf16', () => {
+  const pure = step({ offloadOptimizer: true, precision: 'bf16-pure' }).offload;
+  const ratio = pure / step({ offloadOptimizer: true }).offload;
+  expect(ratio).toBeGreaterThan(0.5);
+  expect(ratio).toBeLessThan(0.55);
+});
