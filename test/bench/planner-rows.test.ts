@@ -156,6 +156,15 @@ test('GPT blocks under DeepSpeed are older than FlashAttention, and those of SC2
   expect(layoutOf('HF blog', 3)).toMatchObject({ attention: 'flash', prefetchesShards: true });
 });
 
+test.each([
+  ['fp8_rowwise', 'fp8-rowwise'],
+  ['fp8', 'fp8'],
+  ['bf16_pure', 'bf16-pure'],
+])('a row in %s is planned in %s', (precision, planned) => {
+  const mapped = layoutOfRow({ ...row(), precision });
+  expect(typeof mapped === 'string' ? mapped : mapped.layout.precision).toBe(planned);
+});
+
 test('torchtune adds its techniques one to the other: the loss is chunked before checkpointing, not before compilation', () => {
   const lossOf = (strategy: string) => {
     const mapped = layoutOfRow(row({ parallel: { strategy, dp_shard: 1, zero_stage: 0 }, hardware: { num_gpus: 1 } }));
