@@ -1,8 +1,8 @@
 import type { Row } from './planner-rows';
 
 /**
- * What the source of a row has and the row does not, or what the rest of the source speaks for (docs/planner.md, "What rows do not have").
- * `--rows` answers a row as it stands; the accuracy table has both.
+ * What the source of a row has and the row does not ("A precision that was transcribed wrongly" in docs/planner.md), or what the rest of the
+ * source speaks for ("A batch that is not stated"). `--rows` answers a row as it stands; the accuracy table has both.
  */
 interface Facts {
   batch?: Partial<Row['batch']>;
