@@ -78,7 +78,7 @@ export const fitRows = (rows: readonly Row[]) =>
   rows.filter((r) => inScope(r) && r.result.tokens_per_s_per_gpu && !predictRow(r).skipped);
 
 /** What only rows of mixtures tell, of constants that the other rows have fitted. */
-const EXPERT_NAMES: readonly (keyof Constants)[] = ['expertWidth', 'expertPasses'];
+const EXPERT_NAMES: readonly (keyof Constants)[] = ['expertWidth', 'expertPasses', 'expertHostSeconds'];
 
 /** Rows of mixtures whose speed is known and planned. They stand outside the scope of the accuracy table's targets. */
 export const mixtureRows = (rows: readonly Row[]) =>

@@ -71,8 +71,9 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
   const forward = b.gemmForward + b.attentionForward + b.trafficForward + tensorParallel / 3 + contextParallel / 3;
   const backward = matmul + attention + elementwise + recompute + tensorParallel + contextParallel - forward;
   // A pass takes at least as long as launching its kernels.
-  const idleForward = Math.max(0, b.launchForward - forward);
-  const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward);
+  const expertParallel = expertSeconds(l, net);
+  const idleForward = Math.max(0, b.launchForward - forward - expertParallel / 2);
+  const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward - expertParallel / 2);
   const passes = { forward: forward + idleForward, backward: backward + idleBackward };
   const reference = referenceOf(l, net, k, b);
   return {
@@ -82,7 +83,7 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
     recompute,
     tensorParallel,
     contextParallel,
-    expertParallel: expertSeconds(l, net),
+    expertParallel,
     dataParallel: shardSeconds(l, net, k, passes) + reference.dataParallel,
     offload: activationOffloadSeconds(l, gpu, passes),
     host: idleForward + idleBackward + reference.host,

@@ -87,9 +87,12 @@ export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSecon
     attentionForward: attention.forward,
     attentionBackward: attention.backward,
     trafficForward: trafficBytes(l, k) / gpu.memoryBytesPerSecond,
-    launchForward: launches(l) * LAUNCH_SECONDS,
+    launchForward: launches(l) * LAUNCH_SECONDS + (isDispatched(l) ? k.expertHostSeconds : 0),
   };
 }
+
+/** Megatron-Core routes, orders and sends tokens by many small kernels, which the host launches one by one without CUDA graphs. */
+const isDispatched = (l: LayoutInput) => l.stack.startsWith('megatron') && l.model.experts > 1;
 
 const isLegacy = (l: LayoutInput) => l.stack === 'megatron-legacy';
 
