@@ -5,11 +5,11 @@ import { FITTED as CONSTANTS } from '../lib/core/planner/fitted';
 import type { MemoryConstants } from '../lib/core/planner/memory/constants';
 import { leastGiB, planLayout } from '../lib/core/planner/plan';
 import { fitConstants } from './least-squares';
+import { withFacts } from './planner-facts';
 import { MEMORY_PRIORS } from './planner-priors';
 import { readRows, rowsFolder } from './planner-row-files';
 import { layoutOfRow, type Row } from './planner-rows';
 import { groupBy, inScope, mean, measuredPeakGiB, median } from './planner-score';
-import { withLikelyBatch } from './planner-unstated';
 
 const NAMES = Object.keys(MEMORY_PRIORS) as (keyof MemoryConstants)[];
 
@@ -116,7 +116,7 @@ function main(): void {
   const { values } = parseArgs({
     options: { bench: { type: 'string' }, write: { type: 'boolean' }, cv: { type: 'boolean' } },
   });
-  const read = (name: string) => readRows(path.join(rowsFolder(values.bench), name), '--bench').map(withLikelyBatch);
+  const read = (name: string) => readRows(path.join(rowsFolder(values.bench), name), '--bench').map(withFacts);
   const cases = memoryCases(read('published-runs.json'));
   const fitted = fitMemory(cases);
   for (const n of NAMES) console.log(n.padEnd(30), fitted[n].toPrecision(4), '  prior', MEMORY_PRIORS[n].value);

@@ -4,12 +4,12 @@ import { parseArgs } from 'node:util';
 import type { Constants } from '../lib/core/planner/constants';
 import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/core/planner/memory/fitted';
 import { fitConstants, type Prior } from './least-squares';
+import { withFacts } from './planner-facts';
 import { isMixture } from './planner-mixture-rows';
 import { TIME_PRIORS } from './planner-priors';
 import { readRows, rowsFolder } from './planner-row-files';
 import { predictRow, type Row } from './planner-rows';
 import { groupBy, inScope, isStrict, mean, median } from './planner-score';
-import { withLikelyBatch } from './planner-unstated';
 
 const NAMES = Object.keys(TIME_PRIORS) as (keyof Constants)[];
 const PRIORS: readonly Prior[] = NAMES.map((n) => TIME_PRIORS[n]);
@@ -78,7 +78,7 @@ export const fitRows = (rows: readonly Row[]) =>
   rows.filter((r) => inScope(r) && r.result.tokens_per_s_per_gpu && !predictRow(r).skipped);
 
 /** What only rows of mixtures tell, of constants that the other rows have fitted. */
-const EXPERT_NAMES: readonly (keyof Constants)[] = ['expertWidth', 'expertPasses'];
+const EXPERT_NAMES: readonly (keyof Constants)[] = ['expertWidth', 'expertPasses', 'expertHostSeconds'];
 
 /** Rows of mixtures whose speed is known and planned. They stand outside the scope of the accuracy table's targets. */
 export const mixtureRows = (rows: readonly Row[]) =>
@@ -131,7 +131,7 @@ function main(): void {
   const { values } = parseArgs({
     options: { bench: { type: 'string' }, write: { type: 'boolean' }, cv: { type: 'boolean' } },
   });
-  const read = (name: string) => readRows(path.join(rowsFolder(values.bench), name), '--bench').map(withLikelyBatch);
+  const read = (name: string) => readRows(path.join(rowsFolder(values.bench), name), '--bench').map(withFacts);
   const published = read('published-runs.json');
   const rows = fitRows(published);
   const dense = fitOn(rows);

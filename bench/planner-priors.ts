@@ -45,6 +45,7 @@ export const TIME_PRIORS: Readonly<Record<keyof Constants, Prior>> = {
   gemmTokens: prior(200, 0.5, 20, 800),
   expertWidth: prior(600, 0.5, 10, 4000),
   expertPasses: prior(10, 0.5, 1, 40),
+  expertHostSeconds: prior(3e-3, 0.5, 5e-4, 1e-2),
   misalignedGemm: prior(0.75, 0.1, 0.5, 1),
   gatherLossPerNode: prior(0.02, 0.5, 0.001, 0.1),
   gradientCrowding: prior(0.3, 0.3, 0.02, 0.8),

@@ -26,7 +26,7 @@ export function softwareOf(row: Row, precision: PlanPrecision): Software {
   const stack = stackOf(s, row);
   const traits = /smp_v2/.test(s) ? SMP_V2 : STACKS[stack];
   const kernels = kernelsOf(s, traits);
-  const attention = attentionOf(s, stack, traits, llama);
+  const attention = attentionOf(row, stack, traits, llama);
   // Llama models in Megatron's style under ZeRO-1: code of the labs' own, with plain heads.
   const ownCode = stack === 'megatron-legacy' && llama && s.includes('kernel=');
   return {
@@ -40,7 +40,8 @@ export function softwareOf(row: Row, precision: PlanPrecision): Software {
     gathersLogits: ownCode,
     gathersInputsAgain: traits.gathersInputsAgain && !ownCode,
     gradientBytes: gradientBytesOf(stack, traits, precision, llama),
-    prefetchesShards: !/fairscale|1\.11/.test(s),
+    // SC21's ZeRO-3 is DeepSpeed's of April 2021.
+    prefetchesShards: !/fairscale|1\.11/.test(s) && !/SC21/.test(row.source ?? ''),
     collectives: row.collectives === 'smddp' ? 'smddp' : 'nccl',
     optimizerBytes: optimizerBytesOf(s, stack, traits, precision, llama),
     optimizerInBackward: /optinbwd|adam8/.test(s),
@@ -99,14 +100,16 @@ function kernelsOf(s: string, traits: StackTraits): Kernels {
   return /RMS kernel|liger|transformer-engine/.test(s) ? 'fused' : traits.kernels;
 }
 
-function attentionOf(s: string, stack: Stack, traits: StackTraits, llama: boolean): AttentionKernel {
+function attentionOf(row: Row, stack: Stack, traits: StackTraits, llama: boolean): AttentionKernel {
+  const s = row.parallel.strategy ?? '';
   if (/flash_attentionv1/.test(s)) return 'flash1';
   if (/flash/.test(s)) return 'flash';
   // FSDP1 without further words is of the time before FlashAttention-2.
   if (/^fsdp_(full_shard|shard_grad_op)$/.test(s)) return 'flash1';
   if (/kernel=torch/.test(s)) return 'unfused';
   if (/kernel=fused/.test(s)) return 'fused';
-  // Megatron-style code for Llama models is younger than FlashAttention; for GPT and BLOOM it is older.
+  // Megatron-style code for Llama models is younger than FlashAttention; for GPT and BLOOM it is older, and so it is under ZeRO-3.
   if (stack === 'megatron-legacy' && llama) return 'flash';
+  if (stack === 'deepspeed' && row.model.mlp_matrices === 2) return 'fused';
   return /1\.11/.test(s) ? 'fused' : traits.attention;
 }

@@ -194,6 +194,7 @@ function degreesOf(row: Row, world: number): Degrees | string {
 
 function precisionOf(precision: string | null): PlanPrecision {
   if (!precision) return 'bf16';
+  if (precision === 'fp8_rowwise') return 'fp8-rowwise';
   if (/fp8|fp4/.test(precision)) return 'fp8';
   if (precision === 'bf16_pure') return 'bf16-pure';
   return precision === 'fp16' || precision === 'fp32' ? precision : 'bf16';

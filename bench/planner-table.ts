@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { claimMetrics } from './planner-claims';
+import { lacksFacts, withFacts } from './planner-facts';
 import { type Metric, memoryMetrics, speedMetrics } from './planner-metrics';
 import { isMixture } from './planner-mixture-rows';
 import type { Row } from './planner-rows';
 import { groupBy, inScope, isCovered, isStrict, mean, median, type Scored, scoreRow } from './planner-score';
 import { smddpMetrics } from './planner-smddp';
-import { isBatchUnstated, withLikelyBatch } from './planner-unstated';
 
 const percent = (value: number, digits = 1) => `${(100 * value).toFixed(digits)} %`;
 const ape = (error: number) => Math.abs(Math.expm1(error));
@@ -15,7 +15,7 @@ const signed = (value: number) => `${value >= 0 ? '+' : ''}${percent(value)}`;
 /** The accuracy table in Markdown: every target of the bench, then each source. */
 export function accuracyTable(rows: readonly Row[]): string {
   const described = rows.filter(inScope).map((row) => scoreRow(row));
-  const scored = described.map((s) => (isBatchUnstated(s.row) ? scoreRow(withLikelyBatch(s.row)) : s));
+  const scored = described.map((s) => (lacksFacts(s.row) ? scoreRow(withFacts(s.row)) : s));
   const metrics = [
     ...speedMetrics(scored),
     ...smddpMetrics(),
@@ -69,8 +69,11 @@ export function scoreSetAside(): Scored[] {
 }
 
 function setAsideLines(scored: readonly Scored[]): string[] {
-  const mixtures = scored.filter((s) => isMixture(s.row));
-  const errors = mixtures.map((s) => ape(s.speedError ?? 0));
+  const summary = (name: string, group: readonly Scored[]) => {
+    const error = percent(median(group.map((s) => ape(s.speedError ?? 0))));
+    const covered = percent(group.filter(isCovered).length / group.length, 0);
+    return `| ${group.length} ${name}: median error ${error}; the 80 % interval covers ${covered} | | | | | | |`;
+  };
   return [
     '| rows set aside: no constant is fitted to them | model | GPUs | measured tokens/s per GPU | planned | error | in the 80 % interval |',
     '|---|---|---|---|---|---|---|',
@@ -81,7 +84,14 @@ function setAsideLines(scored: readonly Scored[]): string[] {
       const cells = [row.source, row.model.name, gpus, row.result.tokens_per_s_per_gpu, planned];
       return `| ${[...cells, signed(Math.expm1(s.speedError ?? 0)), isCovered(s) ? 'yes' : 'no'].join(' | ')} |`;
     }),
-    `| ${mixtures.length} mixtures: median error ${percent(median(errors))}; the 80 % interval covers ${percent(mixtures.filter(isCovered).length / mixtures.length, 0)} | | | | | | |`,
+    summary(
+      'dense rows',
+      scored.filter((s) => !isMixture(s.row)),
+    ),
+    summary(
+      'mixtures',
+      scored.filter((s) => isMixture(s.row)),
+    ),
   ];
 }
 

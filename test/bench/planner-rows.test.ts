@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { withFacts } from '../../bench/planner-facts';
 import { layoutOfRow, predictRow, type Row } from '../../bench/planner-rows';
 import { isCovered, measuredPeakGiB } from '../../bench/planner-score';
 import { accuracyTable, scoreSetAside } from '../../bench/planner-table';
-import { withLikelyBatch } from '../../bench/planner-unstated';
 
 /** A hand-made row in the schema of the published measurements. */
 function row(
@@ -145,6 +145,26 @@ test.each([
   expect(measuredPeakGiB(measured)).toBeCloseTo(gib, 2);
 });
 
+test('GPT blocks under DeepSpeed are older than FlashAttention, and those of SC21 than prefetched shards', () => {
+  const layoutOf = (source: string, mlp_matrices: number) => {
+    const mapped = layoutOfRow({ ...row({ parallel: { strategy: 'zero3' }, model: { mlp_matrices } }), source });
+    if (typeof mapped === 'string') throw new Error(mapped);
+    return mapped.layout;
+  };
+  expect(layoutOf('DeepSpeed Azure blog', 2)).toMatchObject({ attention: 'fused', prefetchesShards: true });
+  expect(layoutOf('Megatron SC21 Table 2', 2)).toMatchObject({ attention: 'fused', prefetchesShards: false });
+  expect(layoutOf('HF blog', 3)).toMatchObject({ attention: 'flash', prefetchesShards: true });
+});
+
+test.each([
+  ['fp8_rowwise', 'fp8-rowwise'],
+  ['fp8', 'fp8'],
+  ['bf16_pure', 'bf16-pure'],
+])('a row in %s is planned in %s', (precision, planned) => {
+  const mapped = layoutOfRow({ ...row(), precision });
+  expect(typeof mapped === 'string' ? mapped : mapped.layout.precision).toBe(planned);
+});
+
 test('torchtune adds its techniques one to the other: the loss is chunked before checkpointing, not before compilation', () => {
   const lossOf = (strategy: string) => {
     const mapped = layoutOfRow(row({ parallel: { strategy, dp_shard: 1, zero_stage: 0 }, hardware: { num_gpus: 1 } }));
@@ -181,7 +201,7 @@ test('rows that no constant was fitted to are within the 80 % interval in four o
 });
 
 test('a row whose batch is not stated is scored with the likely one and as it stands', () => {
-  const measured = predictRow(withLikelyBatch({ ...row(), id: 'aws-titan-adt-compile-fp8' })).peakMemoryGiB ?? 0;
+  const measured = predictRow(withFacts({ ...row(), id: 'aws-titan-adt-compile-fp8' })).peakMemoryGiB ?? 0;
   const unstated: Row = {
     ...row(),
     id: 'aws-titan-adt-compile-fp8',
@@ -198,5 +218,13 @@ test('a row whose batch is not stated is scored with the likely one and as it st
   const name = 'peak memory: mean error, average over sources';
   expect(line(name)).toContain('| 0.0 % |');
   expect(line(`${name}, each row as it stands`)).toMatch(/\| [1-9]\d?\.\d % \|/);
-  expect(withLikelyBatch(row())).toEqual(row());
+  expect(withFacts(row())).toEqual(row());
+});
+
+test('a run whose script computes and keeps everything in bf16 with FlashAttention-2 is planned so', () => {
+  const mapped = layoutOfRow(withFacts({ ...row({ parallel: { strategy: 'fsdp_full_shard' } }), id: 'lambda-405b' }));
+  expect(typeof mapped === 'string' ? mapped : mapped.layout).toMatchObject({
+    precision: 'bf16-pure',
+    attention: 'flash',
+  });
 });

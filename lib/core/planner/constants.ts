@@ -24,6 +24,8 @@ export interface Constants {
    * How often the copy of a token for one of its experts is read or written on its way there and back, not counting the matrix products.
    */
   expertPasses: number;
+  /** Time that the host needs to launch the forward kernels of one block with experts in Megatron-Core. */
+  expertHostSeconds: number;
   /** Relative rate of products whose shards do not fill 128-byte lines. */
   misalignedGemm: number;
   /** Memory bandwidth that kernels reach, as a share of the data sheet's. */

@@ -103,7 +103,7 @@ export interface LayoutInput {
    * kept.
    */
   gathersInputsAgain: boolean;
-  /** Sharded parameters are prefetched before the blocks that need them; FSDP before PyTorch 2 did not do that. */
+  /** Sharded parameters are prefetched before the blocks that need them; FSDP before PyTorch 2 and DeepSpeed before 0.5.9 did not do that. */
   prefetchesShards: boolean;
   collectives: 'nccl' | 'smddp';
   /** Bytes of optimizer state per parameter; 8 for Adam in fp32, in addition to the master copy. */

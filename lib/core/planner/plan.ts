@@ -33,7 +33,7 @@ const UNMEASURED = 0.1;
 const QUANTIZED = 0.15;
 
 /**
- * Mixture-of-experts models: predictions for published runs are up to 43 % off, and versions of one library differ by up to 77 %
+ * Mixture-of-experts models: medians of published runs are up to 36 % off, and versions of one library differ by up to 77 %
  * (docs/planner.md).
  */
 const MIXTURE = 0.2;

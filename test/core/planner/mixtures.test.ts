@@ -129,3 +129,30 @@ test('experts with small matrices compute more slowly than wide ones of the same
       .step.matmul;
   expect(of(1024, 64, 8)).toBeGreaterThan(1.1 * of(8192, 8, 1));
 });
+
+/**
+ * Seconds of a step of 256 sequences on 8 p6-b300.48xlarge, NCCL's all-to-all
+ * (https://github.com/awslabs/awsome-distributed-ai/blob/95b939cd/3.test_cases/megatron/megatron-bridge/qwen3-235b/benchmarks/RESULTS.md).
+ */
+test('with one sequence in a micro-batch, the GPU waits for the host of Megatron-Core', () => {
+  const step = (microBatch: number) =>
+    planned({
+      ...MEGATRON,
+      model: model('qwen3-235b-a22b'),
+      accelerator: acceleratorNamed('B300-288GB'),
+      nodes: 8,
+      networkGbps: 6400,
+      shard: 4,
+      tensor: 8,
+      pipeline: 2,
+      expert: 32,
+      expertTensor: 1,
+      microBatch,
+      globalBatch: 256,
+      sequence: 4096,
+      recompute: 'core',
+    }).step;
+  expect(Math.abs(step(1).total / 33.36 - 1)).toBeLessThan(0.1);
+  expect(step(1).host).toBeGreaterThan(step(1).total / 4);
+  expect(step(4).host).toBeLessThan(step(4).total / 10);
+});

@@ -2,7 +2,7 @@ import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
 import { kindsOf } from '../kinds';
 import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
-import { type BlockSeconds, blockSeconds, tokensPerRank } from './compute';
+import { type BlockSeconds, blockSeconds, GEMMS_PER_BLOCK, tokensPerRank } from './compute';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import {
   added,
@@ -71,8 +71,9 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
   const forward = b.gemmForward + b.attentionForward + b.trafficForward + tensorParallel / 3 + contextParallel / 3;
   const backward = matmul + attention + elementwise + recompute + tensorParallel + contextParallel - forward;
   // A pass takes at least as long as launching its kernels.
-  const idleForward = Math.max(0, b.launchForward - forward);
-  const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward);
+  const expertParallel = expertSeconds(l, net);
+  const idleForward = Math.max(0, b.launchForward - forward - expertParallel / 2);
+  const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward - expertParallel / 2);
   const passes = { forward: forward + idleForward, backward: backward + idleBackward };
   const reference = referenceOf(l, net, k, b);
   return {
@@ -82,7 +83,7 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
     recompute,
     tensorParallel,
     contextParallel,
-    expertParallel: expertSeconds(l, net),
+    expertParallel,
     dataParallel: shardSeconds(l, net, k, passes) + reference.dataParallel,
     offload: activationOffloadSeconds(l, gpu, passes),
     host: idleForward + idleBackward + reference.host,
@@ -152,6 +153,12 @@ function expertSeconds(l: LayoutInput, net: Network): number {
 }
 
 /**
+ * Before DeepSpeed 0.5.9 (January 2022), ZeRO-3 gathered the weights of each product by themselves, waited for them, and summed gradients by
+ * AllReduce (https://github.com/deepspeedai/DeepSpeed/issues/1069, /issues/1173 and /pull/1453).
+ */
+const gathersEachWeight = (l: LayoutInput) => l.stack === 'deepspeed' && !l.prefetchesShards;
+
+/**
  * AllGathers and ReduceScatters of one micro-batch, less the part hidden by the passes; a ReduceScatter that happens once per step is
  * divided among the micro-batches.
  */
@@ -159,8 +166,9 @@ function shardSeconds(l: LayoutInput, net: Network, k: Constants, { forward, bac
   const traffic = shardTraffic(l);
   if (traffic.gathers === 0) return 0;
   const group = shardGroup(l, net);
-  const gather = gatherSeconds(traffic.gatheredBytes, group, net);
-  const scatter = gatherSeconds(reduceBytesOf(l, k) * traffic.trained, group, net);
+  const [parts, sums] = gathersEachWeight(l) ? [GEMMS_PER_BLOCK, 2] : [1, 1];
+  const gather = parts * gatherSeconds(traffic.gatheredBytes / parts, group, net);
+  const scatter = sums * gatherSeconds(reduceBytesOf(l, k) * traffic.trained, group, net);
   const tax = overlapTax(l, k);
   const micro = microBatchesOf(l);
   const inForward = traffic.forwardGathers * gather;

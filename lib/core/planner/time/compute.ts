@@ -74,7 +74,7 @@ const launches = ({ kernels, quantized, model, expert }: LayoutInput): number =>
   LAUNCHES[kernels] + (quantized && model.experts > 1 ? (LAUNCHES_OF_EXPERT * model.experts) / expert : 0);
 
 /** Matrix products of one block: query-key-value, attention output, up (and gate), down. */
-const GEMMS_PER_BLOCK = 4;
+export const GEMMS_PER_BLOCK = 4;
 
 /** Number of tokens of one micro-batch on one GPU. */
 export const tokensPerRank = (l: LayoutInput) => (l.microBatch * sequencesPerSample(l) * l.sequence) / l.context;
@@ -87,9 +87,12 @@ export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSecon
     attentionForward: attention.forward,
     attentionBackward: attention.backward,
     trafficForward: trafficBytes(l, k) / gpu.memoryBytesPerSecond,
-    launchForward: launches(l) * LAUNCH_SECONDS,
+    launchForward: launches(l) * LAUNCH_SECONDS + (isDispatched(l) ? k.expertHostSeconds : 0),
   };
 }
+
+/** Megatron-Core routes, orders and sends tokens by many small kernels, which the host launches one by one without CUDA graphs. */
+const isDispatched = (l: LayoutInput) => l.stack.startsWith('megatron') && l.model.experts > 1;
 
 const isLegacy = (l: LayoutInput) => l.stack === 'megatron-legacy';
 

@@ -69,10 +69,14 @@ function optimizerSeconds(l: LayoutInput, gpu: Gpu): number {
   return l.offloadOptimizer ? 0 : (ADAM_TRAFFIC * localStateParameters(l)) / gpu.memoryBytesPerSecond;
 }
 
-/** CPU Adam and the transfers to and from the host; parameters kept on the host are fetched for each pass. */
+/**
+ * CPU Adam and the transfers to and from the host; parameters kept on the host are fetched for each pass. Adam is bound by the host's memory,
+ * and moves half of the bytes where parameters, gradients and state are in bf16.
+ */
 function offloadSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const own = localStateParameters(l);
-  const optimizer = l.offloadOptimizer ? own / k.cpuAdamParametersPerSecond + (4 * own) / gpu.hostBytesPerSecond : 0;
+  const adam = (l.precision === 'bf16-pure' ? 0.5 : 1) / k.cpuAdamParametersPerSecond;
+  const optimizer = l.offloadOptimizer ? own * (adam + 4 / gpu.hostBytesPerSecond) : 0;
   const parameters = l.offloadParameters ? (microBatchesOf(l) * 6 * own) / gpu.hostBytesPerSecond : 0;
   return optimizer + parameters;
 }
