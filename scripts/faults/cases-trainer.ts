@@ -45,7 +45,12 @@ const trainerFile = (instances: number, stepSeconds: number, more: string[] = []
 ];
 
 /** The same run on two hosts of one rank, with a trouble of scripts/faults/script/troubled_trainer.py. */
-function troubledFile(trouble: 'gpu' | 'network', spares: number, more: Record<string, number>): string[] {
+function troubledFile(
+  trouble: 'gpu' | 'network',
+  host: string,
+  spares: number,
+  more: Record<string, number>,
+): string[] {
   const given = { 'learning-rate': 3.0e-3, 'warmup-steps': 2, 'minimum-step-seconds': 0.1, ...more };
   return [
     ...trainerFile(2, 0).filter((line) => !/^(code|compute|distribution|checkpoints):/.test(line)),
@@ -53,7 +58,7 @@ function troubledFile(trouble: 'gpu' | 'network', spares: number, more: Record<s
     `compute: { instanceType: ml.m5.xlarge, instanceCount: 2, spareInstances: ${spares} }`,
     'distribution: { library: fsdp, processesPerHost: 1 }',
     'checkpoints: { mode: direct, keep: 3, committedMarker: "step-*/COMMITTED.json" }',
-    `environmentVariables: { TROUBLE: ${trouble} }`,
+    `environmentVariables: { TROUBLE: ${trouble}, TROUBLED: ${host} }`,
   ];
 }
 
@@ -125,19 +130,21 @@ async function sameLossesInOneAttempt(world: World, seen: Seen, id: string, file
 }
 
 export const TRAINER_CASES: readonly FaultCase[] = [
-  {
-    n: 16,
-    name: 'broken-gpu-with-a-spare-host',
-    alone: true,
-    injected: 'a rank of the second host reports an uncorrectable ECC error at step 11; the job has a third host',
-    async run(world, seen) {
-      const id = 'n16-spare';
-      await sameLossesInOneAttempt(world, seen, id, troubledFile('gpu', 1, { 'save-every-steps': 4 }));
-      const restarts = await progressOf(world, id, 'restart');
-      seen.lines.push(...restarts.slice(0, 1));
-      if (!restarts[0]?.includes('"replaced":{"algo-2":"algo-3"}')) throw new Error('no spare host took a place');
-    },
-  },
+  ...(['algo-1', 'algo-2'] as const).map(
+    (host): FaultCase => ({
+      n: 16,
+      name: `broken-gpu-of-${host}-with-a-spare-host`,
+      alone: true,
+      injected: `a rank of ${host} reports an uncorrectable ECC error at step 11; the job has a third host`,
+      async run(world, seen) {
+        const id = `n16-spare-${host}`;
+        await sameLossesInOneAttempt(world, seen, id, troubledFile('gpu', host, 1, { 'save-every-steps': 4 }));
+        const restarts = await progressOf(world, id, 'restart');
+        seen.lines.push(...restarts.slice(0, 1));
+        if (!restarts[0]?.includes(`"replaced":{"${host}":"algo-3"}`)) throw new Error('no spare host took a place');
+      },
+    }),
+  ),
   {
     n: 13,
     name: 'stalled-step-is-saved',
@@ -146,7 +153,7 @@ export const TRAINER_CASES: readonly FaultCase[] = [
     async run(world, seen) {
       const id = 'n13-stall';
       const timeouts = { 'collective-timeout-seconds': 16, 'steady-timeout-seconds': 0 };
-      const file = troubledFile('network', 0, { 'save-every-steps': 1000, ...timeouts });
+      const file = troubledFile('network', 'algo-2', 0, { 'save-every-steps': 1000, ...timeouts });
       const found = await sameLossesInOneAttempt(world, seen, id, file);
       seen.lines.push(...(await progressOf(world, id, 'resume')));
       const twice = [...found].filter(([, of]) => of.length > 1).map(([step]) => step);

@@ -1,4 +1,4 @@
-"""The built-in trainer in which one thing goes wrong once, on the second host at step 11, as TROUBLE says.
+"""The built-in trainer in which one thing goes wrong once, on the host TROUBLED at step 11, as TROUBLE says.
 
 `gpu`: the words of CUDA for a broken GPU. `network`: the step stands still, and every rank's other threads go on.
 """
@@ -11,7 +11,7 @@ from slipway_trainer import __main__ as main
 from slipway_trainer.trainer import Trainer
 
 real_step = Trainer._one_step
-HERE = os.environ["SM_CURRENT_HOST"] == "algo-2" and "SLIPWAY_RESTART" not in os.environ
+HERE = os.environ["SM_CURRENT_HOST"] == os.environ["TROUBLED"] and "SLIPWAY_RESTART" not in os.environ
 
 
 def troubled_step(self: Trainer) -> None:
