@@ -5,6 +5,9 @@
     slipway.step(1200, loss=2.31)               # progress, loss and hang detection
     slipway.checkpoint(1200, folder)
     if slipway.should_stop(): save(); sys.exit(slipway.HAND_OVER)
+    copies = slipway.keep_in_memory(model, optimizer)
+    start = copies.load()                       # None unless the ranks start again in place
+    copies.step(1200)
 
     Trainer(..., callbacks=[slipway.transformers_callback()])
     lightning.Trainer(..., callbacks=[slipway.lightning_callback()])
@@ -59,6 +62,37 @@ def should_stop() -> bool:
     deadline, file = os.environ.get("SLIPWAY_DEADLINE"), os.environ.get("SLIPWAY_HAND_OVER_FILE")
     _listen()
     return _terminated.is_set() or bool(deadline and time.time() >= float(deadline)) or bool(file and os.path.exists(file))
+
+
+def keep_in_memory(model: Any, optimizer: Any, replicas: int = 1, **more: Any) -> Any:
+    """Keeps copies of the state in memory, on this and on another host, from which a restart in place continues (`checkpoints.memory`).
+
+    All ranks call it once, when model and optimizer are as they are trained (FSDP2, DDP or neither), and call the methods of the result:
+    `load(newer_than=0)` returns the step whose state was loaded, None without a copy; `step(number)` follows each update; `close()`
+    precedes the end of the process group. `more`: further objects with `state_dict` and `load_state_dict`, such as a schedule or a loader.
+    `replicas`: how many ranks have the same state, such as all of them under DDP: their copies are then not sent to another host.
+    """
+    if not os.environ.get("SLIPWAY_MEMORY"):
+        return _NoCopies()
+    from slipway_trainer.own_copies import OwnCopies
+
+    return OwnCopies(model, optimizer, replicas, more)
+
+
+class _NoCopies:
+    """Where nothing is kept in memory."""
+
+    def load(self, newer_than: int = 0) -> None:
+        """There is no copy."""
+
+    def step(self, number: int) -> None:
+        """Does nothing."""
+
+    def wait(self) -> None:
+        """Does nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
 
 
 def transformers_callback() -> Any:

@@ -2,6 +2,7 @@
 
 import atexit
 import compileall
+import gzip
 import hashlib
 import json
 import os
@@ -106,7 +107,8 @@ def _published(tree: Path) -> Path:
     """The driver channel as the stack publishes it: the driver's files and both of our packages, side by side, once in a process."""
     folder = Path(tempfile.mkdtemp(prefix="driver-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    shutil.copy(tree / "containers/driver/launch.sh", folder / "launch.sh")
+    for name in ("launch.sh", "slipway_helper.py"):
+        shutil.copy(tree / "containers/driver" / name, folder / name)
     for package in ("driver/slipway_driver", "driver/slipway_s3", "trainer/slipway_trainer"):
         source = tree / "containers" / package
         # Compiled once here, and not by every process of every host: those write nothing.
@@ -128,9 +130,13 @@ def pack_code(channel: Path, files: dict[str, str | bytes]) -> str:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes(text.encode() if isinstance(text, str) else text)
     archive = channel / "archive.tar.gz"
-    with tarfile.open(archive, "w:gz") as opened:
+    # Without times, so that all hosts have the same archive.
+    with gzip.GzipFile(archive, "wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as opened:
         for name in files:
-            opened.add(source / name, arcname=name)
+            info = opened.gettarinfo(source / name, arcname=name)
+            info.mtime = 0
+            with (source / name).open("rb") as content:
+                opened.addfile(info, content)
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     archive.rename(channel / f"{digest}.tar.gz")
     return digest

@@ -25,7 +25,7 @@ def anonymous_file(name: str) -> Optional[int]:
 
 def memory_variables(job: Job) -> Dict[str, str]:
     """Creates the memory of each rank of this host; none if the run keeps no copies."""
-    if job.builtin_module is None or not (job.raw.get("checkpoints") or {}).get("memory"):
+    if not (job.raw.get("checkpoints") or {}).get("memory"):
         return {}
     files = [anonymous_file("slipway-rank-%d" % rank) for rank in range(job.processes_per_host)]
     if None in files:

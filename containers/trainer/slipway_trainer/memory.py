@@ -4,20 +4,20 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from slipway_trainer import progress
 from slipway_trainer.checkpoint.interval import History, auto_every_steps
-from slipway_trainer.checkpoint.memory_copies import EXCHANGE_TIMEOUT, MemoryCopies, MemorySaved
+from slipway_trainer.checkpoint.memory_copies import EXCHANGE_TIMEOUT, MemoryCopies
 from slipway_trainer.checkpoint.memory_file import HELD, OWN, MemoryFile, slot_bytes
 from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE, MemoryPlan
 from slipway_trainer.checkpoint.memory_restore import MemoryRestore, Restored, gathered
 from slipway_trainer.checkpoint.partners import Partners
 from slipway_trainer.checkpoint.shared_state import places_of
-from slipway_trainer.world import World
 
 #: How often a copy is reported: with a copy after each step, the log would have two lines for each.
 REPORT_SECONDS = 60.0
@@ -25,10 +25,24 @@ REPORT_SECONDS = 60.0
 IDENTITY = ("runId", "attempt", "configHash", "codeDigest", "worldSize", "layout")
 
 
+class Ranks(Protocol):
+    """What copies need to know of the ranks: World, or those of a script."""
+
+    rank: int
+    ranks: int
+    local_rank: int
+    device: torch.device
+    control: dist.ProcessGroup
+
+    @property
+    def hosts(self) -> int:
+        """Number of training hosts."""
+
+
 class Memory:
     """The copies of a run on one rank."""
 
-    def __init__(self, copies: MemoryCopies, partners: Partners, world: World, every_steps: int | None, history: History) -> None:
+    def __init__(self, copies: MemoryCopies, partners: Partners, world: Ranks, every_steps: int | None, history: History) -> None:
         self._copies, self._partners, self._world, self._history = copies, partners, world, history
         self._is_auto, self._every_steps = every_steps is None, every_steps or 1
         #: The step of the last copy that rank 0 has asked for.
@@ -49,13 +63,21 @@ class Memory:
         """Must precede the launch of each update of the state."""
         self._copies.before_update()
 
-    def after_step(self, requests: frozenset[str], read: int, facts: Mapping[str, Any], step_seconds: float) -> None:
-        """Takes a copy if the ranks have agreed on it. `read`: the newest step that is known to be finite; `requests`: its requests."""
+    @staticmethod
+    def is_due(requests: frozenset[str]) -> bool:
+        """Whether the ranks have agreed on a copy. `requests`: those of all ranks."""
+        return "copy" in requests and "copying" not in requests
+
+    def after_step(
+        self, requests: frozenset[str], read: int, facts: Mapping[str, Any], step_seconds: float, state: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Takes a copy if the ranks have agreed on it. `read`: the newest step that is known to be finite; `requests`: its requests;
+        `state`: unless it stays in the tensors that it had before."""
         self._step_seconds = step_seconds
         self._copies.sound_until(read)
-        self._report(self._copies.collect())
-        if "copy" in requests and "copying" not in requests and read > self._taken:
-            self._copies.take(facts)
+        self.collect()
+        if self.is_due(requests) and read > self._taken:
+            self._copies.take(facts, state)
             self._taken = int(facts["step"])
             self._copies.sound_until(read)
 
@@ -70,7 +92,9 @@ class Memory:
             self._requested = self._taken = int(found.record["step"])
         return found
 
-    def _report(self, saved: MemorySaved | None) -> None:
+    def collect(self) -> None:
+        """Reports the copy that has become complete, if there is one. Another can be taken afterwards."""
+        saved = self._copies.collect()
         if saved is None:
             return
         if self._is_auto:
@@ -84,12 +108,16 @@ class Memory:
                 "memory-save", step=saved.step, seconds=seconds, blockedSeconds=blocked, bytes=saved.bytes, copies=saved.copies, **every
             )
 
+    def wait(self) -> None:
+        """Waits until the last copy is complete, here and on the host that holds it."""
+        self._copies.wait()
+
     def close(self) -> None:
         """Waits for the last copy, whose exchange needs the process group, for a limited time."""
         self._copies.close()
 
 
-def open_memory(plan: MemoryPlan | None, world: World, replicate: int, state: Mapping[str, Tensor], history: History) -> Memory | None:
+def open_memory(plan: MemoryPlan | None, world: Ranks, replicate: int, state: Mapping[str, Tensor], history: History) -> Memory | None:
     """The copies of this run, in memory that is allocated now; None without a plan, or if a host has too little memory. All ranks must
     call it."""
     if plan is None or world.local_rank >= len(plan.files):

@@ -31,18 +31,22 @@ const SLOTS = 2;
 
 const hostsOf = (run: RunSpec): number => hostCount(trainingGroupsOf(run));
 
-/** Whether the program of a run can keep copies: the built-in trainer with a backend whose state stays in place. */
-export const canKeepCopies = (run: RunSpec): boolean =>
-  run.kind === 'training' &&
-  run.code.builtin === 'builtin' &&
-  ['fsdp', 'ddp'].includes(run.distribution.library) &&
-  !usesFsdp1(run);
+/** Whether the program of a run keeps copies by itself: the built-in trainer with a backend whose state stays in place. */
+const keepsCopies = (run: RunSpec): boolean =>
+  run.code.builtin === 'builtin' && ['fsdp', 'ddp'].includes(run.distribution.library) && !usesFsdp1(run);
+
+/** Whether the program of a run can keep copies: also a script that calls `keep_in_memory` of slipway_helper. */
+export const canKeepCopies = (run: RunSpec): boolean => {
+  const { contract, launcher } = run.distribution;
+  const isScript = !run.code.builtin && contract === 'entrypoint' && launcher === 'torchrun';
+  return run.kind === 'training' && (isScript || keepsCopies(run));
+};
 
 /** The copies of the state that a run keeps in host memory; undefined if it keeps none. */
 export function memoryCopies(run: RunSpec): MemoryCopies | undefined {
   const { memory = 'auto', mode } = run.checkpoints;
   if (memory === 'off' || !canKeepCopies(run) || mode === 'none') return undefined;
-  if (memory === 'auto') return hostsOf(run) > 1 ? { everySteps: 'auto', copies: 2 } : undefined;
+  if (memory === 'auto') return keepsCopies(run) && hostsOf(run) > 1 ? { everySteps: 'auto', copies: 2 } : undefined;
   return { everySteps: memory.everySteps ?? 'auto', copies: memory.copies ?? (hostsOf(run) > 1 ? 2 : 1) };
 }
 

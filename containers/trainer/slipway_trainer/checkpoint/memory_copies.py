@@ -97,11 +97,12 @@ class MemoryCopies:
         return self._failed or self._copied is not None or self._finishing is not None
 
     @torch.no_grad()
-    def take(self, facts: Mapping[str, Any]) -> None:
-        """Copies the state, which `facts` describe, to the older slot. The state must not change before `before_update` was called."""
+    def take(self, facts: Mapping[str, Any], state: Mapping[str, Tensor] | None = None) -> None:
+        """Copies the state, which `facts` describe, to the older slot. The state must not change before `before_update` was called.
+        `state`: the same tensors in other places."""
         assert not self.busy, "a copy must not be taken before the last one is complete"
         began = time.monotonic()
-        slot = OWN[1 - OWN.index(self.newest)]
+        slot, self._state = OWN[1 - OWN.index(self.newest)], state or self._state
         self.file.clear(slot)
         with self._beside():
             for name, buffer in self._tensors[slot].items():
@@ -161,6 +162,11 @@ class MemoryCopies:
             work.wait()
         if theirs is not None and theirs.owner == source:
             self.file.commit(held, theirs)
+
+    def wait(self) -> None:
+        """Waits until the last copy is complete, here and on the host that holds it."""
+        if self._finishing is not None:
+            wait([self._finishing])
 
     def close(self) -> None:
         """Waits for the last copy, for a limited time, and stops the thread."""

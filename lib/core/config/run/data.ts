@@ -193,7 +193,7 @@ export const checkpoints = z.strictObject({
     .optional()
     .meta({
       description:
-        'Copies of the state in host memory, from which a restart in place continues instead of from a checkpoint. Built-in trainer with fsdp or ddp.',
+        'Copies of the state in host memory, from which a restart in place continues instead of from a checkpoint. Built-in trainer with fsdp or ddp, and scripts that call keep_in_memory of slipway_helper.',
       default: 'auto',
       examples: ['auto', { everySteps: 1, copies: 2 }],
     }),

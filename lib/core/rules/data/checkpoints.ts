@@ -99,7 +99,7 @@ function memory(run: RunSpec): Finding[] {
     return [
       {
         path,
-        must: 'must be off without the built-in trainer and distribution.library fsdp or ddp',
+        must: 'must be off without the built-in trainer with distribution.library fsdp or ddp, or a script under torchrun',
         got,
         fix: 'remove it',
       },
@@ -201,7 +201,7 @@ const RULES: readonly Rule[] = [
   {
     id: 'checkpoints/memory',
     level: 'error',
-    what: 'Copies in memory require the built-in trainer with fsdp or ddp, a second host for a second copy, and enough memory.',
+    what: 'Copies in memory require the built-in trainer with fsdp or ddp or a script under torchrun, a second host for a second copy, and enough memory.',
     why: 'Other programs do not copy their state to the memory that the driver keeps for them.',
     source: 'docs/recovery.md',
     check: memory,
