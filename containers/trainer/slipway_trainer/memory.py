@@ -77,7 +77,9 @@ class Memory:
         self._copies.sound_until(read)
         self.collect()
         if self.is_due(requests) and read > self._taken:
-            self._copies.take(facts, state)
+            if state is not None:
+                self._copies.state = state
+            self._copies.take(facts)
             self._taken = int(facts["step"])
             self._copies.sound_until(read)
 

@@ -70,7 +70,9 @@ class MemoryCopies:
 
     def __init__(self, file: MemoryFile, state: Mapping[str, Tensor], partners: Partners, group: "dist.ProcessGroup | None") -> None:
         """`group`: of all ranks, for the exchange; None if copies are not sent."""
-        self.file, self._state, self._partners, self._group = file, state, partners, group
+        self.file, self._partners, self._group = file, partners, group
+        #: The tensors that are copied. Others of the same names, sizes and types may take their place.
+        self.state = state
         self.places = places_of(state)
         self.shape = shape_of(self.places)
         self._rank = dist.get_rank()
@@ -97,16 +99,15 @@ class MemoryCopies:
         return self._failed or self._copied is not None or self._finishing is not None
 
     @torch.no_grad()
-    def take(self, facts: Mapping[str, Any], state: Mapping[str, Tensor] | None = None) -> None:
-        """Copies the state, which `facts` describe, to the older slot. The state must not change before `before_update` was called.
-        `state`: the same tensors in other places."""
+    def take(self, facts: Mapping[str, Any]) -> None:
+        """Copies the state, which `facts` describe, to the older slot. The state must not change before `before_update` was called."""
         assert not self.busy, "a copy must not be taken before the last one is complete"
         began = time.monotonic()
-        slot, self._state = OWN[1 - OWN.index(self.newest)], state or self._state
+        slot = OWN[1 - OWN.index(self.newest)]
         self.file.clear(slot)
         with self._beside():
             for name, buffer in self._tensors[slot].items():
-                buffer.copy_(local_part(self._state[name]), non_blocking=self._stream is not None)
+                buffer.copy_(local_part(self.state[name]), non_blocking=self._stream is not None)
             taken = self._stream.record_event(torch.cuda.Event(enable_timing=True)) if self._stream is not None else None
         self._copied = self._unawaited = Copied(slot, facts, began, time.monotonic() - began, taken)
 
