@@ -1,14 +1,22 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Config } from '../lib/core/catalog/model/config-fields';
 import { parameterShape } from '../lib/core/catalog/model/parameters';
+import { readConfig } from '../lib/core/catalog/model/read-config';
+import type { ModelShape } from '../lib/core/catalog/model/shape';
 import { findModel } from '../lib/core/catalog/models';
+import { parseYaml } from '../lib/core/config/reading/yaml-file';
 import type { LayoutInput, PlanPrecision } from '../lib/core/planner/layout';
 import type { Row } from './planner-rows';
 
-/** Names of mixtures in published tables, and the presets that they are. */
-const PRESETS: Readonly<Record<string, string>> = {
+/** Names of mixtures in published tables, and the presets or the published files that they are. */
+const KNOWN: Readonly<Record<string, string>> = {
   'GPT OSS 120B': 'gpt-oss-120b',
   Qwen3_30B_a3B: 'qwen3-30b-a3b',
   Qwen3_235B_a22B: 'qwen3-235b-a22b',
   DeepSeekV3: 'deepseek-v3',
+  'nemotron-3-nano-30b': 'nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16',
+  'nemotron-3-super-120b': 'nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4',
 };
 
 export const isMixture = (row: Row) => row.tags.includes('moe') || (row.parallel.ep ?? 1) > 1;
@@ -18,7 +26,8 @@ export function mixtureOf(row: Row): Pick<LayoutInput, 'model' | 'expert' | 'pre
   if (/tokendrop/.test(row.model.name)) return 'experts that drop tokens are not planned';
   // The row says that no token is dropped, or that further tokens are predicted, behind the name.
   const name = row.model.name.replace(/ \(.*\)$/, '');
-  const shape = findModel(PRESETS[name] ?? name);
+  const known = KNOWN[name] ?? name;
+  const shape = findModel(known) ?? publishedShape(known);
   if (!shape?.experts) return `${row.model.name} is not a mixture of the catalog`;
   const further = /MTP/.test(row.model.name) ? { mtpLayers: 1 } : {};
   return {
@@ -28,6 +37,15 @@ export function mixtureOf(row: Row): Pick<LayoutInput, 'model' | 'expert' | 'pre
     // NVIDIA's guide takes DeepEP on H100 and B200 (https://docs.nvidia.com/nemo/megatron-bridge, "MoE Dispatcher Selection Guide", 2026-11-23).
     sendsOncePerNode: /Megatron-Bridge performance|AutoModel/.test(row.source ?? ''),
   };
+}
+
+/** The shape of a model whose config.json is among those of the tests. */
+function publishedShape(name: string): ModelShape | undefined {
+  const file = path.join(__dirname, '../test/fixtures/published-configs.jsonl');
+  const line = readFileSync(file, 'utf8')
+    .split('\n')
+    .find((one) => one.startsWith(`{"model":"${name}"`));
+  return line === undefined ? undefined : readConfig((parseYaml(line).data as { config: Config }).config).shape;
 }
 
 function precisionOf(precision: string | null): PlanPrecision {

@@ -9,7 +9,7 @@ import {
   parameterShape,
 } from '../lib/core/catalog/model/parameters';
 import { readConfig } from '../lib/core/catalog/model/read-config';
-import { trainerLimits } from '../lib/core/catalog/model/trainer-limits';
+import { trainedModel } from '../lib/core/catalog/model/trainer-limits';
 import { parseYaml } from '../lib/core/config/reading/yaml-file';
 
 const STANDARD_INPUT = 0;
@@ -33,7 +33,7 @@ for (const line of readFileSync(STANDARD_INPUT, 'utf8').split('\n')) {
         parameters: parameterCount(counted),
         activeParameters: activeParameterCount(counted),
         linearLayers: sizesOf(counted),
-        shape: { ...shape, limits: trainerLimits(shape) },
+        shape: trainedModel(shape),
       }
     : { problems };
   process.stdout.write(`${JSON.stringify(answer)}\n`);

@@ -3,7 +3,7 @@
 import { createInterface } from 'node:readline';
 import { publishedConfigs } from '../lib/core/catalog/model/published';
 import { readConfig } from '../lib/core/catalog/model/read-config';
-import { trainerLimits } from '../lib/core/catalog/model/trainer-limits';
+import { trainedModel } from '../lib/core/catalog/model/trainer-limits';
 import { configKeys } from '../lib/core/config/inline';
 import { resolveModel } from '../lib/core/config/run/model';
 import type { RunFile } from '../lib/core/config/run-file';
@@ -14,6 +14,6 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   const architecture = read.shape && resolveModel({ model: { architecture: read.shape } } as RunFile)?.architecture;
   const published = architecture && publishedConfigs(architecture, 'model_type' in given ? given : undefined);
   process.stdout.write(
-    `${JSON.stringify(published ? { ...architecture, limits: trainerLimits(architecture), published } : { problems: read.problems })}\n`,
+    `${JSON.stringify(published ? { ...trainedModel(architecture), published } : { problems: read.problems })}\n`,
   );
 });

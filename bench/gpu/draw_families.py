@@ -24,7 +24,7 @@ for (family, _config), answer in zip(configs, answers(texts), strict=True):
     raw, issues = answer.get("shape"), []
     if raw is None or family in shapes:
         continue
-    read_architecture(raw, lambda key, default=None, raw=raw: raw.get(key, default), issues)
+    read_architecture(raw, raw.__getitem__, issues)
     if not issues:
         shapes[family] = {key: value for key, value in raw.items() if key != "limits"}
 lines = ",\n".join(f'  "{family}": {json.dumps(raw)}' for family, raw in sorted(shapes.items()))

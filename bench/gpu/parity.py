@@ -24,7 +24,7 @@ def _difference(name: str, raw: dict[str, Any]) -> tuple[float, float, float]:
     from slipway_trainer.model import Transformer
 
     issues: list[str] = []
-    shape = read_architecture(raw, lambda key, default=None: raw.get(key, default), issues)
+    shape = read_architecture(raw, raw.__getitem__, issues)
     if issues:
         raise RuntimeError(f"{name}: {'; '.join(issues)}")
     generator = torch.Generator().manual_seed(SEED)

@@ -57,7 +57,8 @@ def copy_beside_a_busy_stream(_machine: Machine, _folder: Path) -> Found:
 
 
 def _losses(folder: Path, name: str, arguments: list[str], checkpoints: Path | None) -> list[float]:
-    shape = COMMON | {"layers": 4, "hiddenSize": 512, "attentionHeads": 8, "kvHeads": 4, "ffnHiddenSize": 1408, "vocabularySize": 4096}
+    heads = {"attentionHeads": 8, "kvHeads": 4, "headSize": 64}
+    shape = COMMON | heads | {"layers": 4, "hiddenSize": 512, "ffnHiddenSize": 1408, "vocabularySize": 4096}
     tokens = folder / "tokens"
     if not tokens.exists():
         write_tokens(tokens, 4096, 20 * 4 * 512 + 1)

@@ -126,7 +126,8 @@ class HostTime:
 
 def job_of(ranks: int, layers: int, checkpoints: Path | None) -> dict[str, Any]:
     """A job of `ranks` ranks, each with one short sequence a step."""
-    model = {"layers": layers, "hiddenSize": 64, "attentionHeads": 4, "kvHeads": 2, "ffnHiddenSize": 128, "vocabularySize": VOCABULARY}
+    heads = {"attentionHeads": 4, "kvHeads": 2, "headSize": 16}
+    model = heads | {"layers": layers, "hiddenSize": 64, "ffnHiddenSize": 128, "vocabularySize": VOCABULARY}
     training = {"sequenceLength": 32, "microBatchSize": 1, "globalBatchSize": ranks, "steps": 10**6, "precision": "bf16", "seed": 1}
     return {
         "model": model | {"gatedMlp": True, "tiedEmbeddings": False},

@@ -21,12 +21,14 @@ PEERS = ("transformers", "torchtitan")
 OURS = ["-m", "slipway_trainer"]
 PEER_LOOPS = {name: [str(Path(__file__).parent / f"{name}_loop.py")] for name in PEERS}
 COMMON = {"gatedMlp": True, "tiedEmbeddings": False}
-LAYER_OF_8B = COMMON | {"hiddenSize": 4096, "attentionHeads": 32, "kvHeads": 8, "ffnHiddenSize": 14336, "vocabularySize": 128256}
+LARGE = COMMON | {"headSize": 128, "kvHeads": 8, "vocabularySize": 128256}
+LAYER_OF_8B = LARGE | {"hiddenSize": 4096, "attentionHeads": 32, "ffnHiddenSize": 14336}
 #: The published shapes; 8b-layers has the layers of an 8B model, as many as one device holds with its optimizer, 8b-8-layers half of them.
 SHAPES = {
-    "tiny": COMMON | {"layers": 2, "hiddenSize": 64, "attentionHeads": 4, "kvHeads": 2, "ffnHiddenSize": 256, "vocabularySize": 512},
-    "1b": COMMON | {"layers": 16, "hiddenSize": 2048, "attentionHeads": 32, "kvHeads": 8, "ffnHiddenSize": 8192, "vocabularySize": 128256},
-    "3b": COMMON | {"layers": 28, "hiddenSize": 3072, "attentionHeads": 24, "kvHeads": 8, "ffnHiddenSize": 8192, "vocabularySize": 128256},
+    "tiny": COMMON
+    | {"layers": 2, "hiddenSize": 64, "attentionHeads": 4, "kvHeads": 2, "headSize": 16, "ffnHiddenSize": 256, "vocabularySize": 512},
+    "1b": LARGE | {"layers": 16, "hiddenSize": 2048, "attentionHeads": 32, "headSize": 64, "ffnHiddenSize": 8192},
+    "3b": LARGE | {"layers": 28, "hiddenSize": 3072, "attentionHeads": 24, "ffnHiddenSize": 8192},
     "8b-layers": LAYER_OF_8B | {"layers": 16},
     "8b-8-layers": LAYER_OF_8B | {"layers": 8},
 }

@@ -41,9 +41,9 @@ def answers(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def described(model: dict[str, Any]) -> dict[str, Any]:
-    """`model` of job.json for a config.json, or for `model.architecture` of a run file, which stays as it is without Node.js."""
+    """`model` of job.json for a config.json, or for `model.architecture` of a run file. Without Node.js, that must be a dense model."""
     if "model_type" not in model and not _LAUNCHER.exists():
-        return model
+        return {"headSize": model["hiddenSize"] // model["attentionHeads"]} | model
     # Fields of an architecture beside the keys of a config.json, in which no letter is a capital one.
     beside = {key: value for key, value in model.items() if "model_type" in model and key != key.lower()}
     found = json.loads(_answer(json.dumps({key: value for key, value in model.items() if key not in beside})))

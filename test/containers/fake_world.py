@@ -20,10 +20,12 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parents[2]
 #: Hosts of this process: a job's ports come from its name, so tests that run at once must not share addresses.
 NETWORK = "127.%d.%d" % (1 + os.getpid() // 250 % 250, 1 + os.getpid() % 250)
-TINY = {
+#: A model as a run file describes it, and as job.json does.
+SMALL = {
     "layers": 2, "hiddenSize": 32, "attentionHeads": 4, "kvHeads": 2, "ffnHiddenSize": 64,
     "vocabularySize": 257, "gatedMlp": True, "tiedEmbeddings": False,
 }  # fmt: skip
+TINY = SMALL | {"headSize": 8}
 #: The same sizes in the words of a config.json.
 TINY_CONFIG = {
     "num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64,

@@ -7,7 +7,7 @@ from typing import Any
 
 from described import described
 
-from fake_world import TINY, TINY_CONFIG, job_json
+from fake_world import SMALL, TINY_CONFIG, job_json
 from forked import PATHS, run_forked
 
 TRAINING = {"sequenceLength": 32, "microBatchSize": 1, "globalBatchSize": 4, "steps": 6, "precision": "fp32", "seed": 7,
@@ -38,7 +38,7 @@ def trainer_job(**changes: Any) -> dict[str, Any]:
     """
     training = TRAINING | changes.pop("training", {})
     model = changes.pop("model", {})
-    model = described((TINY_CONFIG if "model_type" in model else TINY) | model)
+    model = described((TINY_CONFIG if "model_type" in model else SMALL) | model)
     distribution = {"library": changes.pop("library", "fsdp"), "collectives": "gloo", "parameters": changes.pop("parameters", {})}
     arguments = [*ARGUMENTS, *changes.pop("arguments", [])]
     return job_json(entryPoint="builtin", training=training, model=model, distribution=distribution, arguments=arguments) | changes

@@ -124,7 +124,7 @@ def trained(configs: list[Config]) -> Iterator[tuple[Config, Architecture]]:
         raw = answer.get("shape")
         if raw is None:
             continue
-        shape = read_architecture(raw, lambda key, default=None, raw=raw: raw.get(key, default), issues)
+        shape = read_architecture(raw, raw.__getitem__, issues)
         if not issues:
             yield config, shape
 

@@ -74,8 +74,9 @@ def test_an_expanded_tensor_stays(copied: list[torch.Tensor]) -> None:
 
 
 def test_modules_that_predict_further_tokens_offload_theirs(copied: list[torch.Tensor]) -> None:
-    wanted = {"layers": 1, "hiddenSize": 16, "attentionHeads": 2, "ffnHiddenSize": 32, "vocabularySize": 11, "mtpLayers": 1}
-    shape = read_architecture(wanted, lambda key, default=None: wanted.get(key, default), [])
+    heads = {"attentionHeads": 2, "kvHeads": 2, "headSize": 8}
+    wanted = heads | {"layers": 1, "hiddenSize": 16, "ffnHiddenSize": 32, "vocabularySize": 11, "mtpLayers": 1}
+    shape = read_architecture(wanted, wanted.__getitem__, [])
     torch.manual_seed(3)
     model, tokens = Transformer(shape), torch.arange(8)[None]
     model.around = Offload(torch.device("cpu")).of

@@ -67,7 +67,7 @@ def taken(each: int) -> list[tuple[str, Any, Architecture]]:
         raw = answer.get("shape")
         if raw is None:
             continue
-        shape = read_architecture(raw, lambda key, default=None, raw=raw: raw.get(key, default), issues)
+        shape = read_architecture(raw, raw.__getitem__, issues)
         if shape.latent is not None:
             # Their eager attention computes with no other sizes.
             config.num_key_value_heads, config.head_dim = config.num_attention_heads, config.qk_rope_head_dim

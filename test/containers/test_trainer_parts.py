@@ -1,6 +1,7 @@
 """Pure parts of the trainer: sample order, schedule, settings, layout, numbers."""
 
 import pytest
+from described import described
 
 from fake_world import TINY, job_json
 
@@ -90,7 +91,8 @@ def test_a_layout_that_does_not_fit_prints_every_factor() -> None:
 
 
 def test_the_flop_formula_gives_58_gigaflops_for_8b_at_8k() -> None:
-    llama = TINY | {"layers": 32, "hiddenSize": 4096, "attentionHeads": 32, "kvHeads": 8, "ffnHiddenSize": 14336, "vocabularySize": 128256}
+    sizes = {"layers": 32, "hiddenSize": 4096, "attentionHeads": 32, "kvHeads": 8, "headSize": 128}
+    llama = TINY | sizes | {"ffnHiddenSize": 14336, "vocabularySize": 128256}
     shape = settings(model=llama).architecture
     assert flops_per_token(shape, 8192) == pytest.approx(57.9e9, rel=0.002)
 
@@ -114,7 +116,7 @@ def test_flops_count_each_matrix_that_a_token_meets_and_each_score_that_is_not_m
     from slipway_trainer.masks import chunk_mask
     from slipway_trainer.model import Transformer
 
-    shape, length = settings(model=TINY | changes).architecture, 40
+    shape, length = settings(model=described(TINY | changes)).architecture, 40
     model = Transformer(shape)
     left_out = ("embed.", "router", *(f".experts.{number}." for number in range(shape.experts_per_token, shape.experts)))
     matrices = sum(

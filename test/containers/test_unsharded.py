@@ -19,13 +19,14 @@ from slipway_trainer.loss import loss_over  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.unsharded import compute_in  # noqa: E402
 
-SHAPE = {"layers": 2, "hiddenSize": 32, "attentionHeads": 4, "kvHeads": 2, "ffnHiddenSize": 48, "vocabularySize": 64, "gatedMlp": True}
+HEADS = {"attentionHeads": 4, "kvHeads": 2, "headSize": 8}
+SHAPE = HEADS | {"layers": 2, "hiddenSize": 32, "ffnHiddenSize": 48, "vocabularySize": 64, "gatedMlp": True}
 
 
 def model_of(**changes) -> Transformer:
     raw = SHAPE | changes
     torch.manual_seed(3)
-    return Transformer(read_architecture(raw, lambda key, default=None: raw.get(key, default), []))
+    return Transformer(read_architecture(raw, raw.__getitem__, []))
 
 
 def casting(model: Transformer, dtype: torch.dtype, again: bool = True) -> Transformer:

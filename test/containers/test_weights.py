@@ -8,7 +8,7 @@ import pytest
 from test_mixture_layouts import MODELS as MIXTURES
 
 from plain_loop import plain_steps, publish, publish_first_values
-from rank_world import TINY, events, losses_of, run_ranks, trainer_job
+from rank_world import SMALL, events, losses_of, run_ranks, trainer_job
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -198,7 +198,7 @@ def test_fine_tuning_from_weights_trains_adapters_and_exports_them_merged(tmp_pa
     before, after = (SafetensorsFile(tmp_path / run / "model/model.safetensors") for run in ("base", "tune"))
     changed = {name for name in before.names if not torch.equal(before.tensor(name), after.tensor(name))}
     assert changed == {f"model.layers.{layer}.self_attn.{part}.weight" for layer in (0, 1) for part in ("q_proj", "v_proj")}
-    assert json.loads((tmp_path / "tune/model/config.json").read_text())["num_hidden_layers"] == TINY["layers"]
+    assert json.loads((tmp_path / "tune/model/config.json").read_text())["num_hidden_layers"] == SMALL["layers"]
 
     rest = trainer_job(weights="weights", training={"steps": 1})
     resumed = losses_of(tmp_path / "check", 1, rest, {"train": shards, "weights": tmp_path / "tune/model"})

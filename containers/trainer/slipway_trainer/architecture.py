@@ -110,53 +110,35 @@ ACTIVATIONS = ("silu", "gelu", "gelu-tanh", "clamped-swiglu")
 
 
 def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], issues: list[str]) -> Architecture:
-    """Returns the architecture; adds errors to `issues`. `count(key, default)` returns a whole number of at least 1 and records errors."""
+    """Returns the architecture; adds errors to `issues`. `count(key)` returns a whole number of at least 1 and records errors. What follows
+    from other fields is stated by the launcher (lib/core/catalog/model/trainer-limits.ts: trainedModel)."""
     values = raw or {}
     family = values.get("family") or {}
-    heads, hidden, layers = count("attentionHeads"), count("hiddenSize"), count("layers")
-    kv_heads = count("kvHeads", heads)
+    heads, kv_heads = count("attentionHeads"), count("kvHeads")
     if heads % kv_heads != 0:
         issues.append(f"model.kvHeads: must divide the {heads} attention heads, got {kv_heads}")
     limits = values.get("limits") or {}
     issues += [f"model: must be a model whose parts the built-in trainer computes, got {part}" for part in limits.get("untrained", ())]
     caps = values.get("logitSoftcap") or {}
-    experts = values.get("experts")
-    latent = read_latent(values.get("latentAttention"))
     return read_fields(
         Architecture,
         values,
-        layers=layers,
-        hidden_size=hidden,
+        layers=count("layers"),
+        hidden_size=count("hiddenSize"),
         attention_heads=heads,
-        kv_heads=heads if latent else kv_heads,
-        head_size=latent.head_size if latent else count("headSize", max(1, hidden // heads)),
+        kv_heads=kv_heads,
+        head_size=count("headSize"),
         ffn_hidden_size=count("ffnHiddenSize"),
         vocabulary_size=count("vocabularySize"),
-        dense_layers=_dense_layers(values.get("denseLayers")) if experts else (),
-        routing=read_routing(values.get("routing"), family) if experts else Routing(),
-        shared_ffn_hidden_size=_shared_size(values, family) if experts else 0,
+        dense_layers=tuple(values.get("denseLayers") or ()),
+        routing=read_routing(values.get("routing"), family) if values.get("experts") else Routing(),
+        shared_ffn_hidden_size=int(family.get("sharedFfnHiddenSize") or 0),
         rope_scaling=read_rope_scaling(values.get("ropeScaling")),
         window=read_window(values.get("slidingWindow"), family.get("attentionChunk")),
         unrotated_layers=tuple(values.get("unrotatedLayers") or ()),
-        latent=latent,
+        latent=read_latent(values.get("latentAttention")),
         attention_softcap=caps.get("attention"),
         final_softcap=caps.get("final"),
-        family=read_family(family or {"modelType": _inferred(values)}),
+        family=read_family(family),
         published=tuple(values.get("published") or _UNPUBLISHED),
     )
-
-
-def _shared_size(values: Mapping[str, Any], family: Mapping[str, Any]) -> int:
-    of_one = int(values.get("expertFfnHiddenSize") or values.get("ffnHiddenSize") or 0)
-    return int(family.get("sharedFfnHiddenSize") or int(values.get("sharedExperts") or 0) * of_one)
-
-
-def _dense_layers(raw: "int | list[int] | None") -> tuple[int, ...]:
-    return tuple(raw) if isinstance(raw, list) else tuple(range(raw or 0))
-
-
-def _inferred(values: Mapping[str, Any]) -> str:
-    """The model family of an architecture written in a run file; it determines the parameter names of an export."""
-    if values.get("qkNorm"):
-        return "qwen3_moe" if values.get("experts") else "qwen3"
-    return "mistral" if values.get("slidingWindow") else ""

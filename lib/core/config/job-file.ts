@@ -67,8 +67,8 @@ export interface JobFile {
   /** `skips`: windows that rollbacks have skipped. */
   training: TrainingSpec & { skips?: readonly Readonly<Skip>[] };
   /**
-   * `limits`: of the built-in trainer; absent for other code. `published`: how files of weights describe the model; absent: the run reads
-   * and writes none.
+   * For the built-in trainer also what follows from the architecture (trainedModel), with its `limits`. `published`: how files of weights
+   * describe the model; absent: the run reads and writes none.
    */
   model: (ModelSpec['architecture'] & { limits?: TrainerLimits; published?: PublishedConfig[] }) | null;
   weights: string | null;

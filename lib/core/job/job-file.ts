@@ -1,6 +1,6 @@
 import { PRESETS } from '../catalog/model/presets';
 import { publishedConfigs } from '../catalog/model/published';
-import { trainerLimits } from '../catalog/model/trainer-limits';
+import { trainedModel } from '../catalog/model/trainer-limits';
 import { fillPlaceholders } from '../config/formats/places';
 import { configKeys } from '../config/inline';
 import type { JobFile } from '../config/job-file';
@@ -84,16 +84,16 @@ function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
   };
 }
 
-/** The architecture; for the built-in trainer also its limits, and with published weights or an export how their files describe it. */
+/** The architecture; for the built-in trainer also what follows from it, and with published weights or an export how their files describe it. */
 export function modelSection(run: RunSpec): JobFile['model'] {
   const { model, code, distribution, written } = run;
   if (!model || code.builtin !== 'builtin') return model?.architecture ?? null;
-  const limited = { ...model.architecture, limits: trainerLimits(model.architecture) };
+  const trained = trainedModel(model.architecture);
   const exports = programArguments(run).includes('--export-weights');
-  if (!(model.weights || exports || distribution.library === 'smp-v2')) return limited;
+  if (!(model.weights || exports || distribution.library === 'smp-v2')) return trained;
   const { architecture, config, preset = '' } = written.model ?? {};
   const file = architecture ? undefined : config ? configKeys(config) : PRESETS[preset]?.config;
-  return { ...limited, published: publishedConfigs(model.architecture, file) };
+  return { ...trained, published: publishedConfigs(model.architecture, file) };
 }
 
 /** job.json of one attempt: docs/reference/runtime.md. */

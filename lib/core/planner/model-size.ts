@@ -11,6 +11,14 @@ import {
 /** Total inner size of the feed-forward blocks that process one token. */
 export const activeFfn = (m: BlockShape) => m.ffn * m.expertsPerToken + (m.sharedFfn ?? 0);
 
+/** Size of the input and the output of a routed expert. */
+export const expertHiddenOf = (m: BlockShape) => m.expertHidden ?? m.hidden;
+
+/** Weights of the feed-forward blocks that one token meets, and of the projections to and from the space of its experts. */
+export const activeFfnWeights = (m: BlockShape) =>
+  m.mlpMatrices * (m.ffn * m.expertsPerToken * expertHiddenOf(m) + (m.sharedFfn ?? 0) * m.hidden) +
+  2 * m.hidden * (m.expertHidden ?? 0);
+
 /** Mean head size over the two matrix products of attention, with keys and with values. */
 export const meanHeadSize = (m: BlockShape) => (m.headSize + (m.valueHeadSize ?? m.headSize)) / 2;
 

@@ -156,3 +156,21 @@ test('with one sequence in a micro-batch, the GPU waits for the host of Megatron
   expect(step(1).host).toBeGreaterThan(step(1).total / 4);
   expect(step(4).host).toBeLessThan(step(4).total / 10);
 });
+
+// As in Nemotron 3 Super: the experts of a block work in a narrower space, between two projections.
+test('experts in a quarter of the hidden size exchange a quarter, and compute less', () => {
+  const { hidden, ffn, expertsPerToken } = QWEN3_30B.model;
+  const plan = (expertHidden?: number) =>
+    planned({
+      ...{ model: { ...QWEN3_30B.model, ...(expertHidden && { expertHidden }) }, recompute: 'none' },
+      ...{ kernels: 'fused', sequence: 4096, nodes: 8, shard: 64, expert: 64, microBatch: 4, globalBatch: 256 },
+    }).step;
+  const [whole, same, quarter] = [plan(), plan(hidden), plan(hidden / 4)];
+  expect(quarter.expertParallel / whole.expertParallel).toBeCloseTo(0.25, 2);
+  expect(quarter.elementwise).toBeLessThan(whole.elementwise);
+  // Two projections more, then three quarters less of the experts and of the projections.
+  const projections = same.matmul - whole.matmul;
+  expect(projections).toBeGreaterThan(0);
+  const experts = (3 * ffn * expertsPerToken) / (2 * hidden);
+  expect((same.matmul - quarter.matmul) / projections).toBeGreaterThan(0.75 * experts);
+});

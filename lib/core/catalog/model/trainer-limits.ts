@@ -1,5 +1,6 @@
 import constants from '../trainer-constants.json';
-import { sharedFfnOf } from './parameters';
+import { layersWhere } from './config-window';
+import { hasExperts, headSizeOf, sharedFfnOf } from './parameters';
 import type { ModelShape } from './shape';
 
 /** What the built-in trainer cannot do with a model. Rules refuse it before a launch, and the trainer by job.json. */
@@ -12,6 +13,22 @@ export interface TrainerLimits {
   unsplit: string[];
   /** Inner sizes that tensor parallelism must divide, by the names of options. */
   split: Record<string, number>;
+}
+
+/** A model as job.json describes it to the built-in trainer: with what follows from the fields of a run file, which only this function knows. */
+export const trainedModel = <M extends ModelShape>(m: M) => ({
+  ...m,
+  headSize: headSizeOf(m),
+  kvHeads: m.latentAttention ? m.attentionHeads : m.kvHeads,
+  denseLayers: m.experts ? layersWhere(m.layers, (layer) => !hasExperts(m, layer)) : [],
+  family: { modelType: usualFamily(m), ...m.family, sharedFfnHiddenSize: m.experts ? sharedFfnOf(m) : 0 },
+  limits: trainerLimits(m),
+});
+
+/** The family after which the trainer names the parameters of a model that a run file describes itself. */
+function usualFamily(m: ModelShape): string {
+  if (m.qkNorm) return m.experts ? 'qwen3_moe' : 'qwen3';
+  return m.slidingWindow ? 'mistral' : '';
 }
 
 /** The limits of a model. */

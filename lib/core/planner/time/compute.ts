@@ -11,7 +11,15 @@ import {
   storedBytes,
   takesMask,
 } from '../layout';
-import { activeFfn, headsOf, keysInFull, meanHeadSize, mixedElements } from '../model-size';
+import {
+  activeFfn,
+  activeFfnWeights,
+  expertHiddenOf,
+  headsOf,
+  keysInFull,
+  meanHeadSize,
+  mixedElements,
+} from '../model-size';
 
 /** Cost of matrix products in 8 and 4 bit relative to tensorwise float8, for which measurements exist. */
 interface LowPrecision {
@@ -115,11 +123,10 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const m = l.model;
   const t = l.tensor;
   const tokens = tokensPerRank(l);
-  const active = m.expertsPerToken;
-  const inner = m.mlpMatrices * activeFfn(m);
-  const weights = (attentionParameters(m) + inner * m.hidden) / t;
+  const weights = (attentionParameters(m) + activeFfnWeights(m)) / t;
   const experts = expertProducts(l, k);
-  const columns = (mixedElements(m) + inner) / t + m.hidden * (2 + 2 * active);
+  const inner = m.mlpMatrices * activeFfn(m);
+  const columns = (mixedElements(m) + inner) / t + 2 * (m.hidden + m.expertsPerToken * expertHiddenOf(m));
   const bytes = lowPrecisionOf(l)?.bytes ?? 2;
   const rate = gemmRate(l, gpu, k) / (1 + k.gemmTokens / tokens);
   return (
@@ -136,7 +143,7 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
 function expertProducts(l: LayoutInput, k: Constants): { slower: number; unvisited: number } {
   const m = l.model;
   if (m.experts <= 1) return { slower: 0, unvisited: 0 };
-  const one = (m.mlpMatrices * m.ffn * m.hidden) / l.tensor;
+  const one = (m.mlpMatrices * m.ffn * expertHiddenOf(m)) / l.tensor;
   // The ranks of a tensor-parallel group divide their tokens among them; an expert may be split over fewer ranks, and then gets tokens of
   // fewer groups.
   const split = expertTensorOf(l);
@@ -214,7 +221,7 @@ export const hasPlainRmsNorm = (l: LayoutInput) =>
 
 /** Tokens are copied for each of their experts, sorted by expert, and the results are summed. */
 const permutedElements = ({ model: m, tensor }: LayoutInput, k: Constants) =>
-  m.experts > 1 ? (k.expertPasses * m.expertsPerToken * m.hidden) / tensor : 0;
+  m.experts > 1 ? (k.expertPasses * m.expertsPerToken * expertHiddenOf(m)) / tensor : 0;
 
 /** Elements that are exchanged between the products of attention and of a recurrence. */
 const mixedTraffic = (m: LayoutInput['model']) =>

@@ -10,7 +10,7 @@ import {
   quantizedOfBlock,
   storedBytes,
 } from '../layout';
-import { meanHeadSize } from '../model-size';
+import { expertHiddenOf, meanHeadSize } from '../model-size';
 import { tokensPerRank } from './compute';
 
 /** Time that communication adds to the work that it overlaps with: the exposed part, and a slowdown of both while they share the GPU. */
@@ -110,7 +110,7 @@ export function contextTraffic(l: LayoutInput): ActivationTraffic {
  * that one rank sends in one exchange, one for each expert of a token.
  */
 export function expertTraffic(l: LayoutInput): { exchanges: number; bytes: number } {
-  const bytes = (elementBytesOf(l) * tokensPerRank(l) * l.model.expertsPerToken * l.model.hidden) / l.tensor;
+  const bytes = (elementBytesOf(l) * tokensPerRank(l) * l.model.expertsPerToken * expertHiddenOf(l.model)) / l.tensor;
   // In models with both kinds of blocks, those without experts send nothing.
   if (l.expert === 1 || l.model.experts === 1) return { exchanges: 0, bytes };
   return { exchanges: l.isOwnTrainer && l.recompute !== 'none' ? 6 : 4, bytes };
