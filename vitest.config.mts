@@ -17,6 +17,8 @@ export default defineConfig({
           // Half the time of a process for each file, most of it for reading the CDK library again. Tests leave nothing behind (setupFiles).
           isolate: false,
           maxWorkers: '100%',
+          // A process has the modules of all files in memory, so that it should seldom look through them for garbage.
+          execArgv: ['--max-semi-space-size=64'],
           setupFiles: ['test/support/after-each-file.ts'],
           // The first synth of a process takes 2-8 s on two cores; `npm test` runs these behind all others.
           testTimeout: 120_000,

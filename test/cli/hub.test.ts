@@ -182,8 +182,10 @@ const chosen = (lora?: number, guardrails?: Descriptor['guardrails'], instanceTy
   });
 };
 
+const ADAPTERS = chosen(16);
+
 test('adapters fit on fewer or cheaper instances than all weights, and both plans fit', () => {
-  const [adapters, whole] = [chosen(16), chosen()];
+  const [adapters, whole] = [ADAPTERS, chosen()];
   for (const one of [...adapters, ...whole]) {
     expect(one.plan?.fits).toBe('fits');
     expect(checkRunFile({ file: 't', text: one.text }, {}, DESCRIPTOR).run?.limits.maxCostUsd).toBeGreaterThan(0);
@@ -194,7 +196,7 @@ test('adapters fit on fewer or cheaper instances than all weights, and both plan
 });
 
 test('adapters on weights in 4 bits fit on cheaper instances than adapters alone', () => {
-  const [plain, packed] = [chosen(16), chosen(16, undefined, undefined, 'nf4')];
+  const [plain, packed] = [ADAPTERS, chosen(16, undefined, undefined, 'nf4')];
   expect(packed[0]?.usdPerHour ?? 0).toBeLessThan(plain[0]?.usdPerHour ?? 0);
   const modelConfig = { uri: 's3://{dataBucket}/w/config.json', text: CONFIG };
   const { run, issues } = checkRunFile({ file: 't', text: packed[0]?.text ?? '' }, { modelConfig }, DESCRIPTOR);

@@ -73,7 +73,7 @@ def ours(source: str, conversation: dict[str, Any]) -> tuple[str, list[tuple[int
         return None
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("conversation", CONVERSATIONS.values(), ids=CONVERSATIONS.keys())
 def test_templates_render_as_transformers_renders_them(conversation: dict[str, Any]) -> None:
     assert len(TEMPLATES) > 40

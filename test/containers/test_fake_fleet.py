@@ -238,6 +238,7 @@ MEMORY = [
 ]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("entry", [job for job in JOBS if job["file"] in MEMORY], ids=lambda entry: entry["file"])
 def test_a_layer_keeps_what_the_planner_counts(entry: dict[str, Any]) -> None:
     kept = [live_after_forward(entry["job"], entry["ranks"], layers) for layers in (1, 3)]

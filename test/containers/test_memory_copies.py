@@ -326,7 +326,7 @@ def undisturbed(root: Path, layout: str, shards: Path, steps: int = STEPS) -> di
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_run_that_is_killed_anywhere_goes_on_bit_for_bit(tmp_path: Path, shards: Path, kills: str, layout: str) -> None:
-    killed_run(tmp_path, shards, kills, layout, 4, 40)
+    killed_run(tmp_path, shards, kills, layout, 2, 24)
 
 
 @pytest.mark.slow

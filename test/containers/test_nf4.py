@@ -175,6 +175,7 @@ def test_each_shard_of_rows_is_packed_like_the_rows_of_the_whole() -> None:
         assert torch.equal(of_part.absmax, state.absmax[begin * blocks :]), f"seed {SEED}"
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_run_that_was_killed_continues_bit_for_bit(tmp_path: Path, shards: Path, weights: Path, precision: str) -> None:
     channels, training = {"train": shards, "weights": weights}, {"steps": 6, "precision": precision}

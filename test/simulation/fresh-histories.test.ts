@@ -2,11 +2,11 @@ import { randomInt } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { playHistories } from '../../tools/simulation/histories/histories';
 import { readScenario } from '../../tools/simulation/scenario/load';
-import { draws } from '../support/draws';
+import { longDraws } from '../support/draws';
 import { ENVIRONMENT } from './support';
 
 /** Histories of one run of the tests. `npm run test:long` plays more of them (test/long/drawn-laws.test.ts). */
-const COUNT = Number(process.env.HISTORIES ?? draws(20));
+const COUNT = Number(process.env.HISTORIES ?? longDraws(6, 20));
 /** Others at each run of the tests; CI draws the same on every commit. `HISTORIES_SEED` plays them again. */
 const SEED = Number(process.env.HISTORIES_SEED ?? randomInt(1_000_000_000));
 

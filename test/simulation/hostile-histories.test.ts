@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { playHistories } from '../../tools/simulation/histories/histories';
 import { readScenario } from '../../tools/simulation/scenario/load';
-import { draws } from '../support/draws';
+import { longDraws } from '../support/draws';
 import { ENVIRONMENT } from './support';
 
 /** The same seeds in each run of the tests; `HOSTILE_SEED` plays others, and `npm run test:long` more of them. */
 const SEED = Number(process.env.HOSTILE_SEED ?? 530_000);
-const COUNT = draws(15);
+const COUNT = longDraws(5, 15);
 
 test(`${COUNT} histories with hostile faults break no invariant (HOSTILE_SEED=${SEED})`, {
   timeout: 3_600_000,

@@ -26,7 +26,7 @@ test('every outcome belongs to a scenario', () => {
 });
 
 test('the same file and seed give the same bytes', async () => {
-  const file = path.join(FOLDER, FILES[0] ?? '');
+  const file = path.join(FOLDER, 'people.yaml');
   const [first, second] = [await simulate(file, { seed: 7 }), await simulate(file, { seed: 7 })];
   expect(JSON.stringify(first)).toBe(JSON.stringify(second));
   expect(JSON.stringify(await simulate(file, { seed: 8 }))).not.toBe(JSON.stringify(first));

@@ -1,5 +1,8 @@
-/**
- * Number of cases that a property test draws. `npm run test:long` multiplies it by `SLIPWAY_DRAWS` (test/long/drawn-laws.test.ts), so that
- * `npm test` needs few, and others at each run.
- */
-export const draws = (count: number): number => count * Number(process.env.SLIPWAY_DRAWS ?? 1);
+/** `npm run test:long` draws this many times as many cases (test/long/drawn-laws.test.ts). */
+const TIMES = Number(process.env.SLIPWAY_DRAWS ?? 1);
+
+/** Number of cases that a property test draws: `npm test` needs few, and others at each run. */
+export const draws = (count: number): number => count * TIMES;
+
+/** The same for cases that take seconds each, of which one in a thousand finds something: `npm test` draws `few`, long tests a multiple of `count`. */
+export const longDraws = (few: number, count: number): number => (TIMES > 1 ? draws(count) : few);

@@ -7,6 +7,7 @@ import { configKeys } from '../../core/config/inline';
 import { hasErrors, type Issue, issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import { planRun, type RunPlan } from '../../core/planner/run/plan-run';
+import { matchesPattern } from '../../core/rules/guardrails';
 import { duration, usd } from '../../report/page/format';
 import { Refusal } from '../exit';
 import { type CheckedRun, requireRun } from '../inputs';
@@ -76,10 +77,10 @@ const doesNotFit = (
     fix: 'use --lora or --qlora, a smaller model or another --instance-type, or ask the platform team',
   });
 
-/** Clusters by price per hour; of each first without recomputation, which is faster. */
+/** Clusters by price per hour, without those that guardrails exclude; of each first without recomputation, which is faster. */
 function* clusters({ instanceType, descriptor }: Candidates): Generator<Cluster> {
   const type = instanceType === undefined ? undefined : findInstanceType(instanceType);
-  const types = instanceType === undefined ? INSTANCE_TYPES.filter(isTraining) : type ? [type] : [];
+  const types = instanceType === undefined ? allowedTypes(descriptor) : type ? [type] : [];
   const price = ({ name }: InstanceType) =>
     findPrice(name, descriptor.region, descriptor.prices)?.usdPerHour ?? (instanceType ? 1 : Number.NaN);
   const sizes = types
@@ -94,6 +95,15 @@ function* clusters({ instanceType, descriptor }: Candidates): Generator<Cluster>
         gpus: count * (one.accelerator?.count ?? 1),
         activationCheckpointing,
       };
+}
+
+/** The types of training that the environment allows. Where it allows none, all of them, so that the refusal says so. */
+function allowedTypes({ guardrails }: Descriptor): readonly InstanceType[] {
+  const all = INSTANCE_TYPES.filter(isTraining);
+  const allowed = all.filter(({ name }) =>
+    guardrails?.allowedInstanceTypes?.some((each) => matchesPattern(each, name)),
+  );
+  return allowed.length > 0 ? allowed : all;
 }
 
 const isTraining = ({ accelerator }: InstanceType): boolean => accelerator?.kind === 'gpu' && !lacksBf16(accelerator);

@@ -49,14 +49,15 @@ export class EventSources {
     this.busFaults = hooks.faults.filter(({ events }) => events !== undefined);
   }
 
-  /** Schedules ticks until the end of the scenario. */
-  startSchedule(): void {
+  /** Schedules ticks until the end of the scenario, from an hour before the first run: until then a tick finds nothing to do. */
+  startSchedule(firstRun: SimMs): void {
+    const idleTicks = Math.max(0, Math.floor((firstRun - 3_600_000) / (TICK_SECONDS * 1000)));
     const tick = () => {
       if (this.hooks.isDeleted()) return;
       this.tick();
       this.clock.after(TICK_SECONDS * 1000, tick);
     };
-    this.clock.after(TICK_SECONDS * 1000, tick);
+    this.clock.after((idleTicks + 1) * TICK_SECONDS * 1000, tick);
   }
 
   /** A message of the queue: one invocation, after which the message is deleted unless the function reports it as failed. */

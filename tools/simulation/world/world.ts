@@ -231,7 +231,8 @@ export class World {
 
   private plan(): void {
     const { clock, scenario } = this;
-    this.events.startSchedule();
+    const [first = 0] = scenario.runs.map(({ at = 0 }) => at).sort((a, b) => a - b);
+    this.events.startSchedule(1000 * first);
     this.people.plan(scenario.calls ?? []);
     this.stack.plan(scenario.calls ?? []);
     this.jobFaults.plan();

@@ -24,14 +24,14 @@ const HIDDEN = new RegExp(
 );
 /** Halves of a surrogate pair without the other. */
 const LONE_SURROGATES = /\p{Cs}/gu;
-/** Nearly every text: ASCII of which nothing is replaced. */
-const PLAIN_ASCII = /^[\t\n -~]*$/;
+/** Nearly every text: ASCII, letters of Latin and dashes, of which nothing is replaced. */
+const PLAIN = /^[\t\n -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027]*$/;
 
 /**
  * Makes text that a job, a person or a file wrote safe for a terminal, a message or a page: without escape sequences and characters that
  * are not visible, but for line feeds and tabs.
  */
-export const plainText = (text: string): string => (PLAIN_ASCII.test(text) ? text : withoutHidden(text));
+export const plainText = (text: string): string => (PLAIN.test(text) ? text : withoutHidden(text));
 
 const withoutHidden = (text: string): string =>
   text
