@@ -22,7 +22,7 @@ from slipway_trainer.memory import Memory, open_memory
 AGREE_EVERY = 10
 #: Numbers and texts of the state are kept as one tensor, whose size must be the same in the next start: it has at least so many bytes more
 #: than they need at first, and is a power of two.
-ROOM = 64 << 10
+SPARE_BYTES = 64 << 10
 VALUES = "values"
 
 
@@ -104,10 +104,10 @@ class OwnCopies:
         if self._memory is None:
             return
         self._memory.collect()
-        asked = self._memory.requests(number)
-        answers = torch.tensor([asked["copy"], asked["copying"]], dtype=torch.int32)
+        own = self._memory.requests(number)
+        answers = torch.tensor([own["copy"], own["copying"]], dtype=torch.int32)
         dist.all_reduce(answers, dist.ReduceOp.MAX, group=self._ranks.control)
-        requests = frozenset(name for name, answer in zip(asked, answers.tolist(), strict=True) if answer)
+        requests = frozenset(name for name, answer in zip(own, answers.tolist(), strict=True) if answer)
         now = time.monotonic()
         seconds, self._began_at = (now - self._began_at) / self._every, now
         state = self._flattened() if self._memory.is_due(requests) else None
@@ -143,7 +143,7 @@ class OwnCopies:
         values: dict[str, Any] = {}
         flatten(self._whole(), "", tensors, values)
         text = json.dumps(values).encode()
-        self._capacity = self._capacity or 1 << (len(text) + ROOM).bit_length()
+        self._capacity = self._capacity or 1 << (len(text) + SPARE_BYTES).bit_length()
         if len(text) > self._capacity:
             raise ValueError(f"keep_in_memory: numbers and texts of the state must have at most {self._capacity} bytes, got {len(text)}")
         return tensors | {VALUES: torch.frombuffer(bytearray(text.ljust(self._capacity)), dtype=torch.uint8)}
