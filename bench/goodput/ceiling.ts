@@ -12,7 +12,7 @@ export function ceiling(constants: Constants, rate: Rate, nodes: number, spares:
   const { newAttemptMinutes, restartInPlace, checkpointLoadMinutes, capacityWait, slipway } = constants;
   const shares = constants.shares[rate];
   const total = shares.node + shares.process + shares.network + shares.hang;
-  const replaced = spares ? (1 - constants.lostMachineShare) * (1 - 1 / nodes) : 0;
+  const replaced = spares ? 1 - constants.lostMachineShare : 0;
   const ended = (shares.node * (1 - replaced)) / total;
   const meanWait = capacityWait.medianMinutes * Math.exp(capacityWait.sigma ** 2 / 2);
   const { prepareSeconds, rendezvousSeconds, compileSeconds } = restartInPlace;

@@ -34,6 +34,12 @@ export const constantsSchema = z.strictObject({
   lostMachineShare: z.number().min(0).max(1).default(published.lostMachineShare),
   /** Of the node failures that leave the driver, those that break the next host as well, which has its copies. Not published; assumed. */
   lostPartnerShare: z.number().min(0).max(1).default(0.02),
+  /**
+   * Of the node failures that leave the driver, those whose machine is not repaired and belongs to the next attempt again, where it fails
+   * again after so long. Not published for SageMaker; assumed.
+   */
+  returningHostShare: z.number().min(0).max(1).default(0.1),
+  relapseHours: z.number().positive().default(6),
   /** From the create call to the first instruction of the container, beside waiting for capacity. */
   newAttemptMinutes: z.number().nonnegative().default(15),
   /** Between the end of the ranks and their first step in the same containers, beside loading. */
@@ -95,6 +101,8 @@ export const constantsSchema = z.strictObject({
         })
         .nullable()
         .prefault({}),
+      /** GPUs that were found broken are remembered: the health check refuses them at once, and a spare host takes the place. */
+      remembersHosts: z.boolean().default(true),
       /** compute.keepAliveSeconds > 0: a warm pool stays after attempts that ended by an exit code, not after lost machines. */
       warmPool: z.boolean().default(true),
       /**

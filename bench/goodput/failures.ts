@@ -13,6 +13,8 @@ export interface Failure {
   losesMachine: boolean;
   /** The next host, which holds the copies of this one's state, breaks as well. */
   losesPartner: boolean;
+  /** The host belongs to the next attempt again, and fails there after so many seconds; undefined if it does not return. */
+  relapseSeconds: number | undefined;
   /** Wait for capacity, should this failure cost the job, seconds. */
   capacityWaitSeconds: number;
 }
@@ -28,6 +30,7 @@ export const randomStream = (seed: number): (() => number) => drawsFrom(seed).un
 export function failuresOf(constants: Constants, rate: Rate, nodes: number, seed: number): Failure[] {
   const random = pairedStream(seed, nodes * 31 + (rate === 'llama3' ? 1 : 2));
   const which = pairedStream(seed, nodes * 31 + (rate === 'llama3' ? 3 : 4));
+  const back = pairedStream(seed, nodes * 31 + (rate === 'llama3' ? 5 : 6));
   const meanSeconds = meanSecondsBetween(constants, rate, nodes);
   const failures: Failure[] = [];
   const exponential = () => -Math.log(1 - random()) * meanSeconds;
@@ -38,7 +41,9 @@ export function failuresOf(constants: Constants, rate: Rate, nodes: number, seed
     const silent = kind === 'hang' && random() < constants.silentHangShare;
     const losesMachine = kind === 'node' && which() < constants.lostMachineShare;
     const losesPartner = kind === 'node' && !losesMachine && which() < constants.lostPartnerShare;
-    failures.push({ at, kind, silent, losesMachine, losesPartner, capacityWaitSeconds });
+    const returns = kind === 'node' && !losesMachine && back() < constants.returningHostShare;
+    const relapseSeconds = returns ? -Math.log(1 - back()) * constants.relapseHours * 3600 : undefined;
+    failures.push({ at, kind, silent, losesMachine, losesPartner, relapseSeconds, capacityWaitSeconds });
   }
   return failures;
 }

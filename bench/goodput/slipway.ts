@@ -50,7 +50,10 @@ export class SlipwaySimulation {
   private record: RunRecord;
   private job: Job | undefined;
   private now = 0;
+  private readonly failures: Failure[];
   private nextFailure = 0;
+  /** Failures whose hosts belong to the next attempt. */
+  private returning: Failure[] = [];
   private capacityWait = 0;
   private restarts = 0;
   private personNeeded = 0;
@@ -62,10 +65,11 @@ export class SlipwaySimulation {
 
   constructor(
     private readonly constants: Constants,
-    private readonly failures: readonly Failure[],
+    failures: readonly Failure[],
     private readonly nodes: number,
     private readonly log: Log,
   ) {
+    this.failures = [...failures];
     this.horizon = constants.days * 86_400;
     this.uploadSeconds = saveUploadSeconds(constants, nodes);
     this.training = new Training({
@@ -168,6 +172,7 @@ export class SlipwaySimulation {
     const source = isInPlace && this.constants.slipway.memory && !failure.losesPartner ? 'memory' : 'checkpoint';
     if (this.savesTheStall(failure)) this.training.keep(this.now);
     else this.training.lose(this.now, source);
+    if (failure.relapseSeconds !== undefined) this.returning.push(failure);
     this.struck += 1;
     if (!isInPlace) this.ended += 1;
     this.training.intervalSeconds = this.saveIntervalSeconds();
@@ -303,6 +308,22 @@ export class SlipwaySimulation {
       beganAt: 0,
     };
     if (attempt > 1) this.restarts += 1;
+    this.takeBack(this.job);
+  }
+
+  /** Hosts that were not repaired: refused before the first step if they are remembered and a spare host is left, otherwise they fail again. */
+  private takeBack(job: Job): void {
+    const { returning } = this;
+    this.returning = [];
+    for (const failure of returning) {
+      if (this.constants.slipway.remembersHosts && job.sparesLeft > 0) {
+        job.sparesLeft -= 1;
+        continue;
+      }
+      const again = { ...failure, relapseSeconds: undefined, at: job.stepsAt + (failure.relapseSeconds ?? 0) };
+      const after = this.failures.findIndex(({ at }, i) => i >= this.nextFailure && at > again.at);
+      this.failures.splice(after < 0 ? this.failures.length : after, 0, again);
+    }
   }
 
   /** When the containers of an attempt that is created now begin. A warm pool stays after an exit code, not after a lost machine. */

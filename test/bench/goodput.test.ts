@@ -51,6 +51,13 @@ describe('simulated run', () => {
     expect(off?.seconds?.copy).toBe(0);
   });
 
+  test('hosts that return are worse where they are not remembered, and no host returns without a share of them', () => {
+    const at = (changes: object) => run({ days: 30, maxRuntimeSeconds: 86_400, ...changes }, 512).productiveSeconds;
+    const forgetful = { slipway: { remembersHosts: false } };
+    expect(at({ returningHostShare: 1, ...forgetful })).toBeLessThan(at({ returningHostShare: 1 }));
+    expect(at({ returningHostShare: 0, ...forgetful })).toBe(at({ returningHostShare: 0 }));
+  });
+
   test('a large job may restart in place more often than a small one', () => {
     const at = (restartsInPlace?: number) => run({ slipway: { restartsInPlace } }, 1250).productiveSeconds;
     expect(at()).toBeGreaterThan(at(3));

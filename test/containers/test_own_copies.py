@@ -1,6 +1,7 @@
 """A script with its own training loop keeps its state in memory, and a restart in place continues from there, bit for bit."""
 
 import json
+import uuid
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def play(tmp_path: Path, lost: str, spares: int = 0, memory: "dict | None" = Non
     checkpoints |= {"memory": memory} if memory else {}
     env = {"LOST": lost, **({"GPU": "lost"} if spares else {})}
     job = job_json(launcher="torchrun", env=env, restartsInPlace=3, checkpoints=checkpoints, spareInstances=spares)
-    world = FakeWorld(tmp_path / "world", 2 + spares, job, {"train.py": SCRIPT}, name=f"own-{tmp_path.name}")
+    world = FakeWorld(tmp_path / "world", 2 + spares, job, {"train.py": SCRIPT}, name=f"own-{uuid.uuid4().hex[:12]}")
     world.start({**(with_gpus(tmp_path) if spares else {}), "OMP_NUM_THREADS": "1"})
     assert world.wait() == [0] * (2 + spares), "\n".join(world.log(host) for host in world.hosts)
     return world

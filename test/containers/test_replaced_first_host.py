@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,10 +59,17 @@ class World(FakeWorld):
         return "\n".join(self.log(host) for host in self.hosts)
 
 
+#: Those of the current test, which end with it.
+WORLDS: "list[World]" = []
+
+
 @pytest.fixture
 def s3() -> Iterator[FakeS3]:
     found = FakeS3()
     yield found
+    for world in WORLDS:
+        world.kill()
+    WORLDS.clear()
     found.close()
 
 
@@ -73,7 +81,8 @@ def replaced_world(tmp_path: Path, s3: FakeS3, hosts: int = 2, restarts: int = 5
         restartsInPlace=restarts, checkpoints=checkpoints, spareInstances=spares, launcher="torchrun",
         heartbeatUri="s3://checkpoints/heartbeat.json", handOverUri="s3://artifacts/hand-over.json",
     )  # fmt: skip
-    world = World(tmp_path / "world", hosts + spares, job, {"train.py": SCRIPT}, name=f"first-{tmp_path.name}")
+    world = World(tmp_path / "world", hosts + spares, job, {"train.py": SCRIPT}, name=f"first-{uuid.uuid4().hex[:12]}")
+    WORLDS.append(world)
     world.start({**with_gpus(tmp_path), **s3.environ, "SLIPWAY_HAND_OVER_SECONDS": "0.1", **environ})
     for host in world.hosts[:hosts]:
         world.wait_for(host, "waits in round 0")
