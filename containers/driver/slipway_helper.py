@@ -68,9 +68,10 @@ def keep_in_memory(model: Any, optimizer: Any, replicas: int = 1, **more: Any) -
     """Keeps copies of the state in memory, on this and on another host, from which a restart in place continues (`checkpoints.memory`).
 
     All ranks call it once, when model and optimizer are as they are trained (FSDP2, DDP or neither), and call the methods of the result:
-    `load(newer_than=0)` returns the step whose state was loaded, None without a copy; `step(number)` follows each update; `close()`
-    precedes the end of the process group. `more`: further objects with `state_dict` and `load_state_dict`, such as a schedule or a loader.
-    `replicas`: how many ranks have the same state, such as all of them under DDP: their copies are then not sent to another host.
+    `load(newer_than=0)` returns the step whose state was loaded, None without a copy; `step(number)` follows each update; `wait()` waits
+    for the last copy, and so does `close()`, which precedes the end of the process group, for a limited time. `more`: further objects with
+    `state_dict` and `load_state_dict`, such as a schedule or a loader. `replicas`: how many ranks have the same state, such as all of them
+    under DDP: their copies are then not sent to another host.
     """
     if not os.environ.get("SLIPWAY_MEMORY"):
         return _NoCopies()

@@ -64,8 +64,6 @@ class Attempt:
     hardware: Mapping[str, Any]
     #: Compiled code of earlier attempts; None = not kept.
     compile_cache: Optional[CompileCache]
-    #: Whether this host had rank 0 at the start of the job: its driver coordinates the others until the end.
-    is_first: bool
     #: Returns the same attempt for a set and order of training hosts, and another checkpoint to resume from.
     on: Callable[[Cluster, str], Attempt]
 
@@ -188,7 +186,6 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         devices=devices,
         hardware=hardware,
         compile_cache=cache,
-        is_first=cluster.takes_part and cluster.rank == 0,
     )
     return _attempt(host, cluster, paths.localised(job.resume_from))
 
@@ -212,7 +209,6 @@ class _Host:
     devices: int
     hardware: Mapping[str, Any]
     compile_cache: Optional[CompileCache]
-    is_first: bool
 
 
 def _attempt(host: _Host, cluster: Cluster, resume_from: str) -> Attempt:
@@ -266,7 +262,6 @@ def _attempt(host: _Host, cluster: Cluster, resume_from: str) -> Attempt:
         devices=host.devices,
         hardware=host.hardware,
         compile_cache=host.compile_cache,
-        is_first=host.is_first,
         on=lambda other, checkpoint: _attempt(host, other, checkpoint),
     )
 

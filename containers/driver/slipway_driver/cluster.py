@@ -31,6 +31,8 @@ class Cluster:
     hosts: Tuple[str, ...]
     #: In rank order.
     training_hosts: Tuple[str, ...]
+    #: The host that had rank 0 at the start of the job: its driver coordinates the others until the end.
+    first_host: str
     groups: Tuple[InstanceGroup, ...]
     network_interface: str
     raw: Mapping[str, Any]
@@ -51,6 +53,16 @@ class Cluster:
     def master(self) -> str:
         """Name of the host of rank 0."""
         return self.training_hosts[0]
+
+    @property
+    def has_rank_0(self) -> bool:
+        """Whether this is the host of rank 0."""
+        return self.current_host == self.master
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the first host, which has rank 0 until a spare host replaces it."""
+        return self.current_host == self.first_host
 
     @property
     def idle(self) -> bool:
@@ -144,6 +156,7 @@ def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares
         current_group=str(raw.get("current_group_name") or HOMOGENEOUS),
         hosts=hosts,
         training_hosts=training,
+        first_host=training[0],
         groups=groups,
         network_interface=str(raw.get("network_interface_name") or ""),
         raw=raw,

@@ -180,13 +180,11 @@ class Coordinator:
 
     def all_ended(self) -> bool:
         """Whether the ranks of every other training host have ended, as far as this host can know."""
-        returns = [host for host in self._cut_off() if time.monotonic() < self._lost[host]]
-        ended = {*self.done, *(report.host for report in self._early), *self._cut_off()}.difference(returns)
-        return ended.issuperset(self._others)
+        return {*self.done, *(report.host for report in self._early), *self._without_return()}.issuperset(self._others)
 
     def all_done(self) -> bool:
         """Whether every other training host has finished."""
-        return all(host in self.done for host in self._others)
+        return self.done.keys() >= set(self._others)
 
     def stop(self) -> None:
         """Called on SIGTERM: the job is ending, so no host is waited for."""
@@ -263,7 +261,11 @@ class Coordinator:
 
     def _gone(self) -> List[str]:
         """Training hosts that cannot report, now or after a return of their driver."""
-        return [*(host for host in self._cut_off() if time.monotonic() >= self._lost[host]), *self._awaited()]
+        return [*self._without_return(), *self._awaited()]
+
+    def _without_return(self) -> List[str]:
+        """Training hosts whose connection was lost, and whose driver can no longer return."""
+        return [host for host in self._cut_off() if time.monotonic() >= self._lost[host]]
 
     def _cut_off(self) -> List[str]:
         """Training hosts whose connection was lost."""

@@ -88,7 +88,7 @@ class Driver:
     def _request_hand_over(self, reason: str) -> None:
         """Called when the control plane has requested a hand-over."""
         self._leaves = True
-        if self._attempt.is_first:
+        if self._attempt.cluster.is_first:
             emit(progress_line("hand-over", reason=reason, step=self.step))
         if self._heartbeat:
             self._heartbeat.soon()
@@ -137,7 +137,7 @@ class Driver:
     def _begin(self) -> None:
         """Prepares this host for the next start, as a training host or an idle host."""
         attempt, trains = self._attempt, not self._attempt.cluster.idle
-        if trains or attempt.is_first:
+        if trains or attempt.cluster.is_first:
             if self._idle:
                 self._idle.leave()
             self._step_times.begin(self._round)
@@ -150,7 +150,7 @@ class Driver:
             self._idle = idle_host(attempt, self._peers, set_aside=self._run is not None)
             self._run = self._monitor = None
         if attempt.compile_cache:
-            attempt.compile_cache.writes = trains and attempt.cluster.takes_part and attempt.cluster.rank == 0
+            attempt.compile_cache.writes = attempt.cluster.has_rank_0
         if self._hand_over is None:
             self._hand_over = hand_over_of(attempt, self._request_hand_over)
             if self._hand_over:
@@ -177,7 +177,7 @@ class Driver:
         decision, resume_from = self._peers.settle(report)
         if decision.restart:
             return self._next_round(decision, resume_from)
-        if not unfit and self._attempt.is_first:
+        if not unfit and self._attempt.cluster.is_first:
             monitor.efa.publish()  # Another host may have connected only to report its end and its EFA verdict.
         self.cause_exits = decision.cause.host != report.host or self._peers.another_ended
         if self._attempt.job.restarts_in_place:

@@ -15,6 +15,8 @@ from slipway_driver.log import emit, log
 from slipway_driver.peers import Peers
 from slipway_driver.progress import progress_line
 
+#: How long the first host waits after a successful end for the last EFA reports of the other hosts, which end at the same time.
+EFA_SECONDS = 5.0
 #: The fields of the probe's result that are those of the job.
 BANDWIDTH = ("busBandwidthGBps", "expectedGBps", "lineRatePercent")
 
@@ -39,14 +41,14 @@ class EfaReport:
         if self._attempt.job.efa == "off":
             return
         with self._lock:
-            if self._attempt.is_first:
+            if self._attempt.cluster.is_first:
                 self._write(self._peers.efa_reports(wait_seconds))
             elif self._reported != self.own.verdict and self._peers.share_efa(self._report()):
                 self._reported = self.own.verdict
 
     def publish_changes(self) -> None:
         """Publishes changes after the first verdict, and on other hosts the first verdict."""
-        if self._reported is not None or (self.own.settled and not self._attempt.is_first):
+        if self._reported is not None or (self.own.settled and not self._attempt.cluster.is_first):
             self.publish()
 
     def refusal(self) -> Optional[Failure]:

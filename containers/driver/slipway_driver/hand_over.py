@@ -88,7 +88,7 @@ def hand_over_of(attempt: Attempt, on_request: Callable[[str], None]) -> Optiona
     """The watch of the attempt: on the first host, which confirms the request, and on the host of rank 0, whose ranks look for the file.
     None on all other hosts."""
     uri, cluster = attempt.job.hand_over_uri, attempt.cluster
-    if not uri or not (attempt.is_first or (cluster.takes_part and cluster.rank == 0)):
+    if not uri or not (cluster.is_first or cluster.has_rank_0):
         return None
     seconds = float(attempt.environ.get("SLIPWAY_HAND_OVER_SECONDS") or INTERVAL_SECONDS)
     return HandOverWatch(uri, attempt.job.attempt, attempt.paths.hand_over, log, on_request, interval_seconds=seconds)

@@ -83,6 +83,6 @@ class Heartbeat:
 def heartbeat_of(attempt: Attempt, facts: Callable[[], Dict[str, Any]]) -> Optional[Heartbeat]:
     """The heartbeat of the attempt; None on all hosts except the first."""
     uri = attempt.job.heartbeat_uri
-    if not uri or not attempt.is_first:
+    if not uri or not attempt.cluster.is_first:
         return None
     return Heartbeat(uri, noticing(attempt, facts, log), log)

@@ -9,6 +9,7 @@ from typing import List, Optional
 
 from slipway_driver.attempt import Attempt, new_state_folder
 from slipway_driver.dumps import keep_dumps, place_of
+from slipway_driver.efa_report import EFA_SECONDS
 from slipway_driver.ended_early import ended_early
 from slipway_driver.errors import Failure, after_hang, classify, first_real
 from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
@@ -26,8 +27,6 @@ from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.restart_policy import FOLLOWING_KINDS
 from slipway_driver.supervisor import Supervisor
 
-#: How long the first host waits after a successful end for the last EFA reports of the other hosts, which end at the same time.
-EFA_SECONDS = 5.0
 #: How long this host's ranks may take to record an error of their own after another host has lost its peers.
 OWN_ERROR_SECONDS = 3.0
 
@@ -204,7 +203,7 @@ class HostRun:
         started, code = bool(supervisor.pids()), shell_code(launcher_code)
         if supervisor.stopping and not started:
             return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "stopped before the ranks had started", [])
-        if self._attempt.job.launcher == "mpi" and self._attempt.cluster.takes_part and (self._attempt.cluster.rank or started):
+        if self._attempt.job.launcher == "mpi" and self._attempt.cluster.takes_part and (not self._attempt.cluster.has_rank_0 or started):
             # Open MPI's daemon exits with code 0 regardless of what happened to its ranks.
             return Failure(TRY_AGAIN, "peer-lost", None, "mpirun ended this host's ranks before they had written a record", [])
         if launcher_code == 0:

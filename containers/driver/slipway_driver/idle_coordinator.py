@@ -7,10 +7,10 @@ from typing import Optional
 
 from slipway_driver.attempt import Attempt
 from slipway_driver.coordinator import Coordinator
+from slipway_driver.efa_report import EFA_SECONDS
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, HANG, TRY_AGAIN, class_of
 from slipway_driver.gpu_use import every
-from slipway_driver.host_run import EFA_SECONDS
 from slipway_driver.idle_host import POLL_SECONDS, Heard
 from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.log import log

@@ -26,9 +26,9 @@ class JobMonitor:
     def __init__(self, attempt: Attempt, peers: Peers, step_times: StepTimes, mean_use: MeanUse) -> None:
         cluster = attempt.cluster
         self._attempt, self._peers, self._step_times, self._mean_use = attempt, peers, step_times, mean_use
-        self._is_first, self._host = attempt.is_first, cluster.current_host
+        self._is_first, self._host = cluster.is_first, cluster.current_host
         #: The host of rank 0. A host that hears no others goes by its own lines.
-        self._of_rank_0 = cluster.master if attempt.is_first else self._host
+        self._of_rank_0 = cluster.master if cluster.is_first else self._host
         self.reader, self._found_steps = readers_of(attempt.job)
         self._step_lines, self._unprinted = LineBudget(per_second=1.0), ""
         self.watchdog = watchdog_of(attempt, time.monotonic())
@@ -49,7 +49,7 @@ class JobMonitor:
     def sees_all(self) -> bool:
         """Whether this host has seen every step of the job."""
         cluster = self._attempt.cluster
-        return cluster.takes_part and cluster.rank == 0 and (self._source.is_own or len(cluster.training_hosts) == 1)
+        return cluster.has_rank_0 and (self._source.is_own or len(cluster.training_hosts) == 1)
 
     def facts(self) -> Dict[str, Any]:
         """Fields of the heartbeat."""
@@ -75,7 +75,7 @@ class JobMonitor:
         """Processes a progress line of this host."""
         self._progressed(line, event, self._host)
         if not self._is_first and event["event"] != "bar":
-            self._shared.add(line, event, time.monotonic(), of_rank_0=self._host == self._attempt.cluster.master)
+            self._shared.add(line, event, time.monotonic(), of_rank_0=self._attempt.cluster.has_rank_0)
         if event["event"] == "step":
             self.efa.publish()
 

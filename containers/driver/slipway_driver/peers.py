@@ -129,7 +129,7 @@ def _peers_of(attempt: Attempt, start: DriverStart, kept: Decisions) -> Peers:
         return Alone(job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0, newest, kept)
     port = int(attempt.environ["MASTER_PORT"]) + 1
     own, seconds = attempt.environ["SLIPWAY_BIND_ADDRESS"], patience(attempt.environ)
-    if cluster.current_host == cluster.master:
+    if cluster.is_first:
         hosts, spares = cluster.training_hosts, cluster.idle_hosts
         return Coordinator(hosts, own, port, job.restart_secret, job.restarts_in_place, log, newest, seconds, spares, kept)
     return Member(

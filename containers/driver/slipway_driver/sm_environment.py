@@ -101,7 +101,7 @@ def training_environment(
         "instance_groups": list(groups),
         "instance_groups_dict": groups,
         "is_hetero": cluster.heterogeneous,
-        "is_master": cluster.current_host == cluster.master,
+        "is_master": cluster.has_rank_0,
         "job_name": job_name,
         "log_level": log_level(hyperparameters),
         "master_hostname": cluster.master,

@@ -55,6 +55,9 @@ class OwnCopies:
     """The copies of one rank. All ranks must call each method in the same order."""
 
     def __init__(self, model: torch.nn.Module, optimizer: Any, replicas: int, more: Mapping[str, Stateful]) -> None:
+        """Raises ValueError for replicas that do not divide the ranks."""
+        if replicas < 1 or dist.get_world_size() % replicas:
+            raise ValueError(f"keep_in_memory: replicas must divide the {dist.get_world_size()} ranks, got {replicas}")
         job = json.loads(Path(os.environ["SLIPWAY_JOB_FILE"]).read_text(encoding="utf-8"))
         self._model, self._optimizer, self._more, self._ranks = model, optimizer, more, ScriptRanks()
         self._replicas, self._capacity = replicas, 0
@@ -105,7 +108,7 @@ class OwnCopies:
             return
         self._memory.collect()
         own = self._memory.requests(number)
-        answers = torch.tensor([own["copy"], own["copying"]], dtype=torch.int32)
+        answers = torch.tensor(list(own.values()), dtype=torch.int32)
         dist.all_reduce(answers, dist.ReduceOp.MAX, group=self._ranks.control)
         requests = frozenset(name for name, answer in zip(own, answers.tolist(), strict=True) if answer)
         now = time.monotonic()
