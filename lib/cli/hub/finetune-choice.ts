@@ -7,7 +7,7 @@ import { configKeys } from '../../core/config/inline';
 import { hasErrors, type Issue, issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import { planRun, type RunPlan } from '../../core/planner/run/plan-run';
-import { matchesPattern } from '../../core/rules/guardrails';
+import { isAllowedType } from '../../core/rules/guardrails';
 import { duration, usd } from '../../report/page/format';
 import { Refusal } from '../exit';
 import { type CheckedRun, requireRun } from '../inputs';
@@ -100,9 +100,7 @@ function* clusters({ instanceType, descriptor }: Candidates): Generator<Cluster>
 /** The types of training that the environment allows. Where it allows none, all of them, so that the refusal says so. */
 function allowedTypes({ guardrails }: Descriptor): readonly InstanceType[] {
   const all = INSTANCE_TYPES.filter(isTraining);
-  const allowed = all.filter(({ name }) =>
-    guardrails?.allowedInstanceTypes?.some((each) => matchesPattern(each, name)),
-  );
+  const allowed = all.filter(({ name }) => isAllowedType(guardrails?.allowedInstanceTypes, name));
   return allowed.length > 0 ? allowed : all;
 }
 

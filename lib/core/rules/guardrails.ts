@@ -19,6 +19,10 @@ interface GuardrailRule extends Omit<Rule, 'check'> {
 /** Matches a guardrail's pattern with `*` and `?`. */
 export const matchesPattern = (pattern: string, text: string): boolean => matchesGlob(pattern, text, { one: '?' });
 
+/** Whether guardrails allow an instance type: without patterns, all of them. */
+export const isAllowedType = (allowed: readonly string[] | undefined, type: string): boolean =>
+  !allowed || allowed.some((pattern) => matchesPattern(pattern, type));
+
 const ASK = 'ask the platform team, or launch into another environment';
 
 function instanceTypes(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
@@ -36,7 +40,7 @@ function instanceTypes(run: RunSpec, { descriptor }: GuardrailContext): Finding[
     })),
   ];
   return named
-    .filter(({ type }) => type !== '' && !allowed.some((pattern) => matchesPattern(pattern, type)))
+    .filter(({ type }) => type !== '' && !isAllowedType(allowed, type))
     .map(({ path, type }) => ({
       path,
       must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,

@@ -3,14 +3,11 @@ import { instanceQuota } from '../../catalog/quotas';
 import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
-import { matchesPattern } from '../guardrails';
+import { isAllowedType, matchesPattern } from '../guardrails';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 
 const IMAGE_KINDS = ['environment', 'dlc', 'smp', 'huggingface', 'uri'];
 const SOURCE = 'docs/reference/environment-file.md';
-
-const isAllowed = (allowed: readonly string[] | undefined, type: string): boolean =>
-  !allowed || allowed.some((pattern) => matchesPattern(pattern, type));
 
 const instanceType: EnvironmentRule = {
   id: 'environment/instance-type',
@@ -114,7 +111,7 @@ function unusableQuotas({ quotas, guardrails: limits }: EnvironmentSpec): Enviro
       got: count,
       fix: 'reduce it, or increase the guardrail',
     }),
-    ...when(findInstanceType(type) !== undefined && !isAllowed(limits.allowedInstanceTypes, type), {
+    ...when(findInstanceType(type) !== undefined && !isAllowedType(limits.allowedInstanceTypes, type), {
       path: `quotas.require[${i}].instanceType`,
       must: `must be allowed by guardrails.allowedInstanceTypes (${orList(limits.allowedInstanceTypes ?? [])})`,
       got: type,
