@@ -12,6 +12,7 @@ from models import MIXTURE, TODAY, their_model, whole_model
 from one_process import LOGITS, random_tokens
 from row import Figure, Row
 
+from fake_world import direct_checkpoints
 from plain_loop import plain_history, publish_first_values
 from rank_world import events, run_ranks, trainer_job, write_shards
 
@@ -75,7 +76,7 @@ def reference_name(job: dict[str, Any], model: dict[str, Any]) -> str:
 
 def _saving(folder: Path) -> dict[str, Any]:
     """What a job needs to write checkpoints to a folder, or to continue from one there."""
-    checkpoints = {"mode": "direct", "uri": str(folder), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(folder)
     return {"checkpoints": checkpoints, "arguments": ["--save-every-steps", str(SAVED_AT)]}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from timeline import Recovery, Timeline, recovery
 
 from fake_s3 import FakeS3
-from fake_world import FakeWorld, lose_gpu, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, lose_gpu, with_gpus
 from rank_world import trainer_job
 
 #: Steps between the first save, or the last step before the previous fault, and the next fault.
@@ -27,7 +27,7 @@ class Job:
     def __init__(self, folder: Path, tree: Path, s3: FakeS3, shards: Path, hosts: int, spares: int, attempt: int, **changes: Any) -> None:
         folder.mkdir(parents=True)
         arguments = ["--save-every-steps", str(SAVE_EVERY_STEPS), "--minimum-step-seconds", str(STEP_SECONDS)]
-        checkpoints = {"mode": "direct", "uri": "s3://checkpoints/run", "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+        checkpoints = direct_checkpoints("s3://checkpoints/run")
         memory = {"memory": {"everySteps": 1, "copies": 2}}
         own = {"checkpoints": checkpoints | memory | changes.pop("checkpoints", {}), "spareInstances": spares, "attempt": attempt}
         training = {"steps": 1_000_000, "globalBatchSize": hosts}

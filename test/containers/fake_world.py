@@ -104,6 +104,11 @@ def job_json(**changes: Any) -> dict[str, Any]:
     return job | changes
 
 
+def direct_checkpoints(uri: "str | Path", **changes: Any) -> dict[str, Any]:
+    """The section `checkpoints` of a job file with checkpoints that the ranks write themselves; `changes` replace its fields."""
+    return {"mode": "direct", "uri": str(uri), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"} | changes
+
+
 @cache
 def _published(tree: Path) -> Path:
     """The driver channel as the stack publishes it: the driver's files and both of our packages, side by side, once in a process."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_world import direct_checkpoints
 from forked import run_forked
 from rank_world import events, run_ranks, trainer_job, write_shards
 
@@ -60,7 +61,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def train(root: Path, data: dict[str, Path], trouble: str, every: int, name: str = "run") -> tuple[int, str]:
     (root / f"{name}.py").write_text(PATCH)
-    places = {"mode": "direct", "uri": str(root / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    places = direct_checkpoints(root / "checkpoints")
     job = trainer_job(training={"steps": STEPS}, checkpoints=places, arguments=["--save-every-steps", str(every)])
     return run_ranks(root / name, 2, job, data, patch=str(root / f"{name}.py"), TROUBLE=trouble)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_world import direct_checkpoints
 from rank_world import events, run_ranks, trainer_job, write_shards
 
 pytest.importorskip("torch")
@@ -29,7 +30,7 @@ OLDER_MODEL = {
 
 
 def job_at(root: Path, **changes: object) -> dict:
-    checkpoints = {"mode": "direct", "uri": str(root / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(root / "checkpoints")
     return trainer_job(checkpoints=checkpoints, **changes)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fake_world import direct_checkpoints
 from rank_world import events, losses_of, run_ranks, trainer_job
 
 pytest.importorskip("deepspeed", reason="deepspeed is not installed; npm run test:torch-2.5 has it")
@@ -38,7 +39,7 @@ def test_a_run_continues_from_deepspeeds_own_checkpoint(tmp_path: Path, shards: 
 
 
 def test_fails_with_77_for_checkpoints_in_s3(tmp_path: Path, shards: Path) -> None:
-    checkpoints = {"mode": "direct", "uri": "s3://bucket/run", "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints("s3://bucket/run")
     code, output = run_ranks(tmp_path, 1, deepspeed_job(1, checkpoints=checkpoints), {"train": shards})
     assert code == 77
     assert "checkpoints.mode: must be fsx or managed with deepspeed" in output

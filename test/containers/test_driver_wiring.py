@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_world import FakeWorld, job_json, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
 
 #: The first start leaves memory of its GPU in use for three more queries; the second one says how much is left of that.
 SCRIPT = """
@@ -20,7 +20,7 @@ print("left to wait for:", len(held.read_text().split()), flush=True)
 
 def test_the_ranks_start_again_only_when_the_memory_of_their_gpus_is_free(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").mkdir()
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     job = job_json(restartsInPlace=1, checkpoints=checkpoints)
     world = FakeWorld(tmp_path / "world", 1, job, {"train.py": SCRIPT}, name=f"wiring-{tmp_path.name}")
     world.start(with_gpus(tmp_path))

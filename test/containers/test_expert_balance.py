@@ -8,6 +8,7 @@ import chat_data
 import pytest
 from test_mixture_layouts import LAYOUTS, MODELS
 
+from fake_world import direct_checkpoints
 from plain_loop import first_model, publish
 from rank_world import TRAINING, events, run_ranks, trainer_job
 
@@ -208,7 +209,7 @@ def test_steps_loads_and_bias_are_those_of_a_plain_loop(tmp_path: Path, shards: 
 @pytest.mark.drawn(1, of="balance of experts")
 def test_a_run_continues_with_the_bias_that_it_had(tmp_path: Path, shards: Path, world: tuple) -> None:
     weights, history, _bias = world
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     job = trainer_job(model=V3, weights="weights", checkpoints=checkpoints, arguments=[*ALL, "--save-every-steps", "3"])
     channels = {"train": shards, "weights": weights}
     assert run_ranks(tmp_path / "first", 2, job, channels)[0] == 0

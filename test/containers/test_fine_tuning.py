@@ -9,7 +9,7 @@ import chat_data as data
 import pytest
 from test_tokenize import processing_host, run_host
 
-from fake_world import job_json
+from fake_world import direct_checkpoints, job_json
 from rank_world import events, losses_of, run_ranks, trainer_job
 
 torch = pytest.importorskip("torch")
@@ -261,7 +261,7 @@ def test_a_run_that_is_resumed_has_the_losses_of_one_that_was_not(
     words = ["--eval-channel", "validation", "--save-every-steps", "8"]
 
     def job(name: str, steps: int, resume_from: str = "") -> dict[str, Any]:
-        checkpoints = {"mode": "direct", "uri": str(tmp_path / name), "resumeFrom": resume_from, "keep": 3, "intervalMinutes": "auto"}
+        checkpoints = direct_checkpoints(tmp_path / name, resumeFrom=resume_from)
         return job_of(objective, training={"steps": steps}, arguments=[*words, "--schedule", "constant"], checkpoints=checkpoints)
 
     code, output = run_ranks(tmp_path / "a", 1, job("whole", 20), channels)

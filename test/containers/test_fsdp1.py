@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fake_world import direct_checkpoints
 from forked import HUGGING_FACE_MODELS, PATHS, STUBS
 from plain_loop import plain_losses
 from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job
@@ -48,7 +49,7 @@ def test_tied_embeddings_stay_tied(tmp_path: Path, shards: Path) -> None:
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("second", ["fsdp1", pytest.param("fsdp2", marks=pytest.mark.skipif(not HAS_FSDP2, reason="needs PyTorch 2.6"))])
 def test_a_checkpoint_continues_on_another_number_of_ranks(tmp_path: Path, shards: Path, reference: list[float], second: str) -> None:
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     whole = fsdp1_job(checkpoints=checkpoints, arguments=["--save-every-steps", "3"], parameters={"replicate_degree": 2})
     code, output = run_ranks(tmp_path / "first", 4, whole, {"train": shards})
     assert code == 0, output
@@ -63,7 +64,7 @@ def test_a_checkpoint_continues_on_another_number_of_ranks(tmp_path: Path, shard
 @pytest.mark.drawn(1, of="FSDP1")
 @pytest.mark.skipif(not HAS_FSDP2, reason="needs PyTorch 2.6")
 def test_an_fsdp2_checkpoint_continues_under_fsdp1(tmp_path: Path, shards: Path, reference: list[float]) -> None:
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     losses_of(tmp_path / "first", 2, trainer_job(checkpoints=checkpoints, arguments=["--save-every-steps", "3"]), {"train": shards})
     (tmp_path / "checkpoints/step-6/COMMITTED.json").unlink()
     found = losses_of(tmp_path / "second", 2, fsdp1_job(checkpoints=checkpoints), {"train": shards})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fake_s3 import FakeS3
-from fake_world import FakeWorld, job_json, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
 from slipway_driver.gpu_evidence import REMEMBERED, Gpu, blamed, evidence, is_evidence, parse_gpus
 from slipway_driver.health_gate import HealthGate, Place, Tools
 from slipway_driver.health_measure import Measured
@@ -114,7 +114,7 @@ def played(tmp_path: Path, known: dict[str, list[str]], breaks: str = "") -> tup
         job = job_json(
             env={"BREAKS": breaks}, restartsInPlace=5, spareInstances=1, healthCheck="quick", knownGpus=known,
             heartbeatUri="s3://c/heartbeat.json",
-            checkpoints={"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"},
+            checkpoints=direct_checkpoints(tmp_path / "checkpoints"),
         )  # fmt: skip
         # Without PyTorch the full check measures nothing, which takes half a minute.
         code = {"train.py": SCRIPT, "torch/__init__.py": "raise ImportError('none')"}

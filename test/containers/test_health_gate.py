@@ -10,7 +10,7 @@ from typing import Optional, Sequence
 
 import pytest
 
-from fake_world import FakeWorld, job_json, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
 from slipway_driver import health_answers as answers
 from slipway_driver.gpu_evidence import Gpu
 from slipway_driver.health_gate import DCGM, QUICK, HealthGate, Place, Tools, count_findings, quick_answers, tool_findings, tools_of
@@ -310,7 +310,7 @@ os.execvpe(command[0], command, os.environ | places | {"MASTER_ADDR": given["mas
 def gated_world(tmp_path: Path, hosts: int, environ: "dict[str, str] | None" = None, **changes: object) -> FakeWorld:
     """The GPUs of algo-2 have an uncorrectable error when the job begins, or with `healthCheck: full` fail the measurement."""
     (tmp_path / "checkpoints").mkdir()
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     job = job_json(**{"restartsInPlace": 3, "checkpoints": checkpoints, "healthCheck": "quick", **changes})
     full = job["healthCheck"] == "full"
     code = {"torch/__init__.py": TORCH, "torch/distributed/__init__.py": ""} if full else MEETING

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_world import FakeWorld, job_json, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
 from slipway_driver.container import MAX_STARTS
 from slipway_driver.driver_start import Decisions
 
@@ -31,7 +31,7 @@ print("finished in round", round, "started", os.environ["SLIPWAY_STARTED_AT"], f
 
 def world_of(tmp_path: Path, hosts: int, kills: int = 1, spares: int = 0, restarts: int = 5) -> FakeWorld:
     (tmp_path / "checkpoints").mkdir()
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     job = job_json(env={"KILLS": str(kills)}, restartsInPlace=restarts, checkpoints=checkpoints, spareInstances=spares)
     world = FakeWorld(tmp_path / "world", hosts, job, {"train.py": SCRIPT}, name=f"killed-{tmp_path.name}")
     world.start(with_gpus(tmp_path))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fake_world import direct_checkpoints
 from plain_loop import plain_losses
 from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job, write_shards
 
@@ -74,7 +75,7 @@ def test_experts_on_other_ranks_train_the_same_and_continue_on_one(tmp_path: Pat
     from slipway_trainer.safetensors import SafetensorsFile
 
     model = {"experts": 4, "expertsPerToken": 2}
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     common = {"model": model, "checkpoints": checkpoints, "arguments": ["--export-weights", "--save-every-steps", "3"]}
     expected = plain_losses(shards, TRAINING["steps"], **model)
     found = losses_of(tmp_path / "spread", ranks, trainer_job(**common, parameters=parameters), {"train": shards})
@@ -124,7 +125,7 @@ def test_compiled_blocks_and_losses_train_the_same(tmp_path: Path, shards: Path,
          "compiled on one to sharded"],
 )
 def test_a_run_continues_in_another_layout(tmp_path: Path, shards: Path, reference: list[float], first: tuple, second: tuple) -> None:
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     save = ["--save-every-steps", "3"]
     whole = trainer_job(checkpoints=checkpoints, arguments=save, **first[1])
     code, output = run_ranks(tmp_path / "first", first[0], whole, {"train": shards})

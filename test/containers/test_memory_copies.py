@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from fake_world import direct_checkpoints
 from rank_world import events, losses_of, run_ranks, trainer_job
 
 torch = pytest.importorskip("torch")
@@ -242,7 +243,7 @@ def kills(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def memory_job(root: Path, every_steps: int = 1, copies: int = 2, **changes: Any) -> dict[str, Any]:
     memory = {"everySteps": every_steps, "copies": copies}
-    checkpoints = {"mode": "direct", "uri": str(root / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(root / "checkpoints")
     training = {"steps": STEPS, **changes.pop("training", {})}
     arguments = ["--save-every-steps", "5", "--collective-timeout-seconds", "20"]
     return trainer_job(checkpoints=checkpoints | {"memory": memory}, training=training, arguments=arguments, **changes)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fake_world import direct_checkpoints
 from plain_loop import first_model, plain_steps, publish
 from rank_world import losses_of, run_ranks, trainer_job
 
@@ -69,7 +70,7 @@ def test_a_layout_trains_the_same_and_exports_what_one_rank_exports(tmp_path: Pa
     from slipway_trainer.safetensors import SafetensorsFile
 
     (shape, weights, expected), (ranks, changes) = model, LAYOUTS[layout]
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     arguments = ["--export-weights", "--save-every-steps", "3"]
     common = {"model": shape, "weights": "weights", "checkpoints": checkpoints}
     spread = trainer_job(**common, **(changes | {"arguments": [*arguments, *changes.get("arguments", [])]}))

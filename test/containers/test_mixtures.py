@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fake_world import direct_checkpoints
 from rank_world import events, losses_of, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
@@ -96,7 +97,7 @@ def test_a_channel_begins_anew_in_another_order_when_it_has_been_seen(channels: 
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 1)])
 def test_a_run_continues_within_a_mixture_in_another_layout(tmp_path: Path, channels: dict[str, Path], first: int, second: int) -> None:
     whole = losses_of(tmp_path / "whole", 1, trainer_job(training=MIXED), channels)
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 5, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints", keep=5)
     job = trainer_job(training=MIXED, checkpoints=checkpoints, arguments=["--save-every-steps", "3"])
     assert losses_of(tmp_path / "first", first, job, channels) == pytest.approx(whole, abs=1e-5)
     for step in (6, 8):

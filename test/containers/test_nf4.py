@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import rank_world
+from fake_world import direct_checkpoints
 from plain_loop import plain_history, publish_first_values
 from rank_world import TRAINING, events, trainer_job
 
@@ -56,7 +57,7 @@ def job_of(**changes: Any) -> dict[str, Any]:
 
 
 def saving(root: Path, every: int, **changes: Any) -> dict[str, Any]:
-    places = {"mode": "direct", "uri": str(root / "checkpoints"), "resumeFrom": "", "keep": 9, "intervalMinutes": "auto"}
+    places = direct_checkpoints(root / "checkpoints", keep=9)
     return job_of(checkpoints=places, arguments=["--save-every-steps", str(every), *changes.pop("arguments", [])], **changes)
 
 

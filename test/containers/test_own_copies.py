@@ -8,7 +8,7 @@ import pytest
 import slipway_helper
 import torch
 
-from fake_world import FakeWorld, job_json, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
 
 #: Twelve steps of a sharded model with a schedule and a generator. The rank of the host LOST ends at step 8 of the first round.
 SCRIPT = """
@@ -74,8 +74,7 @@ def digests(world: FakeWorld) -> "set[str]":
 
 def play(tmp_path: Path, lost: str, spares: int = 0, memory: "dict | None" = None) -> FakeWorld:
     """A job of two hosts that ends well."""
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "none"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
-    checkpoints |= {"memory": memory} if memory else {}
+    checkpoints = direct_checkpoints(tmp_path / "none", **({"memory": memory} if memory else {}))
     env = {"LOST": lost, **({"GPU": "lost"} if spares else {})}
     job = job_json(launcher="torchrun", env=env, restartsInPlace=3, checkpoints=checkpoints, spareInstances=spares)
     world = FakeWorld(tmp_path / "world", 2 + spares, job, {"train.py": SCRIPT}, name=f"own-{uuid.uuid4().hex[:12]}")
@@ -118,6 +117,8 @@ def test_without_a_common_copy_the_state_is_as_before(tmp_path: Path, monkeypatc
     torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
     try:
         other = torch.nn.Linear(3, 2)
+        with pytest.raises(ValueError, match="replicas must divide the 1 ranks, got 2"):
+            slipway_helper.keep_in_memory(other, None, replicas=2)
         copies = slipway_helper.keep_in_memory(other, torch.optim.AdamW(other.parameters()), odd=Odd())
         with pytest.raises(ValueError, match="odd/what must be a tensor, a number, a text or a list of them, got object"):
             copies.load()

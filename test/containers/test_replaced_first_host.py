@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fake_s3 import FakeS3
-from fake_world import FakeWorld, job_json, lose_gpu, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, job_json, lose_gpu, with_gpus
 from slipway_driver.tables import EXIT_CODES
 
 #: Steps until 9, with a checkpoint at 2. In each round every host waits at a later step for what the test says.
@@ -76,7 +76,7 @@ def s3() -> Iterator[FakeS3]:
 def replaced_world(tmp_path: Path, s3: FakeS3, hosts: int = 2, restarts: int = 5, spares: int = 1, **environ: str) -> World:
     """A job in round 1, with `algo-1` replaced by the first spare host."""
     (tmp_path / "checkpoints").mkdir()
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     job = job_json(
         restartsInPlace=restarts, checkpoints=checkpoints, spareInstances=spares, launcher="torchrun",
         heartbeatUri="s3://checkpoints/heartbeat.json", handOverUri="s3://artifacts/hand-over.json",

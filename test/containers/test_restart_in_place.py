@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fake_s3 import FakeS3
-from fake_world import FakeWorld, job_json
+from fake_world import FakeWorld, direct_checkpoints, job_json
 from slipway_driver.newest_checkpoint import COMMITTED, newest_checkpoint, newest_marker
 from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect
 from slipway_driver.restart_policy import Report, Start, decide
@@ -167,7 +167,7 @@ print("finished in round", os.environ.get("SLIPWAY_RESTART", "0"), flush=True)
 
 
 def restarting_world(tmp_path: Path, fail: str, restarts: int = 3, peer_seconds: str = "120") -> FakeWorld:
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     job = job_json(env={"FAIL": fail, "SLIPWAY_PEER_SECONDS": peer_seconds}, restartsInPlace=restarts, checkpoints=checkpoints)
     (tmp_path / "checkpoints").mkdir()
     return FakeWorld(tmp_path / "world", 2, job, {"train.py": SCRIPT}, name=f"restart-{tmp_path.name}")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_world import direct_checkpoints
 from rank_world import run_ranks, trainer_job, write_shards
 
 pytest.importorskip("torch")
@@ -50,7 +51,7 @@ def test_markers_of_earlier_attempts_beyond_the_step_go_and_later_ones_stay(tmp_
 def test_the_trainer_goes_back_leaves_the_window_out_and_remembers_where_it_is(tmp_path: Path) -> None:
     shards = write_shards(tmp_path / "shards")
     saved = tmp_path / "saved"
-    checkpoints = {"mode": "direct", "uri": str(saved), "resumeFrom": "", "keep": 9, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(saved, keep=9)
     arguments = ["--save-every-steps", "2", "--host-check-seconds", "0.01"]
     first = trainer_job(checkpoints=checkpoints, arguments=arguments, training={"steps": 6})
     assert run_ranks(tmp_path / "first", 1, first, {"train": shards})[0] == 0

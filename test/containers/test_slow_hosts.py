@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_world import direct_checkpoints
 from rank_world import events, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
@@ -121,7 +122,7 @@ def test_comparisons_of_hosts_do_not_change_what_is_trained(tmp_path: Path) -> N
     (tmp_path / "patch.py").write_text("from slipway_trainer import slow_hosts\nslow_hosts.SHARE = float('inf')\n")
     seen = []
     for name, seconds in (("with", "0.000001"), ("without", "0")):
-        checkpoints = {"mode": "direct", "uri": str(tmp_path / f"saved-{name}"), "resumeFrom": "", "keep": 9, "intervalMinutes": "auto"}
+        checkpoints = direct_checkpoints(tmp_path / f"saved-{name}", keep=9)
         job = trainer_job(arguments=["--host-check-seconds", seconds, "--save-every-steps", "6"], checkpoints=checkpoints)
         root = tmp_path / name
         code, output = run_ranks(root, 4, job, {"train": shards}, LOCAL_WORLD_SIZE="1", patch=str(tmp_path / "patch.py"))

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from fake_s3 import FakeS3
-from fake_world import FakeWorld, job_json, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
 from slipway_driver.cluster import Cluster, parse_cluster
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DriverError
@@ -163,7 +163,7 @@ print("finished in round", round, "as rank", own, flush=True)
 
 def spare_world(tmp_path: Path, hosts: int, spares: int, broken: "dict[str, str]") -> FakeWorld:
     (tmp_path / "checkpoints").mkdir()
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     job = job_json(
         env={"BREAK": json.dumps(broken)}, restartsInPlace=5, checkpoints=checkpoints, spareInstances=spares,
     )  # fmt: skip

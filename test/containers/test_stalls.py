@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_world import direct_checkpoints
 from rank_world import events, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
@@ -176,7 +177,7 @@ def test_a_run_whose_collective_hangs_goes_on_from_its_last_step(tmp_path: Path)
     (tmp_path / "stalled_data.py").write_text(STALLED_DATA)
     shards = {"train": write_shards(tmp_path / "shards")}
     patched = {"patch": str(tmp_path / "stalled_data.py")}
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     timeouts = ["--save-every-steps", "1000", "--collective-timeout-seconds", "6", "--steady-timeout-seconds", "0"]
     job = trainer_job(training={"steps": 8}, arguments=timeouts, checkpoints=checkpoints)
     code, output = run_ranks(tmp_path / "first", 2, job, shards, STALL="1", **patched)
@@ -213,7 +214,7 @@ trainer.evaluation_loss = evaluation_loss
 def test_a_run_that_hangs_in_an_evaluation_has_saved_the_step_before(tmp_path: Path) -> None:
     (tmp_path / "stalled_evaluation.py").write_text(STALLED_EVALUATION)
     shards = {"train": write_shards(tmp_path / "shards"), "validation": write_shards(tmp_path / "more", seed=2)}
-    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    checkpoints = direct_checkpoints(tmp_path / "checkpoints")
     words = ["--save-every-steps", "1000", "--collective-timeout-seconds", "6", "--steady-timeout-seconds", "0"]
     evaluates = ["--eval-channel", "validation", "--eval-every-steps", "4"]
     job = trainer_job(training={"steps": 8}, arguments=[*words, *evaluates], checkpoints=checkpoints)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_world import direct_checkpoints
 from rank_world import events, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
@@ -46,7 +47,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 
 def run(world: dict, folder: Path, checkpoints: Path | None, *arguments: str, **environ: str) -> tuple[int, str]:
-    places = {"mode": "direct", "uri": str(checkpoints), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    places = direct_checkpoints(checkpoints)
     timeouts = ["--collective-timeout-seconds", "6", "--steady-timeout-seconds", "0"]
     job = trainer_job(training={"steps": STEPS}, arguments=[*timeouts, *arguments], **({"checkpoints": places} if checkpoints else {}))
     return run_ranks(folder, 2, job, **world, **environ)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_world import TINY, FakeWorld, job_json, lose_gpu, with_gpus
+from fake_world import TINY, FakeWorld, direct_checkpoints, job_json, lose_gpu, with_gpus
 from rank_world import events, run_ranks
 
 pytest.importorskip("torch")
@@ -47,7 +47,7 @@ def training_job(checkpoints: Path, **changes: object) -> dict:
         training={"sequenceLength": 64, "microBatchSize": 1, "globalBatchSize": 8, "steps": STEPS, "precision": "fp32",
                   "activationCheckpointing": "none", "activationOffload": False, "seed": 7},
         model=TINY,
-        checkpoints={"mode": "direct", "uri": str(checkpoints), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"},
+        checkpoints=direct_checkpoints(checkpoints),
     )  # fmt: skip
     return job | changes
 
