@@ -113,9 +113,14 @@ def test_orphans_do_not_pile_up_as_zombies(tmp_path: Path) -> None:
 import os, pathlib, subprocess, time
 for _ in range(20):
     subprocess.run(["sh", "-c", "sleep 0.1 &"])
+def is_zombie(stat):
+    try:
+        words = stat.read_text(errors="replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # a process that ended since it was listed
+    return words[0] == "Z" and words[3] == str(os.getsid(0))
 def zombies():
-    found = [p.read_text(errors="replace").rpartition(")")[2].split() for p in pathlib.Path("/proc").glob("[0-9]*/stat")]
-    return sum(words[0] == "Z" and words[3] == str(os.getsid(0)) for words in found)
+    return sum(map(is_zombie, pathlib.Path("/proc").glob("[0-9]*/stat")))
 deadline = time.monotonic() + 30
 while zombies() and time.monotonic() < deadline:
     time.sleep(0.1)
