@@ -8,7 +8,7 @@ import { withFacts } from './planner-facts';
 import { isMixture } from './planner-mixture-rows';
 import { TIME_PRIORS } from './planner-priors';
 import { readRows, rowsFolder } from './planner-row-files';
-import { predictRow, type Row } from './planner-rows';
+import { layoutOfRow, predictRow, type Row } from './planner-rows';
 import { groupBy, inScope, isStrict, mean, median } from './planner-score';
 
 const NAMES = Object.keys(TIME_PRIORS) as (keyof Constants)[];
@@ -80,9 +80,24 @@ export const fitRows = (rows: readonly Row[]) =>
 /** What only rows of mixtures tell, of constants that the other rows have fitted. */
 const EXPERT_NAMES: readonly (keyof Constants)[] = ['expertWidth', 'expertPasses', 'expertHostSeconds'];
 
-/** Rows of mixtures whose speed is known and planned. They stand outside the scope of the accuracy table's targets. */
+/**
+ * Rows of mixtures whose speed is known and planned, without those of linear recurrences, whose own time is only counted. They stand outside
+ * the scope of the accuracy table's targets.
+ */
 export const mixtureRows = (rows: readonly Row[]) =>
-  rows.filter((r) => isMixture(r) && r.quality !== 'D' && r.result.tokens_per_s_per_gpu && !predictRow(r).skipped);
+  rows.filter(
+    (r) =>
+      isMixture(r) &&
+      r.quality !== 'D' &&
+      r.result.tokens_per_s_per_gpu &&
+      !predictRow(r).skipped &&
+      !hasRecurrence(r),
+  );
+
+function hasRecurrence(row: Row): boolean {
+  const mapped = layoutOfRow(row);
+  return typeof mapped !== 'string' && (mapped.layout.model.kinds ?? []).some(({ block }) => block.recurrence);
+}
 
 /** Tables name a configuration once for each version of the software: together they count as one row. */
 const configurationOf = (row: Row) => `${row.source} ${row.model.name} ${row.hardware.gpu}`;

@@ -7,6 +7,7 @@ import type { ModelShape } from '../lib/core/catalog/model/shape';
 import { findModel } from '../lib/core/catalog/models';
 import { parseYaml } from '../lib/core/config/reading/yaml-file';
 import type { LayoutInput, PlanPrecision } from '../lib/core/planner/layout';
+import recipes from './mixture-recipes.json';
 import type { Row } from './planner-rows';
 
 /** Names of mixtures in published tables, and the presets or the published files that they are. */
@@ -15,14 +16,28 @@ const KNOWN: Readonly<Record<string, string>> = {
   Qwen3_30B_a3B: 'qwen3-30b-a3b',
   Qwen3_235B_a22B: 'qwen3-235b-a22b',
   DeepSeekV3: 'deepseek-v3',
+  Nemotron_3_Nano: 'nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16',
+  Nemotron_3_Super: 'nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4',
   'nemotron-3-nano-30b': 'nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16',
   'nemotron-3-super-120b': 'nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4',
 };
 
+/** What NVIDIA's recipes switch on for rows whose tables do not say it. */
+const RECIPES = recipes.rows as Readonly<Record<string, string>>;
+
+const wordsOf = ({ id, parallel }: Row): string => RECIPES[id] ?? parallel.strategy ?? '';
+
+/** Whether the recipe of a row recomputes no block, only activation functions, norms and projections of attention. */
+export const keepsBlocks = (row: Row): boolean => /blocks-kept/.test(wordsOf(row));
+
 export const isMixture = (row: Row) => row.tags.includes('moe') || (row.parallel.ep ?? 1) > 1;
 
 /** What a row of a mixture says beside what rows of dense models say; the reason why it is skipped where the catalog does not know it. */
-export function mixtureOf(row: Row): Pick<LayoutInput, 'model' | 'expert' | 'precision' | 'sendsOncePerNode'> | string {
+export function mixtureOf(
+  row: Row,
+):
+  | Pick<LayoutInput, 'model' | 'expert' | 'precision' | 'sendsOncePerNode' | 'overlapsExperts' | 'launchesGraphs'>
+  | string {
   if (/tokendrop/.test(row.model.name)) return 'experts that drop tokens are not planned';
   // The row says that no token is dropped, or that further tokens are predicted, behind the name.
   const name = row.model.name.replace(/ \(.*\)$/, '');
@@ -35,7 +50,11 @@ export function mixtureOf(row: Row): Pick<LayoutInput, 'model' | 'expert' | 'pre
     expert: row.parallel.ep ?? 1,
     precision: precisionOf(row.precision),
     // NVIDIA's guide takes DeepEP on H100 and B200 (https://docs.nvidia.com/nemo/megatron-bridge, "MoE Dispatcher Selection Guide", 2026-11-23).
-    sendsOncePerNode: /Megatron-Bridge performance|AutoModel/.test(row.source ?? ''),
+    overlapsExperts: /overlap_on|expert-overlap/.test(wordsOf(row)),
+    launchesGraphs: /cuda-graphs/.test(wordsOf(row)),
+    sendsOncePerNode: RECIPES[row.id]
+      ? /hybridep|deepep/.test(wordsOf(row))
+      : /Megatron-Bridge performance|AutoModel|MoE recipes/.test(row.source ?? ''),
   };
 }
 

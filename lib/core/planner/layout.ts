@@ -143,6 +143,13 @@ export interface LayoutInput {
    * `flex`). @default false - once for each expert
    */
   sendsOncePerNode?: boolean;
+  /**
+   * Tokens are exchanged between experts while another micro-batch is computed (Megatron-Core's `overlap-moe-expert-parallel-comm`).
+   * @default false - computation waits for each exchange
+   */
+  overlapsExperts?: boolean;
+  /** Kernels of a block are launched as CUDA graphs. @default false - the host launches them one by one */
+  launchesGraphs?: boolean;
   /** A mask separates the documents within a row. @default false - each row is one document */
   masksDocuments?: boolean;
   /** Attention scores are capped, or have sinks. @default false */

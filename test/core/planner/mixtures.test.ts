@@ -123,6 +123,54 @@ test('a token that is sent once to each node crosses it once, however many of it
   expect(exchange({ ...inside, sendsOncePerNode: true })).toBeGreaterThanOrEqual(exchange(inside));
 });
 
+test('exchanges beside another micro-batch take less, however slow the network, and one micro-batch has no other', () => {
+  const of = (changes: Partial<LayoutInput>) => exchange({ ...QWEN3_30B, ...MEGATRON, expert: 16, ...changes });
+  for (const networkGbps of [3200, 400, 50]) {
+    const many = { networkGbps, globalBatch: 256 };
+    const hidden = of({ ...many, overlapsExperts: true });
+    expect(hidden).toBeLessThan(of(many));
+    // What takes longer than the passes beside it remains.
+    if (networkGbps === 50) expect(hidden).toBeGreaterThan(of(many) / 2);
+    const one = { networkGbps, globalBatch: 16 };
+    expect(of({ ...one, overlapsExperts: true })).toBeCloseTo(of(one), 9);
+  }
+});
+
+test('kernels in CUDA graphs wait for no host', () => {
+  const host = (launchesGraphs: boolean) =>
+    planned({ ...QWEN3_30B, ...MEGATRON, expert: 8, recompute: 'none', launchesGraphs }).step.host;
+  expect(host(false)).toBeGreaterThan(10 * host(true));
+});
+
+// Rows that users report: H800 is an H100 whose NVLink has 400 GB/s. The other settings are in the reports.
+const H800 = { ...acceleratorNamed('H100-80GB'), nvlinkGBs: 400 };
+const TWO_NODES = { ...QWEN3_30B, ...MEGATRON, accelerator: H800, recompute: 'none', sequence: 8192 } as const;
+const OF_32_STAGES = {
+  ...{ ...MEGATRON, model: model('qwen3-235b-a22b'), accelerator: H800, nodes: 32, sequence: 4096 },
+  ...{ pipeline: 32, virtualStages: 3, expert: 8, expertTensor: 1 },
+} as const;
+test.each<[string, number, Partial<LayoutInput>]>([
+  ['alibaba/Pai-Megatron-Patch#643', 6325, { ...TWO_NODES, pipeline: 2, shard: 8, expert: 8, globalBatch: 128 }],
+  ['alibaba/Pai-Megatron-Patch#643', 6244, { ...TWO_NODES, pipeline: 4, shard: 4, expert: 4, globalBatch: 256 }],
+  ['alibaba/Pai-Megatron-Patch#658', 1541, { ...OF_32_STAGES, shard: 8, microBatch: 4, globalBatch: 4096 }],
+  ['alibaba/Pai-Megatron-Patch#658', 1507, { ...OF_32_STAGES, tensor: 2, shard: 4, microBatch: 4, globalBatch: 4096 }],
+  [
+    'alibaba/Pai-Megatron-Patch#658',
+    1462,
+    { ...OF_32_STAGES, tensor: 2, shard: 4, recompute: 'none', globalBatch: 2048 },
+  ],
+  ['alibaba/Pai-Megatron-Patch#658', 1428, { ...OF_32_STAGES, shard: 8, globalBatch: 2048 }],
+  [
+    'yanring/Megatron-MoE-ModelZoo#21',
+    5217,
+    { ...QWEN3_30B, ...MEGATRON, nodes: 4, shard: 32, expert: 8, recompute: 'none', globalBatch: 256 },
+  ],
+])('%s: %i tokens a second and GPU are in the interval', (_, measured, changes) => {
+  const [low, high] = planned(changes).interval80;
+  expect(low).toBeLessThan(measured);
+  expect(high).toBeGreaterThan(measured);
+});
+
 test('experts with small matrices compute more slowly than wide ones of the same FLOPs', () => {
   const of = (ffn: number, experts: number, expertsPerToken: number) =>
     planned({ model: { ...layout().model, ffn, experts, expertsPerToken }, nodes: 16, shard: 128, globalBatch: 128 })

@@ -166,13 +166,21 @@ const section = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
 function virtualStagesOf(run: RunSpec, pipeline: number): number {
-  const perChunk = degree(
-    run,
-    'num-layers-per-virtual-pipeline-stage',
-    degree(run, 'num_layers_per_virtual_pipeline_stage', 0),
-  );
+  if (pipeline === 1) return 1;
+  const layout = flag(run, 'pipeline-model-parallel-layout')?.value;
+  if (typeof layout === 'string') return Math.max(1, Math.floor(stagesOf(layout) / pipeline));
+  const perChunk = flagNumber(run, 'num-layers-per-virtual-pipeline-stage') ?? 0;
   const layers = run.model?.architecture.layers ?? 0;
-  return pipeline > 1 && perChunk > 0 ? Math.max(1, Math.floor(layers / pipeline / perChunk)) : 1;
+  if (perChunk > 0) return Math.max(1, Math.floor(layers / pipeline / perChunk));
+  return Math.max(1, Math.floor(flagNumber(run, 'num-virtual-stages-per-pipeline-rank') ?? 1));
+}
+
+/** Number of stages in Megatron-Core's notation for a pipeline, such as `Et*3|(tt|)*29m|L`. */
+function stagesOf(layout: string): number {
+  const bars = (text: string) => text.split('|').length - 1;
+  const repeated = [...layout.matchAll(/\(([^()]*)\)(?:\*(\d+))?/g)];
+  const inside = repeated.reduce((sum, [, part = '', times = '1']) => sum + bars(part) * Number(times), 0);
+  return inside + bars(layout.replace(/\([^()]*\)/g, '')) + 1;
 }
 
 type Software = Omit<
@@ -203,6 +211,19 @@ function gradientBytesOf({ library, parameters }: RunSpec['distribution'], trait
 /** Megatron-Core's dispatcher over DeepEP or HybridEP: https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/transformer/moe/README.md, 2026-11-23. */
 const dispatchesOncePerNode = (run: RunSpec): boolean =>
   run.distribution.library === 'megatron' && flag(run, 'moe-token-dispatcher-type')?.value === 'flex';
+
+/** Megatron-Core computes one micro-batch while another one exchanges its tokens. */
+const overlapsExperts = (run: RunSpec): boolean =>
+  run.distribution.library === 'megatron' && flag(run, 'overlap-moe-expert-parallel-comm')?.value === true;
+
+/** CUDA graphs of Megatron-Core; one of attention alone leaves the host the kernels of experts. */
+function launchesGraphs(run: RunSpec): boolean {
+  if (run.distribution.library !== 'megatron') return false;
+  const isOn = (name: string) => flag(run, name)?.value === true;
+  const kind = flag(run, 'cuda-graph-impl')?.value ?? 'none';
+  if (kind === 'none' && !isOn('enable-cuda-graph') && !isOn('external-cuda-graph')) return false;
+  return flag(run, 'cuda-graph-scope')?.value !== 'attn' || (run.model?.architecture.experts ?? 1) === 1;
+}
 
 function expertTensorOf(run: RunSpec): Pick<LayoutInput, 'expertTensor'> {
   const given = run.distribution.library === 'megatron' ? flagNumber(run, EXPERT_TENSOR) : undefined;
@@ -265,6 +286,8 @@ function softwareOf(run: RunSpec): Software {
     optimizerInBackward: false,
     compilesUnlessTensor: compilesByDefault(run),
     sendsOncePerNode: dispatchesOncePerNode(run),
+    ...(overlapsExperts(run) && { overlapsExperts: true }),
+    ...(launchesGraphs(run) && { launchesGraphs: true }),
     ...expertTensorOf(run),
     isOwnTrainer,
     masksDocuments: masksDocuments(run),

@@ -71,7 +71,7 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
   const forward = b.gemmForward + b.attentionForward + b.trafficForward + tensorParallel / 3 + contextParallel / 3;
   const backward = matmul + attention + elementwise + recompute + tensorParallel + contextParallel - forward;
   // A pass takes at least as long as launching its kernels.
-  const expertParallel = expertSeconds(l, net);
+  const expertParallel = exposedExpertSeconds(l, k, expertSeconds(l, net), forward + backward);
   const idleForward = Math.max(0, b.launchForward - forward - expertParallel / 2);
   const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward - expertParallel / 2);
   const passes = { forward: forward + idleForward, backward: backward + idleBackward };
@@ -150,6 +150,13 @@ function expertSeconds(l: LayoutInput, net: Network): number {
   const nodesMet = group.nodes * (1 - (1 - 1 / group.nodes) ** copies);
   const sent = (l.sendsOncePerNode ? nodesMet / copies : 1) * (1 - 1 / group.nodes);
   return exchanges * Math.max(inside, sendSeconds(bytes * sent, true, net));
+}
+
+/** What the passes of another micro-batch do not hide of a block's exchanges; one micro-batch of a step has no other beside it. */
+function exposedExpertSeconds(l: LayoutInput, k: Constants, exchanged: number, passes: number): number {
+  if (!l.overlapsExperts) return exchanged;
+  const alone = 1 / microBatchesOf(l);
+  return alone * exchanged + (1 - alone) * added(passes, exchanged, k.overlapCost);
 }
 
 /**

@@ -95,8 +95,14 @@ export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSecon
     attentionForward: attention.forward,
     attentionBackward: attention.backward,
     trafficForward: trafficBytes(l, k) / gpu.memoryBytesPerSecond,
-    launchForward: launches(l) * LAUNCH_SECONDS + (isDispatched(l) ? k.expertHostSeconds : 0),
+    launchForward: launchSeconds(l, k),
   };
+}
+
+/** Time that the host needs to launch the kernels of one block, forward. */
+function launchSeconds(l: LayoutInput, k: Constants): number {
+  if (l.launchesGraphs) return 0;
+  return launches(l) * LAUNCH_SECONDS + (isDispatched(l) ? k.expertHostSeconds : 0);
 }
 
 /** Megatron-Core routes, orders and sends tokens by many small kernels, which the host launches one by one without CUDA graphs. */

@@ -179,10 +179,58 @@ test.each<[string, Partial<RunFile>, Record<string, unknown>]>([
     },
     { expert: 8, stack: 'megatron', sendsOncePerNode: true },
   ],
+  [
+    'megatron that overlaps experts and launches graphs',
+    {
+      model: { preset: 'mixtral-8x7b' },
+      distribution: {
+        library: 'megatron',
+        parameters: {
+          'pipeline-model-parallel-size': 2,
+          'expert-model-parallel-size': 8,
+          'overlap-moe-expert-parallel-comm': true,
+          'cuda-graph-impl': 'transformer_engine',
+          'cuda-graph-scope': ['attn', 'moe_router', 'moe_preprocess'],
+          'num-virtual-stages-per-pipeline-rank': 4,
+        },
+      },
+    },
+    { overlapsExperts: true, launchesGraphs: true, virtualStages: 4 },
+  ],
 ])('the layout of %s', (_name, changes, expected) => {
   const mapped = layoutOfRun(run(changes));
   if (Array.isArray(mapped)) throw new Error(mapped.map((i) => i.message).join('\n'));
   expect(mapped.layout).toMatchObject(expected);
+});
+
+test.each<[string, Record<string, unknown>]>([
+  ['none', {}],
+  ['of attention alone', { 'cuda-graph-impl': 'local', 'cuda-graph-scope': 'attn' }],
+  ['switched off', { 'cuda-graph-impl': 'none' }],
+])('the host launches the kernels of experts with graphs that are %s', (_name, parameters) => {
+  const mapped = layoutOfRun(
+    run({ model: { preset: 'mixtral-8x7b' }, distribution: { library: 'megatron', parameters } }),
+  );
+  if (Array.isArray(mapped)) throw new Error(mapped.map((i) => i.message).join('\n'));
+  expect(mapped.layout.launchesGraphs).toBeUndefined();
+});
+
+// Layouts of NVIDIA's recipes: NVIDIA/Megatron-LM@d48bd6be, examples/moe_recipes.
+test.each([
+  ['Et*4|(tttt|)*14tmL', 4, 4],
+  ['Et*3|(tt|)*29m|L', 8, 4],
+  ['Et|t|t|tL', 4, 1],
+  ['E|(t|)(t|)L', 2, 2],
+])('%s in %i stages are %i virtual ones each', (layout, pipeline, virtualStages) => {
+  const parameters = { 'pipeline-model-parallel-size': pipeline, 'pipeline-model-parallel-layout': layout };
+  const mapped = layoutOfRun(
+    run({
+      compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 8 },
+      distribution: { library: 'megatron', parameters },
+    }),
+  );
+  if (Array.isArray(mapped)) throw new Error(mapped.map((i) => i.message).join('\n'));
+  expect(mapped.layout.virtualStages).toBe(virtualStages);
 });
 
 test('a run that does not fit is told what to change first, and the change makes it fit', () => {
