@@ -87,11 +87,7 @@ const EXPERT_NAMES: readonly (keyof Constants)[] = ['expertWidth', 'expertPasses
 export const mixtureRows = (rows: readonly Row[]) =>
   rows.filter(
     (r) =>
-      isMixture(r) &&
-      r.quality !== 'D' &&
-      r.result.tokens_per_s_per_gpu &&
-      !predictRow(r).skipped &&
-      !hasRecurrence(r),
+      isMixture(r) && r.quality !== 'D' && r.result.tokens_per_s_per_gpu && !predictRow(r).skipped && !hasRecurrence(r),
   );
 
 function hasRecurrence(row: Row): boolean {

@@ -1,5 +1,8 @@
 """Pure parts of the trainer: sample order, schedule, settings, layout, numbers."""
 
+import re
+from pathlib import Path
+
 import pytest
 from described import described
 
@@ -143,6 +146,15 @@ def test_no_mfu_for_a_device_whose_peak_is_unknown() -> None:
 )
 def test_names_of_the_device_have_the_peak_of_the_catalog(device: str, peak: float) -> None:
     assert peak_tflops(device) == peak
+
+
+def test_every_phase_that_the_trainer_announces_has_a_time_limit() -> None:
+    import slipway_trainer
+    from slipway_trainer.world import PHASE_SECONDS
+
+    sources = [path.read_text() for path in Path(slipway_trainer.__file__).parent.rglob("*.py")]
+    calls = [call for source in sources for call in re.findall(r"world\.(?:announce|end)\(([^)]*)\)|_emit_phase\((\"[^)]*)\)", source)]
+    assert {name for call in calls for name in re.findall(r'"([a-z-]+)"', "".join(call))} == set(PHASE_SECONDS)
 
 
 def test_timeouts_are_short_only_between_steady_steps() -> None:

@@ -193,7 +193,12 @@ export const progress = z.strictObject({
     .number()
     .positive()
     .optional()
-    .meta({ description: 'Maximum time before the first step, in minutes.', default: 30, examples: [60] }),
+    .meta({
+      description:
+        'Maximum time before the first step, in minutes, while no phase with a time limit of its own is announced.',
+      default: 30,
+      examples: [60],
+    }),
   silenceMinutes: z
     .number()
     .positive()

@@ -14,7 +14,10 @@ const CONFIRM_HANG_SECONDS = 240;
 /** How long a declared phase may take before it counts as a hang, seconds (docs/reference/runtime.md lists the phases). */
 const PHASE_BUDGET_SECONDS: Readonly<Record<string, number>> = {
   start: 3600,
-  compile: 5400,
+  rendezvous: 2700,
+  prepare: 5400,
+  compile: 10_800,
+  'first-step': 2700,
   load: 5400,
   eval: 10_800,
   save: 5400,
