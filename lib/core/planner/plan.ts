@@ -69,14 +69,19 @@ const isUnmeasured = (l: LayoutInput) =>
   (l.domainNodes ?? 1) > 1 ||
   (l.isOwnTrainer === true && l.nodes > 1);
 
-const mixtureOf = ({ model, stack, kernels }: LayoutInput): number => {
-  if (model.experts <= 1) return 0;
-  return stack.startsWith('megatron') || kernels === 'fused' ? MIXTURE : MIXTURE_OF_ANY_KERNELS;
-};
+/** Whether experts are computed by kernels of which published runs say too little. */
+export const hasUnknownExperts = ({ model, stack, kernels }: LayoutInput): boolean =>
+  model.experts > 1 && !stack.startsWith('megatron') && kernels !== 'fused';
+
+/** Whether tensor parallelism needs the network between nodes. */
+export const hasTensorOverNodes = (l: LayoutInput): boolean => l.tensor > domainGpusOf(l);
+
+const mixtureOf = (l: LayoutInput): number =>
+  hasUnknownExperts(l) ? MIXTURE_OF_ANY_KERNELS : l.model.experts > 1 ? MIXTURE : 0;
 
 /** The 80 % interval around `tokensPerSecond`. */
 function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSeconds): [low: number, high: number] {
-  const tensor = (l.tensor > domainGpusOf(l) ? TENSOR_OVER_NODES / COMMUNICATION : 1) * step.tensorParallel;
+  const tensor = (hasTensorOverNodes(l) ? TENSOR_OVER_NODES / COMMUNICATION : 1) * step.tensorParallel;
   const communication =
     tensor +
     step.dataParallel +

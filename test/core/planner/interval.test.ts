@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { LayoutInput } from '../../../lib/core/planner/layout';
+import { planRun } from '../../../lib/core/planner/run/plan-run';
 import { acceleratorNamed, layout, planOf } from '../../support/layouts';
+import { PLANNABLE, runOf } from '../../support/runs';
 
 /** Half the width of the 80 % interval, in ln(tokens per second). */
 function halfWidth(changes: Partial<LayoutInput>): number {
@@ -54,6 +56,20 @@ test.each([
     expect(interval80[1]).toBeGreaterThan(measured);
   },
 );
+
+test('a plan says why its interval is wide', () => {
+  const assumed = (changes: object) => {
+    const plan = planRun(runOf({ ...PLANNABLE, ...changes }), { region: 'us-west-2' });
+    if (Array.isArray(plan)) throw new Error(plan.map(({ message }) => message).join('\n'));
+    return plan.assumptions.filter((line) => line.startsWith('the interval is wide')).length;
+  };
+  const hosts = (instanceCount: number) => ({ compute: { instanceType: 'ml.p5.48xlarge', instanceCount } });
+  expect(assumed(hosts(1))).toBe(0);
+  expect(assumed(hosts(2))).toBe(1);
+  expect(assumed({ ...hosts(1), model: { preset: 'qwen3-30b-a3b' } })).toBe(1);
+  const parameters = { tensor_parallel_degree: 16 };
+  expect(assumed({ ...hosts(2), distribution: { library: 'fsdp', parameters } })).toBe(2);
+});
 
 test('experts of unknown kernels are less certain than those of Megatron-Core', () => {
   const model = { ...layout().model, ffn: 1024, experts: 64, expertsPerToken: 8 };

@@ -4,6 +4,7 @@ import type { RunSpec } from '../../config/run-spec';
 import { pytorchOfImage } from '../../distribution/image-version';
 import type { LayoutInput } from '../layout';
 import { meanHeadSize } from '../model-size';
+import { hasTensorOverNodes, hasUnknownExperts } from '../plan';
 import { lowPrecisionOf } from '../time/compute';
 import { assumptionsOfFineTuning } from './fine-tuning';
 import { changesScores, FLEX_SINCE, keepsScores, masksDocuments } from './software';
@@ -17,8 +18,26 @@ export function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
     ...assumptionsOfFineTuning(layout),
     ...assumptionsOfDomain(layout),
     ...assumptionsOfRay(run, layout),
+    ...widened(layout),
   ];
 }
+
+/** Why the interval is wider than that of measured software. */
+const widened = (layout: LayoutInput): string[] => [
+  ...(hasUnknownExperts(layout)
+    ? [
+        'the interval is wide because implementations of experts differ: published ones of Qwen3 30B by a factor of 3.7 on the same GPUs; slipway plan --calibrate RUN narrows it',
+      ]
+    : []),
+  ...(layout.isOwnTrainer && layout.nodes > 1
+    ? ['the interval is wider because no run of the built-in trainer on several hosts has been measured']
+    : []),
+  ...(hasTensorOverNodes(layout)
+    ? [
+        'the interval is wider because published speeds of collectives over all GPUs of several hosts differ by a factor of 2.3',
+      ]
+    : []),
+];
 
 /** Recipes that are planned from their casts and the speed of their products, not from measured runs. */
 const assumptionsOfPrecision = (layout: LayoutInput): string[] =>

@@ -97,6 +97,7 @@ test('what the run leaves out is listed as an assumption', () => {
   expect(plan.assumptions).toEqual([
     'training.microBatchSize is not given: 1',
     'training.globalBatchSize is not given: 32',
+    'the interval is wider because no run of the built-in trainer on several hosts has been measured',
   ]);
 });
 
