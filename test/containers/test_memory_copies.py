@@ -309,6 +309,7 @@ LAYOUTS = {
     "hybrid": (4, {"parameters": {"replicate_degree": 2}}),
     "tensor parallel": (4, {"parameters": {"tensor_parallel_degree": 2}}),
     "mixture": (2, {"model": {"experts": 4, "expertsPerToken": 2}}),
+    "compiled": (2, {"parameters": {"compile": True}}),
 }
 
 
@@ -325,7 +326,7 @@ def undisturbed(root: Path, layout: str, shards: Path, steps: int = STEPS) -> di
 
 
 @pytest.mark.drawn(1)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "compiled"])
 def test_a_run_that_is_killed_anywhere_goes_on_bit_for_bit(tmp_path: Path, shards: Path, kills: str, layout: str) -> None:
     killed_run(tmp_path, shards, kills, layout, 2, 24)
 
