@@ -1,6 +1,8 @@
 """Promises about the sources themselves."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,13 @@ def test_the_driver_is_python_3_8_and_imports_only_the_standard_library(path: Pa
     libraries = {"probe_rank.py": {"torch"}, "health_rank.py": {"torch"}, "nodes.py": {"ray"}}
     libraries["slipway_helper.py"] = {"torch", "transformers", "lightning", "pytorch_lightning", "slipway_trainer"}
     assert imported - libraries.get(path.name, set()) <= STANDARD
+
+
+def test_the_driver_starts_without_modules_that_take_longer_to_import_than_it() -> None:
+    code = "import slipway_driver.container, slipway_driver.rank, sys; print(*sys.modules)"
+    started = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": f"{REPOSITORY}/containers/driver"}, capture_output=True)
+    slow = {b"concurrent.futures", b"email", b"http.client", b"importlib.metadata", b"ssl", b"statistics", b"urllib.request", b"xml"}
+    assert b"slipway_s3.client" in started.stdout.split() and slow.isdisjoint(started.stdout.split()), started.stderr
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
