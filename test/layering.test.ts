@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { ROOT, repositoryFiles } from './support/repository-files';
 
 const LIB = path.join(__dirname, '..', 'lib');
 /** The rows of docs/architecture.md, "Modules": name, what, what it may import of ours, packages. */
@@ -80,4 +81,44 @@ test('the modules of docs/architecture.md are the folders of lib/', () => {
     SHARED_ROOMS.includes(room) ? readdirSync(path.join(LIB, room)).map((name) => `${room}/${name}`) : [room],
   );
   expect(folders.sort()).toEqual([...NAMES].sort());
+});
+
+/** Modules of ours that a module imports at run time, relative to the root. */
+function importedModules(file: string, known: ReadonlySet<string>): string[] {
+  const source = readFileSync(path.join(ROOT, file), 'utf8').replace(/^(?:import|export) type [^;]*;$/gm, '');
+  return [...source.matchAll(IMPORT)].flatMap(([, name = '']) => {
+    const base = path.join(path.dirname(file), name);
+    const places = name.startsWith('.') ? [base, `${base}.ts`, `${base}.mts`, path.join(base, 'index.ts')] : [];
+    return places.find((place) => known.has(place)) ?? [];
+  });
+}
+
+/** A path of imports from a module back to itself; undefined when there is none. */
+function importCycle(imports: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+  const done = new Set<string>();
+  const visit = (file: string, way: readonly string[]): string[] | undefined => {
+    if (way.includes(file)) return [...way.slice(way.indexOf(file)), file];
+    if (done.has(file)) return undefined;
+    for (const next of imports.get(file) ?? []) {
+      const found = visit(next, [...way, file]);
+      if (found) return found;
+    }
+    done.add(file);
+    return undefined;
+  };
+  for (const file of imports.keys()) {
+    const found = visit(file, []);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+test('no module imports itself through others', () => {
+  const all = new Set(repositoryFiles('*.ts', '*.mts', '*.mjs'));
+  const imports = new Map([...all].map((file) => [file, importedModules(file, all)]));
+  expect(imports.get('lib/core/lifecycle/decide.ts')).toContain('lib/core/lifecycle/record.ts');
+  expect(importCycle(imports)).toBeUndefined();
+  expect(
+    importCycle(new Map([...imports, ['lib/core/lifecycle/record.ts', ['lib/core/lifecycle/decide.ts']]])),
+  ).toEqual(expect.arrayContaining(['lib/core/lifecycle/record.ts', 'lib/core/lifecycle/decide.ts']));
 });

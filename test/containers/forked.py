@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ STUB_TRANSFORMERS = REPOSITORY / "test/containers/stub_transformers"
 
 
 class Zygote:
-    """One process that forks. `preload`: modules that its children find imported, beside PyTorch and the trainer."""
+    """The process that forks: one for all tests of this process."""
 
-    def __init__(self, preload: tuple[str, ...]) -> None:
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).parent / "zygote.py"), *preload], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [sys.executable, str(Path(__file__).parent / "zygote.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=os.environ | {"PYTHONPATH": ":".join(PATHS), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
         )  # fmt: skip
         self._read()
@@ -49,14 +50,18 @@ class Zygote:
         return self._read()
 
 
-_zygotes: dict[tuple[str, ...], Zygote] = {}
+@cache
+def _zygote() -> Zygote:
+    return Zygote()
+
+
 _stores: dict[tuple[tuple[str, ...], tuple[str, ...], int, str], Any] = {}
 
 
 def end_waiting_ranks() -> None:
     """Ends the ranks that wait for another run: also those that wait cost time."""
-    for zygote in _zygotes.values():
-        zygote.end_waiting()
+    if _zygote.cache_info().currsize:
+        _zygote().end_waiting()
     _stores.clear()
 
 
@@ -72,12 +77,12 @@ def run_forked(
 ) -> list[int]:
     """Exit codes of `ranks` processes: of the trainer, or of a Python script. Their output is in `root`: <rank>.out and <rank>.err.
 
+    `preload`: modules that they find imported, beside PyTorch and the trainer.
     `patch`: a file that ranks of the trainer run before they train; it replaces parts of the trainer.
     """
     from torch.distributed import TCPStore
 
     root.mkdir(parents=True, exist_ok=True)
-    zygote = _zygotes.get(preload) or _zygotes.setdefault(preload, Zygote(preload))
     # The meeting point is here and its port the system's choice, as torchrun does it: a port chosen beforehand may be taken meanwhile.
     # Ranks that stay keep theirs.
     key = (preload, paths, ranks, patch)
@@ -86,8 +91,16 @@ def run_forked(
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
     meeting |= {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}
     world = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
-    order = {"root": str(root), "ranks": ranks, "environ": meeting | world | environ, "argv": argv, "patch": patch, "paths": paths}
-    answer = zygote.run(order | ({"script": script} if script else {}))
+    order = {
+        "root": str(root),
+        "ranks": ranks,
+        "environ": meeting | world | environ,
+        "argv": argv,
+        "patch": patch,
+        "paths": paths,
+        "preload": preload,
+    }
+    answer = _zygote().run(order | ({"script": script} if script else {}))
     if answer["kept"]:
         _stores[key] = store
     return answer["codes"]

@@ -10,7 +10,7 @@ from typing import Optional, Sequence
 
 import pytest
 
-from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus, with_quick_torchrun
 from slipway_driver import health_answers as answers
 from slipway_driver.gpu_evidence import Gpu
 from slipway_driver.health_gate import DCGM, QUICK, HealthGate, Place, Tools, count_findings, quick_answers, tool_findings, tools_of
@@ -251,7 +251,7 @@ class cuda:
 """
 
 
-#: PyTorch as the probe and torchrun see it: two ranks that meet at the first host and exchange a byte. Real ones take 16 s of CPU time.
+#: PyTorch as the probe sees it: two ranks that meet at the first host and exchange a byte. Real ones take 16 s of CPU time.
 MEETING = {
     "torch/__init__.py": """
 float32 = float64 = None
@@ -297,13 +297,6 @@ get_rank = lambda: int(os.environ["RANK"])
 get_world_size = lambda: int(os.environ["WORLD_SIZE"])
 destroy_process_group = lambda: None
 """,
-    "torch/distributed/run.py": """
-import os, sys
-given = dict(word[2:].split("=") for word in sys.argv if word.startswith("--") and "=" in word)
-command = sys.argv[sys.argv.index("--no-python") + 1 :]
-places = {"RANK": given["node-rank"], "LOCAL_RANK": "0", "WORLD_SIZE": given["nnodes"]}
-os.execvpe(command[0], command, os.environ | places | {"MASTER_ADDR": given["master-addr"], "MASTER_PORT": given["master-port"]})
-""",
 }
 
 
@@ -317,7 +310,7 @@ def gated_world(tmp_path: Path, hosts: int, environ: "dict[str, str] | None" = N
     world = FakeWorld(tmp_path / "world", hosts, job, {"train.py": SCRIPT, **code}, name=f"gate-{tmp_path.name}")
     if not full:
         (world.base("algo-2") / "gpus").write_text("0, 0\n1, 4\n")
-    world.start({**with_gpus(tmp_path), **(environ or {})})
+    world.start({**with_gpus(tmp_path), **with_quick_torchrun(tmp_path), **(environ or {})})
     return world
 
 

@@ -8,9 +8,11 @@ import pytest
 import slipway_helper
 import torch
 
-from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus, with_quick_torchrun
+from forked import run_forked
 
-#: Twelve steps of a sharded model with a schedule and a generator. The rank of the host LOST ends at step 8 of the first round.
+#: Twelve steps of a sharded model with a schedule and a generator. A rank is killed in each of the first two rounds, in the second one by
+#: a GPU that is lost.
 SCRIPT = """
 import hashlib, json, os, signal, sys
 import torch, torch.distributed as dist
@@ -53,9 +55,10 @@ for step in range(start + 1, 13):
         slipway.step(step, loss=loss)
     copies.step(step)
     copies.wait()
-    if step == 8 and round == 0 and os.environ["SM_CURRENT_HOST"] == os.environ["LOST"]:
-        if "GPU" in os.environ:
-            open(os.environ["SAGEMAKER_BASE_DIR"] + "/gpus", "w").write("0, 0\\n")
+    if (step, round, os.environ["SM_CURRENT_HOST"]) == (8, 0, "algo-2"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if (step, round, os.environ["SM_CURRENT_HOST"]) == (10, 1, "algo-1"):
+        open(os.environ["SAGEMAKER_BASE_DIR"] + "/gpus", "w").write("0, 0\\n")
         os.kill(os.getpid(), signal.SIGKILL)
 copies.close()
 parts = [part.to_local() for part in model.parameters()]
@@ -66,44 +69,31 @@ dist.barrier()
 """
 
 
-def digests(world: FakeWorld) -> "set[str]":
+def digests_in(text: str) -> "set[str]":
     """What the ranks print at their end, without the label."""
-    lines = [line for host in world.hosts for line in world.log(host).splitlines() if " digest " in line]
-    return {line.split(" digest ")[1] for line in lines}
+    return {line.split("digest ")[1] for line in text.splitlines() if "digest " in line}
 
 
-def play(tmp_path: Path, lost: str, spares: int = 0, memory: "dict | None" = None) -> FakeWorld:
-    """A job of two hosts that ends well."""
-    checkpoints = direct_checkpoints(tmp_path / "none", **({"memory": memory} if memory else {}))
-    env = {"LOST": lost, **({"GPU": "lost"} if spares else {})}
-    job = job_json(launcher="torchrun", env=env, restartsInPlace=3, checkpoints=checkpoints, spareInstances=spares)
-    world = FakeWorld(tmp_path / "world", 2 + spares, job, {"train.py": SCRIPT}, name=f"own-{uuid.uuid4().hex[:12]}")
-    world.start({**(with_gpus(tmp_path) if spares else {}), "OMP_NUM_THREADS": "1"})
-    assert world.wait() == [0] * (2 + spares), "\n".join(world.log(host) for host in world.hosts)
-    return world
+def undisturbed(root: Path) -> "set[str]":
+    """The digests of ranks without Slipway, which keep no copies: taking them must change nothing."""
+    root.mkdir()
+    (root / "train.py").write_text(SCRIPT)
+    assert run_forked(root, 2, {"SM_CURRENT_HOST": "this machine"}, [], script=str(root / "train.py")) == [0, 0]
+    return digests_in((root / "0.out").read_text() + (root / "1.out").read_text())
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> "set[str]":
-    """Of a run that keeps no copies: taking them must change nothing."""
-    found = digests(play(tmp_path_factory.mktemp("undisturbed"), ""))
-    assert len(found) == 2
-    return found
-
-
-def test_a_killed_rank_continues_from_the_copy_of_its_host(tmp_path: Path, undisturbed: "set[str]") -> None:
-    world = play(tmp_path, "algo-2", memory={"everySteps": 2, "copies": 2})
-    assert digests(world) == undisturbed
-    assert "starts at 8 in round 1" in world.log("algo-1")
-    (end,) = (event for event in world.events("algo-1", "restart") if event["state"] == "end")
-    assert (end["source"], end["lostSteps"]) == ("memory", 0)
-
-
-def test_a_replaced_host_continues_from_the_copy_of_the_other_one(tmp_path: Path, undisturbed: "set[str]") -> None:
-    world = play(tmp_path, "algo-1", spares=1, memory={"everySteps": 2, "copies": 2})
-    assert digests(world) == undisturbed
-    (end,) = (event for event in world.events("algo-1", "restart") if event["state"] == "end")
-    assert (end["source"], end["lostSteps"]) == ("partner", 0)
+def test_a_killed_rank_continues_from_the_copy_of_its_host_and_a_replaced_host_from_that_of_the_other_one(tmp_path: Path) -> None:
+    # One job for both: each start of a rank takes five seconds of processor time.
+    checkpoints = direct_checkpoints(tmp_path / "none", memory={"everySteps": 2, "copies": 2})
+    job = job_json(launcher="torchrun", restartsInPlace=3, checkpoints=checkpoints, spareInstances=1)
+    world = FakeWorld(tmp_path / "world", 3, job, {"train.py": SCRIPT}, name=f"own-{uuid.uuid4().hex[:12]}")
+    world.start({**with_gpus(tmp_path), **with_quick_torchrun(tmp_path), "OMP_NUM_THREADS": "1"})
+    assert world.wait() == [0, 0, 0], "\n".join(world.log(host) for host in world.hosts)
+    found = digests_in("\n".join(world.log(host) for host in world.hosts))
+    assert len(found) == 2 and found == undisturbed(tmp_path / "undisturbed")
+    assert "starts at 8 in round 1" in world.log("algo-1") and "starts at 10 in round 2" in world.log("algo-3")
+    ends = [event for event in world.events("algo-1", "restart") if event["state"] == "end"]
+    assert [(end["source"], end["lostSteps"]) for end in ends] == [("memory", 0), ("partner", 0)]
 
 
 def test_without_a_common_copy_the_state_is_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fake_s3 import FakeS3
-from fake_world import FakeWorld, direct_checkpoints, job_json, lose_gpu, with_gpus
+from fake_world import FakeWorld, direct_checkpoints, job_json, lose_gpu, with_gpus, with_quick_torchrun
 from slipway_driver.tables import EXIT_CODES
 
 #: Steps until 9, with a checkpoint at 2. In each round every host waits at a later step for what the test says.
@@ -83,7 +83,7 @@ def replaced_world(tmp_path: Path, s3: FakeS3, hosts: int = 2, restarts: int = 5
     )  # fmt: skip
     world = World(tmp_path / "world", hosts + spares, job, {"train.py": SCRIPT}, name=f"first-{uuid.uuid4().hex[:12]}")
     WORLDS.append(world)
-    world.start({**with_gpus(tmp_path), **s3.environ, "SLIPWAY_HAND_OVER_SECONDS": "0.1", **environ})
+    world.start({**with_gpus(tmp_path), **with_quick_torchrun(tmp_path), **s3.environ, "SLIPWAY_HAND_OVER_SECONDS": "0.1", **environ})
     for host in world.hosts[:hosts]:
         world.wait_for(host, "waits in round 0")
     world.wait_for("algo-1", " hosts are connected")

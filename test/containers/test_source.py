@@ -1,6 +1,8 @@
 """Promises about the sources themselves."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,21 @@ def test_the_driver_is_python_3_8_and_imports_only_the_standard_library(path: Pa
     libraries = {"probe_rank.py": {"torch"}, "health_rank.py": {"torch"}, "nodes.py": {"ray"}}
     libraries["slipway_helper.py"] = {"torch", "transformers", "lightning", "pytorch_lightning", "slipway_trainer"}
     assert imported - libraries.get(path.name, set()) <= STANDARD
+
+
+#: Modules that take longer to import than the driver, and that most hosts need later or never.
+LATER = {"concurrent.futures", "email", "http.client", "importlib.metadata", "ssl", "statistics", "urllib.request", "xml"}
+
+
+@pytest.mark.parametrize(
+    ("module", "later"),
+    [("slipway_driver.container", LATER), ("slipway_driver.rank", {*LATER, "dataclasses", "slipway_driver.progress_formats"})],
+)
+def test_a_process_starts_without_modules_that_it_needs_later_or_never(module: str, later: "set[str]") -> None:
+    code = f"import {module}, sys; print(*sys.modules)"
+    started = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": f"{REPOSITORY}/containers/driver"}, capture_output=True)
+    imported = set(started.stdout.decode().split())
+    assert module in imported and later.isdisjoint(imported), started.stderr
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)

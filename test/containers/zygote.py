@@ -3,8 +3,11 @@
 The `paths` of an order are the PYTHONPATH of its ranks. An order with a `script` runs it as `python script argv...` would, once for
 each rank. One without trains as ranks of the trainer, which have run the file `patch` first if the order names one: those of one world
 size, patch and paths stay and train up to RUNS_OF_A_WORLD orders in one process group, from the trainer's arguments on; only the seconds
-of importing and connecting are saved. An order that ends in anything but 0 ends its ranks; the next gets new ones. An empty order ends
-the ranks that wait.
+of importing and connecting are saved. An order that ends in anything but 0 ends its ranks; the next gets new ones. Ranks are stopped
+while they wait. An empty order ends them.
+
+The `preload` of an order are modules that its ranks find imported, beside PyTorch and the trainer: a fork of this process imports them and
+forks those ranks.
 """
 
 import faulthandler
@@ -17,11 +20,16 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any
+
+import torch
+
+from slipway_driver.rank import die_with_parent
 
 #: Each run makes groups that its processes keep, and each group keeps three threads of gloo that wake up a hundred times a second.
 RUNS_OF_A_WORLD = 3
@@ -32,16 +40,23 @@ ALONE_SECONDS = 120.0
 class Rank:
     """One forked process and the pipe to it. Orders come through the pipe; an order answered with 0 may be followed by another."""
 
-    def __init__(self, number: int, others: "list[Rank]") -> None:
+    def __init__(self, number: int) -> None:
         self.runs = 0
         self.pipe, theirs = Pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            # A pipe that siblings hold open would not end with the process that it belongs to.
-            for connection in (self.pipe, *(other.pipe for other in others)):
-                connection.close()
+            self.pipe.close()
+            die_with_parent()  # Nobody else would end a stopped process.
             serve(theirs, number)
         theirs.close()
+
+    def send(self, order: dict | None) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+        self.pipe.send(order)
+
+    def rest(self) -> None:
+        """Stops the process until its next order: the threads of gloo wake up a hundred times a second."""
+        os.kill(self.pid, signal.SIGSTOP)
 
     def answer(self) -> int:
         """The exit code of the order; a rank that ends has one of its own."""
@@ -51,6 +66,8 @@ class Rank:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def end(self) -> None:
+        with suppress(OSError):
+            self.send(None)
         self.pipe.close()
         with suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
@@ -60,11 +77,12 @@ def serve(pipe: Connection, rank: int) -> None:
     """Carries out order after order as one rank; never returns."""
     # A rank that crashes in native code says where: its standard error is that of the order.
     faulthandler.enable()
+    # PyTorch makes its pool of threads anew after a fork, for which threads that ask for it at once find none (caffe2::pthreadpool).
+    torch.set_num_threads(1)
     environ = dict(os.environ)
     while True:
-        try:
-            order = pipe.recv()
-        except EOFError:
+        order = pipe.recv()
+        if order is None:
             os._exit(0)
         for descriptor, name in ((1, "out"), (2, "err")):
             opened = os.open(f"{order['root']}/{rank}.{name}", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
@@ -158,13 +176,15 @@ def carry_out(order: dict, worlds: dict[tuple, list[Rank]]) -> dict:
     size, kind = order["ranks"], (order["ranks"], order["patch"], *order["paths"])
     ranks = worlds.pop(kind, []) if "script" not in order else []
     while len(ranks) < size:
-        ranks.append(Rank(len(ranks), [rank for world in (*worlds.values(), ranks) for rank in world]))
+        ranks.append(Rank(len(ranks)))
     for rank in ranks:
-        rank.pipe.send(order)
+        rank.send(order)
     codes = answers(ranks)
     kept = "script" not in order and not any(codes) and ranks[0].runs < RUNS_OF_A_WORLD
     if kept:
         worlds[kind] = ranks
+        for rank in ranks:
+            rank.rest()
     else:
         end_all(ranks)
     return {"codes": codes, "kept": kept}
@@ -194,8 +214,46 @@ def end_all(ranks: list[Rank]) -> None:
         rank.end()
 
 
+class Zygote:
+    """A fork of this process that has imported further modules, and forks the ranks that need them."""
+
+    def __init__(self, preload: list[str]) -> None:
+        self.pipe, theirs = Pipe()
+        if os.fork() == 0:
+            self.pipe.close()
+            die_with_parent()
+            for name in preload:
+                with suppress(ImportError):
+                    importlib.import_module(name)
+            with suppress(EOFError):
+                carry_out_all(iter(theirs.recv, None), theirs.send)
+            os._exit(0)
+        theirs.close()
+
+    def carry_out(self, order: dict) -> Any:
+        self.pipe.send(order)
+        return self.pipe.recv()
+
+
+def carry_out_all(orders: Iterator[dict], answer: Callable[[Any], None]) -> None:
+    # A rank collects garbage before its first step: not that of the libraries, whose pages it shares.
+    gc.collect()
+    gc.freeze()
+    worlds: dict[tuple, list[Rank]] = {}
+    zygotes: dict[tuple, Zygote] = {}
+    for order in orders:
+        if not order:
+            end_all([rank for world in worlds.values() for rank in world])
+            worlds.clear()
+            answer([zygote.carry_out({}) for zygote in zygotes.values()])
+        elif preload := order.pop("preload", ()):
+            zygote = zygotes.get(tuple(preload)) or zygotes.setdefault(tuple(preload), Zygote(preload))
+            answer(zygote.carry_out(order))
+        else:
+            answer(carry_out(order, worlds))
+
+
 def main() -> None:
-    import torch
     import torch.distributed.checkpoint
     import torch.distributed.fsdp
     import torch.nn.attention.bias
@@ -203,24 +261,10 @@ def main() -> None:
     with suppress(ImportError):
         import slipway_trainer.__main__  # noqa: F401
 
-    for name in sys.argv[1:]:
-        with suppress(ImportError):
-            importlib.import_module(name)
-    # A rank collects garbage before its first step: not that of the libraries, whose pages it shares.
-    gc.collect()
-    gc.freeze()
     # Threads that exist before a fork are lost in the child: nothing may compute here.
     torch.set_num_threads(1)
     print("ready", flush=True)
-    worlds: dict[tuple, list[Rank]] = {}
-    for line in sys.stdin:
-        order = json.loads(line)
-        if order:
-            print(json.dumps(carry_out(order, worlds)), flush=True)
-            continue
-        end_all([rank for world in worlds.values() for rank in world])
-        worlds.clear()
-        print("ended", flush=True)
+    carry_out_all(map(json.loads, sys.stdin), lambda found: print(json.dumps(found), flush=True))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import urllib.request
 from datetime import datetime, timezone
 from typing import Any, Dict, Mapping, NamedTuple
 from urllib.parse import urlsplit
@@ -29,6 +28,8 @@ class AwsRequest(NamedTuple):
 def call_aws(request: AwsRequest, region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
     """Returns the parsed response. Raises OSError for an error status or if there is no response, and ValueError for a response that is not
     JSON."""
+    import urllib.request
+
     base = own_endpoint(environ, request.endpoint) or "https://%s.%s.%s" % (request.service, region, domain_of(region))
     search = canonical_query(request.query)
     signed = signed_headers(

@@ -11,7 +11,6 @@ import json
 import re
 import shutil
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, List, Mapping, Optional
 
@@ -73,6 +72,8 @@ class Mirror:
             log("%s is not copied: there is not enough free disk space for its %.1f GiB" % (newest, size / 2**30))
             self._done = newest
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(STREAMS) as pool:
             whole: List[bool] = list(pool.map(lambda entry: self._copy(bucket, prefix, folder, entry), objects))
         if all(whole):

@@ -10,6 +10,8 @@ from typing import IO, Iterator, Tuple
 #: How a wrapper ends what it passes to the driver: a line for the log and for the readers of progress, a state of a redrawn line that only
 #: these read, or text that only the log shows.
 LINE, STATE, SHOWN = "\n", "\r", "\v"
+#: Begins a line with an event of a program.
+PREFIX = "slipway {"
 #: Longer lines are cut, to bound the memory for a line without an end.
 LONGEST_LINE = 1 << 16
 #: A program that moves the cursor up by more than a screen is not redrawing lines.

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from slipway_driver.job import Job
 from slipway_driver.launcher_labels import without_label
+from slipway_driver.output_lines import PREFIX
 from slipway_driver.progress_formats import FormatReader
 
-PREFIX = "slipway {"
+if TYPE_CHECKING:
+    from slipway_driver.job import Job
+
 _NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 #: Limits of values: a step has at most 15 digits.
 MAX, LONGEST_STEP, LONGEST_NAME = 10**15, 15, 100

@@ -14,8 +14,7 @@ from typing import IO, Deque, Optional
 
 from slipway_driver.efa_verdict import is_about_network
 from slipway_driver.error_collector import ErrorCollector
-from slipway_driver.output_lines import LINE, SHOWN, STATE, Lines
-from slipway_driver.progress import PREFIX
+from slipway_driver.output_lines import LINE, PREFIX, SHOWN, STATE, Lines
 
 BURST_LINES = 2000
 LINES_PER_SECOND = 50.0

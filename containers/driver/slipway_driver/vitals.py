@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections import deque
 from typing import Any, Deque, Dict, Mapping, Optional, Sequence, Tuple
 
@@ -88,6 +87,8 @@ class Vitals:
 
     def facts(self) -> Dict[str, Any]:
         """Fields of the heartbeat; None for unknown values."""
+        import statistics
+
         known = len(self._rates) >= MIN_WINDOWS
         rates = list(self._rates)
         return {

@@ -1,21 +1,25 @@
-"""Requests to S3 with retries: objects, listings and multipart uploads."""
+"""Requests to S3 with retries: objects, listings and multipart uploads.
+
+Functions import http.client, ssl and ElementTree, because each job imports this module, and those take longer than all of the driver.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import http.client
 import os
 import random
-import ssl
 import time
-import xml.etree.ElementTree as ElementTree
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from slipway_s3.credentials import CredentialSource
 from slipway_s3.endpoint import endpoint_of, region_of
 from slipway_s3.sigv4 import EMPTY_SHA256, canonical_path, canonical_query, signed_headers
+
+if TYPE_CHECKING:
+    import http.client
+    import ssl
 
 T = TypeVar("T")
 
@@ -62,6 +66,8 @@ class Answer(NamedTuple):
 @lru_cache(maxsize=None)
 def trust() -> ssl.SSLContext:
     """The trusted certificates of this machine, cached because every connection without a context would read them again."""
+    import ssl
+
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
@@ -69,6 +75,8 @@ def trust() -> ssl.SSLContext:
 
 def connection_to(host: str, tls: bool) -> http.client.HTTPConnection:
     """Returns a connection that is not opened yet."""
+    import http.client
+
     if tls:
         return http.client.HTTPSConnection(host, timeout=TIMEOUT_SECONDS, context=trust())
     return http.client.HTTPConnection(host, timeout=TIMEOUT_SECONDS)
@@ -80,6 +88,8 @@ def _local_name(tag: str) -> str:
 
 def xml_text(body: bytes, name: str) -> str:
     """Text of the first element `name`, with or without a namespace; '' if there is none."""
+    from xml.etree import ElementTree
+
     try:
         for element in ElementTree.fromstring(body).iter():
             if _local_name(element.tag) == name:
@@ -91,6 +101,8 @@ def xml_text(body: bytes, name: str) -> str:
 
 def parse_listing(body: bytes) -> Tuple[List[Listed], Optional[str]]:
     """Objects of one ListObjectsV2 page, and the token of the next page (None for the last page)."""
+    from xml.etree import ElementTree
+
     objects: List[Listed] = []
     for element in ElementTree.fromstring(body).iter():
         if _local_name(element.tag) == "Contents":
@@ -209,6 +221,8 @@ class S3Client:
         body: bytes = b"",
         headers: Optional[Mapping[str, str]] = None,
     ) -> Answer:
+        import http.client
+
         operation = "%s s3://%s/%s" % (method, bucket, key)
         for attempt in range(1, ATTEMPTS + 1):
             try:

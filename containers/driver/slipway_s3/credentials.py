@@ -9,7 +9,6 @@ import json
 import os
 import threading
 import time
-import urllib.request
 from datetime import datetime, timezone
 from typing import Callable, Mapping, NamedTuple, Optional
 
@@ -33,6 +32,8 @@ class NoCredentials(Exception):
 
 
 def _fetch(url: str, headers: Mapping[str, str]) -> bytes:
+    import urllib.request
+
     with urllib.request.urlopen(urllib.request.Request(url, headers=dict(headers)), timeout=5) as answer:
         return answer.read()
 

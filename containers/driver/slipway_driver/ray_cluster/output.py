@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import IO, Dict, List, Mapping
 
 from slipway_driver.efa_verdict import is_about_network
-from slipway_driver.output_lines import LINE, passed_on
-from slipway_driver.progress import PREFIX
+from slipway_driver.output_lines import LINE, PREFIX, passed_on
 
 #: Ray's label of a worker's line: `(name pid=12, ip=10.0.0.7) text`, without `ip` for workers on the same host (print_worker_logs of
 #: ray/_private/worker.py, ray 2.60.0), possibly with color codes.
