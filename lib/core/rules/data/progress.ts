@@ -1,5 +1,5 @@
 import { countGroups, regexProblem } from '../../config/formats/patterns';
-import { type Finding, type Rule } from '../../config/rule';
+import type { Finding, Rule } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 type Option = 'stepRegex' | 'lossRegex';
