@@ -119,7 +119,6 @@ function unsharedSequence(run: RunSpec): Finding[] {
 /** PyTorch fully sharded data parallel, with custom code or the built-in trainer. */
 export const fsdp = strategy({
   name: 'fsdp',
-  summary: 'PyTorch FSDP under torchrun: sharded parameters, gradients and optimizer, with TP and CP by device mesh',
   libraries: ['fsdp'],
   matches: (library, launcher) => library === 'fsdp' && launcher === 'torchrun',
   layout: fsdpLayout,

@@ -144,7 +144,6 @@ function layout(run: RunSpec): ParallelLayout {
 /** Custom code on a Ray cluster that the driver starts over all hosts of the job. */
 export const ray = strategy({
   name: 'ray',
-  summary: 'own code on the first host of a Ray cluster over all hosts (Ray Train, verl)',
   libraries: ['custom'],
   matches: (library, launcher) => launcher === 'ray' && !library.startsWith('smp-'),
   layout,

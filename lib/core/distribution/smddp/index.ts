@@ -160,8 +160,6 @@ const layout = (run: RunSpec) => (run.distribution.library === 'fsdp' ? fsdpLayo
 /** SageMaker's data parallel library, whose AllGather replaces that of NCCL under FSDP. */
 export const smddp = strategy({
   name: 'smddp',
-  summary:
-    'SageMaker distributed data parallel under mpirun: AllReduce, or AllGather with SMDATAPARALLEL_OPTIMIZE_SDP=true',
   libraries: ['ddp', 'fsdp', 'deepspeed', 'custom'],
   matches: (library, launcher, collectives) =>
     launcher === 'mpi' && collectives === 'smddp' && !library.startsWith('smp-'),
