@@ -1,12 +1,13 @@
-// Builds what `npm run build` promises: the CDK app and the library as CommonJS (tsc), the CLI as one lazily loaded
-// ESM bundle, the Lambda handlers as another (target node20, SDK inside, so that synth bundles nothing), and the script of the Python client.
+// Builds what `npm run build` promises: the CDK app and the library as CommonJS with declarations (tsc), the CLI and the Lambda handlers as
+// lazily loaded ESM that shares chunks (target node20, SDK inside, so that synth bundles nothing), and the script of the Python client.
 // A part of which nothing has changed since the last build is not made again.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { build, transformSync } from 'esbuild';
+import { build } from 'esbuild';
 import { inputsOf, isBuilt, recordBuild } from './build-state.mjs';
-import { pruneLibrary } from './prune-library.mjs';
+import { pruneDeclarations } from './prune-declarations.mjs';
+import { separateCommandLine } from './separate-command-line.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
 process.chdir(root);
@@ -14,20 +15,28 @@ const only = process.argv.slice(2);
 /** What each part writes. */
 const OUTPUTS = {
   lib: ['dist/lib', 'dist/bin'],
-  cli: ['dist/cli'],
-  handlers: ['dist/handlers'],
+  bundles: ['dist/cli', 'dist/handlers'],
   python: ['clients/python/src/slipway/report.js'],
 };
 /** What they read; the file in node_modules names every package that is installed. */
 const INPUTS = inputsOf([
   ...['bin', 'lib', 'docs/runbooks.md', 'package.json', 'node_modules/.package-lock.json'],
   ...['tsconfig.json', 'tsconfig.build.json'],
-  ...['build', 'build-state', 'prune-library'].map((name) => `scripts/${name}.mjs`),
+  ...['build', 'build-state', 'prune-declarations', 'separate-command-line'].map((name) => `scripts/${name}.mjs`),
   'scripts/python-report.ts',
 ]);
+/** Names of what a caller asks for, by the part that has it. */
+const NAMES = { lib: ['lib'], bundles: ['cli', 'handlers'], python: ['python'] };
 /** Whether a part is asked for, and anything has changed since it was made. */
-const wants = (part) => (only.length === 0 || only.includes(part)) && !isBuilt(part, INPUTS, OUTPUTS[part]);
+const wants = (part) =>
+  (only.length === 0 || only.some((name) => NAMES[part].includes(name))) && !isBuilt(part, INPUTS, OUTPUTS[part]);
 const made = (part) => recordBuild(part, INPUTS, OUTPUTS[part]);
+
+/**
+ * Replaces a module that is never used and would be bundled: messages of zod in languages other than English; of the MCP server, the validator
+ * of answers to questions to its client, which it asks none, and its support for zod 3; names of browsers in the SDK's user agent.
+ */
+const instead = (name, filter, contents) => ({ name, setup: ({ onLoad }) => onLoad({ filter }, () => ({ contents })) });
 
 /** Names of classes stay, since error messages and logs show them. Modules come before CommonJS, of which nothing could be left out. */
 const COMMON = {
@@ -40,22 +49,14 @@ const COMMON = {
   legalComments: 'none',
   logLevel: 'warning',
   plugins: [
-    {
-      // A tenth of a megabyte in every bundle: messages of zod in forty languages, of which English is used.
-      name: 'zod-locales',
-      setup: ({ onLoad }) =>
-        onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({
-          contents: "export { default as en } from './en.js';",
-        })),
-    },
-    {
-      // Half of the MCP server: a validator of answers to questions that a server may ask its client, which ours asks none.
-      name: 'mcp-validator',
-      setup: ({ onLoad }) =>
-        onLoad({ filter: /@modelcontextprotocol\/sdk\/dist\/esm\/validation\/ajv-provider\.js$/ }, () => ({
-          contents: 'export class AjvJsonSchemaValidator {}',
-        })),
-    },
+    instead('zod-locales', /zod\/v4\/locales\/index\.js$/, "export { default as en } from './en.js';"),
+    instead('mcp-validator', /validation\/ajv-provider\.js$/, 'export class AjvJsonSchemaValidator {}'),
+    instead(
+      'mcp-zod-v3',
+      /(zod\/v3\/index|zod-to-json-schema\/dist\/esm\/index)\.js$/,
+      'export const object = null, zodToJsonSchema = null;',
+    ),
+    instead('browser-names', /bowser\/.*\.js$/, 'export default {};'),
     {
       // Half a megabyte of the client of EC2 alone: a computed key counts as a side effect, so that no schema of an operation could be left out.
       name: 'aws-schemas',
@@ -73,71 +74,56 @@ const COMMON = {
   ],
 };
 
-/**
- * Drops comments and indentation of the compiled library: its declarations have the comments too, an eighth of what is packed. Names and short
- * lines stay, which a stack trace needs.
- */
-function compactLibrary(folder) {
-  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
-    if (!name.endsWith('.js')) continue;
-    const file = `${folder}/${name}`;
-    writeFileSync(
-      file,
-      transformSync(readFileSync(file, 'utf8'), {
-        loader: 'js',
-        legalComments: 'none',
-        minifyWhitespace: true,
-        minifySyntax: true,
-        lineLimit: 1000,
-      }).code,
-    );
-  }
-}
-
 if (wants('lib')) {
-  rmSync('dist/lib', { recursive: true, force: true });
+  for (const folder of ['dist/lib', 'dist/bin']) rmSync(folder, { recursive: true, force: true });
   execFileSync('node_modules/.bin/tsc', ['--singleThreaded', '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
-  pruneLibrary();
-  compactLibrary('dist/lib');
+  pruneDeclarations();
+  await build({
+    ...COMMON,
+    entryPoints: ['lib/cdk/index.ts', 'lib/sandbox/testing.ts', 'bin/app.ts'],
+    outbase: '.',
+    outdir: 'dist',
+    packages: 'external',
+    format: 'cjs',
+    // Stack traces show the line.
+    lineLimit: 1000,
+    plugins: [
+      {
+        // The app takes the constructs from the library beside it.
+        name: 'own-library',
+        setup: ({ onResolve }) =>
+          onResolve({ filter: /^\.\.\/lib\/cdk$/ }, () => ({ path: '../lib/cdk/index.js', external: true })),
+      },
+    ],
+  });
   made('lib');
 }
 
-if (wants('cli')) {
-  rmSync('dist/cli', { recursive: true, force: true });
-  await build({
-    ...COMMON,
-    entryPoints: { slipway: 'bin/slipway.ts' },
-    outdir: 'dist/cli',
-    legalComments: 'eof',
-    outExtension: { '.js': '.mjs' },
-    splitting: true,
-    format: 'esm',
-    banner: {
-      js: "#!/usr/bin/env node\nimport { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); const __dirname = import.meta.dirname;",
-    },
-  });
-  chmodSync('dist/cli/slipway.mjs', 0o755);
-  made('cli');
-}
-
-if (wants('handlers') && existsSync('lib/control')) {
-  const names = readdirSync('lib/control', { withFileTypes: true })
+if (wants('bundles')) {
+  for (const folder of ['dist/cli', 'dist/handlers']) rmSync(folder, { recursive: true, force: true });
+  const handlers = readdirSync('lib/control', { withFileTypes: true })
     .filter((d) => d.isDirectory() && existsSync(`lib/control/${d.name}/index.ts`))
-    .map((d) => d.name);
-  // One folder for all functions: they share most of their code, and a deploy uploads it once.
-  rmSync('dist/handlers', { recursive: true, force: true });
-  await build({
+    .map(({ name }) => [`handlers/${name}/index`, `lib/control/${name}/index.ts`]);
+  // Command line and functions share most of their code, and all functions are in one folder, which a deploy uploads once.
+  const { metafile } = await build({
     ...COMMON,
-    entryPoints: Object.fromEntries(names.map((name) => [`${name}/index`, `lib/control/${name}/index.ts`])),
-    outdir: 'dist/handlers',
+    entryPoints: { 'cli/slipway': 'bin/slipway.ts', ...Object.fromEntries(handlers) },
+    outdir: 'dist',
+    chunkNames: 'handlers/[name]-[hash]',
     outExtension: { '.js': '.mjs' },
     splitting: true,
+    metafile: true,
     format: 'esm',
+    legalComments: 'eof',
     // The notices of reconcile contain what the runbooks say.
     define: { SLIPWAY_RUNBOOKS: JSON.stringify(readFileSync('docs/runbooks.md', 'utf8')) },
-    banner: { js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); const __dirname = import.meta.dirname;",
+    },
   });
-  made('handlers');
+  separateCommandLine(metafile.outputs);
+  chmodSync('dist/cli/slipway.mjs', 0o755);
+  made('bundles');
 }
 
 // The script in the report pages of the Python client.

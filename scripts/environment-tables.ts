@@ -1,6 +1,6 @@
 import { resolveEnvironments } from '../lib/core/config/environment-file';
 import { loadEnvironment } from '../lib/core/config/load';
-import { OPTION_CHANGES } from '../lib/shared/environment/option-changes';
+import { OPTION_CHANGES } from './option-changes';
 import { standingCost } from '../lib/shared/environment/standing-cost';
 import { withParts } from './generated-parts';
 

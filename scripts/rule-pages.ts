@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse, stringify } from 'yaml';
 import type { Rule } from '../lib/core/config/rule';
 import { RULES } from '../lib/core/rules';
 import { ENVIRONMENT_RULES } from '../lib/core/rules/environment';
 
-/** The documented fields of a rule, for any kind of file. */
+/** A rule for any kind of file. */
 type Described = Omit<Rule, 'check'>;
 
 const ALL: readonly Described[] = [...RULES, ...ENVIRONMENT_RULES];
@@ -60,26 +60,66 @@ function casesOf(folder: string): Case[] {
     .flatMap((name) => (parse(readFileSync(path.join(place, name), 'utf8')) as { cases?: Case[] }).cases ?? []);
 }
 
+/** What a page says of a rule, which is written by hand; the rest of the page is generated. */
+interface Prose {
+  /** One sentence: the requirement. */
+  what: string;
+  /** The reason, the consequence of a violation, and the source. */
+  why: string;
+}
+
+const FOLDER = path.join(__dirname, '..', 'docs', 'rules');
+
+/**
+ * The prose of every rule, from the first two paragraphs of its section.
+ * @throws Error for a rule without a section
+ */
+export function proseOfRules(): Map<string, Prose> {
+  const pages = new Map(TOPICS.map((topic) => [topic, sectionsOf(topic)]));
+  return new Map(
+    ALL.map((rule): [string, Prose] => {
+      const [first, why] = pages.get(topicOf(rule))?.get(nameOf(rule)) ?? [];
+      const what = first?.replace(/^`[^`]+`, (an error, which stops the \w+|a warning|information): /, '');
+      if (!what || !why)
+        throw new Error(
+          `docs/rules/${topicOf(rule)}.md: must have the section "## ${nameOf(rule)}" with two paragraphs: ` +
+            'what the rule requires, and why, with "Source: ..." at its end',
+        );
+      return [rule.id, { what, why }];
+    }),
+  );
+}
+
+/** The paragraphs of each section of a page, by heading. */
+function sectionsOf(topic: string): Map<string, string[]> {
+  const file = path.join(FOLDER, `${topic}.md`);
+  const [, ...sections] = existsSync(file) ? readFileSync(file, 'utf8').split(/^## /m) : [];
+  return new Map(
+    sections.map((section): [string, string[]] => {
+      const [heading = '', ...paragraphs] = section.trim().split(/\n{2,}/);
+      return [heading, paragraphs];
+    }),
+  );
+}
+
 /** Pages of docs/rules by file name: one per topic, and an index. */
 export function rulePages(): Map<string, string> {
   const shown = examples();
+  const prose = proseOfRules();
   return new Map([
-    ...TOPICS.map((topic): [string, string] => [`${topic}.md`, topicPage(topic, shown)]),
-    ['README.md', indexPage()],
+    ...TOPICS.map((topic): [string, string] => [`${topic}.md`, topicPage(topic, prose, shown)]),
+    ['README.md', indexPage(prose)],
   ]);
 }
 
-function topicPage(topic: string, shown: ReadonlyMap<string, Example>): string {
+function topicPage(topic: string, prose: ReadonlyMap<string, Prose>, shown: ReadonlyMap<string, Example>): string {
   const rules = ALL.filter((rule) => topicOf(rule) === topic);
-  return [`# Rules: ${topic}`, ...rules.map((rule) => section(rule, shown.get(rule.id)))].join('\n\n').concat('\n');
+  const sections = rules.map((rule) => section(rule, prose.get(rule.id), shown.get(rule.id)));
+  return [`# Rules: ${topic}`, ...sections].join('\n\n').concat('\n');
 }
 
-function section(rule: Described, example: Example | undefined): string {
-  const parts = [
-    `## ${nameOf(rule)}`,
-    `\`${rule.id}\`, ${levelOf(rule)}: ${rule.what}`,
-    `${rule.why} Source: ${sourceOf(rule)}.`,
-  ];
+function section(rule: Described, prose: Prose | undefined, example: Example | undefined): string {
+  const parts = [`## ${nameOf(rule)}`, `\`${rule.id}\`, ${levelOf(rule)}: ${prose?.what}`, `${prose?.why}`];
   if (example) parts.push(`\`\`\`yaml\n${example.yaml}\`\`\``, `> ${literal(example.message)}`);
   if (rule.mayAcknowledge)
     parts.push(`If it does not hold for you: \`acknowledge: [{ rule: ${rule.id}, reason: "..." }]\`.`);
@@ -94,21 +134,17 @@ function levelOf(rule: Described): string {
   return { error: `an error, which ${stops}`, warning: 'a warning', info: 'information' }[rule.level];
 }
 
-/** The source of a rule, as a link if it is a page of these docs. */
-const sourceOf = ({ source }: Described): string =>
-  source.replace(/\bdocs\/([\w/.-]+\.(?:md|json))/, (page, rest: string) => `[${page}](../${rest})`);
-
-function indexPage(): string {
+function indexPage(prose: ReadonlyMap<string, Prose>): string {
   const sections = TOPICS.map((topic) => {
     const rows = ALL.filter((rule) => topicOf(rule) === topic).map(
-      (rule) => `| [${rule.id}](${topic}.md#${nameOf(rule)}) | ${rule.level} | ${rule.what} |`,
+      (rule) => `| [${rule.id}](${topic}.md#${nameOf(rule)}) | ${rule.level} | ${prose.get(rule.id)?.what} |`,
     );
     return `## ${topic}\n\n| rule | level | requirement |\n|---|---|---|\n${rows.join('\n')}\n`;
   });
   return [
     '# Rules',
     'What `slipway validate` checks in addition to the schema. A message has the form `<option>: <what must hold>, got <value>; <what to do>`, and names its rule.',
-    'An error stops a launch or a deploy. Some rules can be acknowledged with a reason (`acknowledge`), where their page says so. Generated by `npm run docs:rules`.',
+    'An error stops a launch or a deploy. Some rules can be acknowledged with a reason (`acknowledge`), where their page says so. `npm run docs:rules` writes this page, and the levels and examples of the others.',
     ...sections,
   ].join('\n\n');
 }

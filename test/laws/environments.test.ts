@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { changeOf } from '../../lib/control/guards/guards';
 import { environmentFileSchema } from '../../lib/core/config/environment-file';
 import { GUARD_TYPE, guardSchema } from '../../lib/core/contracts/custom-resources';
-import { OPTION_CHANGES } from '../../lib/shared/environment/option-changes';
+import { OPTION_CHANGES } from '../../scripts/option-changes';
 import type { TemplateResource } from '../cdk/support/app';
 import {
   type EnvironmentValues,

@@ -4,10 +4,11 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { assumptionsOf, type ProbeResult, type VerifyRecord } from '../../lib/cli/verify/account';
+import type { ProbeResult, VerifyRecord } from '../../lib/cli/verify/account';
 import { adminOf, eventually } from '../../lib/sandbox/testing';
 import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
 import { ROOT } from '../e2e/support/sandbox';
+import { assumptionsOf } from '../support/assumptions-of';
 
 const ENVIRONMENT = `name: e2e
 regions: { us-west-2: {} }
@@ -33,7 +34,7 @@ afterAll(() => deployed?.end());
 /** A record in which every probe of the levels before has its answer. */
 function answered(): VerifyRecord {
   const probes = (['read', 'deploy', 'train'] as const).flatMap((level) =>
-    assumptionsOf(level).map(({ id }): ProbeResult => {
+    assumptionsOf(level).map((id): ProbeResult => {
       const found = { verdict: 'holds', expected: '', seen: '', seconds: 0 } as const;
       return { id: `${level}/${id}`, assumption: id, ...found };
     }),
@@ -53,11 +54,7 @@ test('the run is launched, its events are read, and every probe says what it saw
       .filter(({ id }) => id.startsWith('efa/'))
       .map(({ assumption, verdict, seen }) => [assumption, { verdict, seen }]),
   );
-  expect(Object.keys(found).sort()).toEqual(
-    assumptionsOf('efa')
-      .map(({ id }) => id)
-      .sort(),
-  );
+  expect(Object.keys(found).sort()).toEqual(assumptionsOf('efa').sort());
   expect(found['efa-devices'], stderr).toEqual({ verdict: 'differs', seen: '0, 0' });
   expect(found['driver-cuda']).toEqual({ verdict: 'differs', seen: expect.stringContaining('0 GPUs') });
   expect([code, left]).toEqual([1, []]);

@@ -3,9 +3,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { assumptionsOf, type ProbeResult, type VerifyRecord } from '../../lib/cli/verify/account';
+import type { ProbeResult, VerifyRecord } from '../../lib/cli/verify/account';
 import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
 import { ROOT } from '../e2e/support/sandbox';
+import { assumptionsOf } from '../support/assumptions-of';
 
 const ENVIRONMENT = `name: e2e
 regions: { us-west-2: {} }
@@ -57,7 +58,7 @@ test('every probe up to train runs, cleans up, and answers what the embedded AWS
   const { code, stdout, stderr } = await call('--level', 'train', '--yes');
   const answer = JSON.parse(stdout) as Answer;
   const wanted = (['read', 'deploy', 'train'] as const).flatMap((level) =>
-    assumptionsOf(level).map(({ id }) => `${level}/${id}`),
+    assumptionsOf(level).map((id) => `${level}/${id}`),
   );
   expect(answer.probes.map(({ id }) => id).sort()).toEqual(wanted.sort());
   const verdicts = Object.fromEntries(answer.probes.map(({ id, verdict }) => [id, verdict]));

@@ -29,7 +29,7 @@ export const TASKS: Readonly<Record<string, Task>> = {
       'test/cdk/environment-stack.test.ts',
     ],
   },
-  probe: { scripts: ['docs:assumptions'], tests: ['test/cli/verify/account'] },
+  probe: { scripts: [], tests: ['test/cli/verify/account'] },
   'report-section': { scripts: [], tests: ['test/report/render-run-report.test.ts'] },
   'run-file-field': {
     scripts: ['schema', 'docs:fields'],

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   CloudFormationClient,
   DescribeStackDriftDetectionStatusCommand,
-  DescribeStackResourceDriftsCommand,
   DetectStackDriftCommand,
+  paginateDescribeStackResourceDrifts,
   type StackResourceDrift,
 } from '@aws-sdk/client-cloudformation';
 import { textTable } from '../../core/config/formats/plain-text';
@@ -86,18 +86,11 @@ async function resourceDrifts(
   return calling(`detecting drift of ${stack}`, async () => {
     const detail = await detect(client, stack);
     const found: ResourceDrift[] = [];
-    let NextToken: string | undefined;
-    do {
-      const page = await client.send(
-        new DescribeStackResourceDriftsCommand({
-          StackName: stack,
-          StackResourceDriftStatusFilters: ['MODIFIED', 'DELETED'],
-          NextToken,
-        }),
-      );
-      found.push(...(page.StackResourceDrifts ?? []).map(driftOf));
-      NextToken = page.NextToken;
-    } while (NextToken);
+    const pages = paginateDescribeStackResourceDrifts(
+      { client },
+      { StackName: stack, StackResourceDriftStatusFilters: ['MODIFIED', 'DELETED'] },
+    );
+    for await (const { StackResourceDrifts = [] } of pages) found.push(...StackResourceDrifts.map(driftOf));
     return { resources: found, unread: detail ? [{ what: EVERY_RESOURCE, ok: null, detail }] : [] };
   }).catch((error: Error) => {
     throw isMissingStack(error.cause) ? missing : error;

@@ -18,7 +18,6 @@ function deps(): ImageBuildDeps {
 }
 
 /** Marked as pure: a test reads the calls of each of the two handlers from a bundle that does not contain the other. */
-// Marked pure: a test reads the calls of each of the two from a bundle without the other.
 /** Entry point that starts a build. */
 export const handler = /* @__PURE__ */ pointingToLog((event: CdkCustomResourceEvent) => onEvent(deps(), event));
 /** Entry point that checks whether the build is complete. */

@@ -4,6 +4,7 @@ import { region } from './environment/formats';
 import { type Guardrails, PREEMPTION_TIMES, type PreemptionTimes } from './environment/limits';
 import type { team } from './environment/people';
 import { sections } from './environment/sections';
+import { option } from './formats/option';
 
 const regionOverride = z
   .strictObject(sections)
@@ -19,14 +20,16 @@ const registeredRun = z
         description: 'Run file, relative to this file.',
         examples: ['../runs/sagemaker/llama2-13b.yaml'],
       }),
-    submit: z.enum(['manual', 'on-change']).optional().meta({
-      description: 'When a deployment submits the run: never (manual), or when the file has changed (on-change).',
-      default: 'manual',
-    }),
-    region: region.optional().meta({
-      description: 'Region in which a deployment submits the run. Default: the only region of the environment.',
-      examples: ['us-west-2'],
-    }),
+    submit: option(
+      z.enum(['manual', 'on-change']),
+      'When a deployment submits the run: never (manual), or when the file has changed (on-change).',
+      { default: 'manual' },
+    ),
+    region: option(
+      region,
+      'Region in which a deployment submits the run. Default: the only region of the environment.',
+      { examples: ['us-west-2'] },
+    ),
   })
   .meta({ description: 'A run that belongs to the environment.' });
 
@@ -37,27 +40,26 @@ const accountId = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes');
  * shown in editors and in docs/reference/environment-file.md.
  */
 export const environmentFileSchema = z.strictObject({
-  schema: z.literal(1).optional().meta({ description: 'Version of the file format.', default: 1 }),
+  schema: option(z.literal(1), 'Version of the file format.', { default: 1 }),
   name: z
     .string()
     .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter')
     .meta({ description: 'Name of the environment; stacks are Slipway-<name>-<region>.', examples: ['research'] }),
-  account: accountId.optional().meta({
-    description: 'AWS account, 12 digits in quotes. Default: the account of the current credentials.',
+  account: option(accountId, 'AWS account, 12 digits in quotes. Default: the account of the current credentials.', {
     examples: ['111122223333'],
   }),
-  accounts: z
-    .record(
-      z.string().regex(/^[A-Za-z][A-Za-z0-9-]{0,31}$/, 'must be 1-32 letters, digits and hyphens, the first a letter'),
-      accountId.meta({ description: 'AWS account of one stage, 12 digits in quotes.' }),
-    )
-    .refine((given) => Object.keys(given).length > 0, 'must name at least one account')
-    .optional()
-    .meta({
-      description:
-        'AWS accounts by pipeline stage, in deployment order (`slipway init --pipeline`), instead of `account`. Default: none.',
-      examples: [{ dev: '111122223333', prod: '444455556666' }],
-    }),
+  accounts: option(
+    z
+      .record(
+        z
+          .string()
+          .regex(/^[A-Za-z][A-Za-z0-9-]{0,31}$/, 'must be 1-32 letters, digits and hyphens, the first a letter'),
+        accountId.meta({ description: 'AWS account of one stage, 12 digits in quotes.' }),
+      )
+      .refine((given) => Object.keys(given).length > 0, 'must name at least one account'),
+    'AWS accounts by pipeline stage, in deployment order (`slipway init --pipeline`), instead of `account`. Default: none.',
+    { examples: [{ dev: '111122223333', prod: '444455556666' }] },
+  ),
   regions: z
     .record(
       region,
@@ -69,14 +71,10 @@ export const environmentFileSchema = z.strictObject({
       examples: [{ 'us-west-2': {}, 'us-east-1': { quotas: { enforce: 'warn' } } }],
     }),
   ...sections,
-  runs: z
-    .array(registeredRun)
-    .optional()
-    .meta({
-      description: 'Runs that the quotas must allow, and that a deploy may submit.',
-      default: [],
-      examples: [[{ file: '../runs/sagemaker/llama2-13b.yaml', submit: 'manual' }]],
-    }),
+  runs: option(z.array(registeredRun), 'Runs that the quotas must allow, and that a deploy may submit.', {
+    default: [],
+    examples: [[{ file: '../runs/sagemaker/llama2-13b.yaml', submit: 'manual' }]],
+  }),
 });
 
 /** An environment file after schema and defaults. */

@@ -26,7 +26,7 @@ export interface Finding extends IssueText {
   level?: IssueLevel;
 }
 
-/** One named check of a resolved run. */
+/** One named check of a resolved run. docs/rules says what it requires, why, and according to which source. */
 export interface Rule {
   /** `<topic>/<name>`, stable, because users refer to it in `acknowledge`. */
   id: string;
@@ -35,12 +35,6 @@ export interface Rule {
   mayAcknowledge?: true;
   /** Its finding depends only on the value that it names, so that it applies whatever else in the file is wrong. */
   isLocal?: true;
-  /** One sentence: the requirement. */
-  what: string;
-  /** The reason, and the consequence of a violation. */
-  why: string;
-  /** Its documentation. */
-  source: string;
   check(run: RunSpec, context: RuleContext): Finding[];
 }
 
@@ -81,11 +75,3 @@ export function issueOf(rule: Pick<Rule, 'id' | 'level'>, { path, level, ...text
 export function applyRule(rule: Rule, run: RunSpec, context: RuleContext): Issue[] {
   return rule.check(run, context).map((found) => issueOf(rule, found));
 }
-
-const SAGEMAKER = 'https://docs.aws.amazon.com/sagemaker/latest/';
-
-/** The page of CreateTrainingJob or of one of its types in SageMaker's API reference. */
-export const api = (type = 'CreateTrainingJob') => `${SAGEMAKER}APIReference/API_${type}.html`;
-
-/** A page of SageMaker's developer guide, by its file name without the ending. */
-export const guide = (page: string) => `${SAGEMAKER}dg/${page}.html`;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { option } from './formats/option';
 import { code, image } from './run/code';
 import { compute, distribution } from './run/compute';
 import { channel, checkpoints } from './run/data';
@@ -17,149 +18,116 @@ const scalars = z
  * field is shown in editors and in docs/reference/run-file.md.
  */
 export const runFileSchema = z.strictObject({
-  schema: z.literal(1).optional().meta({ description: 'Version of the file format.', default: 1 }),
+  schema: option(z.literal(1), 'Version of the file format.', { default: 1 }),
   name: z
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'must be 1-32 lower-case letters, digits or inner hyphens')
     .meta({ description: 'Name of the run; the run ID is <name>-<yymmddhhmmss>.', examples: ['llama2-13b-pretrain'] }),
-  kind: z.enum(['training', 'processing']).optional().meta({
-    description: 'Training job, or processing job for data preparation.',
+  kind: option(z.enum(['training', 'processing']), 'Training job, or processing job for data preparation.', {
     default: 'training',
   }),
-  environment: z
-    .string()
-    .regex(
-      /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/,
-      'must be an environment name ([a-z][a-z0-9]{0,11}), or name/team',
-    )
-    .optional()
-    .meta({
-      description: 'Environment to launch into, or environment/team; `--environment` overrides it. Default: none.',
-      examples: ['research', 'research/nlp'],
-    }),
-  after: z
-    .array(words(128))
-    .max(50)
-    .optional()
-    .meta({
-      description: 'Runs that must complete before this run starts: run IDs, or `latest:<run name>`.',
-      default: [],
-      examples: [['latest:c4-tokenize']],
-    }),
-  priority: z
-    .int()
-    .optional()
-    .meta({
-      description: 'Priority in the queue of the team; runs with a higher priority start first.',
-      default: 0,
-      examples: [10],
-    }),
-  preemptible: z.boolean().optional().meta({
-    description: 'Whether a run of higher priority may preempt this run after it has saved a checkpoint.',
-    default: false,
+  environment: option(
+    z
+      .string()
+      .regex(
+        /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/,
+        'must be an environment name ([a-z][a-z0-9]{0,11}), or name/team',
+      ),
+    'Environment to launch into, or environment/team; `--environment` overrides it. Default: none.',
+    { examples: ['research', 'research/nlp'] },
+  ),
+  after: option(
+    z.array(words(128)).max(50),
+    'Runs that must complete before this run starts: run IDs, or `latest:<run name>`.',
+    { default: [], examples: [['latest:c4-tokenize']] },
+  ),
+  priority: option(z.int(), 'Priority in the queue of the team; runs with a higher priority start first.', {
+    default: 0,
+    examples: [10],
   }),
-  tags: z
-    .record(z.string(), scalars.meta({ description: 'Value of one tag.' }))
-    .optional()
-    .meta({
-      description: 'Tags of the jobs. The key prefixes `slipway:` and `aws:` are reserved.',
-      default: {},
-      examples: [{ project: 'llama', costCenter: '42' }],
-    }),
-  model: model.optional().meta({
-    description: 'The model, for the built-in trainer and the planner; optional for user code. Default: none.',
+  preemptible: option(
+    z.boolean(),
+    'Whether a run of higher priority may preempt this run after it has saved a checkpoint.',
+    { default: false },
+  ),
+  tags: option(
+    z.record(z.string(), scalars.meta({ description: 'Value of one tag.' })),
+    'Tags of the jobs. The key prefixes `slipway:` and `aws:` are reserved.',
+    { default: {}, examples: [{ project: 'llama', costCenter: '42' }] },
+  ),
+  model: option(model, 'The model, for the built-in trainer and the planner; optional for user code. Default: none.', {
     examples: [{ preset: 'llama3-8b' }],
   }),
-  training: training.optional().meta({
-    description: 'Batch size, length and precision of the training, for the built-in trainer and the planner.',
-    examples: [{ sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 512, totalTokens: 2.0e9 }],
-  }),
-  tokenizer: tokenizer.optional().meta({
-    description:
-      'Processing runs with the tokenise step only: conversion of conversations, completions and preferences to tokens and loss masks.',
-    examples: [{ trainOn: 'assistant' }],
-  }),
-  progress: progress.optional().meta({
-    description: 'How Slipway detects the progress of user code; not needed for the built-in trainer.',
+  training: option(
+    training,
+    'Batch size, length and precision of the training, for the built-in trainer and the planner.',
+    { examples: [{ sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 512, totalTokens: 2.0e9 }] },
+  ),
+  tokenizer: option(
+    tokenizer,
+    'Processing runs with the tokenise step only: conversion of conversations, completions and preferences to tokens and loss masks.',
+    { examples: [{ trainOn: 'assistant' }] },
+  ),
+  progress: option(progress, 'How Slipway detects the progress of user code; not needed for the built-in trainer.', {
     examples: [{ stepRegex: 'step=(\\d+)', startupMinutes: 60 }],
   }),
   code: code.meta({ description: 'The training code.', examples: [{ source: 'builtin' }] }),
-  image: image.optional().meta({
-    description: 'Container image. Default: the image of the environment.',
+  image: option(image, 'Container image. Default: the image of the environment.', {
     examples: [{ kind: 'dlc', version: '2.7.1' }],
   }),
   compute: compute.meta({
     description: 'Instances and their purchase option.',
     examples: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 2 }],
   }),
-  distribution: distribution.optional().meta({
-    description: 'How the training is distributed over the instances. Default: fsdp for the built-in trainer.',
-    examples: [{ library: 'fsdp' }],
+  distribution: option(
+    distribution,
+    'How the training is distributed over the instances. Default: fsdp for the built-in trainer.',
+    { examples: [{ library: 'fsdp' }] },
+  ),
+  data: option(z.array(channel), 'Input channels.', {
+    default: [],
+    examples: [[{ channel: 'train', s3: 's3://{dataBucket}/c4-tokens/' }]],
   }),
-  data: z
-    .array(channel)
-    .optional()
-    .meta({
-      description: 'Input channels.',
-      default: [],
-      examples: [[{ channel: 'train', s3: 's3://{dataBucket}/c4-tokens/' }]],
+  checkpoints: option(
+    checkpoints,
+    'Location and interval of checkpoints. Default: direct to S3 for the built-in trainer, except with deepspeed.',
+    { examples: [{ mode: 'direct', keep: 3 }] },
+  ),
+  output: option(
+    z.strictObject({
+      s3: option(
+        s3Uri,
+        'S3 prefix of the results. Default: a prefix of the run in the artifact bucket for training runs; required for processing runs.',
+        { examples: ['s3://{dataBucket}/c4-tokens/'] },
+      ),
+      compression: option(
+        z.enum(['none', 'gzip']),
+        'Training only: whether /opt/ml/model and /opt/ml/output/data are stored as files (none) or as one .tar.gz each (gzip).',
+        { default: 'none' },
+      ),
     }),
-  checkpoints: checkpoints.optional().meta({
-    description:
-      'Location and interval of checkpoints. Default: direct to S3 for the built-in trainer, except with deepspeed.',
-    examples: [{ mode: 'direct', keep: 3 }],
-  }),
-  output: z
-    .strictObject({
-      s3: s3Uri.optional().meta({
-        description:
-          'S3 prefix of the results. Default: a prefix of the run in the artifact bucket for training runs; required for processing runs.',
-        examples: ['s3://{dataBucket}/c4-tokens/'],
-      }),
-      compression: z.enum(['none', 'gzip']).optional().meta({
-        description:
-          'Training only: whether /opt/ml/model and /opt/ml/output/data are stored as files (none) or as one .tar.gz each (gzip).',
-        default: 'none',
-      }),
-    })
-    .optional()
-    .meta({
-      description:
-        'Location and format of the results. Default: a prefix of the run for training runs; processing runs require `s3`.',
-      examples: [{ s3: 's3://{dataBucket}/c4-tokens/' }],
-    }),
-  limits: limits.optional().meta({
-    description: 'Limits of time, cost and failures.',
+    'Location and format of the results. Default: a prefix of the run for training runs; processing runs require `s3`.',
+    { examples: [{ s3: 's3://{dataBucket}/c4-tokens/' }] },
+  ),
+  limits: option(limits, 'Limits of time, cost and failures.', {
     examples: [{ maxRuntimeSeconds: 86400, maxCostUsd: 5000 }],
   }),
-  network: network.optional().meta({
-    description: 'Network isolation, encryption and EFA.',
-    examples: [{ efa: 'required' }],
-  }),
-  observability: observability.optional().meta({
-    description: 'Metrics, profiler, TensorBoard, remote debug, Weights & Biases and MLflow.',
+  network: option(network, 'Network isolation, encryption and EFA.', { examples: [{ efa: 'required' }] }),
+  observability: option(observability, 'Metrics, profiler, TensorBoard, remote debug, Weights & Biases and MLflow.', {
     examples: [{ tensorBoard: true }],
   }),
-  hyperparameters: z
-    .record(z.string(), z.unknown().meta({ description: 'Value of one hyperparameter.' }))
-    .optional()
-    .meta({
-      description:
-        'Hyperparameters of the job, which the console shows; with `contract: toolkit` they are passed to the script.',
-      default: {},
-      examples: [{ epochs: 1 }],
-    }),
-  environmentVariables: z
-    .record(z.string(), scalars.meta({ description: 'Value of one variable.' }))
-    .optional()
-    .meta({
-      description:
-        'Environment variables of the containers; they override those of the image. Values are passed as written: `$NAME` is not expanded. Variables of credentials, of the cluster and of the driver are refused (`code/reserved-variables`).',
-      default: {},
-      examples: [{ NCCL_DEBUG: 'INFO' }],
-    }),
-  secrets: z
-    .record(
+  hyperparameters: option(
+    z.record(z.string(), z.unknown().meta({ description: 'Value of one hyperparameter.' })),
+    'Hyperparameters of the job, which the console shows; with `contract: toolkit` they are passed to the script.',
+    { default: {}, examples: [{ epochs: 1 }] },
+  ),
+  environmentVariables: option(
+    z.record(z.string(), scalars.meta({ description: 'Value of one variable.' })),
+    'Environment variables of the containers; they override those of the image. Values are passed as written: `$NAME` is not expanded. Variables of credentials, of the cluster and of the driver are refused (`code/reserved-variables`).',
+    { default: {}, examples: [{ NCCL_DEBUG: 'INFO' }] },
+  ),
+  secrets: option(
+    z.record(
       z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable: letters, digits and _'),
       z
         .string()
@@ -169,16 +137,12 @@ export const runFileSchema = z.strictObject({
         )
         .max(2048)
         .meta({ description: 'ARN or name of a secret in Secrets Manager, or of a parameter in Systems Manager.' }),
-    )
-    .optional()
-    .meta({
-      description:
-        'Environment variables whose values the container reads from Secrets Manager or Parameter Store, with the role of the job. Values are masked in logs and never appear in requests, job files or reports.',
-      default: {},
-      examples: [{ HF_TOKEN: 'slipway/nlp/hugging-face' }],
-    }),
-  acknowledge: z
-    .array(
+    ),
+    'Environment variables whose values the container reads from Secrets Manager or Parameter Store, with the role of the job. Values are masked in logs and never appear in requests, job files or reports.',
+    { default: {}, examples: [{ HF_TOKEN: 'slipway/nlp/hugging-face' }] },
+  ),
+  acknowledge: option(
+    z.array(
       z
         .strictObject({
           rule: words(128).meta({ description: 'ID of the rule.', examples: ['smddp/frozen'] }),
@@ -188,13 +152,10 @@ export const runFileSchema = z.strictObject({
           }),
         })
         .meta({ description: 'One rule that is acknowledged.' }),
-    )
-    .optional()
-    .meta({
-      description: 'Rules whose errors become warnings, if the rule allows it.',
-      default: [],
-      examples: [[{ rule: 'smddp/frozen', reason: 'p4d fleet until 2027' }]],
-    }),
+    ),
+    'Rules whose errors become warnings, if the rule allows it.',
+    { default: [], examples: [[{ rule: 'smddp/frozen', reason: 'p4d fleet until 2027' }]] },
+  ),
 });
 
 export type { Architecture } from './run/architecture';

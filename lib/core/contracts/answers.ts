@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RUN_STATES } from './control';
+import { RUN_STATES } from './control-requests';
 import { lineageSchema } from './lineage';
 
 /**
@@ -11,6 +11,9 @@ const number = z.number();
 const whole = z.int();
 const orNull = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
 const time = text.meta({ description: 'ISO 8601, UTC' });
+
+/** A document that is printed with `--json`. */
+export type Printed<Name extends keyof typeof ANSWERS> = z.output<(typeof ANSWERS)[Name]>;
 
 const issue = z.object({
   rule: text.meta({ description: 'id of the rule; docs/rules has a page for each' }),
@@ -28,6 +31,11 @@ const quota = z.object({
   verdict: z.enum(['enough', 'short', 'unknown']),
 });
 
+/** One quota that a run needs, in the quota's unit; `limit` and `inUse` are null when they could not be read. */
+export type QuotaAnswer = z.output<typeof quota>;
+
+/** One SageMaker job of a run. Steps count from 1; older launchers do not set the optional members. */
+export type AttemptAnswer = z.output<typeof attempt>;
 const attempt = z.object({
   trainingJobName: text,
   status: text,
@@ -46,6 +54,10 @@ const runState = z.enum(RUN_STATES);
 
 const timelineLine = z.object({ at: time, what: text, text, evidence: z.record(text, z.unknown()) });
 
+/** One timeline entry of a run: time, description and the underlying values. */
+export type TimelineAnswer = z.output<typeof timelineLine>;
+
+// Older launchers do not set all of the optional members.
 const status = z.object({
   runId: text,
   name: text,
@@ -55,35 +67,45 @@ const status = z.object({
   reason: text,
   createdAt: time.optional().meta({ description: 'when it was launched' }),
   attempt: orNull(whole).optional().meta({ description: 'number of the newest attempt' }),
+  /** All attempts in `status`; only the newest in `list`. */
   attempts: z.array(attempt),
   committedStep: orNull(whole).meta({ description: 'step of the newest committed checkpoint' }),
   step: orNull(whole),
+  /** When the driver recorded that step, by the host's clock. */
   stepAt: orNull(time).optional(),
   loss: orNull(number),
   goodput: orNull(number).meta({ description: 'share of the run time spent in steps that were kept; null in list' }),
   progressPercent: orNull(number).optional().meta({ description: '0 to 100; null when the run file specifies no end' }),
   etaAt: orNull(time).optional().meta({ description: 'based on the speed and failures of the run' }),
+  /** 80 % interval of the end time. */
   etaInterval80: orNull(z.tuple([time, time])).optional(),
   interruptions: whole
     .optional()
     .meta({ description: 'number of interruptions, from which the expected end and its interval are computed' }),
   spendUsd: orNull(number),
+  /** `left` is null until a job reports it. */
   spareInstances: z.object({ left: orNull(whole), of: whole }).optional(),
   queuePosition: orNull(whole),
+  /** Request to the live job to save and exit; `isRead` is true once its driver has confirmed it. */
   handOver: z.object({ why: z.enum(['preempted', 'resized']), at: time, isRead: z.boolean() }).optional(),
   tags: z.record(text, text).optional(),
   note: text.optional(),
   after: z.array(text).optional().meta({ description: 'runs that must be completed before it starts' }),
+  /** Whether another run may preempt it. */
   preemptible: z.boolean().optional(),
   configuration: z
     .object({
       spec: z.record(text, z.unknown()),
+      /** Digest of the code archive; null for built-in code. */
       codeSha256: orNull(text),
+      /** Hash of driver and built-in trainer. */
       driverHash: text,
+      /** The environment's image at the time of the launch. */
       trainingImageUri: orNull(text),
     })
     .optional(),
   timeline: z.array(timelineLine).optional(),
+  /** Number of oldest timeline lines that did not fit into the answer. @default 0 */
   timelineOmitted: whole.optional(),
 });
 

@@ -1,8 +1,10 @@
 import type { Issue } from '../config/issue';
+import type { Printed, QuotaAnswer, TimelineAnswer } from './answers';
 import type { RunState } from './control-requests';
 
 /** Answers of the control function; its payloads are defined in control-requests.ts. */
 export * from './control-requests';
+export type { AttemptAnswer, QuotaAnswer, TimelineAnswer } from './answers';
 
 /** The state that the user requested for a run: `stop` applies until `resume`. */
 export type DesiredState = 'run' | 'stop';
@@ -20,41 +22,14 @@ export interface UploadAnswer {
   sha256: string;
 }
 
-/** One quota that a run needs, in the quota's unit; `limit` and `inUse` are null when they could not be read. */
-export interface QuotaAnswer {
-  code: string;
-  name: string;
-  needed: number;
-  limit: number | null;
-  inUse: number | null;
-  verdict: 'enough' | 'short' | 'unknown';
+/** A run as shown by `status` and `list`. Amounts are in USD; null = not known yet. */
+export interface StatusAnswer extends Printed<'status'> {
+  /** Warm pool of the last job, which is billed until it ends. Absent = none. */
+  warmPool?: { until: string; usdPerHour: number | null };
 }
 
-/** One SageMaker job of a run. Times are ISO 8601, steps count from 1. */
-export interface AttemptAnswer {
-  trainingJobName: string;
-  status: string;
-  secondaryStatus: string;
-  firstStep: number | null;
-  lastStep: number | null;
-  reason: string;
-  startedAt: string | null;
-  endedAt: string | null;
-  /** Number of instances that was requested or that the service selected; not set by older launchers. */
-  instanceCount?: number;
-  /** GPU hours allocated to the attempt; 0 without GPUs. Absent for unknown instance types; not set by older launchers. */
-  gpuHours?: number;
-  /** Mean utilisation of its GPUs, 0 to 100; absent when no host reports it. */
-  gpuUtilizationPercent?: number;
-}
-
-/** One timeline entry of a run: time (ISO 8601), description and the underlying values. */
-export interface TimelineAnswer {
-  at: string;
-  what: string;
-  text: string;
-  evidence: Record<string, unknown>;
-}
+/** The configuration that all attempts of a run share. */
+export type RunConfiguration = NonNullable<StatusAnswer['configuration']>;
 
 /** One line of the timeline of a run. */
 export interface EventAnswer extends TimelineAnswer {
@@ -69,68 +44,6 @@ export interface EventsAnswer {
   events: EventAnswer[];
   /** Cursor of the next page; null at the end. */
   next: string | null;
-}
-
-/** A run as shown by `status` and `list`. Amounts are in USD and times in ISO 8601; null = not known yet. */
-export interface StatusAnswer {
-  runId: string;
-  name: string;
-  team: string;
-  state: RunState;
-  desiredState: DesiredState;
-  reason: string;
-  /** When it was launched. Not set by older launchers. */
-  createdAt?: string;
-  /** Number of the newest attempt; null before the first attempt. Not set by older launchers. */
-  attempt?: number | null;
-  /** All attempts in `status`; only the newest in `list`. */
-  attempts: AttemptAnswer[];
-  committedStep: number | null;
-  step: number | null;
-  /** When the driver recorded that step, by the host's clock; null when not known. */
-  stepAt?: string | null;
-  loss: number | null;
-  goodput: number | null;
-  /** Share of completed steps in percent; null when the run file sets no number of steps. Absent in `list` and from older launchers. */
-  progressPercent?: number | null;
-  /** Expected end, from the speed and failures of the run; null before the first step and after the end. */
-  etaAt?: string | null;
-  /** 80 % interval of the end time. */
-  etaInterval80?: [string, string] | null;
-  /** Number of interruptions, from which the interval is computed; 0 = the default rate applies. Absent when `progressPercent` is. */
-  interruptions?: number;
-  spendUsd: number | null;
-  /** Absent when the run has none; `left` is null until a job reports it. */
-  spareInstances?: { left: number | null; of: number };
-  queuePosition: number | null;
-  /** Request to the live job to save and exit; `isRead` is true once its driver has confirmed it. Absent = no request. */
-  handOver?: { why: 'preempted' | 'resized'; at: string; isRead: boolean };
-  /** Warm pool of the last job, which is billed until it ends. Absent = none. */
-  warmPool?: { until: string; usdPerHour: number | null };
-  /** Tags of the run file. Absent when there are none, like the next four fields. */
-  tags?: Record<string, string>;
-  /** Note written by a user. */
-  note?: string;
-  /** Runs that must be completed before it starts. */
-  after?: string[];
-  /** Whether another run may preempt it. */
-  preemptible?: boolean;
-  configuration?: RunConfiguration;
-  timeline?: TimelineAnswer[];
-  /** Number of oldest timeline lines that did not fit into the answer. @default 0 */
-  timelineOmitted?: number;
-}
-
-/** The configuration that all attempts of a run share. */
-export interface RunConfiguration {
-  /** The run file with its overrides and defaults. */
-  spec: Record<string, unknown>;
-  /** Digest of the code archive; null for built-in code. */
-  codeSha256: string | null;
-  /** Hash of driver and built-in trainer. */
-  driverHash: string;
-  /** The environment's image at the time of the launch. */
-  trainingImageUri: string | null;
 }
 
 /** A rejected request. It is a regular answer, not a function error: exit code 1 of the command line. */
@@ -150,13 +63,8 @@ export interface IntentAnswer {
 }
 
 /** The run is queued, or its job was created immediately. */
-export interface StartAnswer {
+export interface StartAnswer extends Printed<'launched'> {
   ok: true;
-  runId: string;
-  state: RunState;
-  queuePosition: number | null;
-  trainingJobName: string | null;
-  trainingJobArn: string | null;
 }
 
 /** The answer to `stop` and `resume`. */

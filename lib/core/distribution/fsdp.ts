@@ -6,8 +6,6 @@ import { divisorsUpTo, type ParameterKind, parameterFindings, parameterPath, une
 import { degree, type ParallelLayout, strategy } from './strategy';
 import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
 
-const SOURCE = 'https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html';
-
 /** Parameters that the built-in trainer accepts; custom code may use others. */
 const PARAMETERS: Readonly<Record<string, ParameterKind>> = {
   shard_degree: { type: 'int', min: 1 },
@@ -67,9 +65,6 @@ const rules: Rule[] = [
   rule({
     id: 'fsdp/parameters',
     level: 'error',
-    what: 'The built-in trainer receives only parameters that it supports; degrees are whole numbers.',
-    why: 'An unknown parameter would be ignored.',
-    source: SOURCE,
     find: (run, given) => {
       const known = run.code.builtin
         ? given
@@ -80,9 +75,6 @@ const rules: Rule[] = [
   rule({
     id: 'fsdp/degrees',
     level: 'error',
-    what: 'shard x replicate x tensor x context = world size.',
-    why: 'Otherwise the device mesh cannot be created.',
-    source: SOURCE,
     find: (run, given) => {
       if (fsdpLayout(run)) return [];
       const world = worldSize(run);
@@ -104,19 +96,9 @@ const rules: Rule[] = [
   rule({
     id: 'fsdp/context-sequence',
     level: 'error',
-    what: 'The sequence length of the built-in trainer is a multiple of 2 x context_parallel_degree.',
-    why: 'Sequences are split into 2 x CP load-balanced pieces.',
-    source: 'containers/trainer',
     find: (run) => (run.code.builtin ? unevenSequence(run, fsdpDegrees(run).context) : []),
   }),
-  rule({
-    id: 'fsdp/tensor-sequence',
-    level: 'error',
-    what: 'The sequence length of the built-in trainer is a multiple of context x tensor parallel degree.',
-    why: 'Outside the split matrices, the ranks of a tensor-parallel group split the sequence (sequence parallelism).',
-    source: 'https://arxiv.org/abs/2205.05198',
-    find: (run) => (run.code.builtin ? unsharedSequence(run) : []),
-  }),
+  rule({ id: 'fsdp/tensor-sequence', level: 'error', find: (run) => (run.code.builtin ? unsharedSequence(run) : []) }),
 ];
 
 function unsharedSequence(run: RunSpec): Finding[] {
@@ -137,7 +119,6 @@ function unsharedSequence(run: RunSpec): Finding[] {
 /** PyTorch fully sharded data parallel, with custom code or the built-in trainer. */
 export const fsdp = strategy({
   name: 'fsdp',
-  summary: 'PyTorch FSDP under torchrun: sharded parameters, gradients and optimizer, with TP and CP by device mesh',
   libraries: ['fsdp'],
   matches: (library, launcher) => library === 'fsdp' && launcher === 'torchrun',
   layout: fsdpLayout,

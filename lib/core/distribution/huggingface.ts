@@ -5,7 +5,6 @@ import { torchrun } from './torchrun';
 export const huggingface = strategy({
   ...torchrun,
   name: 'huggingface',
-  summary: 'Hugging Face training images by transformers version, toolkit contract',
   matches: (library, launcher, _collectives, image) =>
     library === 'custom' && launcher === 'torchrun' && image === 'huggingface',
 });

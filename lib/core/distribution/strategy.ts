@@ -20,8 +20,6 @@ export interface ParallelLayout {
 /** One way to distribute training. A new strategy needs a file, a line in strategies.ts, a run file and tests. */
 export interface Strategy {
   name: string;
-  /** One line for the generated docs. */
-  summary: string;
   /** Values of `distribution.library` that it handles. */
   libraries: readonly string[];
   matches(library: string, launcher: Launcher, collectives: Collectives, image: ImageKind): boolean;
@@ -39,9 +37,7 @@ export interface Strategy {
 const none = () => ({});
 
 /** A strategy in which everything that is not given is empty. */
-export function strategy(
-  given: Pick<Strategy, 'name' | 'summary' | 'libraries' | 'matches'> & Partial<Strategy>,
-): Strategy {
+export function strategy(given: Pick<Strategy, 'name' | 'libraries' | 'matches'> & Partial<Strategy>): Strategy {
   return {
     layout: dataParallelLayout,
     hyperparameters: none,

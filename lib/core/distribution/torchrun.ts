@@ -20,7 +20,6 @@ export function smddpEnvironment(run: RunSpec): Record<string, string> {
 /** Custom code under torchrun, one process per GPU. */
 export const torchrun = strategy({
   name: 'torchrun',
-  summary: 'own code under torchrun, one process per accelerator',
   libraries: ['custom'],
   matches: (library, launcher, _collectives, image) =>
     library === 'custom' && launcher === 'torchrun' && image !== 'huggingface',
@@ -41,7 +40,6 @@ export function mpiHyperparameters(run: RunSpec): Record<string, unknown> {
 /** Custom code under `mpirun`, one process per slot. */
 export const mpi = strategy({
   name: 'mpi',
-  summary: 'any program under mpirun over all hosts',
   libraries: ['custom', 'ddp', 'fsdp', 'deepspeed', 'megatron'],
   matches: (library, launcher, collectives) =>
     launcher === 'mpi' && collectives !== 'smddp' && !library.startsWith('smp-'),

@@ -22,9 +22,6 @@ import { undoubted } from './partial-file';
 const backend: EnvironmentRule = {
   id: 'environment/queue-backend',
   level: 'error',
-  what: 'The queue is the built-in queue of Slipway.',
-  why: 'AWS Batch creates training jobs with its own service-linked role, to which the guardrails do not apply.',
-  source: 'docs/decisions/0008-aws-batch.md',
   reads: ['queue'],
   check: ({ queue }) =>
     when(queue.backend === 'batch', {

@@ -149,51 +149,13 @@ function teamKey(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
   ];
 }
 
-const SOURCE = 'docs/reference/environment-file.md';
-const WHY = 'Otherwise the control function rejects the launch for every caller.';
-
 /** Rules for the guardrails of an environment. */
 export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
-  {
-    id: 'guardrails/instance-types',
-    level: 'error',
-    what: 'The environment allows the instance types.',
-    why: WHY,
-    source: SOURCE,
-    check: instanceTypes,
-  },
-  {
-    id: 'guardrails/sizes',
-    level: 'error',
-    what: 'Number of instances, run time and cost are within the limits of the environment.',
-    why: WHY,
-    source: SOURCE,
-    check: sizes,
-  },
-  {
-    id: 'guardrails/images',
-    level: 'error',
-    what: 'The environment allows the kind of the image.',
-    why: WHY,
-    source: SOURCE,
-    check: images,
-  },
-  {
-    id: 'guardrails/switches',
-    level: 'error',
-    what: 'Network isolation and remote debug match the settings of the environment.',
-    why: WHY,
-    source: SOURCE,
-    check: switches,
-  },
-  {
-    id: 'guardrails/team-key',
-    level: 'error',
-    what: 'A run of a team with its own KMS key uses no output that cannot be encrypted with that key.',
-    why: 'CheckpointConfig, TensorBoardOutputConfig and ProfilerConfig have no key field: SageMaker would encrypt these uploads with the key of the bucket, which the role of the team may not use for writing.',
-    source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CheckpointConfig.html',
-    check: teamKey,
-  },
+  { id: 'guardrails/instance-types', level: 'error', check: instanceTypes },
+  { id: 'guardrails/sizes', level: 'error', check: sizes },
+  { id: 'guardrails/images', level: 'error', check: images },
+  { id: 'guardrails/switches', level: 'error', check: switches },
+  { id: 'guardrails/team-key', level: 'error', check: teamKey },
 ];
 
 /** Guardrail issues of a run for an environment that is not deployed yet. */

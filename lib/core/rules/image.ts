@@ -14,12 +14,10 @@ import { nearest } from '../catalog/nearest';
 import { REGIONS } from '../catalog/regions';
 import { orList } from '../config/issue';
 import { instanceGroupsOf } from '../config/resolve-run';
-import { api, type Finding, type Rule, type RuleContext, regionOf, when } from '../config/rule';
+import { type Finding, type Rule, type RuleContext, regionOf, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage } from '../distribution/image-version';
 import { versionAndUri } from './image-versions';
-
-const DLC_SOURCE = 'aws/deep-learning-containers@e0ecedea6a docs/src/data';
 
 /** An image in any registry, with a tag, a digest, both or neither. */
 export const IMAGE_URI =
@@ -205,73 +203,12 @@ function registry(run: RunSpec, context: RuleContext): Finding[] {
 
 /** Rules for the image of a run. */
 export const IMAGE_RULES: readonly Rule[] = [
-  {
-    id: 'image/version',
-    level: 'error',
-    isLocal: true,
-    what: 'An image exists for the image kind and version.',
-    why: 'Otherwise the pull would fail after the wait for capacity.',
-    source: DLC_SOURCE,
-    check: versionAndUri,
-  },
-  {
-    id: 'image/uri',
-    level: 'error',
-    isLocal: true,
-    what: 'A custom image is given as a full URI with a pinned version.',
-    why: 'CreateTrainingJob rejects other values; an image that is not pinned can change between attempts.',
-    source: api('AlgorithmSpecification'),
-    check: uriForm,
-  },
-  {
-    id: 'image/region',
-    level: 'error',
-    what: 'A custom ECR image is in the region of the run.',
-    why: 'SageMaker pulls from ECR in its region.',
-    source: api('AlgorithmSpecification'),
-    check: uriRegion,
-  },
-  {
-    id: 'image/repository',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'The role of the job may pull a custom ECR image.',
-    why: 'Otherwise the job fails while it downloads the image, after it has waited for capacity.',
-    source: 'https://docs.aws.amazon.com/AmazonECR/latest/userguide/repository-policies.html',
-    check: repository,
-  },
-  {
-    id: 'image/processor',
-    level: 'error',
-    what: 'The image has a build for the processors of the instance: GPU or CPU, x86 or Arm, CUDA or Neuron.',
-    why: 'Otherwise the container would not start.',
-    source: DLC_SOURCE,
-    check: processor,
-  },
-  {
-    id: 'image/stack',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'The CUDA version and the EFA plugin of the image support the instance type.',
-    why: 'Otherwise CUDA kernels do not start, or traffic falls back to sockets.',
-    source: 'docs/facts/efa.md, section 1.4',
-    check: stack,
-  },
-  {
-    id: 'image/end-of-patch',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'The image still receives security patches.',
-    why: 'Older images have known vulnerabilities.',
-    source: DLC_SOURCE,
-    check: endOfPatch,
-  },
-  {
-    id: 'image/registry',
-    level: 'error',
-    what: 'The region has a registry of AWS images.',
-    why: 'Otherwise the image URI cannot be determined.',
-    source: 'docs/facts/image-accounts.json, aws-cdk-lib region-info',
-    check: registry,
-  },
+  { id: 'image/version', level: 'error', isLocal: true, check: versionAndUri },
+  { id: 'image/uri', level: 'error', isLocal: true, check: uriForm },
+  { id: 'image/region', level: 'error', check: uriRegion },
+  { id: 'image/repository', level: 'warning', mayAcknowledge: true, check: repository },
+  { id: 'image/processor', level: 'error', check: processor },
+  { id: 'image/stack', level: 'warning', mayAcknowledge: true, check: stack },
+  { id: 'image/end-of-patch', level: 'warning', mayAcknowledge: true, check: endOfPatch },
+  { id: 'image/registry', level: 'error', check: registry },
 ];

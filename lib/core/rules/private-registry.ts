@@ -1,5 +1,5 @@
 import { orList } from '../config/issue';
-import { api, type Finding, type Rule, type RuleContext, when } from '../config/rule';
+import { type Finding, type Rule, type RuleContext, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 
 /** An address of Amazon ECR or of its public gallery, for which private registry options do not apply. */
@@ -70,34 +70,9 @@ function reach({ image }: RunSpec, { descriptor }: RuleContext): Finding[] {
   ];
 }
 
-const SOURCE = api('TrainingImageConfig');
-
 /** Rules for images in registries outside Amazon ECR. */
 export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
-  {
-    id: 'image/private-registry',
-    level: 'error',
-    isLocal: true,
-    what: 'Options of a private registry require a training run and an image outside Amazon ECR.',
-    why: 'The API rejects or ignores other combinations.',
-    source: SOURCE,
-    check: options,
-  },
-  {
-    id: 'image/registry-reach',
-    level: 'error',
-    what: 'A private registry is reachable from the subnets of the environment, and the roles may call its credentials function.',
-    why: 'Otherwise the job would fail when it pulls the image.',
-    source: SOURCE,
-    check: reach,
-  },
-  {
-    id: 'image/outside-ecr',
-    level: 'error',
-    isLocal: true,
-    what: 'An image outside Amazon ECR is declared as such.',
-    why: 'SageMaker pulls from Amazon ECR unless TrainingRepositoryAccessMode is Vpc.',
-    source: SOURCE,
-    check: unreachable,
-  },
+  { id: 'image/private-registry', level: 'error', isLocal: true, check: options },
+  { id: 'image/registry-reach', level: 'error', check: reach },
+  { id: 'image/outside-ecr', level: 'error', isLocal: true, check: unreachable },
 ];

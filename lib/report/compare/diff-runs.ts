@@ -1,19 +1,16 @@
 import { formatPath } from '../../core/config/issue';
+import type { Printed } from '../../core/contracts/answers';
+import type { RunConfiguration } from '../../core/contracts/control';
 import { median, type ReportStep, type RunReport } from '../run/run-report';
 
+/** The differences between two runs, and their results at equal steps: at most ten, including the first and the last. */
+export type RunDiff = Printed<'diff'>;
 /** The results of a run for a comparison. Throughput and loss are those reported by rank 0; null = not reported. */
-export interface ComparedRun {
-  /** Label that distinguishes it from the other runs. */
-  label: string;
-  runId: string;
-  state: string;
-  step: number | null;
-  loss: number | null;
-  /** Median over the steps. */
-  tokensPerSecondPerGpu: number | null;
-  goodput: number | null;
-  spendUsd: number | null;
-}
+export type ComparedRun = RunDiff['runs'][number];
+/** An option with different values in two runs; null = not set. */
+export type DifferentOption = RunDiff['options'][number];
+/** Image, driver or code of two runs; null = none. */
+export type Versions = RunDiff['code'];
 
 /** Last loss and median throughput of the steps reported by rank 0. */
 export function measured(steps: readonly ReportStep[]): Pick<ComparedRun, 'loss' | 'tokensPerSecondPerGpu'> {
@@ -35,53 +32,13 @@ export const comparedRun = (report: RunReport, label: string): ComparedRun => ({
   ...measured(report.steps ?? []),
 });
 
-/** The configuration of a run at launch (`configuration` of control's status). */
-export interface LaunchedWith {
-  spec: Record<string, unknown>;
-  codeSha256: string | null;
-  driverHash: string;
-  trainingImageUri: string | null;
-}
-
-/** An option with different values in two runs; null = not set. */
-export interface DifferentOption {
-  path: string;
-  values: [unknown, unknown];
-}
-
-/** Loss of two runs after the same step. */
-interface LossAtStep {
-  step: number;
-  loss: [number, number];
-}
-
-/** Differences between two runs, and their results at equal steps. */
-export interface RunDiff {
-  /** Results, in the order given. */
-  runs: [ComparedRun, ComparedRun];
-  /** Options of the run file that differ, including defaults. */
-  options: DifferentOption[];
-  /** Code archive, driver with the built-in trainer, and the environment's image: null = none. */
-  code: Versions;
-  driver: Versions;
-  image: Versions;
-  /** At most ten steps that both runs reported, including the first and the last. */
-  lossAtSteps: LossAtStep[];
-}
-
-/** Image, driver and code of a run. */
-export interface Versions {
-  isSame: boolean;
-  values: [string | null, string | null];
-}
-
 /** Maximum number of steps in the loss table. */
 const MAX_STEPS = 10;
 
 /** Compares the configuration and the results of two runs. */
 export function diffRuns(
   reports: readonly [RunReport, RunReport],
-  launched: readonly [LaunchedWith, LaunchedWith],
+  launched: readonly [RunConfiguration, RunConfiguration],
 ): RunDiff {
   const [a, b] = launched;
   return {
@@ -108,7 +65,7 @@ export function differentOptions(a: unknown, b: unknown, path: readonly (string 
 const isGroup = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
 /** Losses at the steps that both runs reported. For a step that was repeated after a restart, the last value counts. */
-export function lossAtEqualSteps(a: readonly ReportStep[], b: readonly ReportStep[]): LossAtStep[] {
+export function lossAtEqualSteps(a: readonly ReportStep[], b: readonly ReportStep[]): RunDiff['lossAtSteps'] {
   const [first, second] = [lossByStep(a), lossByStep(b)];
   const common = [...first]
     .flatMap(([step, loss]) => {

@@ -1,30 +1,17 @@
 import { stepNumber } from '../../core/config/formats/numbers';
-import type { LaunchedWith } from '../compare/diff-runs';
+import type { Printed } from '../../core/contracts/answers';
+import type { RunConfiguration } from '../../core/contracts/control';
 import type { Section } from '../page/page';
 import { table } from '../page/parts';
 import type { RunReport } from '../run/run-report';
 
+/** The complete origin of a run; null = not known or none. */
+export type Lineage = Printed<'lineage'>;
+/** The origin of one run. */
+export type LineageRun = Lineage['runs'][number];
+type LineageParent = LineageRun['parents'][number];
 /** Content of a checkpoint's COMMITTED.json (docs/reference/runtime.md); null = not specified. */
-export interface CheckpointOrigin {
-  /** Prefix of the checkpoint with a trailing slash. */
-  uri: string;
-  /** The run that wrote it, independent of the current location. */
-  runId: string | null;
-  attempt: number | null;
-  step: number;
-  tokens: number | null;
-  savedAt: string | null;
-  /** sha256 of the run file including overrides and defaults. */
-  configHash: string | null;
-  /** sha256 of the code archive; null for built-in code. */
-  codeDigest: string | null;
-  imageUri: string | null;
-  /** sha256 over names, sizes and digests of the token shards that were read; null for other data. */
-  dataDigest: string | null;
-  /** Seed of the data order, and the index of the next unread sample. */
-  seed: number | null;
-  nextSample: number | null;
-}
+export type CheckpointOrigin = NonNullable<Lineage['checkpoint']>;
 
 type Fields = Record<string, unknown>;
 
@@ -80,7 +67,7 @@ interface LineageSources {
     timeline?: readonly Intended[];
   };
   /** Not set by older launchers. */
-  configuration?: LaunchedWith;
+  configuration?: RunConfiguration;
   /** Newest committed checkpoint of the run, or the requested one. */
   checkpoint?: CheckpointOrigin;
   /** Replaces the placeholders in URIs of this run (`{dataBucket}`). */
@@ -160,7 +147,7 @@ function imageOf(spec: Record<string, unknown>, configuration: LineageSources['c
   return [kind, textAt(spec, 'image', 'version')].filter((part) => part !== null).join(' ');
 }
 
-function channelsOf(data: unknown, fill: LineageSources['fill']): LineageChannel[] {
+function channelsOf(data: unknown, fill: LineageSources['fill']): LineageRun['data']['channels'] {
   if (!Array.isArray(data)) return [];
   return data.flatMap((one: Record<string, unknown> | null) => {
     if (typeof one?.channel !== 'string') return [];
@@ -197,57 +184,6 @@ export function lineageRows({ configHash, code, driverHash, image, data, parents
 /** The step, unless the URI ends with it. */
 const stepText = (source: string, step: number | null): string =>
   step === null || source.replace(/\/$/, '').endsWith(`step-${step}`) ? '' : ` at step ${step}`;
-
-/** A checkpoint or weights that a run started from. */
-interface LineageParent {
-  /** A checkpoint of this or another run, or published weights. */
-  kind: 'checkpoint' | 'weights';
-  /** Location, or the run id in `checkpoints.startFrom`. */
-  source: string;
-  /** The run that wrote it; null when the location does not contain it. */
-  runId: string | null;
-  /** Step of a checkpoint; null = the newest checkpoint, or weights. */
-  step: number | null;
-  /** Option or attempt that started from it: `attempt 2`, `checkpoints.startFrom`, `model.weights`. */
-  by: string;
-}
-
-/** One channel of a run. */
-interface LineageChannel {
-  channel: string;
-  /** S3 URI, or the file system as in the run file. */
-  source: string;
-}
-
-/** The origin of one run; null = not known or none. */
-export interface LineageRun {
-  runId: string;
-  name: string;
-  team: string;
-  state: string;
-  /** sha256 of the run file including overrides and defaults, from its checkpoint. */
-  configHash: string | null;
-  code: { source: string | null; sha256: string | null };
-  /** Hash of driver and built-in trainer. */
-  driverHash: string | null;
-  /** From the checkpoint, otherwise the environment's image at launch. */
-  image: string | null;
-  data: { channels: LineageChannel[]; digest: string | null };
-  /** In chronological order. */
-  parents: LineageParent[];
-}
-
-/** The complete origin of a checkpoint, published weights or a run. */
-export interface Lineage {
-  /** The requested run id or S3 URI. */
-  of: string;
-  /** The requested checkpoint, or the newest committed one of the run. */
-  checkpoint: CheckpointOrigin | null;
-  /** The run itself, followed by the runs that it started from. */
-  runs: LineageRun[];
-  /** Origins that could not be determined, with the reason. */
-  notes: string[];
-}
 
 /** The section with the origin of the run; empty when the launcher does not provide it. */
 export function lineageSections({ lineage }: RunReport): Section[] {

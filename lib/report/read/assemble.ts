@@ -1,7 +1,7 @@
 import { findPrice } from '../../core/catalog/prices/prices';
+import type { CardRequest, RunConfiguration, StatusAnswer } from '../../core/contracts/control';
 import { ledger } from '../../core/lifecycle/ledger';
 import type { QuotaRow } from '../../core/quota';
-import type { LaunchedWith } from '../compare/diff-runs';
 import { lineageRun } from '../lineage/lineage';
 import {
   median,
@@ -9,7 +9,6 @@ import {
   type ReportCost,
   type ReportEvent,
   type ReportFailure,
-  type ReportInstances,
   type ReportMemory,
   type ReportPart,
   type ReportSpeed,
@@ -67,38 +66,12 @@ export interface Read<T> {
 }
 
 /** The fields of a `status` answer that the report uses. */
-export interface RunStatus {
-  runId: string;
-  name: string;
-  team: string;
-  state: string;
-  reason: string;
-  attempts: readonly {
-    trainingJobName: string;
-    status: string;
-    secondaryStatus: string;
-    firstStep: number | null;
-    lastStep: number | null;
-    reason: string;
-    startedAt: string | null;
-    endedAt: string | null;
-  }[];
-  note?: string;
-  committedStep: number | null;
-  step: number | null;
-  goodput: number | null;
-  spendUsd: number | null;
-  tags?: Readonly<Record<string, string>>;
-  timeline?: readonly ReportEvent[];
-}
+export type RunStatus = Pick<StatusAnswer, 'runId' | 'name' | 'team' | 'reason' | 'note' | 'tags' | 'timeline'> &
+  Pick<StatusAnswer, 'committedStep' | 'step' | 'goodput' | 'spendUsd'> & { state: string; attempts: ReportedJob[] };
+type ReportedJob = Omit<StatusAnswer['attempts'][number], 'instanceCount' | 'gpuHours' | 'gpuUtilizationPercent'>;
 
 /** Fields from DescribeTrainingJob. */
-export interface JobFacts {
-  trainingJobName: string;
-  instances: ReportInstances[];
-  isSpot: boolean;
-  billableSeconds: number | null;
-}
+export type JobFacts = NonNullable<CardRequest['jobs']>[number];
 
 /** All inputs of a run report. */
 export interface RunSources {
@@ -112,7 +85,7 @@ export interface RunSources {
   quotas: Read<QuotaRow[]>;
   plan: Read<PlannedSpeed>;
   /** Configuration at launch. @default - not provided by the launcher */
-  configuration?: LaunchedWith;
+  configuration?: RunConfiguration;
   /** What a person needs next. @default - the run did not fail */
   failure?: ReportFailure;
 }

@@ -1,3 +1,4 @@
+import type { Printed, TimelineAnswer } from '../../core/contracts/answers';
 import type { Ledger } from '../../core/lifecycle/ledger';
 import type { QuotaRow } from '../../core/quota';
 import type { LineageRun } from '../lineage/lineage';
@@ -97,13 +98,7 @@ export interface ReportMemory {
 }
 
 /** GPU usage of one host, from nvidia-smi. */
-export interface ReportGpuUse {
-  /** Mean over the GPUs of the host; null if not reported. */
-  utilizationPercent: number | null;
-  /** Memory in use on the GPU with the highest usage, and its total memory. */
-  memoryGiB: number;
-  totalGiB: number;
-}
+export type ReportGpuUse = Printed<'gpuLine'>['gpus'][string];
 
 /**
  * GPUs of a run: by host, mean utilisation and peak memory over all samples; over time, the mean over hosts for each sample, or for groups
@@ -217,12 +212,7 @@ export interface ReportCheckpoint {
 }
 
 /** One entry of the timeline in the report. */
-export interface ReportEvent {
-  at: string;
-  what: string;
-  text: string;
-  evidence: Record<string, unknown>;
-}
+export type ReportEvent = TimelineAnswer;
 
 /** Billed time of each attempt at on-demand list prices of its instance types. */
 export interface ReportCost {

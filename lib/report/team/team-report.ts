@@ -1,62 +1,14 @@
 import { cents } from '../../core/config/formats/numbers';
+import type { Printed } from '../../core/contracts/answers';
 import type { Month } from '../../core/lifecycle/accounting/month-spend';
-import { isOver, type RunState } from '../../core/lifecycle/record';
-
-/** A run on the team page. Amounts in USD from the ledger; null = not known yet. */
-export interface TeamRun {
-  runId: string;
-  name: string;
-  state: RunState;
-  reason: string;
-  /** Position in the queue, from 1; null once it has been admitted. */
-  queuePosition: number | null;
-  /** Instances of the newest attempt. */
-  instances: number | null;
-  step: number | null;
-  /** Share of its steps that are complete, 0 to 100. */
-  progressPercent: number | null;
-  /** ISO 8601. */
-  etaAt: string | null;
-  /** ISO 8601; end of its newest attempt, null while that is live. */
-  endedAt: string | null;
-  /** Share of the time in steps that were kept. */
-  goodput: number | null;
-  /** Cost of its attempts in this month. */
-  spentUsd: number;
-  /** GPU hours allocated to them; null if the launcher does not report it. */
-  gpuHours: number | null;
-  /** Mean utilisation of these GPUs, 0 to 100; null if no attempt reports it. */
-  gpuUtilizationPercent: number | null;
-}
-
-/** Data of one team for one month. */
-export interface TeamMonth {
-  team: string;
-  spentUsd: number;
-  /** Null = the team has no budget. */
-  budgetUsd: number | null;
-  /** Goodput of the runs of the month, weighted by cost. */
-  goodput: number | null;
-  /** GPU hours of its runs in the month; null if not known for any run. */
-  gpuHours: number | null;
-  /** Mean utilisation, 0 to 100, weighted by GPU hours; null if no run reports it. */
-  gpuUtilizationPercent: number | null;
-  /** Runs of the month and all runs that have not ended; newest first. */
-  runs: TeamRun[];
-}
+import { isOver } from '../../core/lifecycle/record';
 
 /** The output of `slipway team --json`, and the data of the team page. */
-export interface TeamReport {
-  environment: string;
-  region: string;
-  /** 2026-11. */
-  month: string;
-  /** ISO 8601. */
-  readAt: string;
-  teams: TeamMonth[];
-  /** Notes about values that are not included. */
-  notes: string[];
-}
+export type TeamReport = Printed<'teamReport'>;
+/** A team in it; its goodput is weighted by cost, its utilisation by GPU hours. */
+export type TeamMonth = TeamReport['teams'][number];
+/** A run of a team; its amounts are those of the month. */
+export type TeamRun = TeamMonth['runs'][number];
 
 /** A month of a team from its runs; the amounts are in USD. */
 export const teamMonth = (

@@ -74,8 +74,9 @@ describe('images', () => {
   });
 
   test('SMP tags of the SDK equal the documented ones from PyTorch 2.1 on', () => {
-    for (const release of SMP_RELEASES.filter((r) => r.pytorch !== '2.0.1')) {
-      expect(smpImageUri(release.pytorch, 'us-west-2', 'ml.p4d.24xlarge')?.split(':')[1]).toBe(release.imageTag);
+    for (const { pytorch, python, cuda } of SMP_RELEASES.filter((r) => r.pytorch !== '2.0.1')) {
+      const documented = `${pytorch}-gpu-${python}-cu${cuda.replace('.', '')}`;
+      expect(smpImageUri(pytorch, 'us-west-2', 'ml.p4d.24xlarge')?.split(':')[1]).toBe(documented);
     }
   });
 

@@ -5,7 +5,7 @@ import { applyRule, issueOf, type Rule, regionOf, rulesAbout, trainingRule, when
 import { BASE, DESCRIPTOR, runOf } from '../../support/runs';
 
 const FINDING = { path: 'name', must: 'must hold', got: 'x', fix: 'change it' };
-const RULE: Rule = { id: 'a/b', level: 'warning', what: '', why: '', source: '', check: () => [FINDING] };
+const RULE: Rule = { id: 'a/b', level: 'warning', check: () => [FINDING] };
 const TRAINING = runOf(BASE);
 const PROCESSING = runOf({ ...BASE, kind: 'processing' });
 

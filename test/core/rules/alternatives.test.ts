@@ -95,9 +95,6 @@ test('what the first type has is not said again of an alternative; another messa
   const rule = trainingRule({
     id: 'made/up',
     level: 'error',
-    what: 'A rule of this test.',
-    why: 'It always finds something.',
-    source: 'https://example.com',
     check: () => [{ path: 'compute', must: 'must be other', fix: 'change it' }],
   });
   const same = {

@@ -16,13 +16,10 @@ const v1 = (parameters: object, count = 2) => ({
   distribution: { library: 'smp-v1', processesPerHost: 8, parameters },
 });
 
-test('every rule has a unique id, and says what, why and where from', () => {
+test('every rule has a unique id', () => {
   expect(new Set(RULES.map((r) => r.id)).size).toBe(RULES.length);
   for (const rule of RULES) {
     expect(rule.id).toMatch(/^[a-z0-9-]+\/[a-z0-9-]+$/);
-    expect(rule.what.endsWith('.')).toBe(true);
-    expect(rule.why.endsWith('.')).toBe(true);
-    expect(rule.source).not.toBe('');
   }
 });
 

@@ -4,7 +4,7 @@ import { EnvironmentStack } from '../../../lib/cdk';
 import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/core/config/environment-file';
 import { loadEnvironment } from '../../../lib/core/config/load';
 import { checkEnvironment } from '../../../lib/core/rules/environment';
-import { OPTION_CHANGES } from '../../../lib/shared/environment/option-changes';
+import { OPTION_CHANGES } from '../../../scripts/option-changes';
 import { ENV, testApp } from '../../cdk/support/app';
 import { onceInRun } from '../../support/once-in-run';
 import type { Resources } from './changes';

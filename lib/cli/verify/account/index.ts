@@ -1,5 +1,4 @@
-export { assumptionsPage, LEVELS, type Level } from './assumption';
-export { ASSUMPTIONS, assumptionsOf, requireAssumption } from './assumptions';
+export { LEVELS, type Level, requireAssumption } from './assumptions';
 export { deployFile, deployWorld, type RunCdk, VERIFY_ENVIRONMENT } from './deploy/deploy-world';
 export { type Probe, type ProbeResult, type ReadWorld, readWorld, runProbe } from './probe';
 export { DEPLOY_PROBES } from './probes/deploy';
@@ -10,7 +9,6 @@ export {
   answeredIn,
   counts,
   EFA_SECONDS,
-  evidenceSentence,
   maskedAccount,
   mostCost,
   recordProblems,

@@ -9,8 +9,7 @@ import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { STSClient } from '@aws-sdk/client-sts';
 import type { Descriptor } from '../../../core/config/descriptor';
-import type { Assumption, Level } from './assumption';
-import { requireAssumption } from './assumptions';
+import { type Level, requireAssumption } from './assumptions';
 
 /** Whether an assumption holds; `unknown` when the probe could not determine it. */
 export type Verdict = 'holds' | 'differs' | 'unknown';
@@ -65,7 +64,7 @@ export async function runProbe<World>(
   world: World,
   now: () => number,
 ): Promise<ProbeResult> {
-  const assumption: Assumption = requireAssumption(probe.assumption);
+  const assumption = requireAssumption(probe.assumption);
   const started = now();
   const finding = await probe.run(world).catch((error: Error): Finding => {
     const text = `${error.name}: ${error.message}`;

@@ -1,4 +1,5 @@
 import { dlcImageUri, smpImageUri } from './images';
+import { SMDDP_BY_PYTORCH } from './smddp';
 import { SMP_RELEASES } from './smp-releases';
 
 /** Supported base images for an environment's own image. */
@@ -27,7 +28,9 @@ export function baseImageContents(
   // The PyTorch wheel contains its CUDA libraries.
   if (base === 'cuda') return { pytorch: CUDA_BUILD_PYTORCH };
   const release = SMP_RELEASES.find(({ smp }) => base === `smp-${smp}`);
-  return release && { pytorch: release.pytorch, cuda: release.cuda, smp: release.smp, smddp: release.smddp };
+  if (!release) return undefined;
+  const { pytorch, cuda, smp } = release;
+  return { pytorch, cuda, smp, smddp: SMDDP_BY_PYTORCH[pytorch] };
 }
 
 /** The parts of a private ECR image URI: `<account>.dkr.ecr.<region>.<domain>/<repository>[:<tag>][@<digest>]`. */

@@ -1,5 +1,5 @@
 import { REGIONS } from '../regions';
-import { SMP_REGIONS } from './smp-releases';
+import { SMP_REGIONS, SMP_RELEASES } from './smp-releases';
 
 /**
  * PyTorch training images that the SageMaker Python SDK lists, with their Python version. The SDK's short tag is used:
@@ -97,18 +97,10 @@ export const HUGGING_FACE_IMAGES: Readonly<Record<string, { pytorch: string; pyt
   '5.3.0': { pytorch: '2.9.0', python: 'py312', suffix: 'cu130-ubuntu22.04' },
 };
 
-/**
- * PyTorch versions of SMP v2 images and their Python version, as `framework_version` accepts them.
- * Source: https://docs.aws.amazon.com/sagemaker/latest/dg/model-parallel-release-notes.html, retrieved 2026-11-20.
- */
-export const SMP_PYTHON: Readonly<Record<string, string>> = {
-  '2.0.1': 'py310',
-  '2.1.2': 'py310',
-  '2.2.0': 'py310',
-  '2.3.1': 'py311',
-  '2.4.1': 'py311',
-  '2.5.1': 'py311',
-};
+/** Python version by PyTorch version of SMP v2 images, which `framework_version` accepts; the oldest first. */
+export const SMP_PYTHON: Readonly<Record<string, string>> = Object.fromEntries(
+  SMP_RELEASES.map(({ pytorch, python }) => [pytorch, python]).reverse(),
+);
 
 /**
  * PyTorch images for Trainium, with the tag suffix and the regions that have them. The SDK only lists this image and uses it for every

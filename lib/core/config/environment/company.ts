@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { option } from '../formats/option';
 import { unique } from './formats';
 
 // Company-wide settings of every stack: names, paths and boundaries of roles, tags, logs.
@@ -12,49 +13,38 @@ export const managedPolicyArn = (policy: string, place: { partition: string; acc
 
 /** https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html */
 export const iam = z.strictObject({
-  permissionsBoundary: z
-    .string()
-    .refine((v) => policyArn.test(v) || policyName.test(v), 'must be the ARN or the name of a managed policy')
-    .optional()
-    .meta({
-      description:
-        'Managed policy, by ARN or by its name in the account, that is the permissions boundary of every role in the stack. Default: none.',
-      examples: ['ml-boundary', 'arn:aws:iam::111122223333:policy/ml-boundary'],
-    }),
-  rolePath: z
-    .string()
-    .regex(/^\/([\w.,+@=-]+\/){0,8}$/, 'must be a path such as /ml/, that begins and ends with /')
-    .max(512)
-    .optional()
-    .meta({
-      description: 'Path of every role in the stack. A change replaces the roles.',
-      default: '/',
-      examples: ['/ml/'],
-    }),
-  rolePrefix: z
-    .string()
-    .regex(/^[\w+=,.@-]{1,24}$/, 'must be 1-24 letters, digits and +=,.@_-')
-    .optional()
-    .meta({
-      description:
-        'Name prefix of every role in the stack. A change replaces the roles. Default: none; only the roles of teams and users have stable names.',
-      examples: ['acme-'],
-    }),
-  oidcProvider: z
-    .string()
-    .regex(/^arn:aws[a-z-]*:iam::\d{12}:oidc-provider\/[\w./-]+$/, 'must be the ARN of an OIDC provider of IAM')
-    .optional()
-    .meta({
-      description:
-        'OIDC provider of the CI system, whose jobs with a subject in `oidcSubjects` may assume the role of `access.ci`. Default: none.',
-      examples: ['arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com'],
-    }),
-  oidcSubjects: unique(z.array(z.string().regex(/^[^*?][^?]*$/, 'must not begin with a wildcard')).min(1))
-    .optional()
-    .meta({
-      description: 'Accepted subjects of tokens, with `oidcProvider`; `*` matches any text. Default: none.',
-      examples: [['repo:acme/training:ref:refs/heads/main']],
-    }),
+  permissionsBoundary: option(
+    z
+      .string()
+      .refine((v) => policyArn.test(v) || policyName.test(v), 'must be the ARN or the name of a managed policy'),
+    'Managed policy, by ARN or by its name in the account, that is the permissions boundary of every role in the stack. Default: none.',
+    { examples: ['ml-boundary', 'arn:aws:iam::111122223333:policy/ml-boundary'] },
+  ),
+  rolePath: option(
+    z
+      .string()
+      .regex(/^\/([\w.,+@=-]+\/){0,8}$/, 'must be a path such as /ml/, that begins and ends with /')
+      .max(512),
+    'Path of every role in the stack. A change replaces the roles.',
+    { default: '/', examples: ['/ml/'] },
+  ),
+  rolePrefix: option(
+    z.string().regex(/^[\w+=,.@-]{1,24}$/, 'must be 1-24 letters, digits and +=,.@_-'),
+    'Name prefix of every role in the stack. A change replaces the roles. Default: none; only the roles of teams and users have stable names.',
+    { examples: ['acme-'] },
+  ),
+  oidcProvider: option(
+    z
+      .string()
+      .regex(/^arn:aws[a-z-]*:iam::\d{12}:oidc-provider\/[\w./-]+$/, 'must be the ARN of an OIDC provider of IAM'),
+    'OIDC provider of the CI system, whose jobs with a subject in `oidcSubjects` may assume the role of `access.ci`. Default: none.',
+    { examples: ['arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com'] },
+  ),
+  oidcSubjects: option(
+    unique(z.array(z.string().regex(/^[^*?][^?]*$/, 'must not begin with a wildcard')).min(1)),
+    'Accepted subjects of tokens, with `oidcProvider`; `*` matches any text. Default: none.',
+    { examples: [['repo:acme/training:ref:refs/heads/main']] },
+  ),
 });
 
 /** https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html */
@@ -84,26 +74,22 @@ export const RETENTION_DAYS = [
 
 /** Section `logging`. */
 export const logging = z.strictObject({
-  kms: z.boolean().optional().meta({
-    description:
-      'Whether the log groups of the stack are encrypted with the key of the stack (true) or with the default encryption of CloudWatch Logs (false).',
-    default: true,
+  kms: option(
+    z.boolean(),
+    'Whether the log groups of the stack are encrypted with the key of the stack (true) or with the default encryption of CloudWatch Logs (false).',
+    { default: true },
+  ),
+  retentionDays: option(z.literal(RETENTION_DAYS), 'Retention of the log groups of the stack, in days.', {
+    default: 90,
+    examples: [365],
   }),
-  retentionDays: z
-    .literal(RETENTION_DAYS)
-    .optional()
-    .meta({ description: 'Retention of the log groups of the stack, in days.', default: 90, examples: [365] }),
 });
 
 /** Section `secrets`. */
 export const secrets = z.strictObject({
-  allowedPrefix: z
-    .string()
-    .regex(/^([\w/+=.@-]|\{team\}){1,256}$/, 'must be 1-256 letters, digits and /_+=.@-, or {team}')
-    .optional()
-    .meta({
-      description:
-        'Name prefix of the secrets and parameters that run files may use under `secrets`; {team} is replaced by the name of the team. Default: none; runs cannot use secrets.',
-      examples: ['slipway/{team}/'],
-    }),
+  allowedPrefix: option(
+    z.string().regex(/^([\w/+=.@-]|\{team\}){1,256}$/, 'must be 1-256 letters, digits and /_+=.@-, or {team}'),
+    'Name prefix of the secrets and parameters that run files may use under `secrets`; {team} is replaced by the name of the team. Default: none; runs cannot use secrets.',
+    { examples: ['slipway/{team}/'] },
+  ),
 });

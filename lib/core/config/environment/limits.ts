@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { option } from '../formats/option';
 import { email, MAX, unique } from './formats';
 
 const requirement = z
@@ -9,105 +10,67 @@ const requirement = z
       .min(1)
       .max(MAX)
       .meta({ description: 'Number of instances.', examples: [64] }),
-    usage: z.enum(['training', 'spot', 'warm-pool', 'processing']).optional().meta({
-      description: 'Usage of the instances; each usage has its own quota.',
-      default: 'training',
-    }),
+    usage: option(
+      z.enum(['training', 'spot', 'warm-pool', 'processing']),
+      'Usage of the instances; each usage has its own quota.',
+      { default: 'training' },
+    ),
   })
   .meta({ description: 'Instances that the quotas must allow at once.' });
 
 /** Section `quotas`. */
 export const quotas = z.strictObject({
-  enforce: z.enum(['fail', 'warn', 'off']).optional().meta({
-    description:
-      'Reaction of a deployment to an insufficient quota: fail before any resource is created (fail), warn (warn), or no check (off).',
-    default: 'fail',
-  }),
-  requestIncrease: z.boolean().optional().meta({
-    description: 'Whether a deployment requests the required increases, each once.',
+  enforce: option(
+    z.enum(['fail', 'warn', 'off']),
+    'Reaction of a deployment to an insufficient quota: fail before any resource is created (fail), warn (warn), or no check (off).',
+    { default: 'fail' },
+  ),
+  requestIncrease: option(z.boolean(), 'Whether a deployment requests the required increases, each once.', {
     default: false,
   }),
-  alarmPercent: z
-    .int()
-    .min(1)
-    .max(100)
-    .optional()
-    .meta({
-      description:
-        'Usage of an instance quota by all jobs of the account, in percent, above which an alarm is raised while a job of the environment uses the quota. Costs 0.40 USD per month. Default: no alarm.',
-      examples: [80],
-    }),
-  require: z
-    .array(requirement)
-    .optional()
-    .meta({
-      description: 'Instances that the quotas must allow, in addition to those of `runs`.',
-      default: [],
-      examples: [[{ instanceType: 'ml.p4d.24xlarge', count: 64, usage: 'training' }]],
-    }),
+  alarmPercent: option(
+    z.int().min(1).max(100),
+    'Usage of an instance quota by all jobs of the account, in percent, above which an alarm is raised while a job of the environment uses the quota. Costs 0.40 USD per month. Default: no alarm.',
+    { examples: [80] },
+  ),
+  require: option(z.array(requirement), 'Instances that the quotas must allow, in addition to those of `runs`.', {
+    default: [],
+    examples: [[{ instanceType: 'ml.p4d.24xlarge', count: 64, usage: 'training' }]],
+  }),
 });
 
 /** Section `guardrails`. */
 export const guardrails = z.strictObject({
-  allowedInstanceTypes: z
-    .array(z.string())
-    .min(1)
-    .optional()
-    .meta({
-      description: 'Instance types that runs may use, with the wildcards `*` and `?`. Default: all.',
-      examples: [['ml.p5*.48xlarge', 'ml.g5.*']],
-    }),
-  maxInstancesPerRun: z
-    .int()
-    .min(1)
-    .optional()
-    .meta({
-      description: 'Maximum number of instances of one run. Default: no limit.',
-      examples: [128],
-    }),
-  maxConcurrentInstances: z
-    .int()
-    .min(1)
-    .optional()
-    .meta({
-      description:
-        'Maximum number of instances of all concurrent runs of the environment; other runs wait in the queue. Default: no limit.',
-      examples: [256],
-    }),
-  maxCostPerRunUsd: z
-    .number()
-    .positive()
-    .optional()
-    .meta({
-      description: 'Maximum planned cost of one run, in USD. Default: no limit.',
-      examples: [250_000],
-    }),
-  maxRuntimeSeconds: z
-    .int()
-    .min(1)
-    .optional()
-    .meta({
-      description: 'Maximum run time of one attempt, in seconds. Default: no limit.',
-      examples: [432_000],
-    }),
-  allowedImages: z
-    .array(z.string())
-    .min(1)
-    .optional()
-    .meta({
-      description:
-        'Images that runs may use: environment, dlc, smp, huggingface, and prefixes of image URIs, which end where a part of the URI ends: `.../team` allows `.../team:1` and `.../team/app`, not `.../team-2`. Default: all.',
-      examples: [['environment', 'dlc']],
-    }),
-  requireNetworkIsolation: z.boolean().optional().meta({
-    description: 'Whether every run must set `network.isolation`.',
-    default: false,
+  allowedInstanceTypes: option(
+    z.array(z.string()).min(1),
+    'Instance types that runs may use, with the wildcards `*` and `?`. Default: all.',
+    { examples: [['ml.p5*.48xlarge', 'ml.g5.*']] },
+  ),
+  maxInstancesPerRun: option(z.int().min(1), 'Maximum number of instances of one run. Default: no limit.', {
+    examples: [128],
   }),
-  allowRemoteDebug: z.boolean().optional().meta({
-    description:
-      'Whether runs may enable remote debug, which allows a shell with the credentials of the execution role in the containers.',
-    default: false,
+  maxConcurrentInstances: option(
+    z.int().min(1),
+    'Maximum number of instances of all concurrent runs of the environment; other runs wait in the queue. Default: no limit.',
+    { examples: [256] },
+  ),
+  maxCostPerRunUsd: option(z.number().positive(), 'Maximum planned cost of one run, in USD. Default: no limit.', {
+    examples: [250_000],
   }),
+  maxRuntimeSeconds: option(z.int().min(1), 'Maximum run time of one attempt, in seconds. Default: no limit.', {
+    examples: [432_000],
+  }),
+  allowedImages: option(
+    z.array(z.string()).min(1),
+    'Images that runs may use: environment, dlc, smp, huggingface, and prefixes of image URIs, which end where a part of the URI ends: `.../team` allows `.../team:1` and `.../team/app`, not `.../team-2`. Default: all.',
+    { examples: [['environment', 'dlc']] },
+  ),
+  requireNetworkIsolation: option(z.boolean(), 'Whether every run must set `network.isolation`.', { default: false }),
+  allowRemoteDebug: option(
+    z.boolean(),
+    'Whether runs may enable remote debug, which allows a shell with the credentials of the execution role in the containers.',
+    { default: false },
+  ),
 });
 
 /** Section `budget`. */
@@ -119,33 +82,28 @@ export const budget = z.strictObject({
     .meta({ description: 'Budget of a calendar month, in USD.', examples: [500_000] }),
   // A budget accepts ten notifications with ten addresses each, and no duplicate notifications:
   // https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_CreateBudget.html
-  thresholdsPercent: unique(z.array(z.number().positive().max(1e9)).min(1).max(10))
-    .optional()
-    .meta({
-      description: 'Thresholds for email notifications, in percent of the budget.',
-      default: [50, 80, 100],
-      examples: [[80, 100]],
-    }),
-  emails: unique(z.array(email.max(50)).max(10))
-    .optional()
-    .meta({
-      description: 'Email addresses that receive notifications.',
-      default: [],
-      examples: [['ml-platform@example.com']],
-    }),
+  thresholdsPercent: option(
+    unique(z.array(z.number().positive().max(1e9)).min(1).max(10)),
+    'Thresholds for email notifications, in percent of the budget.',
+    { default: [50, 80, 100], examples: [[80, 100]] },
+  ),
+  emails: option(unique(z.array(email.max(50)).max(10)), 'Email addresses that receive notifications.', {
+    default: [],
+    examples: [['ml-platform@example.com']],
+  }),
 });
 
 const minutes = z.number().nonnegative().max(10_080).optional();
 
 /** Section `queue`. */
 export const queue = z.strictObject({
-  backend: z.enum(['slipway', 'batch']).optional().meta({
-    description:
-      'Queue backend, which decides which run starts next. Only slipway is supported, see docs/decisions/0008-aws-batch.md.',
-    default: 'slipway',
-  }),
-  preemption: z
-    .strictObject({
+  backend: option(
+    z.enum(['slipway', 'batch']),
+    'Queue backend, which decides which run starts next. Only slipway is supported, see docs/decisions/0008-aws-batch.md.',
+    { default: 'slipway' },
+  ),
+  preemption: option(
+    z.strictObject({
       afterMinutes: minutes.meta({
         description: 'Time that a run must wait before it preempts preemptible runs, in minutes.',
         default: 15,
@@ -161,12 +119,10 @@ export const queue = z.strictObject({
         default: 240,
         examples: [480],
       }),
-    })
-    .optional()
-    .meta({
-      description: 'Times of preemption, see docs/queue.md.',
-      examples: [{ afterMinutes: 15, leastTrainingMinutes: 60, protectedMinutes: 240 }],
     }),
+    'Times of preemption, see docs/queue.md.',
+    { examples: [{ afterMinutes: 15, leastTrainingMinutes: 60, protectedMinutes: 240 }] },
+  ),
 });
 
 /** Limits that a platform team sets for every run. */

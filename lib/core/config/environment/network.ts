@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { findInstanceType } from '../../catalog/instances/instances';
 import type { EnvironmentSpec } from '../environment-file';
+import { option } from '../formats/option';
 import { cidr, ec2Id, s3Prefix, unique, zone, zoneId } from './formats';
 
 /** ARNs of the MLflow tracking servers of all teams. MLflow apps, which a team may also name, have another address. */
@@ -16,13 +17,13 @@ const MAX_ZONES = 6;
 
 /** Section `network`. */
 export const network = z.strictObject({
-  mode: z.enum(['vpc-locked', 'vpc-nat', 'existing', 'none']).optional().meta({
-    description:
-      'Network of the jobs: a VPC with endpoints and without internet access (vpc-locked), a VPC with a NAT gateway (vpc-nat), an existing VPC (existing), or no VPC (none).',
-    default: 'vpc-locked',
-  }),
-  existing: z
-    .strictObject({
+  mode: option(
+    z.enum(['vpc-locked', 'vpc-nat', 'existing', 'none']),
+    'Network of the jobs: a VPC with endpoints and without internet access (vpc-locked), a VPC with a NAT gateway (vpc-nat), an existing VPC (existing), or no VPC (none).',
+    { default: 'vpc-locked' },
+  ),
+  existing: option(
+    z.strictObject({
       vpcId: ec2Id('vpc', 'a VPC id').meta({ description: 'ID of the VPC.', examples: ['vpc-0123456789abcdef0'] }),
       subnetIds: unique(z.array(ec2Id('subnet', 'a subnet id')).min(1).max(16)).meta({
         description: 'Private subnets in which jobs run.',
@@ -32,10 +33,9 @@ export const network = z.strictObject({
         description: 'Security groups of the jobs; EFA requires that a group allows all traffic from and to itself.',
         examples: [['sg-0123456789abcdef0']],
       }),
-    })
-    .optional()
-    .meta({
-      description: 'The existing VPC, with `mode: existing`. Default: none.',
+    }),
+    'The existing VPC, with `mode: existing`. Default: none.',
+    {
       examples: [
         {
           vpcId: 'vpc-0123456789abcdef0',
@@ -43,59 +43,49 @@ export const network = z.strictObject({
           securityGroupIds: ['sg-0123456789abcdef0'],
         },
       ],
-    }),
-  cidr: cidr.optional().meta({
-    description:
-      'CIDR block of the VPC that the stack creates, from /16 to /21; the jobs of each zone get one eighth of it. A change replaces the VPC.',
-    default: '10.64.0.0/16',
-    examples: ['10.80.0.0/16'],
-  }),
-  reserved: unique(z.array(cidr))
-    .optional()
-    .meta({
-      description:
-        'CIDR blocks that `cidr` must not overlap, such as those of peered networks or of networks behind a transit gateway.',
-      default: [],
-      examples: [['10.0.0.0/14', '192.168.0.0/16']],
-    }),
-  availabilityZoneIds: z
-    .union(
+    },
+  ),
+  cidr: option(
+    cidr,
+    'CIDR block of the VPC that the stack creates, from /16 to /21; the jobs of each zone get one eighth of it. A change replaces the VPC.',
+    { default: '10.64.0.0/16', examples: ['10.80.0.0/16'] },
+  ),
+  reserved: option(
+    unique(z.array(cidr)),
+    'CIDR blocks that `cidr` must not overlap, such as those of peered networks or of networks behind a transit gateway.',
+    { default: [], examples: [['10.0.0.0/14', '192.168.0.0/16']] },
+  ),
+  availabilityZoneIds: option(
+    z.union(
       [
         z.literal('all').meta({ description: 'Every zone of the region.' }),
         unique(z.array(zoneId).min(1).max(MAX_ZONES)).meta({ description: 'These zones only.' }),
       ],
       'must be all, or a list of zone ids such as [usw2-az2]',
-    )
-    .optional()
-    .meta({
-      description: 'IDs of the Availability Zones with a subnet. Jobs can run only in these zones.',
-      default: 'all',
-      examples: ['all', ['usw2-az2', 'usw2-az4']],
-    }),
-  subnetOrder: unique(z.array(zone).max(MAX_ZONES))
-    .optional()
-    .meta({
-      description:
-        'Zones in the order in which version 0.1.0 numbered subnets, so that an environment of that version keeps its subnets. Default: none, for environments of later versions.',
-      examples: [['usw2-az4', 'usw2-az2']],
-    }),
-  endpoints: unique(z.array(z.enum(ENDPOINT_SERVICES)))
-    .optional()
-    .meta({
-      description: 'Interface endpoints for AWS services that scripts call, with `mode: vpc-locked`. Default: none.',
-      examples: [['sts', 'secretsmanager']],
-    }),
-  packages: z.enum(['none', 'wheels', 'codeartifact']).optional().meta({
-    description:
-      'Source of `code.requirements` without internet access: none, an S3 prefix (wheels), or CodeArtifact (codeartifact).',
-    default: 'none',
-  }),
-  wheels: s3Prefix.optional().meta({
-    description: 'S3 prefix with Python wheels, with `packages: wheels`. Default: none.',
+    ),
+    'IDs of the Availability Zones with a subnet. Jobs can run only in these zones.',
+    { default: 'all', examples: ['all', ['usw2-az2', 'usw2-az4']] },
+  ),
+  subnetOrder: option(
+    unique(z.array(zone).max(MAX_ZONES)),
+    'Zones in the order in which version 0.1.0 numbered subnets, so that an environment of that version keeps its subnets. Default: none, for environments of later versions.',
+    { examples: [['usw2-az4', 'usw2-az2']] },
+  ),
+  endpoints: option(
+    unique(z.array(z.enum(ENDPOINT_SERVICES))),
+    'Interface endpoints for AWS services that scripts call, with `mode: vpc-locked`. Default: none.',
+    { examples: [['sts', 'secretsmanager']] },
+  ),
+  packages: option(
+    z.enum(['none', 'wheels', 'codeartifact']),
+    'Source of `code.requirements` without internet access: none, an S3 prefix (wheels), or CodeArtifact (codeartifact).',
+    { default: 'none' },
+  ),
+  wheels: option(s3Prefix, 'S3 prefix with Python wheels, with `packages: wheels`. Default: none.', {
     examples: ['s3://company-packages/wheels/'],
   }),
-  codeArtifact: z
-    .strictObject({
+  codeArtifact: option(
+    z.strictObject({
       domain: z
         .string()
         .regex(/^[a-z][a-z0-9-]{0,48}[a-z0-9]$/, 'must be the name of a CodeArtifact domain')
@@ -104,12 +94,10 @@ export const network = z.strictObject({
         .string()
         .regex(/^[A-Za-z0-9][\w.-]{1,99}$/, 'must be the name of a CodeArtifact repository')
         .meta({ description: 'CodeArtifact repository.', examples: ['python'] }),
-    })
-    .optional()
-    .meta({
-      description: 'CodeArtifact repository of the account, with `packages: codeartifact`. Default: none.',
-      examples: [{ domain: 'company', repository: 'python' }],
     }),
+    'CodeArtifact repository of the account, with `packages: codeartifact`. Default: none.',
+    { examples: [{ domain: 'company', repository: 'python' }] },
+  ),
 });
 
 /** EFA interfaces of one instance use up to five addresses (docs/facts/training-job.md 4.5). */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { option } from '../formats/option';
 import { trainingPlanArn } from '../run/formats';
 import { email, keyArn, principal, unique } from './formats';
 
@@ -31,112 +32,83 @@ const slackChannel = z.strictObject({
 
 /** Recipients of notices about an environment or a team. */
 export const notifications = z.strictObject({
-  emails: unique(z.array(email))
-    .optional()
-    .meta({
-      description: 'Email addresses that receive notifications.',
-      default: [],
-      examples: [['ml-platform@example.com']],
-    }),
-  slackChannel: slackChannel.optional().meta({
-    description:
-      'Slack channel that receives notifications, in a workspace that the account has authorized in Amazon Q Developer in chat applications. Default: none.',
-    examples: [{ workspaceId: 'T0123ABCD', channelId: 'C0123ABCD' }],
+  emails: option(unique(z.array(email)), 'Email addresses that receive notifications.', {
+    default: [],
+    examples: [['ml-platform@example.com']],
   }),
+  slackChannel: option(
+    slackChannel,
+    'Slack channel that receives notifications, in a workspace that the account has authorized in Amazon Q Developer in chat applications. Default: none.',
+    { examples: [{ workspaceId: 'T0123ABCD', channelId: 'C0123ABCD' }] },
+  ),
 });
 
 /** Section `notifications` of the environment. */
 export const notificationsOfAll = notifications.extend({
-  docsUrl: z
-    .string()
-    .regex(
-      /^https:\/\/[\w.-]+(:\d+)?(\/[\w./-]*)?$/,
-      'must be an https address without query, such as https://docs.example.com/slipway',
-    )
-    .max(500)
-    .optional()
-    .meta({
-      description:
-        'Address of a copy of this documentation (`npm run docs` builds it), to which notices link. Default: notices contain what the runbook says to do.',
-      examples: ['https://docs.example.com/slipway'],
-    }),
+  docsUrl: option(
+    z
+      .string()
+      .regex(
+        /^https:\/\/[\w.-]+(:\d+)?(\/[\w./-]*)?$/,
+        'must be an https address without query, such as https://docs.example.com/slipway',
+      )
+      .max(500),
+    'Address of a copy of this documentation (`npm run docs` builds it), to which notices link. Default: notices contain what the runbook says to do.',
+    { examples: ['https://docs.example.com/slipway'] },
+  ),
 });
 
 const PERMISSION_SETS =
   'The roles of a permission set of IAM Identity Center, whose names end with a suffix that may change, are written with `*`: `arn:aws:iam::<account>:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_<permission set>_*`.';
 const principals = (description: string) =>
-  unique(z.array(principal))
-    .optional()
-    .meta({
-      description: `${description} ${PERMISSION_SETS}`,
-      default: [],
-      examples: [['arn:aws:iam::111122223333:role/nlp']],
-    });
+  option(unique(z.array(principal)), `${description} ${PERMISSION_SETS}`, {
+    default: [],
+    examples: [['arn:aws:iam::111122223333:role/nlp']],
+  });
 
 /** One team of section `teams`. */
 export const team = z.strictObject({
   principals: principals('IAM roles and users that may launch runs of the team.'),
-  share: z
-    .number()
-    .positive()
-    .optional()
-    .meta({
-      description: 'Share of the team in the queue, relative to the shares of other teams.',
-      default: 1,
-      examples: [2],
-    }),
-  data: unique(z.array(dataPrefix))
-    .optional()
-    .meta({
-      description: 'Prefixes of the data bucket that the team may write, in addition to `teams/<team>/`.',
-      default: [],
-      examples: [['c4-tokens/']],
-    }),
-  mlflow: unique(z.array(mlflowArn))
-    .optional()
-    .meta({
-      description: 'MLflow tracking servers and apps that runs of the team may use.',
-      default: [],
-      examples: [['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared']],
-    }),
-  trainingPlans: unique(z.array(trainingPlanArn))
-    .optional()
-    .meta({
-      description:
-        'SageMaker training plans that were bought for the team: runs of other teams cannot use them. A plan that no team names is shared by all.',
-      default: [],
-      examples: [['arn:aws:sagemaker:us-west-2:111122223333:training-plan/nlp']],
-    }),
-  budgetUsdPerMonth: z
-    .number()
-    .positive()
-    .max(1e12)
-    .optional()
-    .meta({
-      description:
-        'Maximum recorded spend of the runs of the team in a calendar month (UTC), in USD. When it is reached, new runs do not start and users cannot resume runs; started runs continue. AWS Budgets sends email to the addresses of `notifications` at 50, 80 and 100 percent. Default: no limit.',
-      examples: [50_000],
-    }),
-  dashboards: z.boolean().optional().meta({
-    description:
-      'Whether the team has a CloudWatch dashboard with its queue, instances, spend of the month and failed runs, and the GPUs of all jobs of the environment. The dashboard and five metrics cost about 4.50 USD per month.',
-    default: false,
+  share: option(z.number().positive(), 'Share of the team in the queue, relative to the shares of other teams.', {
+    default: 1,
+    examples: [2],
   }),
-  kmsKey: z
-    .union([z.enum(['own', 'shared']), keyArn], {
+  data: option(
+    unique(z.array(dataPrefix)),
+    'Prefixes of the data bucket that the team may write, in addition to `teams/<team>/`.',
+    { default: [], examples: [['c4-tokens/']] },
+  ),
+  mlflow: option(unique(z.array(mlflowArn)), 'MLflow tracking servers and apps that runs of the team may use.', {
+    default: [],
+    examples: [['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared']],
+  }),
+  trainingPlans: option(
+    unique(z.array(trainingPlanArn)),
+    'SageMaker training plans that were bought for the team: runs of other teams cannot use them. A plan that no team names is shared by all.',
+    { default: [], examples: [['arn:aws:sagemaker:us-west-2:111122223333:training-plan/nlp']] },
+  ),
+  budgetUsdPerMonth: option(
+    z.number().positive().max(1e12),
+    'Maximum recorded spend of the runs of the team in a calendar month (UTC), in USD. When it is reached, new runs do not start and users cannot resume runs; started runs continue. AWS Budgets sends email to the addresses of `notifications` at 50, 80 and 100 percent. Default: no limit.',
+    { examples: [50_000] },
+  ),
+  dashboards: option(
+    z.boolean(),
+    'Whether the team has a CloudWatch dashboard with its queue, instances, spend of the month and failed runs, and the GPUs of all jobs of the environment. The dashboard and five metrics cost about 4.50 USD per month.',
+    { default: false },
+  ),
+  kmsKey: option(
+    z.union([z.enum(['own', 'shared']), keyArn], {
       error: 'must be own, shared, or the ARN of a KMS key (not of an alias)',
-    })
-    .optional()
-    .meta({
-      description:
-        'KMS key for everything that users, jobs and runs of the team write: `shared` is the key of the environment; `own` is a key for this team only, which the stack creates and retains when the team is removed; an ARN specifies an existing key of the account, such as a key that an earlier stack created. A key costs 1 USD per month. With its own key, jobs of the team must specify the key for each write and cannot use `checkpoints.mode: managed` or `observability.tensorBoard`.',
-      default: 'shared',
-      examples: ['own'],
     }),
-  notifications: notifications.optional().meta({
-    description: 'Additional recipients of notifications about runs of the team. Default: none.',
-    examples: [{ emails: ['nlp@example.com'] }],
-  }),
+    'KMS key for everything that users, jobs and runs of the team write: `shared` is the key of the environment; `own` is a key for this team only, which the stack creates and retains when the team is removed; an ARN specifies an existing key of the account, such as a key that an earlier stack created. A key costs 1 USD per month. With its own key, jobs of the team must specify the key for each write and cannot use `checkpoints.mode: managed` or `observability.tensorBoard`.',
+    { default: 'shared', examples: ['own'] },
+  ),
+  notifications: option(
+    notifications,
+    'Additional recipients of notifications about runs of the team. Default: none.',
+    { examples: [{ emails: ['nlp@example.com'] }] },
+  ),
 });
 
 /** Section `access`. */

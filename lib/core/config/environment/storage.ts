@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { option } from '../formats/option';
 import { bucketName, fileSystemId, keyArn, MAX, s3Prefix, unique, zoneId } from './formats';
 
 const hubArn = z
@@ -11,12 +12,8 @@ const hubArn = z
 const external = z
   .strictObject({
     s3: s3Prefix.meta({ description: 'S3 prefix.', examples: ['s3://company-lake/tokens/'] }),
-    access: z.enum(['read', 'read-write']).optional().meta({
-      description: 'Access of the jobs.',
-      default: 'read',
-    }),
-    kmsKeyArn: keyArn.optional().meta({
-      description: 'KMS key of the bucket. Default: none, for buckets without a KMS key.',
+    access: option(z.enum(['read', 'read-write']), 'Access of the jobs.', { default: 'read' }),
+    kmsKeyArn: option(keyArn, 'KMS key of the bucket. Default: none, for buckets without a KMS key.', {
       examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
     }),
   })
@@ -24,12 +21,10 @@ const external = z
 
 const fileSystem = z
   .strictObject({
-    fsxLustre: fileSystemId.optional().meta({
-      description: 'ID of an FSx for Lustre file system; specify this or `efs`. Default: none.',
+    fsxLustre: option(fileSystemId, 'ID of an FSx for Lustre file system; specify this or `efs`. Default: none.', {
       examples: ['fs-0123456789abcdef0'],
     }),
-    efs: fileSystemId.optional().meta({
-      description: 'ID of an EFS file system; specify this or `fsxLustre`. Default: none.',
+    efs: option(fileSystemId, 'ID of an EFS file system; specify this or `fsxLustre`. Default: none.', {
       examples: ['fs-0123456789abcdef1'],
     }),
     directoryPath: z
@@ -45,101 +40,79 @@ const fileSystem = z
 
 /** Section `storage`. */
 export const storage = z.strictObject({
-  retain: z.boolean().optional().meta({
-    description:
-      'Whether buckets, keys, the run table and the image repository are retained when the stack is deleted.',
-    default: true,
-  }),
-  runRetentionDays: z
-    .int()
-    .min(0)
-    .max(36_500)
-    .optional()
-    .meta({
-      description:
-        'Days after the end of a run until its items in the run table expire. 0 keeps them indefinitely. Of a registered run, only attempts and timeline expire.',
-      default: 400,
-      examples: [0],
-    }),
-  checkpointExpirationDays: z
-    .int()
-    .min(1)
-    .max(MAX)
-    .optional()
-    .meta({
-      description:
-        'Age at which objects of incomplete checkpoints expire, in days. Complete checkpoints do not expire.',
-      default: 90,
-      examples: [30],
-    }),
-  adopt: z.boolean().optional().meta({
-    description:
-      'Whether the stack imports the buckets, key, table and repository that an earlier environment of this name retained.',
-    default: false,
-  }),
-  buckets: z
-    .strictObject({
-      data: bucketName.optional().meta({
-        description: 'Bucket for data, instead of a bucket that the stack creates. Default: none.',
+  retain: option(
+    z.boolean(),
+    'Whether buckets, keys, the run table and the image repository are retained when the stack is deleted.',
+    { default: true },
+  ),
+  runRetentionDays: option(
+    z.int().min(0).max(36_500),
+    'Days after the end of a run until its items in the run table expire. 0 keeps them indefinitely. Of a registered run, only attempts and timeline expire.',
+    { default: 400, examples: [0] },
+  ),
+  checkpointExpirationDays: option(
+    z.int().min(1).max(MAX),
+    'Age at which objects of incomplete checkpoints expire, in days. Complete checkpoints do not expire.',
+    { default: 90, examples: [30] },
+  ),
+  adopt: option(
+    z.boolean(),
+    'Whether the stack imports the buckets, key, table and repository that an earlier environment of this name retained.',
+    { default: false },
+  ),
+  buckets: option(
+    z.strictObject({
+      data: option(bucketName, 'Bucket for data, instead of a bucket that the stack creates. Default: none.', {
         examples: ['company-training-data'],
       }),
-      checkpoints: bucketName.optional().meta({
-        description: 'Bucket for checkpoints, instead of a bucket that the stack creates. Default: none.',
-        examples: ['company-training-checkpoints'],
-      }),
-    })
-    .optional()
-    .meta({
-      description:
-        'Existing buckets of the account in the region that the environment uses. They are checked before any resource is created, and are never changed or deleted. Default: none.',
-      examples: [{ data: 'company-training-data', checkpoints: 'company-training-checkpoints' }],
+      checkpoints: option(
+        bucketName,
+        'Bucket for checkpoints, instead of a bucket that the stack creates. Default: none.',
+        { examples: ['company-training-checkpoints'] },
+      ),
     }),
-  kmsKeyArn: keyArn.optional().meta({
-    description:
-      'Existing KMS key of the account in the region, instead of a key that the stack creates, for buckets, volumes, run table and image repository. Its policy is checked before any resource is created. Default: none.',
-    examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
-  }),
-  replicateCheckpoints: z
-    .strictObject({
+    'Existing buckets of the account in the region that the environment uses. They are checked before any resource is created, and are never changed or deleted. Default: none.',
+    { examples: [{ data: 'company-training-data', checkpoints: 'company-training-checkpoints' }] },
+  ),
+  kmsKeyArn: option(
+    keyArn,
+    'Existing KMS key of the account in the region, instead of a key that the stack creates, for buckets, volumes, run table and image repository. Its policy is checked before any resource is created. Default: none.',
+    { examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'] },
+  ),
+  replicateCheckpoints: option(
+    z.strictObject({
       region: z.string().meta({ description: 'Region of the copies.', examples: ['us-east-1'] }),
       kmsKeyArn: keyArn.meta({
         description:
           'KMS key in that region that encrypts the copies: the key of the environment there, `kmsKeyArn` in its descriptor.',
         examples: ['arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
       }),
-      bucket: bucketName.optional().meta({
-        description:
-          'Existing bucket of the account in that region, with versioning enabled. Default: the checkpoint bucket that the environment of this name creates in that region.',
-        examples: ['company-checkpoints-east'],
-      }),
-    })
-    .optional()
-    .meta({
-      description:
-        'Region to which S3 replication copies new checkpoints, so that a run can continue there (`checkpoints.startFrom`). Data transfer between regions and storage of the copies are billed. Default: none.',
+      bucket: option(
+        bucketName,
+        'Existing bucket of the account in that region, with versioning enabled. Default: the checkpoint bucket that the environment of this name creates in that region.',
+        { examples: ['company-checkpoints-east'] },
+      ),
+    }),
+    'Region to which S3 replication copies new checkpoints, so that a run can continue there (`checkpoints.startFrom`). Data transfer between regions and storage of the copies are billed. Default: none.',
+    {
       examples: [
         {
           region: 'us-east-1',
           kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab',
         },
       ],
-    }),
-  external: z
-    .array(external)
-    .optional()
-    .meta({
-      description: 'Data in external buckets that jobs may use. Default: none.',
-      examples: [[{ s3: 's3://company-lake/tokens/', access: 'read' }]],
-    }),
-  hubs: unique(z.array(hubArn))
-    .optional()
-    .meta({
-      description:
-        'SageMaker hubs whose models jobs may read, by ARN; run files name a model as `data[].hubContentArn`. Default: none.',
-      examples: [['arn:aws:sagemaker:us-west-2:111122223333:hub/models']],
-    }),
-  fsxLustre: z
-    .strictObject({
+    },
+  ),
+  external: option(z.array(external), 'Data in external buckets that jobs may use. Default: none.', {
+    examples: [[{ s3: 's3://company-lake/tokens/', access: 'read' }]],
+  }),
+  hubs: option(
+    unique(z.array(hubArn)),
+    'SageMaker hubs whose models jobs may read, by ARN; run files name a model as `data[].hubContentArn`. Default: none.',
+    { examples: [['arn:aws:sagemaker:us-west-2:111122223333:hub/models']] },
+  ),
+  fsxLustre: option(
+    z.strictObject({
       sizeGiB: z
         .int()
         .min(1200)
@@ -148,27 +121,18 @@ export const storage = z.strictObject({
           description: 'Size of the file system, in GiB: 1200 or a multiple of 2400.',
           examples: [1200],
         }),
-      throughputMBpsPerTiB: z
-        .int()
-        .optional()
-        .meta({
-          description: 'Throughput, in MB/s per TiB of storage: 125, 250, 500 or 1000.',
-          default: 250,
-          examples: [500],
-        }),
+      throughputMBpsPerTiB: option(z.int(), 'Throughput, in MB/s per TiB of storage: 125, 250, 500 or 1000.', {
+        default: 250,
+        examples: [500],
+      }),
       zoneId: zoneId.meta({ description: 'ID of the Availability Zone of the file system.', examples: ['usw2-az2'] }),
-    })
-    .optional()
-    .meta({
-      description:
-        'An FSx for Lustre file system that the stack creates; `{fsx}`, with the folder `{fsxPath}`, in run files. Default: none.',
-      examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }],
     }),
-  fileSystems: z
-    .record(z.string().regex(/^[A-Za-z][\w-]*$/, 'must be letters, digits, - and _, the first a letter'), fileSystem)
-    .optional()
-    .meta({
-      description: 'Existing file systems that jobs may mount, by name. Default: none.',
-      examples: [{ corpus: { fsxLustre: 'fs-0123456789abcdef0', directoryPath: '/abcdefgh/data' } }],
-    }),
+    'An FSx for Lustre file system that the stack creates; `{fsx}`, with the folder `{fsxPath}`, in run files. Default: none.',
+    { examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }] },
+  ),
+  fileSystems: option(
+    z.record(z.string().regex(/^[A-Za-z][\w-]*$/, 'must be letters, digits, - and _, the first a letter'), fileSystem),
+    'Existing file systems that jobs may mount, by name. Default: none.',
+    { examples: [{ corpus: { fsxLustre: 'fs-0123456789abcdef0', directoryPath: '/abcdefgh/data' } }] },
+  ),
 });

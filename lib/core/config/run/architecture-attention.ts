@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { option } from '../formats/option';
 import { count } from './formats';
 
 const layerNumbers = z.array(z.int().min(0)).min(1);
@@ -20,29 +21,16 @@ const slidingWindow = z.strictObject({
 });
 
 const logitSoftcap = z.strictObject({
-  attention: z
-    .number()
-    .positive()
-    .optional()
-    .meta({
-      description: 'Cap of the attention scores: cap * tanh(score / cap). Default: none.',
-      examples: [50],
-    }),
-  final: z
-    .number()
-    .positive()
-    .optional()
-    .meta({
-      description: 'Cap of the logits: cap * tanh(logit / cap). Default: none.',
-      examples: [30],
-    }),
+  attention: option(z.number().positive(), 'Cap of the attention scores: cap * tanh(score / cap). Default: none.', {
+    examples: [50],
+  }),
+  final: option(z.number().positive(), 'Cap of the logits: cap * tanh(logit / cap). Default: none.', {
+    examples: [30],
+  }),
 });
 
 const latentAttention = z.strictObject({
-  qRank: count.optional().meta({
-    description: 'Width of the compressed query. Default: queries are projected directly.',
-    examples: [1536],
-  }),
+  qRank: option(count, 'Width of the compressed query. Default: queries are projected directly.', { examples: [1536] }),
   kvRank: count.meta({ description: 'Width of the compressed keys and values.', examples: [512] }),
   nopeHeadSize: count.meta({ description: 'Width of the part of a head without rotary positions.', examples: [128] }),
   ropeHeadSize: count.meta({ description: 'Width of the part of a head with rotary positions.', examples: [64] }),
@@ -51,28 +39,22 @@ const latentAttention = z.strictObject({
 
 /** Fields of attention other than its heads. */
 export const attentionFields = {
-  qkNorm: z.boolean().optional().meta({
-    description: 'Whether an RMS norm over each head is applied to queries and keys (Qwen 3).',
+  qkNorm: option(z.boolean(), 'Whether an RMS norm over each head is applied to queries and keys (Qwen 3).', {
     default: false,
   }),
-  attentionBias: z.boolean().optional().meta({
-    description: 'Whether the query, key, value and output projections have biases.',
+  attentionBias: option(z.boolean(), 'Whether the query, key, value and output projections have biases.', {
     default: false,
   }),
-  slidingWindow: slidingWindow.optional().meta({
-    description: 'Layers with sliding window attention. Default: none.',
+  slidingWindow: option(slidingWindow, 'Layers with sliding window attention. Default: none.', {
     examples: [{ size: 4096, pattern: 'alternate' }],
   }),
-  attentionSinks: z.boolean().optional().meta({
-    description: 'Whether each head has a learned attention sink (GPT-OSS).',
-    default: false,
-  }),
-  logitSoftcap: logitSoftcap.optional().meta({
-    description: 'Soft caps of attention scores and logits (Gemma 2). Default: none.',
+  attentionSinks: option(z.boolean(), 'Whether each head has a learned attention sink (GPT-OSS).', { default: false }),
+  logitSoftcap: option(logitSoftcap, 'Soft caps of attention scores and logits (Gemma 2). Default: none.', {
     examples: [{ attention: 50, final: 30 }],
   }),
-  latentAttention: latentAttention.optional().meta({
-    description: 'Multi-head latent attention (DeepSeek); `kvHeads` and `headSize` must not be set. Default: none.',
-    examples: [{ qRank: 1536, kvRank: 512, nopeHeadSize: 128, ropeHeadSize: 64, valueHeadSize: 128 }],
-  }),
+  latentAttention: option(
+    latentAttention,
+    'Multi-head latent attention (DeepSeek); `kvHeads` and `headSize` must not be set. Default: none.',
+    { examples: [{ qRank: 1536, kvRank: 512, nopeHeadSize: 128, ropeHeadSize: 64, valueHeadSize: 128 }] },
+  ),
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MAX_LAYERS } from '../../catalog/model/shape';
+import { option } from '../formats/option';
 import { attentionFields } from './architecture-attention';
 import { count } from './formats';
 
@@ -8,56 +9,43 @@ const layers = z.union([z.int().min(0), z.array(z.int().min(0)).min(1)], {
 });
 
 const routing = z.strictObject({
-  score: z.enum(['softmax', 'sigmoid']).optional().meta({
-    description: 'Function of the router outputs.',
-    default: 'softmax',
-  }),
-  normalise: z.boolean().optional().meta({
-    description: 'Whether the weights of the selected experts are divided by their sum.',
+  score: option(z.enum(['softmax', 'sigmoid']), 'Function of the router outputs.', { default: 'softmax' }),
+  normalise: option(z.boolean(), 'Whether the weights of the selected experts are divided by their sum.', {
     default: true,
   }),
-  bias: z.boolean().optional().meta({
-    description:
-      'Whether a bias per expert is added to the scores for the selection of experts only. The bias is loaded and not trained.',
-    default: false,
-  }),
-  groups: count.optional().meta({ description: 'Number of expert groups.', default: 1, examples: [8] }),
-  topGroups: count.optional().meta({
-    description: 'Number of groups from which experts can be selected for a token. Default: `groups`.',
+  bias: option(
+    z.boolean(),
+    'Whether a bias per expert is added to the scores for the selection of experts only. The bias is loaded and not trained.',
+    { default: false },
+  ),
+  groups: option(count, 'Number of expert groups.', { default: 1, examples: [8] }),
+  topGroups: option(count, 'Number of groups from which experts can be selected for a token. Default: `groups`.', {
     examples: [4],
   }),
 });
 
 /** Fields of a mixture of experts. */
 const mixtureFields = {
-  experts: count.optional().meta({
-    description: 'Number of routed experts of a mixture-of-experts layer. Default: none, a dense model.',
+  experts: option(count, 'Number of routed experts of a mixture-of-experts layer. Default: none, a dense model.', {
     examples: [8],
   }),
-  expertsPerToken: count.optional().meta({
-    description: 'Number of experts that each token is routed to. Must be given with `experts`. Default: none.',
-    examples: [2],
-  }),
-  expertFfnHiddenSize: count.optional().meta({
-    description: 'Inner width of one expert. Default: `ffnHiddenSize`.',
-    examples: [2048],
-  }),
-  sharedExperts: z
-    .int()
-    .min(0)
-    .optional()
-    .meta({
-      description: 'Number of shared experts, which process every token in addition to the routed experts.',
-      default: 0,
-      examples: [1],
-    }),
-  denseLayers: layers.optional().meta({
-    description:
-      'Layers without experts: the number of first layers, or a list of layer indexes, starting at 0. Default: none.',
-    examples: [3, [0, 1]],
-  }),
-  routing: routing.optional().meta({
-    description: 'How the router weights and selects experts. Default: softmax, normalized.',
+  expertsPerToken: option(
+    count,
+    'Number of experts that each token is routed to. Must be given with `experts`. Default: none.',
+    { examples: [2] },
+  ),
+  expertFfnHiddenSize: option(count, 'Inner width of one expert. Default: `ffnHiddenSize`.', { examples: [2048] }),
+  sharedExperts: option(
+    z.int().min(0),
+    'Number of shared experts, which process every token in addition to the routed experts.',
+    { default: 0, examples: [1] },
+  ),
+  denseLayers: option(
+    layers,
+    'Layers without experts: the number of first layers, or a list of layer indexes, starting at 0. Default: none.',
+    { examples: [3, [0, 1]] },
+  ),
+  routing: option(routing, 'How the router weights and selects experts. Default: softmax, normalized.', {
     examples: [{ score: 'sigmoid', bias: true, groups: 8, topGroups: 4 }],
   }),
 };
@@ -113,54 +101,34 @@ const ropeScaling = z.discriminatedUnion(
         type: z.literal('yarn').meta({ description: 'YaRN, https://arxiv.org/abs/2309.00071.' }),
         factor,
         originalMaxPositionEmbeddings,
-        betaFast: z
-          .number()
-          .positive()
-          .optional()
-          .meta({
-            description: 'Dimensions with more rotations than this over the original context are unchanged.',
-            default: 32,
-            examples: [32],
-          }),
-        betaSlow: z
-          .number()
-          .positive()
-          .optional()
-          .meta({
-            description: 'Dimensions with fewer rotations than this over the original context are fully interpolated.',
-            default: 1,
-            examples: [1],
-          }),
-        attentionFactor: z
-          .number()
-          .positive()
-          .optional()
-          .meta({
-            description: 'Factor by which sines and cosines are multiplied. Default: 0.1 ln(factor) + 1.',
-            examples: [1.0],
-          }),
-        truncate: z.boolean().optional().meta({
-          description: 'Whether the bounds of the interpolated range are rounded to whole dimensions.',
+        betaFast: option(
+          z.number().positive(),
+          'Dimensions with more rotations than this over the original context are unchanged.',
+          { default: 32, examples: [32] },
+        ),
+        betaSlow: option(
+          z.number().positive(),
+          'Dimensions with fewer rotations than this over the original context are fully interpolated.',
+          { default: 1, examples: [1] },
+        ),
+        attentionFactor: option(
+          z.number().positive(),
+          'Factor by which sines and cosines are multiplied. Default: 0.1 ln(factor) + 1.',
+          { examples: [1.0] },
+        ),
+        truncate: option(z.boolean(), 'Whether the bounds of the interpolated range are rounded to whole dimensions.', {
           default: true,
         }),
-        mscale: z
-          .number()
-          .positive()
-          .optional()
-          .meta({
-            description:
-              'Sines and cosines are multiplied by (0.1 mscale ln(factor) + 1) / (0.1 mscaleAllDim ln(factor) + 1), as in DeepSeek. Default: no factor.',
-            examples: [1.0],
-          }),
-        mscaleAllDim: z
-          .number()
-          .positive()
-          .optional()
-          .meta({
-            description:
-              'With `latentAttention`, scores are multiplied by the square of 0.1 mscaleAllDim ln(factor) + 1, as in DeepSeek. Default: no factor.',
-            examples: [1.0],
-          }),
+        mscale: option(
+          z.number().positive(),
+          'Sines and cosines are multiplied by (0.1 mscale ln(factor) + 1) / (0.1 mscaleAllDim ln(factor) + 1), as in DeepSeek. Default: no factor.',
+          { examples: [1.0] },
+        ),
+        mscaleAllDim: option(
+          z.number().positive(),
+          'With `latentAttention`, scores are multiplied by the square of 0.1 mscaleAllDim ln(factor) + 1, as in DeepSeek. Default: no factor.',
+          { examples: [1.0] },
+        ),
       })
       .meta({ description: 'YaRN, https://arxiv.org/abs/2309.00071.' }),
   ],
@@ -172,73 +140,58 @@ export const architecture = z.strictObject({
   layers: count.max(MAX_LAYERS).meta({ description: 'Number of transformer blocks.', examples: [32] }),
   hiddenSize: count.meta({ description: 'Width of the residual stream.', examples: [4096] }),
   attentionHeads: count.meta({ description: 'Number of query heads per layer.', examples: [32] }),
-  kvHeads: count.optional().meta({
-    description: 'Number of key and value heads per layer. Default: `attentionHeads`, which is multi-head attention.',
-    examples: [8],
-  }),
-  headSize: count.optional().meta({
-    description: 'Width of one attention head. Default: `hiddenSize / attentionHeads`.',
-    examples: [128],
-  }),
+  kvHeads: option(
+    count,
+    'Number of key and value heads per layer. Default: `attentionHeads`, which is multi-head attention.',
+    { examples: [8] },
+  ),
+  headSize: option(count, 'Width of one attention head. Default: `hiddenSize / attentionHeads`.', { examples: [128] }),
   ffnHiddenSize: count.meta({
     description: 'Inner width of the feed-forward block, and of one expert unless `expertFfnHiddenSize` is set.',
     examples: [14336],
   }),
   vocabularySize: count.meta({ description: 'Number of token IDs.', examples: [128256] }),
-  gatedMlp: z.boolean().optional().meta({
-    description: 'Whether the feed-forward block is gated (SwiGLU, three matrices) instead of plain (two matrices).',
-    default: true,
-  }),
-  tiedEmbeddings: z.boolean().optional().meta({
-    description: 'Whether the output projection shares the embedding matrix.',
-    default: false,
-  }),
+  gatedMlp: option(
+    z.boolean(),
+    'Whether the feed-forward block is gated (SwiGLU, three matrices) instead of plain (two matrices).',
+    { default: true },
+  ),
+  tiedEmbeddings: option(z.boolean(), 'Whether the output projection shares the embedding matrix.', { default: false }),
   ...mixtureFields,
   ...attentionFields,
-  ropeTheta: z
-    .number()
-    .positive()
-    .optional()
-    .meta({ description: 'Base of the rotary position embedding.', default: 10_000, examples: [500_000] }),
-  ropeScaling: ropeScaling.optional().meta({
-    description:
-      'Scaling of rotary frequencies for contexts longer than in pre-training, as in `rope_parameters` of Hugging Face. Default: unchanged.',
-    examples: [{ type: 'llama3', factor: 8, lowFreqFactor: 1, highFreqFactor: 4, originalMaxPositionEmbeddings: 8192 }],
+  ropeTheta: option(z.number().positive(), 'Base of the rotary position embedding.', {
+    default: 10_000,
+    examples: [500_000],
   }),
-  normEpsilon: z
-    .number()
-    .positive()
-    .optional()
-    .meta({ description: 'Epsilon of the RMS normalization.', default: 1e-5, examples: [1e-6] }),
-  partialRotary: z
-    .number()
-    .positive()
-    .max(1)
-    .optional()
-    .meta({
-      description: 'Fraction of each head to which rotary positions are applied.',
-      default: 1,
-      examples: [0.5],
-    }),
-  normPlacement: z.enum(['pre', 'post', 'sandwich']).optional().meta({
-    description:
-      'Whether norms are before the attention and feed-forward blocks, after them (OLMo 2), or both (Gemma 2).',
-    default: 'pre',
+  ropeScaling: option(
+    ropeScaling,
+    'Scaling of rotary frequencies for contexts longer than in pre-training, as in `rope_parameters` of Hugging Face. Default: unchanged.',
+    {
+      examples: [
+        { type: 'llama3', factor: 8, lowFreqFactor: 1, highFreqFactor: 4, originalMaxPositionEmbeddings: 8192 },
+      ],
+    },
+  ),
+  normEpsilon: option(z.number().positive(), 'Epsilon of the RMS normalization.', { default: 1e-5, examples: [1e-6] }),
+  partialRotary: option(z.number().positive().max(1), 'Fraction of each head to which rotary positions are applied.', {
+    default: 1,
+    examples: [0.5],
   }),
-  embeddingScale: z
-    .number()
-    .positive()
-    .optional()
-    .meta({
-      description: 'Factor by which embeddings are multiplied; Gemma uses the square root of `hiddenSize`.',
-      default: 1,
-      examples: [48],
-    }),
-  mtpLayers: count.optional().meta({
-    description:
-      'Number of multi-token prediction modules (DeepSeek-V3), each with a block like the last layer. Their weights follow those of the layers under the published names, which transformers does not read. Default: none.',
-    examples: [1],
-  }),
+  normPlacement: option(
+    z.enum(['pre', 'post', 'sandwich']),
+    'Whether norms are before the attention and feed-forward blocks, after them (OLMo 2), or both (Gemma 2).',
+    { default: 'pre' },
+  ),
+  embeddingScale: option(
+    z.number().positive(),
+    'Factor by which embeddings are multiplied; Gemma uses the square root of `hiddenSize`.',
+    { default: 1, examples: [48] },
+  ),
+  mtpLayers: option(
+    count,
+    'Number of multi-token prediction modules (DeepSeek-V3), each with a block like the last layer. Their weights follow those of the layers under the published names, which transformers does not read. Default: none.',
+    { examples: [1] },
+  ),
 });
 
 /** Section `model.architecture` after schema and defaults. */

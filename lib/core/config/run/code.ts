@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { option } from '../formats/option';
 import { sha256 } from '../formats/sha256';
 import { functionArn, scalar, text, words } from './formats';
 
@@ -12,15 +13,13 @@ export const code = z.strictObject({
       '`builtin` (the built-in trainer), `builtin-tokenize` (tokenization for processing runs), `builtin-fetch` (repositories of a hub, for processing runs), a folder relative to this file, an archive in S3 (`.tar.gz`), a prefix in S3 (ending in `/`; its objects are packed at launch), or `image` (the program in the image, started by the image itself). A folder must be in the repository of the run file, or, without a repository, in the folder of the run file.',
     examples: ['builtin', '../src', 's3://my-code/train.tar.gz', 's3://my-code/train/', 'image'],
   }),
-  entryPoint: words(256)
-    .optional()
-    .meta({
-      description:
-        'Script (.py, .sh) or Python module in `source` that is started. Default: train.py; the built-in trainer has its own entry point.',
-      examples: ['train.py', 'my_package.train'],
-    }),
-  arguments: z
-    .record(
+  entryPoint: option(
+    words(256),
+    'Script (.py, .sh) or Python module in `source` that is started. Default: train.py; the built-in trainer has its own entry point.',
+    { examples: ['train.py', 'my_package.train'] },
+  ),
+  arguments: option(
+    z.record(
       z.string(),
       z
         .union([scalar, z.array(scalar)], { error: 'must be text, a number, true, false, null or a list of them' })
@@ -28,72 +27,57 @@ export const code = z.strictObject({
           description:
             'One argument: true becomes `--key`, false leaves it out, a list repeats it. The toolkit cannot pass the first and the last so (`code/argument-form`).',
         }),
-    )
-    .optional()
-    .meta({
-      description:
-        'Arguments of the script, passed as `--key value` in this order and never through a shell. With `contract: toolkit` they are added to `hyperparameters`.',
-      default: {},
-      examples: [{ 'learning-rate': 3.0e-4, 'warmup-steps': 2000 }],
-    }),
-  requirements: words(256)
-    .optional()
-    .meta({
-      description:
-        'File in `source` with Python packages to install before the start; requires a package index or wheels that are reachable from the network of the environment. Default: none.',
-      examples: ['requirements.txt'],
-    }),
-  containerEntrypoint: commandLine.optional().meta({
-    description:
-      'Program and first arguments that SageMaker starts in the image, with `source: image` (ContainerEntrypoint of the API). Default: the entrypoint of the image.',
-    examples: [['python3', '/opt/train/main.py']],
-  }),
-  containerArguments: commandLine.optional().meta({
-    description:
-      'Arguments of that program, with `source: image` (ContainerArguments of the API). Default: the arguments of the image.',
-    examples: [['--config', '/opt/ml/input/data/config/train.yaml']],
-  }),
-  sha256: sha256.optional().meta({
-    description:
-      'SHA-256 digest of the archive when `source` is in S3; the driver rejects an archive with another digest. Default: no check.',
-    examples: ['e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
-  }),
+    ),
+    'Arguments of the script, passed as `--key value` in this order and never through a shell. With `contract: toolkit` they are added to `hyperparameters`.',
+    { default: {}, examples: [{ 'learning-rate': 3.0e-4, 'warmup-steps': 2000 }] },
+  ),
+  requirements: option(
+    words(256),
+    'File in `source` with Python packages to install before the start; requires a package index or wheels that are reachable from the network of the environment. Default: none.',
+    { examples: ['requirements.txt'] },
+  ),
+  containerEntrypoint: option(
+    commandLine,
+    'Program and first arguments that SageMaker starts in the image, with `source: image` (ContainerEntrypoint of the API). Default: the entrypoint of the image.',
+    { examples: [['python3', '/opt/train/main.py']] },
+  ),
+  containerArguments: option(
+    commandLine,
+    'Arguments of that program, with `source: image` (ContainerArguments of the API). Default: the arguments of the image.',
+    { examples: [['--config', '/opt/ml/input/data/config/train.yaml']] },
+  ),
+  sha256: option(
+    sha256,
+    'SHA-256 digest of the archive when `source` is in S3; the driver rejects an archive with another digest. Default: no check.',
+    { examples: ['e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'] },
+  ),
 });
 
 /** Section `image` of a run file. */
 export const image = z.strictObject({
-  kind: z.enum(['environment', 'dlc', 'smp', 'huggingface', 'uri']).optional().meta({
-    description:
-      'Container image: the image of the environment, an AWS Deep Learning Container, the image of the SageMaker model parallel library, the Hugging Face image, or an image by `uri`.',
-    default: 'environment',
-  }),
-  version: text.optional().meta({
-    description:
-      'PyTorch version of a dlc or smp image, transformers version of a huggingface image, in quotes. Default: none; required for these three kinds.',
-    examples: ['2.5.1'],
-  }),
-  uri: z
-    .string()
-    .min(1)
-    .max(255)
-    .optional()
-    .meta({
-      description:
-        'Image in Amazon ECR, or in another registry with `repositoryAccess: vpc`; with `kind: uri`. Default: none.',
-      examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/mine:1.0'],
-    }),
-  repositoryAccess: z
-    .enum(['platform', 'vpc'])
-    .optional()
-    .meta({
-      description:
-        'How SageMaker reaches the registry of `uri`: Amazon ECR (platform), or a private registry through the subnets of the environment (vpc; TrainingRepositoryAccessMode of the API).',
-      default: 'platform',
-      examples: ['vpc'],
-    }),
-  credentialsProviderArn: functionArn.optional().meta({
-    description:
-      'Lambda function that returns the credentials of a private registry to SageMaker, with `repositoryAccess: vpc`; one of `image.credentialsProviders` of the environment. Default: none, for a registry without authentication.',
-    examples: ['arn:aws:lambda:us-west-2:111122223333:function:registry-credentials'],
-  }),
+  kind: option(
+    z.enum(['environment', 'dlc', 'smp', 'huggingface', 'uri']),
+    'Container image: the image of the environment, an AWS Deep Learning Container, the image of the SageMaker model parallel library, the Hugging Face image, or an image by `uri`.',
+    { default: 'environment' },
+  ),
+  version: option(
+    text,
+    'PyTorch version of a dlc or smp image, transformers version of a huggingface image, in quotes. Default: none; required for these three kinds.',
+    { examples: ['2.5.1'] },
+  ),
+  uri: option(
+    z.string().min(1).max(255),
+    'Image in Amazon ECR, or in another registry with `repositoryAccess: vpc`; with `kind: uri`. Default: none.',
+    { examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/mine:1.0'] },
+  ),
+  repositoryAccess: option(
+    z.enum(['platform', 'vpc']),
+    'How SageMaker reaches the registry of `uri`: Amazon ECR (platform), or a private registry through the subnets of the environment (vpc; TrainingRepositoryAccessMode of the API).',
+    { default: 'platform', examples: ['vpc'] },
+  ),
+  credentialsProviderArn: option(
+    functionArn,
+    'Lambda function that returns the credentials of a private registry to SageMaker, with `repositoryAccess: vpc`; one of `image.credentialsProviders` of the environment. Default: none, for a registry without authentication.',
+    { examples: ['arn:aws:lambda:us-west-2:111122223333:function:registry-credentials'] },
+  ),
 });

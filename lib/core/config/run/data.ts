@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { option } from '../formats/option';
 import { HUB_DATASET } from '../formats/places';
 import { channelName, count, fileSystemId, hubSource, s3Uri, text, words } from './formats';
 
@@ -17,10 +18,7 @@ const fileSystem = (kind: string, directory: string) =>
             'Folder of the file system that the channel provides, at or below the `directoryPath` that the environment declares for it. `{fsxPath}` is that of `{fsx}`.',
           examples: [directory],
         }),
-      access: z.enum(['ro', 'rw']).optional().meta({
-        description: 'Whether jobs can only read (ro) or also write (rw).',
-        default: 'ro',
-      }),
+      access: option(z.enum(['ro', 'rw']), 'Whether jobs can only read (ro) or also write (rw).', { default: 'ro' }),
     })
     .optional();
 
@@ -31,85 +29,68 @@ export const channel = z
       description: 'Name of the channel; its data is in /opt/ml/input/data/<name>.',
       examples: ['train'],
     }),
-    s3: s3Uri.optional().meta({
-      description:
-        'S3 prefix or manifest. The placeholders `{dataBucket}`, `{checkpointBucket}`, `{team}` and `{runId}` are replaced. Give this, `source`, `fsxLustre` or `efs`. Default: none.',
-      examples: ['s3://{dataBucket}/c4-tokens/'],
-    }),
-    source: hubSource(HUB_DATASET, 'hf:datasets/HuggingFaceH4/no_robots')
-      .optional()
-      .meta({
-        description:
-          'Data set of a hub that `slipway fetch` has copied, instead of `s3`: `hf:datasets/ORG/NAME[@REVISION]`. A launch replaces the revision by the fetched commit. Default: none.',
-        examples: ['hf:datasets/HuggingFaceH4/no_robots'],
-      }),
-    inputMode: z.enum(['File', 'FastFile', 'Pipe']).optional().meta({
-      description:
-        'Input mode of S3 data: copied before the start (File), read on demand as files (FastFile), or streamed (Pipe). Default: FastFile for the built-in trainer, File for user code.',
-    }),
-    s3DataType: z.enum(['S3Prefix', 'ManifestFile', 'AugmentedManifestFile']).optional().meta({
-      description: 'Type of `s3`: a prefix, a manifest of objects, or an augmented manifest (JSON lines).',
-      default: 'S3Prefix',
-    }),
-    s3DataDistribution: z.enum(['FullyReplicated', 'ShardedByS3Key']).optional().meta({
-      description: 'Whether each instance gets all objects or a subset.',
-      default: 'FullyReplicated',
-    }),
-    attributeNames: z
-      .array(words(256))
-      .max(16)
-      .optional()
-      .meta({
-        description:
-          'Attributes of an augmented manifest that the job reads; only with AugmentedManifestFile. Default: none.',
-        examples: [['text']],
-      }),
-    instanceGroups: z
-      .array(text)
-      .min(1)
-      .max(5)
-      .optional()
-      .meta({
-        description:
-          'Instance groups that get the channel, in a heterogeneous cluster; on every channel or on none. Default: all groups.',
-        examples: [['gpu']],
-      }),
-    shuffleSeed: z
-      .int()
-      .min(0)
-      .optional()
-      .meta({
-        description: 'Seed with which SageMaker shuffles the objects or manifest entries. Default: no shuffling.',
-        examples: [7],
-      }),
-    hubContentArn: z
-      .string()
-      .max(255)
-      .regex(
-        /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub-content\/[\w-]+\/Model(Reference)?\/[\w.-]+(\/[\w.-]+)?$/,
-        'must be the ARN of a model in a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub-content/mine/ModelReference/llama/1.0.0',
-      )
-      .optional()
-      .meta({
-        description:
-          'Model of a private SageMaker hub that `s3` belongs to (HubAccessConfig of the API); its hub is one of `storage.hubs` of the environment. Default: none.',
+    s3: option(
+      s3Uri,
+      'S3 prefix or manifest. The placeholders `{dataBucket}`, `{checkpointBucket}`, `{team}` and `{runId}` are replaced. Give this, `source`, `fsxLustre` or `efs`. Default: none.',
+      { examples: ['s3://{dataBucket}/c4-tokens/'] },
+    ),
+    source: option(
+      hubSource(HUB_DATASET, 'hf:datasets/HuggingFaceH4/no_robots'),
+      'Data set of a hub that `slipway fetch` has copied, instead of `s3`: `hf:datasets/ORG/NAME[@REVISION]`. A launch replaces the revision by the fetched commit. Default: none.',
+      { examples: ['hf:datasets/HuggingFaceH4/no_robots'] },
+    ),
+    inputMode: option(
+      z.enum(['File', 'FastFile', 'Pipe']),
+      'Input mode of S3 data: copied before the start (File), read on demand as files (FastFile), or streamed (Pipe). Default: FastFile for the built-in trainer, File for user code.',
+    ),
+    s3DataType: option(
+      z.enum(['S3Prefix', 'ManifestFile', 'AugmentedManifestFile']),
+      'Type of `s3`: a prefix, a manifest of objects, or an augmented manifest (JSON lines).',
+      { default: 'S3Prefix' },
+    ),
+    s3DataDistribution: option(
+      z.enum(['FullyReplicated', 'ShardedByS3Key']),
+      'Whether each instance gets all objects or a subset.',
+      { default: 'FullyReplicated' },
+    ),
+    attributeNames: option(
+      z.array(words(256)).max(16),
+      'Attributes of an augmented manifest that the job reads; only with AugmentedManifestFile. Default: none.',
+      { examples: [['text']] },
+    ),
+    instanceGroups: option(
+      z.array(text).min(1).max(5),
+      'Instance groups that get the channel, in a heterogeneous cluster; on every channel or on none. Default: all groups.',
+      { examples: [['gpu']] },
+    ),
+    shuffleSeed: option(
+      z.int().min(0),
+      'Seed with which SageMaker shuffles the objects or manifest entries. Default: no shuffling.',
+      { examples: [7] },
+    ),
+    hubContentArn: option(
+      z
+        .string()
+        .max(255)
+        .regex(
+          /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub-content\/[\w-]+\/Model(Reference)?\/[\w.-]+(\/[\w.-]+)?$/,
+          'must be the ARN of a model in a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub-content/mine/ModelReference/llama/1.0.0',
+        ),
+      'Model of a private SageMaker hub that `s3` belongs to (HubAccessConfig of the API); its hub is one of `storage.hubs` of the environment. Default: none.',
+      {
         examples: [
           'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/meta-textgeneration-llama-3-8b/1.0.0',
         ],
-      }),
-    acceptEula: z
-      .boolean()
-      .optional()
-      .meta({
-        description:
-          'Whether the license of the gated model in `s3` is accepted (ModelAccessConfig of the API). Default: not sent; a gated model requires true.',
-        examples: [true],
-      }),
-    contentType: z
-      .string()
-      .max(256)
-      .optional()
-      .meta({ description: 'MIME type of the data. Default: none.', examples: ['application/jsonlines'] }),
+      },
+    ),
+    acceptEula: option(
+      z.boolean(),
+      'Whether the license of the gated model in `s3` is accepted (ModelAccessConfig of the API). Default: not sent; a gated model requires true.',
+      { examples: [true] },
+    ),
+    contentType: option(z.string().max(256), 'MIME type of the data. Default: none.', {
+      examples: ['application/jsonlines'],
+    }),
     fsxLustre: fileSystem('FSx for Lustre', '{fsxPath}/data').meta({
       description: 'FSx for Lustre file system instead of `s3`. Default: none.',
       examples: [{ fileSystemId: '{fsx}', directoryPath: '{fsxPath}/data', access: 'ro' }],
@@ -123,99 +104,72 @@ export const channel = z
 
 /** Section `checkpoints`. */
 export const checkpoints = z.strictObject({
-  mode: z.enum(['direct', 'managed', 'fsx', 'none']).optional().meta({
-    description:
-      'How checkpoints are written: by the trainer to S3 (direct), by SageMaker from a local folder to S3 (managed), by the trainer to an FSx channel (fsx), or not at all (none). Default: direct for the built-in trainer (managed with deepspeed), managed for user code with this section, otherwise none.',
-  }),
-  s3: s3Uri.optional().meta({
-    description: 'S3 prefix of the checkpoints.',
+  mode: option(
+    z.enum(['direct', 'managed', 'fsx', 'none']),
+    'How checkpoints are written: by the trainer to S3 (direct), by SageMaker from a local folder to S3 (managed), by the trainer to an FSx channel (fsx), or not at all (none). Default: direct for the built-in trainer (managed with deepspeed), managed for user code with this section, otherwise none.',
+  ),
+  s3: option(s3Uri, 'S3 prefix of the checkpoints.', {
     default: 's3://{checkpointBucket}/runs/{team}/{runId}/',
     examples: ['s3://{checkpointBucket}/runs/{team}/{runId}/'],
   }),
-  localPath: z
-    .string()
-    .min(1)
-    .max(4096)
-    .optional()
-    .meta({
-      description: 'Folder in the container that SageMaker synchronizes to S3, with `mode: managed`.',
-      default: '/opt/ml/checkpoints',
-      examples: ['/opt/ml/checkpoints'],
-    }),
-  channel: channelName.optional().meta({
-    description: 'FSx channel to write to, with `mode: fsx`. Default: the only fsxLustre channel with `access: rw`.',
-    examples: ['shared'],
-  }),
-  intervalMinutes: z
-    .union(
+  localPath: option(
+    z.string().min(1).max(4096),
+    'Folder in the container that SageMaker synchronizes to S3, with `mode: managed`.',
+    { default: '/opt/ml/checkpoints', examples: ['/opt/ml/checkpoints'] },
+  ),
+  channel: option(
+    channelName,
+    'FSx channel to write to, with `mode: fsx`. Default: the only fsxLustre channel with `access: rw`.',
+    { examples: ['shared'] },
+  ),
+  intervalMinutes: option(
+    z.union(
       [
         z.literal('auto').meta({ description: 'Computed from the measured time of a save and the expected failures.' }),
         z.number().positive().meta({ description: 'A fixed interval, in minutes.' }),
       ],
       { error: 'must be auto or a number of minutes above 0' },
-    )
-    .optional()
-    .meta({
-      description:
-        'Time between two checkpoints, in minutes; auto uses the Young/Daly optimum, between 3 and 60 minutes, recomputed from the measured time of a save.',
-      default: 'auto',
-      examples: ['auto', 30],
-    }),
-  memory: z
-    .union(
+    ),
+    'Time between two checkpoints, in minutes; auto uses the Young/Daly optimum, between 3 and 60 minutes, recomputed from the measured time of a save.',
+    { default: 'auto', examples: ['auto', 30] },
+  ),
+  memory: option(
+    z.union(
       [
         z.literal('auto').meta({ description: 'On for the built-in trainer on two or more hosts, as often as pays.' }),
         z.literal('off').meta({ description: 'Restarts in place continue from the newest checkpoint.' }),
         z
           .strictObject({
-            everySteps: z
-              .union([z.literal('auto'), count], { error: 'must be auto or a number of steps' })
-              .optional()
-              .meta({
-                description:
-                  'Steps between two copies; auto uses the number with the lowest sum of overhead and expected loss, from the measured time of a copy.',
-                default: 'auto',
-                examples: [1],
-              }),
-            copies: z
-              .union([z.literal(1), z.literal(2)], { error: 'must be 1 or 2' })
-              .optional()
-              .meta({
-                description: 'Copies of each state: 1 on its own host, 2 also on another host.',
-                default: 2,
-                examples: [2],
-              }),
+            everySteps: option(
+              z.union([z.literal('auto'), count], { error: 'must be auto or a number of steps' }),
+              'Steps between two copies; auto uses the number with the lowest sum of overhead and expected loss, from the measured time of a copy.',
+              { default: 'auto', examples: [1] },
+            ),
+            copies: option(
+              z.union([z.literal(1), z.literal(2)], { error: 'must be 1 or 2' }),
+              'Copies of each state: 1 on its own host, 2 also on another host.',
+              { default: 2, examples: [2] },
+            ),
           })
           .meta({ description: 'Copies at a fixed interval, or on the own host only.' }),
       ],
       { error: 'must be auto, off, or { everySteps, copies }' },
-    )
-    .optional()
-    .meta({
-      description:
-        'Copies of the state in host memory, from which a restart in place continues instead of from a checkpoint. Built-in trainer with fsdp or ddp, and scripts that call keep_in_memory of slipway_helper.',
-      default: 'auto',
-      examples: ['auto', { everySteps: 1, copies: 2 }],
-    }),
-  keep: count.optional().meta({
-    description: 'Number of complete checkpoints to keep; older checkpoints are deleted.',
+    ),
+    'Copies of the state in host memory, from which a restart in place continues instead of from a checkpoint. Built-in trainer with fsdp or ddp, and scripts that call keep_in_memory of slipway_helper.',
+    { default: 'auto', examples: ['auto', { everySteps: 1, copies: 2 }] },
+  ),
+  keep: option(count, 'Number of complete checkpoints to keep; older checkpoints are deleted.', {
     default: 3,
     examples: [3],
   }),
-  committedMarker: z
-    .string()
-    .max(256)
-    .optional()
-    .meta({
-      description:
-        'User code: pattern of the object that marks a checkpoint as complete. Default: what the trainer of `progress.format` writes last, otherwise none; the built-in trainer writes COMMITTED.json. A file `latest` names the complete folder beside it.',
-      examples: ['step-*/DONE'],
-    }),
-  startFrom: words(1024)
-    .optional()
-    .meta({
-      description:
-        'Run ID or S3 prefix of an earlier run, from whose weights, optimizer state and data position this run continues. Default: none.',
-      examples: ['llama2-13b-pretrain-261101090000'],
-    }),
+  committedMarker: option(
+    z.string().max(256),
+    'User code: pattern of the object that marks a checkpoint as complete. Default: what the trainer of `progress.format` writes last, otherwise none; the built-in trainer writes COMMITTED.json. A file `latest` names the complete folder beside it.',
+    { examples: ['step-*/DONE'] },
+  ),
+  startFrom: option(
+    words(1024),
+    'Run ID or S3 prefix of an earlier run, from whose weights, optimizer state and data position this run continues. Default: none.',
+    { examples: ['llama2-13b-pretrain-261101090000'] },
+  ),
 });

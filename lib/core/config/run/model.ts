@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { findModel } from '../../catalog/models';
+import { option } from '../formats/option';
 import { HUB_MODEL, placeOf } from '../formats/places';
 import { readModelConfig } from '../inline';
 import type { RunFile } from '../run-file';
@@ -9,38 +10,38 @@ import { hubSource, s3Uri, text } from './formats';
 
 /** Section `model`. */
 export const model = z.strictObject({
-  preset: text.optional().meta({
-    description:
-      'A model of the catalog. The built-in trainer needs a preset, a `config` or an `architecture`; for user code they are optional, and the planner uses them to predict memory and time. Default: none.',
-    examples: ['llama3-8b'],
-  }),
-  config: text.optional().meta({
-    description:
-      'A Hugging Face config.json, instead of a `preset`: a path relative to the run file, an S3 URI (read with `--environment`), or the content of the file. Default: none.',
-    examples: ['./config.json', 's3://{dataBucket}/weights/qwen3-8b/config.json'],
-  }),
-  weights: z
-    .union([hubSource(HUB_MODEL, 'hf:Qwen/Qwen3-8B'), s3Uri], {
+  preset: option(
+    text,
+    'A model of the catalog. The built-in trainer needs a preset, a `config` or an `architecture`; for user code they are optional, and the planner uses them to predict memory and time. Default: none.',
+    { examples: ['llama3-8b'] },
+  ),
+  config: option(
+    text,
+    'A Hugging Face config.json, instead of a `preset`: a path relative to the run file, an S3 URI (read with `--environment`), or the content of the file. Default: none.',
+    { examples: ['./config.json', 's3://{dataBucket}/weights/qwen3-8b/config.json'] },
+  ),
+  weights: option(
+    z.union([hubSource(HUB_MODEL, 'hf:Qwen/Qwen3-8B'), s3Uri], {
       error: 'must be an S3 URI such as s3://{dataBucket}/prefix/, or a model of a hub such as hf:Qwen/Qwen3-8B',
-    })
-    .optional()
-    .meta({
-      description:
-        'Pretrained weights (safetensors) to start from: in S3, or a model of a hub that `slipway fetch` has copied, `hf:ORG/NAME[@REVISION]`. A launch replaces the revision by the fetched commit, whose config.json is the model unless the file names another. Default: random initialization.',
-      examples: ['s3://{dataBucket}/weights/llama3-8b/', 'hf:Qwen/Qwen3-8B'],
     }),
-  architecture: architecture.optional().meta({
-    description: 'Dimensions of a decoder-only transformer, instead of a `preset` or a `config`. Default: none.',
-    examples: [
-      {
-        layers: 40,
-        hiddenSize: 5120,
-        attentionHeads: 40,
-        ffnHiddenSize: 13824,
-        vocabularySize: 32000,
-      },
-    ],
-  }),
+    'Pretrained weights (safetensors) to start from: in S3, or a model of a hub that `slipway fetch` has copied, `hf:ORG/NAME[@REVISION]`. A launch replaces the revision by the fetched commit, whose config.json is the model unless the file names another. Default: random initialization.',
+    { examples: ['s3://{dataBucket}/weights/llama3-8b/', 'hf:Qwen/Qwen3-8B'] },
+  ),
+  architecture: option(
+    architecture,
+    'Dimensions of a decoder-only transformer, instead of a `preset` or a `config`. Default: none.',
+    {
+      examples: [
+        {
+          layers: 40,
+          hiddenSize: 5120,
+          attentionHeads: 40,
+          ffnHiddenSize: 13824,
+          vocabularySize: 32000,
+        },
+      ],
+    },
+  ),
 });
 
 /** The model of a run with every default; undefined when the run has none, or its config.json cannot be read. */

@@ -47,7 +47,6 @@ export function resolvedDeepspeedConfig(run: RunSpec): Record<string, unknown> {
 /** DeepSpeed ZeRO, configured by a file in the user's code. */
 export const deepspeed = strategy({
   name: 'deepspeed',
-  summary: 'DeepSpeed ZeRO 1-3 under torchrun, without ssh or a hostfile',
   libraries: ['deepspeed'],
   matches: (library, launcher) => library === 'deepspeed' && launcher === 'torchrun',
   layout,

@@ -5,8 +5,6 @@ import { type Finding, type Rule, rulesAbout, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { bf16Findings, contradictsPrecision, nearestMultiple, parameterPath } from '../parameters';
 
-const SOURCE = 'https://www.deepspeed.ai/docs/config-json/';
-
 /** Top-level keys of the DeepSpeed configuration. Source: deepspeed.ai/docs/config-json, retrieved 2026-11-20. */
 const KEYS: readonly string[] = [
   'train_batch_size',
@@ -141,9 +139,6 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     id: 'deepspeed/stage',
     level: 'error',
     isLocal: true,
-    what: 'zero_optimization.stage is 0, 1, 2 or 3.',
-    why: 'Otherwise DeepSpeed fails in initialize().',
-    source: SOURCE,
     find: (_run, { zero }) =>
       when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), {
         path: parameterPath('zero_optimization.stage'),
@@ -155,9 +150,6 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
   rule({
     id: 'deepspeed/keys',
     level: 'warning',
-    what: 'The keys are those of the DeepSpeed configuration.',
-    why: 'DeepSpeed ignores a misspelled key.',
-    source: SOURCE,
     find: (run) =>
       Object.keys(run.distribution.parameters)
         .filter((key) => !KEYS.includes(key))
@@ -168,20 +160,10 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
           fix: `use ${nearest(key, KEYS, 2).join(' or ')}, or remove it`,
         })),
   }),
-  rule({
-    id: 'deepspeed/batch',
-    level: 'error',
-    what: 'train_batch_size = train_micro_batch_size_per_gpu x gradient_accumulation_steps x ranks.',
-    why: 'DeepSpeed asserts this at the start.',
-    source: SOURCE,
-    find: batchFindings,
-  }),
+  rule({ id: 'deepspeed/batch', level: 'error', find: batchFindings }),
   rule({
     id: 'deepspeed/conflict',
     level: 'error',
-    what: 'Settings that are also in `training` have the same value.',
-    why: 'Otherwise one of the two would be ignored.',
-    source: SOURCE,
     find: (run, view) => {
       const written = run.written.training ?? {};
       const precision = view.isOn('bf16') ? 'bf16' : view.isOn('fp16') ? 'fp16' : undefined;
@@ -200,9 +182,6 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
   rule({
     id: 'deepspeed/precision',
     level: 'error',
-    what: 'bf16 and fp16 are not both enabled, and the GPUs support bf16 if it is enabled.',
-    why: 'DeepSpeed rejects both cases.',
-    source: SOURCE,
     find: (run, view) => [
       ...when(view.isOn('bf16') === true && view.isOn('fp16') === true, {
         path: parameterPath('fp16.enabled'),
@@ -216,9 +195,6 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
   rule({
     id: 'deepspeed/offload',
     level: 'error',
-    what: 'offload_param requires stage 3, offload_optimizer stage 1 or higher; the target is cpu or nvme.',
-    why: 'Otherwise there is nothing to offload.',
-    source: SOURCE,
     find: (_run, { stage, zero }) => {
       const device = (key: string) => section(zero[key]).device;
       const asks = (key: string) => key in zero && device(key) !== 'none';
@@ -249,9 +225,6 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
   rule({
     id: 'deepspeed/backend',
     level: 'error',
-    what: 'dist_backend agrees with distribution.collectives.',
-    why: 'Otherwise the script would use a backend that was not checked.',
-    source: SOURCE,
     find: (run) => {
       const backend = run.distribution.parameters.dist_backend;
       const { collectives, collectivesAuto } = run.distribution;

@@ -16,7 +16,6 @@ function layout(run: RunSpec): ParallelLayout | undefined {
 /** Megatron-LM, with flags generated from the run file. */
 export const megatron = strategy({
   name: 'megatron',
-  summary: 'Megatron-LM (and Megatron-DeepSpeed) under torchrun; its parallel sizes are flags',
   libraries: ['megatron'],
   matches: (library, launcher) => library === 'megatron' && launcher === 'torchrun',
   layout,

@@ -4,9 +4,6 @@ import { type Finding, type Rule, rulesAbout, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { contradictsPrecision, divisorsUpTo, nearestMultiple, parameterPath, tensorAcrossHosts } from '../parameters';
 
-/** Megatron-LM's own list of command-line flags. */
-const MEGATRON_SOURCE = 'https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py';
-
 /** Number of ranks over which each expert is split; by default those of the tensor-parallel group. */
 export const EXPERT_TENSOR = 'expert-tensor-parallel-size';
 
@@ -84,9 +81,6 @@ const MEGATRON_MODEL_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/divisibility',
     level: 'warning',
-    what: 'The parallel sizes evenly divide layers, heads, query groups, experts and sequence length.',
-    why: 'Megatron asserts this; forks may differ.',
-    source: MEGATRON_SOURCE,
     find: (run, sizes) =>
       DIVIDED.flatMap(({ name, by, divisor }) => {
         const [given, parts] = [flagNumber(run, name), divisor(sizes)];
@@ -98,29 +92,16 @@ const MEGATRON_MODEL_RULES: readonly Rule[] = [
         });
       }),
   }),
-  megatronRule({
-    id: 'megatron/batch',
-    level: 'error',
-    what: 'global-batch-size is a multiple of micro-batch-size x data-parallel ranks.',
-    why: 'Megatron asserts this at the start.',
-    source: MEGATRON_SOURCE,
-    find: batch,
-  }),
+  megatronRule({ id: 'megatron/batch', level: 'error', find: batch }),
   megatronRule({
     id: 'megatron/tensor-within-node',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'Tensor parallelism stays inside one instance.',
-    why: 'Otherwise every layer communicates over the network.',
-    source: 'https://arxiv.org/abs/2104.04473',
     find: (run, { tensor }) => tensorAcrossHosts(run, tensor, flagPath(run, 'tensor-model-parallel-size')),
   }),
   megatronRule({
     id: 'megatron/conflict',
     level: 'error',
-    what: 'Settings that are also in `training` have the same value.',
-    why: 'Otherwise one of the two would be ignored.',
-    source: 'docs/reference/run-file.md',
     find: (run) => {
       const written = run.written.training ?? {};
       const [precision] = (['bf16', 'fp16'] as const).filter((kind) => flag(run, kind)?.value === true);
@@ -158,9 +139,6 @@ export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/sizes',
     level: 'error',
-    what: 'Parallel sizes are positive whole numbers.',
-    why: 'Megatron parses them as integers.',
-    source: MEGATRON_SOURCE,
     find: (run) =>
       SIZES.flatMap((name) => {
         const given = flag(run, name);
@@ -178,9 +156,6 @@ export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/degrees',
     level: 'error',
-    what: 'tensor x pipeline x context divides the world size, and expert x expert tensor size the ranks of a pipeline stage.',
-    why: 'Megatron asserts this at the start.',
-    source: MEGATRON_SOURCE,
     find: (run, { world, tensor, pipeline, context, expert, expertTensor }) => {
       const product = tensor * pipeline * context;
       if (world % product !== 0) {
@@ -208,9 +183,6 @@ export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/sequence-parallel',
     level: 'warning',
-    what: '--sequence-parallel requires tensor parallelism.',
-    why: 'Without tensor parallelism, the flag has no effect.',
-    source: MEGATRON_SOURCE,
     find: (run, { tensor }) =>
       when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, {
         path: flagPath(run, 'sequence-parallel'),
@@ -222,9 +194,6 @@ export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/expert-sequence',
     level: 'error',
-    what: 'Expert parallelism combined with tensor parallelism requires --sequence-parallel.',
-    why: 'Otherwise Megatron-Core raises a ValueError at the start.',
-    source: 'https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/model_parallel_config.py',
     find: (run, { tensor, expert }) =>
       when(tensor > 1 && expert > 1 && flag(run, 'sequence-parallel')?.value !== true, {
         path: flagPath(run, 'sequence-parallel'),
@@ -236,9 +205,6 @@ export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/virtual-stages',
     level: 'error',
-    what: 'Virtual pipeline stages require more than one pipeline stage, and divide the layers of each stage.',
-    why: 'Otherwise the interleaved schedule cannot be created.',
-    source: MEGATRON_SOURCE,
     find: (run, { pipeline }) => {
       const name = 'num-layers-per-virtual-pipeline-stage';
       const perStage = flagNumber(run, name);

@@ -7,9 +7,6 @@ import { acceleratorKind } from '../image-version';
 import { parameterPath } from '../parameters';
 import { dataParallelLayout, type ParallelLayout, strategy, trainingTypes } from '../strategy';
 
-/** Documentation of `ray start`, whose options can be set in `distribution.parameters`. */
-const RAY_START = 'https://docs.ray.io/en/latest/cluster/cli.html#ray-start';
-
 /** Options that the driver sets itself; containers/driver/slipway_driver/ray_cluster/launch.py rejects the same ones. */
 export const DRIVER_OPTIONS: readonly string[] = ['head', 'address', 'port', 'node-ip-address', 'block', 'temp-dir'];
 
@@ -89,9 +86,6 @@ const RAY_RULES: readonly Rule[] = [
   rayRule({
     id: 'ray/contract',
     level: 'error',
-    what: 'launcher ray requires the Slipway driver.',
-    why: 'The toolkit in the image supports only torchrun and mpirun.',
-    source: 'https://github.com/aws/sagemaker-training-toolkit',
     find: ({ distribution: { contract } }) =>
       when(contract !== 'entrypoint', {
         path: 'distribution.contract',
@@ -100,28 +94,11 @@ const RAY_RULES: readonly Rule[] = [
         fix: 'use entrypoint',
       }),
   }),
-  rayRule({
-    id: 'ray/library',
-    level: 'error',
-    what: 'launcher ray requires user code, with nccl or gloo.',
-    why: 'The other libraries require variables that torchrun or mpirun sets.',
-    source: 'https://docs.ray.io/en/latest/train/getting-started-pytorch.html',
-    find: library,
-  }),
-  rayRule({
-    id: 'ray/options',
-    level: 'error',
-    what: 'distribution.parameters contains only options of `ray start` that the driver does not set.',
-    why: 'Nodes with a different address or port could not connect; `ray start` fails on an unknown option.',
-    source: RAY_START,
-    find: options,
-  }),
+  rayRule({ id: 'ray/library', level: 'error', find: library }),
+  rayRule({ id: 'ray/options', level: 'error', find: options }),
   rayRule({
     id: 'ray/accelerator',
     level: 'error',
-    what: 'Ray runs on GPU and CPU types.',
-    why: 'The driver registers GPUs with Ray, but no NeuronCores.',
-    source: RAY_START,
     find: (run) => {
       const neuron = trainingTypes(run).find(({ type }) => acceleratorKind(type) === 'neuron');
       return when(neuron !== undefined, {
@@ -136,9 +113,6 @@ const RAY_RULES: readonly Rule[] = [
     id: 'ray/image',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'The image or code.requirements provides Ray.',
-    why: 'The driver runs `ray start` from the Python environment of the image and exits with code 77 if it is missing; the AWS PyTorch images do not contain Ray.',
-    source: 'https://github.com/aws/deep-learning-containers',
     find: ({ image, code }) =>
       when(WITHOUT_RAY.includes(image.kind) && code.requirements === undefined, {
         path: 'code.requirements',
@@ -151,9 +125,6 @@ const RAY_RULES: readonly Rule[] = [
     id: 'ray/checkpoints',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'A Ray run on several hosts writes checkpoints.',
-    why: 'A lost host ends the attempt; without a checkpoint, the next attempt starts at step 0.',
-    source: 'docs/guides/ray.md',
     find: (run) =>
       when(run.checkpoints.mode === 'none' && hostCount(trainingGroupsOf(run)) > 1, {
         path: 'checkpoints.mode',
@@ -173,7 +144,6 @@ function layout(run: RunSpec): ParallelLayout {
 /** Custom code on a Ray cluster that the driver starts over all hosts of the job. */
 export const ray = strategy({
   name: 'ray',
-  summary: 'own code on the first host of a Ray cluster over all hosts (Ray Train, verl)',
   libraries: ['custom'],
   matches: (library, launcher) => launcher === 'ray' && !library.startsWith('smp-'),
   layout,

@@ -6,7 +6,7 @@ import {
 } from '../../catalog/images/smddp';
 import { orList } from '../../config/issue';
 import { hostCount, instanceGroupsOf } from '../../config/resolve-run';
-import { type Finding, guide, type Rule, type RuleContext, rulesAbout, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpLayout } from '../fsdp';
 import { compareVersions, pytorchOfImage } from '../image-version';
@@ -53,9 +53,6 @@ const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/instance-type',
     level: 'error',
-    what: 'SMDDP runs on ml.p4d.24xlarge and ml.p4de.24xlarge (ml.p3dn.24xlarge: AllReduce only).',
-    why: 'Since 2.3.0 the import fails on other types; P5 and later are not supported.',
-    source: guide('distributed-data-parallel-support'),
     find: (run) =>
       trainingTypes(run).flatMap(({ path, type }) => {
         const allReduceOnly = SMDDP_ALLREDUCE_ONLY.includes(type) && !gathers(run);
@@ -70,20 +67,10 @@ const SMDDP_RULES: readonly Rule[] = [
         ];
       }),
   }),
-  rule({
-    id: 'smddp/pytorch',
-    level: 'error',
-    what: 'The image contains SMDDP: PyTorch 1.11 to 2.5.1.',
-    why: "Without it, the script fails with `Invalid backend: 'smddp'`.",
-    source: guide('data-parallel-release-notes'),
-    find: (run, _distribution, context) => pytorchFinding(run, context),
-  }),
+  rule({ id: 'smddp/pytorch', level: 'error', find: (run, _distribution, context) => pytorchFinding(run, context) }),
   rule({
     id: 'smddp/launcher',
     level: 'error',
-    what: 'SMDDP requires torchrun, or mpi with the toolkit contract.',
-    why: 'Only the toolkit starts smddprun; launcher script creates no process group.',
-    source: guide('data-parallel-framework-estimator'),
     find: (_run, distribution) => {
       if (distribution.launcher === 'script')
         return [
@@ -105,9 +92,6 @@ const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/allreduce-under-torchrun',
     level: 'warning',
-    what: 'SMDDP AllReduce requires launcher mpi.',
-    why: 'With torchrun, SMDDP supports only AllGather; AllReduce of DDP falls back to NCCL.',
-    source: guide('data-parallel-framework-estimator'),
     find: (_run, { library, launcher }) =>
       when(library === 'ddp' && launcher === 'torchrun', {
         path: 'distribution.launcher',
@@ -119,9 +103,6 @@ const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/allgather-option',
     level: 'warning',
-    what: 'With mpi, SMDDP AllGather requires SMDATAPARALLEL_OPTIMIZE_SDP=true.',
-    why: 'Without it, AllGather uses NCCL.',
-    source: guide('data-parallel-modify-sdp-pt'),
     find: (run, { launcher, library, mpiOptions }) => {
       const sharded = library === 'fsdp' || library === 'deepspeed';
       const requested =
@@ -138,9 +119,6 @@ const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/one-instance',
     level: 'warning',
-    what: 'SMDDP requires two or more instances.',
-    why: 'Its collectives speed up traffic between instances.',
-    source: guide('data-parallel-config'),
     find: (run) =>
       when(hostCount(instanceGroupsOf(run.compute)) === 1, {
         path: 'compute.instanceCount',
@@ -152,9 +130,6 @@ const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/buffers',
     level: 'error',
-    what: 'The AllGather buffers are multiples of 8192 bytes.',
-    why: 'SMDDP rejects other sizes.',
-    source: guide('model-parallel-extended-features-pytorch-sharded-data-parallelism'),
     find: (run) =>
       bufferSizes(run)
         .filter(({ value }) => !/^\d+$/.test(value) || Number(value) === 0 || Number(value) % 8192 !== 0)
@@ -169,9 +144,6 @@ const SMDDP_RULES: readonly Rule[] = [
     id: 'smddp/frozen',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'SMDDP has no further releases.',
-    why: 'The last release is in images with PyTorch 2.5.1, for P4 only; images with PyTorch 2.6 and later do not contain SMDDP.',
-    source: guide('data-parallel-release-notes'),
     find: () => [
       {
         path: 'distribution.collectives',
@@ -188,8 +160,6 @@ const layout = (run: RunSpec) => (run.distribution.library === 'fsdp' ? fsdpLayo
 /** SageMaker's data parallel library, whose AllGather replaces that of NCCL under FSDP. */
 export const smddp = strategy({
   name: 'smddp',
-  summary:
-    'SageMaker distributed data parallel under mpirun: AllReduce, or AllGather with SMDATAPARALLEL_OPTIMIZE_SDP=true',
   libraries: ['ddp', 'fsdp', 'deepspeed', 'custom'],
   matches: (library, launcher, collectives) =>
     launcher === 'mpi' && collectives === 'smddp' && !library.startsWith('smp-'),

@@ -1,6 +1,6 @@
 import { SMP_V1_BY_PYTORCH } from '../../catalog/images/smddp';
 import { modelParameters } from '../../catalog/model/parameters';
-import { type Finding, guide, type Rule, when } from '../../config/rule';
+import { type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { compareVersions, pytorchOfImage } from '../image-version';
 import { parameterPath } from '../parameters';
@@ -13,9 +13,6 @@ export const SMP_V1_ADVICE: readonly Rule[] = [
     id: 'smp-v1/prescaled-batch',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'prescaled_batch is recommended with pipeline and tensor parallelism.',
-    why: 'The ranks of a tensor-parallel group then share one batch instead of reading separate batches; the configured batch size applies to the group.',
-    source: guide('model-parallel-best-practices'),
     find: (_run, { pipeline, tensor, isOn }) =>
       when(pipeline > 1 && tensor > 1 && !isOn('prescaled_batch'), {
         path: parameterPath('prescaled_batch'),
@@ -27,9 +24,6 @@ export const SMP_V1_ADVICE: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/mpi-options',
     level: 'warning',
-    what: 'mpiOptions contain no option that the launcher already sets.',
-    why: 'mpirun ends with "listed multiple times" if an MCA parameter is repeated.',
-    source: guide('model-parallel-sm-sdk'),
     find: (run) =>
       when(run.distribution.mpiOptions.includes('btl_vader_single_copy_mechanism'), {
         path: 'distribution.mpiOptions',
@@ -42,9 +36,6 @@ export const SMP_V1_ADVICE: readonly Rule[] = [
     id: 'smp-v1/archived',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'SMP v1 is archived.',
-    why: 'Archived on 2023-12-19; its last release is 1.15.0 of 2023-04-27, its images receive no more patches.',
-    source: guide('model-parallel'),
     find: () => [
       {
         path: 'distribution.library',
@@ -55,9 +46,6 @@ export const SMP_V1_ADVICE: readonly Rule[] = [
     ],
   }),
 ];
-
-const BEST_PRACTICES = guide('model-parallel-best-practices');
-const PITFALLS = guide('model-parallel-customize-tips-pitfalls');
 
 /** Model sizes, in parameters, from which AWS's guide recommends a technique. */
 const SHARD_OPTIMIZER_FROM = 1e9;
@@ -117,9 +105,6 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-optimizer-state',
     level: 'info',
     mayAcknowledge: true,
-    what: 'For models above one billion parameters on several replicas, enable shard_optimizer_state first.',
-    why: 'It saves memory with little additional traffic; use it before activation checkpointing, tensor and pipeline parallelism.',
-    source: BEST_PRACTICES,
     find: (run, { world, pipeline, tensor, shard, isOn }) => {
       const isUseful = parametersOf(run) > SHARD_OPTIMIZER_FROM && world > pipeline * tensor && shard <= 1;
       return when(isUseful && !isOn('shard_optimizer_state'), {
@@ -134,9 +119,6 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-order',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Use tensor parallelism inside an instance before pipeline parallelism across instances.',
-    why: 'Pipelines have idle time (bubbles). Adding more techniques than a model needs does not usually help.',
-    source: BEST_PRACTICES,
     find: (run, { pipeline, tensor }) =>
       when(pipeline > 1 && tensor === 1 && run.compute.instanceCount > 1, {
         path: parameterPath('pipeline_parallel_degree'),
@@ -149,9 +131,6 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-batch-first',
     level: 'info',
     mayAcknowledge: true,
-    what: 'If memory is insufficient, reduce the batch size before increasing the tensor parallel degree.',
-    why: 'A higher tensor parallel degree slows down every layer; a smaller batch does not.',
-    source: BEST_PRACTICES,
     find: ({ written }, { tensor }) =>
       when(tensor > 1 && (written.training?.microBatchSize ?? 1) > 1, {
         path: 'training.microBatchSize',
@@ -164,9 +143,6 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-microbatches',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Start pipeline parallelism with 2 or 4 microbatches.',
-    why: 'With one microbatch there is no pipelining; the effective microbatch size is the batch size per rank divided by microbatches.',
-    source: PITFALLS,
     find: (run, { pipeline }) =>
       when(pipeline > 1 && degree(run, 'microbatches', 1) === 1, {
         path: parameterPath('microbatches'),
@@ -179,9 +155,6 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-delayed-init',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Initialize models above 100 billion parameters with smp.delay_param_initialization.',
-    why: 'Otherwise every rank would load the whole model into host memory.',
-    source: PITFALLS,
     find: (run) =>
       when(parametersOf(run) > DELAYED_INIT_FROM, {
         path: 'model',
@@ -194,9 +167,6 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-file-system',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Store data and checkpoints of models above 10 billion parameters on FSx for Lustre.',
-    why: 'Managed checkpoints of this size delay the start and the end of every job.',
-    source: guide('distributed-troubleshooting-model-parallel'),
     find: (run) =>
       when(parametersOf(run) > FILE_SYSTEM_FROM && !run.data.some((c) => c.fsxLustre), {
         path: 'data',
@@ -205,13 +175,5 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
         fix: 'add an fsxLustre channel, and checkpoints.mode fsx',
       }),
   }),
-  smpV1Rule({
-    id: 'smp-v1/hugging-face-model',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'Tensor parallelism supports the Hugging Face models GPT-2, BERT, RoBERTa, GPT-J and GPT-Neo without code changes.',
-    why: 'Other models are not split unless the script registers their modules.',
-    source: guide('model-parallel-extended-features-pytorch-hugging-face'),
-    find: huggingFaceModel,
-  }),
+  smpV1Rule({ id: 'smp-v1/hugging-face-model', level: 'warning', mayAcknowledge: true, find: huggingFaceModel }),
 ];

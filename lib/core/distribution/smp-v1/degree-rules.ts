@@ -1,19 +1,16 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import { orList } from '../../config/issue';
-import { guide, type Rule, when } from '../../config/rule';
+import { type Rule, when } from '../../config/rule';
 import { compareVersions, pytorchOfImage } from '../image-version';
 import { divisorsUpTo, parameterPath } from '../parameters';
 import { degree } from '../strategy';
-import { SMP_V1_API, smpV1Rule } from './parameters';
+import { smpV1Rule } from './parameters';
 
 /** Rules about the degrees of SMP v1 in relation to each other and to the cluster. */
 export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/partitions-twice',
     level: 'error',
-    what: 'partitions and pipeline_parallel_degree are two names of one parameter.',
-    why: 'Two different values contradict each other.',
-    source: SMP_V1_API,
     find: (run, { has }) =>
       when(
         has('partitions') &&
@@ -30,9 +27,6 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/degrees',
     level: 'error',
-    what: 'pipeline x tensor divides the world size; the sharded data parallel degree divides the quotient.',
-    why: 'Otherwise the library cannot create its process groups.',
-    source: guide('model-parallel-core-features'),
     find: (_run, { world, pipeline, tensor, shard }) => {
       if (world % (pipeline * tensor) !== 0) {
         return [
@@ -56,9 +50,6 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/tensor-needs-ddp',
     level: 'error',
-    what: 'Tensor parallelism and sharded data parallelism need ddp: true.',
-    why: 'The default is false, with which the library fails at the start.',
-    source: SMP_V1_API,
     find: (_run, { tensor, shard, isOn }) =>
       when((tensor > 1 || shard > 1) && !isOn('ddp'), {
         path: parameterPath('ddp'),
@@ -70,9 +61,6 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/tensor-within-node',
     level: 'error',
-    what: 'Tensor parallelism stays inside one instance; a power of two is recommended.',
-    why: 'Across instances, tensor parallelism is slow; degrees that are not a power of two are not recommended.',
-    source: guide('model-parallel-best-practices'),
     find: (run, { tensor }) => {
       const gpus = findInstanceType(run.compute.instanceType)?.accelerator?.count ?? run.distribution.processesPerHost;
       if (tensor > gpus)
@@ -97,9 +85,6 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/sharded-data-parallel',
     level: 'error',
-    what: 'Sharded data parallelism excludes pipeline parallelism and optimizer state sharding; with tensor parallelism it requires prescaled_batch and PyTorch 1.13.1.',
-    why: 'The library rejects the combination.',
-    source: guide('model-parallel-extended-features-pytorch-sharded-data-parallelism'),
     find: (run, { shard, pipeline, tensor, isOn }) => {
       if (shard <= 1) return [];
       const version = pytorchOfImage(run);
@@ -138,9 +123,6 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/microbatches',
     level: 'error',
-    what: 'The batch size per rank is a multiple of microbatches, and active_microbatches does not exceed microbatches.',
-    why: 'With a batch that cannot be split, the job fails at its first step.',
-    source: guide('model-parallel-customize-tips-pitfalls'),
     find: (run) => {
       const microbatches = degree(run, 'microbatches', 1);
       const active = degree(run, 'active_microbatches', 0);
@@ -167,9 +149,6 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/offload',
     level: 'warning',
-    what: 'Activation offloading needs activation checkpointing and more than one microbatch.',
-    why: 'Otherwise offloading saves no memory.',
-    source: guide('model-parallel-extended-features-pytorch-activation-offloading'),
     find: (run, { isOn, shard }) => {
       if (!isOn('offload_activations')) return [];
       const ours = run.written.training?.activationOffload;

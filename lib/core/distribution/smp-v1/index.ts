@@ -41,7 +41,6 @@ function layout(run: RunSpec): ParallelLayout | undefined {
 /** SageMaker model parallelism v1 under MPI, which AWS no longer develops. */
 export const smpV1 = strategy({
   name: 'smp-v1',
-  summary: 'SageMaker model parallel v1 (archived): pipeline, tensor and sharded data parallelism under MPI',
   libraries: ['smp-v1'],
   matches: (library) => library === 'smp-v1',
   layout,

@@ -4,13 +4,10 @@ import type { RunSpec } from '../../config/run-spec';
 import type { ParameterKind } from '../parameters';
 import { degree } from '../strategy';
 
-/** The API reference of the library. */
-export const SMP_V1_API = 'sagemaker.readthedocs.io v2.199.0 api/training/smd_model_parallel_general';
-
 const INT = { type: 'int', min: 1 } as const;
 const BOOL = { type: 'bool' } as const;
 
-/** Every parameter of SMP v1. Source: SMP_V1_API. */
+/** Every parameter of SMP v1. Source: sagemaker.readthedocs.io v2.199.0 api/training/smd_model_parallel_general. */
 export const SMP_V1_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
   pipeline_parallel_degree: INT,
   partitions: INT,
@@ -49,7 +46,7 @@ export const SMP_V1_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
 
 /**
  * The release that introduced a parameter, if images with older releases exist. `fp16` is not included: releases before 1.10 accept it as
- * `fp16_params`. Source: SMP_V1_API.
+ * `fp16_params`. Source: the same.
  */
 export const SMP_V1_SINCE: Readonly<Record<string, string>> = {
   ddp_dist_backend: '1.13',

@@ -1,10 +1,10 @@
 import { SMP_V1_BY_PYTORCH, SMP_V1_INSTANCE_TYPES } from '../../catalog/images/smddp';
 import { orList } from '../../config/issue';
-import { guide, type Rule, when } from '../../config/rule';
+import { type Rule, when } from '../../config/rule';
 import { compareVersions, pytorchOfImage } from '../image-version';
 import { bf16Findings, parameterFindings, parameterPath } from '../parameters';
 import { trainingTypes } from '../strategy';
-import { SMP_V1_API, SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './parameters';
+import { SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './parameters';
 
 /** Rules about the platform of SMP v1: launcher, collectives, instance types and images. */
 export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
@@ -12,17 +12,11 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
     id: 'smp-v1/parameters',
     level: 'error',
     isLocal: true,
-    what: 'distribution.parameters contains only SMP v1 parameters, each with a valid type and range.',
-    why: 'The SDK checks only some parameters; the library checks the others after the instances have started.',
-    source: SMP_V1_API,
     find: (run) => parameterFindings(run.distribution.parameters, SMP_V1_PARAMETERS, { library: 'SMP v1' }),
   }),
   smpV1Rule({
     id: 'smp-v1/launcher',
     level: 'error',
-    what: 'SMP v1 requires launcher mpi and the toolkit contract.',
-    why: 'The library gets its ranks from MPI and its configuration from the toolkit.',
-    source: guide('model-parallel-sm-sdk'),
     find: (run) => [
       ...when(run.distribution.launcher !== 'mpi', {
         path: 'distribution.launcher',
@@ -41,9 +35,6 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/collectives',
     level: 'error',
-    what: 'The SageMaker model parallel and data parallel libraries are not enabled together.',
-    why: 'SMP v1 enables SMDDP AllGather itself where possible.',
-    source: guide('model-parallel-sm-sdk'),
     find: (run) =>
       when(run.distribution.collectives === 'smddp', {
         path: 'distribution.collectives',
@@ -55,9 +46,6 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/instance-type',
     level: 'error',
-    what: `SMP v1 runs on ${orList(SMP_V1_INSTANCE_TYPES)}.`,
-    why: 'The SDK rejects P5 and later types, and the library does not support them.',
-    source: guide('distributed-model-parallel-support'),
     find: (run) =>
       trainingTypes(run)
         .filter(({ type }) => type !== '' && !SMP_V1_INSTANCE_TYPES.includes(type))
@@ -71,9 +59,6 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/pytorch',
     level: 'error',
-    what: 'SMP v1 is included in images with PyTorch 1.8.1 to 2.0.0.',
-    why: 'Later images do not contain it.',
-    source: guide('distributed-model-parallel-support'),
     find: (run) => {
       const version = pytorchOfImage(run);
       const choices = orList(Object.keys(SMP_V1_BY_PYTORCH));
@@ -96,9 +81,6 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/release',
     level: 'error',
-    what: 'The SMP v1 release in the image supports every parameter.',
-    why: 'An older release fails on the unknown parameter after the instances have started.',
-    source: SMP_V1_API,
     find: (run) => {
       const pytorch = pytorchOfImage(run) ?? '';
       const release = SMP_V1_BY_PYTORCH[pytorch];
@@ -124,9 +106,6 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/precision',
     level: 'error',
-    what: 'bf16 needs sharded data parallelism; fp16 and bf16 exclude each other and agree with training.precision.',
-    why: 'Otherwise the library rejects bf16.',
-    source: guide('model-parallel-extended-features-pytorch-sharded-data-parallelism'),
     find: (run, { shard, isOn }) => {
       const written = run.written.training?.precision;
       const theirs = isOn('bf16') ? 'bf16' : isOn('fp16') ? 'fp16' : undefined;
@@ -156,9 +135,6 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/partitioning',
     level: 'error',
-    what: 'auto_partition: false needs default_partition, which is below the number of partitions.',
-    why: 'The SDK and the library reject other combinations.',
-    source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_mp_config',
     find: (run, { pipeline, has }) => {
       const manual = run.distribution.parameters.auto_partition === false;
       const chosen = run.distribution.parameters.default_partition;
@@ -180,9 +156,6 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/ddp-options',
     level: 'error',
-    what: 'ddp_port and ddp_dist_backend need ddp; ddp and horovod exclude each other.',
-    why: 'The SDK rejects other combinations.',
-    source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_mp_config',
     find: (run, { has, isOn }) => [
       ...['ddp_port', 'ddp_dist_backend'].flatMap((key) =>
         when(has(key) && !isOn('ddp'), {

@@ -1,12 +1,10 @@
 import { SMDDP_INSTANCE_TYPES } from '../../catalog/images/smddp';
 import { modelParameters } from '../../catalog/model/parameters';
 import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
-import { guide, type Rule, when } from '../../config/rule';
+import { type Rule, when } from '../../config/rule';
 import { parameterPath } from '../parameters';
 import { trainingInstanceTypes } from '../strategy';
 import { smpV2Rule } from './parameters';
-
-const SOURCE = guide('model-parallel-best-practices-v2');
 
 /** From this size on, the initialised weights of all ranks no longer fit into host memory. */
 const DELAYED_INIT_PARAMETERS = 60e9;
@@ -20,9 +18,6 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-precision',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Use mixed precision, preferably bf16.',
-    why: 'fp32 doubles memory and traffic; fp16 requires loss scaling.',
-    source: SOURCE,
     find: ({ training: { precision } }) =>
       when(precision === 'fp32' || precision === 'fp16', {
         path: 'training.precision',
@@ -35,9 +30,6 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-collectives',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Use SMDDP on several P4d or P4de instances, except with tensor parallelism and shard degree 1.',
-    why: 'On these instances, its AllGather is more efficient than that of NCCL.',
-    source: SOURCE,
     find: (run, { shard, tensor }) => {
       const served = trainingInstanceTypes(run).every((type) => SMDDP_INSTANCE_TYPES.includes(type));
       const excluded = shard === 1 && tensor > 1;
@@ -56,9 +48,6 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-delayed-init',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Use delayed initialization for models above about 60 billion parameters.',
-    why: 'Otherwise every rank would load the whole model into host memory; this can fail with 20 to 40 billion parameters.',
-    source: guide('model-parallel-core-features-v2-delayed-param-init'),
     find: (run) => {
       const parameters = run.model ? modelParameters(run.model.architecture) : 0;
       return when(!run.code.builtin && parameters > DELAYED_INIT_PARAMETERS, {
@@ -73,9 +62,6 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-checkpointing',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Enable activation checkpointing.',
-    why: 'It saves much memory for little time; without it, SMP activation offloading has no effect.',
-    source: SOURCE,
     find: ({ written }) =>
       when(written.training?.activationCheckpointing === 'none', {
         path: 'training.activationCheckpointing',
@@ -88,9 +74,6 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-shard-degree',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Use the lowest hybrid_shard_degree that fits into memory, and try activation offloading before increasing it.',
-    why: 'A larger shard group increases network traffic; cache flush warnings indicate that it is too small.',
-    source: SOURCE,
     find: (run, { shard, tensor, expert, world }) => {
       const offloads = run.training.activationOffload || run.distribution.parameters.sm_activation_offloading === true;
       const isWhole = world > run.distribution.processesPerHost && Math.max(1, shard) * tensor * expert === world;
@@ -106,9 +89,6 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-tensor',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Use tensor parallelism last, when the global batch size or the context length is too large without it.',
-    why: 'It adds traffic to every layer. Adding more techniques than a model needs does not usually help.',
-    source: SOURCE,
     find: ({ training: { sequenceLength, microBatchSize = 1 } }, { tensor, context, world }) => {
       const without = (world / context) * microBatchSize * (sequenceLength ?? 0);
       const isNeeded = sequenceLength === undefined || sequenceLength >= LONG_SEQUENCE || without > LARGE_BATCH_TOKENS;

@@ -1,8 +1,8 @@
 import { orList } from '../../config/issue';
-import { type Finding, guide, type Rule, when } from '../../config/rule';
+import { type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { divisorsUpTo, parameterFindings, parameterPath, unevenSequence } from '../parameters';
-import { SMP_V2_PARAMETERS, SMP_V2_REFERENCE, SMP_V2_RELEASE_NOTES, type smpV2Degrees, smpV2Rule } from './parameters';
+import { SMP_V2_PARAMETERS, type smpV2Degrees, smpV2Rule } from './parameters';
 
 type Degrees = ReturnType<typeof smpV2Degrees>;
 
@@ -54,9 +54,6 @@ export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
     id: 'smp-v2/parameters',
     level: 'error',
     isLocal: true,
-    what: 'distribution.parameters contains only the nine SMP v2 parameters, each with a valid type and range.',
-    why: 'No SDK checks them: an unknown key, or one of SMP v1, is passed on and silently ignored.',
-    source: SMP_V2_REFERENCE,
     find: (run) =>
       parameterFindings(run.distribution.parameters, SMP_V2_PARAMETERS, {
         library: 'SMP v2',
@@ -66,20 +63,10 @@ export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
             : `use ${orList(Object.keys(SMP_V2_PARAMETERS))}, or set it in the script`,
       }),
   }),
-  smpV2Rule({
-    id: 'smp-v2/degrees',
-    level: 'error',
-    what: 'The degrees divide the world size: world % (SD x TP x EP) = 0, world % (TP x CP) = 0, and TP, CP and EP each divide it.',
-    why: 'Otherwise the library cannot create its process groups, and the job fails after the instances have started.',
-    source: `${SMP_V2_REFERENCE} and aws/sagemaker-hyperpod-training-adapter-for-nemo conf/config_schemas.py`,
-    find: product,
-  }),
+  smpV2Rule({ id: 'smp-v2/degrees', level: 'error', find: product }),
   smpV2Rule({
     id: 'smp-v2/context-within-shard',
     level: 'error',
-    what: 'context_parallel_degree is at most hybrid_shard_degree.',
-    why: 'Context parallel ranks are taken from the shard group.',
-    source: SMP_V2_REFERENCE,
     find: (_run, { context, shard }) =>
       when(context > 1 && shard !== 0 && context > shard, {
         path: parameterPath('context_parallel_degree'),
@@ -91,17 +78,11 @@ export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/context-sequence',
     level: 'error',
-    what: 'The sequence length is a multiple of 2 x context_parallel_degree.',
-    why: 'Sequences are split into 2 x CP load-balanced pieces.',
-    source: 'aws/amazon-sagemaker-examples sm-distributed_model_parallel_v2/shared-scripts/train_lib.py',
     find: (run, { context }) => unevenSequence(run, context),
   }),
   smpV2Rule({
     id: 'smp-v2/expert-with-tensor',
     level: 'warning',
-    what: 'Expert and tensor parallelism are not enabled together.',
-    why: 'The AWS guide excludes it; the AWS adapter for NeMo allows it.',
-    source: guide('model-parallel-core-features-v2-expert-parallelism'),
     find: (_run, { expert, tensor }) =>
       when(expert > 1 && tensor > 1, {
         path: parameterPath('expert_parallel_degree'),
@@ -117,9 +98,6 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/offload-release',
     level: 'warning',
-    what: 'SMP activation offloading is disabled with SMP 2.2.0.',
-    why: 'It does not work with this release; native offloading does. The same image tag has contained 2.2.0, 2.3.0 and 2.3.1.',
-    source: SMP_V2_RELEASE_NOTES,
     find: (run) =>
       when(
         run.image.kind === 'smp' &&
@@ -137,9 +115,6 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/offload-without-checkpointing',
     level: 'warning',
-    what: 'Activation offloading requires activation checkpointing.',
-    why: 'Offloading moves the inputs of checkpointed layers; without checkpointing it has no effect.',
-    source: guide('model-parallel-core-features-v2-pytorch-activation-offloading'),
     find: (run) => {
       const requested = run.written.distribution?.parameters?.sm_activation_offloading === true;
       const checkpointing = run.written.training?.activationCheckpointing;
@@ -154,9 +129,6 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/offload-conflict',
     level: 'error',
-    what: 'training.activationOffload and sm_activation_offloading have the same value if both are set.',
-    why: 'One of them would be silently ignored.',
-    source: SMP_V2_REFERENCE,
     find: (run) => {
       const ours = run.written.training?.activationOffload;
       const theirs = run.written.distribution?.parameters?.sm_activation_offloading;

@@ -36,7 +36,6 @@ function layout(run: RunSpec): ParallelLayout | undefined {
 /** SageMaker model parallelism v2 over FSDP. */
 export const smpV2 = strategy({
   name: 'smp-v2',
-  summary: 'SageMaker model parallel v2: hybrid sharding, tensor, context and expert parallelism, activation offload',
   libraries: ['smp-v2'],
   matches: (library) => library === 'smp-v2',
   layout,

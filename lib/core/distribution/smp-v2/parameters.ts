@@ -1,15 +1,13 @@
 import { worldSize } from '../../config/resolve-run';
-import { guide, rulesAbout } from '../../config/rule';
+import { rulesAbout } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import type { ParameterKind } from '../parameters';
 import { degree } from '../strategy';
 
-/** AWS's reference of the settings of SMP v2. */
-export const SMP_V2_REFERENCE = guide('distributed-model-parallel-v2-reference');
-/** AWS's release notes for SMP v2. */
-export const SMP_V2_RELEASE_NOTES = guide('model-parallel-release-notes');
-
-/** All parameters of SMP v2; the reference page says that the list is complete. */
+/**
+ * All parameters of SMP v2; the reference page says that the list is complete:
+ * https://docs.aws.amazon.com/sagemaker/latest/dg/distributed-model-parallel-v2-reference.html
+ */
 export const SMP_V2_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
   hybrid_shard_degree: { type: 'int', min: 0 },
   sm_activation_offloading: { type: 'bool' },

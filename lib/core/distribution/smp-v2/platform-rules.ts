@@ -1,12 +1,12 @@
 import { SMP_V2_INSTANCE_TYPES } from '../../catalog/images/smddp';
-import { SMP_REGIONS, SMP_RELEASES } from '../../catalog/images/smp-releases';
+import { SMP_REGIONS } from '../../catalog/images/smp-releases';
 import { orList } from '../../config/issue';
-import { type Finding, guide, type Rule, regionOf, when } from '../../config/rule';
+import { type Finding, type Rule, regionOf, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { compareVersions } from '../image-version';
 import { parameterPath, tensorAcrossHosts } from '../parameters';
 import { degree, trainingTypes } from '../strategy';
-import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './parameters';
+import { smpV2Rule } from './parameters';
 
 /** `image.version` of a run on an SMP image. */
 const smpImageVersion = ({ image }: RunSpec) => (image.kind === 'smp' ? image.version : undefined);
@@ -30,9 +30,6 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/instance-type',
     level: 'error',
-    what: 'SMP v2 runs on ml.p4d.24xlarge, ml.p4de.24xlarge, ml.p5.48xlarge and ml.p5e.48xlarge only.',
-    why: 'The library supports no other types, and the SDKs do not check this.',
-    source: guide('distributed-model-parallel-support-v2'),
     find: (run) =>
       trainingTypes(run)
         .filter(({ type }) => type !== '' && !SMP_V2_INSTANCE_TYPES.includes(type))
@@ -46,9 +43,6 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/image',
     level: 'error',
-    what: 'SMP v2 runs in SMP images (image.kind smp), in a custom image, or in an environment image that contains SMP.',
-    why: 'The PyTorch and Hugging Face images do not contain torch.sagemaker; the Hugging Face estimator drops mp_parameters.',
-    source: SMP_V2_RELEASE_NOTES,
     find: (run) =>
       when(run.image.kind === 'dlc' || run.image.kind === 'huggingface', {
         path: 'image.kind',
@@ -60,9 +54,6 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/region',
     level: 'error',
-    what: 'SMP images are available in 17 regions.',
-    why: 'In other regions, the image cannot be pulled.',
-    source: guide('distributed-model-parallel-support-v2'),
     find: (run, _degrees, context) => {
       const region = regionOf(context);
       return when(run.image.kind === 'smp' && !!region && !SMP_REGIONS.includes(region), {
@@ -76,9 +67,6 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/launcher',
     level: 'error',
-    what: 'SMP v2 requires torchrun.',
-    why: 'MPI is the launcher of SMP v1.',
-    source: guide('model-parallel-use-api-v2'),
     find: (run) =>
       when(run.distribution.launcher !== 'torchrun', {
         path: 'distribution.launcher',
@@ -90,9 +78,6 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/context-release',
     level: 'error',
-    what: 'Context parallelism requires SMP 2.5.0 or later, expert parallelism SMP 2.3.0 or later.',
-    why: 'Older images do not support the parameter.',
-    source: SMP_V2_RELEASE_NOTES,
     find: (run) => [
       ...needsRelease(run, 'context_parallel_degree', '2.3.1', '2.5.0'),
       ...needsRelease(run, 'expert_parallel_degree', '2.2.0', '2.3.0'),
@@ -101,9 +86,6 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/fp8-release',
     level: 'error',
-    what: 'FP8 requires SMP 2.2.0 or later.',
-    why: 'SMP does not support FP8 with the TransformerEngine of older images.',
-    source: guide('model-parallel-core-features-v2-mixed-precision'),
     find: (run) => {
       const version = smpImageVersion(run);
       return when(run.training.precision === 'fp8' && version !== undefined && compareVersions(version, '2.2.0') < 0, {
@@ -121,9 +103,6 @@ export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/smddp-no-shard',
     level: 'error',
-    what: 'With tensor parallelism and hybrid_shard_degree 1, the backend is nccl.',
-    why: 'SMDDP does not support that process group.',
-    source: SMP_V2_RELEASE_NOTES,
     find: (run, { shard, tensor }) =>
       when(run.distribution.collectives === 'smddp' && tensor > 1 && shard === 1, {
         path: 'distribution.collectives',
@@ -136,17 +115,11 @@ export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
     id: 'smp-v2/tensor-within-node',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'Tensor parallelism stays inside one instance.',
-    why: 'Otherwise every layer communicates over the network; AWS documents this for SMP v1 and uses at most 4 in its own v2 configurations.',
-    source: guide('model-parallel-core-features-v2-tensor-parallelism'),
     find: (run, { tensor }) => tensorAcrossHosts(run, tensor, parameterPath('tensor_parallel_degree')),
   }),
   smpV2Rule({
     id: 'smp-v2/instance-groups',
     level: 'error',
-    what: 'SMP v2 with the toolkit contract requires one instance type.',
-    why: 'The SageMaker Python SDK rejects instance groups with torch_distributed.',
-    source: 'aws/sagemaker-python-sdk v2.257.6 estimator.py _distribution_configuration',
     find: (run) =>
       when(run.distribution.contract === 'toolkit' && run.compute.instanceGroups.length > 0, {
         path: 'compute.instanceGroups',
@@ -159,9 +132,6 @@ export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
     id: 'smp-v2/frozen',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'SMP v2 is pinned to its last release.',
-    why: `The last release is ${SMP_RELEASES[0]?.smp} of ${SMP_RELEASES[0]?.date} (PyTorch ${SMP_RELEASES[0]?.pytorch}); later instance types were never added. FSDP on torchrun is the maintained alternative.`,
-    source: SMP_V2_RELEASE_NOTES,
     find: () => [
       {
         path: 'distribution.library',

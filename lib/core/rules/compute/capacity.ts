@@ -194,23 +194,8 @@ function ownCode({ code, distribution, network }: RunSpec): Finding[] {
 }
 
 const RULES: readonly Rule[] = [
-  {
-    id: 'preemption/checkpoints',
-    level: 'error',
-    what: 'A preemptible run is a training run with checkpoints.',
-    why: 'Only checkpoints preserve the progress of a preempted run.',
-    source: 'docs/queue.md',
-    check: checkpoints,
-  },
-  {
-    id: 'preemption/own-code',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'User code of a preemptible run saves a checkpoint when a hand-over is requested.',
-    why: 'Code that does not save is stopped after the grace period and loses the steps since its last checkpoint.',
-    source: 'docs/queue.md',
-    check: ownCode,
-  },
+  { id: 'preemption/checkpoints', level: 'error', check: checkpoints },
+  { id: 'preemption/own-code', level: 'warning', mayAcknowledge: true, check: ownCode },
 ];
 
 /** The rules apply only to preemptible runs. */

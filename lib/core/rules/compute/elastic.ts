@@ -11,7 +11,6 @@ const MAX_SIZES = 8;
 /** Libraries of the built-in trainer whose checkpoints can be loaded on another number of ranks, because PyTorch DCP reshards them. */
 const RESHARDS: readonly string[] = ['fsdp', 'ddp'];
 const path = 'compute.instanceCount';
-const SOURCE = 'docs/elastic.md';
 
 /** Rules that every size must satisfy, in addition to the layout of its library: those that use the number of hosts. */
 const SIZE_RULES = ['training/global-batch', 'training/builtin-layout', 'compute/spare-hosts'];
@@ -107,37 +106,13 @@ function sizes(run: RunSpec): Finding[] {
 }
 
 const RULES: readonly Rule[] = [
-  {
-    id: 'compute/elastic',
-    level: 'error',
-    what: 'An elastic run is a training run of one instance type whose checkpoints can be loaded with any number of ranks.',
-    why: 'An attempt can have a different number of hosts than the attempt that wrote the checkpoint.',
-    source: SOURCE,
-    check: cluster,
-  },
-  {
-    id: 'compute/elastic-checkpoints',
-    level: 'error',
-    what: 'An elastic run writes checkpoints.',
-    why: 'Checkpoints transfer the training state from one cluster size to the next.',
-    source: SOURCE,
-    check: checkpoints,
-  },
-  {
-    id: 'compute/elastic-sizes',
-    level: 'error',
-    what: 'Between min and max there are at least two cluster sizes that keep the global batch size, and max is one of them.',
-    why: 'Other sizes would change the training result, or the job would exit with code 77.',
-    source: SOURCE,
-    check: sizes,
-  },
+  { id: 'compute/elastic', level: 'error', check: cluster },
+  { id: 'compute/elastic-checkpoints', level: 'error', check: checkpoints },
+  { id: 'compute/elastic-sizes', level: 'error', check: sizes },
   {
     id: 'compute/elastic-own-code',
     level: 'error',
     mayAcknowledge: true,
-    what: 'User code of an elastic run declares that its checkpoints can be loaded with any number of ranks.',
-    why: 'Slipway cannot detect this from the code.',
-    source: SOURCE,
     check: ({ code, compute: { elastic } }) =>
       when(code.builtin === undefined, {
         path,

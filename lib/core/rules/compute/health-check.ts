@@ -23,22 +23,8 @@ function gpus(run: RunSpec): Finding[] {
 }
 
 const RULES: readonly Rule[] = [
-  {
-    id: 'compute/health-check',
-    level: 'error',
-    what: 'A health check before training requires the Slipway driver.',
-    why: 'With other contracts, no health check would run.',
-    source: 'docs/health-check.md',
-    check: driver,
-  },
-  {
-    id: 'compute/health-check-gpus',
-    level: 'warning',
-    what: 'The health check before training requires GPUs.',
-    why: 'Hosts without GPUs start without a health check.',
-    source: 'docs/health-check.md',
-    check: gpus,
-  },
+  { id: 'compute/health-check', level: 'error', check: driver },
+  { id: 'compute/health-check-gpus', level: 'warning', check: gpus },
 ];
 
 /** The rules apply only to runs that set the health check explicitly and do not disable it. */

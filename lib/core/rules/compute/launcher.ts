@@ -2,7 +2,7 @@ import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
 import { trainingGroupsOf } from '../../config/resolve-run';
-import { type Finding, guide, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy, LIBRARIES } from '../../distribution';
 import { acceleratorKind, compareVersions, pytorchOfImage } from '../../distribution/image-version';
@@ -10,7 +10,6 @@ import { trainingInstanceTypes, trainingTypes } from '../../distribution/strateg
 import { groups, mixedGroups } from './launcher-groups';
 
 const isNeuron = (type: string) => acceleratorKind(type) === 'neuron';
-const TOOLKIT = 'aws/sagemaker-training-toolkit src/sagemaker_training';
 
 function entryKind(entryPoint: string): 'py' | 'sh' | 'module' {
   if (entryPoint.endsWith('.py')) return 'py';
@@ -164,9 +163,6 @@ const RULES: readonly Rule[] = [
     id: 'distribution/library',
     level: 'error',
     isLocal: true,
-    what: 'A distribution strategy exists for the library.',
-    why: 'Otherwise the training cannot be started.',
-    source: guide('distributed-training'),
     check: ({ distribution: { library } }) =>
       when(!LIBRARIES.includes(library), {
         path: 'distribution.library',
@@ -175,68 +171,16 @@ const RULES: readonly Rule[] = [
         fix: `use ${nearest(library, LIBRARIES, 1)}`,
       }),
   },
-  {
-    id: 'launcher/entry-point',
-    level: 'error',
-    what: 'torchrun and mpi start a Python file; with the entrypoint contract, they also start a module.',
-    why: 'The toolkit raises ClientError for packages and shell scripts under torchrun.',
-    source: `${TOOLKIT}/torch_distributed.py`,
-    check: entryPointOfLauncher,
-  },
-  {
-    id: 'launcher/processes-per-host',
-    level: 'error',
-    what: 'The number of processes per host does not exceed the number of accelerators.',
-    why: 'Two ranks on one GPU deadlock NCCL.',
-    source: guide('distributed-troubleshooting-model-parallel'),
-    check: processes,
-  },
-  {
-    id: 'launcher/instance-groups',
-    level: 'error',
-    what: 'The participating instance groups exist; the toolkit contract supports one group, and one of several groups only with mpi.',
-    why: 'The SDK rejects other combinations, or starts a separate training in each group.',
-    source: guide('train-heterogeneous-cluster'),
-    check: groups,
-  },
-  {
-    id: 'launcher/mixed-groups',
-    level: 'warning',
-    what: 'Instance groups that train together have the same kind of hosts.',
-    why: 'Each host gets the same number of processes, and NCCL requires one GPU per process.',
-    source: guide('train-heterogeneous-cluster'),
-    check: mixedGroups,
-  },
-  {
-    id: 'launcher/collectives',
-    level: 'error',
-    what: 'nccl requires GPUs; gloo is for CPUs.',
-    why: 'Otherwise init_process_group fails or communication is slow.',
-    source: 'https://docs.pytorch.org/docs/stable/distributed.html',
-    check: collectives,
-  },
-  {
-    id: 'launcher/trainium',
-    level: 'error',
-    what: 'Trainium instances run user code with torchrun.',
-    why: 'The other libraries and launchers require CUDA.',
-    source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_distribution_for_instance_type',
-    check: neuron,
-  },
-  {
-    id: 'launcher/toolkit-torchrun',
-    level: 'error',
-    what: 'torchrun with the toolkit contract requires accelerators, and PyTorch 1.13.1 or later in AWS images.',
-    why: 'The SDK rejects other configurations; older images do not contain this runner.',
-    source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_torch_distributed_distribution',
-    check: toolkitTorchrun,
-  },
+  { id: 'launcher/entry-point', level: 'error', check: entryPointOfLauncher },
+  { id: 'launcher/processes-per-host', level: 'error', check: processes },
+  { id: 'launcher/instance-groups', level: 'error', check: groups },
+  { id: 'launcher/mixed-groups', level: 'warning', check: mixedGroups },
+  { id: 'launcher/collectives', level: 'error', check: collectives },
+  { id: 'launcher/trainium', level: 'error', check: neuron },
+  { id: 'launcher/toolkit-torchrun', level: 'error', check: toolkitTorchrun },
   {
     id: 'launcher/mpi-options',
     level: 'warning',
-    what: 'mpiOptions require launcher mpi.',
-    why: 'Other launchers ignore them.',
-    source: guide('distributed-training-get-started'),
     check: ({ distribution }) =>
       when(distribution.mpiOptions !== '' && distribution.launcher !== 'mpi', {
         path: 'distribution.mpiOptions',
@@ -245,20 +189,10 @@ const RULES: readonly Rule[] = [
         fix: 'remove it, or use launcher mpi',
       }),
   },
-  {
-    id: 'launcher/toolkit-parameters',
-    level: 'warning',
-    what: 'With the toolkit contract, a script receives distribution.parameters only if the library has its own hyperparameters.',
-    why: 'The toolkit passes only hyperparameters on, and the SDK sends none for other libraries.',
-    source: `${TOOLKIT}/params.py`,
-    check: toolkitParameters,
-  },
+  { id: 'launcher/toolkit-parameters', level: 'warning', check: toolkitParameters },
   {
     id: 'launcher/library',
     level: 'error',
-    what: 'The libraries fsdp, ddp, deepspeed and megatron with the built-in trainer require torchrun.',
-    why: 'The trainer reads the variables that torchrun sets.',
-    source: 'https://docs.pytorch.org/docs/stable/elastic/run.html',
     check: (run) =>
       when(run.code.builtin === 'builtin' && run.distribution.launcher !== 'torchrun', {
         path: 'distribution.launcher',
@@ -270,9 +204,6 @@ const RULES: readonly Rule[] = [
   {
     id: 'launcher/builtin-contract',
     level: 'error',
-    what: 'The built-in trainer requires the entrypoint contract.',
-    why: 'The driver channel contains the trainer.',
-    source: 'docs/reference/runtime.md',
     check: (run) =>
       when(run.code.builtin !== undefined && run.distribution.contract === 'toolkit', {
         path: 'distribution.contract',

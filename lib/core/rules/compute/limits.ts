@@ -1,7 +1,7 @@
 import { acceleratorCount } from '../../catalog/instances/instances';
 import { countGroups } from '../../config/formats/patterns';
 import { instanceGroupsOf } from '../../config/resolve-run';
-import { api, type Finding, guide, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { pythonJson } from '../../distribution/python-json';
@@ -201,9 +201,6 @@ export const LIMIT_RULES: readonly Rule[] = [
     id: 'queue/after',
     level: 'error',
     isLocal: true,
-    what: '`after` contains run IDs or latest:<run name>.',
-    why: 'Otherwise the run would wait indefinitely.',
-    source: 'docs/reference/run-file.md',
     check: ({ after }) =>
       after.flatMap((id, i) =>
         when(!/^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id), {
@@ -214,29 +211,12 @@ export const LIMIT_RULES: readonly Rule[] = [
         }),
       ),
   },
-  {
-    id: 'limits/spot-wait',
-    level: 'error',
-    what: 'maxWaitSeconds requires spot capacity and includes the run time.',
-    why: 'CreateTrainingJob rejects a shorter wait time.',
-    source: api('StoppingCondition'),
-    check: spotWait,
-  },
-  {
-    id: 'limits/pending',
-    level: 'warning',
-    what: 'maxPendingSeconds has an effect only on accelerated instance types.',
-    why: 'Other instance types ignore it.',
-    source: api('StoppingCondition'),
-    check: pending,
-  },
+  { id: 'limits/spot-wait', level: 'error', check: spotWait },
+  { id: 'limits/pending', level: 'warning', check: pending },
   {
     id: 'limits/longest-run',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'A run of more than five days requires a quota increase.',
-    why: 'The default of L-33A961FD is 432,000 s.',
-    source: guide('regions-quotas'),
     check: ({ limits }) =>
       when(limits.maxRuntimeSeconds > 432_000, {
         path: 'limits.maxRuntimeSeconds',
@@ -245,40 +225,8 @@ export const LIMIT_RULES: readonly Rule[] = [
         fix: 'check it with slipway quota',
       }),
   },
-  {
-    id: 'limits/hyperparameters',
-    level: 'error',
-    isLocal: true,
-    what: 'A job has at most 100 hyperparameters, with names of up to 256 and values of up to 2500 characters without line breaks.',
-    why: 'CreateTrainingJob rejects other values.',
-    source: api(),
-    check: hyperparameters,
-  },
-  {
-    id: 'limits/environment-variables',
-    level: 'error',
-    isLocal: true,
-    what: 'A job has at most 100 environment variables, with values of up to 512 characters.',
-    why: 'CreateTrainingJob rejects other values.',
-    source: api(),
-    check: environmentVariables,
-  },
-  {
-    id: 'limits/tags',
-    level: 'error',
-    isLocal: true,
-    what: 'A job has at most 50 tags, including those of the environment; the prefixes aws: and slipway: are reserved.',
-    why: 'CreateTrainingJob rejects other values; costs are allocated by the team tag.',
-    source: api('Tag'),
-    check: tags,
-  },
-  {
-    id: 'limits/metrics',
-    level: 'error',
-    isLocal: true,
-    what: 'Metric definitions are regular expressions with one group, names are unique.',
-    why: 'An invalid regular expression is rejected or matches nothing.',
-    source: api('MetricDefinition'),
-    check: metrics,
-  },
+  { id: 'limits/hyperparameters', level: 'error', isLocal: true, check: hyperparameters },
+  { id: 'limits/environment-variables', level: 'error', isLocal: true, check: environmentVariables },
+  { id: 'limits/tags', level: 'error', isLocal: true, check: tags },
+  { id: 'limits/metrics', level: 'error', isLocal: true, check: metrics },
 ];

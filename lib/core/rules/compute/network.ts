@@ -1,6 +1,6 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import { hostCount, instanceGroupsOf } from '../../config/resolve-run';
-import { type Finding, guide, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 const hosts = (run: RunSpec) => hostCount(instanceGroupsOf(run.compute));
@@ -141,30 +141,12 @@ function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
 
 /** Rules for EFA, encryption between containers, and network isolation. */
 export const NETWORK_RULES: readonly Rule[] = [
-  {
-    id: 'network/encryption-with-efa',
-    level: 'error',
-    mayAcknowledge: true,
-    what: 'Encryption between containers is not combined with EFA.',
-    why: 'IPsec cannot encrypt traffic that bypasses the kernel; the traffic stays unencrypted or falls back to sockets.',
-    source: guide('train-encrypt'),
-    check: encryption,
-  },
-  {
-    id: 'network/efa-required',
-    level: 'error',
-    what: 'efa: required needs an instance type with EFA.',
-    why: 'Otherwise the job would exit with code 74.',
-    source: guide('your-algorithms-training-efa'),
-    check: requiredEfa,
-  },
+  { id: 'network/encryption-with-efa', level: 'error', mayAcknowledge: true, check: encryption },
+  { id: 'network/efa-required', level: 'error', check: requiredEfa },
   {
     id: 'network/pinned-efa-variables',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'EFA and NCCL variables in the run file override those of Slipway.',
-    why: 'Values for p4d reduce performance on p5 and later.',
-    source: 'docs/facts/efa.md',
     check: (run) =>
       EFA_VARIABLES.filter((name) => name in run.environmentVariables).map((name) => ({
         path: `environmentVariables.${name}`,
@@ -173,28 +155,11 @@ export const NETWORK_RULES: readonly Rule[] = [
         fix: 'remove it unless you measured it',
       })),
   },
-  {
-    id: 'network/guide-2023',
-    level: 'warning',
-    what: 'efaVariables guide-2023 is intended for ml.p4d and ml.p4de.',
-    why: 'On later types it disables protocols; where EFA has no RDMA, the program aborts.',
-    source: 'docs/facts/efa.md, section 2.5',
-    check: guide2023,
-  },
-  {
-    id: 'network/device-rdma',
-    level: 'error',
-    what: 'FI_EFA_USE_DEVICE_RDMA=1 requires an EFA device with RDMA.',
-    why: 'Otherwise libfabric aborts the program.',
-    source: 'https://ofiwg.github.io/libfabric/main/man/fi_efa.7.html',
-    check: deviceRdma,
-  },
+  { id: 'network/guide-2023', level: 'warning', check: guide2023 },
+  { id: 'network/device-rdma', level: 'error', check: deviceRdma },
   {
     id: 'network/isolated-tools',
     level: 'error',
-    what: 'With network isolation, MLflow, Weights & Biases and remote debug are not available.',
-    why: 'The container can reach only the other containers of the job.',
-    source: guide('mkt-algo-model-internet-free'),
     check: (run) => {
       if (!run.network.isolation) return [];
       return [
@@ -219,21 +184,11 @@ export const NETWORK_RULES: readonly Rule[] = [
       ];
     },
   },
-  {
-    id: 'observability/wandb',
-    level: 'error',
-    what: 'Weights & Biases requires an API key and a network route to its server.',
-    why: 'Without a key, its client ends the trainer at the start; in a locked network, its server on the internet is not reachable, and the client retries for minutes at each start.',
-    source: 'https://docs.wandb.ai/guides/track/environment-variables/',
-    check: wandb,
-  },
+  { id: 'observability/wandb', level: 'error', check: wandb },
   {
     id: 'observability/profiler',
     level: 'warning',
     isLocal: true,
-    what: 'profiler: sagemaker uses SageMaker Debugger, which is closed to new customers.',
-    why: 'SageMaker Debugger was closed to new customers on 2026-07-30.',
-    source: guide('debugger-availability-change'),
     check: (run) =>
       when(run.observability.profiler === 'sagemaker', {
         path: 'observability.profiler',
@@ -245,9 +200,6 @@ export const NETWORK_RULES: readonly Rule[] = [
   {
     id: 'observability/pytorch-profiler',
     level: 'warning',
-    what: 'profiler: pytorch requires the built-in trainer.',
-    why: 'Only the built-in trainer starts the profiler; user code would have to start it itself.',
-    source: 'containers/README.md',
     check: (run) =>
       when(run.observability.profiler === 'pytorch' && run.code.builtin !== 'builtin', {
         path: 'observability.profiler',

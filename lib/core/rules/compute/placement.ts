@@ -1,13 +1,11 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import { orList } from '../../config/issue';
 import { hostCount, requestedGroupsOf, trainingGroupsOf } from '../../config/resolve-run';
-import { api, type Finding, type Rule, when } from '../../config/rule';
+import { type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { divisorsUpTo } from '../../distribution/parameters';
 import { commonDivisor, hostsOfDomain } from '../../distribution/ultra-servers';
-
-const EC2_ULTRASERVERS = 'https://aws.amazon.com/ec2/ultraservers/';
 
 /** Types whose instances are in UltraServers: https://aws.amazon.com/ec2/ultraservers/, 2026-11-22. */
 const ULTRASERVER_TYPES = /^ml\.(p6e-gb200|trn2u)\./;
@@ -88,28 +86,7 @@ function dividedGroups(run: RunSpec): Finding[] {
 
 /** Rules for UltraServers and placement. */
 export const PLACEMENT_RULES: readonly Rule[] = [
-  {
-    id: 'compute/infra-check',
-    level: 'error',
-    what: 'The SageMaker infrastructure check is available only for training jobs.',
-    why: 'Processing jobs have no InfraCheckConfig; the request would be rejected.',
-    source: api('CreateTrainingJob'),
-    check: infraCheck,
-  },
-  {
-    id: 'compute/placement',
-    level: 'error',
-    what: 'Placement requires one UltraServer instance type and names no more instances than the job has.',
-    why: 'The API applies placement only to UltraServer capacity, and does not accept it with InstancePreferences or InstanceGroups.',
-    source: api('InstancePlacementConfig'),
-    check: placement,
-  },
-  {
-    id: 'compute/ultraserver-groups',
-    level: 'warning',
-    what: 'Each tensor-parallel group fits on one UltraServer.',
-    why: 'NVLink does not connect UltraServers: a group across two UltraServers communicates over EFA and slows down all other groups.',
-    source: EC2_ULTRASERVERS,
-    check: dividedGroups,
-  },
+  { id: 'compute/infra-check', level: 'error', check: infraCheck },
+  { id: 'compute/placement', level: 'error', check: placement },
+  { id: 'compute/ultraserver-groups', level: 'warning', check: dividedGroups },
 ];

@@ -119,48 +119,12 @@ function share(run: RunSpec): Finding[] {
   );
 }
 
-const SOURCE = 'docs/spare-hosts.md';
 const RULES: readonly Rule[] = [
-  {
-    id: 'compute/spare-hosts',
-    level: 'error',
-    what: 'Spare hosts require a training run on hosts of one instance type at a time.',
-    why: 'A spare host can replace only a host of the same instance type.',
-    source: SOURCE,
-    check: hosts,
-  },
-  trainingRule({
-    id: 'compute/spare-launcher',
-    level: 'error',
-    what: 'Spare hosts require torchrun with the entrypoint contract, and a library that does not read the host list.',
-    why: 'Other launchers and libraries fix the set of hosts at the start; they would also train on a spare host, or wait for it.',
-    source: SOURCE,
-    check: launcher,
-  }),
-  trainingRule({
-    id: 'compute/spare-data',
-    level: 'error',
-    what: 'With spare hosts, every host needs the complete data.',
-    why: 'SageMaker also assigns a shard of a sharded channel to spare hosts.',
-    source: SOURCE,
-    check: data,
-  }),
-  trainingRule({
-    id: 'compute/spare-checkpoints',
-    level: 'error',
-    what: 'With spare hosts, the checkpoint mode is direct or fsx.',
-    why: 'A spare host must be able to read the newest checkpoint during a job.',
-    source: SOURCE,
-    check: checkpoints,
-  }),
-  trainingRule({
-    id: 'compute/spare-share',
-    level: 'warning',
-    what: 'The number of spare hosts is at most a quarter of the training hosts, or one.',
-    why: 'Spare hosts are billed like other hosts, and each attempt starts all of them.',
-    source: SOURCE,
-    check: share,
-  }),
+  { id: 'compute/spare-hosts', level: 'error', check: hosts },
+  trainingRule({ id: 'compute/spare-launcher', level: 'error', check: launcher }),
+  trainingRule({ id: 'compute/spare-data', level: 'error', check: data }),
+  trainingRule({ id: 'compute/spare-checkpoints', level: 'error', check: checkpoints }),
+  trainingRule({ id: 'compute/spare-share', level: 'warning', check: share }),
 ];
 
 /** Rules for spare instances. */

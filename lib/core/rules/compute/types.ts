@@ -5,8 +5,6 @@ import type { RunSpec } from '../../config/run-spec';
 import { acceleratorKind } from '../../distribution/image-version';
 import { trainingInstanceTypes } from '../../distribution/strategy';
 
-const NEURON = 'https://awsdocs-neuron.readthedocs-hosted.com/en/latest';
-
 /** Location of compiled programs: for torch-neuronx on PyTorch/XLA a path or an S3 prefix, for TorchNeuron a directory. */
 const CACHE_VARIABLES = ['NEURON_COMPILE_CACHE_URL', 'TORCH_NEURONX_NEFF_CACHE_DIR'];
 
@@ -61,23 +59,8 @@ function compileCache(run: RunSpec): Finding[] {
 }
 
 const RULES: readonly Rule[] = [
-  {
-    id: 'launcher/logical-cores',
-    level: 'error',
-    what: 'NEURON_LOGICAL_NC_CONFIG is 1 or 2 on Trainium2, and 2 with the toolkit contract; Trainium1 does not support it.',
-    why: 'The runtime supports no other values; the toolkit always assumes 64 NeuronCores on ml.trn2.48xlarge.',
-    source: `${NEURON}/about-neuron/arch/neuron-features/logical-neuroncore-config.html`,
-    check: logicalCores,
-  },
-  {
-    id: 'launcher/compile-cache',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'On Trainium, compiled programs are cached in a location that later attempts can read.',
-    why: 'The default is a directory in the container, which is lost when the job ends; compilation takes minutes on every rank.',
-    source: `${NEURON}/torch/reference/env-vars.html`,
-    check: compileCache,
-  },
+  { id: 'launcher/logical-cores', level: 'error', check: logicalCores },
+  { id: 'launcher/compile-cache', level: 'warning', mayAcknowledge: true, check: compileCache },
 ];
 
 /** Rules for the NeuronCores of Trainium and their compiled programs. */

@@ -1,5 +1,5 @@
 import { orList } from '../../config/issue';
-import { api, type Finding, type Rule, when } from '../../config/rule';
+import { type Finding, type Rule, when } from '../../config/rule';
 import type { ChannelSpec, RunSpec } from '../../config/run-spec';
 
 /** Channels that the entrypoint contract adds to the run's own. */
@@ -72,23 +72,8 @@ function variables({ data, code }: RunSpec): Finding[] {
 
 /** Rules for the names of channels. */
 export const CHANNEL_NAME_RULES: readonly Rule[] = [
-  {
-    id: 'data/channels',
-    level: 'error',
-    what: 'Channel names are unique and not reserved by Slipway; a job has at most 20 channels in total.',
-    why: 'A channel is mounted at /opt/ml/input/data/<name>.',
-    source: api('Channel'),
-    check: names,
-  },
-  {
-    id: 'data/channel-variables',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'Each channel has a variable SM_CHANNEL_<NAME> of its own, which the entry point can read.',
-    why: 'The names of the variables are in upper case, and bash reads no variable with a hyphen or a dot.',
-    source: 'https://github.com/aws/sagemaker-training-toolkit#sm_channel_channel_name',
-    check: variables,
-  },
+  { id: 'data/channels', level: 'error', check: names },
+  { id: 'data/channel-variables', level: 'warning', mayAcknowledge: true, check: variables },
 ];
 
 /** Applies `find` to every channel; `at` is the path of the channel in the file. */

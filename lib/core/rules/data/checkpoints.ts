@@ -1,7 +1,7 @@
 import { parameterShape } from '../../catalog/model/parameters';
 import { orList } from '../../config/issue';
 import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
-import { type Finding, guide, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { canKeepCopies, copiesMemory, memoryCopies, stateBytes } from '../../distribution/memory-copies';
 import { modesBesideManaged } from '../own-code';
@@ -129,39 +129,13 @@ function memoryHeadroom(run: RunSpec, path: string): Finding[] {
 }
 
 const RULES: readonly Rule[] = [
-  {
-    id: 'checkpoints/fsx',
-    level: 'error',
-    what: 'mode fsx requires an fsxLustre channel with access rw.',
-    why: 'Otherwise there is no location to write to.',
-    source: 'docs/decisions/0007-where-sources-differ.md',
-    check: fsx,
-  },
-  {
-    id: 'checkpoints/local-path',
-    level: 'error',
-    isLocal: true,
-    what: 'localPath is an absolute path that nothing else uses, and requires mode managed.',
-    why: 'SageMaker synchronizes exactly this folder.',
-    source: guide('model-checkpoints'),
-    check: localPath,
-  },
-  {
-    id: 'checkpoints/managed-too-large',
-    level: 'error',
-    mayAcknowledge: true,
-    what: 'Managed checkpoints are small.',
-    why: 'Every instance downloads the whole prefix before the start.',
-    source: guide('model-checkpoints'),
-    check: managedSize,
-  },
+  { id: 'checkpoints/fsx', level: 'error', check: fsx },
+  { id: 'checkpoints/local-path', level: 'error', isLocal: true, check: localPath },
+  { id: 'checkpoints/managed-too-large', level: 'error', mayAcknowledge: true, check: managedSize },
   {
     id: 'checkpoints/spot-without',
     level: 'error',
     mayAcknowledge: true,
-    what: 'A spot run writes checkpoints.',
-    why: 'Otherwise every interruption loses all progress.',
-    source: guide('model-managed-spot-training'),
     check: (run) =>
       when(run.compute.capacity === 'spot' && run.checkpoints.mode === 'none', {
         path: 'checkpoints.mode',
@@ -173,9 +147,6 @@ const RULES: readonly Rule[] = [
   {
     id: 'checkpoints/isolated-direct',
     level: 'error',
-    what: 'With network isolation, the checkpoint mode is managed or fsx.',
-    why: 'The container has no network access and no credentials; SageMaker itself uploads managed checkpoints.',
-    source: guide('mkt-algo-model-internet-free'),
     check: (run) =>
       when(run.network.isolation && run.checkpoints.mode === 'direct', {
         path: 'checkpoints.mode',
@@ -187,9 +158,6 @@ const RULES: readonly Rule[] = [
   {
     id: 'checkpoints/keep',
     level: 'warning',
-    what: 'At least two checkpoints are kept.',
-    why: 'If the only checkpoint is damaged, the run cannot resume.',
-    source: 'docs/facts/resilience-security-training.md, section 2',
     check: (run) =>
       when(run.written.checkpoints?.keep === 1 && run.checkpoints.mode !== 'none', {
         path: 'checkpoints.keep',
@@ -198,20 +166,10 @@ const RULES: readonly Rule[] = [
         fix: 'use 2 or more',
       }),
   },
-  {
-    id: 'checkpoints/memory',
-    level: 'error',
-    what: 'Copies in memory require the built-in trainer with fsdp or ddp or a script under torchrun, a second host for a second copy, and enough memory.',
-    why: 'Other programs do not copy their state to the memory that the driver keeps for them.',
-    source: 'docs/recovery.md',
-    check: memory,
-  },
+  { id: 'checkpoints/memory', level: 'error', check: memory },
   {
     id: 'checkpoints/unused',
     level: 'warning',
-    what: 'mode none has no other checkpoint options.',
-    why: 'Other options would be ignored.',
-    source: 'docs/reference/run-file.md',
     check: (run) => {
       const given = Object.keys(run.written.checkpoints ?? {}).filter((key) => !['mode', 'startFrom'].includes(key));
       return when(run.written.checkpoints?.mode === 'none' && given.length > 0, {
@@ -226,9 +184,6 @@ const RULES: readonly Rule[] = [
     id: 'checkpoints/start-from',
     level: 'error',
     isLocal: true,
-    what: 'startFrom is a run ID or an S3 URI.',
-    why: 'Slipway cannot resolve other values.',
-    source: 'docs/reference/run-file.md',
     check: (run) => {
       const from = run.checkpoints.startFrom;
       return when(from !== undefined && !/^(s3:\/\/.+|[a-z0-9][a-z0-9-]*-\d{12})$/.test(from), {

@@ -4,8 +4,6 @@ import { type Finding, type Rule, type RuleContext, when } from '../../config/ru
 import type { RunSpec } from '../../config/run-spec';
 import { plainName, scriptText, someOf } from './script-text';
 
-const TOOLKIT = 'https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training';
-const OWN_SCRIPT = 'docs/guides/own-script.md';
 /** Larger code is uploaded and read by every host at each start; it is usually data. */
 const LARGE_MIB = 50;
 
@@ -174,88 +172,25 @@ export const toolkitRequirements = (run: RunSpec, { codeFolder }: RuleContext): 
 
 /** Rules for what a local code folder contains. */
 export const CODE_FOLDER_RULES: readonly Rule[] = [
-  {
-    id: 'code/folder',
-    level: 'error',
-    isLocal: true,
-    what: 'The code folder, its entry point and its requirements exist, and every link in it leads to a file or folder.',
-    why: 'Otherwise the job would fail after the instances have started.',
-    source: 'docs/reference/run-file.md',
-    check: folder,
-  },
-  {
-    id: 'code/line-endings',
-    level: 'error',
-    isLocal: true,
-    what: 'Shell scripts have Unix line endings and no byte order mark; the entry point must.',
-    why: 'bash takes the carriage return for a part of the last word of each line, and the mark for a part of the first word: `set -e` is not applied, and a run whose commands failed ends as completed.',
-    source: OWN_SCRIPT,
-    check: aboutFolder(scriptText),
-  },
+  { id: 'code/folder', level: 'error', isLocal: true, check: folder },
+  { id: 'code/line-endings', level: 'error', isLocal: true, check: aboutFolder(scriptText) },
   {
     id: 'code/outside-links',
     level: 'warning',
     mayAcknowledge: true,
     isLocal: true,
-    what: 'No link in the code folder leaves its repository.',
-    why: 'Such a link is not packed: what it leads to is often data, or files of this machine that must not be uploaded.',
-    source: OWN_SCRIPT,
     check: aboutFolder(outsideLinks),
   },
-  {
-    id: 'code/one-host-launcher',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'A shell script of several instances passes the number and the rank of the hosts to deepspeed, accelerate launch and torchrun.',
-    why: 'Every instance runs the script. Without these options a launcher starts the ranks of its own host as a whole job, so that each host trains alone and writes the same checkpoints; hosts reach each other by no ssh.',
-    source: 'docs/guides/trainers.md',
-    check: aboutFolder(oneHostLauncher),
-  },
-  {
-    id: 'code/size',
-    level: 'warning',
-    mayAcknowledge: true,
-    isLocal: true,
-    what: `The code folder contains at most ${LARGE_MIB} MiB.`,
-    why: 'Each host downloads the archive and keeps it in memory at every start.',
-    source: OWN_SCRIPT,
-    check: aboutFolder(size),
-  },
-  {
-    id: 'code/secrets',
-    level: 'error',
-    mayAcknowledge: true,
-    isLocal: true,
-    what: 'The code folder contains no keys and tokens.',
-    why: 'The archive of each version of the code is kept in the artifact bucket; a file that git ignores is in it as well.',
-    source: 'docs/secrets.md',
-    check: aboutFolder(secrets),
-  },
+  { id: 'code/one-host-launcher', level: 'warning', mayAcknowledge: true, check: aboutFolder(oneHostLauncher) },
+  { id: 'code/size', level: 'warning', mayAcknowledge: true, isLocal: true, check: aboutFolder(size) },
+  { id: 'code/secrets', level: 'error', mayAcknowledge: true, isLocal: true, check: aboutFolder(secrets) },
   {
     id: 'code/shadowed-packages',
     level: 'warning',
     mayAcknowledge: true,
     isLocal: true,
-    what: 'No module beside the entry point has the name of a package of Python or of the image.',
-    why: 'Python searches the folder of the script first, so that for example `datasets.py` is imported by transformers in place of the library.',
-    source: 'https://docs.python.org/3/library/sys.html#sys.path',
     check: aboutFolder(shadowed),
   },
-  {
-    id: 'code/not-installed',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'A requirements.txt or a package in the code folder is one that the run file installs.',
-    why: 'The driver installs only the file in code.requirements.',
-    source: OWN_SCRIPT,
-    check: aboutFolder(notInstalled),
-  },
-  {
-    id: 'code/toolkit-package',
-    level: 'error',
-    what: 'Under the toolkit contract, a folder with setup.py is not started with torchrun, and its entry point is not in a subfolder.',
-    why: 'The toolkit installs the folder and runs `python -m`; torchrun ends with ClientError, and `python -m src/train` finds no module.',
-    source: `${TOOLKIT}/process.py`,
-    check: aboutFolder(toolkitPackage),
-  },
+  { id: 'code/not-installed', level: 'warning', mayAcknowledge: true, check: aboutFolder(notInstalled) },
+  { id: 'code/toolkit-package', level: 'error', check: aboutFolder(toolkitPackage) },
 ];

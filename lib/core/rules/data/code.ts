@@ -1,5 +1,5 @@
 import { isArchiveInS3, isPrefixInS3 } from '../../config/code-source';
-import { type Finding, guide, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { CODE_FOLDER_RULES, toolkitRequirements } from './code-folder';
 import { REQUIREMENTS_RULES } from './requirements';
@@ -141,54 +141,14 @@ function argumentForms({ distribution, code, hyperparameters }: RunSpec): Findin
 export const CODE_RULES: readonly Rule[] = [
   ...CODE_FOLDER_RULES,
   ...REQUIREMENTS_RULES,
-  {
-    id: 'code/builtin',
-    level: 'error',
-    what: 'Built-in code matches the kind of run and has no entry point or requirements.',
-    why: 'Built-in code has its own entry point and requirements.',
-    source: 'docs/reference/run-file.md',
-    check: builtin,
-  },
-  {
-    id: 'code/archive',
-    level: 'error',
-    isLocal: true,
-    what: 'Code in S3 is a .tar.gz, or a prefix.',
-    why: 'The driver and the toolkit support no other formats; a prefix is packed at launch.',
-    source: guide('your-algorithms-training-algo'),
-    check: archive,
-  },
-  {
-    id: 'code/requirements',
-    level: 'error',
-    what: 'requirements need a reachable package index.',
-    why: 'Otherwise pip waits for its timeout on every host.',
-    source: 'docs/decisions/0007-where-sources-differ.md',
-    check: requirementsIndex,
-  },
-  {
-    id: 'code/argument-collision',
-    level: 'error',
-    what: 'With the toolkit contract, no argument has the name of a hyperparameter.',
-    why: 'The toolkit passes hyperparameters as arguments.',
-    source: 'docs/reference/run-file.md',
-    check: argumentCollisions,
-  },
-  {
-    id: 'code/argument-form',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'With the toolkit contract, no argument is true or has a key of one letter, and no argument or hyperparameter is a list.',
-    why: 'The toolkit passes every hyperparameter as `--key value`: true is the text True, which argparse refuses for store_true, and a list is one text such as [1, 2].',
-    source: 'https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training/mapping.py',
-    check: argumentForms,
-  },
+  { id: 'code/builtin', level: 'error', check: builtin },
+  { id: 'code/archive', level: 'error', isLocal: true, check: archive },
+  { id: 'code/requirements', level: 'error', check: requirementsIndex },
+  { id: 'code/argument-collision', level: 'error', check: argumentCollisions },
+  { id: 'code/argument-form', level: 'warning', mayAcknowledge: true, check: argumentForms },
   {
     id: 'code/shell-characters',
     level: 'warning',
-    what: 'With the toolkit contract, argument values contain no shell metacharacters.',
-    why: 'Toolkits before 5.1.4 join arguments into one shell line; values with spaces, ; or $ are split or executed.',
-    source: 'aws/sagemaker-training-toolkit@3383937 process.py run_async',
     check: (run) => {
       if (run.distribution.contract !== 'toolkit') return [];
       const values = [

@@ -1,5 +1,5 @@
 import { CODE_IN_IMAGE } from '../../config/code-source';
-import { api, type Finding, type Rule, when } from '../../config/rule';
+import { type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 const inImage = ({ code }: RunSpec): boolean => code.source === CODE_IN_IMAGE;
@@ -73,33 +73,9 @@ function whole(run: RunSpec): Finding[] {
   ];
 }
 
-const SOURCE = api('AlgorithmSpecification');
-
 /** Rules for a program that is in the image, where the container has no Slipway component. */
 export const CONTAINER_RULES: readonly Rule[] = [
-  {
-    id: 'code/container-options',
-    level: 'error',
-    isLocal: true,
-    what: 'The container entrypoint is set only for code.source image.',
-    why: 'In other runs, the driver or the toolkit is the entrypoint.',
-    source: SOURCE,
-    check: needsImage,
-  },
-  {
-    id: 'code/container',
-    level: 'error',
-    what: 'code.source image requires contract container and library custom, in a training run.',
-    why: 'Processing jobs require the driver, and without the driver no library is configured.',
-    source: SOURCE,
-    check: whole,
-  },
-  {
-    id: 'code/container-without-driver',
-    level: 'error',
-    what: 'With code.source image, no option is set that only the driver or the toolkit reads.',
-    why: 'It would be ignored.',
-    source: SOURCE,
-    check: withoutDriver,
-  },
+  { id: 'code/container-options', level: 'error', isLocal: true, check: needsImage },
+  { id: 'code/container', level: 'error', check: whole },
+  { id: 'code/container-without-driver', level: 'error', check: withoutDriver },
 ];

@@ -1,7 +1,7 @@
 import { isArchiveInS3 } from '../../config/code-source';
 import { allowedPlaces, fillPlaceholders, mayUsePlace, type PlaceUse, placeOf } from '../../config/formats/places';
 import { orList } from '../../config/issue';
-import { api, type Finding, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { eachChannel, fileSystem, fileSystemKey } from './channel-names';
 
@@ -171,77 +171,13 @@ function foreignDirectories(run: RunSpec, { descriptor }: RuleContext): Finding[
 
 /** Rules for data locations: placeholders, buckets and file systems that the run may use. */
 export const DATA_PLACE_RULES: readonly Rule[] = [
-  {
-    id: 'data/placeholders',
-    level: 'error',
-    isLocal: true,
-    what: 'Only known placeholders are used.',
-    why: 'An unknown placeholder would become part of the URI.',
-    source: 'docs/reference/run-file.md',
-    check: placeholders,
-  },
-  {
-    id: 'data/foreign-bucket',
-    level: 'error',
-    what: 'Data, weights and code are in a location that the team may read: shared data, its own runs, or a declared external location.',
-    why: 'The execution role cannot read other locations.',
-    source: 'docs/decisions/0007-where-sources-differ.md',
-    check: foreignPlaces('read'),
-  },
-  {
-    id: 'data/foreign-checkpoints',
-    level: 'error',
-    what: 'A run keeps its checkpoints, and starts from checkpoints, below the prefix of its team.',
-    why: 'The control plane lists and tags checkpoints with a role that serves all teams, so this rule separates them.',
-    source: 'docs/security.md',
-    check: foreignPlaces('checkpoints'),
-  },
-  {
-    id: 'data/foreign-output',
-    level: 'error',
-    what: 'A processing run writes only to prefixes of the data bucket that its team may write.',
-    why: 'Writes of the processing role to other locations are denied, after the processing is complete.',
-    source: 'docs/environment.md',
-    check: foreignPlaces('results'),
-  },
-  {
-    id: 'data/foreign-training-output',
-    level: 'error',
-    what: 'A training run writes its output to a location that the role of its team may write.',
-    why: 'Otherwise the upload at the end of the job would be denied, after the training is complete.',
-    source: 'docs/environment.md',
-    check: foreignPlaces('output'),
-  },
-  {
-    id: 'data/foreign-hub',
-    level: 'error',
-    what: 'Models come from hubs that the environment declares.',
-    why: 'The roles of the team may not read other hubs.',
-    source: 'docs/reference/environment-file.md',
-    check: foreignHubs,
-  },
-  {
-    id: 'data/foreign-mlflow',
-    level: 'error',
-    what: 'The MLflow server is one that the environment declares for the team.',
-    why: 'The roles of the team may not call other servers.',
-    source: 'docs/environment.md',
-    check: foreignMlflow,
-  },
-  {
-    id: 'data/foreign-file-system',
-    level: 'error',
-    what: 'The file system is one that the environment declares.',
-    why: 'The security group does not allow access to other file systems.',
-    source: 'docs/decisions/0007-where-sources-differ.md',
-    check: foreignFileSystems,
-  },
-  {
-    id: 'data/foreign-directory',
-    level: 'error',
-    what: 'The directory of a file system is the one that the environment declares, or below it.',
-    why: 'The path begins with the mount name of the file system; with another one, every instance fails to mount it after the wait for capacity.',
-    source: api('FileSystemDataSource'),
-    check: foreignDirectories,
-  },
+  { id: 'data/placeholders', level: 'error', isLocal: true, check: placeholders },
+  { id: 'data/foreign-bucket', level: 'error', check: foreignPlaces('read') },
+  { id: 'data/foreign-checkpoints', level: 'error', check: foreignPlaces('checkpoints') },
+  { id: 'data/foreign-output', level: 'error', check: foreignPlaces('results') },
+  { id: 'data/foreign-training-output', level: 'error', check: foreignPlaces('output') },
+  { id: 'data/foreign-hub', level: 'error', check: foreignHubs },
+  { id: 'data/foreign-mlflow', level: 'error', check: foreignMlflow },
+  { id: 'data/foreign-file-system', level: 'error', check: foreignFileSystems },
+  { id: 'data/foreign-directory', level: 'error', check: foreignDirectories },
 ];

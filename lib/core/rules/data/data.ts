@@ -1,6 +1,6 @@
 import { placeOf } from '../../config/formats/places';
 import { orList } from '../../config/issue';
-import { api, type Finding, guide, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
 import type { ChannelSpec, RunSpec } from '../../config/run-spec';
 import { CHANNEL_NAME_RULES, eachChannel, fileSystem, fileSystemKey } from './channel-names';
 import { DATA_PLACE_RULES } from './data-places';
@@ -154,38 +154,12 @@ function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
 /** Rules for data channels. */
 export const DATA_RULES: readonly Rule[] = [
   ...CHANNEL_NAME_RULES,
-  {
-    id: 'data/source',
-    level: 'error',
-    isLocal: true,
-    what: 'A channel has one source.',
-    why: 'The API accepts either S3 or a file system.',
-    source: api('DataSource'),
-    check: oneSource,
-  },
-  {
-    id: 'data/fastfile',
-    level: 'error',
-    isLocal: true,
-    what: 'FastFile mode supports only S3 prefixes.',
-    why: 'FastFile does not support manifests.',
-    source: guide('model-access-training-data'),
-    check: (run) => eachChannel(run, fastFile),
-  },
-  {
-    id: 'data/augmented-manifest',
-    level: 'error',
-    what: 'Augmented manifest files require Pipe mode and a list of attributes.',
-    why: 'SageMaker rejects or ignores other combinations.',
-    source: guide('augmented-manifest'),
-    check: (run) => eachChannel(run, augmented),
-  },
+  { id: 'data/source', level: 'error', isLocal: true, check: oneSource },
+  { id: 'data/fastfile', level: 'error', isLocal: true, check: (run) => eachChannel(run, fastFile) },
+  { id: 'data/augmented-manifest', level: 'error', check: (run) => eachChannel(run, augmented) },
   {
     id: 'data/shuffle',
     level: 'warning',
-    what: 'shuffleSeed has an effect only in Pipe mode and with manifests.',
-    why: 'Only Pipe mode shuffles; with File and FastFile, the script determines the order.',
-    source: api('ShuffleConfig'),
     check: (run) =>
       eachChannel(run, (c, at) =>
         when(c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile', {
@@ -196,39 +170,9 @@ export const DATA_RULES: readonly Rule[] = [
         }),
       ),
   },
-  {
-    id: 'data/file-system',
-    level: 'error',
-    isLocal: true,
-    what: 'A file system channel has an absolute directory and no S3 options.',
-    why: 'The API rejects other combinations.',
-    source: api('FileSystemDataSource'),
-    check: (run) => eachChannel(run, fileSystems),
-  },
-  {
-    id: 'data/file-system-vpc',
-    level: 'error',
-    what: 'FSx for Lustre and EFS require a VPC.',
-    why: 'The instances mount them through the subnets of the VPC.',
-    source: guide('model-access-training-data'),
-    check: needsVpc,
-  },
-  {
-    id: 'data/instance-groups',
-    level: 'error',
-    what: 'Either every channel names instance groups, or none does.',
-    why: 'SageMaker rejects a mixture.',
-    source: guide('train-heterogeneous-cluster'),
-    check: channelGroups,
-  },
+  { id: 'data/file-system', level: 'error', isLocal: true, check: (run) => eachChannel(run, fileSystems) },
+  { id: 'data/file-system-vpc', level: 'error', check: needsVpc },
+  { id: 'data/instance-groups', level: 'error', check: channelGroups },
   ...DATA_PLACE_RULES,
-  {
-    id: 'data/whole-folder',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'A prefix that names a folder ends in /, and contains no pattern.',
-    why: 'S3Prefix selects every key that begins with the text: s3://bucket/train selects train-old/ and train.csv as well, in every input mode, and s3://bucket/*.csv nothing but a key with an asterisk.',
-    source: api('S3DataSource'),
-    check: (run) => eachChannel(run, wholeFolder),
-  },
+  { id: 'data/whole-folder', level: 'warning', mayAcknowledge: true, check: (run) => eachChannel(run, wholeFolder) },
 ];

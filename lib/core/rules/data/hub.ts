@@ -2,8 +2,6 @@ import { isPinned, parseHubSource } from '../../config/formats/places';
 import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
-const SOURCE = 'docs/guides/fine-tune-a-hub-model.md';
-
 /** Sources of the file that a launch has not replaced by a commit. */
 function withoutCommit({ written: { model, data = [] } }: RunSpec): Finding[] {
   const named = [{ path: 'model.weights', text: model?.weights }].concat(
@@ -63,28 +61,7 @@ const ofFetchStep =
 
 /** Rules for models and data sets of a hub. */
 export const HUB_RULES: readonly Rule[] = [
-  {
-    id: 'data/hub-commit',
-    level: 'error',
-    what: 'Models and data sets of a hub are named by a commit when a run starts.',
-    why: 'A branch moves: attempts of one run would read different files.',
-    source: SOURCE,
-    check: withoutCommit,
-  },
-  {
-    id: 'processing/fetch-source',
-    level: 'error',
-    what: 'The fetch step names repositories of a hub.',
-    why: 'Otherwise the instance would start and then exit with code 77.',
-    source: SOURCE,
-    check: ofFetchStep(fetched),
-  },
-  {
-    id: 'processing/fetch-network',
-    level: 'error',
-    what: 'The fetch step runs where it can reach the hub.',
-    why: 'In a locked network, every request would wait for its timeout.',
-    source: SOURCE,
-    check: ofFetchStep(withoutInternet),
-  },
+  { id: 'data/hub-commit', level: 'error', check: withoutCommit },
+  { id: 'processing/fetch-source', level: 'error', check: ofFetchStep(fetched) },
+  { id: 'processing/fetch-network', level: 'error', check: ofFetchStep(withoutInternet) },
 ];

@@ -1,4 +1,4 @@
-import { api, type Finding, type Rule, when } from '../../config/rule';
+import { type Finding, type Rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 /** Sections that only a training run has. */
@@ -189,44 +189,9 @@ function inputs(run: RunSpec): Finding[] {
 
 /** Rules for processing runs. */
 export const PROCESSING_RULES: readonly Rule[] = [
-  {
-    id: 'processing/sections',
-    level: 'error',
-    what: 'A processing run has an output and no distribution, checkpoints or training.',
-    why: 'CreateProcessingJob has no such fields.',
-    source: api('CreateProcessingJob'),
-    check: sections,
-  },
-  {
-    id: 'processing/cluster',
-    level: 'error',
-    what: 'A processing run uses one on-demand instance type, or a list of preferred instance types.',
-    why: 'CreateProcessingJob has no spot, groups, warm pools or training plans.',
-    source: api('ProcessingClusterConfig'),
-    check: cluster,
-  },
-  {
-    id: 'processing/inputs',
-    level: 'error',
-    what: 'A processing run has at most ten S3 inputs, including those of Slipway, in File or Pipe mode.',
-    why: 'The API supports no other inputs.',
-    source: api('ProcessingS3Input'),
-    check: inputs,
-  },
-  {
-    id: 'processing/limits',
-    level: 'error',
-    what: 'Processing jobs support the instance type and the environment variables.',
-    why: 'CreateProcessingJob rejects other values.',
-    source: api('CreateProcessingJob'),
-    check: apiLimits,
-  },
-  {
-    id: 'processing/without-effect',
-    level: 'warning',
-    what: 'A processing run sets only options for which CreateProcessingJob has a field.',
-    why: 'It would be ignored.',
-    source: api('CreateProcessingJob'),
-    check: withoutEffect,
-  },
+  { id: 'processing/sections', level: 'error', check: sections },
+  { id: 'processing/cluster', level: 'error', check: cluster },
+  { id: 'processing/inputs', level: 'error', check: inputs },
+  { id: 'processing/limits', level: 'error', check: apiLimits },
+  { id: 'processing/without-effect', level: 'warning', check: withoutEffect },
 ];

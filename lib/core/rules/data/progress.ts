@@ -1,5 +1,5 @@
 import { countGroups, regexProblem } from '../../config/formats/patterns';
-import { api, type Finding, type Rule } from '../../config/rule';
+import type { Finding, Rule } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 type Option = 'stepRegex' | 'lossRegex';
@@ -25,18 +25,12 @@ export const PROGRESS_RULES: readonly Rule[] = [
     id: 'progress/step-regex',
     level: 'error',
     isLocal: true,
-    what: 'progress.stepRegex is a regular expression with one group that JavaScript and Python interpret in the same way.',
-    why: 'The group is the step; the driver reads the log with Python.',
-    source: api('MetricDefinition'),
     check: (run) => expression(run, 'stepRegex', 'step', 'step=(\\d+)'),
   },
   {
     id: 'progress/loss-regex',
     level: 'error',
     isLocal: true,
-    what: 'progress.lossRegex is a regular expression with one group that JavaScript and Python interpret in the same way.',
-    why: 'The group is the loss; the driver reads the log with Python.',
-    source: 'https://docs.python.org/3/library/re.html#regular-expression-syntax',
     check: (run) => expression(run, 'lossRegex', 'loss', 'loss=([-+.0-9e]+)'),
   },
 ];

@@ -111,21 +111,6 @@ function otherPlaces(run: RunSpec, context: RuleContext): Finding[] {
 
 /** Rules for what a requirements file contains. */
 export const REQUIREMENTS_RULES: readonly Rule[] = [
-  {
-    id: 'code/image-packages',
-    level: 'warning',
-    mayAcknowledge: true,
-    what: 'The requirements do not replace PyTorch or NCCL of the image.',
-    why: 'pip installs another build over that of the image, for which NCCL, the EFA plugin and compiled packages were made: imports fail, or traffic goes over sockets.',
-    source: 'https://github.com/aws/deep-learning-containers',
-    check: imagePackages,
-  },
-  {
-    id: 'code/package-places',
-    level: 'error',
-    what: 'In a locked network, the requirements name packages of the index and nothing else.',
-    why: 'pip would wait for its timeout on every host.',
-    source: 'docs/decisions/0007-where-sources-differ.md',
-    check: otherPlaces,
-  },
+  { id: 'code/image-packages', level: 'warning', mayAcknowledge: true, check: imagePackages },
+  { id: 'code/package-places', level: 'error', check: otherPlaces },
 ];

@@ -87,37 +87,9 @@ function references({ environmentVariables, code, distribution }: RunSpec): Find
   ]);
 }
 
-const SOURCE = 'docs/guides/own-script.md';
-
 /** Rules for names and values of environment variables. */
 export const RESERVED_VARIABLE_RULES: readonly Rule[] = [
-  {
-    id: 'code/reserved-variables',
-    level: 'error',
-    isLocal: true,
-    what: 'Environment variables of a run replace neither credentials, nor variables of Slipway and of the cluster, nor code that runs before the driver.',
-    why: 'The driver reads the job file, verifies the code, writes heartbeats and checkpoints, and finds the other hosts by these variables; the job would fail after its instances have started, or write to another place.',
-    source: SOURCE,
-    check: reserved('error'),
-  },
-  {
-    id: 'code/replaced-variables',
-    level: 'warning',
-    mayAcknowledge: true,
-    isLocal: true,
-    what: 'Environment variables of a run do not replace search paths of the image, such as PATH, LD_LIBRARY_PATH and PYTHONPATH, variables of SageMaker, or those with which ranks find each other, such as MASTER_ADDR.',
-    why: 'The value of the run replaces that of the image, with the directories of bash, Python, CUDA and EFA; LD_PRELOAD loads a library into every program of the container. MASTER_ADDR is another address in every attempt.',
-    source: SOURCE,
-    check: reserved('warning'),
-  },
-  {
-    id: 'code/unexpanded-variables',
-    level: 'warning',
-    mayAcknowledge: true,
-    isLocal: true,
-    what: 'Values of environment variables and arguments refer to no variables and contain no placeholders.',
-    why: 'Values are passed as they are, never through a shell: PATH: /opt/tools:$PATH makes the container fail because bash is not found, and --data $SM_CHANNEL_TRAIN names no folder.',
-    source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html',
-    check: references,
-  },
+  { id: 'code/reserved-variables', level: 'error', isLocal: true, check: reserved('error') },
+  { id: 'code/replaced-variables', level: 'warning', mayAcknowledge: true, isLocal: true, check: reserved('warning') },
+  { id: 'code/unexpanded-variables', level: 'warning', mayAcknowledge: true, isLocal: true, check: references },
 ];

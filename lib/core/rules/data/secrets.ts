@@ -45,9 +45,6 @@ const SECRET_IN_CLEAR: Rule = {
   level: 'warning',
   mayAcknowledge: true,
   isLocal: true,
-  what: 'Environment variables, hyperparameters and arguments contain no secrets.',
-  why: 'They are part of the request and the job file, and are visible in DescribeTrainingJob, the console, reports and the repository of the run file.',
-  source: 'docs/secrets.md',
   check: inClear,
 };
 
@@ -119,33 +116,10 @@ function allowed({ secrets = {} }: RunSpec, { descriptor }: RuleContext): Findin
   });
 }
 
-const GUIDE = 'docs/secrets.md';
-
 /** Rules for secrets. */
 export const SECRET_RULES: readonly Rule[] = [
   SECRET_IN_CLEAR,
-  {
-    id: 'secrets/names',
-    level: 'error',
-    what: 'The environment variable of a secret is not used otherwise.',
-    why: 'If a variable is set in two places, one value overrides the other, and programs in the container read variables such as AWS_REGION.',
-    source: GUIDE,
-    check: names,
-  },
-  {
-    id: 'secrets/readable',
-    level: 'error',
-    what: 'Secrets require a container that the Slipway driver starts and that has network access.',
-    why: 'The driver reads secrets with the role of the job; without the driver, the variable would not be set.',
-    source: GUIDE,
-    check: readable,
-  },
-  {
-    id: 'secrets/allowed',
-    level: 'error',
-    what: 'Secret names start with the prefix of the environment, and the secrets are in the account and region of the job.',
-    why: 'The role of the job may read no other secrets; the job would start its instances and fail immediately.',
-    source: GUIDE,
-    check: allowed,
-  },
+  { id: 'secrets/names', level: 'error', check: names },
+  { id: 'secrets/readable', level: 'error', check: readable },
+  { id: 'secrets/allowed', level: 'error', check: allowed },
 ];

@@ -12,9 +12,6 @@ const DOCKER = '172.17.0.0/16';
 const addressBlock: EnvironmentRule = {
   id: 'environment/address-block',
   level: 'error',
-  what: 'The VPC CIDR block is a private block from /16 to /21 that overlaps neither reserved blocks nor the internal network of SageMaker.',
-  why: 'EC2 rejects larger blocks, the subnets of a smaller block would have too few addresses for EFA interfaces, and an overlapping network cannot be peered or routed later, because the CIDR block of a VPC cannot be changed.',
-  source: 'https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html',
   reads: ['network'],
   check: (spec) => (spec.network.mode.startsWith('vpc-') ? [...shape(spec), ...neighbours(spec)] : unused(spec)),
 };

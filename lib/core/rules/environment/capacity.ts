@@ -7,14 +7,10 @@ import { isAllowedType, matchesPattern } from '../guardrails';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 
 const IMAGE_KINDS = ['environment', 'dlc', 'smp', 'huggingface', 'uri'];
-const SOURCE = 'docs/reference/environment-file.md';
 
 const instanceType: EnvironmentRule = {
   id: 'environment/instance-type',
   level: 'error',
-  what: 'Instance types of quotas.require and prices exist.',
-  why: 'For an unknown type, the quota does not exist and the price would never be used.',
-  source: 'lib/core/catalog/instances/instances.ts',
   reads: ['quotas', 'prices'],
   check: ({ quotas, prices }) =>
     [
@@ -33,9 +29,6 @@ const instanceType: EnvironmentRule = {
 const quotaCode: EnvironmentRule = {
   id: 'environment/quota-code',
   level: 'warning',
-  what: 'The code of a required quota is known.',
-  why: 'Without a code, the deployment looks up the quota by its name.',
-  source: 'lib/core/catalog/quotas.ts',
   reads: ['quotas'],
   check: ({ quotas }) =>
     quotas.require.flatMap(({ instanceType: type, usage }, i) => {
@@ -52,9 +45,6 @@ const quotaCode: EnvironmentRule = {
 const guardrails: EnvironmentRule = {
   id: 'environment/guardrails',
   level: 'error',
-  what: 'Guardrails contain valid image kinds and instance types, and allow at least one of each.',
-  why: 'A misspelled value allows nothing, and every launch would be rejected.',
-  source: SOURCE,
   reads: ['guardrails'],
   check: ({ guardrails: { allowedImages = [], allowedInstanceTypes: patterns = [] } }) => {
     const unmatched = patterns.filter((pattern) => !INSTANCE_TYPES.some(({ name }) => matchesPattern(pattern, name)));
@@ -83,9 +73,6 @@ const guardrails: EnvironmentRule = {
 const contradiction: EnvironmentRule = {
   id: 'environment/guardrail-limits',
   level: 'warning',
-  what: 'The other guardrails allow runs to reach each limit and to use the required quotas.',
-  why: 'The smaller limit applies to every run; a quota beyond the guardrails would be requested but never used.',
-  source: SOURCE,
   reads: ['guardrails', 'quotas'],
   check: (spec) => [...unreachableLimit(spec), ...unusableQuotas(spec)],
 };

@@ -9,9 +9,6 @@ const MAX_TAGS = 35;
 const roles: EnvironmentRule = {
   id: 'environment/roles',
   level: 'error',
-  what: 'The permissions boundary and the OIDC provider are in the account and partition of the environment, and only named subjects are trusted.',
-  why: 'IAM rejects a permissions boundary of another account during the deployment; without subjects, every repository of the CI system could assume the role.',
-  source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies_boundaries.html',
   reads: ['iam'],
   check: (spec) => [...foreignArns(spec), ...oidc(spec)],
 };
@@ -60,9 +57,6 @@ function oidc({ iam: { oidcProvider, oidcSubjects } }: EnvironmentSpec): Environ
 const tags: EnvironmentRule = {
   id: 'environment/tags',
   level: 'error',
-  what: `There are at most ${MAX_TAGS} tags, with keys that are not reserved and that differ in more than case.`,
-  why: 'A resource can have 50 tags, keys with the prefix aws: are rejected, and IAM treats Team and team as the same key; the deployment would fail.',
-  source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/id_tags.html',
   reads: ['tags'],
   check: ({ tags: given }) => {
     const keys = Object.keys(given);
@@ -95,9 +89,6 @@ const tags: EnvironmentRule = {
 const accounts: EnvironmentRule = {
   id: 'environment/accounts',
   level: 'error',
-  what: 'Each stage of a pipeline has its own account and submits no runs.',
-  why: 'A stack belongs to one account, and a run that the deployment submits would be trained and billed in every account.',
-  source: 'https://docs.aws.amazon.com/cdk/v2/guide/cdk-pipeline.html',
   reads: ['account', 'accounts', 'runs'],
   check: ({ account, runs, accounts: given = {} }) => {
     const ids = Object.values(given);
@@ -131,9 +122,6 @@ const accounts: EnvironmentRule = {
 const secretEndpoints: EnvironmentRule = {
   id: 'environment/secrets',
   level: 'error',
-  what: 'Jobs in a locked network have an endpoint for AWS Secrets Manager if they use secrets.',
-  why: 'In a locked network, the service is reachable only through an interface endpoint; a job would start its instances and fail without its secret.',
-  source: 'docs/secrets.md',
   reads: ['secrets', 'network'],
   check: ({ secrets: { allowedPrefix }, network: { mode, endpoints = [] } }) =>
     when(

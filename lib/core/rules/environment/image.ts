@@ -6,9 +6,6 @@ import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 const oneImage: EnvironmentRule = {
   id: 'environment/image',
   level: 'error',
-  what: 'The image is either built on a base or given by its URI, not both.',
-  why: 'Otherwise one of the two would be silently ignored.',
-  source: 'docs/reference/environment-file.md',
   reads: ['image'],
   check: ({ region, image: { uri } }, file) => [
     ...['image', `regions.${region}.image`].flatMap((at) => {
@@ -32,9 +29,6 @@ const oneImage: EnvironmentRule = {
 const region: EnvironmentRule = {
   id: 'environment/image-region',
   level: 'warning',
-  what: 'The image is in the region of the environment.',
-  why: 'SageMaker pulls images from the region of the job.',
-  source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html',
   reads: ['image'],
   check: ({ region: here, image: { uri } }) => {
     const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(uri ?? '')?.[1];
@@ -50,9 +44,6 @@ const region: EnvironmentRule = {
 const built: EnvironmentRule = {
   id: 'environment/image-build',
   level: 'error',
-  what: 'The stack builds the image unless image.uri is set.',
-  why: 'Otherwise the environment would have no image.',
-  source: 'docs/reference/environment-file.md',
   reads: ['image'],
   check: ({ image: { build, uri } }) =>
     when(!uri && !build, {
@@ -65,8 +56,6 @@ const built: EnvironmentRule = {
 
 /** Rules for the training image. */
 export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [oneImage, region, built];
-
-const API = 'https://docs.aws.amazon.com/sagemaker/latest/APIReference';
 
 /** Findings for functions and hubs that jobs in another region, or with roles of another account, cannot use. */
 function foreignArns({ account, region, image, storage }: EnvironmentSpec): EnvironmentFinding[] {
@@ -96,13 +85,5 @@ function foreignArns({ account, region, image, storage }: EnvironmentSpec): Envi
 
 /** Rules for sources of images and models other than ECR and buckets. */
 export const IMAGE_SOURCE_RULES: readonly EnvironmentRule[] = [
-  {
-    id: 'environment/image-sources',
-    level: 'error',
-    what: 'Hubs and credentials functions of private registries are in the region of the environment.',
-    why: 'SageMaker calls the function and reads the hub in the region of the job; a job would fail after its instances were allocated.',
-    source: `${API}/API_TrainingRepositoryAuthConfig.html`,
-    reads: ['image', 'storage', 'account'],
-    check: foreignArns,
-  },
+  { id: 'environment/image-sources', level: 'error', reads: ['image', 'storage', 'account'], check: foreignArns },
 ];

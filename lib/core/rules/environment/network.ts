@@ -2,14 +2,9 @@ import { MAX_PLANNED_ZONES, zoneIdPrefix, zonePosition } from '../../catalog/sub
 import { when } from '../../config/rule';
 import type { EnvironmentRule } from './environment-rule';
 
-const SOURCE = 'docs/reference/environment-file.md';
-
 const given: EnvironmentRule = {
   id: 'environment/network',
   level: 'error',
-  what: 'All options that the network mode and the package source require are set.',
-  why: 'Otherwise the jobs of the environment could not reach the network or the packages.',
-  source: SOURCE,
   reads: ['network'],
   check: ({ network: { mode, existing, packages, wheels, codeArtifact } }) => [
     ...when(mode === 'existing' && !existing, {
@@ -33,9 +28,6 @@ const given: EnvironmentRule = {
 const used: EnvironmentRule = {
   id: 'environment/network-unused',
   level: 'error',
-  what: 'Only network options that the network mode or the package source uses are set.',
-  why: 'Other options would be silently ignored.',
-  source: SOURCE,
   reads: ['network'],
   check: ({
     network: { mode, existing, packages, wheels, codeArtifact, availabilityZoneIds: zones, subnetOrder, endpoints },
@@ -88,9 +80,6 @@ const used: EnvironmentRule = {
 const zones: EnvironmentRule = {
   id: 'environment/zones',
   level: 'error',
-  what: 'The Availability Zones are in their region.',
-  why: 'The creation of a subnet in a zone of another region fails during the deployment.',
-  source: 'https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-availability-zones.html',
   reads: ['network'],
   check: ({ region, network: { mode, availabilityZoneIds } }) => {
     const prefix = zoneIdPrefix(region);
@@ -109,9 +98,6 @@ const zones: EnvironmentRule = {
 const addresses: EnvironmentRule = {
   id: 'environment/subnet-addresses',
   level: 'error',
-  what: 'The zones are among the first seven of their region, and subnetOrder identifies them like the network: all by ID, or all by name.',
-  why: 'The address block of a subnet depends on the number of its zone; with the other kind of identifier, no subnet would be kept.',
-  source: 'lib/core/catalog/subnet-plan.ts',
   reads: ['network'],
   check: ({ network: { availabilityZoneIds: zones, subnetOrder: order = [] } }) => {
     const isById = zones !== 'all';

@@ -11,9 +11,6 @@ const MAX_TEAMS = 30;
 const principals: EnvironmentRule = {
   id: 'environment/principals',
   level: 'error',
-  what: 'Principals are in the partition of their region.',
-  why: 'Otherwise IAM rejects the trust policy during the deployment.',
-  source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html',
   reads: ['teams', 'access'],
   check: ({ region, teams, access }) => {
     const own = REGIONS[region]?.partition;
@@ -37,9 +34,6 @@ const principals: EnvironmentRule = {
 const teamCount: EnvironmentRule = {
   id: 'environment/teams',
   level: 'error',
-  what: `An environment has at most ${MAX_TEAMS} teams.`,
-  why: 'CloudFormation allows 500 resources and 1,000,000 bytes per template, and each team adds roles, policies, an alias and a descriptor. Synthesis measures both, and rejects fewer teams if they use options that add more resources.',
-  source: 'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html',
   reads: ['teams'],
   check: ({ teams }) => {
     const count = Object.keys(teams).length;
@@ -58,9 +52,6 @@ export const PEOPLE_RULES: readonly EnvironmentRule[] = [principals, teamCount];
 const recipients: EnvironmentRule = {
   id: 'environment/budget',
   level: 'warning',
-  what: 'A budget with thresholds has notification addresses.',
-  why: 'A budget without addresses sends no notifications when a threshold is exceeded.',
-  source: 'https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-create.html',
   reads: ['budget'],
   check: ({ budget }) =>
     when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, {
@@ -77,10 +68,6 @@ const MAX_ADDRESSES = 10;
 const subscribers: EnvironmentRule = {
   id: 'environment/budget-addresses',
   level: 'error',
-  what: `A team with a budget has at most ${MAX_ADDRESSES} notification addresses.`,
-  why: 'AWS Budgets rejects a notification with more subscribers, during the deployment.',
-  source:
-    'https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_NotificationWithSubscribers.html',
   reads: ['teams'],
   check: ({ teams }) =>
     Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) =>

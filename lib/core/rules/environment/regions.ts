@@ -8,9 +8,6 @@ import type { EnvironmentRule } from './environment-rule';
 const known: EnvironmentRule = {
   id: 'environment/region',
   level: 'error',
-  what: 'Each region has images for SageMaker training.',
-  why: 'Otherwise no image is available, and a misspelled region fails during the deployment.',
-  source: 'lib/core/catalog/regions.ts',
   reads: [],
   check: ({ region }) =>
     when(!Object.hasOwn(REGIONS, region), {
@@ -24,9 +21,6 @@ const known: EnvironmentRule = {
 const partition: EnvironmentRule = {
   id: 'environment/partition',
   level: 'error',
-  what: 'All regions of an environment are in one partition.',
-  why: 'An account belongs to one partition, and an environment has one account.',
-  source: 'https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html',
   reads: ['regions'],
   check: (_, { regions }) => {
     const partitions = new Set(Object.keys(regions).flatMap((region) => REGIONS[region]?.partition ?? []));
@@ -42,9 +36,6 @@ const partition: EnvironmentRule = {
 const ids: EnvironmentRule = {
   id: 'environment/region-ids',
   level: 'error',
-  what: 'Resources of one region (subnets, file systems, buckets, keys) are declared only for that region.',
-  why: 'Otherwise the deployment or the first run in another region fails because the ID does not exist there.',
-  source: 'https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resources.html',
   reads: ['regions', 'network', 'storage'],
   check: (spec, file) => {
     const elsewhere = resolveEnvironments(file).filter(({ region }) => region !== spec.region);
@@ -77,9 +68,6 @@ function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id:
 const runs: EnvironmentRule = {
   id: 'environment/runs',
   level: 'error',
-  what: 'A registered run uses a region of the environment.',
-  why: 'A run for another region would never be submitted, without an error.',
-  source: 'docs/reference/environment-file.md',
   reads: ['regions', 'runs'],
   check: (_, { regions, runs: named = [] }) =>
     named.flatMap(({ region }, i) =>

@@ -11,9 +11,6 @@ const FSX_THROUGHPUT = [125, 250, 500, 1000];
 const fileSystem: EnvironmentRule = {
   id: 'environment/file-system',
   level: 'error',
-  what: 'File systems have a valid size, a kind, a unique name, and a network from which they are reachable.',
-  why: 'FSx rejects an invalid size during the deployment; jobs without a VPC cannot reach a file system.',
-  source: 'https://docs.aws.amazon.com/fsx/latest/LustreGuide/managing-storage-capacity.html',
   reads: ['storage', 'network'],
   check: (spec) => [...madeFileSystem(spec), ...namedFileSystems(spec)],
 };
@@ -68,9 +65,6 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
 const zone: EnvironmentRule = {
   id: 'environment/support',
   level: 'error',
-  what: 'The file system of the stack is in a zone that the network names.',
-  why: 'The subnet of a zone is known only if the network specifies its zones by ID.',
-  source: 'lib/cdk/network/environment-network.ts',
   reads: ['storage', 'network'],
   check: ({ network: { mode, availabilityZoneIds: zones }, storage: { fsxLustre } }) => {
     const isOurs = mode.startsWith('vpc-');
@@ -91,9 +85,6 @@ const zone: EnvironmentRule = {
 const external: EnvironmentRule = {
   id: 'environment/external',
   level: 'error',
-  what: 'External locations are declared once, with keys of the same partition, preferably of the same region.',
-  why: 'Two entries for one location could grant different permissions; jobs read buckets of their own region.',
-  source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_S3DataSource.html',
   reads: ['storage'],
   check: ({ region, storage: { external: places = [] } }) =>
     places.flatMap(({ s3, kmsKeyArn = '' }, i) => {
@@ -127,9 +118,6 @@ const external: EnvironmentRule = {
 const buckets: EnvironmentRule = {
   id: 'environment/buckets',
   level: 'error',
-  what: 'Existing buckets are two different buckets, and neither is created by the stack.',
-  why: 'Expiration and permissions differ between data and checkpoints; a bucket of a stack is deleted or replaced with the stack.',
-  source: 'docs/environment.md',
   reads: ['name', 'regions', 'storage'],
   check: ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
     const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
@@ -156,9 +144,6 @@ const buckets: EnvironmentRule = {
 const key: EnvironmentRule = {
   id: 'environment/key',
   level: 'error',
-  what: 'Existing KMS keys, including those of teams, are in the region and account of the environment.',
-  why: 'Buckets, tables and repositories support only keys of their own region, and the policy of a key in another account cannot be checked.',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html',
   reads: ['account', 'storage', 'regions', 'teams'],
   check: ({ region, account, teams, storage: { kmsKeyArn } }) =>
     [['storage.kmsKeyArn', kmsKeyArn ?? 'own'], ...ofTeams(teams)].flatMap(([path = '', got = '']) => {
@@ -187,9 +172,6 @@ const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
 const teamKey: EnvironmentRule = {
   id: 'environment/team-key',
   level: 'error',
-  what: 'A team with data from an earlier stack declares the KMS key of that data.',
-  why: 'A key cannot be found by a name, and with a new key the stored data of the team would not be readable.',
-  source: 'docs/environment.md',
   reads: ['storage', 'teams'],
   check: ({ teams, storage: { adopt } }) =>
     ofTeams(teams).flatMap(([path = '', got]) =>
@@ -205,9 +187,6 @@ const teamKey: EnvironmentRule = {
 const replication: EnvironmentRule = {
   id: 'environment/replication',
   level: 'error',
-  what: 'Checkpoint replication copies to another region of the account, with a key of that region, from a bucket that the stack creates.',
-  why: 'S3 accepts a replication rule with an unusable key and then copies nothing; the stack does not change the rules of existing buckets; and the copies for a team with its own key would be encrypted with a key that other teams may use.',
-  source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html',
   reads: ['account', 'storage', 'regions', 'teams'],
   check: (spec) => [...replicaPlace(spec), ...replicaSource(spec)],
 };

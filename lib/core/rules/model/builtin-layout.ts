@@ -7,8 +7,6 @@ import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import type { ParallelLayout } from '../../distribution/strategy';
 import { EXPERT_LAYERS } from './adapters';
 
-const SOURCE = 'containers/trainer';
-
 const pathOf = (name: 'tensor' | 'expert'): string => `distribution.parameters.${name}_parallel_degree`;
 
 /** Precisions of the built-in trainer by library: containers/trainer/slipway_trainer/settings.py and limits.py. */
@@ -112,17 +110,11 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
   {
     id: 'training/builtin-precision',
     level: 'error',
-    what: 'The built-in trainer supports bf16 and fp32, with fsdp also fp8.',
-    why: 'It has no loss scaling, which fp16 requires, and would exit with code 77.',
-    source: SOURCE,
     check: (run: RunSpec) => (run.code.builtin === 'builtin' ? unsupportedPrecision(run) : []),
   } satisfies Rule,
   {
     id: 'training/builtin-layout',
     level: 'error',
-    what: 'With the built-in trainer, each degree divides the dimension that it splits; tensor parallelism requires bf16 or fp32 without compilation and without expert parallelism.',
-    why: 'Otherwise every instance would start and then exit with code 77.',
-    source: SOURCE,
     check: (run: RunSpec) => {
       if (run.code.builtin !== 'builtin' || run.distribution.library !== 'fsdp') return [];
       const layout = findStrategy(run)?.layout(run);

@@ -61,9 +61,6 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
   {
     id: 'model/builtin-parts',
     level: 'error',
-    what: 'The built-in trainer supports every part of the model.',
-    why: 'Otherwise it would train a different model.',
-    source: 'containers/trainer',
     check: (run: RunSpec) => {
       const shape = run.model?.architecture;
       if (run.code.builtin !== 'builtin' || !shape) return [];
@@ -79,18 +76,8 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
   {
     id: 'model/builtin-split',
     level: 'error',
-    what: 'With the built-in trainer, tensor parallelism requires heads that can be split, and SMP v2 requires a model built from the components of Llama or Mixtral.',
-    why: 'Latent attention, norms over all heads and multi-token prediction modules cannot be split over ranks; every instance would start and then exit with code 77.',
-    source: 'containers/trainer',
     check: (run: RunSpec) =>
       run.code.builtin === 'builtin' && run.model ? foreignParts(run, run.model.architecture) : [],
   } satisfies Rule,
-  {
-    id: 'model/builtin-weights',
-    level: 'error',
-    what: `The built-in trainer imports weights that are not quantized, of the families ${IMPORTED.join(', ')}.`,
-    why: 'It does not convert quantized tensors, and other families call or arrange tensors differently; every instance would start and then exit with code 77.',
-    source: 'containers/trainer',
-    check: foreignWeights,
-  } satisfies Rule,
+  { id: 'model/builtin-weights', level: 'error', check: foreignWeights } satisfies Rule,
 ].map(trainingRule);

@@ -11,9 +11,6 @@ const RULES: readonly Rule[] = [
   {
     id: 'training/builtin-library',
     level: 'error',
-    what: 'The built-in trainer supports fsdp, smp-v2 and deepspeed.',
-    why: 'It has no other backends.',
-    source: 'containers/trainer',
     check: (run) =>
       when(run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library), {
         path: 'distribution.library',
@@ -25,9 +22,6 @@ const RULES: readonly Rule[] = [
   {
     id: 'training/builtin-trackers',
     level: 'error',
-    what: 'The arguments mlflow and wandb require the variable that names their server or project.',
-    why: 'Without it, every instance would start and then exit with code 77.',
-    source: 'containers/trainer',
     check: ({ code, observability, environmentVariables, secrets, image }) =>
       Object.entries(TRACKED).flatMap(([name, variable]) =>
         when(
@@ -49,9 +43,6 @@ const RULES: readonly Rule[] = [
   {
     id: 'training/builtin-smp',
     level: 'error',
-    what: 'With the built-in trainer, SMP v2 requires a gated feed-forward block and exports no weights.',
-    why: 'Its models are those of transformers; every instance would start and then exit with code 77.',
-    source: 'containers/trainer',
     check: ({ code, distribution, model }) => {
       if (code.builtin !== 'builtin' || distribution.library !== 'smp-v2') return [];
       return [
@@ -73,9 +64,6 @@ const RULES: readonly Rule[] = [
   {
     id: 'training/builtin-deepspeed',
     level: 'error',
-    what: 'With the built-in trainer, DeepSpeed has no optimizer or scheduler of its own and writes checkpoints to a folder.',
-    why: 'The trainer has its own optimizer and schedule, and DeepSpeed does not write to S3; every instance would start and then exit with code 77.',
-    source: 'containers/trainer',
     check: ({ code, distribution, checkpoints }) => {
       if (code.builtin !== 'builtin' || distribution.library !== 'deepspeed') return [];
       return [
@@ -99,9 +87,6 @@ const RULES: readonly Rule[] = [
   {
     id: 'training/builtin-data',
     level: 'error',
-    what: 'The built-in trainer reads tokens from the channel train, from the channel in the argument data-channel, or from the channels of training.mixture, and evaluates on the channel in the argument eval-channel.',
-    why: 'Otherwise it has no training data, or ends at its first evaluation.',
-    source: 'containers/README.md',
     check: ({ code, training, data }) => {
       if (code.builtin !== 'builtin') return [];
       // The variable with the folder of a channel is in upper case.
@@ -210,20 +195,6 @@ function recomputedGroups({ code, training, distribution }: RunSpec): Finding[] 
 
 /** Rules for the arguments of built-in code. */
 export const BUILTIN_ARGUMENT_RULES: readonly Rule[] = [
-  {
-    id: 'code/builtin-arguments',
-    level: 'error',
-    what: 'Built-in code receives only arguments that it supports, with values that it takes.',
-    why: 'Otherwise every instance would start and then exit with code 77.',
-    source: 'containers/trainer/slipway_trainer/arguments.py',
-    check: argumentFindings,
-  },
-  trainingRule({
-    id: 'training/recompute-layers',
-    level: 'error',
-    what: 'recompute-layers above 1 requires activationCheckpointing full, and fsdp or ddp.',
-    why: 'Otherwise every instance would start and then exit with code 77.',
-    source: 'containers/trainer',
-    check: recomputedGroups,
-  }),
+  { id: 'code/builtin-arguments', level: 'error', check: argumentFindings },
+  trainingRule({ id: 'training/recompute-layers', level: 'error', check: recomputedGroups }),
 ];

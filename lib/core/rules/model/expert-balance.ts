@@ -34,17 +34,11 @@ export const EXPERT_BALANCE_RULES: readonly Rule[] = [
   {
     id: 'training/expert-balance',
     level: 'error',
-    what: 'balance-loss, router-z-loss and routing-bias-rate require a mixture-of-experts model and the built-in trainer with fsdp or ddp, without compilation; the losses exclude context parallelism, and the rate requires routing.bias and excludes lora.',
-    why: 'Otherwise every instance would start and then exit with code 77.',
-    source: 'containers/trainer',
     check: (run: RunSpec) => (run.code.builtin === 'builtin' ? balanceFindings(run) : []),
   } satisfies Rule,
   {
     id: 'training/balance-loss-over',
     level: 'warning',
-    what: 'balance-loss-over requires balance-loss.',
-    why: 'The option selects the tokens over which the load of experts is balanced.',
-    source: 'containers/trainer',
     check: ({ code }: RunSpec) => {
       const over = code.arguments['balance-loss-over'];
       return when(code.builtin === 'builtin' && over !== undefined && !code.arguments['balance-loss'], {

@@ -199,33 +199,9 @@ const config = (run: RunSpec): Finding[] => {
 };
 
 const RULES: readonly Rule[] = [
-  {
-    id: 'model/named',
-    level: 'error',
-    isLocal: true,
-    what: 'The model is a preset of the catalog, a config.json or an architecture.',
-    why: 'The trainer and the planner need the shape of the model.',
-    source: 'lib/core/catalog/models.ts',
-    check: named,
-  },
-  {
-    id: 'model/config',
-    level: 'error',
-    isLocal: true,
-    what: 'model.config is a config.json of a known family, without keys that are unknown or contradict each other.',
-    why: 'A key that Slipway does not know may change the size or the computation of the model.',
-    source: 'lib/core/catalog/model/families',
-    check: config,
-  },
-  {
-    id: 'model/shape',
-    level: 'error',
-    isLocal: true,
-    what: 'The number of heads divides the hidden size, the number of key/value heads divides the number of heads, experts have a number per token, and lists of layers contain valid layer indexes.',
-    why: 'Otherwise the tensors have no valid shape.',
-    source: 'https://arxiv.org/abs/2305.13245',
-    check: shapeFindings,
-  },
+  { id: 'model/named', level: 'error', isLocal: true, check: named },
+  { id: 'model/config', level: 'error', isLocal: true, check: config },
+  { id: 'model/shape', level: 'error', isLocal: true, check: shapeFindings },
 ];
 
 /** Rules for what the planner and the trainer must know about the model. */

@@ -3,7 +3,6 @@ import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import { builtinOnly } from '../own-code';
 
-const SOURCE = 'containers/trainer';
 const DEGREES = 'distribution.parameters';
 
 /** Configurations that the trainer's limits.py rejects; test/core/rules/trainer-layout.test.ts compares both. */
@@ -114,9 +113,6 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
   {
     id: 'training/objective',
     level: 'error',
-    what: 'training.objective sft and dpo require the built-in trainer with fsdp; dpo excludes tensor, context and expert parallelism.',
-    why: 'Other libraries do not support document masks, and the two answers of a preference cannot be split over ranks; every instance would start and then exit with code 77.',
-    source: SOURCE,
     check: (run) => {
       if (run.kind !== 'training' || run.training.objective === undefined) return [];
       if (run.code.builtin === 'builtin') return unsupportedObjective(run);
@@ -126,17 +122,7 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
   {
     id: 'training/preferences',
     level: 'error',
-    what: 'Objective dpo requires model.weights, and excludes z-loss and startFrom.',
-    why: 'The starting weights are the reference model of dpo, and every attempt loads them.',
-    source: 'https://arxiv.org/abs/2305.18290',
     check: (run) => (run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : []),
   },
-  {
-    id: 'processing/tokenizer',
-    level: 'error',
-    what: 'The section tokenizer requires built-in code tokenise; its chat template is a Jinja template or a file in an input.',
-    why: 'No other code reads it, and the container has access only to its inputs.',
-    source: 'containers/trainer',
-    check: tokenizerSection,
-  },
+  { id: 'processing/tokenizer', level: 'error', check: tokenizerSection },
 ];

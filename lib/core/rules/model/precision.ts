@@ -77,22 +77,8 @@ function precision(run: RunSpec): Finding[] {
 }
 
 const RULES: readonly Rule[] = [
-  {
-    id: 'training/precision',
-    level: 'error',
-    what: 'The hardware supports the precision.',
-    why: 'Otherwise the kernels do not exist or are emulated.',
-    source: 'lib/core/catalog/instances/accelerators.ts',
-    check: precision,
-  },
-  {
-    id: 'training/fp8-recipe',
-    level: 'error',
-    what: 'An fp8 recipe requires precision fp8; blocks of 128 require user code on Hopper.',
-    why: 'The built-in trainer uses one scale per tensor or row, and PyTorch supports matrix products with blocks of 128 only on Hopper.',
-    source: 'https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_mm.html',
-    check: fp8Recipe,
-  },
+  { id: 'training/precision', level: 'error', check: precision },
+  { id: 'training/fp8-recipe', level: 'error', check: fp8Recipe },
 ];
 
 /** Rules for the number formats of matrix products. */

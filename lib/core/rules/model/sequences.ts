@@ -31,9 +31,6 @@ export const DOCUMENT_MASK_RULES: readonly Rule[] = [
   {
     id: 'training/document-mask',
     level: 'error',
-    what: 'training.documentMask requires objective pretrain and the built-in trainer with fsdp or ddp.',
-    why: 'Other libraries do not support document masks; every instance would start and then exit with code 77.',
-    source: 'containers/trainer',
     check: (run) => {
       if (run.kind !== 'training' || !run.training.documentMask) return [];
       if (run.code.builtin === 'builtin') return unsupportedMask(run);
@@ -66,14 +63,7 @@ function beyondPositions(run: RunSpec): Finding[] {
 
 /** Rules for the length of sequences against the positions of the model. */
 export const POSITION_RULES: readonly Rule[] = [
-  {
-    id: 'training/positions',
-    level: 'warning' as const,
-    what: 'A run that starts from published weights trains on sequences within the positions for which they were made, scaling included.',
-    why: 'Rotary positions beyond max_position_embeddings were never trained: without position scaling, attention to them is arbitrary at first, and the result is not what servers assume.',
-    source: 'https://github.com/pytorch/torchtitan/pull/3395',
-    check: beyondPositions,
-  },
+  { id: 'training/positions', level: 'warning' as const, check: beyondPositions },
 ].map(trainingRule);
 
 const WEIGHT = 'code.arguments.mtp-loss';
@@ -116,9 +106,6 @@ export const FURTHER_TOKEN_RULES: readonly Rule[] = [
   {
     id: 'model/further-tokens',
     level: 'error',
-    what: 'Multi-token prediction modules (mtpLayers) require fsdp or ddp, objective pretrain or sft, no lora, and an mtp-loss above 0.',
-    why: 'Otherwise every instance would start and then exit with code 77.',
-    source: 'containers/trainer',
     check: (run: RunSpec) => (run.code.builtin === 'builtin' ? moduleFindings(run) : []),
   } satisfies Rule,
 ].map(trainingRule);
@@ -164,17 +151,11 @@ export const SAMPLE_RULES: readonly Rule[] = [
   {
     id: 'training/samples',
     level: 'error',
-    what: 'A prompt and its continuation fit into sequenceLength, and samples require another library than smp-v2.',
-    why: 'Otherwise every instance would start and then exit with code 77.',
-    source: 'containers/trainer',
     check: (run: RunSpec) => (run.code.builtin === 'builtin' ? sampleFindings(run) : []),
   } satisfies Rule,
   {
     id: 'training/samples-unused',
     level: 'warning',
-    what: 'sample-tokens, sample-prompt-tokens and sample-tokenizer require samples.',
-    why: 'Without samples, no text is generated.',
-    source: 'containers/trainer',
     check: ({ code }: RunSpec) =>
       code.builtin !== 'builtin' || Number(code.arguments[COUNT] ?? 0) !== 0
         ? []

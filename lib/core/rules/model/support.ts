@@ -7,8 +7,6 @@ import type { RunSpec } from '../../config/run-spec';
  * feature exists; a launch is rejected (`refuseUnsupported`), because the job would end with code 77 after its instances have started.
  */
 const PREFIX = 'not-supported/';
-const WHY = 'The driver or the built-in trainer would reject them after the instances have started.';
-const SOURCE = 'containers/README.md';
 
 const notYet = (path: string, what: string, got: unknown, fix: string): Finding => ({
   path,
@@ -43,16 +41,7 @@ function trainerPrecision({ training: { precision }, distribution: { library } }
   );
 }
 
-const RULES: readonly Rule[] = [
-  {
-    id: `${PREFIX}trainer`,
-    level: 'warning',
-    what: 'The built-in trainer does not support some settings yet.',
-    why: WHY,
-    source: SOURCE,
-    check: trainer,
-  },
-];
+const RULES: readonly Rule[] = [{ id: `${PREFIX}trainer`, level: 'warning', check: trainer }];
 
 /** Rules for what the built-in trainer can train. */
 export const SUPPORT_RULES: readonly Rule[] = RULES.map(trainingRule);

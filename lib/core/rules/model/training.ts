@@ -1,5 +1,5 @@
 import { orList } from '../../config/issue';
-import { type Finding, guide, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 
@@ -91,36 +91,12 @@ function headDivisibility(run: RunSpec): Finding[] {
 const LARGE_BATCH_TOKENS = 4e6;
 
 const RULES: readonly Rule[] = [
-  {
-    id: 'training/duration',
-    level: 'error',
-    what: 'The built-in trainer has a sequence length, a batch size and either totalTokens or steps.',
-    why: 'Otherwise the trainer could not start or would not end.',
-    source: 'docs/reference/run-file.md',
-    check: duration,
-  },
-  {
-    id: 'training/global-batch',
-    level: 'error',
-    what: 'globalBatchSize = microBatchSize x data-parallel ranks x whole accumulation steps.',
-    why: 'A remainder would be dropped or would change the batch size.',
-    source: 'docs/reference/run-file.md',
-    check: globalBatch,
-  },
-  {
-    id: 'training/divisibility',
-    level: 'warning',
-    what: 'Parallel degrees divide heads, key/value heads, experts and layers.',
-    why: 'TransformerEngine and Megatron assert this; user code may differ.',
-    source: 'NVIDIA TransformerEngine and Megatron-LM sources',
-    check: headDivisibility,
-  },
+  { id: 'training/duration', level: 'error', check: duration },
+  { id: 'training/global-batch', level: 'error', check: globalBatch },
+  { id: 'training/divisibility', level: 'warning', check: headDivisibility },
   {
     id: 'training/offload',
     level: 'warning',
-    what: 'Activation offload requires activation checkpointing.',
-    why: 'Activation offload moves only the inputs of checkpointed layers.',
-    source: guide('model-parallel-core-features-v2-pytorch-activation-offloading'),
     check: ({ training }) =>
       when(training.activationOffload && training.activationCheckpointing === 'none', {
         path: 'training.activationOffload',
@@ -133,9 +109,6 @@ const RULES: readonly Rule[] = [
     id: 'training/large-batch',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'A step has at most about 4 million tokens; larger steps converge more slowly per token.',
-    why: 'Above this size, AWS recommends combining sharding with tensor parallelism or reducing the batch size.',
-    source: guide('model-parallel-best-practices-v2'),
     check: ({ training: { globalBatchSize = 0, sequenceLength = 0 } }) =>
       when(globalBatchSize * sequenceLength > LARGE_BATCH_TOKENS, {
         path: 'training.globalBatchSize',

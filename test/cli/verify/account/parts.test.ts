@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import {
   answeredIn,
   counts,
-  evidenceSentence,
   maskedAccount,
   mostCost,
   type ProbeResult,
@@ -17,6 +16,7 @@ import { priceOf } from '../../../../lib/cli/verify/account/probes/read-catalog'
 import { cidrContains } from '../../../../lib/cli/verify/account/probes/train-container';
 import { jobRequest, MAX_INSTANCE_SECONDS } from '../../../../lib/cli/verify/account/train/train-jobs';
 import { loadEnvironment } from '../../../../lib/core/config/load';
+import { evidenceSentence } from '../../../../scripts/evidence-sentence';
 
 test.each([
   ['10.64.0.0/19', '10.64.31.255', true],

@@ -1,24 +1,21 @@
-// Leaves in dist/lib only what the package's entry points reach: modules that only the command line and the functions use are in their bundles.
+// Leaves in dist/lib only the declarations that the package's entry points reach.
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
 const LIBRARY = 'dist/lib';
-const ENTRIES = ['dist/lib/cdk/index', 'dist/lib/sandbox/testing', 'dist/bin/app'];
-const IMPORTS = {
-  '.js': /(?:require|import)\(["'](\.[^"']+)["']\)/g,
-  '.d.ts': /(?:from |import\()["'](\.[^"']+)["']/g,
-};
+const ENTRIES = ['dist/lib/cdk/index.d.ts', 'dist/lib/sandbox/testing.d.ts'];
+const IMPORT = /(?:from |import\()["'](\.[^"']+)["']/g;
 
-/** Files with this ending that the entry points import, directly or not. */
-function reached(ending) {
+/** Declarations that the entry points import, directly or not. */
+function reached() {
   const found = new Set();
-  const waiting = ENTRIES.map((entry) => entry + ending).filter((file) => existsSync(file));
+  const waiting = [...ENTRIES];
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
     if (found.has(file)) continue;
     found.add(file);
-    for (const [, request] of readFileSync(file, 'utf8').matchAll(IMPORTS[ending])) {
+    for (const [, request] of readFileSync(file, 'utf8').matchAll(IMPORT)) {
       const base = path.posix.join(path.posix.dirname(file), request.replace(/\.js$/, ''));
-      waiting.push(...[base + ending, `${base}/index${ending}`].filter((one) => existsSync(one)));
+      waiting.push(...[`${base}.d.ts`, `${base}/index.d.ts`].filter((one) => existsSync(one)));
     }
   }
   return found;
@@ -32,11 +29,11 @@ function removeEmpty(folder) {
 }
 
 /** Removes the rest of dist/lib. */
-export function pruneLibrary() {
-  const kept = new Set(Object.keys(IMPORTS).flatMap((ending) => [...reached(ending)]));
+export function pruneDeclarations() {
+  const kept = reached();
   for (const name of readdirSync(LIBRARY, { recursive: true })) {
     const file = path.posix.join(LIBRARY, name.split(path.sep).join('/'));
-    if (/\.(js|d\.ts)$/.test(file) && !kept.has(file)) rmSync(file);
+    if (file.endsWith('.d.ts') && !kept.has(file)) rmSync(file);
   }
   removeEmpty(LIBRARY);
 }
