@@ -167,12 +167,16 @@ const section = (value: unknown): Record<string, unknown> =>
 
 function virtualStagesOf(run: RunSpec, pipeline: number): number {
   if (pipeline === 1) return 1;
+  const layers = run.model?.architecture.layers ?? 1;
   const layout = flag(run, 'pipeline-model-parallel-layout')?.value;
-  if (typeof layout === 'string') return Math.max(1, Math.floor(stagesOf(layout) / pipeline));
   const perChunk = flagNumber(run, 'num-layers-per-virtual-pipeline-stage') ?? 0;
-  const layers = run.model?.architecture.layers ?? 0;
-  if (perChunk > 0) return Math.max(1, Math.floor(layers / pipeline / perChunk));
-  return Math.max(1, Math.floor(flagNumber(run, 'num-virtual-stages-per-pipeline-rank') ?? 1));
+  const given =
+    typeof layout === 'string'
+      ? stagesOf(layout) / pipeline
+      : perChunk > 0
+        ? layers / pipeline / perChunk
+        : (flagNumber(run, 'num-virtual-stages-per-pipeline-rank') ?? 1);
+  return Math.max(1, Math.min(layers, Math.floor(given)));
 }
 
 /** Number of stages in Megatron-Core's notation for a pipeline, such as `Et*3|(tt|)*29m|L`. */

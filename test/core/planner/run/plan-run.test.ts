@@ -222,6 +222,7 @@ test.each([
   ['Et*3|(tt|)*29m|L', 8, 4],
   ['Et|t|t|tL', 4, 1],
   ['E|(t|)(t|)L', 2, 2],
+  ['E(t|)*999999999L', 2, 32],
 ])('%s in %i stages are %i virtual ones each', (layout, pipeline, virtualStages) => {
   const parameters = { 'pipeline-model-parallel-size': pipeline, 'pipeline-model-parallel-layout': layout };
   const mapped = layoutOfRun(
