@@ -1,8 +1,8 @@
 import { resolveEnvironments } from '../lib/core/config/environment-file';
 import { loadEnvironment } from '../lib/core/config/load';
-import { OPTION_CHANGES } from './option-changes';
 import { standingCost } from '../lib/shared/environment/standing-cost';
 import { withParts } from './generated-parts';
+import { OPTION_CHANGES } from './option-changes';
 
 /** Environments whose standing cost the documentation states, in us-west-2. */
 const PRICED: readonly [what: string, values: object][] = [

@@ -2,9 +2,9 @@ import type { Issue } from '../config/issue';
 import type { Printed, QuotaAnswer, TimelineAnswer } from './answers';
 import type { RunState } from './control-requests';
 
+export type { AttemptAnswer, QuotaAnswer, TimelineAnswer } from './answers';
 /** Answers of the control function; its payloads are defined in control-requests.ts. */
 export * from './control-requests';
-export type { AttemptAnswer, QuotaAnswer, TimelineAnswer } from './answers';
 
 /** The state that the user requested for a run: `stop` applies until `resume`. */
 export type DesiredState = 'run' | 'stop';
