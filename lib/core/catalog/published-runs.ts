@@ -42,25 +42,23 @@ const NEMO = 'https://github.com/NVIDIA/NeMo/blob/3a8081fef6/docs/source/perform
 const FMS_FSDP = 'https://github.com/foundation-model-stack/fms-fsdp/blob/ed74fd5/README.md';
 const FMS_FSDP_CF6E42C = 'https://github.com/foundation-model-stack/fms-fsdp/blob/cf6e42c/README.md';
 const TORCHTITAN = 'https://github.com/pytorch/torchtitan/blob/1d5815c4b/docs/performance.md';
-const DGXC_BENCHMARKING = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v25.04/llama3.1/README.md';
+const DGXC = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v25.04/llama3.1/README.md';
 const TORCHTITAN_BENCHMARKS =
   'https://github.com/pytorch/torchtitan/blob/b5bcd76c66d0/benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md';
-const DGXC_BENCHMARKING_NEMOTRON = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v25.04/nemotron/README.md';
+const DGXC_NEMOTRON = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v25.04/nemotron/README.md';
 const NEMO_8E3D65DC = 'https://github.com/NVIDIA/NeMo/blob/8e3d65dcfe/docs/source/performance/performance_summary.md';
-const DGXC_BENCHMARKING_MAXTEXT = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v24.11.1/maxtext/README_70b.md';
+const DGXC_MAXTEXT = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v24.11.1/maxtext/README_70b.md';
 const NEMO_4C73F77670 = 'https://github.com/NVIDIA/NeMo/blob/4c73f77670/docs/source/performance/performance_summary.md';
 const GPU_RECIPES =
   'https://github.com/AI-Hypercomputer/gpu-recipes/blob/2e1fd5e/training/a4/llama3-1-70b/maxtext-pretraining-gke/README.md';
-const DGXC_BENCHMARKING_V25_02 = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v25.02/maxtext/README_70b.md';
-const DGXC_BENCHMARKING_LLAMA3 =
-  'https://github.com/NVIDIA/dgxc-benchmarking/blob/v25.02/llama3/finetuning/README_70b.md';
+const DGXC_V25_02 = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v25.02/maxtext/README_70b.md';
+const DGXC_LLAMA3 = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v25.02/llama3/finetuning/README_70b.md';
 const GPU_RECIPES_TRAINING =
   'https://github.com/AI-Hypercomputer/gpu-recipes/blob/2e1fd5e/training/a3ultra/llama3_70b/nemo-gke/nemo2407/recipe/README.md';
-const DGXC_BENCHMARKING_NEMO_MEGATRON =
-  'https://github.com/NVIDIA/dgxc-benchmarking/blob/v25.02/nemo_megatron/README_175b.md';
+const DGXC_NEMO_MEGATRON = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v25.02/nemo_megatron/README_175b.md';
 const BIGSCIENCE =
   'https://github.com/bigscience-workshop/bigscience/blob/9e64edec2ad1/train/tr11-176B-ml/chronicles-prequel.md';
-const DGXC_BENCHMARKING_LLAMA3_1 = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v24.11.1/llama3.1/README_405b.md';
+const DGXC_LLAMA3_1 = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v24.11.1/llama3.1/README_405b.md';
 
 /** How a published run is divided. */
 export type PublishedMethod = 'FSDP' | 'tensor or pipeline parallel' | 'experts';
@@ -114,7 +112,7 @@ export const PUBLISHED_SPEEDS: readonly Row[] = [
   ['Llama 2 7B', 6.74, 'H100-80GB', 8, 4096, 'fp8', 'FSDP', 17617, NEMO],
   ['Llama 3 8B', 8.03, 'A100-80GB', 64, 8192, 'bf16', 'FSDP', 2973, TORCHTITAN],
   ['Llama 3 8B', 8.03, 'B200-180GB', 8, 8192, 'fp8', 'FSDP', 30624, MEGATRON_BRIDGE],
-  ['Llama 3 8B', 8.03, 'H100-80GB', 8, 8192, 'bf16', 'FSDP', 10682, DGXC_BENCHMARKING],
+  ['Llama 3 8B', 8.03, 'H100-80GB', 8, 8192, 'bf16', 'FSDP', 10682, DGXC],
   ['Llama 3 8B', 8.03, 'H100-80GB', 8, 8192, 'fp8', 'FSDP', 14451, MEGATRON_BRIDGE],
   ['Llama 3 8B', 8.03, 'H200-141GB', 32, 8192, 'fp8', 'FSDP', 10938, TORCHTITAN_BENCHMARKS],
   ['Nemotron 3 Super 120B A12B', 12.8, 'B200-180GB', 64, 8192, 'fp8', 'experts', 6400, MEGATRON_BRIDGE],
@@ -123,28 +121,8 @@ export const PUBLISHED_SPEEDS: readonly Row[] = [
   ['MPT 13B', 12.85, 'H100-80GB', 8, 1024, 'bf16', 'FSDP', 5502.4, LLM_FOUNDRY],
   ['Llama 2 13B', 13.02, 'A100-80GB', 128, 4096, 'bf16', 'FSDP', 2150, FMS_FSDP],
   ['Llama 2 13B', 13.02, 'H100-80GB', 8, 4096, 'fp8', 'tensor or pipeline parallel', 10176, NEMO],
-  [
-    'Nemotron-4 15B',
-    15.63,
-    'H100-80GB',
-    16,
-    4096,
-    'bf16',
-    'tensor or pipeline parallel',
-    6159.4,
-    DGXC_BENCHMARKING_NEMOTRON,
-  ],
-  [
-    'Nemotron-4 15B',
-    15.63,
-    'H100-80GB',
-    16,
-    4096,
-    'fp8',
-    'tensor or pipeline parallel',
-    8274.7,
-    DGXC_BENCHMARKING_NEMOTRON,
-  ],
+  ['Nemotron-4 15B', 15.63, 'H100-80GB', 16, 4096, 'bf16', 'tensor or pipeline parallel', 6159.4, DGXC_NEMOTRON],
+  ['Nemotron-4 15B', 15.63, 'H100-80GB', 16, 4096, 'fp8', 'tensor or pipeline parallel', 8274.7, DGXC_NEMOTRON],
   ['GPT-3 20B', 20.25, 'H100-80GB', 64, 2048, 'fp8', 'tensor or pipeline parallel', 5894, NEMO],
   ['Nemotron-3 22B', 21.27, 'H100-80GB', 64, 4096, 'fp8', 'tensor or pipeline parallel', 4312, NEMO_8E3D65DC],
   ['Qwen3 235B A22B', 22.2, 'B200-180GB', 256, 4096, 'fp8', 'experts', 3805, MEGATRON_BRIDGE],
@@ -157,38 +135,18 @@ export const PUBLISHED_SPEEDS: readonly Row[] = [
   ['MPT 70B', 64.86, 'A100-40GB', 128, 2048, 'bf16', 'FSDP', 376.52, LLM_FOUNDRY],
   ['MPT 70B', 64.86, 'A100-80GB', 64, 2048, 'bf16', 'FSDP', 410.53, LLM_FOUNDRY],
   ['Llama 2 70B', 68.98, 'A100-80GB', 128, 4096, 'bf16', 'FSDP', 410, FMS_FSDP],
-  ['Llama 2 70B', 68.98, 'H100-80GB', 2048, 4096, 'bf16', 'FSDP', 1159.4, DGXC_BENCHMARKING_MAXTEXT],
-  ['Llama 2 70B', 68.98, 'H100-80GB', 64, 4096, 'fp8', 'FSDP', 1894.5, DGXC_BENCHMARKING_MAXTEXT],
+  ['Llama 2 70B', 68.98, 'H100-80GB', 2048, 4096, 'bf16', 'FSDP', 1159.4, DGXC_MAXTEXT],
+  ['Llama 2 70B', 68.98, 'H100-80GB', 64, 4096, 'fp8', 'FSDP', 1894.5, DGXC_MAXTEXT],
   ['Llama 2 70B', 68.98, 'H100-80GB', 16, 4096, 'fp8', 'tensor or pipeline parallel', 1833, NEMO_4C73F77670],
   ['Llama 3 70B', 70.55, 'A100-80GB', 64, 8192, 'bf16', 'FSDP', 331, TORCHTITAN],
   ['Llama 3 70B', 70.55, 'B200-180GB', 256, 8192, 'fp8', 'FSDP', 3130.5, GPU_RECIPES],
-  ['Llama 3 70B', 70.55, 'H100-80GB', 256, 8192, 'bf16', 'FSDP', 1060.9, DGXC_BENCHMARKING_V25_02],
-  ['Llama 3 70B', 70.55, 'H100-80GB', 32, 4096, 'bf16', 'tensor or pipeline parallel', 1219, DGXC_BENCHMARKING_LLAMA3],
+  ['Llama 3 70B', 70.55, 'H100-80GB', 256, 8192, 'bf16', 'FSDP', 1060.9, DGXC_V25_02],
+  ['Llama 3 70B', 70.55, 'H100-80GB', 32, 4096, 'bf16', 'tensor or pipeline parallel', 1219, DGXC_LLAMA3],
   ['Llama 3 70B', 70.55, 'H200-141GB', 256, 8192, 'fp8', 'tensor or pipeline parallel', 1636.7, GPU_RECIPES_TRAINING],
   ['Llama 80B', 79.99, 'H100-80GB', 64, 4096, 'bf16', 'tensor or pipeline parallel', 599.69, NANOTRON],
-  [
-    'GPT-3 175B',
-    174.58,
-    'H100-80GB',
-    256,
-    2048,
-    'bf16',
-    'tensor or pipeline parallel',
-    487.16,
-    DGXC_BENCHMARKING_NEMO_MEGATRON,
-  ],
+  ['GPT-3 175B', 174.58, 'H100-80GB', 256, 2048, 'bf16', 'tensor or pipeline parallel', 487.16, DGXC_NEMO_MEGATRON],
   ['GPT-3 175B', 174.58, 'H100-80GB', 512, 2048, 'fp8', 'tensor or pipeline parallel', 832, NEMO],
   ['BLOOM 176B', 176, 'A100-80GB', 384, 2048, 'bf16', 'tensor or pipeline parallel', 107.05, BIGSCIENCE],
-  [
-    'Llama 3.1 405B',
-    405.85,
-    'H100-80GB',
-    576,
-    8192,
-    'bf16',
-    'tensor or pipeline parallel',
-    208.37,
-    DGXC_BENCHMARKING_LLAMA3_1,
-  ],
-  ['Llama 3.1 405B', 405.85, 'H100-80GB', 512, 8192, 'fp8', 'tensor or pipeline parallel', 331.12, DGXC_BENCHMARKING],
+  ['Llama 3.1 405B', 405.85, 'H100-80GB', 576, 8192, 'bf16', 'tensor or pipeline parallel', 208.37, DGXC_LLAMA3_1],
+  ['Llama 3.1 405B', 405.85, 'H100-80GB', 512, 8192, 'fp8', 'tensor or pipeline parallel', 331.12, DGXC],
 ];

@@ -4,7 +4,7 @@ import { region } from './environment/formats';
 import { type Guardrails, PREEMPTION_TIMES, type PreemptionTimes } from './environment/limits';
 import type { team } from './environment/people';
 import { sections } from './environment/sections';
-import { option } from './formats/option';
+import { field, option } from './formats/field';
 
 const regionOverride = z
   .strictObject(sections)
@@ -13,13 +13,9 @@ const regionOverride = z
 
 const registeredRun = z
   .strictObject({
-    file: z
-      .string()
-      .min(1)
-      .meta({
-        description: 'Run file, relative to this file.',
-        examples: ['../runs/sagemaker/llama2-13b.yaml'],
-      }),
+    file: field(z.string().min(1), 'Run file, relative to this file.', {
+      examples: ['../runs/sagemaker/llama2-13b.yaml'],
+    }),
     submit: option(
       z.enum(['manual', 'on-change']),
       'When a deployment submits the run: never (manual), or when the file has changed (on-change).',
@@ -41,10 +37,11 @@ const accountId = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes');
  */
 export const environmentFileSchema = z.strictObject({
   schema: option(z.literal(1), 'Version of the file format.', { default: 1 }),
-  name: z
-    .string()
-    .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter')
-    .meta({ description: 'Name of the environment; stacks are Slipway-<name>-<region>.', examples: ['research'] }),
+  name: field(
+    z.string().regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter'),
+    'Name of the environment; stacks are Slipway-<name>-<region>.',
+    { examples: ['research'] },
+  ),
   account: option(accountId, 'AWS account, 12 digits in quotes. Default: the account of the current credentials.', {
     examples: ['111122223333'],
   }),
@@ -54,22 +51,22 @@ export const environmentFileSchema = z.strictObject({
         z
           .string()
           .regex(/^[A-Za-z][A-Za-z0-9-]{0,31}$/, 'must be 1-32 letters, digits and hyphens, the first a letter'),
-        accountId.meta({ description: 'AWS account of one stage, 12 digits in quotes.' }),
+        field(accountId, 'AWS account of one stage, 12 digits in quotes.'),
       )
       .refine((given) => Object.keys(given).length > 0, 'must name at least one account'),
     'AWS accounts by pipeline stage, in deployment order (`slipway init --pipeline`), instead of `account`. Default: none.',
     { examples: [{ dev: '111122223333', prod: '444455556666' }] },
   ),
-  regions: z
-    .record(
-      region,
-      regionOverride.meta({ description: 'Sections that differ in this region; each option overrides the one below.' }),
-    )
-    .refine((r) => Object.keys(r).length > 0, 'must name at least one region')
-    .meta({
-      description: 'Regions, with one stack each; a region can override any section.',
-      examples: [{ 'us-west-2': {}, 'us-east-1': { quotas: { enforce: 'warn' } } }],
-    }),
+  regions: field(
+    z
+      .record(
+        region,
+        field(regionOverride, 'Sections that differ in this region; each option overrides the one below.'),
+      )
+      .refine((r) => Object.keys(r).length > 0, 'must name at least one region'),
+    'Regions, with one stack each; a region can override any section.',
+    { examples: [{ 'us-west-2': {}, 'us-east-1': { quotas: { enforce: 'warn' } } }] },
+  ),
   ...sections,
   runs: option(z.array(registeredRun), 'Runs that the quotas must allow, and that a deploy may submit.', {
     default: [],

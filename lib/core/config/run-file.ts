@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { option } from './formats/option';
+import { field, option } from './formats/field';
 import { code, image } from './run/code';
 import { compute, distribution } from './run/compute';
 import { channel, checkpoints } from './run/data';
@@ -19,10 +19,13 @@ const scalars = z
  */
 export const runFileSchema = z.strictObject({
   schema: option(z.literal(1), 'Version of the file format.', { default: 1 }),
-  name: z
-    .string()
-    .regex(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'must be 1-32 lower-case letters, digits or inner hyphens')
-    .meta({ description: 'Name of the run; the run ID is <name>-<yymmddhhmmss>.', examples: ['llama2-13b-pretrain'] }),
+  name: field(
+    z
+      .string()
+      .regex(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'must be 1-32 lower-case letters, digits or inner hyphens'),
+    'Name of the run; the run ID is <name>-<yymmddhhmmss>.',
+    { examples: ['llama2-13b-pretrain'] },
+  ),
   kind: option(z.enum(['training', 'processing']), 'Training job, or processing job for data preparation.', {
     default: 'training',
   }),
@@ -51,7 +54,7 @@ export const runFileSchema = z.strictObject({
     { default: false },
   ),
   tags: option(
-    z.record(z.string(), scalars.meta({ description: 'Value of one tag.' })),
+    z.record(z.string(), field(scalars, 'Value of one tag.')),
     'Tags of the jobs. The key prefixes `slipway:` and `aws:` are reserved.',
     { default: {}, examples: [{ project: 'llama', costCenter: '42' }] },
   ),
@@ -71,12 +74,11 @@ export const runFileSchema = z.strictObject({
   progress: option(progress, 'How Slipway detects the progress of user code; not needed for the built-in trainer.', {
     examples: [{ stepRegex: 'step=(\\d+)', startupMinutes: 60 }],
   }),
-  code: code.meta({ description: 'The training code.', examples: [{ source: 'builtin' }] }),
+  code: field(code, 'The training code.', { examples: [{ source: 'builtin' }] }),
   image: option(image, 'Container image. Default: the image of the environment.', {
     examples: [{ kind: 'dlc', version: '2.7.1' }],
   }),
-  compute: compute.meta({
-    description: 'Instances and their purchase option.',
+  compute: field(compute, 'Instances and their purchase option.', {
     examples: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 2 }],
   }),
   distribution: option(
@@ -117,26 +119,28 @@ export const runFileSchema = z.strictObject({
     examples: [{ tensorBoard: true }],
   }),
   hyperparameters: option(
-    z.record(z.string(), z.unknown().meta({ description: 'Value of one hyperparameter.' })),
+    z.record(z.string(), field(z.unknown(), 'Value of one hyperparameter.')),
     'Hyperparameters of the job, which the console shows; with `contract: toolkit` they are passed to the script.',
     { default: {}, examples: [{ epochs: 1 }] },
   ),
   environmentVariables: option(
-    z.record(z.string(), scalars.meta({ description: 'Value of one variable.' })),
+    z.record(z.string(), field(scalars, 'Value of one variable.')),
     'Environment variables of the containers; they override those of the image. Values are passed as written: `$NAME` is not expanded. Variables of credentials, of the cluster and of the driver are refused (`code/reserved-variables`).',
     { default: {}, examples: [{ NCCL_DEBUG: 'INFO' }] },
   ),
   secrets: option(
     z.record(
       z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable: letters, digits and _'),
-      z
-        .string()
-        .regex(
-          /^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]+|arn:aws[a-z-]*:ssm:[a-z0-9-]+:\d{12}:parameter\/[\w./-]+|\/[\w./-]+|[\w+=.@][\w/+=.@-]*)$/,
-          'must be the ARN or the name of a secret, or of a parameter, whose name begins with /',
-        )
-        .max(2048)
-        .meta({ description: 'ARN or name of a secret in Secrets Manager, or of a parameter in Systems Manager.' }),
+      field(
+        z
+          .string()
+          .regex(
+            /^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]+|arn:aws[a-z-]*:ssm:[a-z0-9-]+:\d{12}:parameter\/[\w./-]+|\/[\w./-]+|[\w+=.@][\w/+=.@-]*)$/,
+            'must be the ARN or the name of a secret, or of a parameter, whose name begins with /',
+          )
+          .max(2048),
+        'ARN or name of a secret in Secrets Manager, or of a parameter in Systems Manager.',
+      ),
     ),
     'Environment variables whose values the container reads from Secrets Manager or Parameter Store, with the role of the job. Values are masked in logs and never appear in requests, job files or reports.',
     { default: {}, examples: [{ HF_TOKEN: 'slipway/nlp/hugging-face' }] },
@@ -145,11 +149,8 @@ export const runFileSchema = z.strictObject({
     z.array(
       z
         .strictObject({
-          rule: words(128).meta({ description: 'ID of the rule.', examples: ['smddp/frozen'] }),
-          reason: text.meta({
-            description: 'Reason, which is printed with the warning.',
-            examples: ['p4d fleet until 2027'],
-          }),
+          rule: field(words(128), 'ID of the rule.', { examples: ['smddp/frozen'] }),
+          reason: field(text, 'Reason, which is printed with the warning.', { examples: ['p4d fleet until 2027'] }),
         })
         .meta({ description: 'One rule that is acknowledged.' }),
     ),

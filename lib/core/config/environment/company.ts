@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { option } from '../formats/option';
+import { option } from '../formats/field';
 import { unique } from './formats';
 
 // Company-wide settings of every stack: names, paths and boundaries of roles, tags, logs.

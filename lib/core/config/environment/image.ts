@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { ecrImageByDigest, parseEcrUri } from '../../catalog/images/base-images';
-import { option } from '../formats/option';
+import { option } from '../formats/field';
 import type { Issue } from '../issue';
 import { parseYaml, type YamlFile } from '../reading/yaml-file';
 import { zodIssues } from '../reading/zod-issues';

@@ -1,15 +1,11 @@
 import { z } from 'zod';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { email, MAX, unique } from './formats';
 
 const requirement = z
   .strictObject({
-    instanceType: z.string().meta({ description: 'SageMaker instance type.', examples: ['ml.p5.48xlarge'] }),
-    count: z
-      .int()
-      .min(1)
-      .max(MAX)
-      .meta({ description: 'Number of instances.', examples: [64] }),
+    instanceType: field(z.string(), 'SageMaker instance type.', { examples: ['ml.p5.48xlarge'] }),
+    count: field(z.int().min(1).max(MAX), 'Number of instances.', { examples: [64] }),
     usage: option(
       z.enum(['training', 'spot', 'warm-pool', 'processing']),
       'Usage of the instances; each usage has its own quota.',
@@ -75,11 +71,7 @@ export const guardrails = z.strictObject({
 
 /** Section `budget`. */
 export const budget = z.strictObject({
-  monthlyUsd: z
-    .number()
-    .positive()
-    .max(1e12)
-    .meta({ description: 'Budget of a calendar month, in USD.', examples: [500_000] }),
+  monthlyUsd: field(z.number().positive().max(1e12), 'Budget of a calendar month, in USD.', { examples: [500_000] }),
   // A budget accepts ten notifications with ten addresses each, and no duplicate notifications:
   // https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_CreateBudget.html
   thresholdsPercent: option(
@@ -104,18 +96,16 @@ export const queue = z.strictObject({
   ),
   preemption: option(
     z.strictObject({
-      afterMinutes: minutes.meta({
-        description: 'Time that a run must wait before it preempts preemptible runs, in minutes.',
+      afterMinutes: field(minutes, 'Time that a run must wait before it preempts preemptible runs, in minutes.', {
         default: 15,
         examples: [30],
       }),
-      leastTrainingMinutes: minutes.meta({
-        description: 'Time that a job must have trained before it can be preempted, in minutes.',
-        default: 60,
-        examples: [120],
-      }),
-      protectedMinutes: minutes.meta({
-        description: 'Time for which a preempted run cannot be preempted again, in minutes.',
+      leastTrainingMinutes: field(
+        minutes,
+        'Time that a job must have trained before it can be preempted, in minutes.',
+        { default: 60, examples: [120] },
+      ),
+      protectedMinutes: field(minutes, 'Time for which a preempted run cannot be preempted again, in minutes.', {
         default: 240,
         examples: [480],
       }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { findInstanceType } from '../../catalog/instances/instances';
 import type { EnvironmentSpec } from '../environment-file';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { cidr, ec2Id, s3Prefix, unique, zone, zoneId } from './formats';
 
 /** ARNs of the MLflow tracking servers of all teams. MLflow apps, which a team may also name, have another address. */
@@ -24,15 +24,17 @@ export const network = z.strictObject({
   ),
   existing: option(
     z.strictObject({
-      vpcId: ec2Id('vpc', 'a VPC id').meta({ description: 'ID of the VPC.', examples: ['vpc-0123456789abcdef0'] }),
-      subnetIds: unique(z.array(ec2Id('subnet', 'a subnet id')).min(1).max(16)).meta({
-        description: 'Private subnets in which jobs run.',
-        examples: [['subnet-0123456789abcdef0']],
-      }),
-      securityGroupIds: unique(z.array(ec2Id('sg', 'a security group id')).min(1).max(5)).meta({
-        description: 'Security groups of the jobs; EFA requires that a group allows all traffic from and to itself.',
-        examples: [['sg-0123456789abcdef0']],
-      }),
+      vpcId: field(ec2Id('vpc', 'a VPC id'), 'ID of the VPC.', { examples: ['vpc-0123456789abcdef0'] }),
+      subnetIds: field(
+        unique(z.array(ec2Id('subnet', 'a subnet id')).min(1).max(16)),
+        'Private subnets in which jobs run.',
+        { examples: [['subnet-0123456789abcdef0']] },
+      ),
+      securityGroupIds: field(
+        unique(z.array(ec2Id('sg', 'a security group id')).min(1).max(5)),
+        'Security groups of the jobs; EFA requires that a group allows all traffic from and to itself.',
+        { examples: [['sg-0123456789abcdef0']] },
+      ),
     }),
     'The existing VPC, with `mode: existing`. Default: none.',
     {
@@ -58,8 +60,8 @@ export const network = z.strictObject({
   availabilityZoneIds: option(
     z.union(
       [
-        z.literal('all').meta({ description: 'Every zone of the region.' }),
-        unique(z.array(zoneId).min(1).max(MAX_ZONES)).meta({ description: 'These zones only.' }),
+        field(z.literal('all'), 'Every zone of the region.'),
+        field(unique(z.array(zoneId).min(1).max(MAX_ZONES)), 'These zones only.'),
       ],
       'must be all, or a list of zone ids such as [usw2-az2]',
     ),
@@ -86,14 +88,16 @@ export const network = z.strictObject({
   }),
   codeArtifact: option(
     z.strictObject({
-      domain: z
-        .string()
-        .regex(/^[a-z][a-z0-9-]{0,48}[a-z0-9]$/, 'must be the name of a CodeArtifact domain')
-        .meta({ description: 'CodeArtifact domain.', examples: ['company'] }),
-      repository: z
-        .string()
-        .regex(/^[A-Za-z0-9][\w.-]{1,99}$/, 'must be the name of a CodeArtifact repository')
-        .meta({ description: 'CodeArtifact repository.', examples: ['python'] }),
+      domain: field(
+        z.string().regex(/^[a-z][a-z0-9-]{0,48}[a-z0-9]$/, 'must be the name of a CodeArtifact domain'),
+        'CodeArtifact domain.',
+        { examples: ['company'] },
+      ),
+      repository: field(
+        z.string().regex(/^[A-Za-z0-9][\w.-]{1,99}$/, 'must be the name of a CodeArtifact repository'),
+        'CodeArtifact repository.',
+        { examples: ['python'] },
+      ),
     }),
     'CodeArtifact repository of the account, with `packages: codeartifact`. Default: none.',
     { examples: [{ domain: 'company', repository: 'python' }] },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { trainingPlanArn } from '../run/formats';
 import { email, keyArn, principal, unique } from './formats';
 
@@ -20,14 +20,16 @@ export const teamName = z
 
 /** A channel of a workspace that was authorised for the account in the console of Amazon Q Developer in chat applications. */
 const slackChannel = z.strictObject({
-  workspaceId: z
-    .string()
-    .regex(/^[0-9A-Z]{1,255}$/, 'must be the id of a Slack workspace, such as T0123ABCD')
-    .meta({ description: 'ID of the Slack workspace.', examples: ['T0123ABCD'] }),
-  channelId: z
-    .string()
-    .regex(/^[A-Za-z0-9]{1,128}$/, 'must be the id of a Slack channel, such as C0123ABCD')
-    .meta({ description: 'ID of the Slack channel.', examples: ['C0123ABCD'] }),
+  workspaceId: field(
+    z.string().regex(/^[0-9A-Z]{1,255}$/, 'must be the id of a Slack workspace, such as T0123ABCD'),
+    'ID of the Slack workspace.',
+    { examples: ['T0123ABCD'] },
+  ),
+  channelId: field(
+    z.string().regex(/^[A-Za-z0-9]{1,128}$/, 'must be the id of a Slack channel, such as C0123ABCD'),
+    'ID of the Slack channel.',
+    { examples: ['C0123ABCD'] },
+  ),
 });
 
 /** Recipients of notices about an environment or a team. */

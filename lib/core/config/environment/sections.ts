@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { iam, logging, secrets, tags } from './company';
 import { image } from './image';
 import { budget, guardrails, queue, quotas } from './limits';
@@ -40,10 +40,7 @@ export const sections = {
     examples: [{ allowedInstanceTypes: ['ml.p5*.48xlarge'], maxInstancesPerRun: 16 }],
   }),
   teams: option(
-    z.record(
-      teamName,
-      team.meta({ description: 'One team: its own roles, S3 prefixes, launch alias and queue share.' }),
-    ),
+    z.record(teamName, field(team, 'One team: its own roles, S3 prefixes, launch alias and queue share.')),
     'Teams, by name. Default: one team with the name default.',
     { examples: [{ nlp: { principals: ['arn:aws:iam::111122223333:role/nlp'], share: 2 } }] },
   ),
@@ -51,7 +48,7 @@ export const sections = {
     examples: [{ auditors: ['arn:aws:iam::111122223333:role/audit'] }],
   }),
   prices: option(
-    z.record(z.string(), z.number().positive().meta({ description: 'Price of one instance, in USD per hour.' })),
+    z.record(z.string(), field(z.number().positive(), 'Price of one instance, in USD per hour.')),
     'Negotiated prices by instance type, in USD per instance-hour. Default: dated list prices.',
     { examples: [{ 'ml.p5.48xlarge': 31.5 }] },
   ),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { bucketName, fileSystemId, keyArn, MAX, s3Prefix, unique, zoneId } from './formats';
 
 const hubArn = z
@@ -11,7 +11,7 @@ const hubArn = z
 
 const external = z
   .strictObject({
-    s3: s3Prefix.meta({ description: 'S3 prefix.', examples: ['s3://company-lake/tokens/'] }),
+    s3: field(s3Prefix, 'S3 prefix.', { examples: ['s3://company-lake/tokens/'] }),
     access: option(z.enum(['read', 'read-write']), 'Access of the jobs.', { default: 'read' }),
     kmsKeyArn: option(keyArn, 'KMS key of the bucket. Default: none, for buckets without a KMS key.', {
       examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
@@ -27,14 +27,11 @@ const fileSystem = z
     efs: option(fileSystemId, 'ID of an EFS file system; specify this or `fsxLustre`. Default: none.', {
       examples: ['fs-0123456789abcdef1'],
     }),
-    directoryPath: z
-      .string()
-      .regex(/^\//, 'must be a path that starts with /')
-      .meta({
-        description:
-          'Folder of the file system that jobs may mount. For FSx for Lustre it begins with the mount name, which `aws fsx describe-file-systems` shows.',
-        examples: ['/abcdefgh/data'],
-      }),
+    directoryPath: field(
+      z.string().regex(/^\//, 'must be a path that starts with /'),
+      'Folder of the file system that jobs may mount. For FSx for Lustre it begins with the mount name, which `aws fsx describe-file-systems` shows.',
+      { examples: ['/abcdefgh/data'] },
+    ),
   })
   .meta({ description: 'An existing file system.' });
 
@@ -81,12 +78,12 @@ export const storage = z.strictObject({
   ),
   replicateCheckpoints: option(
     z.strictObject({
-      region: z.string().meta({ description: 'Region of the copies.', examples: ['us-east-1'] }),
-      kmsKeyArn: keyArn.meta({
-        description:
-          'KMS key in that region that encrypts the copies: the key of the environment there, `kmsKeyArn` in its descriptor.',
-        examples: ['arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
-      }),
+      region: field(z.string(), 'Region of the copies.', { examples: ['us-east-1'] }),
+      kmsKeyArn: field(
+        keyArn,
+        'KMS key in that region that encrypts the copies: the key of the environment there, `kmsKeyArn` in its descriptor.',
+        { examples: ['arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'] },
+      ),
       bucket: option(
         bucketName,
         'Existing bucket of the account in that region, with versioning enabled. Default: the checkpoint bucket that the environment of this name creates in that region.',
@@ -113,19 +110,14 @@ export const storage = z.strictObject({
   ),
   fsxLustre: option(
     z.strictObject({
-      sizeGiB: z
-        .int()
-        .min(1200)
-        .max(MAX)
-        .meta({
-          description: 'Size of the file system, in GiB: 1200 or a multiple of 2400.',
-          examples: [1200],
-        }),
+      sizeGiB: field(z.int().min(1200).max(MAX), 'Size of the file system, in GiB: 1200 or a multiple of 2400.', {
+        examples: [1200],
+      }),
       throughputMBpsPerTiB: option(z.int(), 'Throughput, in MB/s per TiB of storage: 125, 250, 500 or 1000.', {
         default: 250,
         examples: [500],
       }),
-      zoneId: zoneId.meta({ description: 'ID of the Availability Zone of the file system.', examples: ['usw2-az2'] }),
+      zoneId: field(zoneId, 'ID of the Availability Zone of the file system.', { examples: ['usw2-az2'] }),
     }),
     'An FSx for Lustre file system that the stack creates; `{fsx}`, with the folder `{fsxPath}`, in run files. Default: none.',
     { examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }] },

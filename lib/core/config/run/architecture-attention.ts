@@ -1,14 +1,11 @@
 import { z } from 'zod';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { count } from './formats';
 
 const layerNumbers = z.array(z.int().min(0)).min(1);
 
 const slidingWindow = z.strictObject({
-  size: count.meta({
-    description: 'Size of the window in positions, including the position of the query.',
-    examples: [4096],
-  }),
+  size: field(count, 'Size of the window in positions, including the position of the query.', { examples: [4096] }),
   pattern: z
     .union([z.enum(['all', 'alternate']), layerNumbers], {
       error: 'must be all, alternate or a list of layer numbers from 0 on',
@@ -31,10 +28,10 @@ const logitSoftcap = z.strictObject({
 
 const latentAttention = z.strictObject({
   qRank: option(count, 'Width of the compressed query. Default: queries are projected directly.', { examples: [1536] }),
-  kvRank: count.meta({ description: 'Width of the compressed keys and values.', examples: [512] }),
-  nopeHeadSize: count.meta({ description: 'Width of the part of a head without rotary positions.', examples: [128] }),
-  ropeHeadSize: count.meta({ description: 'Width of the part of a head with rotary positions.', examples: [64] }),
-  valueHeadSize: count.meta({ description: 'Width of one head of values.', examples: [128] }),
+  kvRank: field(count, 'Width of the compressed keys and values.', { examples: [512] }),
+  nopeHeadSize: field(count, 'Width of the part of a head without rotary positions.', { examples: [128] }),
+  ropeHeadSize: field(count, 'Width of the part of a head with rotary positions.', { examples: [64] }),
+  valueHeadSize: field(count, 'Width of one head of values.', { examples: [128] }),
 });
 
 /** Fields of attention other than its heads. */

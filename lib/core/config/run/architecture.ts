@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_LAYERS } from '../../catalog/model/shape';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { attentionFields } from './architecture-attention';
 import { count } from './formats';
 
@@ -50,55 +50,38 @@ const mixtureFields = {
   }),
 };
 
-const factor = z
-  .number()
-  .min(1)
-  .meta({
-    description: 'Ratio of the context length to that of pre-training.',
-    examples: [4],
-  });
-const originalMaxPositionEmbeddings = count.meta({
-  description: 'Context length of pre-training, in tokens.',
-  examples: [8192],
-});
+const factor = field(z.number().min(1), 'Ratio of the context length to that of pre-training.', { examples: [4] });
+const originalMaxPositionEmbeddings = field(count, 'Context length of pre-training, in tokens.', { examples: [8192] });
 
 const ropeScaling = z.discriminatedUnion(
   'type',
   [
     z
       .strictObject({
-        type: z.literal('linear').meta({ description: 'All frequencies are divided by `factor`.' }),
+        type: field(z.literal('linear'), 'All frequencies are divided by `factor`.'),
         factor,
       })
       .meta({ description: 'Linear position interpolation.' }),
     z
       .strictObject({
-        type: z
-          .literal('llama3')
-          .meta({ description: 'Low frequencies are divided by `factor`, high frequencies are unchanged.' }),
+        type: field(z.literal('llama3'), 'Low frequencies are divided by `factor`, high frequencies are unchanged.'),
         factor,
-        lowFreqFactor: z
-          .number()
-          .positive()
-          .meta({
-            description:
-              'Frequencies with a wavelength above the original context length divided by this value are divided by `factor`.',
-            examples: [1],
-          }),
-        highFreqFactor: z
-          .number()
-          .positive()
-          .meta({
-            description:
-              'Frequencies with a wavelength below the original context length divided by this value are unchanged.',
-            examples: [4],
-          }),
+        lowFreqFactor: field(
+          z.number().positive(),
+          'Frequencies with a wavelength above the original context length divided by this value are divided by `factor`.',
+          { examples: [1] },
+        ),
+        highFreqFactor: field(
+          z.number().positive(),
+          'Frequencies with a wavelength below the original context length divided by this value are unchanged.',
+          { examples: [4] },
+        ),
         originalMaxPositionEmbeddings,
       })
       .meta({ description: 'The scaling of Llama 3.1 and later.' }),
     z
       .strictObject({
-        type: z.literal('yarn').meta({ description: 'YaRN, https://arxiv.org/abs/2309.00071.' }),
+        type: field(z.literal('yarn'), 'YaRN, https://arxiv.org/abs/2309.00071.'),
         factor,
         originalMaxPositionEmbeddings,
         betaFast: option(
@@ -137,20 +120,21 @@ const ropeScaling = z.discriminatedUnion(
 
 /** Section `model.architecture`. */
 export const architecture = z.strictObject({
-  layers: count.max(MAX_LAYERS).meta({ description: 'Number of transformer blocks.', examples: [32] }),
-  hiddenSize: count.meta({ description: 'Width of the residual stream.', examples: [4096] }),
-  attentionHeads: count.meta({ description: 'Number of query heads per layer.', examples: [32] }),
+  layers: field(count.max(MAX_LAYERS), 'Number of transformer blocks.', { examples: [32] }),
+  hiddenSize: field(count, 'Width of the residual stream.', { examples: [4096] }),
+  attentionHeads: field(count, 'Number of query heads per layer.', { examples: [32] }),
   kvHeads: option(
     count,
     'Number of key and value heads per layer. Default: `attentionHeads`, which is multi-head attention.',
     { examples: [8] },
   ),
   headSize: option(count, 'Width of one attention head. Default: `hiddenSize / attentionHeads`.', { examples: [128] }),
-  ffnHiddenSize: count.meta({
-    description: 'Inner width of the feed-forward block, and of one expert unless `expertFfnHiddenSize` is set.',
-    examples: [14336],
-  }),
-  vocabularySize: count.meta({ description: 'Number of token IDs.', examples: [128256] }),
+  ffnHiddenSize: field(
+    count,
+    'Inner width of the feed-forward block, and of one expert unless `expertFfnHiddenSize` is set.',
+    { examples: [14336] },
+  ),
+  vocabularySize: field(count, 'Number of token IDs.', { examples: [128256] }),
   gatedMlp: option(
     z.boolean(),
     'Whether the feed-forward block is gated (SwiGLU, three matrices) instead of plain (two matrices).',

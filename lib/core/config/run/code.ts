@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { sha256 } from '../formats/sha256';
 import { functionArn, scalar, text, words } from './formats';
 
@@ -8,11 +8,11 @@ const commandLine = z.array(z.string().max(256)).min(1).max(100);
 
 /** Section `code`. */
 export const code = z.strictObject({
-  source: words(1024).meta({
-    description:
-      '`builtin` (the built-in trainer), `builtin-tokenize` (tokenization for processing runs), `builtin-fetch` (repositories of a hub, for processing runs), a folder relative to this file, an archive in S3 (`.tar.gz`), a prefix in S3 (ending in `/`; its objects are packed at launch), or `image` (the program in the image, started by the image itself). A folder must be in the repository of the run file, or, without a repository, in the folder of the run file.',
-    examples: ['builtin', '../src', 's3://my-code/train.tar.gz', 's3://my-code/train/', 'image'],
-  }),
+  source: field(
+    words(1024),
+    '`builtin` (the built-in trainer), `builtin-tokenize` (tokenization for processing runs), `builtin-fetch` (repositories of a hub, for processing runs), a folder relative to this file, an archive in S3 (`.tar.gz`), a prefix in S3 (ending in `/`; its objects are packed at launch), or `image` (the program in the image, started by the image itself). A folder must be in the repository of the run file, or, without a repository, in the folder of the run file.',
+    { examples: ['builtin', '../src', 's3://my-code/train.tar.gz', 's3://my-code/train/', 'image'] },
+  ),
   entryPoint: option(
     words(256),
     'Script (.py, .sh) or Python module in `source` that is started. Default: train.py; the built-in trainer has its own entry point.',

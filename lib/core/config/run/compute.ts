@@ -1,25 +1,25 @@
 import { z } from 'zod';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { arn, count, groupName, text, trainingPlanArn, words } from './formats';
 
 const instanceType = 'SageMaker instance type.';
 
 const instanceGroup = z
   .strictObject({
-    name: groupName.meta({ description: 'Name of the group, to which channels refer.', examples: ['gpu'] }),
-    instanceType: text.meta({ description: instanceType, examples: ['ml.p4d.24xlarge'] }),
-    instanceCount: count.meta({ description: 'Number of instances of the group.', examples: [2] }),
+    name: field(groupName, 'Name of the group, to which channels refer.', { examples: ['gpu'] }),
+    instanceType: field(text, instanceType, { examples: ['ml.p4d.24xlarge'] }),
+    instanceCount: field(count, 'Number of instances of the group.', { examples: [2] }),
   })
   .meta({ description: 'A group of equal instances.' });
 
 /** `{min, max}`: each attempt uses as many instances as are available. */
 const instanceCount = z.union(
   [
-    count.meta({ description: 'Number of instances.' }),
+    field(count, 'Number of instances.'),
     z
       .strictObject({
-        min: count.meta({ description: 'Minimum number of instances of an attempt.', examples: [2] }),
-        max: count.meta({ description: 'Maximum number of instances of an attempt.', examples: [8] }),
+        min: field(count, 'Minimum number of instances of an attempt.', { examples: [2] }),
+        max: field(count, 'Maximum number of instances of an attempt.', { examples: [8] }),
       })
       .meta({ description: 'Each attempt has as many instances as there is room for.' }),
   ],
@@ -28,7 +28,7 @@ const instanceCount = z.union(
 
 const alternative = z
   .strictObject({
-    instanceType: text.meta({ description: instanceType, examples: ['ml.p4de.24xlarge'] }),
+    instanceType: field(text, instanceType, { examples: ['ml.p4de.24xlarge'] }),
     instanceCount: option(count, 'Number of instances of this type. Default: `compute.instanceCount`.', {
       examples: [4],
     }),
@@ -46,7 +46,7 @@ const placement = z.strictObject({
         z
           .strictObject({
             id: option(words(256), 'ID of the UltraServer. Default: any.', { examples: ['us-0123456789abcdef0'] }),
-            instanceCount: count.meta({ description: 'Number of instances on this UltraServer.', examples: [9] }),
+            instanceCount: field(count, 'Number of instances on this UltraServer.', { examples: [9] }),
           })
           .meta({ description: 'One UltraServer.' }),
       )
@@ -152,7 +152,7 @@ export const distribution = z.strictObject({
     { examples: [8] },
   ),
   parameters: option(
-    z.record(z.string(), z.unknown().meta({ description: 'A parameter of the library, by its own name.' })),
+    z.record(z.string(), field(z.unknown(), 'A parameter of the library, by its own name.')),
     'Parameters of the library, with the names that the library uses: `tensor_parallel_degree` of smp-v2, the JSON configuration of deepspeed, the flags of megatron, `shard_degree` of fsdp, options of `ray start` with `launcher: ray`.',
     { default: {}, examples: [{ shard_degree: 64, compile: true }] },
   ),

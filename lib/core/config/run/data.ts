@@ -1,23 +1,17 @@
 import { z } from 'zod';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { HUB_DATASET } from '../formats/places';
 import { channelName, count, fileSystemId, hubSource, s3Uri, text, words } from './formats';
 
 const fileSystem = (kind: string, directory: string) =>
   z
     .strictObject({
-      fileSystemId: fileSystemId.meta({
-        description: `ID of the ${kind} file system.`,
-        examples: ['fs-0123456789abcdef0'],
-      }),
-      directoryPath: z
-        .string()
-        .max(4096)
-        .meta({
-          description:
-            'Folder of the file system that the channel provides, at or below the `directoryPath` that the environment declares for it. `{fsxPath}` is that of `{fsx}`.',
-          examples: [directory],
-        }),
+      fileSystemId: field(fileSystemId, `ID of the ${kind} file system.`, { examples: ['fs-0123456789abcdef0'] }),
+      directoryPath: field(
+        z.string().max(4096),
+        'Folder of the file system that the channel provides, at or below the `directoryPath` that the environment declares for it. `{fsxPath}` is that of `{fsx}`.',
+        { examples: [directory] },
+      ),
       access: option(z.enum(['ro', 'rw']), 'Whether jobs can only read (ro) or also write (rw).', { default: 'ro' }),
     })
     .optional();
@@ -25,8 +19,7 @@ const fileSystem = (kind: string, directory: string) =>
 /** One entry of `data`. */
 export const channel = z
   .strictObject({
-    channel: channelName.meta({
-      description: 'Name of the channel; its data is in /opt/ml/input/data/<name>.',
+    channel: field(channelName, 'Name of the channel; its data is in /opt/ml/input/data/<name>.', {
       examples: ['train'],
     }),
     s3: option(
@@ -91,12 +84,12 @@ export const channel = z
     contentType: option(z.string().max(256), 'MIME type of the data. Default: none.', {
       examples: ['application/jsonlines'],
     }),
-    fsxLustre: fileSystem('FSx for Lustre', '{fsxPath}/data').meta({
-      description: 'FSx for Lustre file system instead of `s3`. Default: none.',
-      examples: [{ fileSystemId: '{fsx}', directoryPath: '{fsxPath}/data', access: 'ro' }],
-    }),
-    efs: fileSystem('EFS', '/data').meta({
-      description: 'EFS file system instead of `s3`. Default: none.',
+    fsxLustre: field(
+      fileSystem('FSx for Lustre', '{fsxPath}/data'),
+      'FSx for Lustre file system instead of `s3`. Default: none.',
+      { examples: [{ fileSystemId: '{fsx}', directoryPath: '{fsxPath}/data', access: 'ro' }] },
+    ),
+    efs: field(fileSystem('EFS', '/data'), 'EFS file system instead of `s3`. Default: none.', {
       examples: [{ fileSystemId: 'fs-0123456789abcdef1', directoryPath: '/data', access: 'ro' }],
     }),
   })
@@ -125,8 +118,8 @@ export const checkpoints = z.strictObject({
   intervalMinutes: option(
     z.union(
       [
-        z.literal('auto').meta({ description: 'Computed from the measured time of a save and the expected failures.' }),
-        z.number().positive().meta({ description: 'A fixed interval, in minutes.' }),
+        field(z.literal('auto'), 'Computed from the measured time of a save and the expected failures.'),
+        field(z.number().positive(), 'A fixed interval, in minutes.'),
       ],
       { error: 'must be auto or a number of minutes above 0' },
     ),
@@ -136,8 +129,8 @@ export const checkpoints = z.strictObject({
   memory: option(
     z.union(
       [
-        z.literal('auto').meta({ description: 'On for the built-in trainer on two or more hosts, as often as pays.' }),
-        z.literal('off').meta({ description: 'Restarts in place continue from the newest checkpoint.' }),
+        field(z.literal('auto'), 'On for the built-in trainer on two or more hosts, as often as pays.'),
+        field(z.literal('off'), 'Restarts in place continue from the newest checkpoint.'),
         z
           .strictObject({
             everySteps: option(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { count, words } from './formats';
 
 /** Section `limits`. */
@@ -57,9 +57,8 @@ export const network = z.strictObject({
 
 const metric = z
   .strictObject({
-    name: words(255).meta({ description: 'Name of the metric.', examples: ['train:loss'] }),
-    regex: words(500).meta({
-      description: 'Regular expression with one group that matches the value in a log line.',
+    name: field(words(255), 'Name of the metric.', { examples: ['train:loss'] }),
+    regex: field(words(500), 'Regular expression with one group that matches the value in a log line.', {
       examples: ['loss=([0-9.eE+-]+)'],
     }),
   })
@@ -90,7 +89,7 @@ export const observability = z.strictObject({
   ),
   wandb: option(
     z.strictObject({
-      project: words(128).meta({ description: 'Project of Weights & Biases.', examples: ['pretrain'] }),
+      project: field(words(128), 'Project of Weights & Biases.', { examples: ['pretrain'] }),
       entity: option(words(128), 'Team or user of Weights & Biases. Default: the owner of the API key.', {
         examples: ['acme'],
       }),
@@ -105,16 +104,16 @@ export const observability = z.strictObject({
   ),
   mlflow: option(
     z.strictObject({
-      arn: z
-        .string()
-        .regex(
-          /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:\d{12}:mlflow-[a-zA-Z-]*\/.+/,
-          'must be the ARN of an MLflow tracking server or app',
-        )
-        .meta({
-          description: 'ARN of an MLflow tracking server or app; the environment must declare it for the team.',
-          examples: ['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared'],
-        }),
+      arn: field(
+        z
+          .string()
+          .regex(
+            /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:\d{12}:mlflow-[a-zA-Z-]*\/.+/,
+            'must be the ARN of an MLflow tracking server or app',
+          ),
+        'ARN of an MLflow tracking server or app; the environment must declare it for the team.',
+        { examples: ['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared'] },
+      ),
       experiment: option(words(256), 'Name of the MLflow experiment. Default: not sent.', { examples: ['pretrain'] }),
     }),
     'MLflow tracking of the runs. Default: none.',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findModel } from '../../catalog/models';
-import { option } from '../formats/option';
+import { option } from '../formats/field';
 import { HUB_MODEL, placeOf } from '../formats/places';
 import { readModelConfig } from '../inline';
 import type { RunFile } from '../run-file';

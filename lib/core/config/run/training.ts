@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PROGRESS_FORMATS } from '../../catalog/progress-formats';
-import { option } from '../formats/option';
+import { field, option } from '../formats/field';
 import { channelName, count, words } from './formats';
 
 const mixturePhase = z
@@ -10,19 +10,11 @@ const mixturePhase = z
       'Step at which the phase starts; skipped batches after a loss spike also count. Default: 0.',
       { examples: [10000] },
     ),
-    weights: z
-      .record(
-        channelName,
-        z
-          .number()
-          .positive()
-          .meta({ description: 'Weight of one channel.', examples: [0.2] }),
-      )
-      .meta({
-        description:
-          'Weight of each channel of `data`: the share of a channel is its weight divided by the sum of all weights.',
-        examples: [{ web: 0.8, books: 0.2 }],
-      }),
+    weights: field(
+      z.record(channelName, field(z.number().positive(), 'Weight of one channel.', { examples: [0.2] })),
+      'Weight of each channel of `data`: the share of a channel is its weight divided by the sum of all weights.',
+      { examples: [{ web: 0.8, books: 0.2 }] },
+    ),
   })
   .meta({ description: 'One phase of the mixture.' });
 
@@ -92,7 +84,7 @@ export const training = z.strictObject({
   seed: option(z.int().min(0), 'Seed of initialization and data order.', { default: 1234, examples: [42] }),
   lora: option(
     z.strictObject({
-      rank: count.meta({ description: 'Rank of the adapter matrices.', examples: [16] }),
+      rank: field(count, 'Rank of the adapter matrices.', { examples: [16] }),
       alpha: option(z.number().positive(), 'The adapter is scaled by `alpha / rank`. Default: 2 * rank.', {
         examples: [32],
       }),

@@ -1,0 +1,16 @@
+import type { z } from 'zod';
+
+/** What the JSON Schema and the documentation say of a field in addition to its description. */
+interface More {
+  default?: unknown;
+  examples?: unknown[];
+  deprecated?: boolean;
+}
+
+/** A field of a file that must be given. */
+export const field = <T extends z.ZodType>(type: T, description: string, more: More = {}): T =>
+  type.meta({ description, ...more });
+
+/** A field of a file that may be left out. */
+export const option = <T extends z.ZodType>(type: T, description: string, more: More = {}) =>
+  field(type.optional(), description, more);
