@@ -2,17 +2,18 @@
 
 import hashlib
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from loopback_hub import TOKEN, LoopbackHub, Repo
 
+from forked import run_forked
+
 pytest.importorskip("huggingface_hub")
-ROOT = Path(__file__).parents[2]
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
 WEIGHTS = bytes(range(256)) * 40
 FILES = {
     "config.json": b'{"model_type": "llama"}',
@@ -39,13 +40,24 @@ def hub() -> Iterator[LoopbackHub]:
     served.close()
 
 
+#: What huggingface_hub imports, which takes longer than to fetch. It reads its own variables when it is imported.
+PRELOAD = ("httpx2", "httpcore2", "anyio", "truststore", "tqdm.auto", "yaml", "filelock", "slipway_trainer.fetch.transfer")
+#: `python -m slipway_trainer.fetch` without the variables of this machine.
+SCRIPT = """
+import os, runpy
+for name in {name for name in os.environ if name.startswith(("HF_", "HUGGING"))} - %r:
+    del os.environ[name]
+runpy.run_module("slipway_trainer.fetch", run_name="__main__", alter_sys=True)
+"""
+
+
 def fetch(hub: LoopbackHub, tmp_path: Path, *words: str, token: str | None = None, **variables: str) -> "subprocess.CompletedProcess[str]":
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
-    env |= {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "SAGEMAKER_BASE_DIR": str(tmp_path / "opt")}
-    env |= {"PYTHONPATH": os.pathsep.join(str(ROOT / "containers" / part) for part in ("trainer", "driver"))}
+    env = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "SAGEMAKER_BASE_DIR": str(tmp_path / "opt")}
     env |= variables | ({"HF_TOKEN": token} if token else {})
-    command = [sys.executable, "-m", "slipway_trainer.fetch", *words]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    process, script = tmp_path / "process", tmp_path / "fetch.py"
+    script.write_text(SCRIPT % set(env))
+    [code] = run_forked(process, 1, env, list(words), script=str(script), preload=PRELOAD)
+    return subprocess.CompletedProcess(words, code, *((process / name).read_text() for name in ("0.out", "0.err")))
 
 
 def copied(hub: LoopbackHub, tmp_path: Path, source: str = "hf:org/model", *words: str, token: str | None = None) -> str:

@@ -33,7 +33,9 @@ function partText(part: Part): string {
 
 /** Builds markup and escapes every interpolated text, so that names or failure reasons cannot inject tags. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
-  return new Html(strings.map((text, i) => text + (i < parts.length ? partText(parts[i]) : '')).join(''));
+  let text = strings[0] ?? '';
+  for (let i = 0; i < parts.length; i++) text += partText(parts[i]) + strings[i + 1];
+  return new Html(text);
 }
 
 /** A key figure at the top of a page. */

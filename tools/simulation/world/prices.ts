@@ -8,6 +8,9 @@ const SPOT_SHARE = 0.4;
 
 /** What AWS bills for jobs: the price of the instances that they really had. */
 export class Prices {
+  /** On-demand prices by instance type: invariants read them at every observation. */
+  private readonly known = new Map<string, number | undefined>();
+
   /** @param spotShare share of the on-demand price that is billed for spot. @default - that of the catalog */
   constructor(
     private readonly environment: EnvironmentSpec,
@@ -26,8 +29,7 @@ export class Prices {
 
   /** Whether the price list contains the instances that the job had. */
   isKnown(job: SimJob): boolean {
-    const { region, prices } = this.environment;
-    return (job.chosen ?? []).every(({ instanceType }) => findPrice(instanceType, region, prices) !== undefined);
+    return (job.chosen ?? []).every(({ instanceType }) => this.usdPerHour(instanceType) !== undefined);
   }
 
   /** USD billed for a job so far, without the warm pool that it left. */
@@ -37,8 +39,13 @@ export class Prices {
   }
 
   private onDemandUsd(shapes: readonly Shape[]): number {
+    return shapes.reduce((sum, s) => sum + s.count * (this.usdPerHour(s.instanceType) ?? 0), 0);
+  }
+
+  private usdPerHour(type: string): number | undefined {
     const { region, prices } = this.environment;
-    return shapes.reduce((sum, s) => sum + s.count * (findPrice(s.instanceType, region, prices)?.usdPerHour ?? 0), 0);
+    if (!this.known.has(type)) this.known.set(type, findPrice(type, region, prices)?.usdPerHour);
+    return this.known.get(type);
   }
 
   /** Share of the on-demand price that is billed. */
@@ -46,9 +53,8 @@ export class Prices {
     const type = job.chosen?.[0]?.instanceType;
     if (!job.spot || type === undefined) return 1;
     if (this.spotShare !== undefined) return this.spotShare;
-    const { region, prices } = this.environment;
-    const spot = findCapacityPrice('spot', type, region)?.usdPerHour;
-    const full = findPrice(type, region, prices)?.usdPerHour;
+    const spot = findCapacityPrice('spot', type, this.environment.region)?.usdPerHour;
+    const full = this.usdPerHour(type);
     return spot === undefined || full === undefined ? SPOT_SHARE : spot / full;
   }
 }
