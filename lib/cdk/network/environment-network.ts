@@ -1,9 +1,15 @@
-import { Stack } from 'aws-cdk-lib';
+import { Duration, Stack } from 'aws-cdk-lib';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct, type IConstruct, type IDependable } from 'constructs';
-import { existingNetworkOf, mlflowServers } from '../../core/config/environment/network';
+import {
+  existingNetworkOf,
+  mlflowServers,
+  type ExistingNetwork as Network,
+} from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
-import { ExistingNetwork } from './existing-network';
+import { EXISTING_NETWORK_TYPE } from '../../core/contracts/custom-resources';
+import { HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
 import { TrainingNetwork } from './training-network';
 
 /** The network of an environment file: created, existing, or none. */
@@ -69,6 +75,41 @@ export class EnvironmentNetwork extends Construct {
       allowsRemoteDebug: spec.guardrails.allowRemoteDebug,
       mlflowServers: mlflowServers(spec.teams),
       usesHubs: (spec.storage.hubs ?? []).length > 0,
+    });
+  }
+}
+
+/**
+ * The check of an existing VPC: ids, routes to S3 and to what its options need, rules of the security groups, free addresses. A custom
+ * resource fails the deploy with everything that is missing, and checks again when one of the ids or needs has changed; `slipway preflight`
+ * can check at any time.
+ */
+class ExistingNetwork extends Construct {
+  constructor(scope: Construct, id: string, network: Network) {
+    super(scope, id);
+    const onEvent = new HandlerFunction(this, 'Function', {
+      handler: 'existing-network',
+      description: 'Checks the VPC that jobs run in',
+      timeout: Duration.minutes(2),
+    });
+    onEvent.allow({
+      sid: 'SeeExistingNetwork',
+      actions: [
+        'ec2:DescribeRouteTables',
+        'ec2:DescribeSecurityGroups',
+        'ec2:DescribeSubnets',
+        'ec2:DescribeVpcEndpoints',
+        'ec2:DescribeVpcs',
+      ],
+      resources: ['*'],
+      wildcard: 'Describe actions of EC2 have no resource type.',
+    });
+    new HandlerResource(this, 'Check', {
+      resourceType: EXISTING_NETWORK_TYPE,
+      onEvent,
+      asksForStack: true,
+      serviceTimeout: Duration.minutes(4),
+      properties: { network: JSON.stringify(network) },
     });
   }
 }

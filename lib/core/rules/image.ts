@@ -1,12 +1,16 @@
 import { parseEcrUri } from '../catalog/images/base-images';
 import {
   awsRepositories,
+  dlcVersions,
   fullPytorchVersion,
+  fullTransformersVersion,
+  HUGGING_FACE_IMAGES,
   NEURON_REGIONS,
   NEURON_VERSIONS,
   NEURONX_REPOSITORY,
   PYTORCH_END_OF_PATCH,
   PYTORCH_PYTHON,
+  SMP_PYTHON,
 } from '../catalog/images/images';
 import { SMP_REGIONS } from '../catalog/images/smp-releases';
 import { acceleratorCount, findInstanceType } from '../catalog/instances/instances';
@@ -15,9 +19,8 @@ import { REGIONS } from '../catalog/regions';
 import { orList } from '../config/issue';
 import { instanceGroupsOf } from '../config/resolve-run';
 import { type Finding, type Rule, type RuleContext, regionOf, when } from '../config/rule';
-import type { RunSpec } from '../config/run-spec';
+import type { ImageKind, RunSpec } from '../config/run-spec';
 import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage } from '../distribution/image-version';
-import { versionAndUri } from './image-versions';
 
 /** An image in any registry, with a tag, a digest, both or neither. */
 export const IMAGE_URI =
@@ -199,6 +202,67 @@ function registry(run: RunSpec, context: RuleContext): Finding[] {
     got: `${kind} in ${here}`,
     fix: `use a region such as ${nearest(here ?? '', regions, 2).join(' or ')}`,
   });
+}
+
+interface Versions {
+  known: readonly string[];
+  isKnown(version: string): boolean;
+}
+
+/** Versions of the kinds of images that AWS publishes; a kind that is absent has no versions. */
+const VERSIONS: Readonly<Partial<Record<ImageKind, Versions>>> = {
+  dlc: { known: dlcVersions(), isKnown: (version) => fullPytorchVersion(version) !== undefined },
+  smp: { known: Object.keys(SMP_PYTHON), isKnown: (version) => version in SMP_PYTHON },
+  huggingface: {
+    known: Object.keys(HUGGING_FACE_IMAGES),
+    isKnown: (version) => fullTransformersVersion(version) !== undefined,
+  },
+};
+
+function version({ image }: RunSpec): Finding[] {
+  const { kind, version: given } = image;
+  const path = 'image.version';
+  const versions = VERSIONS[kind];
+  if (!versions)
+    return when(given !== undefined, {
+      path,
+      must: `must be omitted with kind ${kind}`,
+      got: given,
+      fix: 'remove it',
+    });
+  const { known, isKnown } = versions;
+  if (given === undefined)
+    return [{ path, must: `must be set with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];
+  return when(!isKnown(given), {
+    path,
+    must: `must be a version with ${kind} images`,
+    got: given,
+    fix: `use ${orList(nearest(given, known, 4))}`,
+  });
+}
+
+function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
+  // Without a version, too little is known about an AWS image for further checks.
+  if (VERSIONS[kind] && given === undefined) return [];
+  const path = 'image.uri';
+  return [
+    ...when(kind === 'uri' && uri === undefined, {
+      path,
+      must: 'must be set with kind uri',
+      fix: 'add the URI of the image',
+    }),
+    ...when(kind !== 'uri' && uri !== undefined, {
+      path,
+      must: 'must be used with kind uri',
+      got: uri,
+      fix: 'set kind: uri, or remove it',
+    }),
+  ];
+}
+
+/** Findings about the version and the URI that a kind of image requires or does not allow. */
+function versionAndUri(run: RunSpec): Finding[] {
+  return [...version(run), ...uriKind(run)];
 }
 
 /** Rules for the image of a run. */
