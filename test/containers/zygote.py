@@ -77,7 +77,7 @@ def serve(pipe: Connection, rank: int) -> None:
     """Carries out order after order as one rank; never returns."""
     # A rank that crashes in native code says where: its standard error is that of the order.
     faulthandler.enable()
-    # After a fork, PyTorch makes its pool of threads again, and threads that ask for it at once find none (caffe2::pthreadpool).
+    # PyTorch makes another pool of threads after a fork; threads that request it at once may find none (caffe2::pthreadpool).
     torch.set_num_threads(1)
     environ = dict(os.environ)
     while True:

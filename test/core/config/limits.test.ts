@@ -51,7 +51,7 @@ describe('text above a limit is refused before it is parsed', () => {
   });
 
   test('no more than 100 errors of one text are returned', () => {
-    expect(parseYaml('%a\n'.repeat(60_000)).issues).toHaveLength(100);
+    expect(parseYaml('%a\n'.repeat(2000)).issues).toHaveLength(100);
   });
 });
 
