@@ -150,7 +150,7 @@ def test_names_of_the_device_have_the_peak_of_the_catalog(device: str, peak: flo
 
 def test_every_phase_that_the_trainer_announces_has_a_time_limit() -> None:
     import slipway_trainer
-    from slipway_trainer.world import PHASE_SECONDS
+    from slipway_trainer.phase_seconds import PHASE_SECONDS
 
     sources = [path.read_text() for path in Path(slipway_trainer.__file__).parent.rglob("*.py")]
     calls = [call for source in sources for call in re.findall(r"world\.(?:announce|end)\(([^)]*)\)|_emit_phase\((\"[^)]*)\)", source)]

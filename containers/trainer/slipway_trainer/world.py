@@ -8,11 +8,10 @@ import torch
 import torch.distributed as dist
 
 from slipway_trainer.checkpoint.process import SaverProcess
+from slipway_trainer.phase_seconds import PHASE_SECONDS
 from slipway_trainer.progress import emit
 from slipway_trainer.timeouts import CollectiveTimeouts
 
-#: Time limits in seconds of the phases without steps. What comes before the first of them has that of the start (progress.startupMinutes).
-PHASE_SECONDS = {"rendezvous": 900, "prepare": 1800, "load": 1800, "compile": 3600, "first-step": 900, "save": 1800, "eval": 1800}
 # Limit of the host-side groups: they may wait for slow storage.
 SIDE_TIMEOUT = timedelta(minutes=45)
 

@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { EXIT_CODES } from '../../../lib/core/catalog/exit-codes';
-import { driverTables, peakTable } from '../../../scripts/driver-tables/text';
+import { driverTables, peakTable, phaseTable } from '../../../scripts/driver-tables/text';
 
 const CONTAINERS = path.join(__dirname, '../../../containers');
 
 test("the driver's tables are what the catalog says: run `npm run driver:tables`", () => {
   expect(readFileSync(path.join(CONTAINERS, 'driver/slipway_driver/tables.py'), 'utf8')).toBe(driverTables());
   expect(readFileSync(path.join(CONTAINERS, 'trainer/slipway_trainer/peak_tflops.py'), 'utf8')).toBe(peakTable());
+  expect(readFileSync(path.join(CONTAINERS, 'trainer/slipway_trainer/phase_seconds.py'), 'utf8')).toBe(phaseTable());
 });
 
 test("the trainer's exit codes are those of the catalog", () => {

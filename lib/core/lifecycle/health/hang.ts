@@ -11,16 +11,23 @@ const BEYOND_CONTAINER_SECONDS = 600;
 const MIN_SILENCE_SECONDS = 1200;
 /** A hang verdict requires a second observation this much later by our own clock, so that one clock jump cannot stop a run. */
 const CONFIRM_HANG_SECONDS = 240;
-/** How long a declared phase may take before it counts as a hang, seconds (docs/reference/runtime.md lists the phases). */
+/** Time limits that the built-in trainer announces for its phases, seconds (docs/reference/runtime.md lists the phases). */
+export const PHASE_SECONDS: Readonly<Record<string, number>> = {
+  rendezvous: 900,
+  prepare: 1800,
+  load: 1800,
+  compile: 3600,
+  'first-step': 900,
+  save: 1800,
+  eval: 1800,
+};
+/** Scripts announce limits of their own, which the heartbeat does not contain: the control plane allows a multiple of the trainer's. */
+const ALLOWED = 3;
+/** How long a declared phase may take before it counts as a hang, seconds. */
 const PHASE_BUDGET_SECONDS: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(Object.entries(PHASE_SECONDS).map(([phase, seconds]) => [phase, ALLOWED * seconds])),
   start: 3600,
-  rendezvous: 2700,
-  prepare: 5400,
-  compile: 10_800,
-  'first-step': 2700,
-  load: 5400,
   eval: 10_800,
-  save: 5400,
 };
 
 /** What the heartbeat shows about a job that may hang. */
