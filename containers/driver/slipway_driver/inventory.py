@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
-import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -44,24 +42,11 @@ def efa_driver(root: Path = Path("/sys/module/efa/version")) -> Optional[str]:
 def torch_version() -> Optional[str]:
     """Version of this Python's PyTorch, read from its metadata because an import takes seconds; None if it is unknown."""
     try:
-        return _version_of_wheel() or _installed_version()
+        from importlib.metadata import version  # It takes longer to import than the driver.
+
+        return version("torch") or None
     except (ImportError, OSError, ValueError, KeyError):  # Not installed, or its metadata cannot be read.
         return None
-
-
-def _version_of_wheel() -> Optional[str]:
-    """The version in the metadata of an installed wheel, without importlib.metadata, whose import takes longer than that of the driver."""
-    for file in (file for folder in sys.path for file in Path(folder).glob("torch-*.dist-info/METADATA")):
-        match = re.search(r"^Version: *(\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-        return match.group(1) if match else None
-    return None
-
-
-def _installed_version() -> Optional[str]:
-    """The version of a PyTorch that is installed in another way."""
-    from importlib.metadata import version
-
-    return version("torch") or None
 
 
 def count_gpus(text: str) -> int:
