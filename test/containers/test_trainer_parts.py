@@ -157,6 +157,33 @@ def test_every_phase_that_the_trainer_announces_has_a_time_limit() -> None:
     assert {name for call in calls for name in re.findall(r'"([a-z-]+)"', "".join(call))} == set(PHASE_SECONDS)
 
 
+def test_parameters_of_equal_meshes_are_summed_and_updated_together() -> None:
+    # Caches of DTensor return the mesh of an earlier model in the same process, which is another object.
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+    from torch.distributed.tensor import DTensor, Replicate
+
+    from slipway_trainer.gradients import mesh_key
+    from slipway_trainer.optimizer import plain_adamw
+
+    dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+    try:
+        earlier, mesh = (init_device_mesh("cpu", (1,), mesh_dim_names=("shard",)) for _ in range(2))
+
+        def placed(size: int, on: DeviceMesh) -> torch.nn.Parameter:
+            return torch.nn.Parameter(DTensor.from_local(torch.ones(size), on, [Replicate()]))
+
+        placed(2, earlier)
+        known, unknown = placed(2, mesh), placed(3, mesh)
+        if known.device_mesh is unknown.device_mesh:
+            pytest.skip("this version of PyTorch has no such cache")
+        assert mesh_key(known) == mesh_key(unknown)
+        shapes = {"known": (2,), "unknown": (3,)}
+        assert len(plain_adamw([("known", known), ("unknown", unknown)], shapes, settings().arguments).param_groups) == 1
+    finally:
+        dist.destroy_process_group()
+
+
 def test_timeouts_are_short_only_between_steady_steps() -> None:
     import torch.distributed as dist
 

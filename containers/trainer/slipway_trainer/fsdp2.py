@@ -64,7 +64,7 @@ class Fsdp2Backend:
         self._fill(model, published)
         self.model = model
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=True)
-        self._spread: dict[int, dist.ProcessGroup] = {}
+        self._spread: dict[DeviceMesh | None, dist.ProcessGroup] = {}
         if self._experts is not None:
             experts = [parameter for name, parameter in model.named_parameters() if ".experts." in name]
             self._spread = dict.fromkeys(map(mesh_key, experts), self._experts.group)

@@ -6,12 +6,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed import ProcessGroup
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
 
-def mesh_key(parameter: nn.Parameter) -> int:
-    """A key that is equal for parameters on the same mesh, which one operation can process together."""
-    return id(parameter.device_mesh) if isinstance(parameter, DTensor) else 0
+def mesh_key(parameter: nn.Parameter) -> DeviceMesh | None:
+    """A key that is equal for parameters on the same mesh, which one operation can process together: caches of DTensor may have replaced
+    the mesh of some by an equal one."""
+    return parameter.device_mesh if isinstance(parameter, DTensor) else None
 
 
 def _local(tensor: Tensor) -> Tensor:
@@ -27,14 +29,14 @@ def _holders(gradient: Tensor) -> tuple[ProcessGroup, ...]:
 
 
 @torch.no_grad()
-def global_norm(parameters: Iterable[nn.Parameter], spread: Mapping[int, ProcessGroup]) -> Tensor:
+def global_norm(parameters: Iterable[nn.Parameter], spread: Mapping[DeviceMesh | None, ProcessGroup]) -> Tensor:
     """The L2 norm of all gradients over all ranks.
 
     Computed from the shards of this rank, which are summed over the ranks that hold the others: operations on DTensors would take the host
     4 ms for the 291 parameters of an 8B model. `spread`: by mesh, a group whose ranks hold different parameters (experts), over which the
     squares are summed.
     """
-    placed: dict[tuple[int, object], list[Tensor]] = {}
+    placed: dict[tuple[DeviceMesh | None, object], list[Tensor]] = {}
     for parameter in parameters:
         gradient = parameter.grad
         if gradient is not None:
@@ -64,7 +66,7 @@ def _sum(values: Tensor, numbers: Sequence[int], group: ProcessGroup) -> None:
 
 
 @torch.no_grad()
-def clip_gradients(optimizer: torch.optim.Optimizer, max_norm: float, spread: Mapping[int, ProcessGroup]) -> Tensor:
+def clip_gradients(optimizer: torch.optim.Optimizer, max_norm: float, spread: Mapping[DeviceMesh | None, ProcessGroup]) -> Tensor:
     """Clips the norm of all gradients of a fused optimizer to `max_norm` (0: no clipping) in its next step; returns the norm before
     clipping. `spread`: as in `global_norm`."""
     # Walking the modules for their parameters would take longer.

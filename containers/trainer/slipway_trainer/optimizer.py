@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
 
 from slipway_trainer.gradients import mesh_key
 
@@ -19,7 +20,7 @@ def plain_adamw(
 
     `shapes`: shapes of the full parameters, because a shard does not have the original number of dimensions.
     """
-    groups: dict[tuple[bool, int], list[nn.Parameter]] = {}
+    groups: dict[tuple[bool, DeviceMesh | None], list[nn.Parameter]] = {}
     for name, parameter in parameters:
         if not parameter.requires_grad:
             continue
