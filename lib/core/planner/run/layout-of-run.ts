@@ -5,13 +5,14 @@ import { hostCount, trainingGroupsOf, worldSize } from '../../config/resolve-run
 import type { RunSpec } from '../../config/run-spec';
 import { compilesByDefault, fsdpCompiles, usesFsdp1 } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
-import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/rules';
+import { flag } from '../../distribution/megatron/rules';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
 import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Kernels, type LayoutInput, type PlanPrecision, type Stack, selectiveOf } from '../layout';
 import { lowPrecisionOf } from '../time/compute';
 import { assumptionsOf } from './assumptions';
 import { fineTuningOf } from './fine-tuning';
+import { ofMegatron, virtualStagesOf } from './megatron';
 import { changesScores, keepsScores, masksDocuments, SMP_V2, STACKS, type StackTraits } from './software';
 
 /** A run's layout, and the values that the planner assumed because the run does not give them; shown with the plan. */
@@ -165,28 +166,6 @@ function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
 const section = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
-function virtualStagesOf(run: RunSpec, pipeline: number): number {
-  if (pipeline === 1) return 1;
-  const layers = run.model?.architecture.layers ?? 1;
-  const layout = flag(run, 'pipeline-model-parallel-layout')?.value;
-  const perChunk = flagNumber(run, 'num-layers-per-virtual-pipeline-stage') ?? 0;
-  const given =
-    typeof layout === 'string'
-      ? stagesOf(layout) / pipeline
-      : perChunk > 0
-        ? layers / pipeline / perChunk
-        : (flagNumber(run, 'num-virtual-stages-per-pipeline-rank') ?? 1);
-  return Math.max(1, Math.min(layers, Math.floor(given)));
-}
-
-/** Number of stages in Megatron-Core's notation for a pipeline, such as `Et*3|(tt|)*29m|L`. */
-function stagesOf(layout: string): number {
-  const bars = (text: string) => text.split('|').length - 1;
-  const repeated = [...layout.matchAll(/\(([^()]*)\)(?:\*(\d+))?/g)];
-  const inside = repeated.reduce((sum, [, part = '', times = '1']) => sum + bars(part) * Number(times), 0);
-  return inside + bars(layout.replace(/\([^()]*\)/g, '')) + 1;
-}
-
 type Software = Omit<
   LayoutInput,
   keyof Cluster | keyof Degrees | 'model' | 'microBatch' | 'globalBatch' | 'sequence' | 'expert'
@@ -210,28 +189,6 @@ function precisionOf({ training: { precision, fp8Recipe } }: RunSpec): PlanPreci
 function gradientBytesOf({ library, parameters }: RunSpec['distribution'], traits: StackTraits): number {
   const inBf16 = parameters['grad-reduce-in-bf16'] === true || parameters.grad_reduce_in_bf16 === true;
   return library === 'megatron' && !inBf16 ? 4 : traits.gradientBytes;
-}
-
-/** Megatron-Core's dispatcher over DeepEP or HybridEP: https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/transformer/moe/README.md, 2026-11-23. */
-const dispatchesOncePerNode = (run: RunSpec): boolean =>
-  run.distribution.library === 'megatron' && flag(run, 'moe-token-dispatcher-type')?.value === 'flex';
-
-/** Megatron-Core computes one micro-batch while another one exchanges its tokens. */
-const overlapsExperts = (run: RunSpec): boolean =>
-  run.distribution.library === 'megatron' && flag(run, 'overlap-moe-expert-parallel-comm')?.value === true;
-
-/** CUDA graphs of Megatron-Core; one of attention alone leaves the host the kernels of experts. */
-function launchesGraphs(run: RunSpec): boolean {
-  if (run.distribution.library !== 'megatron') return false;
-  const isOn = (name: string) => flag(run, name)?.value === true;
-  const kind = flag(run, 'cuda-graph-impl')?.value ?? 'none';
-  if (kind === 'none' && !isOn('enable-cuda-graph') && !isOn('external-cuda-graph')) return false;
-  return flag(run, 'cuda-graph-scope')?.value !== 'attn' || (run.model?.architecture.experts ?? 1) === 1;
-}
-
-function expertTensorOf(run: RunSpec): Pick<LayoutInput, 'expertTensor'> {
-  const given = run.distribution.library === 'megatron' ? flagNumber(run, EXPERT_TENSOR) : undefined;
-  return given === undefined ? {} : { expertTensor: given };
 }
 
 /** Libraries with which the built-in trainer runs its own model; under SMP v2 it runs one of transformers. */
@@ -289,10 +246,8 @@ function softwareOf(run: RunSpec): Software {
     gradientBytes: gradientBytesOf(distribution, traits),
     optimizerInBackward: false,
     compilesUnlessTensor: compilesByDefault(run),
-    sendsOncePerNode: dispatchesOncePerNode(run),
-    ...(overlapsExperts(run) && { overlapsExperts: true }),
-    ...(launchesGraphs(run) && { launchesGraphs: true }),
-    ...expertTensorOf(run),
+    sendsOncePerNode: false,
+    ...(distribution.library === 'megatron' && ofMegatron(run)),
     isOwnTrainer,
     masksDocuments: masksDocuments(run),
     ...(keepsScores(run) && { attention: 'unfused' as const }),

@@ -1,0 +1,50 @@
+import type { RunSpec } from '../../config/run-spec';
+import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/rules';
+import type { LayoutInput } from '../layout';
+
+type OfMegatron = Pick<LayoutInput, 'sendsOncePerNode' | 'overlapsExperts' | 'launchesGraphs' | 'expertTensor'>;
+
+const isOn = (run: RunSpec, name: string): boolean => flag(run, name)?.value === true;
+
+/** What the flags of a Megatron-Core run say about its steps. */
+export function ofMegatron(run: RunSpec): OfMegatron {
+  const expertTensor = flagNumber(run, EXPERT_TENSOR);
+  return {
+    // The dispatcher over DeepEP or HybridEP: https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/transformer/moe/README.md, 2026-11-23.
+    sendsOncePerNode: flag(run, 'moe-token-dispatcher-type')?.value === 'flex',
+    // One micro-batch is computed while another one exchanges its tokens.
+    ...(isOn(run, 'overlap-moe-expert-parallel-comm') && { overlapsExperts: true }),
+    ...(launchesGraphs(run) && { launchesGraphs: true }),
+    ...(expertTensor !== undefined && { expertTensor }),
+  };
+}
+
+/** CUDA graphs of Megatron-Core; one of attention alone leaves the host the kernels of experts. */
+function launchesGraphs(run: RunSpec): boolean {
+  const kind = flag(run, 'cuda-graph-impl')?.value ?? 'none';
+  if (kind === 'none' && !isOn(run, 'enable-cuda-graph') && !isOn(run, 'external-cuda-graph')) return false;
+  return flag(run, 'cuda-graph-scope')?.value !== 'attn' || (run.model?.architecture.experts ?? 1) === 1;
+}
+
+/** Virtual stages of one pipeline rank, from Megatron-Core's flags; 1 without them. */
+export function virtualStagesOf(run: RunSpec, pipeline: number): number {
+  if (pipeline === 1) return 1;
+  const layers = run.model?.architecture.layers ?? 1;
+  const layout = flag(run, 'pipeline-model-parallel-layout')?.value;
+  const perChunk = flagNumber(run, 'num-layers-per-virtual-pipeline-stage') ?? 0;
+  const given =
+    typeof layout === 'string'
+      ? stagesOf(layout) / pipeline
+      : perChunk > 0
+        ? layers / pipeline / perChunk
+        : (flagNumber(run, 'num-virtual-stages-per-pipeline-rank') ?? 1);
+  return Math.max(1, Math.min(layers, Math.floor(given)));
+}
+
+/** Number of stages in Megatron-Core's notation for a pipeline, such as `Et*3|(tt|)*29m|L`. */
+function stagesOf(layout: string): number {
+  const bars = (text: string) => text.split('|').length - 1;
+  const repeated = [...layout.matchAll(/\(([^()]*)\)(?:\*(\d+))?/g)];
+  const inside = repeated.reduce((sum, [, part = '', times = '1']) => sum + bars(part) * Number(times), 0);
+  return inside + bars(layout.replace(/\([^()]*\)/g, '')) + 1;
+}
