@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Constants } from '../lib/core/planner/constants';
+import { hasRecurrence } from '../lib/core/planner/interval';
 import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/core/planner/memory/fitted';
 import { fitConstants, type Prior } from './least-squares';
 import { withFacts } from './planner-facts';
@@ -87,12 +88,12 @@ const EXPERT_NAMES: readonly (keyof Constants)[] = ['expertWidth', 'expertPasses
 export const mixtureRows = (rows: readonly Row[]) =>
   rows.filter(
     (r) =>
-      isMixture(r) && r.quality !== 'D' && r.result.tokens_per_s_per_gpu && !predictRow(r).skipped && !hasRecurrence(r),
+      isMixture(r) && r.quality !== 'D' && r.result.tokens_per_s_per_gpu && !predictRow(r).skipped && !isRecurrent(r),
   );
 
-function hasRecurrence(row: Row): boolean {
+function isRecurrent(row: Row): boolean {
   const mapped = layoutOfRow(row);
-  return typeof mapped !== 'string' && (mapped.layout.model.kinds ?? []).some(({ block }) => block.recurrence);
+  return typeof mapped !== 'string' && hasRecurrence(mapped.layout);
 }
 
 /** Tables name a configuration once for each version of the software: together they count as one row. */

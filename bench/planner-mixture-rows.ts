@@ -32,12 +32,13 @@ export const keepsBlocks = (row: Row): boolean => /blocks-kept/.test(wordsOf(row
 
 export const isMixture = (row: Row) => row.tags.includes('moe') || (row.parallel.ep ?? 1) > 1;
 
+type OfMixture = Pick<
+  LayoutInput,
+  'model' | 'expert' | 'precision' | 'sendsOncePerNode' | 'overlapsExperts' | 'launchesGraphs'
+>;
+
 /** What a row of a mixture says beside what rows of dense models say; the reason why it is skipped where the catalog does not know it. */
-export function mixtureOf(
-  row: Row,
-):
-  | Pick<LayoutInput, 'model' | 'expert' | 'precision' | 'sendsOncePerNode' | 'overlapsExperts' | 'launchesGraphs'>
-  | string {
+export function mixtureOf(row: Row): OfMixture | string {
   if (/tokendrop/.test(row.model.name)) return 'experts that drop tokens are not planned';
   // The row says that no token is dropped, or that further tokens are predicted, behind the name.
   const name = row.model.name.replace(/ \(.*\)$/, '');
@@ -49,9 +50,9 @@ export function mixtureOf(
     model: parameterShape({ ...shape, ...further }),
     expert: row.parallel.ep ?? 1,
     precision: precisionOf(row.precision),
-    // NVIDIA's guide takes DeepEP on H100 and B200 (https://docs.nvidia.com/nemo/megatron-bridge, "MoE Dispatcher Selection Guide", 2026-11-23).
     overlapsExperts: /overlap_on|expert-overlap/.test(wordsOf(row)),
     launchesGraphs: /cuda-graphs/.test(wordsOf(row)),
+    // NVIDIA's guide takes DeepEP on H100 and B200 (https://docs.nvidia.com/nemo/megatron-bridge, "MoE Dispatcher Selection Guide", 2026-11-23).
     sendsOncePerNode: RECIPES[row.id]
       ? /hybridep|deepep/.test(wordsOf(row))
       : /Megatron-Bridge performance|AutoModel|MoE recipes/.test(row.source ?? ''),

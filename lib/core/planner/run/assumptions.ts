@@ -2,9 +2,9 @@ import { type BlockShape, hasAttention, parameterCount, sumOverBlocks } from '..
 import type { ModelShape } from '../../catalog/model/shape';
 import type { RunSpec } from '../../config/run-spec';
 import { pytorchOfImage } from '../../distribution/image-version';
+import { hasTensorOverNodes, hasUnknownExperts, isOwnOverNodes } from '../interval';
 import type { LayoutInput } from '../layout';
 import { meanHeadSize } from '../model-size';
-import { hasTensorOverNodes, hasUnknownExperts } from '../plan';
 import { lowPrecisionOf } from '../time/compute';
 import { assumptionsOfFineTuning } from './fine-tuning';
 import { changesScores, FLEX_SINCE, keepsScores, masksDocuments } from './software';
@@ -29,7 +29,7 @@ const widened = (layout: LayoutInput): string[] => [
         'the interval is wide because implementations of experts differ: published ones of Qwen3 30B by a factor of 3.7 on the same GPUs; slipway plan --calibrate RUN narrows it',
       ]
     : []),
-  ...(layout.isOwnTrainer && layout.nodes > 1
+  ...(isOwnOverNodes(layout)
     ? ['the interval is wider because no run of the built-in trainer on several hosts has been measured']
     : []),
   ...(hasTensorOverNodes(layout)
