@@ -1,5 +1,6 @@
 import type { Constants, Rate } from './constants';
 import { meanSecondsBetween } from './failures';
+import { savesOf } from './saves';
 
 /**
  * What the constants allow at best, by arithmetic: failures are noticed at once, a save is committed the moment it blocks, its
@@ -21,7 +22,7 @@ export function ceiling(constants: Constants, rate: Rate, nodes: number, spares:
   const inPlace = prepareSeconds + started + (slipway.memory?.loadSeconds ?? 60 * slipway.localLoadMinutes);
   const down = ended * newAttempt + (1 - ended) * inPlace;
   const between = meanSecondsBetween(constants, rate, nodes);
-  const cost = slipway.saveBlockedSeconds;
+  const cost = savesOf(constants, nodes).blockedSeconds;
   const losing = slipway.memory ? ended : 1 - shares.network / total;
   const steps = between * (1 - (slipway.memory?.overhead ?? 0));
   const kept = (interval: number) => steps * (interval / (interval + cost)) - (losing * interval) / 2;

@@ -9,9 +9,9 @@ import { boundedSaveSeconds, endedShare, optimalSaveSeconds } from '../../lib/co
 import type { Constants } from './constants';
 import type { Failure, FailureKind } from './failures';
 import { CAUSES, type Cause, type Log, type RunResult } from './result';
+import { savesOf } from './saves';
 import { startedRecord } from './started-record';
 import { type Source, Training } from './training';
-import { saveUploadSeconds } from './upload';
 
 const EPOCH = Date.UTC(2026, 0, 1);
 const TICK_SECONDS = 300;
@@ -47,6 +47,7 @@ export class SlipwaySimulation {
   private readonly training: Training;
   private readonly horizon: number;
   private readonly uploadSeconds: number;
+  private readonly blockedSeconds: number;
   private record: RunRecord;
   private job: Job | undefined;
   private now = 0;
@@ -71,9 +72,9 @@ export class SlipwaySimulation {
   ) {
     this.failures = [...failures];
     this.horizon = constants.days * 86_400;
-    this.uploadSeconds = saveUploadSeconds(constants, nodes);
+    ({ blockedSeconds: this.blockedSeconds, uploadSeconds: this.uploadSeconds } = savesOf(constants, nodes));
     this.training = new Training({
-      blockedSeconds: constants.slipway.saveBlockedSeconds,
+      blockedSeconds: this.blockedSeconds,
       intervalSeconds: this.saveIntervalSeconds(),
       uploadSeconds: this.uploadSeconds,
       ...(constants.slipway.memory && { copies: constants.slipway.memory }),
@@ -180,9 +181,7 @@ export class SlipwaySimulation {
       job.stuckSince = this.now;
       return;
     }
-    const { slipway } = this.constants;
-    const isSlow = failure.kind === 'hang' || failure.kind === 'network';
-    const noticedAt = this.now + (isSlow ? slipway.collectiveTimeoutSeconds : slipway.crashDetectionSeconds);
+    const noticedAt = this.now + this.detectionSeconds(failure);
     this.book('detection', this.now, noticedAt);
     if (isInPlace) {
       if (isReplaced) job.sparesLeft -= failure.losesPartner ? 2 : 1;
@@ -194,12 +193,28 @@ export class SlipwaySimulation {
     }
   }
 
+  /**
+   * Ranks that stand still end before their collectives give up, once a restart repeats no more than after it (containers/trainer:
+   * stalls.py): with copies in memory, and where all of them have saved the last step.
+   */
+  private detectionSeconds(failure: Failure): number {
+    const { slipway } = this.constants;
+    if (failure.kind !== 'hang' && failure.kind !== 'network') return slipway.crashDetectionSeconds;
+    const early =
+      slipway.stallPatience * slipway.collectiveTimeoutSeconds + slipway.voteSeconds + slipway.evidenceSeconds;
+    const save = this.blockedSeconds + this.uploadSeconds;
+    if (slipway.memory) return Math.min(early, slipway.collectiveTimeoutSeconds);
+    return this.savesTheStall(failure)
+      ? Math.min(early + save, slipway.collectiveTimeoutSeconds)
+      : slipway.collectiveTimeoutSeconds;
+  }
+
   /** As the trainer sets it: with copies in memory, saves only have to cover what ends the job. */
   private saveIntervalSeconds(): number {
-    const { saveBlockedSeconds, memory } = this.constants.slipway;
+    const { memory } = this.constants.slipway;
     const share = memory ? endedShare(spareHosts(this.constants, this.nodes) > 0) : 1;
     const history = { failures: memory ? this.ended : this.struck, nodeDays: (this.nodes * this.now) / 86_400 };
-    return boundedSaveSeconds(optimalSaveSeconds(saveBlockedSeconds, this.nodes, share, history));
+    return boundedSaveSeconds(optimalSaveSeconds(this.blockedSeconds, this.nodes, share, history));
   }
 
   /**
@@ -207,8 +222,8 @@ export class SlipwaySimulation {
    * hang that is not assumed: a rank may be frozen.
    */
   private savesTheStall({ kind }: Failure): boolean {
-    const { collectiveTimeoutSeconds, saveBlockedSeconds, stallPatience } = this.constants.slipway;
-    const save = saveBlockedSeconds + this.uploadSeconds;
+    const { collectiveTimeoutSeconds, stallPatience } = this.constants.slipway;
+    const save = this.blockedSeconds + this.uploadSeconds;
     return kind === 'network' && stallPatience * collectiveTimeoutSeconds + save < collectiveTimeoutSeconds;
   }
 
@@ -293,10 +308,10 @@ export class SlipwaySimulation {
   }
 
   private create(name: string, attempt: number): void {
-    const { checkpointLoadMinutes, maxRuntimeSeconds, slipway } = this.constants;
+    const { checkpointLoadMinutes, maxRuntimeSeconds } = this.constants;
     const startsAt = this.startOfAttempt();
     const loads = this.training.committed > 0 ? checkpointLoadMinutes * 60 : 0;
-    const leavesAt = startsAt + maxRuntimeSeconds - slipway.saveBlockedSeconds - 2 * this.uploadSeconds;
+    const leavesAt = startsAt + maxRuntimeSeconds - this.blockedSeconds - 2 * this.uploadSeconds;
     this.job = {
       name,
       attempt,

@@ -46,10 +46,11 @@ const trainerFile = (instances: number, stepSeconds: number, more: string[] = []
 
 /** The same run on two hosts of one rank, with a trouble of scripts/faults/script/troubled_trainer.py. */
 function troubledFile(
-  trouble: 'gpu' | 'network',
+  trouble: 'gpu' | 'network' | 'frozen',
   host: string,
   spares: number,
   more: Record<string, number>,
+  memory = 'off',
 ): string[] {
   const given = { 'learning-rate': 3.0e-3, 'warmup-steps': 2, 'minimum-step-seconds': 0.1, ...more };
   return [
@@ -57,7 +58,7 @@ function troubledFile(
     `code: { source: ./script, entryPoint: troubled_trainer.py, arguments: ${JSON.stringify(given)} }`,
     `compute: { instanceType: ml.m5.xlarge, instanceCount: 2, spareInstances: ${spares} }`,
     'distribution: { library: fsdp, processesPerHost: 1 }',
-    'checkpoints: { mode: direct, keep: 3, committedMarker: "step-*/COMMITTED.json" }',
+    `checkpoints: { mode: direct, keep: 3, committedMarker: "step-*/COMMITTED.json", memory: ${memory} }`,
     `environmentVariables: { TROUBLE: ${trouble}, TROUBLED: ${host} }`,
   ];
 }
@@ -129,6 +130,57 @@ async function sameLossesInOneAttempt(world: World, seen: Seen, id: string, file
   return found;
 }
 
+/** A step that no checkpoint precedes stops at its beginning: the ranks end before their collectives give up, and repeat few steps. */
+const stalled = (
+  name: string,
+  injected: string,
+  resumesFrom: string,
+  repeated: number,
+  ...trouble: Parameters<typeof troubledFile>
+): FaultCase => ({
+  n: 13,
+  name,
+  alone: true,
+  injected,
+  async run(world, seen) {
+    const id = `n13-${trouble[0]}`;
+    const found = await sameLossesInOneAttempt(world, seen, id, troubledFile(...trouble));
+    const stall = await progressOf(world, id, 'stall');
+    const resumed = await progressOf(world, id, 'resume');
+    seen.lines.push(...stall, ...resumed);
+    expectEqual('stalls that were reported', stall.length, 1);
+    expectEqual('sources of the state', resumed.map((line) => line.match(/"source":"(\w+)"/)?.[1]).join(), resumesFrom);
+    const twice = [...found].filter(([, of]) => of.length > 1).map(([step]) => step);
+    if (twice.length > repeated)
+      throw new Error(`steps done twice: must be at most ${repeated}, got ${twice.join(', ')}`);
+  },
+});
+
+const NO_SAVE_IS_DUE = { 'save-every-steps': 1000, 'steady-timeout-seconds': 0 };
+const stalls = [
+  stalled(
+    'stalled-step-is-saved',
+    'step 11 stands still; no checkpoint is due before the last step',
+    's3',
+    0,
+    'network',
+    'algo-2',
+    0,
+    { ...NO_SAVE_IS_DUE, 'collective-timeout-seconds': 60 },
+  ),
+  stalled(
+    'frozen-rank-with-copies-in-memory',
+    'SIGSTOP of a rank in step 11; every step has a copy in memory, and no checkpoint is due',
+    'memory',
+    1,
+    'frozen',
+    'algo-2',
+    0,
+    { ...NO_SAVE_IS_DUE, 'collective-timeout-seconds': 40 },
+    '{ everySteps: 1, copies: 2 }',
+  ),
+];
+
 export const TRAINER_CASES: readonly FaultCase[] = [
   ...(['algo-1', 'algo-2'] as const).map(
     (host): FaultCase => ({
@@ -145,21 +197,7 @@ export const TRAINER_CASES: readonly FaultCase[] = [
       },
     }),
   ),
-  {
-    n: 13,
-    name: 'stalled-step-is-saved',
-    alone: true,
-    injected: 'step 11 stands still until its collective gives up; no checkpoint is due before the last step',
-    async run(world, seen) {
-      const id = 'n13-stall';
-      const timeouts = { 'collective-timeout-seconds': 16, 'steady-timeout-seconds': 0 };
-      const file = troubledFile('network', 'algo-2', 0, { 'save-every-steps': 1000, ...timeouts });
-      const found = await sameLossesInOneAttempt(world, seen, id, file);
-      seen.lines.push(...(await progressOf(world, id, 'resume')));
-      const twice = [...found].filter(([, of]) => of.length > 1).map(([step]) => step);
-      expectEqual('steps done twice', twice, []);
-    },
-  },
+  ...stalls,
   {
     n: 19,
     name: 'world-size-change',

@@ -127,6 +127,17 @@ def test_silence_between_steps_is_a_hang() -> None:
     assert dog.verdict(71) == "no progress for 21 s after step 3"
 
 
+def test_a_stall_that_the_trainer_reports_is_a_hang_at_once_unless_a_step_follows() -> None:
+    dog = watchdog()
+    dog.feed({"event": "stall", "step": 3, "seconds": 75}, 40)
+    assert dog.verdict(41) is None, "no step was seen"
+    dog.feed({"event": "step", "step": 4}, 50)
+    dog.feed({"event": "stall", "step": 3, "seconds": 75}, 51)
+    assert dog.verdict(52) == "no progress for 75 s after step 3, from which a restart continues"
+    dog.feed({"event": "step", "step": 5}, 53)
+    assert dog.verdict(54) is None
+
+
 def test_a_declared_phase_has_its_own_budget() -> None:
     dog = watchdog()
     dog.feed({"event": "step", "step": 3}, 50)

@@ -40,17 +40,24 @@ def test_a_rank_that_asks_as_another_gives_up_gets_the_same_answer(late: float) 
 
 
 class FakeSaves:
-    """`sound`: whether this rank's copies are."""
+    """`sound`: whether this rank's copies are; `kept`: the step of the newest copy in memory."""
 
-    def __init__(self, sound: bool = True) -> None:
+    def __init__(self, sound: bool = True, kept: int | None = None) -> None:
         self.begun: list[int] = []
         self.written: list[int] = []
         self.standing: int | None = 7
         self.collected = threading.Event()
-        self._sound = sound
+        self.kept, self._sound = kept, sound
+        self.on_collect: Callable[[], None] = lambda: None
 
     def standing_step(self) -> int | None:
         return self.standing
+
+    def kept_step(self) -> int | None:
+        return self.kept
+
+    def has_copies(self) -> bool:
+        return self.kept is not None
 
     def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
         self.begun.append(step)
@@ -59,16 +66,28 @@ class FakeSaves:
         return step in self.written
 
     def collect(self) -> None:
+        self.on_collect()
         self.collected.set()
+
+    def complete(self) -> None:
+        self.kept = self.written[-1] if self.written else self.kept
 
 
 def alone() -> Ballot:
     return Ballot(torch.distributed.HashStore(), 1)
 
 
+def watch_of(
+    saves: FakeSaves, ballot: Ballot, patience: Callable[[], float], may_end: bool = True, ended: list[int] | None = None
+) -> StallWatch:
+    """`ended`: the steps after which the watch gives up."""
+    gave_up = ended if ended is not None else []
+    return StallWatch(saves, ballot, patience, lambda: may_end, gave_up.append, poll_seconds=0.01)
+
+
 def test_a_step_that_stands_still_is_saved_once_and_the_save_is_reported() -> None:
     saves = FakeSaves()
-    watch = StallWatch(saves, alone(), lambda: 0.05, poll_seconds=0.01)
+    watch = watch_of(saves, alone(), lambda: 0.05)
     watch.ended()
     assert saves.collected.wait(10)
     watch.close()
@@ -78,12 +97,81 @@ def test_a_step_that_stands_still_is_saved_once_and_the_save_is_reported() -> No
 def on_two_ranks(*saves: FakeSaves) -> None:
     """Both see the stall at once, and report afterwards."""
     store = torch.distributed.HashStore()
-    watches = [StallWatch(one, Ballot(store, 2, 0.5), lambda: 0.05, poll_seconds=0.01) for one in saves]
+    watches = [watch_of(one, Ballot(store, 2, 0.5), lambda: 0.05) for one in saves]
     for watch in watches:
         watch.ended()
     for one, watch in zip(saves, watches, strict=True):
         assert one.collected.wait(10)
         watch.close()
+
+
+class Rank:
+    """A watch that sees a stall at once. `saving`: whether its save becomes complete."""
+
+    def __init__(self, ballot: Ballot, kept: int | None = None, saving: bool = True, may_end: bool = True) -> None:
+        self.gave_up: list[int] = []
+        self.saves = FakeSaves(kept=kept)
+        self.saves.on_collect = (lambda: self.saves.complete()) if saving else (lambda: None)
+        self.watch = watch_of(self.saves, ballot, lambda: 0.05, may_end, self.gave_up)
+
+    def wait(self, until: Callable[[], bool], seconds: float = 10.0) -> bool:
+        """Waits until something holds; whether it came to."""
+        deadline = time.monotonic() + seconds
+        while not until() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return until()
+
+
+def stalled(*ranks: dict[str, object], of: int | None = None) -> list[Rank]:
+    """Ranks with these parts, whose step does not end; `of`: how many there are with those that are frozen."""
+    store = torch.distributed.HashStore()
+    found = [Rank(Ballot(store, of or len(ranks), 0.5), **rank) for rank in ranks]  # type: ignore[arg-type]
+    for rank in found:
+        rank.watch.ended()
+    return found
+
+
+def test_ranks_end_when_the_state_before_the_stall_is_saved() -> None:
+    ranks = stalled({}, {})
+    assert all(rank.wait(lambda rank=rank: rank.gave_up == [7]) for rank in ranks)
+    assert all(rank.saves.written == [7] for rank in ranks)
+
+
+def test_ranks_end_without_a_save_when_all_have_a_copy_in_memory() -> None:
+    ranks = stalled({"kept": 7}, {"kept": 7})
+    assert all(rank.wait(lambda rank=rank: rank.gave_up == [7]) for rank in ranks)
+    assert all(rank.saves.begun == [] for rank in ranks)
+
+
+def test_the_state_is_saved_when_the_copy_of_one_rank_is_older() -> None:
+    ranks = stalled({"kept": 7}, {"kept": 6})
+    assert all(rank.wait(lambda rank=rank: rank.gave_up == [7]) for rank in ranks)
+    assert all(rank.saves.written == [7] for rank in ranks)
+
+
+@pytest.mark.parametrize("kept", [6, 7])
+def test_ranks_do_not_wait_for_a_frozen_one_when_they_have_copies(kept: int) -> None:
+    (rank,) = stalled({"kept": kept}, of=2)
+    assert rank.wait(lambda: rank.gave_up == [7])
+    assert rank.saves.begun == []
+
+
+@pytest.mark.parametrize(
+    ("ranks", "of"),
+    [
+        ([{"kept": 7}, {"kept": 7, "may_end": False}], 2),
+        ([{"kept": 7, "may_end": False}], 2),
+        ([{}], 2),
+        ([{}, {"saving": False}], 2),
+    ],
+    ids=["data may come", "data may come, and a rank is frozen", "a rank is frozen, and there are no copies", "a save is not complete"],
+)
+def test_ranks_wait_for_the_timeout_when(ranks: list[dict[str, object]], of: int) -> None:
+    found = stalled(*ranks, of=of)
+    time.sleep(1.5)
+    for rank in found:
+        rank.watch.close()
+    assert [rank.gave_up for rank in found] == [[]] * len(found)
 
 
 def test_nothing_is_written_when_one_rank_has_moved_on_while_it_copied() -> None:
@@ -104,7 +192,7 @@ def test_nothing_is_copied_when_ranks_stand_at_different_steps() -> None:
 def test_nothing_is_saved_while_an_update_is_computed() -> None:
     saves = FakeSaves()
     saves.standing = None
-    watch = StallWatch(saves, alone(), lambda: 0.0, poll_seconds=0.01)
+    watch = watch_of(saves, alone(), lambda: 0.0)
     watch.ended()
     assert saves.collected.wait(10)
     saves.standing = 7
@@ -117,7 +205,7 @@ def test_nothing_is_saved_while_an_update_is_computed() -> None:
 def test_nothing_is_saved_while_the_state_changes_or_steps_end_in_time() -> None:
     saves = FakeSaves()
     patience = [60.0]
-    watch = StallWatch(saves, alone(), lambda: patience[0], poll_seconds=0.01)
+    watch = watch_of(saves, alone(), lambda: patience[0])
     watch.ended()
     with watch.still:
         patience[0] = 0.0
@@ -131,7 +219,7 @@ def test_nothing_is_saved_while_the_state_changes_or_steps_end_in_time() -> None
 
 def test_what_comes_between_steps_is_no_stall() -> None:
     saves, in_phase = FakeSaves(), [True]
-    watch = StallWatch(saves, alone(), lambda: 60.0 if in_phase[0] else 0.5, poll_seconds=0.01)
+    watch = watch_of(saves, alone(), lambda: 60.0 if in_phase[0] else 0.5)
     watch.ended()
     time.sleep(0.6)
     watch.go_on()
@@ -148,7 +236,7 @@ def test_training_goes_on_when_the_watch_has_failed(capsys: pytest.CaptureFixtur
             raise OSError("no space left on device")
 
     saves = Refusing()
-    watch = StallWatch(saves, alone(), lambda: 0.0, poll_seconds=0.01)
+    watch = watch_of(saves, alone(), lambda: 0.0)
     watch.ended()
     while not saves.begun:
         time.sleep(0.01)
@@ -184,6 +272,7 @@ def test_a_run_whose_collective_hangs_goes_on_from_its_last_step(tmp_path: Path)
     assert code != 0
     assert "step 6 is stalled: saving the state after step 5" in output
     assert [event["step"] for event in events(output, "checkpoint")] == [5]
+    assert events(output, "stall") == [], "the data may come"
     assert (tmp_path / "checkpoints/step-5/COMMITTED.json").exists()
 
     code, resumed = run_ranks(tmp_path / "second", 2, job, shards, **patched)

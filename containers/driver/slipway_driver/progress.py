@@ -47,6 +47,7 @@ _FIELDS = {
     "loss": (_is_number, "a number"),
     "budgetSeconds": (_is_number, "a number"),
     "ratio": (_is_number, "a number"),
+    "seconds": (_is_number, "a number"),
     "name": (lambda value: isinstance(value, str) and len(value) <= LONGEST_NAME, "a short text"),
 }
 

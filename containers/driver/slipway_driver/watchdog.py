@@ -36,6 +36,7 @@ class Watchdog:
         #: Whether the code shows its progress by design.
         self.shows_progress = may_stop if shows_progress is None else shows_progress
         self._worked = False
+        self._stall = ""
 
     @property
     def may_stop(self) -> bool:
@@ -56,8 +57,11 @@ class Watchdog:
             step = event["step"]
             self.stride = max(1, step - (step if self.step is None else self.step))
             self.step = step
-            self._may_stop = True
+            self._may_stop, self._stall = True, ""
             self._since = now
+        elif kind == "stall" and self.step is not None:
+            step = event.get("step", self.step)
+            self._stall = "no progress for %d s after step %d, from which a restart continues" % (event.get("seconds", 0), step)
         elif kind == "phase":
             name = event.get("name", "phase")
             if event.get("state", "begin") == "end" or event.get("end"):
@@ -73,6 +77,8 @@ class Watchdog:
 
     def verdict(self, now: float) -> Optional[str]:
         """The reason why this counts as a hang; None if there is no hang."""
+        if self._stall:
+            return self._stall
         if self._phases:
             name, end = min(self._phases.items(), key=lambda item: item[1])
             # During a phase, both the limit of the phase and the limit between steps must be exceeded.

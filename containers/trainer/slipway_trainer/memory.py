@@ -110,6 +110,11 @@ class Memory:
                 "memory-save", step=saved.step, seconds=seconds, blockedSeconds=blocked, bytes=saved.bytes, copies=saved.copies, **every
             )
 
+    @property
+    def kept_step(self) -> int | None:
+        """The step of the newest copy that is complete here and on the host that holds it; None before the first of this start."""
+        return self._copies.kept_step
+
     def wait(self) -> None:
         """Waits until the last copy is complete, here and on the host that holds it."""
         self._copies.wait()

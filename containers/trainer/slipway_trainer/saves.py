@@ -132,17 +132,28 @@ class Saves:
         return isinstance(self._saver, CheckpointSaver) and self._backend.state_stays
 
     def standing_step(self) -> int | None:
-        """The step of the current state; None if it is unknown or already saved."""
+        """The step of the current state; None if it is unknown."""
         facts = self._standing.newest()
-        return None if facts is None or facts["step"] == self._begun_step else facts["step"]
+        return None if facts is None else facts["step"]
+
+    def kept_step(self) -> int | None:
+        """The step of the newest complete checkpoint of this start, or of the newest copy in memory; None without either."""
+        steps = [self._last.step if self._last else None, self._memory.kept_step if self._memory else None]
+        return max((step for step in steps if step is not None), default=None)
+
+    def has_copies(self) -> bool:
+        """Whether this start has a complete copy in memory."""
+        return self._memory is not None and self._memory.kept_step is not None
 
     def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
-        """Starts to save the state of `step` from a thread other than training. Returns False, without writing anything, unless all ranks
-        have a copy (`agreed` is called with this rank's result).
+        """Starts to save the state of `step` from a thread other than training. Returns False, without writing anything, if its save has
+        begun already, or unless all ranks have a copy (`agreed` is called with this rank's result).
 
         The GPU may wait in a collective indefinitely, so the copy uses a separate stream.
         """
         assert isinstance(self._saver, CheckpointSaver) and self._live is not None, "a save during a stall needs a state at fixed addresses"
+        if step == self._begun_step:
+            return False
         facts = self._standing.newest()
         if facts is None or facts["step"] != step:
             return agreed(False)

@@ -1,9 +1,13 @@
-"""Saves a checkpoint of the last completed step when the following step does not complete.
+"""Saves the state of the last completed step when the following step does not complete, and then reports the stall.
 
 After a network failure or a hang in a collective, every rank still has its part of the model, so the steps since the newest checkpoint need
 not be lost. While the training thread waits in a collective, another thread of every rank saves that state over the host-side process group
 of saves, before the collective times out and ends the process. If a rank is frozen or dead, nothing is saved, and the run resumes from the
-newest checkpoint.
+newest copy in memory or checkpoint.
+
+Once a restart would repeat no step, because the state is saved or in memory, waiting for the timeout only adds to the time lost: rank 0
+reports the stall, and the driver restarts the ranks in place. The same applies to a frozen rank if there are copies in memory. A rank
+that waits for data prevents this, because the data may come. The repeated step has the long timeout, so a slow step does not end the run.
 
 The step of the state is known only on the device, because the host launches steps in advance (standing.py). Ranks at different steps
 request different saves, so none is written. If the collective completes, an update that was launched after it may start while the state is
@@ -23,6 +27,8 @@ PATIENCE = 0.5
 #: Time within which all ranks must request the same save. They detect a stall within a second of each other.
 VOTE_SECONDS = 10.0
 POLL_SECONDS = 0.25
+#: Verdicts of a ballot.
+YES, NO, SILENT = "yes", "no", "silent"
 
 
 class Ballot:
@@ -33,28 +39,38 @@ class Ballot:
 
     def unanimous(self, about: str, agrees: bool = True) -> bool:
         """Whether all ranks agree about `about`, which must be unique. Waits for the others unless this rank disagrees."""
+        return self.verdict(about, agrees) == YES
+
+    def verdict(self, about: str, agrees: bool = True) -> str:
+        """Like `unanimous`, but YES, NO (a rank disagrees) or SILENT (a rank has not voted in time)."""
         verdict = f"{about}/verdict"
         if not agrees:
-            return self._decide(verdict, "no")
+            return self._decide(verdict, NO)
         if self._store.add(f"{about}/votes", 1) == self._ranks:
-            return self._decide(verdict, "yes")
+            return self._decide(verdict, YES)
         deadline = time.monotonic() + self._seconds
         while time.monotonic() < deadline:
             if self._store.check([verdict]):
                 break
             time.sleep(POLL_SECONDS)
-        return self._decide(verdict, "no")
+        return self._decide(verdict, SILENT)
 
-    def _decide(self, verdict: str, word: str) -> bool:
+    def _decide(self, verdict: str, word: str) -> str:
         """Writes the verdict unless another rank has written one, which then applies."""
-        return self._store.compare_set(verdict, "", word) == b"yes"
+        return self._store.compare_set(verdict, "", word).decode()
 
 
 class Saving(Protocol):
     """The interface of the run's saves for StallWatch."""
 
     def standing_step(self) -> int | None:
-        """The step of the current state; None if it is unknown or already saved."""
+        """The step of the current state; None if it is unknown."""
+
+    def kept_step(self) -> int | None:
+        """The newest step from which a restart in place would continue; None without one."""
+
+    def has_copies(self) -> bool:
+        """Whether a restart in place continues from a copy in memory, and so repeats few steps."""
 
     def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
         """Starts to save the state of `step` from a thread other than training. `agreed` is called with whether this rank's copy is valid
@@ -65,14 +81,28 @@ class Saving(Protocol):
 
 
 class StallWatch:
-    """A thread that monitors the steps of this rank. `patience`: returns the seconds without a completed step after which it acts."""
+    """A thread that monitors the steps of this rank. `patience`: returns the seconds without a completed step after which it acts.
 
-    def __init__(self, saves: Saving, ballot: Ballot, patience: Callable[[], float], poll_seconds: float = 1.0) -> None:
+    `may_end`: returns whether this rank agrees that the ranks end; `give_up`: called with the step of the state when all have agreed.
+    """
+
+    def __init__(
+        self,
+        saves: Saving,
+        ballot: Ballot,
+        patience: Callable[[], float],
+        may_end: Callable[[], bool],
+        give_up: Callable[[int], None],
+        poll_seconds: float = 1.0,
+    ) -> None:
         self._saves, self._ballot, self._patience, self._poll_seconds = saves, ballot, patience, poll_seconds
+        self._may_end, self._give_up = may_end, give_up
         #: Held while the state changes, while saves start, and while the state is copied during a stall.
         self.still = threading.Lock()
         self._ended_at = 0.0
+        #: The step about whose state the ranks have voted, and the one after which they have voted to end.
         self._tried: int | None = None
+        self._over: int | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="stalls", daemon=True)
 
@@ -87,6 +117,11 @@ class StallWatch:
         """Resets the timer after a save or an evaluation, which do not count as a stall."""
         self._ended_at = time.monotonic()
 
+    @property
+    def seconds(self) -> float:
+        """Time since the last step, save or evaluation."""
+        return time.monotonic() - self._ended_at
+
     def close(self) -> None:
         """Called after the last step."""
         self._closed.set()
@@ -100,21 +135,34 @@ class StallWatch:
                 return
 
     def _check(self) -> None:
-        if time.monotonic() - self._ended_at <= self._patience():
+        if self.seconds <= self._patience():
             return
         with self.still:
             # The step may have completed while this thread waited for the lock.
-            if self._closed.is_set() or time.monotonic() - self._ended_at <= self._patience():
+            if self._closed.is_set() or self.seconds <= self._patience():
                 return
             step = self._saves.standing_step()
             if step is None or step == self._tried:
                 self._saves.collect()
             else:
                 self._tried = step
-                self._save(step)
+                self._keep(step)
+            if step is not None and step == self._tried and step != self._over and self._saves.kept_step() == step:
+                self._over = step
+                self._end(step)
 
-    def _save(self, step: int) -> None:
-        if not self._ballot.unanimous(f"stall/{step}"):
+    def _keep(self, step: int) -> None:
+        """Saves the state of `step` unless a rank is silent or every rank has a copy of it."""
+        verdict = self._ballot.verdict(f"stall/{step}")
+        if verdict == SILENT and self._saves.has_copies() and self._may_end():
+            # A rank is frozen, has ended, or has completed another step.
+            self._over = step
+            self._give_up(step)
+        if verdict != YES or self._ballot.unanimous(f"stall/{step}/kept", self._saves.kept_step() == step):
             return
         if self._saves.begin_stalled(step, lambda sound: self._ballot.unanimous(f"stall/{step}/copied", sound)):
             print(f"step {step + 1} is stalled: saving the state after step {step}", flush=True)
+
+    def _end(self, step: int) -> None:
+        if self._ballot.unanimous(f"stall/{step}/over", self._may_end()):
+            self._give_up(step)

@@ -73,6 +73,7 @@ class Trainer:
         self._step_seconds = 0.0
         #: Seconds for which the current step has waited for data, and its share of the tokens, which others of its group have too.
         self._waited, self._tokens = 0.0, 0.0
+        self._waits_for_data = False
         self._clock, self._garbage = StepClock(), ScheduledCollection()
         #: Number of steps that are launched before the host reads a result. This keeps a GPU busy; on a CPU, steps are synchronous.
         self.ahead = 1 if world.device.type == "cuda" else 0
@@ -81,12 +82,21 @@ class Trainer:
         #: Requests of any rank in the steps that were read, not handled yet, and all requests of the newest of them.
         self._requests: frozenset[str] = frozenset()
         self._newest_requests: frozenset[str] = frozenset()
-        self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience)
+        self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience, self._may_end, self._give_up)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
     def _patience(self) -> float:
         """Seconds without a completed step or evaluation batch after which the state is saved."""
         return PATIENCE * self.world.timeouts.seconds if self.world.phase in (None, "eval") else math.inf
+
+    def _may_end(self) -> bool:
+        """Whether a restart may help with a stall: not while data may still come, and not in an evaluation, which has no steps."""
+        return self.world.phase is None and not self._waits_for_data
+
+    def _give_up(self, step: int) -> None:
+        """Reports to the driver that step `step` + 1 does not complete and that a restart continues from `step`."""
+        if self.world.rank == 0:
+            progress.emit("stall", step=step, seconds=round(self._stalls.seconds))
 
     def _eval_batches(self, environ: Mapping[str, str]) -> Batches | None:
         """Batches of the evaluation channel, if there is one. The samples are always the same, so that losses are comparable."""
@@ -245,9 +255,9 @@ class Trainer:
 
     def _micro_batches(self, batch: int) -> Iterator[MicroBatch]:
         for micro_step in range(self.batches.micro_steps):
-            began = time.monotonic()
+            began, self._waits_for_data = time.monotonic(), True
             found = self._data.micro_batch(batch, micro_step, self.world.device)
-            self._waited += time.monotonic() - began
+            self._waited, self._waits_for_data = self._waited + time.monotonic() - began, False
             self._tokens = self._tokens + found.tokens * (self.backend.layout.data_ranks / self.world.ranks)
             yield found
 

@@ -1,9 +1,11 @@
 """The built-in trainer in which one thing goes wrong once, on the host TROUBLED at step 11, as TROUBLE says.
 
-`gpu`: the words of CUDA for a broken GPU. `network`: the step stands still, and every rank's other threads go on.
+`gpu`: the words of CUDA for a broken GPU. `network`: the step stands still, and every rank's other threads go on. `frozen`: all threads of
+the rank stand still.
 """
 
 import os
+import signal
 import sys
 import time
 
@@ -18,6 +20,9 @@ def troubled_step(self: Trainer) -> None:
     if HERE and self.step == 10:
         if os.environ["TROUBLE"] == "gpu":
             raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
+        if os.environ["TROUBLE"] == "frozen":
+            time.sleep(1)  # The copy in memory of step 10 becomes complete.
+            os.kill(os.getpid(), signal.SIGSTOP)
         time.sleep(3600)
     real_step(self)
 

@@ -81,6 +81,8 @@ class MemoryCopies:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="memory-copy")
         #: The slot of the newest complete copy; the next one uses the other.
         self.newest = OWN[0]
+        #: The step of the newest copy that has also been exchanged.
+        self.kept_step: int | None = None
         self._copied: Copied | None = None
         self._finishing: Future[MemorySaved] | None = None
         self._failed = False
@@ -149,6 +151,7 @@ class MemoryCopies:
         self.newest = copied.slot
         if self._group is not None:
             self._exchange(copied.slot, header, self._group)
+        self.kept_step = step
         size = sum(place.bytes for place in self.places) * (2 if self._group is not None else 1)
         return MemorySaved(step, time.monotonic() - copied.began_at, blocked, size, self._partners.count)
 
