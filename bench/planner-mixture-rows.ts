@@ -6,7 +6,7 @@ import { readConfig } from '../lib/core/catalog/model/read-config';
 import type { ModelShape } from '../lib/core/catalog/model/shape';
 import { findModel } from '../lib/core/catalog/models';
 import { parseYaml } from '../lib/core/config/reading/yaml-file';
-import type { LayoutInput, PlanPrecision } from '../lib/core/planner/layout';
+import type { LayoutInput, PlanPrecision, Recompute } from '../lib/core/planner/layout';
 import recipes from './mixture-recipes.json';
 import type { Row } from './planner-rows';
 
@@ -27,8 +27,16 @@ const RECIPES = recipes.rows as Readonly<Record<string, string>>;
 
 const wordsOf = ({ id, parallel }: Row): string => RECIPES[id] ?? parallel.strategy ?? '';
 
-/** Whether the recipe of a row recomputes no block, only activation functions, norms and projections of attention. */
-export const keepsBlocks = (row: Row): boolean => /blocks-kept/.test(wordsOf(row));
+/**
+ * What the recipe of a row recomputes: no block, only activation functions, norms and projections of attention; or those with experts, which
+ * are half of the blocks of Nemotron 3 Nano.
+ */
+export const recomputeOfRecipe = (row: Row): Recompute | undefined =>
+  /blocks-kept/.test(wordsOf(row)) ? 'none' : /blocks-recomputed/.test(wordsOf(row)) ? 'block' : undefined;
+
+/** Recipes of mixtures name Transformer Engine's loss (`cross_entropy_fusion_impl`), except those of GPT OSS. */
+export const hasLossOfTransformerEngine = (row: Row): boolean =>
+  isMixture(row) && /blocks-/.test(wordsOf(row)) && row.model.name !== 'GPT OSS 120B';
 
 export const isMixture = (row: Row) => row.tags.includes('moe') || (row.parallel.ep ?? 1) > 1;
 
@@ -45,19 +53,31 @@ export function mixtureOf(row: Row): OfMixture | string {
   const known = KNOWN[name] ?? name;
   const shape = findModel(known) ?? publishedShape(known);
   if (!shape?.experts) return `${row.model.name} is not a mixture of the catalog`;
-  const further = /MTP/.test(row.model.name) ? { mtpLayers: 1 } : {};
+  const further = mtpLayersOf(row.model.name);
   return {
-    model: parameterShape({ ...shape, ...further }),
+    model: parameterShape({ ...shape, ...(further > 0 && { mtpLayers: further }) }),
     expert: row.parallel.ep ?? 1,
     precision: precisionOf(row.precision),
     overlapsExperts: /overlap_on|expert-overlap/.test(wordsOf(row)),
     launchesGraphs: /cuda-graphs/.test(wordsOf(row)),
-    // NVIDIA's guide takes DeepEP on H100 and B200 (https://docs.nvidia.com/nemo/megatron-bridge, "MoE Dispatcher Selection Guide", 2026-11-23).
-    sendsOncePerNode: RECIPES[row.id]
-      ? /hybridep|deepep/.test(wordsOf(row))
-      : /Megatron-Bridge performance|AutoModel|MoE recipes/.test(row.source ?? ''),
+    sendsOncePerNode: sendsOncePerNode(row),
   };
 }
+
+/**
+ * Whether a row's tokens are sent by DeepEP or HybridEP. Where no recipe says it, NVIDIA's guide does for H100 and B200
+ * (https://docs.nvidia.com/nemo/megatron-bridge, "MoE Dispatcher Selection Guide", 2026-11-23).
+ */
+const sendsOncePerNode = (row: Row): boolean =>
+  RECIPES[row.id] === undefined && !/blocks-kept/.test(wordsOf(row))
+    ? /Megatron-Bridge performance|AutoModel|MoE recipes/.test(row.source ?? '')
+    : /hybridep|deepep/.test(wordsOf(row));
+
+/**
+ * How many further tokens a row's model predicts. The recipes of Nemotron 3 Super apply its one module twice (Megatron-Bridge v0.4.0 and v0.5.0,
+ * recipes/nemotronh/nemotron_3_super.py: mtp_num_layers), AutoModel's does not.
+ */
+const mtpLayersOf = (name: string): number => (name === 'Nemotron_3_Super' ? 2 : /MTP/.test(name) ? 1 : 0);
 
 /** The shape of a model whose config.json is among those of the tests. */
 function publishedShape(name: string): ModelShape | undefined {

@@ -1,5 +1,6 @@
 import type { AttentionKernel, Kernels, LayoutInput, PlanPrecision, Stack } from '../lib/core/planner/layout';
 import { SMP_V2, STACKS, type StackTraits } from '../lib/core/planner/run/software';
+import { hasLossOfTransformerEngine } from './planner-mixture-rows';
 import type { Row } from './planner-rows';
 
 type Software = Pick<
@@ -55,7 +56,7 @@ export function softwareOf(row: Row, precision: PlanPrecision): Software {
 function lossOf(row: Row, kernels: Kernels, attention: AttentionKernel): LayoutInput['loss'] {
   const s = row.parallel.strategy ?? '';
   if (/liger/.test(s)) return 'fused';
-  if (/transformer-engine/.test(s)) return '16-bit';
+  if (/transformer-engine/.test(s) || hasLossOfTransformerEngine(row)) return '16-bit';
   if (/chunk|kernel=ac$|optinbwd|adam8/.test(s)) return 'chunked';
   const compiled = kernels === 'compiled' && /H200|B200|B300/.test(row.hardware.gpu);
   const ofMpt = attention === 'flash1' && row.model.mlp_matrices === 2 && /fsdp/.test(s);

@@ -1,7 +1,7 @@
 import type { LayoutInput, PlanPrecision, Recompute, Stack } from '../lib/core/planner/layout';
 import { type PlannerConstants, planLayout } from '../lib/core/planner/plan';
 import { findAccelerator } from './accelerators';
-import { isMixture, keepsBlocks, mixtureOf } from './planner-mixture-rows';
+import { isMixture, mixtureOf, recomputeOfRecipe } from './planner-mixture-rows';
 import { completed, USUAL_VOCABULARY } from './planner-row-model';
 import { softwareOf } from './planner-row-software';
 
@@ -100,7 +100,7 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
   const globalBatch = b.global_batch_seqs ?? microBatch * dataParallel * (b.grad_accum ?? 1);
   const offload = p.offload ?? 'none';
   const stated = p.activation_checkpointing ? RECOMPUTE[p.activation_checkpointing] : undefined;
-  const known = mixture && keepsBlocks(row) ? 'none' : stated;
+  const known = (mixture && recomputeOfRecipe(row)) ?? stated;
   return {
     recomputeKnown: known !== undefined,
     layout: {

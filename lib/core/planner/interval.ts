@@ -22,7 +22,7 @@ const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
  */
 const UNMEASURED = 0.1;
 
-/** Linear recurrences, counted by arithmetic: Nemotron 3 is planned 4 % too slow to 77 % too fast, by model and GPU (docs/planner.md). */
+/** Linear recurrences, counted by arithmetic: Nemotron 3 is planned 27 % too slow to 84 % too fast, by library and GPU (docs/planner.md). */
 const RECURRENCE = 0.2;
 
 /** Matrices in 4 bits: published runs spend 2 to 7 times the traffic of unpacking on it, depending on library and GPU (docs/planner.md). */

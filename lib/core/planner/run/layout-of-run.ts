@@ -12,7 +12,7 @@ import { type Kernels, type LayoutInput, type PlanPrecision, type Stack, selecti
 import { lowPrecisionOf } from '../time/compute';
 import { assumptionsOf } from './assumptions';
 import { fineTuningOf } from './fine-tuning';
-import { ofMegatron, virtualStagesOf } from './megatron';
+import { ofMegatron, trainedModel, virtualStagesOf } from './megatron';
 import { changesScores, keepsScores, masksDocuments, SMP_V2, STACKS, type StackTraits } from './software';
 
 /** A run's layout, and the values that the planner assumed because the run does not give them; shown with the plan. */
@@ -45,7 +45,7 @@ export function layoutOn(run: RunSpec, hostsOf: (run: RunSpec) => Cluster | Issu
       run.distribution.parameters,
       'see the issues of `slipway validate`',
     );
-  const model = parameterShape(architecture);
+  const model = parameterShape(trainedModel(run, architecture));
   const fineTuning = fineTuningOf(run, model);
   if (Array.isArray(fineTuning)) return fineTuning;
   const degrees = degreesOf(run, parallel);

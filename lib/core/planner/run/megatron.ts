@@ -1,8 +1,10 @@
+import type { ModelShape } from '../../catalog/model/shape';
 import type { RunSpec } from '../../config/run-spec';
 import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/rules';
 import type { LayoutInput } from '../layout';
 
-type OfMegatron = Pick<LayoutInput, 'sendsOncePerNode' | 'overlapsExperts' | 'launchesGraphs' | 'expertTensor'>;
+type OfMegatron = Pick<LayoutInput, 'sendsOncePerNode' | 'overlapsExperts' | 'launchesGraphs' | 'expertTensor'> &
+  Partial<Pick<LayoutInput, 'loss'>>;
 
 const isOn = (run: RunSpec, name: string): boolean => flag(run, name)?.value === true;
 
@@ -15,6 +17,8 @@ export function ofMegatron(run: RunSpec): OfMegatron {
     // One micro-batch is computed while another one exchanges its tokens.
     ...(isOn(run, 'overlap-moe-expert-parallel-comm') && { overlapsExperts: true }),
     ...(launchesGraphs(run) && { launchesGraphs: true }),
+    // Its gradient takes the place of the logits in 16 bit; the other kernel computes in fp32.
+    ...(flag(run, 'cross-entropy-fusion-impl')?.value === 'te' && { loss: '16-bit' }),
     ...(expertTensor !== undefined && { expertTensor }),
   };
 }
@@ -24,6 +28,12 @@ function launchesGraphs(run: RunSpec): boolean {
   const kind = flag(run, 'cuda-graph-impl')?.value ?? 'none';
   if (kind === 'none' && !isOn(run, 'enable-cuda-graph') && !isOn(run, 'external-cuda-graph')) return false;
   return flag(run, 'cuda-graph-scope')?.value !== 'attn' || (run.model?.architecture.experts ?? 1) === 1;
+}
+
+/** The model that Megatron-Core trains: its flag says how many further tokens are predicted, by one module each or by one for all. */
+export function trainedModel(run: RunSpec, model: ModelShape): ModelShape {
+  const mtpLayers = run.distribution.library === 'megatron' ? flagNumber(run, 'mtp-num-layers') : undefined;
+  return mtpLayers ? { ...model, mtpLayers } : model;
 }
 
 /** Virtual stages of one pipeline rank, from Megatron-Core's flags; 1 without them. */

@@ -198,6 +198,22 @@ test.each<[string, Partial<RunFile>, Record<string, unknown>]>([
     },
     { overlapsExperts: true, launchesGraphs: true, virtualStages: 4 },
   ],
+  [
+    // NVIDIA-NeMo/Megatron-Bridge@v0.5.0, recipes/nemotronh/nemotron_3_super.py.
+    "megatron with further tokens and Transformer Engine's loss",
+    {
+      model: { preset: 'mixtral-8x7b' },
+      distribution: {
+        library: 'megatron',
+        parameters: {
+          'mtp-num-layers': 2,
+          'cross-entropy-loss-fusion': true,
+          'cross-entropy-fusion-impl': 'te',
+        },
+      },
+    },
+    { loss: '16-bit', model: { layers: 34, mtpLayers: 2 } },
+  ],
 ])('the layout of %s', (_name, changes, expected) => {
   const mapped = layoutOfRun(run(changes));
   if (Array.isArray(mapped)) throw new Error(mapped.map((i) => i.message).join('\n'));
