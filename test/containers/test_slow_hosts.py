@@ -1,5 +1,6 @@
 """The host or the network that all hosts wait for."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -64,6 +65,19 @@ def test_the_host_that_is_common_to_two_slow_exchanges_has_a_slow_link(hosts: in
     for host in range(hosts):
         of_host = [pair for pairs in rounds(hosts) for pair in pairs if host in pair]
         assert slow_link(exchanged(hosts, of_host), 2, 1e-4) == Slow((host,), "network", pytest.approx(4.0))
+
+
+@pytest.mark.parametrize("hosts", range(5, 12))
+def test_the_first_of_several_slow_hosts_is_named_while_the_others_are_the_yardstick(hosts: int) -> None:
+    pairs = [pair for some in rounds(hosts) for pair in some]
+    for first, second in itertools.combinations(range(hosts), 2):
+        slow = [pair for pair in pairs if first in pair or second in pair]
+        found = slow_link(exchanged(hosts, slow), 2, 1e-4)
+        together = set.intersection(*map(set, slow))
+        if len(slow) > 0.75 * len(pairs):
+            assert found is None, "most are slow"
+        else:
+            assert found == Slow((min(together) if together else first,), "network", pytest.approx(4.0))
 
 
 def test_no_host_is_named_without_evidence() -> None:

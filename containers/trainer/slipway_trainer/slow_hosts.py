@@ -90,8 +90,9 @@ def slow_host(times: Times, ranks_per_host: int, step_seconds: float) -> Slow | 
 
 
 def slow_link(times: Times, ranks_per_host: int, least_seconds: float) -> Slow | None:
-    """The host that is common to all slow exchanges, or both hosts if a single exchange is slow. With two hosts there is nothing to compare
-    with; and where slow exchanges have no host in common, none is named."""
+    """The host that is common to all slow exchanges, or both hosts if a single exchange is slow, or the first of several hosts that make
+    both of their exchanges slow. With two hosts there is nothing to compare with; and where an exchange is slow for no such reason, no host
+    is named."""
     seconds: dict[tuple[int, int], float] = {}
     for pairs, of_ranks in zip(rounds(len(times.probes) // ranks_per_host), times.exchanges, strict=False):
         of_hosts = _by_host(of_ranks, ranks_per_host)
@@ -102,7 +103,17 @@ def slow_link(times: Times, ranks_per_host: int, least_seconds: float) -> Slow |
     usual = sorted(seconds.values())[(len(seconds) - 1) // 4]
     slow = {pair: took for pair, took in seconds.items() if took >= SLOW_NETWORK_RATIO * usual and took - usual >= least_seconds}
     common = set.intersection(*map(set, slow)) if slow else set()
-    return Slow(tuple(sorted(common)), "network", max(slow.values()) / usual) if common else None
+    named = sorted(common) or _several(set(slow), set(seconds) - set(slow))
+    return Slow(tuple(named), "network", max(slow.values()) / usual) if named else None
+
+
+def _several(slow: set[tuple[int, int]], others: set[tuple[int, int]]) -> list[int]:
+    """The first host that makes all of its exchanges slow, if such hosts explain all slow exchanges. A host between two of them need not be
+    slow itself."""
+    suspects = {host for pair in slow for host in pair} - {host for pair in others for host in pair}
+    beside = {host for pair in slow for host in pair if len(suspects & set(pair)) == 1}
+    explained = suspects and all(suspects & set(pair) for pair in slow)
+    return [min(suspects & beside)] if explained and suspects & beside else []
 
 
 def rounds(hosts: int) -> list[list[tuple[int, int]]]:
