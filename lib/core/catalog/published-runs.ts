@@ -38,6 +38,7 @@ const LLM_FOUNDRY = 'https://github.com/mosaicml/llm-foundry/blob/8c8dd48f7216/s
 const NANOTRON = 'https://github.com/huggingface/nanotron/tree/2411b022a75f';
 const MEGATRON_BRIDGE =
   'https://github.com/NVIDIA-NeMo/Megatron-Bridge/blob/067f987df03b/docs/performance-summary-archive.md';
+const AUTOMODEL = 'https://github.com/NVIDIA-NeMo/Automodel/blob/36044ad3/docs/performance-summary.mdx';
 const NEMO = 'https://github.com/NVIDIA/NeMo/blob/3a8081fef6/docs/source/performance/performance_summary.md';
 const FMS_FSDP = 'https://github.com/foundation-model-stack/fms-fsdp/blob/ed74fd5/README.md';
 const FMS_FSDP_CF6E42C = 'https://github.com/foundation-model-stack/fms-fsdp/blob/cf6e42c/README.md';
@@ -78,7 +79,7 @@ type Row = readonly [
 
 /**
  * The fastest published run of each model, GPU, precision and method, with exact figures in a source whose licence is Apache 2.0, MIT or
- * BSD. Shown beside plans, and not an input of theirs. Retrieved 2026-11-20.
+ * BSD. Shown beside plans, and not an input of theirs. Retrieved 2026-11-20, those of NeMo AutoModel and on GB200 2026-11-29.
  */
 export const PUBLISHED_SPEEDS: readonly Row[] = [
   ...PUBLISHED_RUNS.map(({ compile, sequenceLength, tokensPerSecondPerGpu, source }): Row => {
@@ -103,7 +104,6 @@ export const PUBLISHED_SPEEDS: readonly Row[] = [
   ['gpt-oss 120B', 5.7, 'B200-180GB', 64, 4096, 'bf16', 'experts', 13722, MEGATRON_BRIDGE],
   ['gpt-oss 120B', 5.7, 'B300-288GB', 64, 4096, 'bf16', 'experts', 15232, MEGATRON_BRIDGE],
   ['gpt-oss 120B', 5.7, 'B300-288GB', 64, 4096, 'fp8', 'experts', 18534, MEGATRON_BRIDGE],
-  ['gpt-oss 120B', 5.7, 'H100-80GB', 64, 4096, 'bf16', 'experts', 5993, MEGATRON_BRIDGE],
   ['MPT 7B', 6.65, 'A100-40GB', 8, 512, 'bf16', 'FSDP', 3895.9, LLM_FOUNDRY],
   ['MPT 7B', 6.66, 'A100-80GB', 8, 2048, 'bf16', 'FSDP', 4641.2, LLM_FOUNDRY],
   ['MPT 7B', 6.66, 'H100-80GB', 8, 2048, 'bf16', 'FSDP', 10643, LLM_FOUNDRY],
@@ -131,7 +131,7 @@ export const PUBLISHED_SPEEDS: readonly Row[] = [
   ['MPT 30B', 29.98, 'A100-40GB', 32, 2048, 'bf16', 'FSDP', 857.22, LLM_FOUNDRY],
   ['MPT 30B', 29.98, 'H100-80GB', 32, 2048, 'bf16', 'FSDP', 2308.1, LLM_FOUNDRY],
   ['DeepSeek-V3', 37.6, 'B200-180GB', 256, 4096, 'fp8', 'experts', 3328, MEGATRON_BRIDGE],
-  ['DeepSeek-V3', 37.6, 'B300-288GB', 256, 4096, 'fp8', 'experts', 3131, MEGATRON_BRIDGE],
+  ['DeepSeek-V3', 37.6, 'B300-288GB', 256, 4096, 'fp8', 'experts', 3541, MEGATRON_BRIDGE],
   ['MPT 70B', 64.86, 'A100-40GB', 128, 2048, 'bf16', 'FSDP', 376.52, LLM_FOUNDRY],
   ['MPT 70B', 64.86, 'A100-80GB', 64, 2048, 'bf16', 'FSDP', 410.53, LLM_FOUNDRY],
   ['Llama 2 70B', 68.98, 'A100-80GB', 128, 4096, 'bf16', 'FSDP', 410, FMS_FSDP],
@@ -149,4 +149,18 @@ export const PUBLISHED_SPEEDS: readonly Row[] = [
   ['BLOOM 176B', 176, 'A100-80GB', 384, 2048, 'bf16', 'tensor or pipeline parallel', 107.05, BIGSCIENCE],
   ['Llama 3.1 405B', 405.85, 'H100-80GB', 576, 8192, 'bf16', 'tensor or pipeline parallel', 208.37, DGXC_LLAMA3_1],
   ['Llama 3.1 405B', 405.85, 'H100-80GB', 512, 8192, 'fp8', 'tensor or pipeline parallel', 331.12, DGXC],
+  ['Qwen3 30B A3B (NeMo AutoModel)', 3.35, 'H100-80GB', 8, 4096, 'bf16', 'experts', 12040, AUTOMODEL],
+  ['Nemotron 3 Nano 30B A3B (NeMo AutoModel)', 3.6, 'H100-80GB', 8, 4096, 'bf16', 'experts', 16789, AUTOMODEL],
+  ['gpt-oss 20B (NeMo AutoModel)', 4.19, 'H100-80GB', 8, 4096, 'bf16', 'experts', 13058, AUTOMODEL],
+  ['gpt-oss 120B (NeMo AutoModel)', 5.7, 'H100-80GB', 64, 4096, 'bf16', 'experts', 7626, AUTOMODEL],
+  ['Nemotron 3 Super 120B A12B (NeMo AutoModel)', 12.8, 'H100-80GB', 64, 4096, 'bf16', 'experts', 4497, AUTOMODEL],
+  ['Kimi K2 (NeMo AutoModel)', 32.9, 'H100-80GB', 256, 4096, 'bf16', 'experts', 924, AUTOMODEL],
+  ['DeepSeek-V3 (NeMo AutoModel)', 37.6, 'H100-80GB', 256, 4096, 'bf16', 'experts', 1002, AUTOMODEL],
+  ['Qwen3 30B A3B', 3.35, 'GB200-186GB', 8, 4096, 'fp8', 'experts', 40960, MEGATRON_BRIDGE],
+  ['Nemotron 3 Nano 30B A3B', 3.6, 'GB200-186GB', 8, 8192, 'fp8', 'experts', 34816, MEGATRON_BRIDGE],
+  ['gpt-oss 120B', 5.7, 'GB200-186GB', 64, 4096, 'fp8', 'experts', 28947, MEGATRON_BRIDGE],
+  ['Nemotron 3 Super 120B A12B', 12.8, 'GB200-186GB', 64, 8192, 'fp8', 'experts', 7040, MEGATRON_BRIDGE],
+  ['Qwen3 235B A22B', 22.2, 'GB200-186GB', 256, 4096, 'fp8', 'experts', 7376, MEGATRON_BRIDGE],
+  ['DeepSeek-V3', 37.6, 'GB200-186GB', 256, 4096, 'fp8', 'experts', 4969, MEGATRON_BRIDGE],
+  ['Llama 3.1 405B', 405.85, 'GB200-186GB', 256, 8192, 'fp8', 'tensor or pipeline parallel', 864, MEGATRON_BRIDGE],
 ];
