@@ -261,8 +261,23 @@ Prefetch.micro_batch = micro_batch
 """
 
 
-def test_a_run_whose_collective_hangs_goes_on_from_its_last_step(tmp_path: Path) -> None:
-    (tmp_path / "stalled_data.py").write_text(STALLED_DATA)
+#: The last rank's tracker does not answer after step 5.
+STALLED_TRACKER = """
+import os, time
+from slipway_trainer import results
+real = results.StepResults.take
+def take(self, launched, found, seconds):
+    if launched.step == 5 and os.environ["RANK"] == "1" and "STALL" in os.environ:
+        time.sleep(7)
+        os._exit(70)
+    return real(self, launched, found, seconds)
+results.StepResults.take = take
+"""
+
+
+@pytest.mark.parametrize("patch", [STALLED_DATA, STALLED_TRACKER], ids=["data", "tracker"])
+def test_a_run_whose_collective_hangs_goes_on_from_its_last_step(tmp_path: Path, patch: str) -> None:
+    (tmp_path / "stalled_data.py").write_text(patch)
     shards = {"train": write_shards(tmp_path / "shards")}
     patched = {"patch": str(tmp_path / "stalled_data.py")}
     checkpoints = direct_checkpoints(tmp_path / "checkpoints")
@@ -272,7 +287,7 @@ def test_a_run_whose_collective_hangs_goes_on_from_its_last_step(tmp_path: Path)
     assert code != 0
     assert "step 6 is stalled: saving the state after step 5" in output
     assert [event["step"] for event in events(output, "checkpoint")] == [5]
-    assert events(output, "stall") == [], "the data may come"
+    assert events(output, "stall") == [], "what the rank waits for may come"
     assert (tmp_path / "checkpoints/step-5/COMMITTED.json").exists()
 
     code, resumed = run_ranks(tmp_path / "second", 2, job, shards, **patched)

@@ -7,7 +7,8 @@ newest copy in memory or checkpoint.
 
 Once a restart would repeat no step, because the state is saved or in memory, waiting for the timeout only adds to the time lost: rank 0
 reports the stall, and the driver restarts the ranks in place. The same applies to a frozen rank if there are copies in memory. A rank
-that waits for data prevents this, because the data may come. The repeated step has the long timeout, so a slow step does not end the run.
+that waits for data or a tracker, or writes a trace, prevents this. The repeated step has the long timeout, so a slow step does not end the
+run.
 
 The step of the state is known only on the device, because the host launches steps in advance (standing.py). Ranks at different steps
 request different saves, so none is written. If the collective completes, an update that was launched after it may start while the state is

@@ -73,7 +73,8 @@ class Trainer:
         self._step_seconds = 0.0
         #: Seconds for which the current step has waited for data, and its share of the tokens, which others of its group have too.
         self._waited, self._tokens = 0.0, 0.0
-        self._waits_for_data = False
+        #: Whether this rank launches a step or waits for its result, and not for data, a tracker or a file.
+        self._computes = False
         self._clock, self._garbage = StepClock(), ScheduledCollection()
         #: Number of steps that are launched before the host reads a result. This keeps a GPU busy; on a CPU, steps are synchronous.
         self.ahead = 1 if world.device.type == "cuda" else 0
@@ -90,8 +91,8 @@ class Trainer:
         return PATIENCE * self.world.timeouts.seconds if self.world.phase in (None, "eval") else math.inf
 
     def _may_end(self) -> bool:
-        """Whether a restart may help with a stall: not while data may still come, and not in an evaluation, which has no steps."""
-        return self.world.phase is None and not self._waits_for_data
+        """Whether a restart may help with a stall: not while this rank waits for anything but a step, and not in an evaluation."""
+        return self.world.phase is None and self._computes
 
     def _give_up(self, step: int) -> None:
         """Reports to the driver that step `step` + 1 does not complete and that a restart continues from `step`."""
@@ -212,6 +213,7 @@ class Trainer:
             arguments.decay_share,
         )
         set_learning_rate(self.backend.optimizer, rate)
+        self._computes = True
         loss, data_seconds = self._accumulate()
         self._hosts.waited(data_seconds)
         self.world.end("compile", then="first-step")
@@ -223,6 +225,7 @@ class Trainer:
                 self._experts.move_bias(pending.loads_YX, self._tallies.bad)
             self.backend.optimizer.zero_grad()
             self.step += 1
+        self._computes = False
         seconds = self._clock.lap() if pending.is_over else None
         self._launched.append(Launched(self.step, pending, rate, data_seconds, seconds))
 
@@ -230,7 +233,9 @@ class Trainer:
         """Reads the results of launched steps except the newest `leave`. Raises LossFailed."""
         while len(self._launched) > leave:
             launched = self._launched.popleft()
+            self._computes = True
             found = launched.pending.read()
+            self._computes = False
             self._step_seconds = self._clock.lap() if launched.seconds is None else launched.seconds
             self.world.end("first-step")
             self._results.take(launched, found, self._step_seconds)
@@ -255,9 +260,9 @@ class Trainer:
 
     def _micro_batches(self, batch: int) -> Iterator[MicroBatch]:
         for micro_step in range(self.batches.micro_steps):
-            began, self._waits_for_data = time.monotonic(), True
+            began, self._computes = time.monotonic(), False
             found = self._data.micro_batch(batch, micro_step, self.world.device)
-            self._waited, self._waits_for_data = self._waited + time.monotonic() - began, False
+            self._waited, self._computes = self._waited + time.monotonic() - began, True
             self._tokens = self._tokens + found.tokens * (self.backend.layout.data_ranks / self.world.ranks)
             yield found
 

@@ -8,15 +8,16 @@ import os
 import signal
 import sys
 import time
+from typing import Any
 
 from slipway_trainer import __main__ as main
 from slipway_trainer.trainer import Trainer
 
-real_step = Trainer._one_step
+real_gradients = Trainer._accumulate
 HERE = os.environ["SM_CURRENT_HOST"] == os.environ["TROUBLED"] and "SLIPWAY_RESTART" not in os.environ
 
 
-def troubled_step(self: Trainer) -> None:
+def troubled_gradients(self: Trainer) -> Any:
     if HERE and self.step == 10:
         if os.environ["TROUBLE"] == "gpu":
             raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
@@ -24,8 +25,8 @@ def troubled_step(self: Trainer) -> None:
             time.sleep(1)  # The copy in memory of step 10 becomes complete.
             os.kill(os.getpid(), signal.SIGSTOP)
         time.sleep(3600)
-    real_step(self)
+    return real_gradients(self)
 
 
-Trainer._one_step = troubled_step
+Trainer._accumulate = troubled_gradients
 main.leave(main.run(sys.argv[1:]))
