@@ -147,7 +147,9 @@ const stalled = (
     const found = await sameLossesInOneAttempt(world, seen, id, troubledFile(...trouble));
     const stall = await progressOf(world, id, 'stall');
     const resumed = await progressOf(world, id, 'resume');
-    seen.lines.push(...stall, ...resumed);
+    const hang = await progressOf(world, id, 'hang');
+    seen.lines.push(...stall, ...hang, ...resumed);
+    expectEqual('names the frozen rank', / rank 1 did not respond/.test(hang.join()), trouble[0] === 'frozen');
     expectEqual('stalls that were reported', stall.length, 1);
     expectEqual('sources of the state', resumed.map((line) => line.match(/"source":"(\w+)"/)?.[1]).join(), resumesFrom);
     const twice = [...found].filter(([, of]) => of.length > 1).map(([step]) => step);

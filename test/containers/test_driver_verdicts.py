@@ -134,6 +134,10 @@ def test_a_stall_that_the_trainer_reports_is_a_hang_at_once_unless_a_step_follow
     dog.feed({"event": "step", "step": 4}, 50)
     dog.feed({"event": "stall", "step": 3, "seconds": 75}, 51)
     assert dog.verdict(52) == "no progress for 75 s after step 3, from which a restart continues"
+    dog.feed({"event": "stall", "step": 4, "seconds": 75, "silent": [*range(9)]}, 52)
+    assert dog.verdict(52).endswith("continues; rank 0, 1, 2, 3, 4, 5, 6, 7 and 1 more did not respond")
+    dog.feed({"event": "stall", "step": 4, "seconds": 75, "silent": ["3", {}]}, 52)
+    assert dog.verdict(52).endswith("continues")
     dog.feed({"event": "step", "step": 5}, 53)
     assert dog.verdict(54) is None
 

@@ -23,7 +23,7 @@ def asked(ranks: int, votes: int, seconds: float, late: float = 0.0) -> list[boo
 
     def vote(number: int) -> bool:
         time.sleep(late if number == votes - 1 else 0.0)
-        return Ballot(store, ranks, seconds).unanimous("stall/5")
+        return Ballot(store, number, ranks, seconds).unanimous("stall/5")
 
     with ThreadPoolExecutor(votes) as pool:
         return list(pool.map(vote, range(votes)))
@@ -74,15 +74,16 @@ class FakeSaves:
 
 
 def alone() -> Ballot:
-    return Ballot(torch.distributed.HashStore(), 1)
+    return Ballot(torch.distributed.HashStore(), 0, 1)
 
 
 def watch_of(
-    saves: FakeSaves, ballot: Ballot, patience: Callable[[], float], may_end: bool = True, ended: list[int] | None = None
+    saves: FakeSaves, ballot: Ballot, patience: Callable[[], float], may_end: bool = True, ended: list[tuple[int, list[int]]] | None = None
 ) -> StallWatch:
     """`ended`: the steps after which the watch gives up."""
     gave_up = ended if ended is not None else []
-    return StallWatch(saves, ballot, patience, lambda: may_end, gave_up.append, poll_seconds=0.01)
+    give_up = lambda step, silent: gave_up.append((step, list(silent)))  # noqa: E731
+    return StallWatch(saves, ballot, patience, lambda: may_end, give_up, poll_seconds=0.01)
 
 
 def test_a_step_that_stands_still_is_saved_once_and_the_save_is_reported() -> None:
@@ -97,7 +98,7 @@ def test_a_step_that_stands_still_is_saved_once_and_the_save_is_reported() -> No
 def on_two_ranks(*saves: FakeSaves) -> None:
     """Both see the stall at once, and report afterwards."""
     store = torch.distributed.HashStore()
-    watches = [watch_of(one, Ballot(store, 2, 0.5), lambda: 0.05) for one in saves]
+    watches = [watch_of(one, Ballot(store, rank, 2, 0.5), lambda: 0.05) for rank, one in enumerate(saves)]
     for watch in watches:
         watch.ended()
     for one, watch in zip(saves, watches, strict=True):
@@ -109,7 +110,7 @@ class Rank:
     """A watch that sees a stall at once. `saving`: whether its save becomes complete."""
 
     def __init__(self, ballot: Ballot, kept: int | None = None, saving: bool = True, may_end: bool = True) -> None:
-        self.gave_up: list[int] = []
+        self.gave_up: list[tuple[int, list[int]]] = []
         self.saves = FakeSaves(kept=kept)
         self.saves.on_collect = (lambda: self.saves.complete()) if saving else (lambda: None)
         self.watch = watch_of(self.saves, ballot, lambda: 0.05, may_end, self.gave_up)
@@ -125,7 +126,7 @@ class Rank:
 def stalled(*ranks: dict[str, object], of: int | None = None) -> list[Rank]:
     """Ranks with these parts, whose step does not end; `of`: how many there are with those that are frozen."""
     store = torch.distributed.HashStore()
-    found = [Rank(Ballot(store, of or len(ranks), 0.5), **rank) for rank in ranks]  # type: ignore[arg-type]
+    found = [Rank(Ballot(store, number, of or len(ranks), 0.5), **rank) for number, rank in enumerate(ranks)]  # type: ignore[arg-type]
     for rank in found:
         rank.watch.ended()
     return found
@@ -133,26 +134,27 @@ def stalled(*ranks: dict[str, object], of: int | None = None) -> list[Rank]:
 
 def test_ranks_end_when_the_state_before_the_stall_is_saved() -> None:
     ranks = stalled({}, {})
-    assert all(rank.wait(lambda rank=rank: rank.gave_up == [7]) for rank in ranks)
+    assert all(rank.wait(lambda rank=rank: rank.gave_up == [(7, [])]) for rank in ranks)
     assert all(rank.saves.written == [7] for rank in ranks)
 
 
 def test_ranks_end_without_a_save_when_all_have_a_copy_in_memory() -> None:
     ranks = stalled({"kept": 7}, {"kept": 7})
-    assert all(rank.wait(lambda rank=rank: rank.gave_up == [7]) for rank in ranks)
+    assert all(rank.wait(lambda rank=rank: rank.gave_up == [(7, [])]) for rank in ranks)
     assert all(rank.saves.begun == [] for rank in ranks)
 
 
 def test_the_state_is_saved_when_the_copy_of_one_rank_is_older() -> None:
     ranks = stalled({"kept": 7}, {"kept": 6})
-    assert all(rank.wait(lambda rank=rank: rank.gave_up == [7]) for rank in ranks)
+    assert all(rank.wait(lambda rank=rank: rank.gave_up == [(7, [])]) for rank in ranks)
     assert all(rank.saves.written == [7] for rank in ranks)
 
 
 @pytest.mark.parametrize("kept", [6, 7])
 def test_ranks_do_not_wait_for_a_frozen_one_when_they_have_copies(kept: int) -> None:
-    (rank,) = stalled({"kept": kept}, of=2)
-    assert rank.wait(lambda: rank.gave_up == [7])
+    rank, other = stalled({"kept": kept}, {"kept": kept}, of=4)
+    assert rank.wait(lambda: rank.gave_up == [(7, [2, 3])])
+    assert other.wait(lambda: len(other.gave_up) == 1)
     assert rank.saves.begun == []
 
 

@@ -6,6 +6,9 @@ from typing import Any, Dict, Mapping, Optional
 
 from slipway_driver.attempt import Attempt
 
+#: Ranks that are named as silent.
+MAX_RANKS = 8
+
 
 class Watchdog:
     """Processes progress events and reports when the current time limit is exceeded.
@@ -60,8 +63,7 @@ class Watchdog:
             self._may_stop, self._stall = True, ""
             self._since = now
         elif kind == "stall" and self.step is not None:
-            step = event.get("step", self.step)
-            self._stall = "no progress for %d s after step %d, from which a restart continues" % (event.get("seconds", 0), step)
+            self._stall = _stall_of(event, self.step)
         elif kind == "phase":
             name = event.get("name", "phase")
             if event.get("state", "begin") == "end" or event.get("end"):
@@ -98,6 +100,16 @@ class Watchdog:
     def has_done(self, steps: int) -> bool:
         """Whether so many steps are done: the last one may be numbered steps - 1, and a script may print only every n-th step."""
         return self.step is not None and self.step + self.stride >= steps
+
+
+def _stall_of(event: Mapping[str, Any], step: int) -> str:
+    """The reason of a hang that the trainer reports. `step`: the last one that was seen."""
+    seen = event.get("step", step)
+    silent = event.get("silent")
+    ranks = ", ".join(map(str, silent[:MAX_RANKS])) if isinstance(silent, list) and all(isinstance(rank, int) for rank in silent) else ""
+    more = " and %d more" % (len(silent) - MAX_RANKS) if ranks and len(silent) > MAX_RANKS else ""
+    who = "; rank %s%s did not respond" % (ranks, more) if ranks else ""
+    return "no progress for %d s after step %d, from which a restart continues%s" % (event.get("seconds", 0), seen, who)
 
 
 def steps_of(attempt: Attempt) -> Optional[int]:

@@ -18,7 +18,7 @@ ensures that a checkpoint never mixes two steps. If the host itself runs the upd
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch.distributed as dist
@@ -35,8 +35,8 @@ YES, NO, SILENT = "yes", "no", "silent"
 class Ballot:
     """A vote of all ranks. All ranks get the same result, even if one votes while another times out."""
 
-    def __init__(self, store: dist.Store, ranks: int, seconds: float = VOTE_SECONDS) -> None:
-        self._store, self._ranks, self._seconds = store, ranks, seconds
+    def __init__(self, store: dist.Store, rank: int, ranks: int, seconds: float = VOTE_SECONDS) -> None:
+        self._store, self._rank, self._ranks, self._seconds = store, rank, ranks, seconds
 
     def unanimous(self, about: str, agrees: bool = True) -> bool:
         """Whether all ranks agree about `about`, which must be unique. Waits for the others unless this rank disagrees."""
@@ -45,6 +45,7 @@ class Ballot:
     def verdict(self, about: str, agrees: bool = True) -> str:
         """Like `unanimous`, but YES, NO (a rank disagrees) or SILENT (a rank has not voted in time)."""
         verdict = f"{about}/verdict"
+        self._store.set(f"{about}/{self._rank}", "")
         if not agrees:
             return self._decide(verdict, NO)
         if self._store.add(f"{about}/votes", 1) == self._ranks:
@@ -55,6 +56,10 @@ class Ballot:
                 break
             time.sleep(POLL_SECONDS)
         return self._decide(verdict, SILENT)
+
+    def silent(self, *abouts: str) -> list[int]:
+        """The ranks that have voted about none of these."""
+        return [rank for rank in range(self._ranks) if not any(self._store.check([f"{about}/{rank}"]) for about in abouts)]
 
     def _decide(self, verdict: str, word: str) -> str:
         """Writes the verdict unless another rank has written one, which then applies."""
@@ -84,7 +89,8 @@ class Saving(Protocol):
 class StallWatch:
     """A thread that monitors the steps of this rank. `patience`: returns the seconds without a completed step after which it acts.
 
-    `may_end`: returns whether this rank agrees that the ranks end; `give_up`: called with the step of the state when all have agreed.
+    `may_end`: returns whether this rank agrees that the ranks end; `give_up`: called with the step of the state when all have agreed, and
+    with the ranks that are silent.
     """
 
     def __init__(
@@ -93,7 +99,7 @@ class StallWatch:
         ballot: Ballot,
         patience: Callable[[], float],
         may_end: Callable[[], bool],
-        give_up: Callable[[int], None],
+        give_up: Callable[[int, Sequence[int]], None],
         poll_seconds: float = 1.0,
     ) -> None:
         self._saves, self._ballot, self._patience, self._poll_seconds = saves, ballot, patience, poll_seconds
@@ -158,7 +164,7 @@ class StallWatch:
         if verdict == SILENT and self._saves.has_copies() and self._may_end():
             # A rank is frozen, has ended, or has completed another step.
             self._over = step
-            self._give_up(step)
+            self._give_up(step, self._ballot.silent(*(f"stall/{other}" for other in (step - 1, step, step + 1))))
         if verdict != YES or self._ballot.unanimous(f"stall/{step}/kept", self._saves.kept_step() == step):
             return
         if self._saves.begin_stalled(step, lambda sound: self._ballot.unanimous(f"stall/{step}/copied", sound)):
@@ -166,4 +172,4 @@ class StallWatch:
 
     def _end(self, step: int) -> None:
         if self._ballot.unanimous(f"stall/{step}/over", self._may_end()):
-            self._give_up(step)
+            self._give_up(step, ())

@@ -83,7 +83,7 @@ class Trainer:
         #: Requests of any rank in the steps that were read, not handled yet, and all requests of the newest of them.
         self._requests: frozenset[str] = frozenset()
         self._newest_requests: frozenset[str] = frozenset()
-        self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience, self._may_end, self._give_up)
+        self._stalls = StallWatch(self._saves, Ballot(world.store, world.rank, world.ranks), self._patience, self._may_end, self._give_up)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
     def _patience(self) -> float:
@@ -94,10 +94,10 @@ class Trainer:
         """Whether a restart may help with a stall: not while this rank waits for anything but a step, and not in an evaluation."""
         return self.world.phase is None and self._computes
 
-    def _give_up(self, step: int) -> None:
+    def _give_up(self, step: int, silent: Sequence[int]) -> None:
         """Reports to the driver that step `step` + 1 does not complete and that a restart continues from `step`."""
         if self.world.rank == 0:
-            progress.emit("stall", step=step, seconds=round(self._stalls.seconds))
+            progress.emit("stall", step=step, seconds=round(self._stalls.seconds), **({"silent": list(silent)} if silent else {}))
 
     def _eval_batches(self, environ: Mapping[str, str]) -> Batches | None:
         """Batches of the evaluation channel, if there is one. The samples are always the same, so that losses are comparable."""
