@@ -56,8 +56,8 @@ class FakeSaves:
     def kept_step(self) -> int | None:
         return self.kept
 
-    def has_copies(self) -> bool:
-        return self.kept is not None
+    def copied_step(self) -> int | None:
+        return self.kept
 
     def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
         self.begun.append(step)

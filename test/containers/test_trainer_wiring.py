@@ -16,7 +16,7 @@ STEPS = 3
 #: Everything that a trainer is made of, except its loop.
 PARTS = (
     "Batches", "training_folders", "report_data", "compiles", "expert_balance", "open_samples", "Prefetch", "Continuation", "warmup_steps",
-    "Departure", "Tallies", "Saves", "open_trackers", "place_of", "StepResults", "ScheduledCollection", "Ballot", "StallWatch", "SlowHosts",
+    "Departure", "Tallies", "Saves", "open_trackers", "place_of", "StepResults", "ScheduledCollection", "watch_steps", "SlowHosts",
 )  # fmt: skip
 
 

@@ -133,23 +133,20 @@ class Saves:
 
     def standing_step(self) -> int | None:
         """The step of the current state; None if it is unknown."""
-        facts = self._standing.newest()
-        return None if facts is None else facts["step"]
+        return (self._standing.newest() or {}).get("step")
+
+    def copied_step(self) -> int | None:
+        """The step of the newest complete copy in memory of this start; None without one."""
+        return self._memory.kept_step if self._memory else None
 
     def kept_step(self) -> int | None:
-        """The step of the newest complete checkpoint of this start, or of the newest copy in memory; None without either."""
-        steps = [self._last.step if self._last else None, self._memory.kept_step if self._memory else None]
-        return max((step for step in steps if step is not None), default=None)
-
-    def has_copies(self) -> bool:
-        """Whether this start has a complete copy in memory."""
-        return self._memory is not None and self._memory.kept_step is not None
+        """The same, or that of the newest complete checkpoint of this start if it is newer."""
+        return max((self._last.step if self._last else 0, self.copied_step() or 0)) or None
 
     def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
         """Starts to save the state of `step` from a thread other than training. Returns False, without writing anything, if its save has
-        begun already, or unless all ranks have a copy (`agreed` is called with this rank's result).
-
-        The GPU may wait in a collective indefinitely, so the copy uses a separate stream.
+        begun already, or unless all ranks have a copy (`agreed` is called with this rank's result). The GPU may wait in a collective
+        indefinitely, so the copy uses a separate stream.
         """
         assert isinstance(self._saver, CheckpointSaver) and self._live is not None, "a save during a stall needs a state at fixed addresses"
         if step == self._begun_step:
@@ -176,7 +173,9 @@ class Saves:
         """Loads the newest state, from memory if this is a restart in place, and otherwise the newest complete checkpoint. Returns its
         record; None if there is none. Raises CheckpointFailed."""
         self._world.announce("load", begin=True)
-        self._roll_back()
+        rollback = self._settings.checkpoints.rollback
+        if rollback is not None and self._store is not None and self._world.rank == 0:
+            forget_newer(self._store, rollback)
         record = self._from_memory()
         if record is None:
             record = self._from_store()
@@ -220,13 +219,6 @@ class Saves:
             assert isinstance(self._saver, CheckpointSaver)
             self._live = self._backend.state()
             self._saver.prepare(self._live | random_state(self._world))
-
-    def _roll_back(self) -> None:
-        rollback = self._settings.checkpoints.rollback
-        if rollback is None or self._store is None or self._world.rank != 0:
-            return
-        for folder in forget_newer(self._store, rollback):
-            print(f"rolled back to step {rollback.to_step}: {folder} no longer counts", flush=True)
 
     def _load(self, uri: str, folder: str, record: Mapping[str, Any]) -> None:
         place = f"{uri}/{folder}".rstrip("/")
@@ -303,7 +295,6 @@ class Saves:
 
     def close(self) -> None:
         """Closes the saver without waiting for a save in progress."""
-        if self._memory is not None:
-            self._memory.close()
-        if self._saver is not None:
-            self._saver.close()
+        for part in (self._memory, self._saver):
+            if part is not None:
+                part.close()

@@ -16,12 +16,16 @@ copied. Therefore every rank checks again after copying, and the checkpoint is w
 ensures that a checkpoint never mixes two steps. If the host itself runs the update (on CPUs), it waits for the lock.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch.distributed as dist
+
+from slipway_trainer import progress
+from slipway_trainer.world import World
 
 #: Share of the collective timeout; the rest is reserved for the save itself.
 PATIENCE = 0.5
@@ -72,11 +76,11 @@ class Saving(Protocol):
     def standing_step(self) -> int | None:
         """The step of the current state; None if it is unknown."""
 
+    def copied_step(self) -> int | None:
+        """The step of the newest copy in memory, after which a restart in place repeats few steps; None without one."""
+
     def kept_step(self) -> int | None:
         """The newest step from which a restart in place would continue; None without one."""
-
-    def has_copies(self) -> bool:
-        """Whether a restart in place continues from a copy in memory, and so repeats few steps."""
 
     def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
         """Starts to save the state of `step` from a thread other than training. `agreed` is called with whether this rank's copy is valid
@@ -92,6 +96,9 @@ class StallWatch:
     `may_end`: returns whether this rank agrees that the ranks end; `give_up`: called with the step of the state when all have agreed, and
     with the ranks that are silent.
     """
+
+    #: Whether this rank launches a step or waits for its result, and not for data, a tracker or a file.
+    computes = False
 
     def __init__(
         self,
@@ -161,7 +168,7 @@ class StallWatch:
     def _keep(self, step: int) -> None:
         """Saves the state of `step` unless a rank is silent or every rank has a copy of it."""
         verdict = self._ballot.verdict(f"stall/{step}")
-        if verdict == SILENT and self._saves.has_copies() and self._may_end():
+        if verdict == SILENT and self._saves.copied_step() is not None and self._may_end():
             # A rank is frozen, has ended, or has completed another step.
             self._over = step
             self._give_up(step, self._ballot.silent(*(f"stall/{other}" for other in (step - 1, step, step + 1))))
@@ -173,3 +180,21 @@ class StallWatch:
     def _end(self, step: int) -> None:
         if self._ballot.unanimous(f"stall/{step}/over", self._may_end()):
             self._give_up(step, ())
+
+
+def watch_steps(world: World, saves: Saving) -> StallWatch:
+    """The watch of a rank of the trainer."""
+
+    def patience() -> float:
+        return PATIENCE * world.timeouts.seconds if world.phase in (None, "eval") else math.inf
+
+    def may_end() -> bool:
+        # An evaluation has no steps to continue from.
+        return world.phase is None and watch.computes
+
+    def give_up(step: int, silent: Sequence[int]) -> None:
+        if world.rank == 0:
+            progress.emit("stall", step=step, seconds=round(watch.seconds), **({"silent": list(silent)} if silent else {}))
+
+    watch = StallWatch(saves, Ballot(world.store, world.rank, world.ranks), patience, may_end, give_up)
+    return watch

@@ -1,6 +1,5 @@
 """The training loop: steps, saves, and the reasons to exit."""
 
-import math
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +32,7 @@ from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.skips import batch_of
 from slipway_trainer.slow_hosts import SlowHosts
-from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
+from slipway_trainer.stalls import watch_steps
 from slipway_trainer.step_clock import StepClock
 from slipway_trainer.tally import REQUESTS, Tallies
 from slipway_trainer.trackers import close_failed, log_all, open_trackers
@@ -73,8 +72,6 @@ class Trainer:
         self._step_seconds = 0.0
         #: Seconds for which the current step has waited for data, and its share of the tokens, which others of its group have too.
         self._waited, self._tokens = 0.0, 0.0
-        #: Whether this rank launches a step or waits for its result, and not for data, a tracker or a file.
-        self._computes = False
         self._clock, self._garbage = StepClock(), ScheduledCollection()
         #: Number of steps that are launched before the host reads a result. This keeps a GPU busy; on a CPU, steps are synchronous.
         self.ahead = 1 if world.device.type == "cuda" else 0
@@ -83,21 +80,8 @@ class Trainer:
         #: Requests of any rank in the steps that were read, not handled yet, and all requests of the newest of them.
         self._requests: frozenset[str] = frozenset()
         self._newest_requests: frozenset[str] = frozenset()
-        self._stalls = StallWatch(self._saves, Ballot(world.store, world.rank, world.ranks), self._patience, self._may_end, self._give_up)
+        self._stalls = watch_steps(world, self._saves)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
-
-    def _patience(self) -> float:
-        """Seconds without a completed step or evaluation batch after which the state is saved."""
-        return PATIENCE * self.world.timeouts.seconds if self.world.phase in (None, "eval") else math.inf
-
-    def _may_end(self) -> bool:
-        """Whether a restart may help with a stall: not while this rank waits for anything but a step, and not in an evaluation."""
-        return self.world.phase is None and self._computes
-
-    def _give_up(self, step: int, silent: Sequence[int]) -> None:
-        """Reports to the driver that step `step` + 1 does not complete and that a restart continues from `step`."""
-        if self.world.rank == 0:
-            progress.emit("stall", step=step, seconds=round(self._stalls.seconds), **({"silent": list(silent)} if silent else {}))
 
     def _eval_batches(self, environ: Mapping[str, str]) -> Batches | None:
         """Batches of the evaluation channel, if there is one. The samples are always the same, so that losses are comparable."""
@@ -213,7 +197,7 @@ class Trainer:
             arguments.decay_share,
         )
         set_learning_rate(self.backend.optimizer, rate)
-        self._computes = True
+        self._stalls.computes = True
         loss, data_seconds = self._accumulate()
         self._hosts.waited(data_seconds)
         self.world.end("compile", then="first-step")
@@ -225,7 +209,7 @@ class Trainer:
                 self._experts.move_bias(pending.loads_YX, self._tallies.bad)
             self.backend.optimizer.zero_grad()
             self.step += 1
-        self._computes = False
+        self._stalls.computes = False
         seconds = self._clock.lap() if pending.is_over else None
         self._launched.append(Launched(self.step, pending, rate, data_seconds, seconds))
 
@@ -233,9 +217,9 @@ class Trainer:
         """Reads the results of launched steps except the newest `leave`. Raises LossFailed."""
         while len(self._launched) > leave:
             launched = self._launched.popleft()
-            self._computes = True
+            self._stalls.computes = True
             found = launched.pending.read()
-            self._computes = False
+            self._stalls.computes = False
             self._step_seconds = self._clock.lap() if launched.seconds is None else launched.seconds
             self.world.end("first-step")
             self._results.take(launched, found, self._step_seconds)
@@ -260,9 +244,9 @@ class Trainer:
 
     def _micro_batches(self, batch: int) -> Iterator[MicroBatch]:
         for micro_step in range(self.batches.micro_steps):
-            began, self._computes = time.monotonic(), False
+            began, self._stalls.computes = time.monotonic(), False
             found = self._data.micro_batch(batch, micro_step, self.world.device)
-            self._waited, self._computes = self._waited + time.monotonic() - began, True
+            self._waited, self._stalls.computes = self._waited + time.monotonic() - began, True
             self._tokens = self._tokens + found.tokens * (self.backend.layout.data_ranks / self.world.ranks)
             yield found
 

@@ -26,5 +26,6 @@ def forget_newer(store: Store, rollback: Rollback) -> list[str]:
         record = parse_record(store.read(f"{folder}/{MARKER}"))
         if record is None or int(record.get("attempt", 0)) < rollback.before_attempt:
             store.delete(f"{folder}/{MARKER}")
+            print(f"rolled back to step {rollback.to_step}: {folder} no longer counts", flush=True)
             forgotten.append(folder)
     return forgotten
