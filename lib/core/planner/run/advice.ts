@@ -1,5 +1,6 @@
 import { domainGpusOf, kernelsAt, type LayoutInput, selectiveOf } from '../layout';
 import { type LayoutPlan, type PlannerConstants, planLayout } from '../plan';
+import { graphsOfExperts, interleavedStages } from './megatron';
 
 /** A change that is worth trying, in the terms of the run file, and its predicted effect. */
 export interface Advice {
@@ -146,6 +147,8 @@ const spreadWithin: Change = (l, library) => {
 /** Changes that make a layout faster while it still fits. */
 const FASTER: readonly Change[] = [
   spreadWithin,
+  interleavedStages,
+  graphsOfExperts,
   (l) => (l.recompute === 'full' ? recompute('selective', 'recomputes less', l) : undefined),
   (l) => (l.recompute !== 'none' ? recompute('none', 'recomputes nothing', l) : undefined),
   (l) =>

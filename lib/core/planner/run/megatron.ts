@@ -1,10 +1,13 @@
 import type { ModelShape } from '../../catalog/model/shape';
 import type { RunSpec } from '../../config/run-spec';
 import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/rules';
-import type { LayoutInput } from '../layout';
+import { type LayoutInput, microBatchesOf } from '../layout';
 
 type OfMegatron = Pick<LayoutInput, 'sendsOncePerNode' | 'overlapsExperts' | 'launchesGraphs' | 'expertTensor'> &
   Partial<Pick<LayoutInput, 'loss'>>;
+
+const PIPELINE_LAYOUT = 'pipeline-model-parallel-layout';
+const PER_CHUNK = 'num-layers-per-virtual-pipeline-stage';
 
 const isOn = (run: RunSpec, name: string): boolean => flag(run, name)?.value === true;
 
@@ -40,8 +43,8 @@ export function trainedModel(run: RunSpec, model: ModelShape): ModelShape {
 export function virtualStagesOf(run: RunSpec, pipeline: number): number {
   if (pipeline === 1) return 1;
   const layers = run.model?.architecture.layers ?? 1;
-  const layout = flag(run, 'pipeline-model-parallel-layout')?.value;
-  const perChunk = flagNumber(run, 'num-layers-per-virtual-pipeline-stage') ?? 0;
+  const layout = flag(run, PIPELINE_LAYOUT)?.value;
+  const perChunk = flagNumber(run, PER_CHUNK) ?? 0;
   const given =
     typeof layout === 'string'
       ? stagesOf(layout) / pipeline
@@ -50,6 +53,53 @@ export function virtualStagesOf(run: RunSpec, pipeline: number): number {
         : (flagNumber(run, 'num-virtual-stages-per-pipeline-rank') ?? 1);
   return Math.max(1, Math.min(layers, Math.floor(given)));
 }
+
+/** A change of flags, and the layout that it leads to. */
+interface FasterFlags {
+  change: Readonly<Record<string, string | number>>;
+  why: string;
+  layout: Partial<LayoutInput>;
+}
+
+const MAX_VIRTUAL_STAGES = 8;
+
+/** Interleaved stages, which divide the time for which a pipeline is empty; undefined where they are on or cannot be. */
+export function interleavedStages(l: LayoutInput): FasterFlags | undefined {
+  const { pipeline, virtualStages, model } = l;
+  if (l.stack !== 'megatron' || pipeline === 1 || virtualStages > 1 || microBatchesOf(l) % pipeline !== 0)
+    return undefined;
+  const why = 'stages wait less for each other';
+  for (let chunks = MAX_VIRTUAL_STAGES; chunks > 1; chunks--) {
+    const layers = model.layers / pipeline / chunks;
+    if (Number.isInteger(layers))
+      return { change: { [flagOption(PER_CHUNK)]: layers }, why, layout: { virtualStages: chunks } };
+    const text = pipelineLayout(model.layers, pipeline * chunks);
+    if (text) return { change: { [flagOption(PIPELINE_LAYOUT)]: text }, why, layout: { virtualStages: chunks } };
+  }
+  return undefined;
+}
+
+/** Stages of equal size between one of fewer layers with the embedding and one with the loss alone, such as `Et|(tt|)*30L`; "" without one. */
+function pipelineLayout(layers: number, stages: number): string {
+  const each = Math.ceil(layers / (stages - 1));
+  const first = layers - each * (stages - 2);
+  return first > 0 && first <= each ? `E${'t'.repeat(first)}|(${'t'.repeat(each)}|)*${stages - 2}L` : '';
+}
+
+/** CUDA graphs for the small kernels of a block with experts. */
+export const graphsOfExperts = (l: LayoutInput): FasterFlags | undefined =>
+  l.stack === 'megatron' && l.model.experts > 1 && !l.launchesGraphs
+    ? {
+        change: {
+          [flagOption('cuda-graph-impl')]: 'transformer_engine',
+          [flagOption('cuda-graph-scope')]: '[attn,moe_router,moe_preprocess]',
+        },
+        why: 'the GPU waits less for the host',
+        layout: { launchesGraphs: true },
+      }
+    : undefined;
+
+const flagOption = (name: string) => `distribution.parameters.${name}`;
 
 /** Number of stages in Megatron-Core's notation for a pipeline, such as `Et*3|(tt|)*29m|L`. */
 function stagesOf(layout: string): number {

@@ -20,6 +20,22 @@ const run = (
   compute: { instanceType, instanceCount },
   distribution: { library: 'fsdp', parameters },
 });
+/** A run of Megatron-LM without virtual stages. */
+const pipeline = (preset: string, instances: number, parameters: object) => ({
+  ...run(
+    preset,
+    'ml.p5.48xlarge',
+    instances,
+    {},
+    {
+      microBatchSize: 1,
+      globalBatchSize: 16 * instances,
+      activationCheckpointing: 'full',
+    },
+  ),
+  code: { source: 's3://code/src.tar.gz' },
+  distribution: { library: 'megatron', parameters: { 'use-distributed-optimizer': true, ...parameters } },
+});
 const RUNS = [
   run('llama3-8b', 'ml.p5.48xlarge', 2, { shard_degree: 16 }),
   run('llama3-70b', 'ml.p5.48xlarge', 8, { shard_degree: 64 }, { microBatchSize: 2 }),
@@ -65,6 +81,9 @@ const RUNS = [
       parameters: { 'use-distributed-optimizer': true, 'expert-model-parallel-size': 16 },
     },
   },
+  pipeline('mixtral-8x7b', 8, { 'pipeline-model-parallel-size': 8, 'expert-model-parallel-size': 8 }),
+  pipeline('qwen3-235b-a22b', 32, { 'pipeline-model-parallel-size': 8, 'expert-model-parallel-size': 32 }),
+  pipeline('deepseek-v3', 128, { 'pipeline-model-parallel-size': 8, 'expert-model-parallel-size': 64 }),
 ];
 const errorsOf = (file: object, sets: string[]) => {
   const { value, issues } = loadRun(JSON.stringify(file), sets);
@@ -123,3 +142,21 @@ test('where one change is not enough, the fastest of the smallest combinations c
   ]);
   for (const other of others) expect(other.stepSeconds).toBeGreaterThanOrEqual(first?.stepSeconds ?? 0);
 });
+
+test.each([
+  ['mixtral-8x7b', 8, 8, 8, 'num-layers-per-virtual-pipeline-stage: 1'],
+  // As NVIDIA's recipes divide 61 layers: NVIDIA/Megatron-LM@d48bd6be, examples/moe_recipes.
+  ['deepseek-v3', 128, 8, 64, 'pipeline-model-parallel-layout: Et|(tt|)*30L'],
+])(
+  'a pipeline of %s without virtual stages is advised to interleave them',
+  (preset, instances, stages, experts, change) => {
+    const file = pipeline(preset, instances, {
+      'pipeline-model-parallel-size': stages,
+      'expert-model-parallel-size': experts,
+    });
+    const plan = planRun(errorsOf(file, []).value, FACTS);
+    expect(Array.isArray(plan) ? plan : plan.advice.map((one) => one.change)).toContain(
+      `distribution.parameters.${change}`,
+    );
+  },
+);
