@@ -1,5 +1,6 @@
 import type { CreateProcessingJobCommandInput, ProcessingJobStatus } from '@aws-sdk/client-sagemaker';
 import type { Cluster } from '../jobs/cluster';
+import { seconds, selected, text } from './describe-training';
 
 /** The request as the service stores it; tags are stored separately. */
 export type ProcessingRequest = Omit<CreateProcessingJobCommandInput, 'Tags'>;
@@ -39,18 +40,13 @@ export function newProcessingJob(
   return { account, region, name, arn, request, tags, status: 'InProgress', createdAt: now, modifiedAt: now };
 }
 
-const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
-const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
-
 /** The answer of DescribeProcessingJob. */
 export function describeProcessingJob(job: ProcessingJob): object {
   const { ProcessingResources, ...request } = job.request;
   const config = ProcessingResources?.ClusterConfig;
-  const selected = config?.InstancePreferences &&
-    job.cluster && { SelectedInstanceType: job.cluster.instanceType, SelectedInstanceCount: job.cluster.instanceCount };
   return {
     ...request,
-    ProcessingResources: { ClusterConfig: { ...config, ...selected } },
+    ProcessingResources: { ClusterConfig: { ...config, ...selected(config, job.cluster) } },
     ...state(job),
     ProcessingStartTime: seconds(job.startedAt),
     ProcessingEndTime: seconds(job.endedAt),

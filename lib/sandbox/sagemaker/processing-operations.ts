@@ -1,10 +1,10 @@
 import { type Authority, partitionOf } from '../access/authority';
-import { processingClusterOptions } from '../jobs/cluster';
+import { clusterOptions } from '../jobs/cluster';
 import type { JobServices } from '../jobs/job-services';
 import { ProcessingRun } from '../jobs/processing-run';
 import { requireWithinLimits } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
-import { type ApiCall, ServiceError, validationError } from '../wire/api-call';
+import { type ApiCall, refuseIf, ServiceError, validationError } from '../wire/api-call';
 import { type JobStore, listPage } from './job-store';
 import {
   clusterConfig,
@@ -81,8 +81,8 @@ export class ProcessingOperations {
   private requireQuota(job: ProcessingJob): void {
     const { account, region, request } = job;
     const live = this.deps.jobs.in(account, region).filter((other) => !isTerminal(other));
-    const held = live.flatMap((other) => processingClusterOptions(clusterConfig(other.request))[0]?.demands ?? []);
-    for (const { demands } of processingClusterOptions(clusterConfig(request))) {
+    const held = live.flatMap((other) => clusterOptions(clusterConfig(other.request))[0]?.demands ?? []);
+    for (const { demands } of clusterOptions(clusterConfig(request))) {
       requireWithinLimits(this.deps.quotas, {
         account,
         region,
@@ -97,9 +97,7 @@ export class ProcessingOperations {
 
   private stop(call: ApiCall): unknown {
     const job = this.require(call);
-    if (isTerminal(job)) {
-      throw validationError(`The request was rejected because the processing job is in status ${job.status}.`);
-    }
+    refuseIf(isTerminal(job), `The request was rejected because the processing job is in status ${job.status}.`);
     if (job.status !== 'Stopping') this.runs.get(job.arn)?.stop();
     return {};
   }
@@ -113,9 +111,10 @@ export class ProcessingOperations {
 
 function requireSaneRequest(request: ProcessingRequest): void {
   const config = clusterConfig(request);
-  if (Boolean(config.InstanceType) === Boolean(config.InstancePreferences?.length)) {
-    throw validationError('Specify exactly one of InstanceType and InstancePreferences in ClusterConfig.');
-  }
+  refuseIf(
+    Boolean(config.InstanceType) === Boolean(config.InstancePreferences?.length),
+    'Specify exactly one of InstanceType and InstancePreferences in ClusterConfig.',
+  );
   const inputs = (request.ProcessingInputs ?? [])
     .filter((input) => !input.AppManaged)
     .map((input) => input.S3Input?.LocalPath);
@@ -123,6 +122,5 @@ function requireSaneRequest(request: ProcessingRequest): void {
     .filter((output) => !output.AppManaged)
     .map((output) => output.S3Output?.LocalPath);
   const outside = [...inputs, ...outputs].filter((localPath) => !localPath?.startsWith(LOCAL_ROOT));
-  if (outside.length > 0)
-    throw validationError(`LocalPath must begin with ${LOCAL_ROOT}, got ${outside[0] ?? 'none'}.`);
+  refuseIf(outside.length > 0, `LocalPath must begin with ${LOCAL_ROOT}, got ${outside[0] ?? 'none'}.`);
 }

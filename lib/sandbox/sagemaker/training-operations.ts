@@ -4,7 +4,7 @@ import type { RunServices } from '../jobs/job-services';
 import { TrainingRun } from '../jobs/training-run';
 import { requireWithinLimits } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
-import { type ApiCall, ServiceError, validationError } from '../wire/api-call';
+import { type ApiCall, refuseIf, ServiceError, validationError } from '../wire/api-call';
 import { describeTrainingJob, trainingJobSummary } from './describe-training';
 import { type JobStore, listPage } from './job-store';
 import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest, tagMap } from './request-rules';
@@ -123,9 +123,7 @@ export class TrainingOperations {
 
   private stop(call: ApiCall): unknown {
     const job = this.require(call);
-    if (isTerminal(job)) {
-      throw validationError(`The request was rejected because the training job is in status ${job.status}.`);
-    }
+    refuseIf(isTerminal(job), `The request was rejected because the training job is in status ${job.status}.`);
     if (job.status !== 'Stopping') this.runs.get(job.arn)?.stop();
     return {};
   }
@@ -134,9 +132,10 @@ export class TrainingOperations {
     const job = this.require(call);
     const { ProfilerConfig, ProfilerRuleConfigurations, ResourceConfig, RemoteDebugConfig } =
       call.input as TrainingRequest;
-    if (RemoteDebugConfig && !['Downloading', 'Training'].includes(job.secondaryStatus)) {
-      throw validationError('RemoteDebugConfig can be updated only while the job is Downloading or Training.');
-    }
+    refuseIf(
+      RemoteDebugConfig && !['Downloading', 'Training'].includes(job.secondaryStatus),
+      'RemoteDebugConfig can be updated only while the job is Downloading or Training.',
+    );
     if (ResourceConfig?.KeepAlivePeriodInSeconds !== undefined) {
       this.deps.warmPools.setKeepAlive(job, ResourceConfig.KeepAlivePeriodInSeconds);
     }

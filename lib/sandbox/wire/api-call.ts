@@ -20,6 +20,11 @@ export class ServiceError extends Error {
 /** The error of AWS for an invalid request. */
 export const validationError = (message: string) => new ServiceError('ValidationException', message);
 
+/** Rejects a request if it is invalid. */
+export function refuseIf(isInvalid: unknown, message: string): void {
+  if (isInvalid) throw validationError(message);
+}
+
 /** One call of a JSON 1.1 API as received. */
 export interface ApiCall {
   /** Prefix of X-Amz-Target: `SageMaker` or `ServiceQuotasV20190624`. */

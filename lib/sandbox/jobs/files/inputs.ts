@@ -8,7 +8,7 @@ import { JobFailure } from '../job-failure';
 import { downloadObject, inParallel, listKeys, parseS3Uri, readObject, type S3Location } from './s3-transfer';
 
 /** One input of a job, independent of the API. */
-interface InputSource {
+export interface InputSource {
   name: string;
   /** Destination, below the base folder of an instance. */
   folder: string;
