@@ -7,8 +7,8 @@ import { LOG_RETENTION_TYPE } from '../../core/contracts/custom-resources';
 import { METRIC_NAMESPACE, QUOTA_METRIC } from '../../core/contracts/team-metrics';
 import { docsAddress } from '../../core/lifecycle/timeline';
 import { logGroupArns, SHARED_LOG_GROUPS } from '../access/statement';
-import { deployLogGroupName, HandlerFunction } from '../functions/handler-function';
-import { HandlerResource } from '../functions/handler-resource';
+import { deployLogGroupName } from '../functions/handler-function';
+import { customResource } from '../functions/handler-resource';
 import type { TrainingLauncher } from '../launcher/training-launcher';
 import { jobHostMetric, unitGraph } from './metrics';
 
@@ -170,40 +170,37 @@ export class Observability extends Construct {
   }
 
   private setLogRetention(): void {
-    const onEvent = new HandlerFunction(this, 'LogRetention', {
-      handler: 'log-retention',
-      description: 'Gives SageMaker log groups a retention where none is set',
-    });
     const logGroupNames = [...SHARED_LOG_GROUPS, deployLogGroupName(this)];
-    onEvent.allow({
-      sid: 'FindSharedLogGroups',
-      actions: ['logs:DescribeLogGroups'],
-      resources: ['*'],
-      wildcard: 'Listing log groups names none of them.',
-    });
     const wildcard = 'A few log groups: actions on a group are judged with the ending :*.';
-    onEvent.allow({
-      sid: 'MakeSharedLogGroups',
-      actions: ['logs:CreateLogGroup'],
-      resources: logGroupArns(Stack.of(this), SHARED_LOG_GROUPS),
-      wildcard,
-    });
-    onEvent.allow({
-      sid: 'SetRetention',
-      actions: ['logs:PutRetentionPolicy'],
-      resources: logGroupArns(Stack.of(this), logGroupNames),
-      wildcard,
-    });
-    new HandlerResource(this, 'SharedLogs', {
+    const description = 'Gives SageMaker log groups a retention where none is set';
+    const props = {
       resourceType: LOG_RETENTION_TYPE,
-      onEvent,
+      function: { handler: 'log-retention', description },
+      statements: [
+        {
+          sid: 'FindSharedLogGroups',
+          actions: ['logs:DescribeLogGroups'],
+          resources: ['*'],
+          wildcard: 'Listing log groups names none of them.',
+        },
+        {
+          sid: 'MakeSharedLogGroups',
+          actions: ['logs:CreateLogGroup'],
+          resources: logGroupArns(Stack.of(this), SHARED_LOG_GROUPS),
+          wildcard,
+        },
+        {
+          sid: 'SetRetention',
+          actions: ['logs:PutRetentionPolicy'],
+          resources: logGroupArns(Stack.of(this), logGroupNames),
+          wildcard,
+        },
+      ],
       asksForStack: true,
       serviceTimeout: Duration.minutes(3),
-      properties: {
-        logGroupNames: JSON.stringify(logGroupNames),
-        retentionDays: String(SHARED_RETENTION_DAYS),
-      },
-    });
+      properties: { logGroupNames: JSON.stringify(logGroupNames), retentionDays: String(SHARED_RETENTION_DAYS) },
+    };
+    customResource(this, 'SharedLogs', props, 'LogRetention');
   }
 }
 
