@@ -25,7 +25,7 @@ import { PUBLISHED, readLineage } from '../origin/read-lineage';
 import { clientForAddresses, s3Folder, textIn } from '../reports/committed-checkpoints';
 import { readSources } from '../reports/report-sources';
 import { type Registration, registerModel, registrationOf } from './register';
-import { copyWeights, type Destination, encryption, objectsBelow, type WeightFile, weightFiles } from './weights';
+import { copyWeights, type Destination, encryption, listing, type WeightFile, weightFiles } from './weights';
 
 /** Options of `slipway publish`. */
 export interface PublishOptions extends CommonOptions {
@@ -136,7 +136,7 @@ async function requireFree(
       `--to: must be free, got the weights of ${other ?? 'another run'} at ${place}; name another prefix, or add --overwrite`,
     );
   const written = new Set([...files.map(({ name }) => name), ...CARDS, PUBLISHED]);
-  const strange = (await objectsBelow(client, to.bucket, to.prefix))
+  const strange = (await listing(client, to.bucket, to.prefix))
     .map(({ key }) => key.slice(to.prefix.length))
     .filter((name) => !written.has(name));
   if (strange.length > 0)

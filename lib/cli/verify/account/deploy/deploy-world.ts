@@ -11,6 +11,7 @@ import { KMSClient, paginateListAliases } from '@aws-sdk/client-kms';
 import { paginateListFunctions } from '@aws-sdk/client-lambda';
 import { ListBucketsCommand } from '@aws-sdk/client-s3';
 import { GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { itemsOf } from '../../../../shared/aws/pages';
 import { type ReadWorld, readWorld } from '../probe';
 
 /** Name of the small environment that level `deploy` deploys and destroys. */
@@ -64,16 +65,6 @@ export function deployFile({ region, account, partition, image }: DeployPlace, c
 /** Whether a name starts with `slipway-<environment>`, followed by a hyphen or the end. */
 const isOf = (name: string, environment: string) =>
   new RegExp(`^slipway-${environment}(-|$)`, 'i').test(name.split('/').pop() ?? '');
-
-/** The items of all pages. */
-async function itemsOf<Page, Item>(
-  pages: AsyncIterable<Page>,
-  read: (page: Page) => Item[] | undefined,
-): Promise<Item[]> {
-  const items: Item[] = [];
-  for await (const page of pages) items.push(...(read(page) ?? []));
-  return items;
-}
 
 /** Remaining resources of an environment in the Region, as `kind name`: resources that cost money, hold data or block a name. */
 async function leftoversOf(world: ReadWorld, environment: string): Promise<string[]> {

@@ -9,6 +9,7 @@ import {
   paginateListRolePolicies,
   SimulatePrincipalPolicyCommand,
 } from '@aws-sdk/client-iam';
+import { itemsOf } from '../../../../shared/aws/pages';
 import {
   actionsOf,
   contextOf,
@@ -134,20 +135,20 @@ interface RolePolicies {
 export async function rolePolicies(client: IAMClient, RoleName: string): Promise<RolePolicies> {
   const { Role } = await client.send(new GetRoleCommand({ RoleName }));
   const statements: RoleStatement[] = [];
-  for await (const page of paginateListRolePolicies({ client }, { RoleName })) {
-    for (const PolicyName of page.PolicyNames ?? []) {
-      const { PolicyDocument } = await client.send(new GetRolePolicyCommand({ RoleName, PolicyName }));
-      statements.push(...statementsIn(PolicyDocument));
-    }
+  for (const PolicyName of await itemsOf(
+    paginateListRolePolicies({ client }, { RoleName }),
+    (page) => page.PolicyNames,
+  )) {
+    const { PolicyDocument } = await client.send(new GetRolePolicyCommand({ RoleName, PolicyName }));
+    statements.push(...statementsIn(PolicyDocument));
   }
-  for await (const page of paginateListAttachedRolePolicies({ client }, { RoleName })) {
-    for (const { PolicyArn = '' } of page.AttachedPolicies ?? []) {
-      if (PolicyArn.includes(':iam::aws:')) continue;
-      const { Policy } = await client.send(new GetPolicyCommand({ PolicyArn }));
-      const VersionId = Policy?.DefaultVersionId;
-      const { PolicyVersion } = await client.send(new GetPolicyVersionCommand({ PolicyArn, VersionId }));
-      statements.push(...statementsIn(PolicyVersion?.Document));
-    }
+  const attached = paginateListAttachedRolePolicies({ client }, { RoleName });
+  for (const { PolicyArn = '' } of await itemsOf(attached, (page) => page.AttachedPolicies)) {
+    if (PolicyArn.includes(':iam::aws:')) continue;
+    const { Policy } = await client.send(new GetPolicyCommand({ PolicyArn }));
+    const VersionId = Policy?.DefaultVersionId;
+    const { PolicyVersion } = await client.send(new GetPolicyVersionCommand({ PolicyArn, VersionId }));
+    statements.push(...statementsIn(PolicyVersion?.Document));
   }
   return { name: RoleName, arn: Role?.Arn ?? '', statements };
 }

@@ -4,7 +4,6 @@ import {
   ListObjectVersionsCommand,
   type ListObjectVersionsCommandOutput,
   PutObjectCommand,
-  paginateListObjectsV2,
   type S3Client,
 } from '@aws-sdk/client-s3';
 import {
@@ -13,6 +12,7 @@ import {
   type DescribeTrainingJobCommandOutput,
   StopTrainingJobCommand,
 } from '@aws-sdk/client-sagemaker';
+import { objectsBelow } from '../../../../shared/aws/pages';
 import type { ReadWorld } from '../probe';
 import {
   FORBIDDEN_PREFIX,
@@ -80,11 +80,8 @@ export async function trainWorld(read: ReadWorld, place: JobPlace, pollMs: numbe
       return runner.createdAt.get(kind) ?? 0;
     },
     keys: async (bucket) => {
-      const found: string[] = [];
-      const request = { Bucket: descriptor[`${bucket}Bucket`], Prefix: prefixOf(place) };
-      for await (const page of paginateListObjectsV2({ client: read.s3 }, request))
-        found.push(...(page.Contents ?? []).flatMap(({ Key }) => Key ?? []));
-      return found;
+      const found = await objectsBelow(read.s3, descriptor[`${bucket}Bucket`], prefixOf(place));
+      return found.map(({ key }) => key);
     },
   };
 }
