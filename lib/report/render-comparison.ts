@@ -2,7 +2,7 @@ import { type ComparedRun, comparedRun } from './compare/diff-runs';
 import { chart, grid, xAxis, yAxis } from './page/chart';
 import { number, percent, precise, short, usd } from './page/format';
 import { page, type Section, unknown } from './page/page';
-import { html, legend, table } from './page/parts';
+import { html, itemTable, legend } from './page/parts';
 import { seriesColor } from './page/style';
 import type { ReportStep, RunReport } from './run/run-report';
 import { coloredLine } from './run/training';
@@ -35,29 +35,20 @@ export function renderComparison(runs: readonly LabelledRun[]): string {
 }
 
 const resultTable = (rows: readonly ComparedRun[]) =>
-  table({
+  itemTable({
     caption: 'Results, in the order given',
     layout: 'cards',
+    items: rows,
     columns: [
-      { head: 'Run' },
-      { head: 'State', kind: 'fixed' },
-      { head: 'Step', kind: 'num' },
-      { head: 'Loss', kind: 'num' },
-      { head: 'Tokens/s per GPU', kind: 'num' },
-      { head: 'Goodput', kind: 'num' },
-      { head: 'Spent', kind: 'num' },
-      { head: 'With', kind: 'long' },
+      { head: 'Run', cell: (run) => html`<code>${run.runId}</code>` },
+      { head: 'State', kind: 'fixed', cell: (run) => run.state },
+      { head: 'Step', kind: 'num', cell: (run) => number(run.step) },
+      { head: 'Loss', kind: 'num', cell: (run) => precise(run.loss) },
+      { head: 'Tokens/s per GPU', kind: 'num', cell: (run) => number(run.tokensPerSecondPerGpu) },
+      { head: 'Goodput', kind: 'num', cell: (run) => percent(run.goodput) },
+      { head: 'Spent', kind: 'num', cell: (run) => usd(run.spendUsd) },
+      { head: 'With', kind: 'long', cell: (run) => run.label },
     ],
-    rows: rows.map((run) => [
-      html`<code>${run.runId}</code>`,
-      run.state,
-      number(run.step),
-      precise(run.loss),
-      number(run.tokensPerSecondPerGpu),
-      percent(run.goodput),
-      usd(run.spendUsd),
-      run.label,
-    ]),
   });
 
 interface Measure {

@@ -1,7 +1,7 @@
 import { chart, grid, xAxis, yAxis } from '../page/chart';
 import { duration, number, roughUsd, short } from '../page/format';
 import { type Section, unknown } from '../page/page';
-import { type Html, html, type LegendEntry, legend, table, word } from '../page/parts';
+import { type Html, html, itemTable, type LegendEntry, legend, word } from '../page/parts';
 import { color } from '../page/style';
 import type { PlanReport, PlanSearch, PublishedRun, ScalingPoint } from './plan-report';
 
@@ -183,25 +183,18 @@ const frontLine = (front: readonly Candidate[]) => ({
 });
 
 const candidateTable = (caption: string, cost: string, candidates: readonly Candidate[]): Html =>
-  table({
+  itemTable({
     caption,
     layout: 'cards',
+    items: candidates,
     columns: [
-      { head: 'Layout', kind: 'long' },
-      { head: 'Memory', kind: 'num' },
-      { head: 'Step', kind: 'num' },
-      { head: 'Tokens/s per GPU', kind: 'num' },
-      { head: cost, kind: 'num' },
-      { head: 'Verdict' },
+      { head: 'Layout', kind: 'long', cell: (c) => layoutText(c) },
+      { head: 'Memory', kind: 'num', cell: (c) => `${number(c.memoryGiB, 1)} GiB` },
+      { head: 'Step', kind: 'num', cell: (c) => duration(c.stepSeconds) },
+      { head: 'Tokens/s per GPU', kind: 'num', cell: (c) => number(c.tokensPerSecondPerGpu) },
+      { head: cost, kind: 'num', cell: (c) => roughUsd(c.usd) },
+      { head: 'Verdict', cell: (c) => word(c.fits, TONES[c.fits]) },
     ],
-    rows: candidates.map((c) => [
-      layoutText(c),
-      `${number(c.memoryGiB, 1)} GiB`,
-      duration(c.stepSeconds),
-      number(c.tokensPerSecondPerGpu),
-      roughUsd(c.usd),
-      word(c.fits, TONES[c.fits]),
-    ]),
   });
 
 /** The Pareto front first, because users choose from it; without prices there is none. */

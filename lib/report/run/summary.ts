@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { duration, number, percent, precise, time, UNKNOWN, usd } from '../page/format';
 import { type Section, unknown } from '../page/page';
-import { type Html, html, type Tile, table, tiles, word } from '../page/parts';
+import { type Html, html, itemTable, type Tile, table, tiles, word } from '../page/parts';
 import { color } from '../page/style';
 import type { RunReport } from './run-report';
 
@@ -106,16 +106,16 @@ export function decisionsSection(report: RunReport): Section {
   return {
     id: 'decisions',
     title,
-    body: html`<details><summary>${timeline.length} lines: decisions and observations with their evidence</summary>${table(
+    body: html`<details><summary>${timeline.length} lines: decisions and observations with their evidence</summary>${itemTable(
       {
         caption: 'Timeline of the run; times in UTC',
+        items: timeline,
         columns: [
-          { head: 'Time', kind: 'fixed' },
-          { head: 'What', kind: 'fixed' },
-          { head: 'Description', kind: 'long' },
-          { head: 'Evidence', kind: 'long' },
+          { head: 'Time', kind: 'fixed', cell: (e) => time(e.at) },
+          { head: 'What', kind: 'fixed', cell: (e) => e.what },
+          { head: 'Description', kind: 'long', cell: (e) => e.text },
+          { head: 'Evidence', kind: 'long', cell: (e) => evidenceText(e.evidence) },
         ],
-        rows: timeline.map((e) => [time(e.at), e.what, e.text, evidenceText(e.evidence)]),
       },
     )}</details>`,
   };
