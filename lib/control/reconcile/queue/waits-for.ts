@@ -1,7 +1,7 @@
 import { blockedRun } from '../../../core/lifecycle/phases/wait';
 import type { EpochMs, RunRecord } from '../../../core/lifecycle/record';
 import { eachInTurn } from '../../../shared/aws/pace';
-import { sendMessage } from '../../shared/queue';
+import { sendAbout } from '../../shared/queue';
 import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 
@@ -78,7 +78,6 @@ export async function notifyBlocked(
 ): Promise<RunRecord> {
   const change = blockedRun(run, awaited.get(run.runId) ?? new Map(), now);
   if (!change || !(await deps.store.save(change.record, run, change.events))) return run;
-  const { record } = change;
-  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId: run.runId }, `${run.runId}/${record.version}`);
-  return record;
+  await sendAbout(deps, 'run', change.record);
+  return change.record;
 }
