@@ -16,9 +16,7 @@ async function readActiveRuns(descriptor: Descriptor, wanted: Partial<ListReques
   return Promise.all(live.map(async ({ runId }) => withoutOk(await readStatus(descriptor, runId))));
 }
 
-/** A row for each run. */
-const activeRunsText = (runs: readonly StatusAnswer[]): string =>
-  textTable(['run', 'state', 'step', '%', 'done about (UTC)', 'loss', 'goodput', 'USD'], runs.map(activeRow));
+const ACTIVE_COLUMNS = ['run', 'state', 'step', '%', 'done about (UTC)', 'loss', 'goodput', 'USD'];
 
 const activeRow = (run: StatusAnswer): string[] => [
   run.runId,
@@ -50,12 +48,11 @@ export async function list(options: ListOptions, terminal: Terminal): Promise<nu
   const wanted = { ...(states && { states }), ...(tags && { tags }), ...(search !== undefined && { search }) };
   const runs = await (options.active ? readActiveRuns : readRuns)(descriptor, wanted);
   if (options.json) terminal.out(json({ runs }));
-  else if (runs.length === 0) terminal.out(options.active ? 'no run is queued or running' : noRuns(wanted));
-  else terminal.out(options.active ? activeRunsText(runs) : listText(runs));
+  else if (runs.length === 0 && options.active) terminal.out('no run is queued or running');
+  else if (runs.length === 0) terminal.out(Object.keys(wanted).length === 0 ? 'no runs yet' : 'no matching runs');
+  else terminal.out(options.active ? textTable(ACTIVE_COLUMNS, runs.map(activeRow)) : listText(runs));
   return EXIT.done;
 }
-
-const noRuns = (wanted: object): string => (Object.keys(wanted).length === 0 ? 'no runs yet' : 'no matching runs');
 
 function statesOf(text: string | undefined): RunState[] | undefined {
   const states = text?.split(',').map((state) => state.trim());

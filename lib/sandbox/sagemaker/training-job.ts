@@ -97,16 +97,10 @@ export function enter(job: TrainingJob, status: SecondaryStatus, now: number, me
   const last = job.transitions.at(-1);
   if (last && last.endedAt === undefined) last.endedAt = now;
   job.secondaryStatus = status;
-  job.status = statusOf(status);
-  job.transitions.push({ status, startedAt: now, message: message ?? MESSAGES[status] ?? '' });
-  if (isTerminal(job)) lastTransition(job).endedAt = now;
+  job.status = STATUS_OF[status] ?? 'InProgress';
+  const endedAt = isTerminal(job) ? now : undefined;
+  job.transitions.push({ status, startedAt: now, endedAt, message: message ?? MESSAGES[status] ?? '' });
   job.modifiedAt = now;
-}
-
-function lastTransition(job: TrainingJob): Transition {
-  const last = job.transitions.at(-1);
-  if (!last) throw new Error(`training job ${job.name} must have a transition`);
-  return last;
 }
 
 const STATUS_OF: Partial<Record<SecondaryStatus, TrainingJobStatus>> = {
@@ -117,8 +111,6 @@ const STATUS_OF: Partial<Record<SecondaryStatus, TrainingJobStatus>> = {
   MaxRuntimeExceeded: 'Stopped',
   MaxWaitTimeExceeded: 'Stopped',
 };
-
-const statusOf = (secondary: SecondaryStatus): TrainingJobStatus => STATUS_OF[secondary] ?? 'InProgress';
 
 /** Whether the job is over. */
 export function isTerminal(job: { status: string }): boolean {

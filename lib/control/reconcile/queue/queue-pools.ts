@@ -55,10 +55,6 @@ function poolLimits({ needs, limits, others, mostInstances }: KnownPools): Recor
   return { ...pools, [ENVIRONMENT_POOL]: { limit: mostInstances, usedByOthers: 0, name } };
 }
 
-/** Names of the jobs of active runs, which the queue counts itself. */
-const ownJobs = (active: readonly RunRecord[]): Set<string> =>
-  new Set(active.flatMap((run) => (run.attempt ? [run.attempt.jobName] : [])));
-
 /**
  * Undefined when it cannot be read. Waiting runs are then not held back: the service refuses what exceeds the quota, and the run waits
  * again.
@@ -68,7 +64,8 @@ async function usageOfOthers(
   active: readonly RunRecord[],
 ): Promise<Map<string, number> | undefined> {
   try {
-    return await othersUsage(deps, ownJobs(active));
+    const ours = active.flatMap((run) => run.attempt?.jobName ?? []);
+    return await othersUsage(deps, new Set(ours));
   } catch (error) {
     deps.log('warn', 'what other jobs use could not be read', { error: describeError(error) });
     return undefined;
