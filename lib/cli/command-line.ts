@@ -79,7 +79,6 @@ function noteNow(args: readonly string[]): readonly string[] {
   return ['status', run, '--note', text.join(' ') || 'TEXT', ...options];
 }
 
-/** Options with their values, and the other words. */
 function separate(args: readonly string[]): { places: string[]; options: string[] } {
   const isPlace = args.map((word, i) => !word.startsWith('-') && !VALUED.includes(args[i - 1] ?? ''));
   return { places: args.filter((_, i) => isPlace[i]), options: args.filter((_, i) => !isPlace[i]) };

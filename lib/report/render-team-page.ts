@@ -35,7 +35,6 @@ const TONES: Readonly<Record<string, string>> = {
   queued: color('wait'),
 };
 
-/** A run with its team. */
 interface OfTeam extends TeamRun {
   team: string;
 }

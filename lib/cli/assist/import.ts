@@ -111,7 +111,6 @@ interface Verdicts {
   issues: Issue[];
   /** Facts for the JSON document. */
   facts: Record<string, unknown>;
-  /** Lines for people. */
   lines: string[];
 }
 

@@ -34,7 +34,6 @@ interface Files {
   files: { path: string; bytes: number }[];
   /** Named in run files instead of the folder. */
   source?: string;
-  /** What must be fetched first. */
   repository?: Repository;
 }
 

@@ -2,8 +2,8 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/plain-text';
 import { orList } from '../../core/config/issue';
 import { hasEnded, type ListRequest, RUN_STATES, type RunState, type StatusAnswer } from '../../core/contracts/control';
+import { findDescriptor } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
-import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import type { EventOptions } from './logs/events';
 import { MAX_RUNS, readRuns, readStatus, withoutOk } from './read-status';
@@ -43,7 +43,7 @@ export interface ListOptions extends EventOptions {
 /** `slipway list`: shows the newest runs of the team, or the matching ones. */
 export async function list(options: ListOptions, terminal: Terminal): Promise<number> {
   const states = statesOf(options.state);
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const { tag: tags, search } = options;
   const wanted = { ...(states && { states }), ...(tags && { tags }), ...(search !== undefined && { search }) };
   const runs = await (options.active ? readActiveRuns : readRuns)(descriptor, wanted);

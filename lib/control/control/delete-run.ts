@@ -77,7 +77,6 @@ async function inUse(deps: ControlDeps, { runId, team }: RunRecord, descriptor: 
   return undefined;
 }
 
-/** All texts in a value. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : [];

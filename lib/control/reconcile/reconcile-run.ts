@@ -215,7 +215,6 @@ async function futurePrefix(deps: ReconcileDeps, subject: Subject, record: RunRe
   return intent && checkpointPrefix({ record, intent, descriptor: whole.descriptor });
 }
 
-/** Where its last job wrote. */
 async function filesOf(subject: Subject, { files }: Attempt): Promise<JobFiles | undefined> {
   const whole = files ? undefined : await subject.whole();
   return whole && isLocated(whole) ? jobFilesOf(whole) : files;

@@ -25,7 +25,6 @@ const OPEN: readonly IncreaseStatus[] = ['PENDING', 'CASE_OPENED'];
 /** Maximum number of open requests per account: docs.aws.amazon.com servicequotas, retrieved 2026-11-20. */
 const MAX_OPEN = 20;
 
-/** Content of a new increase request. */
 type RequestedIncrease = Pick<IncreaseRequest, 'desiredValue' | 'requester'>;
 
 /** Requests for quota increases. Nothing is granted automatically: a person (or a test) approves or denies. */

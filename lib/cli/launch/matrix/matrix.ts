@@ -179,7 +179,6 @@ async function compareRuns(
 
 /** Observes the runs of a sweep and stops those that the rule selects. */
 interface EarlyStop {
-  /** Called with each status of each run. */
   observe(status: StatusAnswer): Promise<void>;
   /** Ids of the runs that it has stopped. */
   stopped: ReadonlySet<string>;

@@ -17,9 +17,9 @@ import { bytes } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import { bucketRegionIn } from '../../../shared/aws/answers';
 import { calling } from '../../aws-errors';
+import { findDescriptor } from '../../environment/environment';
 import { EXIT, Refusal, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
-import { runTarget } from '../../launch/run-target';
 import { interruptible, json, type Terminal } from '../../terminal';
 import { PUBLISHED, readLineage } from '../origin/read-lineage';
 import { clientForAddresses, s3Folder, textIn } from '../reports/committed-checkpoints';
@@ -51,7 +51,7 @@ export interface Published {
  * `slipway publish RUN`: copies the final weights to a destination, with a model card and, if requested, a version in the model registry.
  */
 export async function publish(runId: string, options: PublishOptions, terminal: Terminal): Promise<number> {
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const registration = registrationOf(options, descriptor);
   const to = destinationOf(options.to, descriptor, runId);
   const client = clientForAddresses(descriptor.region);

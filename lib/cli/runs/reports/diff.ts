@@ -4,9 +4,9 @@ import { formatValue } from '../../../core/config/issue';
 import { type ComparedRun, diffRuns, type RunDiff } from '../../../report/compare/diff-runs';
 import { orDash } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
+import { findDescriptor } from '../../environment/environment';
 import { EXIT, ServiceError, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
-import { runTarget } from '../../launch/run-target';
 import { json, type Terminal } from '../../terminal';
 import { readSources } from './report-sources';
 
@@ -20,7 +20,7 @@ export async function diff(
     const got = more.length > 0 ? more.length + 2 : other === '' ? 'one' : `${runId} twice`;
     throw new UsageError(`--diff: must be used with two runs, got ${got}; name two, or leave it out`);
   }
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const now = new Date();
   const [[first, firstWith], [second, secondWith]] = await Promise.all([
     readRun(descriptor, runId, now),

@@ -28,7 +28,6 @@ type Answer = Omit<Finding, 'expected'> & Partial<Finding>;
 
 /** Tests one assumption. A probe never throws for a response of the account: every response is a finding. */
 export interface Probe<World> {
-  /** Id of the assumption. */
   readonly assumption: string;
   /** The expected result, in terms of the measurement. */
   readonly expected: string;

@@ -274,7 +274,6 @@ async function namedNewest(s3: S3Client, folderUri: string, at: number | undefin
   return objects.size === 0 ? [] : [{ uri, step, attempt: null, at }];
 }
 
-/** The text before the first wildcard. */
 const literal = (glob: string): string => glob.split('*')[0] ?? '';
 
 /** Folders one level below `parents` whose last name matches the pattern. */

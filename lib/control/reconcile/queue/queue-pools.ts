@@ -32,7 +32,6 @@ export async function poolsOf(
   return poolLimits({ needs, limits, others, mostInstances: await maxConcurrentInstances(deps, active) });
 }
 
-/** What is known of the pools. */
 interface KnownPools {
   needs: readonly QuotaNeed[];
   limits: Limits;
@@ -90,7 +89,6 @@ async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunR
 
 /** Everything that a pass over the queue has read. */
 interface PassFacts {
-  /** Runs that wait in the queue. */
   waiting: readonly RunRecord[];
   /** Runs that hold capacity, or are about to. */
   holding: readonly RunRecord[];
@@ -104,7 +102,6 @@ interface PassFacts {
   now: number;
 }
 
-/** What a pass decides. */
 interface PassPlan {
   input: QueueInput;
   admission: Admission;

@@ -47,7 +47,6 @@ function latestOf(waiters: readonly RunRecord[], of: string): Map<string, number
   return needed;
 }
 
-/** The newest runs of each name in a team, newest first. */
 async function newestNamed({ store }: ReconcileDeps, team: string, needed: ReadonlyMap<string, number>) {
   const found = new Map<string, RunRecord[]>([...needed.keys()].map((name) => [name, []]));
   let listed = 0;

@@ -132,7 +132,6 @@ interface InputFile {
   relativePath: string;
 }
 
-/** The objects of an S3 input. */
 async function inputFiles(s3: S3Client, input: InputSource, region: string): Promise<InputFile[]> {
   const uri = input.s3Uri ?? '';
   const files =

@@ -38,7 +38,6 @@ async function listQuotas(world: ReadWorld, ServiceCode: string): Promise<Servic
   return found;
 }
 
-/** Codes and names of the quotas in the catalog. */
 const CATALOG_QUOTAS = [
   ...Object.entries(INSTANCE_QUOTA_CODES).flatMap(([type, codes]) =>
     (Object.keys(codes) as QuotaUsage[]).map((usage) => instanceQuota(type, usage)),

@@ -46,7 +46,6 @@ export interface EndedJob {
   description: DescribeTrainingJobCommandOutput;
   /** In chronological order. */
   facts: Fact[];
-  /** Names of its log streams. */
   streams: string[];
 }
 
