@@ -1,5 +1,6 @@
 import path from 'node:path';
-import { enter, isTerminal, setInUse, type TrainingJob } from '../sagemaker/training-job';
+import { isTerminal } from '../sagemaker/job-store';
+import { enter, setInUse, type TrainingJob } from '../sagemaker/training-job';
 import type { Attempt } from './attempt';
 import { Capacity, type Fleet } from './capacity';
 import { type Cluster, clusterOptions } from './cluster';

@@ -1,5 +1,6 @@
 import type { Cluster } from '../jobs/cluster';
-import { isTerminal, type TrainingJob, usedMsUntil } from './training-job';
+import { isTerminal } from './job-store';
+import { type TrainingJob, usedMsUntil } from './training-job';
 
 /** A time in an answer. */
 export const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);

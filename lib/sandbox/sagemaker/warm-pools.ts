@@ -2,8 +2,8 @@ import { instanceQuota } from '../../core/catalog/quotas';
 import { clusterOptions } from '../jobs/cluster';
 import type { CurrentUsage, UsageKind } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
-import type { JobStore } from './job-store';
-import { isTerminal, type TrainingJob } from './training-job';
+import { isTerminal, type JobStore } from './job-store';
+import type { TrainingJob } from './training-job';
 
 /** The quota pool in which a training job counts. */
 export const kindOf = (job: TrainingJob): 'training' | 'spot' =>
