@@ -1,5 +1,6 @@
 import { CODE_IN_IMAGE } from '../../core/config/code-source';
 import { pythonJson } from '../../core/distribution/python-json';
+import { parseJson } from '../../shared/files/json';
 import { lastCommand, ofCommand, readCommand } from './command-line';
 import type { ForeignRequest } from './read-request';
 import { type Draft, type Drafted, filled, isObject } from './rows';
@@ -157,11 +158,8 @@ const decodeAll = (given: Readonly<Record<string, string>> = {}): Draft =>
 
 /** Decodes a value as the toolkit does: as JSON if the text is valid JSON, otherwise as text (sagemaker-training 5.1.4, mapping.py). */
 function decode(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined ? text : value;
 }
 
 /** Whether the toolkit decodes the same value from both texts. */
