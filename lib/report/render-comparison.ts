@@ -1,5 +1,5 @@
 import { type ComparedRun, comparedRun } from './compare/diff-runs';
-import { chart, grid, xAxis, yAxis } from './page/chart';
+import { plot, STEPS } from './page/chart';
 import { number, percent, precise, short, usd } from './page/format';
 import { page, type Section, unknown } from './page/page';
 import { html, itemTable, legend } from './page/parts';
@@ -66,19 +66,16 @@ function overSteps(runs: readonly LabelledRun[], { id, title, unit, measure }: M
     return data.length > 0 ? [{ name: report.runId, n, data }] : [];
   });
   if (lines.length === 0) return { id, title, body: unknown(`No run has reported its ${title.toLowerCase()}`) };
-  const body = html`${legend(lines.map(({ name, n }) => ({ text: name, color: seriesColor(n) })))}${chart({
+  const body = html`${legend(lines.map(({ name, n }) => ({ text: name, color: seriesColor(n) })))}${plot({
     id: `${id}-chart`,
     title: `${title} over steps`,
     description: lines
       .map(({ name, data }) => `${name}: ${precise(data.at(-1)?.[1])} at step ${number(data.at(-1)?.[0])}`)
       .join('. '),
     heights: { wide: 340, narrow: 280 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({ name: 'step', isNarrow, min: 'dataMin', max: 'dataMax', axisLabel: { formatter: short } }),
-      yAxis: yAxis({ name: unit, isNarrow, scale: true, axisLabel: { formatter: short } }),
-      series: lines.map(({ name, n, data }) => coloredLine(name, n, data)),
-    }),
+    x: STEPS,
+    y: { name: unit, scale: true, axisLabel: { formatter: short } },
+    series: lines.map(({ name, n, data }) => coloredLine(name, n, data)),
   })}`;
   return { id, title, body };
 }

@@ -1,4 +1,4 @@
-import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { plot, STEPS } from '../page/chart';
 import { duration, number, roughUsd, short } from '../page/format';
 import { type Section, unknown } from '../page/page';
 import { type Html, html, itemTable, type LegendEntry, legend, word } from '../page/parts';
@@ -24,26 +24,14 @@ function scalingChart(report: PlanReport, points: ScalingPoint[]): Html {
     ...(measured.length > 0 ? [{ text: 'published measurement', color: color('c2'), drawn: 'mark' as const }] : []),
     { text: `this run: ${here} nodes`, color: color('muted'), drawn: 'line' },
   ];
-  return html`${legend(entries)}${chart({
+  return html`${legend(entries)}${plot({
     id: 'scaling-chart',
     title: 'Tokens per second per GPU by number of nodes',
     description: points.map((p) => `${p.nodes} nodes: ${number(p.tokensPerSecondPerGpu)}`).join('. '),
     heights: { wide: 320, narrow: 280 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({
-        name: 'nodes',
-        type: 'log',
-        logBase: 2,
-        isNarrow,
-        splitNumber: 10,
-        min: 'dataMin',
-        max: 'dataMax',
-        axisLabel: { formatter: short },
-      }),
-      yAxis: yAxis({ name: 'tokens/s per GPU', isNarrow, min: 0, axisLabel: { formatter: short } }),
-      series: [...band(points), predicted(points, here), ...marks(tooLarge, measured)],
-    }),
+    x: { ...STEPS, name: 'nodes', type: 'log', logBase: 2, splitNumber: 10 },
+    y: { name: 'tokens/s per GPU', min: 0, axisLabel: { formatter: short } },
+    series: [...band(points), predicted(points, here), ...marks(tooLarge, measured)],
   })}`;
 }
 
@@ -143,23 +131,20 @@ function paretoChart(report: PlanReport, search: PlanSearch): Html {
     { text: 'layout', color: color('c1') },
     { text: 'no other layout is both faster and cheaper', color: color('c3') },
     ...(here.length > 0 ? [{ text: 'this run', color: color('c2'), drawn: 'mark' as const }] : []),
-  ])}${chart({
+  ])}${plot({
     id: 'search-chart',
     title: 'Cost over step time of the layouts found',
     description: front
       .map((c) => `${layoutText(c)}: ${duration(c.stepSeconds)} per step, ${roughUsd(c.usd)}`)
       .join('. '),
     heights: { wide: 320, narrow: 280 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({ name: 'seconds per step', isNarrow, scale: true, axisLabel: { formatter: short } }),
-      yAxis: yAxis({ name: costName(report), isNarrow, scale: true, axisLabel: { formatter: short } }),
-      series: [
-        scatter(priced(search.candidates).map(point), 'circle', 7, color('c1')),
-        frontLine(front),
-        scatter(here, 'diamond', 14, color('c2')),
-      ],
-    }),
+    x: { name: 'seconds per step', scale: true, axisLabel: { formatter: short } },
+    y: { name: costName(report), scale: true, axisLabel: { formatter: short } },
+    series: [
+      scatter(priced(search.candidates).map(point), 'circle', 7, color('c1')),
+      frontLine(front),
+      scatter(here, 'diamond', 14, color('c2')),
+    ],
   })}`;
 }
 

@@ -1,4 +1,4 @@
-import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { plot, TIME } from '../page/chart';
 import { number, percent, UNKNOWN } from '../page/format';
 import { type Section, unknown } from '../page/page';
 import { type Html, html, itemTable, legend, word } from '../page/parts';
@@ -23,17 +23,14 @@ function useChart({ overTime }: ReportGpus): Html {
     points.push([Date.parse(at), utilizationPercent]);
   }
   if (groups.size === 0) return html`<p class="note">No GPU has reported its utilisation.</p>`;
-  return html`${legend(attemptLegend(groups))}${chart({
+  return html`${legend(attemptLegend(groups))}${plot({
     id: 'gpus-chart',
     title: 'GPU utilisation over time, mean over the hosts',
     description: [...groups].map(([attempt, points]) => `Attempt ${attempt}: ${points.length} points`).join('. '),
     heights: { wide: 240, narrow: 220 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({ name: 'UTC', type: 'time', isNarrow, min: 'dataMin', max: 'dataMax' }),
-      yAxis: yAxis({ name: 'percent', isNarrow, min: 0, max: 100, interval: 25 }),
-      series: [...groups].map(([attempt, points]) => attemptLine(attempt, points)),
-    }),
+    x: TIME,
+    y: { name: 'percent', min: 0, max: 100, interval: 25 },
+    series: [...groups].map(([attempt, points]) => attemptLine(attempt, points)),
   })}`;
 }
 
