@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { CfnOutput, type CustomResource, Duration } from 'aws-cdk-lib';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
@@ -54,9 +54,7 @@ export class RegisteredRun extends Construct {
       serviceTimeout: Duration.minutes(6),
       properties: {
         controlAliasArn: alias.functionArn,
-        hash: createHash('sha256')
-          .update(`${runFile}\n${code?.sha256 ?? ''}`)
-          .digest('hex'),
+        hash: hash('sha256', `${runFile}\n${code?.sha256 ?? ''}`),
         assetBucket: fileAsset.s3BucketName,
         runFileKey: fileAsset.s3ObjectKey,
         ...(codeAsset && { codeKey: codeAsset.s3ObjectKey, codeSha256: code.sha256 }),
