@@ -229,7 +229,11 @@ export function renderTeamPage(report: TeamReport, writer: TeamPageWriter = 'com
       spendSection(report),
       runsSection('running', 'Running', { runs: bySpend(gather(report, activeRuns)), columns: [...of, ...ACTIVE] }),
       runsSection('queue', 'Queue', { runs: gather(report, queuedRuns), columns: [...of, ...QUEUE] }),
-      runsSection('failed', 'Failed', { runs: failed.sort(newestEndFirst), columns: [...of, ...FAILED], when }),
+      runsSection('failed', 'Failed', {
+        runs: failed.sort((a, b) => (b.endedAt ?? '').localeCompare(a.endedAt ?? '')),
+        columns: [...of, ...FAILED],
+        when,
+      }),
       runsSection('ended', 'Completed or stopped', { runs: bySpend(others), columns: [...of, ...ENDED, REASON], when }),
     ],
     footer: html`${WRITERS[writer]} ${report.notes.join(' ')}`,
@@ -237,4 +241,3 @@ export function renderTeamPage(report: TeamReport, writer: TeamPageWriter = 'com
 }
 
 const hasFailed = (run: TeamRun): boolean => run.state === 'failed';
-const newestEndFirst = (a: TeamRun, b: TeamRun): number => (b.endedAt ?? '').localeCompare(a.endedAt ?? '');

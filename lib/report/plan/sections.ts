@@ -150,15 +150,14 @@ export function publishedSection({ published }: PlanReport): Section {
         {
           head: 'Difference',
           kind: 'num',
-          cell: (p) => difference(p.predictedTokensPerSecondPerGpu / p.measuredTokensPerSecondPerGpu - 1),
+          cell: ({ predictedTokensPerSecondPerGpu: predicted, measuredTokensPerSecondPerGpu: measured }) =>
+            `${predicted >= measured ? '+' : '−'}${number(Math.abs(100 * (predicted / measured - 1)), 1)} %`,
         },
         { head: 'Source', kind: 'long', cell: (p) => source(p.source) },
       ],
     }),
   };
 }
-
-const difference = (share: number): string => `${share >= 0 ? '+' : '−'}${number(Math.abs(100 * share), 1)} %`;
 
 /** Only https URLs become links: a source may come from a file. */
 const source = (text: string): Html | string =>

@@ -8,14 +8,8 @@ import { color } from '../page/style';
 import { median, type ReportMemory, type ReportStep, type RunReport } from './run-report';
 import { attemptLegend, attemptLine, byAttempt } from './training';
 
-interface CauseText {
-  name: string;
-  color: string;
-  meaning: string;
-}
-
 /** Kept work is green, the cost of failures is red, waiting is grey, and the rest is necessary overhead. */
-const TEXTS: Readonly<Record<Cause, CauseText>> = {
+const TEXTS: Readonly<Record<Cause, { name: string; color: string; meaning: string }>> = {
   step: { name: 'steps that were kept', color: color('good'), meaning: 'training whose result is in a checkpoint' },
   save: { name: 'saving', color: color('c1'), meaning: 'checkpoints and the final upload' },
   eval: { name: 'evaluation', color: color('c7'), meaning: 'declared evaluation phases' },

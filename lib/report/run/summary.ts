@@ -22,10 +22,15 @@ ${tiles(summaryTiles(report))}`;
 }
 
 function summaryTiles(report: RunReport): Tile[] {
+  const failed = report.attempts.filter(({ status }) => status === 'Failed').length;
   return [
     { name: 'Step', value: number(report.step), note: html`committed: ${number(report.committedStep)}` },
     lossTile(report),
-    { name: 'Attempts', value: number(report.attempts.length), note: failedNote(report) },
+    {
+      name: 'Attempts',
+      value: number(report.attempts.length),
+      note: failed === 0 ? 'none failed' : `${failed} failed`,
+    },
     { name: 'Goodput', value: percent(report.goodput), note: 'kept steps as a share of the time since the first job' },
     { name: 'Time', value: duration(elapsedSeconds(report)), note: 'first decision to the end' },
     costTile(report),
@@ -40,11 +45,6 @@ function lossTile({ steps }: RunReport): Tile {
     value: precise(last),
     note: first === undefined ? 'not reported' : html`from ${precise(first)}`,
   };
-}
-
-function failedNote({ attempts }: RunReport): string {
-  const failed = attempts.filter((a) => a.status === 'Failed').length;
-  return failed === 0 ? 'none failed' : `${failed} failed`;
 }
 
 function costTile({ cost, spendUsd }: RunReport): Tile {

@@ -34,10 +34,10 @@ const TAIL = { fromShare: 0.25, atMostOfRange: 1 / 3 } as const;
 
 function lossCharts(report: RunReport, seen: readonly ReportStep[]): Html {
   const tail = tailOf(seen);
-  const first = lossChart({ report, seen, id: 'loss-chart', title: 'Loss over steps' });
+  const first = lossChart(report, seen, { id: 'loss-chart', title: 'Loss over steps' });
   if (!tail) return first;
   const title = `Loss from step ${number(tail[0]?.step)}`;
-  return html`${first}<p class="note">${title}, on its own scale:</p>${lossChart({ report, seen: tail, id: 'loss-tail-chart', title })}`;
+  return html`${first}<p class="note">${title}, on its own scale:</p>${lossChart(report, tail, { id: 'loss-tail-chart', title })}`;
 }
 
 function tailOf(seen: readonly ReportStep[]): ReportStep[] | undefined {
@@ -52,14 +52,7 @@ function rangeOf(steps: readonly ReportStep[]): number {
   return losses.reduce((a, b) => Math.max(a, b)) - losses.reduce((a, b) => Math.min(a, b));
 }
 
-interface LossChartProps {
-  report: RunReport;
-  seen: readonly ReportStep[];
-  id: string;
-  title: string;
-}
-
-function lossChart({ report, seen, id, title }: LossChartProps): Html {
+function lossChart(report: RunReport, seen: readonly ReportStep[], { id, title }: { id: string; title: string }): Html {
   const groups = byAttempt(seen);
   const from = Math.min(...[...groups.values()].map((steps) => steps[0]?.step ?? 0));
   const commits = [...new Set((report.checkpoints ?? []).map((c) => c.step))].filter((step) => step >= from);
