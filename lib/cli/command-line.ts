@@ -8,6 +8,8 @@ export interface CommandLine {
   root: Command;
   /** Adds a verb with the options that all verbs have. */
   verb(name: string, description: string, example: string): Command;
+  /** The action of a verb: a function of its module that takes arguments, options and the terminal, and returns the exit code. */
+  action<Module>(load: () => Promise<Module>, name: keyof Module): (...given: unknown[]) => Promise<void>;
   terminal: Terminal;
   /** Called once, with the exit code. */
   done(code: number): void;
@@ -77,7 +79,6 @@ function noteNow(args: readonly string[]): readonly string[] {
   return ['status', run, '--note', text.join(' ') || 'TEXT', ...options];
 }
 
-/** Options with their values, and the other words. */
 function separate(args: readonly string[]): { places: string[]; options: string[] } {
   const isPlace = args.map((word, i) => !word.startsWith('-') && !VALUED.includes(args[i - 1] ?? ''));
   return { places: args.filter((_, i) => isPlace[i]), options: args.filter((_, i) => !isPlace[i]) };

@@ -50,9 +50,16 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
   const verb = (name: string, description: string, example: string) =>
     common(root.command(name).description(description).addHelpText('after', `\nExamples:\n  ${example}`));
   const run = (args: readonly string[], into: Terminal) => main(['node', 'slipway', ...args], into);
+  const action: CommandLine['action'] =
+    (load, name) =>
+    async (...given) => {
+      const call = (await load())[name] as (...all: unknown[]) => number | Promise<number>;
+      // The last argument is the command itself.
+      done(await call(...given.slice(0, -1), terminal));
+    };
   for (const [group, verbs] of Object.entries(GROUPS)) {
     root.commandsGroup(`${group}:`);
-    for (const add of verbs) add({ root, verb, terminal, done, run });
+    for (const add of verbs) add({ root, verb, action, terminal, done, run });
   }
   return root.helpCommand(true);
 }

@@ -12,7 +12,6 @@ const OLDEST_MINOR = 10;
 export interface ModuleRun {
   /** @default python3 */
   python?: string;
-  /** Packages that it imports. */
   packages: readonly string[];
   /** Rule and path of its errors. */
   rule: string;

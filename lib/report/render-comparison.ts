@@ -1,8 +1,8 @@
 import { type ComparedRun, comparedRun } from './compare/diff-runs';
-import { chart, grid, xAxis, yAxis } from './page/chart';
+import { plot, STEPS } from './page/chart';
 import { number, percent, precise, short, usd } from './page/format';
 import { page, type Section, unknown } from './page/page';
-import { html, legend, table } from './page/parts';
+import { html, itemTable, legend } from './page/parts';
 import { seriesColor } from './page/style';
 import type { ReportStep, RunReport } from './run/run-report';
 import { coloredLine } from './run/training';
@@ -35,29 +35,20 @@ export function renderComparison(runs: readonly LabelledRun[]): string {
 }
 
 const resultTable = (rows: readonly ComparedRun[]) =>
-  table({
+  itemTable({
     caption: 'Results, in the order given',
     layout: 'cards',
+    items: rows,
     columns: [
-      { head: 'Run' },
-      { head: 'State', kind: 'fixed' },
-      { head: 'Step', kind: 'num' },
-      { head: 'Loss', kind: 'num' },
-      { head: 'Tokens/s per GPU', kind: 'num' },
-      { head: 'Goodput', kind: 'num' },
-      { head: 'Spent', kind: 'num' },
-      { head: 'With', kind: 'long' },
+      { head: 'Run', cell: (run) => html`<code>${run.runId}</code>` },
+      { head: 'State', kind: 'fixed', cell: (run) => run.state },
+      { head: 'Step', kind: 'num', cell: (run) => number(run.step) },
+      { head: 'Loss', kind: 'num', cell: (run) => precise(run.loss) },
+      { head: 'Tokens/s per GPU', kind: 'num', cell: (run) => number(run.tokensPerSecondPerGpu) },
+      { head: 'Goodput', kind: 'num', cell: (run) => percent(run.goodput) },
+      { head: 'Spent', kind: 'num', cell: (run) => usd(run.spendUsd) },
+      { head: 'With', kind: 'long', cell: (run) => run.label },
     ],
-    rows: rows.map((run) => [
-      html`<code>${run.runId}</code>`,
-      run.state,
-      number(run.step),
-      precise(run.loss),
-      number(run.tokensPerSecondPerGpu),
-      percent(run.goodput),
-      usd(run.spendUsd),
-      run.label,
-    ]),
   });
 
 interface Measure {
@@ -75,19 +66,16 @@ function overSteps(runs: readonly LabelledRun[], { id, title, unit, measure }: M
     return data.length > 0 ? [{ name: report.runId, n, data }] : [];
   });
   if (lines.length === 0) return { id, title, body: unknown(`No run has reported its ${title.toLowerCase()}`) };
-  const body = html`${legend(lines.map(({ name, n }) => ({ text: name, color: seriesColor(n) })))}${chart({
+  const body = html`${legend(lines.map(({ name, n }) => ({ text: name, color: seriesColor(n) })))}${plot({
     id: `${id}-chart`,
     title: `${title} over steps`,
     description: lines
       .map(({ name, data }) => `${name}: ${precise(data.at(-1)?.[1])} at step ${number(data.at(-1)?.[0])}`)
       .join('. '),
     heights: { wide: 340, narrow: 280 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({ name: 'step', isNarrow, min: 'dataMin', max: 'dataMax', axisLabel: { formatter: short } }),
-      yAxis: yAxis({ name: unit, isNarrow, scale: true, axisLabel: { formatter: short } }),
-      series: lines.map(({ name, n, data }) => coloredLine(name, n, data)),
-    }),
+    x: STEPS,
+    y: { name: unit, scale: true, axisLabel: { formatter: short } },
+    series: lines.map(({ name, n, data }) => coloredLine(name, n, data)),
   })}`;
   return { id, title, body };
 }

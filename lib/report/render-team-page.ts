@@ -1,15 +1,14 @@
 import { number, percent, roughUsd, time, UNKNOWN } from './page/format';
 import { page, type Section } from './page/page';
 import {
-  type Column,
   type Html,
   html,
+  type ItemColumn,
+  type ItemTableProps,
+  itemTable,
   legend,
-  type Part,
   type StackPart,
   stackBar,
-  type TableProps,
-  table,
   tiles,
   word,
 } from './page/parts';
@@ -36,7 +35,6 @@ const TONES: Readonly<Record<string, string>> = {
   queued: color('wait'),
 };
 
-/** A run with its team. */
 interface OfTeam extends TeamRun {
   team: string;
 }
@@ -94,19 +92,8 @@ function spendSection(report: TeamReport): Section {
 ${knownTable({
   caption: 'Teams, by name',
   layout: 'cards',
-  columns: [
-    { head: 'Team' },
-    { head: 'Spent', kind: 'num' },
-    { head: 'Budget', kind: 'num' },
-    { head: 'Of budget', kind: 'num' },
-    { head: 'Goodput', kind: 'num' },
-    { head: 'GPU hours', kind: 'num' },
-    { head: 'GPUs busy', kind: 'num' },
-    { head: 'Running', kind: 'num' },
-    { head: 'Waiting', kind: 'num' },
-    { head: 'Ended', kind: 'num' },
-  ],
-  rows: report.teams.map(teamRow),
+  items: report.teams,
+  columns: TEAM_COLUMNS,
 })}`,
   };
 }
@@ -126,24 +113,8 @@ ${legend([...parts.map(({ name, color: tone }) => ({ text: name, color: tone }))
 }
 
 /** A table without the columns of which nothing is known. */
-function knownTable({ columns, rows, ...rest }: TableProps): Html {
-  const isKnown = columns.map((_, i) => rows.some((row) => row[i] !== UNKNOWN));
-  const keep = <T>(all: readonly T[]) => all.filter((_, i) => isKnown[i]);
-  return table({ ...rest, columns: keep(columns), rows: rows.map(keep) });
-}
-
-const teamRow = (team: TeamMonth) => [
-  team.team,
-  roughUsd(team.spentUsd),
-  team.budgetUsd === null ? 'none' : roughUsd(team.budgetUsd),
-  team.budgetUsd === null ? UNKNOWN : budgetShare(team.spentUsd / team.budgetUsd),
-  percent(team.goodput),
-  number(team.gpuHours, 1),
-  busy(team),
-  number(activeRuns(team).length),
-  number(queuedRuns(team).length),
-  number(endedRuns(team).length),
-];
+const knownTable = <Item>({ columns, ...props }: ItemTableProps<Item>): Html =>
+  itemTable({ ...props, columns: columns.filter(({ cell }) => props.items.some((item) => cell(item) !== UNKNOWN)) });
 
 const busy = ({ gpuUtilizationPercent: use }: Pick<TeamRun, 'gpuUtilizationPercent'>): string =>
   percent(use === null ? null : use / 100);
@@ -152,17 +123,35 @@ const busy = ({ gpuUtilizationPercent: use }: Pick<TeamRun, 'gpuUtilizationPerce
 const budgetShare = (share: number): Html | string =>
   share < 0.8 ? percent(share) : word(percent(share), color(share < 1 ? 'warn' : 'bad'));
 
+type Figures = Pick<TeamRun, 'goodput' | 'gpuHours' | 'gpuUtilizationPercent' | 'spentUsd'>;
+
+const GOODPUT: ItemColumn<Figures> = { head: 'Goodput', kind: 'num', cell: ({ goodput }) => percent(goodput) };
+const GPU_HOURS: ItemColumn<Figures> = { head: 'GPU hours', kind: 'num', cell: ({ gpuHours }) => number(gpuHours, 1) };
+const BUSY: ItemColumn<Figures> = { head: 'GPUs busy', kind: 'num', cell: busy };
+const SPENT: ItemColumn<Figures> = { head: 'Spent', kind: 'num', cell: ({ spentUsd }) => roughUsd(spentUsd) };
+
+const TEAM_COLUMNS: readonly ItemColumn<TeamMonth>[] = [
+  { head: 'Team', cell: ({ team }) => team },
+  SPENT,
+  { head: 'Budget', kind: 'num', cell: ({ budgetUsd }) => (budgetUsd === null ? 'none' : roughUsd(budgetUsd)) },
+  {
+    head: 'Of budget',
+    kind: 'num',
+    cell: ({ spentUsd, budgetUsd }) => (budgetUsd === null ? UNKNOWN : budgetShare(spentUsd / budgetUsd)),
+  },
+  GOODPUT,
+  GPU_HOURS,
+  BUSY,
+  { head: 'Running', kind: 'num', cell: (team) => number(activeRuns(team).length) },
+  { head: 'Waiting', kind: 'num', cell: (team) => number(queuedRuns(team).length) },
+  { head: 'Ended', kind: 'num', cell: (team) => number(endedRuns(team).length) },
+];
+
 const state = (run: TeamRun): Html => word(run.state, TONES[run.state] ?? color('warn'));
 
-/** A column of a table of runs, and its cell for one run. */
-type RunColumn = Column & { cell(run: OfTeam): Part };
+type RunColumn = ItemColumn<OfTeam>;
 
 const STATE: RunColumn = { head: 'State', kind: 'fixed', cell: state };
-const GOODPUT: RunColumn = { head: 'Goodput', kind: 'num', cell: (run) => percent(run.goodput) };
-const GPU_HOURS: RunColumn = { head: 'GPU hours', kind: 'num', cell: (run) => number(run.gpuHours, 1) };
-const BUSY: RunColumn = { head: 'GPUs busy', kind: 'num', cell: busy };
-const SPENT: RunColumn = { head: 'Spent', kind: 'num', cell: (run) => roughUsd(run.spentUsd) };
-
 const RUN: RunColumn = { head: 'Run', cell: (run) => html`<code>${run.runId}</code>` };
 const TEAM: RunColumn = { head: 'Team', kind: 'fixed', cell: (run) => run.team };
 const QUEUE: readonly RunColumn[] = [
@@ -212,7 +201,7 @@ function runsSection(id: string, title: string, { runs, columns, when = '' }: Ru
       caption: `${title}${when}, ${Math.min(runs.length, MAX_ROWS)} of ${runs.length}`,
       layout: 'cards',
       columns,
-      rows: runs.slice(0, MAX_ROWS).map((run) => columns.map(({ cell }) => cell(run))),
+      items: runs.slice(0, MAX_ROWS),
     })}${left > 0 && html`<p class="sub">${number(left)} more: <code>slipway list --json</code></p>`}`,
   };
 }
@@ -240,7 +229,11 @@ export function renderTeamPage(report: TeamReport, writer: TeamPageWriter = 'com
       spendSection(report),
       runsSection('running', 'Running', { runs: bySpend(gather(report, activeRuns)), columns: [...of, ...ACTIVE] }),
       runsSection('queue', 'Queue', { runs: gather(report, queuedRuns), columns: [...of, ...QUEUE] }),
-      runsSection('failed', 'Failed', { runs: failed.sort(newestEndFirst), columns: [...of, ...FAILED], when }),
+      runsSection('failed', 'Failed', {
+        runs: failed.sort((a, b) => (b.endedAt ?? '').localeCompare(a.endedAt ?? '')),
+        columns: [...of, ...FAILED],
+        when,
+      }),
       runsSection('ended', 'Completed or stopped', { runs: bySpend(others), columns: [...of, ...ENDED, REASON], when }),
     ],
     footer: html`${WRITERS[writer]} ${report.notes.join(' ')}`,
@@ -248,4 +241,3 @@ export function renderTeamPage(report: TeamReport, writer: TeamPageWriter = 'com
 }
 
 const hasFailed = (run: TeamRun): boolean => run.state === 'failed';
-const newestEndFirst = (a: TeamRun, b: TeamRun): number => (b.endedAt ?? '').localeCompare(a.endedAt ?? '');

@@ -1,6 +1,6 @@
 import { duration } from './page/format';
 import { page, type Section } from './page/page';
-import { type Html, html, table, tiles, word } from './page/parts';
+import { type Html, html, itemTable, tiles, word } from './page/parts';
 import { color } from './page/style';
 
 const TONES = { holds: color('good'), differs: color('bad'), unknown: color('warn') } as const;
@@ -32,26 +32,23 @@ ${tiles([
 const prose = (text: string): Html =>
   html`${text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;
 
+const assumption = ({ verdict, claim, assumption: id }: VerifyRow): Html =>
+  html`<span>${word(verdict, TONES[verdict])} ${prose(claim)}<br><code>${id}</code></span>`;
+
 function rowsTable(rows: readonly VerifyRow[], verdict: VerifyRow['verdict']): Html {
-  return table({
+  const consequence = { head: 'Consequence', kind: 'long' as const, cell: (row: VerifyRow) => prose(row.ifWrong) };
+  return itemTable({
     caption: `${TITLES[verdict]}, by level`,
     layout: 'cards',
+    items: rows,
     columns: [
-      { head: 'Assumption' },
-      { head: 'Level', kind: 'fixed' },
-      { head: 'Expected', kind: 'long' },
-      { head: 'Seen', kind: 'long' },
-      ...(verdict === 'differs' ? [{ head: 'Consequence', kind: 'long' as const }] : []),
-      { head: 'Time', kind: 'num' },
+      { head: 'Assumption', cell: assumption },
+      { head: 'Level', kind: 'fixed', cell: (row) => row.level },
+      { head: 'Expected', kind: 'long', cell: (row) => prose(row.expected) },
+      { head: 'Seen', kind: 'long', cell: (row) => prose(row.seen) },
+      ...(verdict === 'differs' ? [consequence] : []),
+      { head: 'Time', kind: 'num', cell: (row) => duration(row.seconds) },
     ],
-    rows: rows.map((row) => [
-      html`<span>${word(row.verdict, TONES[row.verdict])} ${prose(row.claim)}<br><code>${row.assumption}</code></span>`,
-      row.level,
-      prose(row.expected),
-      prose(row.seen),
-      ...(verdict === 'differs' ? [prose(row.ifWrong)] : []),
-      duration(row.seconds),
-    ]),
   });
 }
 

@@ -56,7 +56,6 @@ export class ApiServer {
   }
 }
 
-/** Each service uses a different name for this error. */
 function throttled(service: string): ServiceError {
   const code = service === 'SageMaker' ? 'ThrottlingException' : 'TooManyRequestsException';
   return new ServiceError(code, 'Rate exceeded', service === 'SageMaker' ? 400 : 429);

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
-import http from 'node:http';
-import https from 'node:https';
 import type { AwsFault, FaultSpec, PlannedFault } from './faults/fault';
 import type { FaultEntry } from './faults/fault-plan';
 import type { QuotaRow } from './quotas/quota-store';
 import type { IncreaseRequest } from './quotas/service-quotas';
+import { requestText } from './wire/http-request';
 
 type AnyFaultEntry = FaultEntry<PlannedFault | AwsFault>;
 
@@ -55,22 +54,11 @@ export class SandboxAdmin {
     return (await this.call<{ requests: IncreaseRequest[] }>('POST', 'quotas/approve', body)).requests;
   }
 
-  private call<T>(method: string, path: string, body?: unknown): Promise<T> {
+  private async call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const url = new URL(`/_slipway/${path}`, this.endpoint);
-    const options = this.certFile ? { method, ca: readFileSync(this.certFile) } : { method };
-    return new Promise((resolve, reject) => {
-      const client = url.protocol === 'https:' ? https : http;
-      const request = client.request(url, options, (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk;
-        });
-        response.on('end', () => {
-          if ((response.statusCode ?? 500) < 300) resolve((text === '' ? undefined : JSON.parse(text)) as T);
-          else reject(new Error(`sandbox: ${method} ${url.pathname} answered ${response.statusCode}: ${text}`));
-        });
-      });
-      request.on('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
-    });
+    const options = { method, ca: this.certFile && readFileSync(this.certFile) };
+    const { status, text } = await requestText(url, options, body === undefined ? undefined : JSON.stringify(body));
+    if (status >= 300) throw new Error(`sandbox: ${method} ${url.pathname} answered ${status}: ${text}`);
+    return (text === '' ? undefined : JSON.parse(text)) as T;
   }
 }

@@ -4,8 +4,9 @@ import { DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
 import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { handler as audit, auditDeps } from '../../lib/control/audit';
+import { handler as audit } from '../../lib/control/audit';
 import { handler as control, controlDeps } from '../../lib/control/control';
+import { readDeps } from '../../lib/control/control/deps';
 import { handler as reconcile, reconcileDeps } from '../../lib/control/reconcile';
 import { mockClient } from '../support/mocked-clients';
 
@@ -63,7 +64,7 @@ describe.each([
 
 test.each([
   ['control', controlDeps(ENVIRONMENT)],
-  ['audit', auditDeps(ENVIRONMENT)],
+  ['audit', readDeps(ENVIRONMENT)],
 ])('%s reads pages of logs with five tries, as many jobs write at once', async (_, { readLog, now }) => {
   logs
     .on(FilterLogEventsCommand)

@@ -6,7 +6,7 @@ import { Provider } from 'aws-cdk-lib/custom-resources';
 import { Construct } from 'constructs';
 import { acknowledgeResources, allow, type ExactStatement } from '../access/statement';
 import { acknowledge } from '../acknowledged-checks';
-import { deployLogGroup, type HandlerFunction, writeLogs } from './handler-function';
+import { deployLogGroup, HandlerFunction, type HandlerFunctionProps, writeLogs } from './handler-function';
 
 /** Properties of `HandlerResource`. */
 export interface HandlerResourceProps {
@@ -60,6 +60,26 @@ export class HandlerResource extends Construct {
     allow(role, writeLogs(logGroup));
     return role;
   }
+}
+
+/** Properties of `customResource`. */
+interface CustomResourceProps extends Omit<HandlerResourceProps, 'onEvent'> {
+  /** The function that handles its events. */
+  readonly function: HandlerFunctionProps;
+  /** What the function may do. */
+  readonly statements: readonly ExactStatement[];
+}
+
+/** A custom resource with a function of its own. */
+export function customResource(
+  scope: Construct,
+  id: string,
+  { function: own, statements, ...props }: CustomResourceProps,
+  functionId = 'Function',
+): CustomResource {
+  const onEvent = new HandlerFunction(scope, functionId, own);
+  for (const statement of statements) onEvent.allow(statement);
+  return new HandlerResource(scope, id, { onEvent, ...props }).resource;
 }
 
 function describeStack({ partition, region, account, stackName }: Stack): ExactStatement {

@@ -3,8 +3,8 @@ import type * as s3 from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { DRIVER_PUBLISH_TYPE } from '../../core/contracts/custom-resources';
 import { driverFiles } from '../../shared/files/own-package';
-import { generatedAsset, HandlerFunction } from '../functions/handler-function';
-import { HandlerResource } from '../functions/handler-resource';
+import { generatedAsset } from '../functions/handler-function';
+import { customResource } from '../functions/handler-resource';
 
 /** Properties of `DriverPublish`. */
 export interface DriverPublishProps {
@@ -26,39 +26,40 @@ export class DriverPublish extends Construct {
 
   constructor(scope: Construct, id: string, props: DriverPublishProps) {
     super(scope, id);
+    const bucket = props.artifactBucket;
     const archive = driverFiles();
     const asset = generatedAsset(this, 'Archive', 'driver.json', JSON.stringify(archive));
-    const onEvent = new HandlerFunction(this, 'Function', {
-      handler: 'driver-publish',
-      description: 'Copies driver and trainer into the artifact bucket',
-      timeout: Duration.minutes(2),
-    });
-    onEvent.allow({
-      sid: 'ReadAsset',
-      actions: ['s3:GetObject'],
-      resources: [asset.bucket.arnForObjects(asset.s3ObjectKey)],
-    });
-    onEvent.allow({
-      sid: 'WriteDriver',
-      actions: ['s3:PutObject'],
-      resources: [props.artifactBucket.arnForObjects('drivers/*')],
-      wildcard: 'The files of each release lie under their hash.',
-    });
-    const key = props.artifactBucket.encryptionKey;
-    if (key) onEvent.allow({ sid: 'EncryptDriver', actions: ['kms:GenerateDataKey'], resources: [key.keyArn] });
-    const { resource } = new HandlerResource(this, 'Files', {
+    const key = bucket.encryptionKey;
+    this.resource = customResource(this, 'Files', {
       resourceType: DRIVER_PUBLISH_TYPE,
-      onEvent,
+      function: {
+        handler: 'driver-publish',
+        description: 'Copies driver and trainer into the artifact bucket',
+        timeout: Duration.minutes(2),
+      },
+      statements: [
+        {
+          sid: 'ReadAsset',
+          actions: ['s3:GetObject'],
+          resources: [asset.bucket.arnForObjects(asset.s3ObjectKey)],
+        },
+        {
+          sid: 'WriteDriver',
+          actions: ['s3:PutObject'],
+          resources: [bucket.arnForObjects('drivers/*')],
+          wildcard: 'The files of each release lie under their hash.',
+        },
+        ...(key ? [{ sid: 'EncryptDriver', actions: ['kms:GenerateDataKey'], resources: [key.keyArn] }] : []),
+      ],
       serviceTimeout: Duration.minutes(5),
       properties: {
         sourceBucket: asset.s3BucketName,
         sourceKey: asset.s3ObjectKey,
-        bucket: props.artifactBucket.bucketName,
+        bucket: bucket.bucketName,
         hash: archive.hash,
       },
     });
-    this.resource = resource;
-    this.uri = resource.getAttString('Uri');
+    this.uri = this.resource.getAttString('Uri');
     this.hash = archive.hash;
   }
 }

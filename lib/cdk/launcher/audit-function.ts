@@ -1,16 +1,11 @@
 import { Duration, Stack } from 'aws-cdk-lib';
-import * as lambda from 'aws-cdk-lib/aws-lambda';
+import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import {
-  CONTROL_TIMEOUT_SECONDS,
-  controlAliasName,
-  ENV_ENVIRONMENT,
-  ENV_RUN_TABLE,
-} from '../../core/contracts/launcher';
+import { CONTROL_TIMEOUT_SECONDS, ENV_ENVIRONMENT, ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import { auditStatements } from '../access/audit-policy';
 import { HandlerFunction } from '../functions/handler-function';
 import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
-import type { TrainingLauncher } from './training-launcher';
+import { type TrainingLauncher, teamAliases } from './training-launcher';
 
 /** Properties of `AuditFunction`. */
 export interface AuditFunctionProps {
@@ -60,12 +55,6 @@ export class AuditFunction extends Construct {
       operationsKeyArn: launcher.operationsKey.keyArn,
     });
     for (const statement of statements) this.function.allow(statement);
-    const version = this.function.version();
-    this.aliases = Object.fromEntries(
-      Object.keys(launcher.aliases).map((team) => [
-        team,
-        new lambda.Alias(this, `Alias-${team}`, { aliasName: controlAliasName(team), version }),
-      ]),
-    );
+    this.aliases = teamAliases(this, this.function, Object.keys(launcher.aliases));
   }
 }

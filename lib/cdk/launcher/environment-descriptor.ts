@@ -28,23 +28,28 @@ interface DescribedEnvironment {
   readonly driver: Pick<DriverPublish, 'uri' | 'hash'>;
 }
 
-function identityOf({ spec, storage, slipwayVersion }: DescribedEnvironment, team: string) {
-  const { partition, account, region } = Stack.of(storage);
-  return { schemaVersion: 1 as const, slipwayVersion, name: spec.name, team, partition, account, region };
-}
-
-/** The descriptor of one team. Its values may be tokens; the order of its keys is the order in the SSM parameter. */
+/**
+ * The descriptor of one team. Its values may be tokens; the order of its keys is the order in the SSM parameter. Empty tags would appear there.
+ */
 export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles: TeamRoles): Descriptor {
   const { storage, network, image, guardrails, prices, tags, teams } = made.spec;
   const { mlflow, budgetUsdPerMonth: usdPerMonth } = teams[team] ?? {};
+  const { partition, account, region } = Stack.of(made.storage);
   return {
-    ...identityOf(made, team),
+    schemaVersion: 1,
+    slipwayVersion: made.slipwayVersion,
+    name: made.spec.name,
+    team,
+    partition,
+    account,
+    region,
     executionRoleArn: jobRoles.execution.roleArn,
     processingRoleArn: jobRoles.processing.roleArn,
     dataBucket: made.storage.dataBucket.bucketName,
     checkpointBucket: made.storage.checkpointBucket.bucketName,
     artifactBucket: made.storage.artifactBucket.bucketName,
-    ...keysOf(made, team),
+    kmsKeyArn: made.storage.key.keyArn,
+    teamKeyArn: made.storage.teamKeys[team]?.keyArn,
     subnetIds: made.network.subnetIds,
     securityGroupIds: made.network.securityGroupIds,
     subnets: made.network.subnets,
@@ -60,24 +65,15 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     image: image.uri ? undefined : baseImageContents(image.base),
     prices,
     budget: usdPerMonth === undefined ? undefined : { usdPerMonth },
-    tags: noneOf(tags),
+    tags: Object.keys(tags).length === 0 ? undefined : tags,
     secretsPrefix: made.roles.secretsPrefix(team),
     runTableName: made.launcher.table.tableName,
     guardrails,
-    ...aliasesOf(made, team),
+    controlAliasArn: made.launcher.aliases[team]?.functionArn,
+    auditAliasArn: made.audit?.aliases[team]?.functionArn,
     driver: { uri: made.driver.uri, hash: made.driver.hash },
   };
 }
-
-const keysOf = ({ storage }: DescribedEnvironment, team: string) => ({
-  kmsKeyArn: storage.key.keyArn,
-  teamKeyArn: storage.teamKeys[team]?.keyArn,
-});
-
-const aliasesOf = ({ launcher, audit }: DescribedEnvironment, team: string) => ({
-  controlAliasArn: launcher.aliases[team]?.functionArn,
-  auditAliasArn: audit?.aliases[team]?.functionArn,
-});
 
 /** Plans of other teams that the team does not name as well; undefined if there are none. */
 function foreignPlans(teams: EnvironmentSpec['teams'], team: string): string[] | undefined {
@@ -86,9 +82,6 @@ function foreignPlans(teams: EnvironmentSpec['teams'], team: string): string[] |
   const foreign = [...new Set(others)].filter((plan) => !own.includes(plan));
   return foreign.length > 0 ? foreign : undefined;
 }
-
-/** Undefined for an empty record, so that it does not appear in the template. */
-const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);
 
 /** Properties of `TeamDescriptor`. */
 export interface TeamDescriptorProps {

@@ -2,8 +2,8 @@ import { CfnOutput, type CustomResource, Duration, Stack } from 'aws-cdk-lib';
 import { Construct, type IConstruct } from 'constructs';
 import { QUOTA_PREFLIGHT_TYPE } from '../../core/contracts/custom-resources';
 import type { QuotaNeed } from '../../core/quota';
-import { HandlerFunction } from '../functions/handler-function';
-import { HandlerResource } from '../functions/handler-resource';
+import type { ExactStatement } from '../access/statement';
+import { customResource } from '../functions/handler-resource';
 
 /** Properties of `QuotaPreflight`. */
 export interface QuotaPreflightProps {
@@ -32,16 +32,14 @@ export class QuotaPreflight extends Construct {
 
   constructor(scope: Construct, id: string, props: QuotaPreflightProps) {
     super(scope, id);
-    const onEvent = new HandlerFunction(this, 'Function', {
-      handler: 'quota-preflight',
-      description: 'Compares SageMaker quotas with what an environment needs',
-      timeout: Duration.minutes(4),
-    });
-    grantQuotaReads(onEvent);
-    if (props.requestIncrease) grantIncreaseRequests(onEvent);
-    this.resource = new HandlerResource(this, 'Check', {
+    this.resource = customResource(this, 'Check', {
       resourceType: QUOTA_PREFLIGHT_TYPE,
-      onEvent,
+      function: {
+        handler: 'quota-preflight',
+        description: 'Compares SageMaker quotas with what an environment needs',
+        timeout: Duration.minutes(4),
+      },
+      statements: [QUOTA_READS, ...(props.requestIncrease ? increaseRequests(Stack.of(this)) : [])],
       asksForStack: true,
       serviceTimeout: Duration.minutes(5),
       properties: {
@@ -50,7 +48,7 @@ export class QuotaPreflight extends Construct {
         enforce: props.enforce ?? 'fail',
         requestIncrease: String(props.requestIncrease ?? false),
       },
-    }).resource;
+    });
     new CfnOutput(this, 'Summary', {
       value: this.resource.getAttString('Summary'),
       description: 'What the quota check found when it last ran',
@@ -63,40 +61,37 @@ export class QuotaPreflight extends Construct {
   }
 }
 
-function grantQuotaReads(onEvent: HandlerFunction): void {
-  onEvent.allow({
-    sid: 'ReadQuotas',
-    actions: [
-      'servicequotas:GetServiceQuota',
-      'servicequotas:GetAWSDefaultServiceQuota',
-      'servicequotas:ListServiceQuotas',
-    ],
-    resources: ['*'],
-    wildcard: 'ListServiceQuotas has no resource type, and codes of newer types are known only at run time.',
-  });
-}
+const QUOTA_READS: ExactStatement = {
+  sid: 'ReadQuotas',
+  actions: [
+    'servicequotas:GetServiceQuota',
+    'servicequotas:GetAWSDefaultServiceQuota',
+    'servicequotas:ListServiceQuotas',
+  ],
+  resources: ['*'],
+  wildcard: 'ListServiceQuotas has no resource type, and codes of newer types are known only at run time.',
+};
 
-function grantIncreaseRequests(onEvent: HandlerFunction): void {
-  onEvent.allow({
+const increaseRequests = ({ partition, region, account }: Stack): ExactStatement[] => [
+  {
     sid: 'FindRequests',
     actions: ['servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota'],
     resources: ['*'],
     wildcard: 'Older editions of the Service Authorization Reference know no resource type for the history.',
-  });
-  const stack = Stack.of(onEvent);
-  onEvent.allow({
+  },
+  {
     sid: 'RequestIncreases',
     actions: ['servicequotas:RequestServiceQuotaIncrease'],
-    resources: [`arn:${stack.partition}:servicequotas:${stack.region}:${stack.account}:sagemaker/*`],
+    resources: [`arn:${partition}:servicequotas:${region}:${account}:sagemaker/*`],
     wildcard: 'Codes of newer types are known only at run time.',
-  });
+  },
   // Service Quotas creates its service-linked role on the first request of an account.
-  onEvent.allow({
+  {
     sid: 'MakeServiceLinkedRole',
     actions: ['iam:CreateServiceLinkedRole'],
     resources: [
-      `arn:${stack.partition}:iam::${stack.account}:role/aws-service-role/servicequotas.amazonaws.com/AWSServiceRoleForServiceQuotas`,
+      `arn:${partition}:iam::${account}:role/aws-service-role/servicequotas.amazonaws.com/AWSServiceRoleForServiceQuotas`,
     ],
     conditions: { StringEquals: { 'iam:AWSServiceName': 'servicequotas.amazonaws.com' } },
-  });
-}
+  },
+];

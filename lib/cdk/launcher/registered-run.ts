@@ -1,14 +1,13 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { CfnOutput, type CustomResource, Duration } from 'aws-cdk-lib';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
-import type { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
 import type { RunSpec } from '../../core/config/run-spec';
 import { REGISTERED_RUN_TYPE } from '../../core/contracts/custom-resources';
 import { REGISTERED_RUN_TIMEOUT_SECONDS } from '../../core/contracts/launcher';
 import type { Archive } from '../../shared/archive/archive';
-import { generatedAsset, HandlerFunction } from '../functions/handler-function';
-import { HandlerResource } from '../functions/handler-resource';
+import { generatedAsset } from '../functions/handler-function';
+import { customResource } from '../functions/handler-resource';
 
 /** Properties of `RegisteredRun`. */
 export interface RegisteredRunProps {
@@ -35,42 +34,36 @@ export class RegisteredRun extends Construct {
     const { runName, runFile, code, alias } = props;
     const fileAsset = generatedAsset(this, 'File', 'run.yaml', runFile);
     const codeAsset = code && generatedAsset(this, 'Code', 'code.tar.gz', code.bytes);
-    const onEvent = this.makeHandler(runName, alias, [fileAsset, ...(codeAsset ? [codeAsset] : [])]);
-    const { resource } = new HandlerResource(this, 'Run', {
+    const assets = [fileAsset, ...(codeAsset ? [codeAsset] : [])];
+    this.resource = customResource(this, 'Run', {
       resourceType: REGISTERED_RUN_TYPE,
-      onEvent,
+      function: {
+        handler: 'registered-run',
+        description: `Submits run ${runName} when it has changed`,
+        timeout: Duration.seconds(REGISTERED_RUN_TIMEOUT_SECONDS),
+      },
+      statements: [
+        { sid: 'SubmitRun', actions: ['lambda:InvokeFunction'], resources: [alias.functionArn] },
+        {
+          sid: 'ReadRunFiles',
+          actions: ['s3:GetObject'],
+          resources: assets.map((asset) => asset.bucket.arnForObjects(asset.s3ObjectKey)),
+        },
+      ],
       asksForStack: true,
       serviceTimeout: Duration.minutes(6),
       properties: {
         controlAliasArn: alias.functionArn,
-        hash: createHash('sha256')
-          .update(`${runFile}\n${code?.sha256 ?? ''}`)
-          .digest('hex'),
+        hash: hash('sha256', `${runFile}\n${code?.sha256 ?? ''}`),
         assetBucket: fileAsset.s3BucketName,
         runFileKey: fileAsset.s3ObjectKey,
         ...(codeAsset && { codeKey: codeAsset.s3ObjectKey, codeSha256: code.sha256 }),
       },
     });
-    this.resource = resource;
     new CfnOutput(this, 'Id', {
-      value: resource.getAttString('RunId'),
+      value: this.resource.getAttString('RunId'),
       description: `Run of ${runName} that the deploy submitted`,
     });
-  }
-
-  private makeHandler(runName: string, alias: lambda.IAlias, assets: readonly Asset[]): HandlerFunction {
-    const onEvent = new HandlerFunction(this, 'Function', {
-      handler: 'registered-run',
-      description: `Submits run ${runName} when it has changed`,
-      timeout: Duration.seconds(REGISTERED_RUN_TIMEOUT_SECONDS),
-    });
-    onEvent.allow({ sid: 'SubmitRun', actions: ['lambda:InvokeFunction'], resources: [alias.functionArn] });
-    onEvent.allow({
-      sid: 'ReadRunFiles',
-      actions: ['s3:GetObject'],
-      resources: assets.map((asset) => asset.bucket.arnForObjects(asset.s3ObjectKey)),
-    });
-    return onEvent;
   }
 }
 

@@ -141,7 +141,7 @@ export class TrainingLauncher extends Construct {
     });
     this.queue = this.makeQueue('RunQueue', true, this.runDeadLetters);
     this.control = this.makeControl();
-    this.aliases = this.makeAliases();
+    this.aliases = teamAliases(this, this.control, Object.keys(props.roles.teams));
     this.reconcile = this.makeReconcile();
     feedReconcile(this, {
       environment: props.environment,
@@ -194,16 +194,6 @@ export class TrainingLauncher extends Construct {
     for (const statement of controlStatements(this.context(), this.props.guardrails?.allowRemoteDebug))
       control.allow(statement);
     return control;
-  }
-
-  private makeAliases(): Record<string, lambda.Alias> {
-    const version = this.control.version();
-    return Object.fromEntries(
-      Object.keys(this.props.roles.teams).map((team) => [
-        team,
-        new lambda.Alias(this, `Alias-${team}`, { aliasName: controlAliasName(team), version }),
-      ]),
-    );
   }
 
   private makeReconcile(): HandlerFunction {
@@ -286,6 +276,18 @@ export class TrainingLauncher extends Construct {
       operationsKeyArn: this.operationsKey.keyArn,
     };
   }
+}
+
+/** Aliases of a function that people invoke, by team. */
+export function teamAliases(
+  scope: Construct,
+  called: HandlerFunction,
+  teams: readonly string[],
+): Record<string, lambda.Alias> {
+  const version = called.version();
+  const alias = (team: string) =>
+    new lambda.Alias(scope, `Alias-${team}`, { aliasName: controlAliasName(team), version });
+  return Object.fromEntries(teams.map((team) => [team, alias(team)]));
 }
 
 /** Name of the run table of an environment. */

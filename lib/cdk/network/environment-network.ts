@@ -8,8 +8,7 @@ import {
 } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { EXISTING_NETWORK_TYPE } from '../../core/contracts/custom-resources';
-import { HandlerFunction } from '../functions/handler-function';
-import { HandlerResource } from '../functions/handler-resource';
+import { customResource } from '../functions/handler-resource';
 import { TrainingNetwork } from './training-network';
 
 /** The network of an environment file: created, existing, or none. */
@@ -42,7 +41,7 @@ export class EnvironmentNetwork extends Construct {
       const named = existingNetworkOf(spec, Stack.of(this).account);
       this.subnetIds = named?.subnetIds ?? [];
       this.securityGroupIds = named?.securityGroupIds ?? [];
-      if (named) this.check = new ExistingNetwork(this, 'Existing', named);
+      if (named) this.check = checkExistingNetwork(this, 'Existing', named);
     }
   }
 
@@ -84,32 +83,32 @@ export class EnvironmentNetwork extends Construct {
  * resource fails the deploy with everything that is missing, and checks again when one of the ids or needs has changed; `slipway preflight`
  * can check at any time.
  */
-class ExistingNetwork extends Construct {
-  constructor(scope: Construct, id: string, network: Network) {
-    super(scope, id);
-    const onEvent = new HandlerFunction(this, 'Function', {
+function checkExistingNetwork(scope: Construct, id: string, network: Network): Construct {
+  const check = new Construct(scope, id);
+  customResource(check, 'Check', {
+    resourceType: EXISTING_NETWORK_TYPE,
+    function: {
       handler: 'existing-network',
       description: 'Checks the VPC that jobs run in',
       timeout: Duration.minutes(2),
-    });
-    onEvent.allow({
-      sid: 'SeeExistingNetwork',
-      actions: [
-        'ec2:DescribeRouteTables',
-        'ec2:DescribeSecurityGroups',
-        'ec2:DescribeSubnets',
-        'ec2:DescribeVpcEndpoints',
-        'ec2:DescribeVpcs',
-      ],
-      resources: ['*'],
-      wildcard: 'Describe actions of EC2 have no resource type.',
-    });
-    new HandlerResource(this, 'Check', {
-      resourceType: EXISTING_NETWORK_TYPE,
-      onEvent,
-      asksForStack: true,
-      serviceTimeout: Duration.minutes(4),
-      properties: { network: JSON.stringify(network) },
-    });
-  }
+    },
+    statements: [
+      {
+        sid: 'SeeExistingNetwork',
+        actions: [
+          'ec2:DescribeRouteTables',
+          'ec2:DescribeSecurityGroups',
+          'ec2:DescribeSubnets',
+          'ec2:DescribeVpcEndpoints',
+          'ec2:DescribeVpcs',
+        ],
+        resources: ['*'],
+        wildcard: 'Describe actions of EC2 have no resource type.',
+      },
+    ],
+    asksForStack: true,
+    serviceTimeout: Duration.minutes(4),
+    properties: { network: JSON.stringify(network) },
+  });
+  return check;
 }

@@ -8,8 +8,7 @@ import { GUARD_TYPE } from '../../core/contracts/custom-resources';
 import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import { ACTIVE_INDEX, CLOSED_ITEM } from '../../core/contracts/storage';
 import type { ExactStatement } from '../access/statement';
-import { HandlerFunction } from '../functions/handler-function';
-import { HandlerResource } from '../functions/handler-resource';
+import { customResource } from '../functions/handler-resource';
 
 /** Properties of the guards of a stack. */
 export interface GuardProps {
@@ -40,20 +39,18 @@ export class Guards extends Construct {
   /** Separate functions: the delete guard depends on everything, the replace guard on nothing. */
   private guard(id: string, props: GuardProps, properties: Record<string, string>): CustomResource {
     const scope = new Construct(this, id);
-    const onEvent = new HandlerFunction(scope, 'Function', {
-      handler: 'guards',
-      description: `Refuses to ${id.toLowerCase()} under live runs`,
-      environment: { [ENV_RUN_TABLE]: props.runTableName },
-    });
-    for (const statement of guardStatements(Stack.of(this), props.runTableName, properties.guards === 'delete'))
-      onEvent.allow(statement);
-    return new HandlerResource(scope, 'Guard', {
+    return customResource(scope, 'Guard', {
       resourceType: GUARD_TYPE,
-      onEvent,
+      function: {
+        handler: 'guards',
+        description: `Refuses to ${id.toLowerCase()} under live runs`,
+        environment: { [ENV_RUN_TABLE]: props.runTableName },
+      },
+      statements: guardStatements(Stack.of(this), props.runTableName, properties.guards === 'delete'),
       asksForStack: true,
       serviceTimeout: Duration.minutes(3),
       properties: { environment: props.environment, ...properties },
-    }).resource;
+    });
   }
 }
 

@@ -7,8 +7,8 @@ import { LOG_RETENTION_TYPE } from '../../core/contracts/custom-resources';
 import { METRIC_NAMESPACE, QUOTA_METRIC } from '../../core/contracts/team-metrics';
 import { docsAddress } from '../../core/lifecycle/timeline';
 import { logGroupArns, SHARED_LOG_GROUPS } from '../access/statement';
-import { deployLogGroupName, HandlerFunction } from '../functions/handler-function';
-import { HandlerResource } from '../functions/handler-resource';
+import { deployLogGroupName } from '../functions/handler-function';
+import { customResource } from '../functions/handler-resource';
 import type { TrainingLauncher } from '../launcher/training-launcher';
 import { jobHostMetric, unitGraph } from './metrics';
 
@@ -74,21 +74,18 @@ export class Observability extends Construct {
   private makeAlarms(): cloudwatch.Alarm[] {
     const { launcher, failedInvocations } = this.props;
     const every = { period: Duration.minutes(5), statistic: 'Sum' };
+    const quarterly = { period: Duration.minutes(15), statistic: 'Sum' };
     return [
-      this.alarm('ReconcileErrors', 'reconcile-errors', launcher.reconcile.function.metricErrors(every), 3),
-      this.alarm('ControlErrors', 'control-errors', launcher.control.function.metricErrors(every), 1),
-      this.alarm('RunDeadLetters', 'run-dead-letters', depth(launcher.runDeadLetters), 1),
-      this.alarm('EventDeadLetters', 'event-dead-letters', depth(launcher.eventDeadLetters), 1),
-      ...(failedInvocations
-        ? [this.alarm('FailedInvocations', 'failed-invocations', depth(failedInvocations), 1)]
-        : []),
+      this.alarm('ReconcileErrors', 'reconcile-errors', launcher.reconcile.function.metricErrors(every), {
+        evaluationPeriods: 3,
+      }),
+      this.alarm('ControlErrors', 'control-errors', launcher.control.function.metricErrors(every)),
+      this.alarm('RunDeadLetters', 'run-dead-letters', depth(launcher.runDeadLetters)),
+      this.alarm('EventDeadLetters', 'event-dead-letters', depth(launcher.eventDeadLetters)),
+      ...(failedInvocations ? [this.alarm('FailedInvocations', 'failed-invocations', depth(failedInvocations))] : []),
       ...this.quotaAlarm(),
       // Monitors the schedule itself: no invocation at all means that the schedule is disabled.
-      new cloudwatch.Alarm(this, 'NoTicks', {
-        alarmDescription: this.describe('no-ticks'),
-        metric: launcher.reconcile.function.metricInvocations({ period: Duration.minutes(15), statistic: 'Sum' }),
-        threshold: 1,
-        evaluationPeriods: 1,
+      this.alarm('NoTicks', 'no-ticks', launcher.reconcile.function.metricInvocations(quarterly), {
         comparisonOperator: cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
         treatMissingData: cloudwatch.TreatMissingData.BREACHING,
       }),
@@ -99,45 +96,32 @@ export class Observability extends Construct {
     id: string,
     anchor: keyof typeof MEANINGS,
     metric: cloudwatch.IMetric,
-    periods: number,
+    more: Partial<cloudwatch.AlarmProps> = {},
   ): cloudwatch.Alarm {
+    const { environment, docsUrl } = this.props;
     return new cloudwatch.Alarm(this, id, {
-      alarmDescription: this.describe(anchor),
+      alarmDescription: `Slipway ${environment}: ${MEANINGS[anchor]} See ${docsAddress('environment', `alarm-${anchor}`, docsUrl)}`,
       metric,
       threshold: 1,
-      evaluationPeriods: periods,
+      evaluationPeriods: 1,
       comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
       treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
+      ...more,
     });
   }
 
   private quotaAlarm(): cloudwatch.Alarm[] {
     const { environment, quotaAlarmPercent: threshold } = this.props;
     if (threshold === undefined) return [];
-    return [
-      new cloudwatch.Alarm(this, 'QuotaUse', {
-        alarmDescription: this.describe('quota-use'),
-        metric: new cloudwatch.Metric({
-          namespace: METRIC_NAMESPACE,
-          metricName: QUOTA_METRIC,
-          dimensionsMap: { Environment: environment },
-          statistic: 'Maximum',
-          period: Duration.minutes(5),
-        }),
-        threshold,
-        // The metric has one value about every five minutes: a period without a value must not end an alarm that the next value would raise
-        // again.
-        evaluationPeriods: 2,
-        datapointsToAlarm: 1,
-        comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-        treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
-      }),
-    ];
-  }
-
-  private describe(anchor: keyof typeof MEANINGS): string {
-    const { environment, docsUrl } = this.props;
-    return `Slipway ${environment}: ${MEANINGS[anchor]} See ${docsAddress('environment', `alarm-${anchor}`, docsUrl)}`;
+    const metric = new cloudwatch.Metric({
+      namespace: METRIC_NAMESPACE,
+      metricName: QUOTA_METRIC,
+      dimensionsMap: { Environment: environment },
+      statistic: 'Maximum',
+      period: Duration.minutes(5),
+    });
+    // The metric has one value about every five minutes: a period without a value must not end an alarm that the next value would raise again.
+    return [this.alarm('QuotaUse', 'quota-use', metric, { threshold, evaluationPeriods: 2, datapointsToAlarm: 1 })];
   }
 
   private makeDashboard(): cloudwatch.Dashboard {
@@ -170,40 +154,37 @@ export class Observability extends Construct {
   }
 
   private setLogRetention(): void {
-    const onEvent = new HandlerFunction(this, 'LogRetention', {
-      handler: 'log-retention',
-      description: 'Gives SageMaker log groups a retention where none is set',
-    });
     const logGroupNames = [...SHARED_LOG_GROUPS, deployLogGroupName(this)];
-    onEvent.allow({
-      sid: 'FindSharedLogGroups',
-      actions: ['logs:DescribeLogGroups'],
-      resources: ['*'],
-      wildcard: 'Listing log groups names none of them.',
-    });
     const wildcard = 'A few log groups: actions on a group are judged with the ending :*.';
-    onEvent.allow({
-      sid: 'MakeSharedLogGroups',
-      actions: ['logs:CreateLogGroup'],
-      resources: logGroupArns(Stack.of(this), SHARED_LOG_GROUPS),
-      wildcard,
-    });
-    onEvent.allow({
-      sid: 'SetRetention',
-      actions: ['logs:PutRetentionPolicy'],
-      resources: logGroupArns(Stack.of(this), logGroupNames),
-      wildcard,
-    });
-    new HandlerResource(this, 'SharedLogs', {
+    const description = 'Gives SageMaker log groups a retention where none is set';
+    const props = {
       resourceType: LOG_RETENTION_TYPE,
-      onEvent,
+      function: { handler: 'log-retention', description },
+      statements: [
+        {
+          sid: 'FindSharedLogGroups',
+          actions: ['logs:DescribeLogGroups'],
+          resources: ['*'],
+          wildcard: 'Listing log groups names none of them.',
+        },
+        {
+          sid: 'MakeSharedLogGroups',
+          actions: ['logs:CreateLogGroup'],
+          resources: logGroupArns(Stack.of(this), SHARED_LOG_GROUPS),
+          wildcard,
+        },
+        {
+          sid: 'SetRetention',
+          actions: ['logs:PutRetentionPolicy'],
+          resources: logGroupArns(Stack.of(this), logGroupNames),
+          wildcard,
+        },
+      ],
       asksForStack: true,
       serviceTimeout: Duration.minutes(3),
-      properties: {
-        logGroupNames: JSON.stringify(logGroupNames),
-        retentionDays: String(SHARED_RETENTION_DAYS),
-      },
-    });
+      properties: { logGroupNames: JSON.stringify(logGroupNames), retentionDays: String(SHARED_RETENTION_DAYS) },
+    };
+    customResource(this, 'SharedLogs', props, 'LogRetention');
   }
 }
 

@@ -4,8 +4,8 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import type * as s3 from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { ADOPT_STORAGE_TYPE } from '../../core/contracts/custom-resources';
-import { HandlerFunction } from '../functions/handler-function';
-import { HandlerResource } from '../functions/handler-resource';
+import type { ExactStatement } from '../access/statement';
+import { customResource } from '../functions/handler-resource';
 
 /** A bucket that an earlier stack retained, with the statements that its policy needs. */
 export interface BucketToAdopt {
@@ -36,21 +36,16 @@ export interface AdoptStorageProps {
 export class AdoptStorage extends Construct {
   public readonly resource: CustomResource;
 
-  constructor(
-    scope: Construct,
-    id: string,
-    private readonly props: AdoptStorageProps,
-  ) {
+  constructor(scope: Construct, id: string, props: AdoptStorageProps) {
     super(scope, id);
-    const onEvent = new HandlerFunction(this, 'Function', {
-      handler: 'adopt-storage',
-      description: 'Checks and restores what an earlier stack left',
-      timeout: Duration.minutes(2),
-    });
-    this.grant(onEvent);
-    this.resource = new HandlerResource(this, 'Adopt', {
+    this.resource = customResource(this, 'Adopt', {
       resourceType: ADOPT_STORAGE_TYPE,
-      onEvent,
+      function: {
+        handler: 'adopt-storage',
+        description: 'Checks and restores what an earlier stack left',
+        timeout: Duration.minutes(2),
+      },
+      statements: statementsOf(Stack.of(this), props),
       asksForStack: true,
       serviceTimeout: Duration.minutes(4),
       properties: {
@@ -65,13 +60,27 @@ export class AdoptStorage extends Construct {
         ...(props.tableName && { tableName: props.tableName }),
         ...(props.repositoryName && { repositoryName: props.repositoryName }),
       },
-    }).resource;
+    });
   }
+}
 
-  private grant(onEvent: HandlerFunction): void {
-    const { buckets, key, tableName, repositoryName } = this.props;
-    const { partition, region, account } = Stack.of(this);
-    onEvent.allow({
+function statementsOf(
+  { partition, region, account }: Stack,
+  { buckets, key, tableName, repositoryName }: AdoptStorageProps,
+): ExactStatement[] {
+  const arnOf = (service: string, name: string) => `arn:${partition}:${service}:${region}:${account}:${name}`;
+  const table = tableName && {
+    sid: 'CheckRunTable',
+    actions: ['dynamodb:DescribeTable'],
+    resources: [arnOf('dynamodb', `table/${tableName}`)],
+  };
+  const repository = repositoryName && {
+    sid: 'CheckRepository',
+    actions: ['ecr:DescribeRepositories'],
+    resources: [arnOf('ecr', `repository/${repositoryName}`)],
+  };
+  return [
+    {
       sid: 'CheckAndRestoreBuckets',
       actions: [
         's3:ListBucket',
@@ -81,20 +90,8 @@ export class AdoptStorage extends Construct {
         's3:PutLifecycleConfiguration',
       ],
       resources: buckets.map(({ bucket }) => bucket.bucketArn),
-    });
-    const arnOf = (service: string, name: string) => `arn:${partition}:${service}:${region}:${account}:${name}`;
-    onEvent.allow({ sid: 'CheckKey', actions: ['kms:DescribeKey'], resources: [key.keyArn] });
-    if (tableName)
-      onEvent.allow({
-        sid: 'CheckRunTable',
-        actions: ['dynamodb:DescribeTable'],
-        resources: [arnOf('dynamodb', `table/${tableName}`)],
-      });
-    if (repositoryName)
-      onEvent.allow({
-        sid: 'CheckRepository',
-        actions: ['ecr:DescribeRepositories'],
-        resources: [arnOf('ecr', `repository/${repositoryName}`)],
-      });
-  }
+    },
+    { sid: 'CheckKey', actions: ['kms:DescribeKey'], resources: [key.keyArn] },
+    ...[table, repository].flatMap((statement) => statement || []),
+  ];
 }

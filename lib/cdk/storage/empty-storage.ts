@@ -2,8 +2,8 @@ import { type CustomResource, Duration, Stack } from 'aws-cdk-lib';
 import type * as s3 from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { EMPTY_STORAGE_TYPE } from '../../core/contracts/custom-resources';
-import { HandlerFunction } from '../functions/handler-function';
-import { HandlerResource } from '../functions/handler-resource';
+import type { ExactStatement } from '../access/statement';
+import { customResource } from '../functions/handler-resource';
 
 /** Properties of `EmptyStorage`. */
 export interface EmptyStorageProps {
@@ -24,16 +24,15 @@ export class EmptyStorage extends Construct {
 
   constructor(scope: Construct, id: string, props: EmptyStorageProps) {
     super(scope, id);
-    const onEvent = new HandlerFunction(this, 'Function', {
-      handler: 'empty-storage',
-      description: 'Empties buckets that are about to be deleted with their stack',
-      timeout: Duration.minutes(14),
-      memorySize: 512,
-    });
-    this.grant(onEvent, props.buckets, props.replicated);
-    this.resource = new HandlerResource(this, 'Empty', {
+    this.resource = customResource(this, 'Empty', {
       resourceType: EMPTY_STORAGE_TYPE,
-      onEvent,
+      function: {
+        handler: 'empty-storage',
+        description: 'Empties buckets that are about to be deleted with their stack',
+        timeout: Duration.minutes(14),
+        memorySize: 512,
+      },
+      statements: statementsOf(props),
       asksForStack: true,
       serviceTimeout: Duration.minutes(15),
       properties: {
@@ -41,29 +40,31 @@ export class EmptyStorage extends Construct {
         when: props.retain ? 'rollback' : 'always',
         ...(props.replicated && { replicated: props.replicated.bucketName }),
       },
-    }).resource;
+    });
     // Deleted before the buckets and their policies.
     this.resource.node.addDependency(...props.buckets);
   }
+}
 
-  private grant(onEvent: HandlerFunction, buckets: readonly s3.Bucket[], replicated?: s3.IBucket): void {
-    onEvent.allow({
+function statementsOf({ buckets, replicated }: EmptyStorageProps): ExactStatement[] {
+  // DeleteBucketReplication has no action of its own: docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketReplication.html, 2026-11-23.
+  const removal = (bucket: s3.IBucket) => ({
+    sid: 'RemoveReplicationRule',
+    actions: ['s3:PutReplicationConfiguration'],
+    resources: [bucket.bucketArn],
+  });
+  return [
+    {
       sid: 'ListAndCloseBuckets',
       actions: ['s3:ListBucketVersions', 's3:GetBucketPolicy', 's3:PutBucketPolicy'],
       resources: buckets.map(({ bucketArn }) => bucketArn),
-    });
-    if (replicated)
-      // DeleteBucketReplication has no action of its own: docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketReplication.html, 2026-11-23.
-      onEvent.allow({
-        sid: 'RemoveReplicationRule',
-        actions: ['s3:PutReplicationConfiguration'],
-        resources: [replicated.bucketArn],
-      });
-    onEvent.allow({
+    },
+    ...(replicated ? [removal(replicated)] : []),
+    {
       sid: 'EmptyBuckets',
       actions: ['s3:DeleteObject', 's3:DeleteObjectVersion'],
       resources: buckets.map((bucket) => bucket.arnForObjects('*')),
       wildcard: 'Every object goes, when the bucket goes.',
-    });
-  }
+    },
+  ];
 }

@@ -2,8 +2,8 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import { EXISTING_STORAGE_TYPE } from '../../core/contracts/custom-resources';
-import { HandlerFunction } from '../functions/handler-function';
-import { HandlerResource } from '../functions/handler-resource';
+import type { ExactStatement } from '../access/statement';
+import { customResource } from '../functions/handler-resource';
 
 /** Names of existing buckets by purpose. */
 export interface ExistingBuckets {
@@ -32,24 +32,19 @@ export class ExistingStorage extends Construct {
   /** The existing key. @default - created by the stack */
   public readonly key?: kms.IKey;
 
-  constructor(
-    scope: Construct,
-    id: string,
-    private readonly props: ExistingStorageProps,
-  ) {
+  constructor(scope: Construct, id: string, props: ExistingStorageProps) {
     super(scope, id);
     const { buckets = {}, keyArn, dataRepository } = props;
     const { partition, region, account, urlSuffix } = Stack.of(this);
     if (keyArn) this.key = kms.Key.fromKeyArn(this, 'Key', keyArn);
-    const onEvent = new HandlerFunction(this, 'Function', {
-      handler: 'existing-storage',
-      description: 'Checks existing buckets and keys',
-      timeout: Duration.minutes(2),
-    });
-    this.grant(onEvent);
-    new HandlerResource(this, 'Check', {
+    customResource(this, 'Check', {
       resourceType: EXISTING_STORAGE_TYPE,
-      onEvent,
+      function: {
+        handler: 'existing-storage',
+        description: 'Checks existing buckets and keys',
+        timeout: Duration.minutes(2),
+      },
+      statements: statementsOf(props, partition),
       asksForStack: true,
       serviceTimeout: Duration.minutes(4),
       properties: {
@@ -60,29 +55,22 @@ export class ExistingStorage extends Construct {
       },
     });
   }
+}
 
-  private grant(onEvent: HandlerFunction): void {
-    const { buckets = {}, keyArn } = this.props;
-    const { partition } = Stack.of(this);
-    const names = [buckets.data, buckets.checkpoints].filter((name) => name !== undefined);
-    if (names.length > 0)
-      onEvent.allow({
-        sid: 'CheckExistingBuckets',
-        actions: [
-          's3:ListBucket',
-          's3:GetEncryptionConfiguration',
-          's3:GetBucketPolicy',
-          's3:GetBucketPublicAccessBlock',
-          's3:GetBucketVersioning',
-          's3:GetLifecycleConfiguration',
-        ],
-        resources: names.map((name) => `arn:${partition}:s3:::${name}`),
-      });
-    if (keyArn)
-      onEvent.allow({
-        sid: 'CheckExistingKey',
-        actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'],
-        resources: [keyArn],
-      });
-  }
+function statementsOf({ buckets = {}, keyArn }: ExistingStorageProps, partition: string): ExactStatement[] {
+  const ofBuckets = {
+    sid: 'CheckExistingBuckets',
+    actions: [
+      's3:ListBucket',
+      's3:GetEncryptionConfiguration',
+      's3:GetBucketPolicy',
+      's3:GetBucketPublicAccessBlock',
+      's3:GetBucketVersioning',
+      's3:GetLifecycleConfiguration',
+    ],
+    resources: [buckets.data, buckets.checkpoints].flatMap((name) => (name ? [`arn:${partition}:s3:::${name}`] : [])),
+  };
+  const actions = ['kms:DescribeKey', 'kms:GetKeyPolicy'];
+  const ofKey = keyArn ? [{ sid: 'CheckExistingKey', actions, resources: [keyArn] }] : [];
+  return [...(ofBuckets.resources.length > 0 ? [ofBuckets] : []), ...ofKey];
 }

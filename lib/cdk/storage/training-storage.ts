@@ -176,16 +176,11 @@ export class TrainingStorage extends Construct {
     if (this.props.adopt || this.existingName(purpose))
       return s3.Bucket.fromBucketAttributes(this, id, { bucketName, encryptionKey: this.key });
     return new s3.Bucket(this, id, {
+      ...this.privateBucket(),
       bucketName,
       encryption: s3.BucketEncryption.KMS,
       encryptionKey: this.key,
       bucketKeyEnabled: true,
-      enforceSSL: true,
-      minimumTLSVersion: TLS_VERSION,
-      blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
-      objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-      versioned: true,
-      removalPolicy: this.removalPolicy,
       serverAccessLogsBucket: this.logBucket,
       serverAccessLogsPrefix: `${purpose}/`,
       replicationRole: replication?.role,
@@ -202,6 +197,17 @@ export class TrainingStorage extends Construct {
     });
   }
 
+  private privateBucket(): s3.BucketProps {
+    return {
+      enforceSSL: true,
+      minimumTLSVersion: TLS_VERSION,
+      blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
+      objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      versioned: true,
+      removalPolicy: this.removalPolicy,
+    };
+  }
+
   private leftoverRule(): s3.LifecycleRule {
     return {
       id: LEFTOVER_RULE,
@@ -214,13 +220,8 @@ export class TrainingStorage extends Construct {
   private makeLogBucket(): s3.Bucket {
     return new s3.Bucket(this, 'AccessLogs', {
       bucketName: this.bucketName('access-logs'),
+      ...this.privateBucket(),
       encryption: s3.BucketEncryption.S3_MANAGED,
-      enforceSSL: true,
-      minimumTLSVersion: TLS_VERSION,
-      blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
-      objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-      versioned: true,
-      removalPolicy: this.removalPolicy,
       lifecycleRules: [
         {
           id: 'expire',

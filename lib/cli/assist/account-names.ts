@@ -32,11 +32,11 @@ function filesOf(folder: string): string[] {
 
 /** The runs of the team, newest first, as the control function lists them. */
 async function runIds(options: CompletionOptions): Promise<string[]> {
-  const [{ runTarget }, { readRuns }] = await Promise.all([
-    import('../launch/run-target.js'),
+  const [{ findDescriptor }, { readRuns }] = await Promise.all([
+    import('../environment/environment.js'),
     import('../runs/read-status.js'),
   ]);
-  const runs = await readRuns(await runTarget(options));
+  const runs = await readRuns(await findDescriptor(options));
   return runs.map(({ runId }) => runId);
 }
 

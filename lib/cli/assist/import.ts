@@ -12,15 +12,9 @@ import { calling, undefinedWhenDenied } from '../aws-errors';
 import { callRegion, findDescriptor } from '../environment/environment';
 import { quotaJson, quotaRows } from '../environment/quota';
 import { EXIT, UsageError } from '../exit';
-import {
-  findRequest,
-  type ImportContext,
-  type Imported,
-  importRequest,
-  importText,
-  TRAINER_CHANNEL,
-  type TrainerFiles,
-} from '../import/read-document';
+import { type ImportContext, type Imported, importRequest, importText } from '../import/import';
+import { type ForeignRequest, findRequest } from '../import/read-request';
+import { channelUri, TRAINER_CHANNEL, type TrainerFiles } from '../import/start';
 import { type CommonOptions, isDescriptorFile, readDescriptor, readText } from '../inputs';
 import { issueLine, json, type Terminal } from '../terminal';
 
@@ -92,10 +86,8 @@ async function importLive(TrainingJobName: string, context: ImportContext & { re
 }
 
 /** The script that a job of SDK v3 starts, from the files beside its drivers; if they cannot be read, the run file says so. */
-async function trainerFilesOf(request: ReturnType<typeof findRequest>, region: string): Promise<TrainerFiles> {
-  const channel = request?.InputDataConfig?.find(({ ChannelName }) => ChannelName === TRAINER_CHANNEL);
-  const [, Bucket, prefix = ''] =
-    /^s3:\/\/([^/]+)\/(.*?)\/?$/.exec(channel?.DataSource?.S3DataSource?.S3Uri ?? '') ?? [];
+async function trainerFilesOf(request: ForeignRequest, region: string): Promise<TrainerFiles> {
+  const [, Bucket, prefix = ''] = /^s3:\/\/([^/]+)\/(.*?)\/?$/.exec(channelUri(request, TRAINER_CHANNEL) ?? '') ?? [];
   if (!Bucket) return {};
   const s3 = new S3Client({ region, followRegionRedirects: true });
   const read = async (name: string): Promise<unknown> => {
@@ -119,7 +111,6 @@ interface Verdicts {
   issues: Issue[];
   /** Facts for the JSON document. */
   facts: Record<string, unknown>;
-  /** Lines for people. */
   lines: string[];
 }
 

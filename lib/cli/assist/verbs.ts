@@ -1,5 +1,4 @@
 import type { CommandLine } from '../command-line';
-import type { CommonOptions } from '../inputs';
 import type { Names } from './completion';
 import type { McpOptions } from './mcp';
 
@@ -17,9 +16,7 @@ export function assistVerbs(cli: CommandLine): void {
       'create a run file from a training job, a captured request, a HyperPod recipe or a torchrun command line',
       'slipway import llama-pretrain-2026-11-20-10-11-12-345 --region us-west-2 > run.yaml\n  slipway import request.json --json',
     )
-    .action(async (from: string, options: CommonOptions) =>
-      cli.done(await (await import('./import.js')).importJob(from, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./import.js'), 'importJob'));
   toolVerbs(cli);
 }
 

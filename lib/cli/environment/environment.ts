@@ -3,6 +3,7 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { orList } from '../../core/config/issue';
 import { loadDescriptor } from '../../core/config/load';
 import { descriptorParameter, teamsParameter } from '../../core/contracts/launcher';
+import { answerOrUndefined } from '../../shared/aws/answers';
 import { isDenied, serviceError } from '../aws-errors';
 import { UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
@@ -131,12 +132,8 @@ async function teamsOf(name: string, region: string): Promise<string[] | undefin
 
 /** The value of a parameter; undefined when it does not exist. */
 async function readParameter(name: string, region: string): Promise<string | undefined> {
-  try {
-    return (await new SSMClient({ region }).send(new GetParameterCommand({ Name: name }))).Parameter?.Value;
-  } catch (error) {
-    if ((error as Error).name === 'ParameterNotFound') return undefined;
-    throw error;
-  }
+  const read = new SSMClient({ region }).send(new GetParameterCommand({ Name: name }));
+  return (await answerOrUndefined(read, 'ParameterNotFound'))?.Parameter?.Value;
 }
 
 const asServiceError = (error: unknown, wanted: string, region: string): Error =>

@@ -4,7 +4,7 @@ import { limitIssues, quotaIssues, withinLimits } from '../../core/admission';
 import type { Descriptor } from '../../core/config/descriptor';
 import { fillPlaceholders, placeOf } from '../../core/config/formats/places';
 import { textTable } from '../../core/config/formats/plain-text';
-import { bareIssue, hasErrors, type Issue, issue } from '../../core/config/issue';
+import { bareIssue, hasErrors, type Issue, type IssueText, issue } from '../../core/config/issue';
 import { isEnvironmentFile } from '../../core/config/load';
 import type { RunSpec } from '../../core/config/run-spec';
 import { type Limits, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../../core/quota';
@@ -64,8 +64,12 @@ function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
   });
 }
 
-async function checkPlace(s3: S3Client, place: Place, level: 'error' | 'warning'): Promise<Issue[]> {
-  const { path, bucket, prefix, instances } = place;
+async function checkPlace(
+  s3: S3Client,
+  { path, bucket, prefix, instances }: Place,
+  level: 'error' | 'warning',
+): Promise<Issue[]> {
+  const problem = (level: Issue['level'], text: IssueText) => [issue('data/empty', level, path, text)];
   try {
     const { KeyCount: found = 0 } = await s3.send(
       new ListObjectsV2Command({
@@ -74,41 +78,33 @@ async function checkPlace(s3: S3Client, place: Place, level: 'error' | 'warning'
       }),
     );
     if (found >= instances) return [];
-    if (found > 0)
-      return [
-        issue('data/empty', 'warning', path, {
-          must: `must contain an object for each of ${instances} instances (s3DataDistribution: ShardedByS3Key)`,
-          got: `${found} at s3://${bucket}/${prefix}`,
-          fix: 'write more files, or use FullyReplicated',
-        }),
-      ];
-    const fix = `upload the data (aws s3 sync FOLDER s3://${bucket}/${prefix}), or correct the prefix`;
-    return [
-      issue('data/empty', level, path, {
+    const place = `s3://${bucket}/${prefix}`;
+    if (found === 0)
+      return problem(level, {
         must: 'must contain at least one object',
-        got: `none at s3://${bucket}/${prefix}`,
-        fix,
-      }),
-    ];
-  } catch (error) {
-    return [failure(error, place)];
-  }
-}
-
-function failure(error: unknown, { path, bucket, prefix }: Place): Issue {
-  const { name, message } = error as Error;
-  if (name === 'NoSuchBucket')
-    return issue('data/empty', 'error', path, {
-      must: 'must be in a bucket that exists',
-      got: bucket,
-      fix: 'correct the name, or create the bucket',
+        got: `none at ${place}`,
+        fix: `upload the data (aws s3 sync FOLDER ${place}), or correct the prefix`,
+      });
+    return problem('warning', {
+      must: `must contain an object for each of ${instances} instances (s3DataDistribution: ShardedByS3Key)`,
+      got: `${found} at ${place}`,
+      fix: 'write more files, or use FullyReplicated',
     });
-  const why = isDenied(error) ? `no permission for s3:ListBucket on ${bucket} under ${prefix}` : `${name}: ${message}`;
-  return issue('data/empty', 'warning', path, {
-    must: 'must contain at least one object, which could not be checked',
-    got: why,
-    fix: "ask the bucket's owner; the job itself uses its own role",
-  });
+  } catch (error) {
+    const { name, message } = error as Error;
+    if (name === 'NoSuchBucket')
+      return problem('error', {
+        must: 'must be in a bucket that exists',
+        got: bucket,
+        fix: 'correct the name, or create the bucket',
+      });
+    const denied = `no permission for s3:ListBucket on ${bucket} under ${prefix}`;
+    return problem('warning', {
+      must: 'must contain at least one object, which could not be checked',
+      got: isDenied(error) ? denied : `${name}: ${message}`,
+      fix: "ask the bucket's owner; the job itself uses its own role",
+    });
+  }
 }
 
 /**
@@ -175,14 +171,12 @@ async function environmentPreflight(
   return report({ rows, checks: [...checks, ...deploy.map(({ check }) => check)], issues }, options, terminal);
 }
 
-interface Result {
-  rows: QuotaRow[];
-  checks: Check[];
-  issues: Issue[];
-}
-
-function report({ rows, checks, issues }: Result, options: CommonOptions, terminal: Terminal): number {
-  const ok = !issues.some((i) => i.level === 'error');
+function report(
+  { rows, checks, issues }: { rows: QuotaRow[]; checks: Check[]; issues: Issue[] },
+  options: CommonOptions,
+  terminal: Terminal,
+): number {
+  const ok = !hasErrors(issues);
   if (options.json) terminal.out(json({ ok, issues, quotas: rows.map(quotaJson), checks }));
   else {
     terminal.out(quotaTable(rows));

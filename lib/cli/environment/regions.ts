@@ -198,7 +198,6 @@ function rowOf(reading: RegionReading, { instanceTypes, prices }: Wanted): Regio
 const hereOnly = (price: { usdPerHour: number; basis: string } | undefined): number | null =>
   price && (price.basis === 'observed' || price.basis === 'own') ? price.usdPerHour : null;
 
-/** What a region lacks, as texts. */
 function missingOf({ quotas, zones, endpointServices }: RegionReading): string[] {
   return [
     ...quotas.filter(({ verdict }) => verdict === 'short').map(({ name, reason }) => `${name} ${reason}`),

@@ -3,7 +3,6 @@ import { UsageError } from '../exit';
 import { modeOf } from '../modes';
 import type { Terminal } from '../terminal';
 import type { LockOptions } from './lock';
-import type { QuotaOptions } from './quota';
 import type { RegionOptions } from './regions';
 
 interface PreflightOptions extends LockOptions, RegionOptions {
@@ -48,9 +47,7 @@ export function environmentVerbs(cli: CommandLine): void {
     .option('--request', 'request the required increases, each once, after a confirmation')
     .option('--yes', 'request without a confirmation')
     .option('--wait', 'wait until the increases are applied; exits with 1 if one is denied or was not requested')
-    .action(async (file: string, options: QuotaOptions) =>
-      cli.done(await (await import('./quota.js')).quota(file, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./quota.js'), 'quota'));
 }
 
 async function runPreflight(file: string | undefined, options: PreflightOptions, terminal: Terminal): Promise<number> {

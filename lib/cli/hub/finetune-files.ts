@@ -52,7 +52,7 @@ export function tokeniseText(job: Omit<Job, 'recipe'>, after: readonly string[])
   const rows = data.upload ? { s3: `${prefix}rows/` } : data.source ? { source: data.source } : { s3: data.uri };
   return runFileText('Turns rows into tokens, and marks those that are trained.', [
     ['', { name: tokeniseName(job), kind: 'processing' }],
-    ...afterSection(after),
+    ['', after.length > 0 ? { after } : {}],
     [
       'with the chat template of the model',
       {
@@ -90,8 +90,6 @@ export function tokeniseText(job: Omit<Job, 'recipe'>, after: readonly string[])
     ],
   ]);
 }
-
-const afterSection = (after: readonly string[]): Section[] => (after.length > 0 ? [['', { after }]] : []);
 
 /** The trainer, and what it leaves. */
 const codeSection = ({ method, lora }: Recipe, steps: number): Section => [

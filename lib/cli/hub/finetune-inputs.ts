@@ -16,7 +16,7 @@ import {
 } from '../../core/config/formats/places';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
-import { objectsBelow } from '../runs/publish/weights';
+import { listing } from '../runs/publish/weights';
 import { requireHubSource } from './fetch';
 import { findFetched } from './fetched';
 import { describeRepository, type HubOptions, pinnedText, type Repository } from './repository';
@@ -34,7 +34,6 @@ interface Files {
   files: { path: string; bytes: number }[];
   /** Named in run files instead of the folder. */
   source?: string;
-  /** What must be fetched first. */
   repository?: Repository;
 }
 
@@ -167,7 +166,7 @@ async function s3Files(option: string, text: string, { descriptor }: InputPlace)
     throw new UsageError(`${option}: must be hf:ORG/NAME or a prefix in S3, got ${text}; correct it`);
   const uri = withSlash(text);
   const { bucket, key } = parseS3Uri(fillPlaceholders(uri, { descriptor }));
-  const found = await objectsBelow(new S3Client({ region: descriptor.region }), bucket, key);
+  const found = await listing(new S3Client({ region: descriptor.region }), bucket, key);
   return { uri, files: found.map((object) => ({ path: object.key.slice(key.length), bytes: object.bytes })) };
 }
 

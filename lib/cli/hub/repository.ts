@@ -6,7 +6,6 @@ export interface Repository extends HubSource {
   commit: string;
   licence: string | null;
   gated: boolean;
-  /** Files that are fetched. */
   files: { path: string; bytes: number }[];
   /** Those that were saved on this machine. */
   saved: string[];

@@ -1,6 +1,4 @@
 import { type CommandLine, collect } from '../command-line';
-import type { FetchOptions } from './fetch';
-import type { FinetuneOptions } from './finetune';
 
 const PYTHON = ['--python <file>', 'Python 3.10 or later on this machine, with huggingface_hub', 'python3'] as const;
 
@@ -29,9 +27,7 @@ export function hubVerbs(cli: CommandLine): void {
     .option('--wait', 'follow the run until it ends')
     .option('--yes', 'skip confirmation prompts')
     .option(...PYTHON)
-    .action(async (source: string, options: FetchOptions) =>
-      cli.done(await (await import('./fetch.js')).fetchSource(source, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./fetch.js'), 'fetchSource'));
   finetuneVerb(cli);
 }
 
@@ -59,7 +55,5 @@ function finetuneVerb(cli: CommandLine): void {
     .option('--dry-run', 'write the files and show the plan, and start nothing')
     .option('--yes', 'skip confirmation prompts')
     .option(...PYTHON)
-    .action(async (options: FinetuneOptions) =>
-      cli.done(await (await import('./finetune.js')).finetune(options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./finetune.js'), 'finetune'));
 }

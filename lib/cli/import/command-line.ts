@@ -1,32 +1,31 @@
+import { type Drafted, filled } from './rows';
+
 /** A parsed command line that starts training. */
-export interface StartCommand {
+interface StartCommand {
   launcher: 'torchrun' | 'script';
-  /** File, or module if `isModule`. */
+  /** File or module. */
   entryPoint: string;
-  isModule: boolean;
   processesPerHost?: number;
   hosts?: number;
   /** Arguments of the program, in order. */
-  arguments: string[];
+  arguments: readonly string[];
   /** Launcher options that have no equivalent in a run file. */
-  others: { option: string; value: string }[];
+  others: readonly Option[];
   /** Variables before the program: `NCCL_DEBUG=INFO torchrun ...`. */
   variables: Record<string, string>;
+}
+
+interface Option {
+  option: string;
+  value: string;
 }
 
 type Program = Omit<StartCommand, 'variables'>;
 
 /** Options of torchrun that take no value. https://docs.pytorch.org/docs/stable/elastic/run.html, 2026-11-22. */
-const TORCHRUN_FLAGS = new Set([
-  '--standalone',
-  '--no-python',
-  '--run-path',
-  '-m',
-  '--module',
-  '--duplicate-stdout-filters',
-]);
+const TORCHRUN_FLAGS = ['--standalone', '--no-python', '--run-path', '-m', '--module', '--duplicate-stdout-filters'];
 /** Options that Slipway's driver sets on every host, so that they can be dropped. */
-const DRIVER_SETS = new Set([
+const DRIVER_SETS = [
   '--node-rank',
   '--rdzv-backend',
   '--rdzv-endpoint',
@@ -35,76 +34,75 @@ const DRIVER_SETS = new Set([
   '--master-addr',
   '--master-port',
   '--standalone',
-]);
+];
+const TORCHRUN_CARRIED = ['--nproc-per-node', '--nnodes', '-m', '--module', ...DRIVER_SETS];
+const TORCHX_CARRIED = ['-j', '--j', '--script', '-m'];
 
 /** Parses `torchrun ...`, `python -m torch.distributed.run ...`, `python file ...`, or torchx's `dist.ddp ...`. */
 export function readCommand(words: readonly string[]): StartCommand | undefined {
-  const program = programOf(withoutVariables(words));
-  return program && { ...program, variables: variablesBefore(words) };
+  const at = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word) && word !== 'exec' && word !== 'env');
+  if (at < 0) return undefined;
+  const program = readProgram(words.slice(at));
+  const variables = words.slice(0, at).filter((word) => word.includes('='));
+  return program && { ...program, variables: Object.fromEntries(variables.map((word) => word.split(/=(.*)/s))) };
 }
 
-function programOf(rest: readonly string[]): Program | undefined {
-  const [first = '', ...others] = rest;
+/** The last of some commands with a known program. */
+export const lastCommand = (lines: readonly string[]): StartCommand | undefined =>
+  lines.map((line) => readCommand(splitWords(line))).findLast((command) => command !== undefined);
+
+function readProgram([first = '', ...others]: readonly string[]): Program | undefined {
   const program = first.split('/').at(-1) ?? '';
   if (program === 'torchrun') return torchrun(others);
   if (/^python[\d.]*$/.test(program)) {
-    const [flag, module, ...after] = others.filter((word) => word !== '-u');
-    const isTorchrun = flag === '-m' && /^torch\.distributed\.(run|launch)$/.test(module ?? '');
-    return isTorchrun ? torchrun(after) : script(others.filter((word) => word !== '-u'));
+    const words = others.filter((word) => word !== '-u');
+    const isTorchrun = words[0] === '-m' && /^torch\.distributed\.(run|launch)$/.test(words[1] ?? '');
+    return isTorchrun ? torchrun(words.slice(2)) : script(words);
   }
   if (program === 'torchx') return torchx(others);
   if (program === 'bash' || program === 'sh') return script(others);
-  if (/\.(py|sh)$/.test(first)) return script(rest);
+  if (/\.(py|sh)$/.test(first)) return script([first, ...others]);
   return undefined;
 }
 
-/** Removes `NAME=value`, `exec` and `env` before the program. */
-const withoutVariables = (words: readonly string[]): string[] => {
-  const at = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word) && word !== 'exec' && word !== 'env');
-  return at < 0 ? [] : words.slice(at);
+function script(words: readonly string[]): Program | undefined {
+  const [entryPoint, ...rest] = words[0] === '-m' ? words.slice(1) : words;
+  if (entryPoint === undefined || entryPoint.startsWith('-')) return undefined;
+  return { launcher: 'script', entryPoint, arguments: rest, others: [] };
+}
+
+/** The options before the first word that is none, and the words from there. */
+function readOptions(words: readonly string[], flags: readonly string[]): { options: Option[]; rest: string[] } {
+  const options: Option[] = [];
+  let at = 0;
+  for (; words[at]?.startsWith('-'); at++) {
+    const [written = '', inline] = words[at]?.split(/=(.*)/s) ?? [];
+    const option = written.replaceAll('_', '-');
+    options.push({ option, value: inline ?? (flags.includes(option) ? '' : (words[++at] ?? '')) });
+  }
+  return { options, rest: words.slice(at) };
+}
+
+const optionValue = (options: readonly Option[], ...names: string[]): string | undefined =>
+  options.find(({ option }) => names.includes(option))?.value;
+
+/** A number of hosts or processes; the upper end of a range such as `1:4`. */
+const count = (text = ''): number | undefined => {
+  const number = Number(text.split(':').at(-1));
+  return Number.isInteger(number) && number > 0 ? number : undefined;
 };
 
-function variablesBefore(words: readonly string[]): Record<string, string> {
-  const before = words.slice(0, words.length - withoutVariables(words).length);
-  return Object.fromEntries(
-    before.filter((word) => word.includes('=')).map((word) => [word.split('=')[0], word.slice(word.indexOf('=') + 1)]),
-  );
-}
-
-function script(words: readonly string[]): Program | undefined {
-  const isModule = words[0] === '-m';
-  const [entryPoint, ...rest] = isModule ? words.slice(1) : words;
-  if (entryPoint === undefined || entryPoint.startsWith('-')) return undefined;
-  return { launcher: 'script', entryPoint, isModule, arguments: [...rest], others: [] };
-}
-
 function torchrun(words: readonly string[]): Program | undefined {
-  const options: { option: string; value: string }[] = [];
-  let isModule = false;
-  let at = 0;
-  for (; at < words.length; at++) {
-    const word = words[at] ?? '';
-    if (!word.startsWith('-')) break;
-    const [written = '', inline] = word.split(/=(.*)/s);
-    const option = written.replaceAll('_', '-');
-    if (option === '-m' || option === '--module') isModule = true;
-    const takesValue = inline === undefined && !TORCHRUN_FLAGS.has(option);
-    options.push({ option, value: inline ?? (takesValue ? (words[++at] ?? '') : '') });
-  }
-  const [entryPoint, ...rest] = words.slice(at);
+  const { options, rest } = readOptions(words, TORCHRUN_FLAGS);
+  const [entryPoint, ...after] = rest;
   if (entryPoint === undefined) return undefined;
-  const optionValue = (...names: string[]) => options.find(({ option }) => names.includes(option))?.value;
-  const processes = Number(optionValue('--nproc-per-node'));
-  const hosts = Number((optionValue('--nnodes') ?? '').split(':').at(-1));
-  const carried = new Set(['--nproc-per-node', '--nnodes', '-m', '--module', ...DRIVER_SETS]);
   return {
     launcher: 'torchrun',
     entryPoint,
-    isModule,
-    ...(Number.isInteger(processes) && processes > 0 && { processesPerHost: processes }),
-    ...(Number.isInteger(hosts) && hosts > 0 && { hosts }),
-    arguments: rest,
-    others: options.filter(({ option }) => !carried.has(option)),
+    processesPerHost: count(optionValue(options, '--nproc-per-node')),
+    hosts: count(optionValue(options, '--nnodes')),
+    arguments: after,
+    others: options.filter(({ option }) => !TORCHRUN_CARRIED.includes(option)),
   };
 }
 
@@ -113,27 +111,43 @@ function torchx(words: readonly string[]): Program | undefined {
   const at = words.indexOf('dist.ddp');
   if (at < 0) return undefined;
   const end = words.indexOf('--', at);
-  const own = words.slice(at + 1, end < 0 ? undefined : end);
-  const others: { option: string; value: string }[] = [];
-  const found: Record<string, string> = {};
-  for (let i = 0; i < own.length; i++) {
-    const [option = '', inline] = (own[i] ?? '').split(/=(.*)/s);
-    const value = inline ?? own[++i] ?? '';
-    if (['-j', '--j', '--script', '-m'].includes(option)) found[option.replace(/^-+/, '')] = value;
-    else others.push({ option, value });
-  }
-  const entryPoint = found.script ?? found.m;
+  const { options } = readOptions(words.slice(at + 1, end < 0 ? undefined : end), []);
+  const entryPoint = optionValue(options, '--script') ?? optionValue(options, '-m');
   if (entryPoint === undefined) return undefined;
-  const [hosts, processes] = (found.j ?? '1x1').split('x').map((part) => Number(part.split(':').at(-1)));
+  const [hosts, processes] = (optionValue(options, '-j', '--j') ?? '1x1').split('x');
   return {
     launcher: 'torchrun',
     entryPoint,
-    isModule: found.script === undefined,
-    ...(processes && { processesPerHost: processes }),
-    ...(hosts && { hosts }),
+    processesPerHost: count(processes),
+    hosts: count(hosts),
     arguments: end < 0 ? [] : words.slice(end + 1),
-    others,
+    others: options.filter(({ option }) => !TORCHX_CARRIED.includes(option)),
   };
+}
+
+/** Sections for a start command; `field` is the path for remarks. */
+export function ofCommand(command: StartCommand, source: string, field: string): Drafted {
+  const { values, others } = readArguments(command.arguments);
+  const remarks = [
+    ...command.others.map(({ option, value }) => ({
+      field: `${field} ${option}`,
+      value,
+      why: `an option of the launcher that Slipway's driver sets automatically or does not support`,
+    })),
+    ...others.map((value) => ({
+      field,
+      value,
+      why: 'code.arguments only supports --key value; change the program to read it from such an argument',
+    })),
+  ];
+  const entryPoint = command.entryPoint.replace(/^\/opt\/ml\/(code|input\/data\/code)\//, '').replace(/^\.\//, '');
+  const { launcher, processesPerHost, variables } = command;
+  const draft = {
+    code: filled({ source, entryPoint, arguments: values }),
+    distribution: filled({ library: 'custom', launcher, processesPerHost }),
+    environmentVariables: variables,
+  };
+  return { draft, remarks };
 }
 
 /** Splits a shell line into words, with quotes and backslashes, but without variables or globs. */

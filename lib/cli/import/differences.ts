@@ -1,5 +1,6 @@
-import { type ForeignRequest, isObject } from './read-request';
-import { readsTheSame } from './toolkit';
+import { type ForeignRequest, withInputModes } from './read-request';
+import { type Draft, isObject, type NotCarried } from './rows';
+import { readsTheSame } from './start';
 
 const ENVIRONMENT = 'is set by the environment of the run, not in the run file';
 
@@ -45,18 +46,6 @@ const REASONS: readonly [field: RegExp, why: string][] = [
   [/^ModelPackageConfig/, 'a run file does not register model packages'],
 ];
 
-/** The reason for one path of the request, without a full stop. */
-export const reasonOf = (field: string): string =>
-  REASONS.find(([place]) => place.test(field))?.[1] ?? 'a run file has no option for it';
-
-/** A value of the imported job that is not in the run file. */
-export interface NotCarried {
-  /** Path in the request, in the terms of the API: `InputDataConfig[train].CompressionType`. */
-  field: string;
-  value: unknown;
-  why: string;
-}
-
 /** Keys that identify the items of a list, whose order then has no meaning. */
 const NAMES = ['ChannelName', 'Key', 'Name', 'InstanceGroupName'];
 
@@ -79,10 +68,11 @@ const SERVICE_DEFAULTS: readonly [field: RegExp, value: unknown][] = [
  * that nothing is lost silently. Values that Slipway adds are not differences.
  */
 export function notCarriedBy(imported: ForeignRequest, remade: ForeignRequest): NotCarried[] {
-  const made = leavesOf(effective(remade));
-  return [...leavesOf(effective(imported))].flatMap(([field, value]) => {
+  const made = leavesOf(withInputModes(remade));
+  return [...leavesOf(withInputModes(imported))].flatMap(([field, value]) => {
     if (isSame(field, value, made.get(field))) return [];
-    return { field, value, why: reasonOf(field) };
+    const why = REASONS.find(([place]) => place.test(field))?.[1] ?? 'a run file has no option for it';
+    return { field, value, why };
   });
 }
 
@@ -96,38 +86,18 @@ function isSame(field: string, value: unknown, other: unknown): boolean {
 
 const slashless = (value: unknown): string => String(value).replace(/\/+$/, '');
 
-/** Sets the input mode on each channel; the default is that of the job. File systems have none. */
-function effective(request: ForeignRequest): ForeignRequest {
-  const mode = request.AlgorithmSpecification?.TrainingInputMode ?? 'File';
-  const { TrainingInputMode: _, ...algorithm } = request.AlgorithmSpecification ?? {};
-  return {
-    ...request,
-    AlgorithmSpecification: algorithm as ForeignRequest['AlgorithmSpecification'],
-    InputDataConfig: request.InputDataConfig?.map((channel) =>
-      channel.DataSource?.S3DataSource ? { InputMode: mode, ...channel } : { ...channel, InputMode: undefined },
-    ),
-  };
-}
-
 /** All values of a request by path. A list whose items have no identifying key is one value. */
 export function leavesOf(value: unknown, field = '', found = new Map<string, unknown>()): Map<string, unknown> {
-  const at = (key: string) => (field === '' ? key : `${field}.${key}`);
-  if (isObject(value)) for (const [key, item] of Object.entries(value)) leavesOf(item, at(key), found);
-  else if (Array.isArray(value) && value.length > 0 && value.every((item) => nameOf(item) !== undefined))
-    for (const item of value) leavesOf(withoutName(item), `${field}[${nameOf(item)}]`, found);
+  if (isObject(value))
+    for (const [key, item] of Object.entries(value)) leavesOf(item, field === '' ? key : `${field}.${key}`, found);
+  else if (Array.isArray(value) && value.length > 0 && value.every((item) => nameKey(item) !== undefined))
+    for (const item of value as Draft[]) {
+      const { [nameKey(item) ?? '']: name, ...rest } = item;
+      leavesOf(rest, `${field}[${name}]`, found);
+    }
   else if (value !== undefined) found.set(field, value);
   return found;
 }
 
 const nameKey = (item: unknown): string | undefined =>
   isObject(item) ? NAMES.find((key) => typeof item[key] === 'string') : undefined;
-
-function nameOf(item: unknown): string | undefined {
-  const key = nameKey(item);
-  return key === undefined ? undefined : String((item as Record<string, unknown>)[key]);
-}
-
-function withoutName(item: unknown): unknown {
-  const key = nameKey(item);
-  return Object.fromEntries(Object.entries(item as object).filter(([name]) => name !== key));
-}

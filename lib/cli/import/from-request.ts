@@ -1,286 +1,225 @@
-import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
+import {
+  dlcImageUri,
+  HUGGING_FACE_IMAGES,
+  huggingFaceImageUri,
+  neuronImageUri,
+  smpImageUri,
+} from '../../core/catalog/images/images';
 import { hasLocalNvme } from '../../core/catalog/instances/instances';
 import { CODE_IN_IMAGE } from '../../core/config/code-source';
-import { readArguments, readCommand, type StartCommand, splitWords } from './command-line';
-import { type Draft, type Drafted, filled, imageSection, runName } from './draft';
-import { isModelTrainer, ofModelTrainer, type TrainerFiles } from './model-trainer';
-import { type ForeignRequest, isObject } from './read-request';
-import { readToolkit, type ToolkitJob } from './toolkit';
+import { type ForeignRequest, withInputModes, withoutKeys } from './read-request';
+import {
+  convert,
+  type Draft,
+  type Drafted,
+  each,
+  filled,
+  inOrder,
+  type Row,
+  runName,
+  unless,
+  valueAt,
+  when,
+} from './rows';
+import { startOf, TRAINER_CHANNEL, type TrainerFiles } from './start';
 
 /** The service's default limit. https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StoppingCondition.html, 2026-11-22. */
 const SERVICE_RUNTIME_SECONDS = 86_400;
 /** Channels that tools add to a job: Slipway, and the SageMaker Python SDK v2 and v3. */
-const TOOL_CHANNELS = ['driver', 'job', 'weights', 'code', 'sm_drivers'];
+const TOOL_CHANNELS = ['driver', 'job', 'weights', 'code', TRAINER_CHANNEL];
+
+/** Keeps the items of a list of which a text does not match. */
+const without = (list: unknown, member: string, pattern: RegExp): unknown[] =>
+  Array.isArray(list) ? list.filter((item) => !pattern.test(String(valueAt(item, member) ?? ''))) : [];
+
+const tags = (list: unknown) =>
+  Object.fromEntries(
+    without(list, 'Key', /^(slipway|aws):/).map((tag) => [valueAt(tag, 'Key'), valueAt(tag, 'Value') ?? '']),
+  );
+
+const fileSystem =
+  (type: 'efs' | 'fsxLustre'): Row[2] =>
+  (source) => {
+    if (source === undefined || (valueAt(source, 'FileSystemType') === 'EFS') !== (type === 'efs')) return undefined;
+    return convert(FILE_SYSTEM, source);
+  };
+
+const FILE_SYSTEM: readonly Row[] = [
+  ['fileSystemId', 'FileSystemId'],
+  ['directoryPath', 'DirectoryPath'],
+  ['access', 'FileSystemAccessMode', when('rw', 'rw')],
+];
+
+const S3 = 'DataSource.S3DataSource';
+const CHANNEL: readonly Row[] = [
+  ['channel', 'ChannelName'],
+  ['efs', 'DataSource.FileSystemDataSource', fileSystem('efs')],
+  ['fsxLustre', 'DataSource.FileSystemDataSource', fileSystem('fsxLustre')],
+  ['s3', `${S3}.S3Uri`],
+  ['inputMode', 'InputMode', unless('File')],
+  ['s3DataType', `${S3}.S3DataType`, unless('S3Prefix')],
+  ['s3DataDistribution', `${S3}.S3DataDistributionType`, unless('FullyReplicated')],
+  ['attributeNames', `${S3}.AttributeNames`],
+  ['hubContentArn', `${S3}.HubAccessConfig.HubContentArn`],
+  ['acceptEula', `${S3}.ModelAccessConfig.AcceptEula`],
+  ['instanceGroups', `${S3}.InstanceGroupNames`],
+  ['shuffleSeed', 'ShuffleConfig.Seed'],
+  ['contentType', 'ContentType'],
+];
+const INSTANCE_GROUP: readonly Row[] = [
+  ['name', 'InstanceGroupName'],
+  ['instanceType', 'InstanceType'],
+  ['instanceCount', 'InstanceCount'],
+];
+const ALTERNATIVE: readonly Row[] = [
+  ['instanceType', 'InstanceType'],
+  ['instanceCount', 'InstanceCount'],
+  ['trainingPlanArn', 'TrainingPlanArns.0'],
+];
+const ULTRA_SERVER: readonly Row[] = [
+  ['id', 'UltraServerId'],
+  ['instanceCount', 'InstanceCount'],
+];
+const METRIC: readonly Row[] = [
+  ['name', 'Name'],
+  ['regex', 'Regex'],
+];
+const CHECKPOINTS: readonly Row[] = [
+  ['mode', 'S3Uri', (uri) => (uri ? 'managed' : undefined)],
+  ['s3', 'S3Uri'],
+  ['localPath', 'LocalPath'],
+];
+const MLFLOW: readonly Row[] = [
+  ['arn', 'MlflowResourceArn'],
+  ['experiment', 'MlflowExperimentName'],
+];
+
+const RESOURCES = 'ResourceConfig';
+const REGISTRY = 'AlgorithmSpecification.TrainingImageConfig';
+/** What a run file and a request both express, except for the program and its image. */
+const REQUEST: readonly Row[] = [
+  ['name', 'TrainingJobName', (name) => runName(String(name ?? 'imported'))],
+  ['tags', 'Tags', tags],
+  ['image.repositoryAccess', `${REGISTRY}.TrainingRepositoryAccessMode`, when('Vpc', 'vpc')],
+  ['image.credentialsProviderArn', `${REGISTRY}.TrainingRepositoryAuthConfig.TrainingRepositoryCredentialsProviderArn`],
+  ['compute.instanceType', [`${RESOURCES}.InstanceType`, `${RESOURCES}.InstancePreferences.0.InstanceType`]],
+  ['compute.instanceCount', [`${RESOURCES}.InstanceCount`, `${RESOURCES}.InstancePreferences.0.InstanceCount`]],
+  ['compute.instanceGroups', `${RESOURCES}.InstanceGroups`, each(INSTANCE_GROUP)],
+  ['compute.alternatives', `${RESOURCES}.InstancePreferences`, (list) => each(ALTERNATIVE)([list].flat().slice(1))],
+  ['compute.capacity', 'EnableManagedSpotTraining', when(true, 'spot')],
+  ['compute.trainingPlanArn', `${RESOURCES}.TrainingPlanArn`],
+  ['compute.volumeSizeGiB', `${RESOURCES}.VolumeSizeInGB`],
+  ['compute.keepAliveSeconds', `${RESOURCES}.KeepAlivePeriodInSeconds`],
+  ['compute.infraCheck', 'InfraCheckConfig.EnableInfraCheck'],
+  ['compute.placement.multipleJobs', `${RESOURCES}.InstancePlacementConfig.EnableMultipleJobs`],
+  [
+    'compute.placement.ultraServers',
+    `${RESOURCES}.InstancePlacementConfig.PlacementSpecifications`,
+    each(ULTRA_SERVER),
+  ],
+  ['data', 'InputDataConfig', each(CHANNEL)],
+  [
+    'checkpoints',
+    'CheckpointConfig',
+    (config) => (valueAt(config, 'S3Uri') ? convert(CHECKPOINTS, config) : { mode: 'none' }),
+  ],
+  // Without a compression type, the service writes one archive.
+  [
+    'output.compression',
+    'OutputDataConfig',
+    (config) => (config && valueAt(config, 'CompressionType') !== 'NONE' ? 'gzip' : undefined),
+  ],
+  [
+    'limits.maxRuntimeSeconds',
+    'StoppingCondition.MaxRuntimeInSeconds',
+    (seconds) => seconds ?? SERVICE_RUNTIME_SECONDS,
+  ],
+  ['limits.maxWaitSeconds', 'StoppingCondition.MaxWaitTimeInSeconds'],
+  ['limits.maxPendingSeconds', 'StoppingCondition.MaxPendingTimeInSeconds'],
+  ['limits.retryInternalErrors', 'RetryStrategy.MaximumRetryAttempts'],
+  ['network.isolation', 'EnableNetworkIsolation', when(true, true)],
+  ['network.interContainerEncryption', 'EnableInterContainerTrafficEncryption', when(true, true)],
+  [
+    'observability.metrics',
+    'AlgorithmSpecification.MetricDefinitions',
+    (list) => each(METRIC)(without(list, 'Name', /^slipway:/)),
+  ],
+  [
+    'observability.profiler',
+    'ProfilerConfig',
+    (config) => (valueAt(config, 'S3OutputPath') && !valueAt(config, 'DisableProfiler') ? 'sagemaker' : undefined),
+  ],
+  ['observability.tensorBoard', 'TensorBoardOutputConfig', (config) => (config ? true : undefined)],
+  ['observability.remoteDebug', 'RemoteDebugConfig.EnableRemoteDebug', when(true, true)],
+  [
+    'observability.mlflow',
+    'MlflowConfig',
+    (config) => (valueAt(config, 'MlflowResourceArn') ? convert(MLFLOW, config) : undefined),
+  ],
+];
 
 /** The run file from which Slipway would build this request, as far as a run file can express it. */
 export function draftOf(request: ForeignRequest, files?: TrainerFiles): Drafted {
+  const { draft: start, remarks } = startOf(request, files);
   const image = request.AlgorithmSpecification?.TrainingImage ?? '';
-  const toolkit = readToolkit(request.HyperParameters ?? {}, image.includes('/smdistributed-modelparallel:'));
-  const start = toolkit ? ofToolkit(toolkit, request) : ofContainer(request, files);
-  const draft: Draft = {
-    name: runName(request.TrainingJobName ?? 'imported'),
-    tags: tagsOf(request),
-    code: start.draft.code,
-    image:
-      image === '' ? undefined : { ...imageSection(image, firstType(request.ResourceConfig)), ...registryOf(request) },
-    compute: computeOf(request),
-    distribution: start.draft.distribution,
-    data: channelsOf(request, isInImage(start.draft)),
-    checkpoints: checkpointsOf(request),
-    output: outputOf(request),
-    limits: limitsOf(request),
-    network: networkOf(request),
-    observability: observabilityOf(request),
-    hyperparameters: unlessEmpty(start.draft.hyperparameters as Draft),
-    environmentVariables: unlessEmpty({ ...(start.draft.environmentVariables as Draft), ...variablesOf(request) }),
-  };
-  return { draft: filled(draft) ?? {}, remarks: start.remarks };
-}
-
-/** A map with keys chosen by the user; undefined when it is empty. */
-const unlessEmpty = (map: Draft | undefined): Draft | undefined =>
-  map && Object.keys(map).length > 0 ? map : undefined;
-
-function ofToolkit(toolkit: ToolkitJob, request: ForeignRequest): Drafted {
-  const source = toolkit.source ?? codeChannel(request)?.DataSource?.S3DataSource?.S3Uri ?? './src';
-  const code = { source, entryPoint: toolkit.entryPoint };
-  const { distribution, hyperparameters } = toolkit;
-  return { draft: { code, distribution, hyperparameters }, remarks: [] };
-}
-
-/** A job that is started by the image's entrypoint or by a command in the request. */
-function ofContainer(request: ForeignRequest, files?: TrainerFiles): Drafted {
-  const { ContainerEntrypoint = [], ContainerArguments = [] } = request.AlgorithmSpecification ?? {};
-  const given = [...ContainerEntrypoint, ...ContainerArguments];
-  const source = archiveOf(request) ?? './src';
-  if (isModelTrainer(request)) return ofModelTrainer(request, source, files);
-  const inShell = behindShell(given);
-  const words = inShell ?? given;
-  const command = lastCommand(inShell?.[0] ?? '') ?? readCommand(words);
-  const hyperparameters = request.HyperParameters ?? {};
-  if (!command && isOwnDriver(given)) {
-    const why =
-      'is the driver of Slipway, which reads the program from the job file; set code.entryPoint to it, and distribution.launcher to what starts it';
-    const remarks = [{ field: 'AlgorithmSpecification.ContainerArguments', value: given.join(' '), why }];
-    return { draft: { code: { source }, distribution: { library: 'custom' }, hyperparameters }, remarks };
-  }
-  if (!command) return { draft: { code: codeInImage(request), hyperparameters }, remarks: [] };
-  return ofCommand(command, source, 'AlgorithmSpecification.ContainerArguments', hyperparameters);
-}
-
-/** The command that starts Slipway's jobs. */
-const isOwnDriver = (words: readonly string[]): boolean => words.some((word) => word.includes('/driver/launch.sh'));
-
-/** A program without a known launcher is imported unchanged: the image or the command in the request starts it. */
-function codeInImage({ AlgorithmSpecification: algorithm }: ForeignRequest): Draft | undefined {
-  return filled({
-    source: CODE_IN_IMAGE,
-    containerEntrypoint: algorithm?.ContainerEntrypoint,
-    containerArguments: algorithm?.ContainerArguments,
+  const types = typesOf(request);
+  const carried = convert(REQUEST, reduced(request, types, valueAt(start, 'code.source') === CODE_IN_IMAGE));
+  const set = Object.entries(request.Environment ?? {}).filter(([key]) => !key.startsWith('SLIPWAY_'));
+  const environmentVariables = { ...(start.environmentVariables as Draft), ...Object.fromEntries(set) };
+  const draft = inOrder({
+    ...carried,
+    ...filled({ ...start, environmentVariables }),
+    image: image === '' ? undefined : { ...imageSection(image, types[0] ?? ''), ...(carried.image as Draft) },
+    compute: carried.compute ?? {},
   });
-}
-
-/** Sections for a start command; `field` is the path for remarks. */
-export function ofCommand(command: StartCommand, source: string, field: string, hyperparameters: Draft = {}): Drafted {
-  const { values, others } = readArguments(command.arguments);
-  const remarks = [
-    ...command.others.map(({ option, value }) => ({
-      field: `${field} ${option}`,
-      value,
-      why: `an option of the launcher that Slipway's driver sets automatically or does not support`,
-    })),
-    ...others.map((value) => ({
-      field,
-      value,
-      why: 'code.arguments only supports --key value; change the program to read it from such an argument',
-    })),
-  ];
-  const relative = command.entryPoint.replace(/^\/opt\/ml\/(code|input\/data\/code)\//, '').replace(/^\.\//, '');
-  const draft = {
-    code: filled({ source, entryPoint: relative, arguments: unlessEmpty(values) }),
-    distribution: filled({
-      library: 'custom',
-      launcher: command.launcher,
-      processesPerHost: command.launcher === 'script' ? undefined : command.processesPerHost,
-    }),
-    hyperparameters,
-    environmentVariables: command.variables,
-  };
   return { draft, remarks };
 }
 
-/** The command passed to `bash -c`; undefined when no shell is started. */
-function behindShell(words: readonly string[]): string[] | undefined {
-  const at = words.indexOf('-c');
-  const isShell = /(^|\/)(ba)?sh$/.test(words[0] ?? '') && at > 0;
-  return isShell ? words.slice(at + 1) : undefined;
-}
-
-/** The last command of `cd x && torchrun ...` with a known program. */
-const lastCommand = (text: string): StartCommand | undefined =>
-  text
-    .split(/&&|;|\n/)
-    .map((part) => readCommand(splitWords(part)))
-    .findLast((command) => command !== undefined);
-
-const codeChannel = (request: ForeignRequest): Channel | undefined =>
-  request.InputDataConfig?.find(({ ChannelName }) => ChannelName === 'code');
-
-/** The archive of channel `code`; undefined for a prefix in S3. */
-function archiveOf(request: ForeignRequest): string | undefined {
-  const uri = codeChannel(request)?.DataSource?.S3DataSource?.S3Uri;
-  return uri?.endsWith('.tar.gz') ? uri : undefined;
-}
-
-function tagsOf(request: ForeignRequest): Draft | undefined {
-  const own = (request.Tags ?? []).filter(({ Key = '' }) => !/^(slipway|aws):/.test(Key));
-  return unlessEmpty(Object.fromEntries(own.map(({ Key, Value }) => [Key, Value ?? ''])));
-}
-
-function firstType(config: ResourceConfig | undefined): string {
-  const preferences = (config as { InstancePreferences?: { InstanceType?: string }[] } | undefined)
-    ?.InstancePreferences;
-  return config?.InstanceType ?? config?.InstanceGroups?.[0]?.InstanceType ?? preferences?.[0]?.InstanceType ?? '';
-}
-
-interface Preference {
-  InstanceType?: string;
-  InstanceCount?: number;
-  TrainingPlanArns?: string[];
-}
-
-function computeOf(request: ForeignRequest): Draft {
-  const config = (request.ResourceConfig ?? {}) as ResourceConfig & { InstancePreferences?: Preference[] };
-  const groups = (config.InstanceGroups ?? []).map((g) => ({
-    name: g.InstanceGroupName,
-    instanceType: g.InstanceType,
-    instanceCount: g.InstanceCount,
-  }));
-  const [first, ...others] = config.InstancePreferences ?? [];
-  const alternatives = others.map((p) => ({
-    instanceType: p.InstanceType,
-    ...(p.InstanceCount !== undefined && { instanceCount: p.InstanceCount }),
-    ...(p.TrainingPlanArns?.[0] && { trainingPlanArn: p.TrainingPlanArns[0] }),
-  }));
-  const types = [config.InstanceType, ...groups.map((g) => g.instanceType), first?.InstanceType].filter(Boolean);
-  const hasNvme = types.some((type) => hasLocalNvme(type ?? ''));
+/** The request without values that only have a meaning for other instances, and without channels that a tool added for its own program. */
+function reduced(given: ForeignRequest, types: readonly string[], isInImage: boolean): ForeignRequest {
+  const request = withInputModes(given);
+  const meaningless = [
+    ...(request.ResourceConfig?.InstanceGroups?.length ? ['InstanceCount'] : []),
+    ...(types.some(hasLocalNvme) ? ['VolumeSizeInGB'] : []),
+  ];
   return {
-    ...filled({
-      instanceType: config.InstanceType ?? first?.InstanceType,
-      instanceCount: groups.length > 0 ? undefined : (config.InstanceCount ?? first?.InstanceCount),
-      instanceGroups: groups,
-      alternatives,
-      capacity: request.EnableManagedSpotTraining ? 'spot' : undefined,
-      trainingPlanArn: config.TrainingPlanArn,
-      volumeSizeGiB: hasNvme ? undefined : config.VolumeSizeInGB,
-      keepAliveSeconds: config.KeepAlivePeriodInSeconds,
-      infraCheck: request.InfraCheckConfig?.EnableInfraCheck,
-      placement: placementOf(config.InstancePlacementConfig),
-    }),
+    ...request,
+    ResourceConfig: withoutKeys({ ...request.ResourceConfig }, meaningless),
+    InputDataConfig: request.InputDataConfig?.filter(
+      ({ ChannelName = '' }) => isInImage || !TOOL_CHANNELS.includes(ChannelName),
+    ),
   };
 }
 
-function placementOf(config: ResourceConfig['InstancePlacementConfig']): Draft | undefined {
-  return filled({
-    multipleJobs: config?.EnableMultipleJobs,
-    ultraServers: config?.PlacementSpecifications?.map(({ UltraServerId, InstanceCount }) => ({
-      ...(UltraServerId !== undefined && { id: UltraServerId }),
-      instanceCount: InstanceCount,
-    })),
-  });
-}
+/** Instance types of a request; of alternatives, the preferred one. */
+const typesOf = ({ ResourceConfig: config }: ForeignRequest): string[] =>
+  [
+    config?.InstanceType,
+    ...(config?.InstanceGroups ?? []).map(({ InstanceType }) => InstanceType),
+    valueAt(config, 'InstancePreferences.0.InstanceType') as string | undefined,
+  ].flatMap((type) => type ?? []);
 
-/** Credentials of a private image registry. */
-function registryOf({ AlgorithmSpecification: algorithm }: ForeignRequest): Draft | undefined {
-  const { TrainingRepositoryAccessMode: mode, TrainingRepositoryAuthConfig: credentials } =
-    algorithm?.TrainingImageConfig ?? {};
-  if (mode !== 'Vpc') return undefined;
-  return filled({
-    repositoryAccess: 'vpc',
-    credentialsProviderArn: credentials?.TrainingRepositoryCredentialsProviderArn,
-  });
-}
+/** Region in the URI of a registry; undefined for images outside ECR. */
+export const regionOfImage = (uri: string): string | undefined => /\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\./.exec(uri)?.[1];
 
-/** Without a compression type, the service writes one archive. */
-const outputOf = ({ OutputDataConfig }: ForeignRequest): Draft | undefined =>
-  OutputDataConfig && OutputDataConfig.CompressionType !== 'NONE' ? { compression: 'gzip' } : undefined;
-
-const isInImage = ({ code }: Draft): boolean => isObject(code) && code.source === CODE_IN_IMAGE;
-
-/** A program without a known launcher keeps all channels; otherwise the channels of the tool are removed. */
-function channelsOf(request: ForeignRequest, all: boolean): Draft[] {
-  const mode = request.AlgorithmSpecification?.TrainingInputMode ?? 'File';
-  const channels = (request.InputDataConfig ?? []).filter((c) => all || !TOOL_CHANNELS.includes(c.ChannelName ?? ''));
-  return channels.map((channel) => channelOf(channel, mode));
-}
-
-function channelOf(channel: Channel, mode: string): Draft {
-  const { S3DataSource: s3, FileSystemDataSource: files } = channel.DataSource ?? {};
-  if (files) {
-    const place = {
-      fileSystemId: files.FileSystemId,
-      directoryPath: files.DirectoryPath,
-      ...(files.FileSystemAccessMode === 'rw' && { access: 'rw' }),
-    };
-    return { channel: channel.ChannelName, [files.FileSystemType === 'EFS' ? 'efs' : 'fsxLustre']: place };
-  }
-  const inputMode = channel.InputMode ?? mode;
-  return {
-    ...filled({
-      channel: channel.ChannelName,
-      s3: s3?.S3Uri,
-      inputMode: inputMode === 'File' ? undefined : inputMode,
-      s3DataType: s3?.S3DataType === 'S3Prefix' ? undefined : s3?.S3DataType,
-      s3DataDistribution: s3?.S3DataDistributionType === 'FullyReplicated' ? undefined : s3?.S3DataDistributionType,
-      attributeNames: s3?.AttributeNames,
-      hubContentArn: s3?.HubAccessConfig?.HubContentArn,
-      acceptEula: s3?.ModelAccessConfig?.AcceptEula,
-      instanceGroups: s3?.InstanceGroupNames,
-      shuffleSeed: channel.ShuffleConfig?.Seed,
-      contentType: channel.ContentType,
-    }),
+/**
+ * The `image` section for exactly this URI: an AWS image kind if the catalog produces the same URI, otherwise `uri`.
+ * @param instanceType the type whose processors the image supports
+ */
+function imageSection(uri: string, instanceType: string): { kind: string; version?: string; uri?: string } {
+  const region = regionOfImage(uri) ?? '';
+  const [, repository = '', tag = ''] = /\/([^/:@]+):([^:/@]+)$/.exec(uri) ?? [];
+  const version = /^(\d+\.\d+(?:\.\d+)?)/.exec(tag)?.[1] ?? '';
+  const transformers = /-transformers(\d+\.\d+\.\d+)-/.exec(tag)?.[1] ?? '';
+  const kinds: Record<string, () => string | undefined> = {
+    smp: () => smpImageUri(version, region, instanceType),
+    dlc: () =>
+      repository === 'pytorch-training-neuron'
+        ? neuronImageUri(version, region)
+        : dlcImageUri(version, region, !tag.includes('-cpu-')),
+    huggingface: () => (transformers in HUGGING_FACE_IMAGES ? huggingFaceImageUri(transformers, region) : undefined),
   };
-}
-
-function checkpointsOf({ CheckpointConfig: config }: ForeignRequest): Draft {
-  if (!config?.S3Uri) return { mode: 'none' };
-  return { mode: 'managed', s3: config.S3Uri, ...(config.LocalPath && { localPath: config.LocalPath }) };
-}
-
-function limitsOf({ StoppingCondition: stop = {}, RetryStrategy: retry }: ForeignRequest): Draft | undefined {
-  return filled({
-    maxRuntimeSeconds: stop.MaxRuntimeInSeconds ?? SERVICE_RUNTIME_SECONDS,
-    maxWaitSeconds: stop.MaxWaitTimeInSeconds,
-    maxPendingSeconds: stop.MaxPendingTimeInSeconds,
-    retryInternalErrors: retry?.MaximumRetryAttempts,
-  });
-}
-
-function networkOf(request: ForeignRequest): Draft | undefined {
-  return filled({
-    isolation: request.EnableNetworkIsolation || undefined,
-    interContainerEncryption: request.EnableInterContainerTrafficEncryption || undefined,
-  });
-}
-
-function observabilityOf(request: ForeignRequest): Draft | undefined {
-  const metrics = (request.AlgorithmSpecification?.MetricDefinitions ?? [])
-    .filter(({ Name = '' }) => !Name.startsWith('slipway:'))
-    .map(({ Name, Regex }) => ({ name: Name, regex: Regex }));
-  const { ProfilerConfig: profiler, MlflowConfig } = request;
-  const mlflow = isObject(MlflowConfig) ? (MlflowConfig as { [key: string]: string }) : undefined;
-  return filled({
-    metrics,
-    profiler: profiler?.S3OutputPath && !profiler.DisableProfiler ? 'sagemaker' : undefined,
-    tensorBoard: request.TensorBoardOutputConfig ? true : undefined,
-    remoteDebug: request.RemoteDebugConfig?.EnableRemoteDebug || undefined,
-    mlflow: mlflow?.MlflowResourceArn
-      ? filled({ arn: mlflow.MlflowResourceArn, experiment: mlflow.MlflowExperimentName })
-      : undefined,
-  });
-}
-
-/** Variables set by the user, without those that Slipway sets. */
-function variablesOf(request: ForeignRequest): Draft {
-  return Object.fromEntries(Object.entries(request.Environment ?? {}).filter(([key]) => !key.startsWith('SLIPWAY_')));
+  const kind = Object.keys(kinds).find((name) => kinds[name]?.() === uri);
+  if (!kind) return { kind: 'uri', uri };
+  return { kind, version: kind === 'huggingface' ? transformers : version };
 }

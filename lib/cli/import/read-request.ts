@@ -1,4 +1,5 @@
 import type { CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
+import { type Draft, isObject } from './rows';
 
 /**
  * Members of a DescribeTrainingJob response that are not in CreateTrainingJob (botocore 1.44.5).
@@ -37,14 +38,8 @@ const RESULTS = [
 /** Members that DescribeTrainingJob adds to ResourceConfig. */
 const RESULTS_OF_RESOURCES = ['SelectedInstanceType', 'SelectedInstanceCount'];
 
-type Fields = Record<string, unknown>;
-
 /** A CreateTrainingJob request from an external source: every member may be absent. */
 export type ForeignRequest = Partial<CreateTrainingJobCommandInput>;
-
-/** Whether the value is a JSON object, not a list. */
-export const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * The request in a document: the request itself, the response of DescribeTrainingJob, or one of them in an object with a single key, as
@@ -59,14 +54,27 @@ export function findRequest(document: unknown): ForeignRequest | undefined {
 }
 
 /** Removes the results of the job; unknown members are kept and reported as not imported. */
-function requestOf(document: Fields): ForeignRequest {
+function requestOf(document: Draft): ForeignRequest {
   const request = withoutKeys(document, RESULTS);
   if (isObject(request.ResourceConfig))
     request.ResourceConfig = withoutKeys(request.ResourceConfig, RESULTS_OF_RESOURCES);
   return request as ForeignRequest;
 }
 
-const withoutKeys = (fields: Fields, keys: readonly string[]): Fields =>
+/** Removes keys and absent values. */
+export const withoutKeys = (fields: Draft, keys: readonly string[]): Draft =>
   Object.fromEntries(
     Object.entries(fields).filter(([key, value]) => value !== undefined && value !== null && !keys.includes(key)),
   );
+
+/** Sets the input mode on each channel; the default is that of the job. File systems have none. */
+export function withInputModes(request: ForeignRequest): ForeignRequest {
+  const { TrainingInputMode: mode = 'File', ...algorithm } = request.AlgorithmSpecification ?? {};
+  return {
+    ...request,
+    AlgorithmSpecification: algorithm as ForeignRequest['AlgorithmSpecification'],
+    InputDataConfig: request.InputDataConfig?.map((channel) =>
+      channel.DataSource?.S3DataSource ? { InputMode: mode, ...channel } : { ...channel, InputMode: undefined },
+    ),
+  };
+}

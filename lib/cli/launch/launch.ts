@@ -20,7 +20,6 @@ import { withoutOk } from '../runs/read-status';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
 import { dryRun, writeDryRun } from './dry-run';
-import { RUN_ID } from './run-target';
 import { mentionSmoke } from './smoke';
 import { confirmCost, type LaunchedFile, submit } from './submit';
 
@@ -119,6 +118,9 @@ function withFileOptions(source: GivenFile, given: LaunchOptions): LaunchOptions
     ],
   };
 }
+
+/** Allowed values of `--run-id`: the name of a job has no room for more. */
+const RUN_ID = /^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/;
 
 /** Checks ids that a person chose. */
 function requireIds({ runId, clientRequestId, note }: LaunchOptions): void {

@@ -1,13 +1,14 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { isPrefixInS3 } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
 import { fillPlaceholders, parseS3Uri } from '../../core/config/formats/places';
 import type { RunSpec } from '../../core/config/run-spec';
 import { type Archive, archiveFolder, codeArchive } from '../../shared/archive/archive';
 import { MAX_CODE_BYTES } from '../../shared/archive/code-files';
+import { objectsBelow } from '../../shared/aws/pages';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
 
@@ -31,8 +32,8 @@ export async function packedCode(run: RunSpec, runFile: string, descriptor: Desc
 async function downloadPrefix(uri: string, folder: string, region: string): Promise<void> {
   const { bucket: Bucket, key: Prefix } = parseS3Uri(uri);
   const s3 = new S3Client({ region });
-  const objects = await calling(`listing code.source ${uri}`, () => listObjects(s3, Bucket, Prefix));
-  const bytes = objects.reduce((sum, { size }) => sum + size, 0);
+  const objects = await calling(`listing code.source ${uri}`, () => objectsBelow(s3, Bucket, Prefix));
+  const bytes = objects.reduce((sum, { bytes: size }) => sum + size, 0);
   if (objects.length === 0)
     throw new UsageError(`code.source: must be a prefix with objects, got ${uri}; upload the code under it`);
   if (bytes > MAX_CODE_BYTES)
@@ -47,15 +48,6 @@ async function downloadPrefix(uri: string, folder: string, region: string): Prom
     mkdirSync(path.dirname(file), { recursive: true });
     writeFileSync(file, (await Body?.transformToByteArray()) ?? new Uint8Array());
   }
-}
-
-/** Objects below the prefix, without the placeholder objects that consoles create for folders. */
-async function listObjects(s3: S3Client, Bucket: string, Prefix: string): Promise<{ key: string; size: number }[]> {
-  const found: { key: string; size: number }[] = [];
-  for await (const page of paginateListObjectsV2({ client: s3 }, { Bucket, Prefix }))
-    for (const { Key = '', Size = 0 } of page.Contents ?? [])
-      if (!Key.endsWith('/')) found.push({ key: Key, size: Size });
-  return found;
 }
 
 /** A key may contain any text: one such as `a/../../x` must not be written outside the folder. */

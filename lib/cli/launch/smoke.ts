@@ -9,7 +9,7 @@ import { configText } from '../../core/job/plan';
 import { sha256 } from '../../shared/archive/archive';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
-import { type CheckedRun, type GivenFile, requireRun, requireSupported } from '../inputs';
+import { type GivenFile, requireRun, requireSupported } from '../inputs';
 import { callControl } from '../runs/control-client';
 import { committedCheckpoints } from '../runs/reports/committed-checkpoints';
 import { follow } from '../runs/wait';
@@ -69,7 +69,9 @@ export async function launchSmoke(
   const other = options.clientRequestId ? '--client-request-id' : options.at && '--at';
   if (other) throw new UsageError(`--smoke: must not be used with ${other}, got both; a smoke run starts immediately`);
   const set = [...(options.set ?? []), ...smokeOverrides(run, place)];
-  const small = scaledDown(source, { ...options, set }, descriptor);
+  // Checked by every rule: options that scaling makes invalid are reported before any cost arises.
+  const small = requireRun(source, { ...options, set }, descriptor);
+  requireSupported(small);
   await preflightRun(small.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(small.run, descriptor, options.yes ?? false, terminal);
   const { runId } = await submit(
@@ -77,9 +79,10 @@ export async function launchSmoke(
     { ...options, set, acceptsUnknownPrice },
     terminal,
   );
-  const checks = await (small.run.code.builtin && small.run.checkpoints.mode !== 'none'
-    ? interrupted(descriptor, runId, terminal)
-    : undisturbed(descriptor, runId, terminal));
+  const checks =
+    small.run.code.builtin && small.run.checkpoints.mode !== 'none'
+      ? await interrupted(descriptor, runId, terminal)
+      : [completes(await follow(descriptor, runId, terminal))];
   const passed = checks.every(({ ok }) => ok);
   if (passed) rememberSmoke(run, runId);
   if (options.json) terminal.out(json({ runId, passed, checks }));
@@ -108,17 +111,6 @@ function requireSandbox(run: RunSpec): void {
     throw new UsageError(
       `--smoke sandbox: must be a run that can run on CPUs (fsdp, ddp, custom), got library ${run.distribution.library}; use --smoke account`,
     );
-}
-
-/** The small run, checked by every rule: options that scaling makes invalid are reported before any cost arises. */
-function scaledDown(source: GivenFile, options: LaunchOptions, descriptor: Descriptor): CheckedRun & { run: RunSpec } {
-  const small = requireRun(source, options, descriptor);
-  requireSupported(small);
-  return small;
-}
-
-async function undisturbed(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<SmokeCheck[]> {
-  return [completes(await follow(descriptor, runId, terminal))];
 }
 
 /**

@@ -1,6 +1,5 @@
 import { Option } from 'commander';
 import { type CommandLine, collect } from '../command-line';
-import type { LaunchOptions } from './launch';
 
 /** The verb that starts runs. */
 export function launchVerbs(cli: CommandLine): void {
@@ -39,7 +38,5 @@ export function launchVerbs(cli: CommandLine): void {
     .addOption(new Option('--yes', 'skip confirmation prompts'))
     .addOption(new Option('--wait', 'follow the run until it ends; prints the output of the first host on stdout'))
     .option('--no-logs', 'with --wait: print only the states of the run')
-    .action(async (file: string, options: LaunchOptions) =>
-      cli.done(await (await import('./launch.js')).launch(file, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./launch.js'), 'launch'));
 }

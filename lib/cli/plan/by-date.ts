@@ -14,6 +14,7 @@ import { isOneType, MAX_DAYS_AHEAD, planNeeds, runOffers } from '../../core/plan
 import type { RunPlan } from '../../core/planner/run/plan-run';
 import { begunOf, HISTORY, historyOf } from '../../report/read/capacity-history';
 import { eachInTurn } from '../../shared/aws/pace';
+import { itemsOf } from '../../shared/aws/pages';
 import { attempt } from '../attempt';
 import { calling } from '../aws-errors';
 import { Refusal, UsageError } from '../exit';
@@ -85,11 +86,9 @@ function offeredPlan(offer: TrainingPlanOffering): ReservedPlan {
 }
 
 async function listOwn(client: SageMakerClient, question: PlanQuestion): Promise<ReservedPlan[]> {
-  const found: TrainingPlanSummary[] = [];
-  await calling('listing training plans', async () => {
-    for await (const page of paginateListTrainingPlans({ client }, {}))
-      found.push(...(page.TrainingPlanSummaries ?? []));
-  });
+  const found = await calling('listing training plans', () =>
+    itemsOf(paginateListTrainingPlans({ client }, {}), (page) => page.TrainingPlanSummaries),
+  );
   return found
     .filter(
       (plan) =>

@@ -10,9 +10,9 @@ import {
 } from '../../core/planner/run/calibration';
 import { assembleReport } from '../../report/read/assemble';
 import type { RunReport } from '../../report/run/run-report';
+import { findDescriptor } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
-import { runTarget } from '../launch/run-target';
 import { readSources } from '../runs/reports/report-sources';
 import { json, type Terminal } from '../terminal';
 import { readCalibration, writeCalibration } from './calibration-file';
@@ -46,7 +46,7 @@ export async function calibrateRuns(
 /** The report in a JSON file, or the report of a run id, created now. */
 async function reportOf(run: string, options: CommonOptions): Promise<Measured> {
   if (!run.endsWith('.json') && !existsSync(run))
-    return assembleReport(await readSources(await runTarget(options), run, new Date()));
+    return assembleReport(await readSources(await findDescriptor(options), run, new Date()));
   let data: unknown;
   try {
     data = JSON.parse(readText(run));

@@ -196,7 +196,6 @@ export function findPlan(...args: Parameters<typeof planRun>): RunPlan | undefin
 const FITS = { fits: 'fits', tight: 'tight', oom: 'does not fit; not used' };
 const rounded = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));
 
-/** The sizes as a table. */
 const sizesText = (sizes: readonly SizePlan[]): string =>
   textTable(
     ['instances', 'memory', 'GiB per GPU', 's per step', 'hours', 'USD on demand'],

@@ -1,6 +1,4 @@
 import type { CommandLine } from '../command-line';
-import type { PlanOptions } from './plan';
-import type { ValidateOptions } from './validate';
 
 /** Verbs on a file, before anything is launched. */
 export function planVerbs(cli: CommandLine): void {
@@ -15,9 +13,7 @@ export function planVerbs(cli: CommandLine): void {
     .option('--tokenizer <file>', 'tokenizer.json for --data, on this machine')
     .option('--html <file>', 'write a page that shows the same as --data')
     .option('--python <file>', 'Python interpreter for --data; default: python3')
-    .action(async (file: string, options: ValidateOptions) =>
-      cli.done(await (await import('./validate.js')).validate(file, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./validate.js'), 'validate'));
   planVerb(cli);
 }
 
@@ -39,7 +35,5 @@ function planVerb(cli: CommandLine): void {
       '--calibrate <run...>',
       'calibrate later plans of the environment with measured runs (IDs, or files of report --json)',
     )
-    .action(async (file: string | undefined, options: PlanOptions) =>
-      cli.done(await (await import('./plan.js')).plan(file, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./plan.js'), 'plan'));
 }

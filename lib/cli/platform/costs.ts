@@ -75,7 +75,6 @@ export function monthOf(given: string | undefined, now: Date): Month {
   return { ...month, isOver: month.end <= now.getTime() };
 }
 
-/** Ledger of a team for one month. */
 interface TeamLedger {
   usd: number;
   gpuHours: number | null;

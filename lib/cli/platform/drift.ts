@@ -8,6 +8,7 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { textTable } from '../../core/config/formats/plain-text';
 import { orList } from '../../core/config/issue';
+import { itemsOf } from '../../shared/aws/pages';
 import { calling, isMissingStack } from '../aws-errors';
 import { environmentFileOf } from '../environment/deployed-needs';
 import { callRegion } from '../environment/environment';
@@ -85,13 +86,12 @@ async function resourceDrifts(
   );
   return calling(`detecting drift of ${stack}`, async () => {
     const detail = await detect(client, stack);
-    const found: ResourceDrift[] = [];
     const pages = paginateDescribeStackResourceDrifts(
       { client },
       { StackName: stack, StackResourceDriftStatusFilters: ['MODIFIED', 'DELETED'] },
     );
-    for await (const { StackResourceDrifts = [] } of pages) found.push(...StackResourceDrifts.map(driftOf));
-    return { resources: found, unread: detail ? [{ what: EVERY_RESOURCE, ok: null, detail }] : [] };
+    const resources = await itemsOf(pages, ({ StackResourceDrifts }) => StackResourceDrifts?.map(driftOf));
+    return { resources, unread: detail ? [{ what: EVERY_RESOURCE, ok: null, detail }] : [] };
   }).catch((error: Error) => {
     throw isMissingStack(error.cause) ? missing : error;
   });

@@ -11,7 +11,6 @@ import type { TeamOptions } from './team';
 /** Validity of a link; it also ends with the credentials that signed it. */
 const LINK_SECONDS = 3600;
 
-/** A link to the page of a team. */
 interface PageLink {
   team: string;
   url: string;

@@ -39,7 +39,12 @@ export async function team(environment: string, options: TeamOptions, terminal: 
     month: month.name,
     readAt: new Date().toISOString(),
     teams: read.map((one) => one.team).sort((a, b) => a.team.localeCompare(b.team)),
-    notes: notesOf(read.some(({ isCut }) => isCut)),
+    notes: [
+      'Spend is from the ledger: list prices, or those of the environment; slipway team ENVIRONMENT --costs compares it with the bill.',
+      ...(read.some(({ isCut }) => isCut)
+        ? [`The launcher lists ${MAX_RUNS} runs of a team: older runs are not included.`]
+        : []),
+    ],
   };
   if (options.html) {
     const { renderTeamPage } = await import('../../report/render-team-page.js');
@@ -71,11 +76,6 @@ function mayTouch({ attempt, attempts }: StatusAnswer, { start, end }: Month): b
   const hasEarlier = (attempt ?? 1) > 1;
   return Date.parse(last.endedAt) >= start && (hasEarlier || Date.parse(last.startedAt ?? last.endedAt) < end);
 }
-
-const notesOf = (isCut: boolean): string[] => [
-  'Spend is from the ledger: list prices, or those of the environment; slipway team ENVIRONMENT --costs compares it with the bill.',
-  ...(isCut ? [`The launcher lists ${MAX_RUNS} runs of a team: older runs are not included.`] : []),
-];
 
 function teamText(report: TeamReport): string {
   const rows = report.teams.map((month) => [

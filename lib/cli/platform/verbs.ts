@@ -1,5 +1,4 @@
 import type { CommandLine } from '../command-line';
-import type { CommonOptions } from '../inputs';
 import { modeOf } from '../modes';
 import type { Terminal } from '../terminal';
 import type { TeamOptions } from './team';
@@ -12,18 +11,14 @@ export function platformVerbs(cli: CommandLine): void {
       'show differences from the deployed templates, including those that CloudFormation does not detect; exits with 1 if there are any',
       'slipway drift research --region us-west-2\n  slipway drift research --json',
     )
-    .action(async (environment: string, options: CommonOptions) =>
-      cli.done(await (await import('./drift.js')).drift(environment, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./drift.js'), 'drift'));
   cli
     .verb(
       'deployer-policy <file|environment>',
       'print the IAM policies for the deploying user and for CloudFormation, and the bootstrap command that uses them; offline',
       'slipway deployer-policy environments/research.yaml\n  slipway deployer-policy research --json',
     )
-    .action(async (file: string, options: CommonOptions) =>
-      cli.done((await import('./deployer-policy.js')).deployerPolicy(file, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./deployer-policy.js'), 'deployerPolicy'));
   teamVerb(cli);
 }
 

@@ -8,9 +8,9 @@ import {
 } from '../../core/contracts/control';
 import { bytes as sizeOf, usd } from '../../report/page/format';
 import { ask } from '../ask';
+import { findDescriptor } from '../environment/environment';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
-import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { callControl } from './control-client';
 import { withoutOk } from './read-status';
@@ -22,7 +22,7 @@ export interface DeleteOptions extends CommonOptions {
 
 /** `slipway delete RUN`: shows what the run left in S3 and what that costs, asks, and has it deleted. Can be interrupted and repeated. */
 export async function deleteFiles(runId: string, options: DeleteOptions, terminal: Terminal): Promise<number> {
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const call = (confirm: boolean) => callControl<DeleteAnswer>(descriptor, { action: 'delete', runId, confirm });
   const found = await call(false);
   for (const line of whatIsLeft(plainLines(found))) terminal.err(line);
@@ -76,7 +76,7 @@ async function setDesired(
   options: CommonOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const answer = await callControl<DesiredAnswer>(descriptor, { action, runId });
   const { desiredState, state } = answer;
   if (options.json) terminal.out(json({ runId, desiredState, ...(state && { state }) }));
@@ -106,7 +106,7 @@ export function whatFollows(
 
 /** `slipway status RUN --note TEXT`: replaces the note of a run, by which it can be found. */
 export async function note(runId: string, text: string, options: CommonOptions, terminal: Terminal): Promise<number> {
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const answer = await callControl<NoteAnswer>(descriptor, { action: 'note', runId, text });
   if (options.json) terminal.out(json({ runId, note: answer.note }));
   else terminal.err(`${runId}: noted; use slipway list --search to find it`);
@@ -120,7 +120,7 @@ export interface StopOptions extends CommonOptions {
 
 /** `slipway stop RUN --release-pool`: ends the warm pool that the last job of the run left. */
 export async function releasePool(runId: string, options: CommonOptions, terminal: Terminal): Promise<number> {
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const answer = withoutOk(await callControl<ReleaseAnswer>(descriptor, { action: 'release', runId }));
   if (options.json) terminal.out(json(answer));
   else terminal.err(`${runId}: ${whatWasReleased(plainLines(answer))}`);

@@ -3,9 +3,9 @@ import { textTable } from '../../core/config/formats/plain-text';
 import { hasEnded } from '../../core/contracts/control';
 import { type GpuLine, leastBusyFirst, newestGpuUse, progressOf } from '../../report/read/log-lines';
 import type { ReportStep } from '../../report/run/run-report';
+import { findDescriptor } from '../environment/environment';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
-import { runTarget } from '../launch/run-target';
 import { jsonLine, type Terminal } from '../terminal';
 import { progressLines } from './logs/job-logs';
 import { readStatus } from './read-status';
@@ -26,7 +26,7 @@ const LEVELS = '▁▂▃▄▅▆▇█';
 
 /** `slipway status RUN --chart`: shows the steps from a run's progress lines; with `--watch` until the run ends. */
 export async function chart(runId: string, options: ChartOptions, terminal: Terminal): Promise<number> {
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const seen = new Set<string>();
   for (;;) {
     // Read before the steps, so that the steps include everything that was written before the run ended.

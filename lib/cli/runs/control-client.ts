@@ -2,6 +2,7 @@ import { LambdaClient } from '@aws-sdk/client-lambda';
 import type { Descriptor } from '../../core/config/descriptor';
 import type { ControlAnswer, ControlPayload, Refusal as RefusalAnswer } from '../../core/contracts/control';
 import { invokeControl, isAuditable } from '../../shared/aws/control';
+import { parseJson } from '../../shared/files/json';
 import { calling, isDenied } from '../aws-errors';
 import { Refusal, ServiceError, UsageError } from '../exit';
 
@@ -59,10 +60,5 @@ async function invokeAsCaller(
   }
 }
 
-function errorMessage(text: string): string {
-  try {
-    return (JSON.parse(text) as { errorMessage?: string }).errorMessage ?? text;
-  } catch {
-    return text;
-  }
-}
+const errorMessage = (text: string): string =>
+  (parseJson(text) as { errorMessage?: string } | null | undefined)?.errorMessage ?? text;

@@ -2,8 +2,8 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/plain-text';
 import { orList } from '../../core/config/issue';
 import { hasEnded, type ListRequest, RUN_STATES, type RunState, type StatusAnswer } from '../../core/contracts/control';
+import { findDescriptor } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
-import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import type { EventOptions } from './logs/events';
 import { MAX_RUNS, readRuns, readStatus, withoutOk } from './read-status';
@@ -16,9 +16,7 @@ async function readActiveRuns(descriptor: Descriptor, wanted: Partial<ListReques
   return Promise.all(live.map(async ({ runId }) => withoutOk(await readStatus(descriptor, runId))));
 }
 
-/** A row for each run. */
-const activeRunsText = (runs: readonly StatusAnswer[]): string =>
-  textTable(['run', 'state', 'step', '%', 'done about (UTC)', 'loss', 'goodput', 'USD'], runs.map(activeRow));
+const ACTIVE_COLUMNS = ['run', 'state', 'step', '%', 'done about (UTC)', 'loss', 'goodput', 'USD'];
 
 const activeRow = (run: StatusAnswer): string[] => [
   run.runId,
@@ -45,17 +43,16 @@ export interface ListOptions extends EventOptions {
 /** `slipway list`: shows the newest runs of the team, or the matching ones. */
 export async function list(options: ListOptions, terminal: Terminal): Promise<number> {
   const states = statesOf(options.state);
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const { tag: tags, search } = options;
   const wanted = { ...(states && { states }), ...(tags && { tags }), ...(search !== undefined && { search }) };
   const runs = await (options.active ? readActiveRuns : readRuns)(descriptor, wanted);
   if (options.json) terminal.out(json({ runs }));
-  else if (runs.length === 0) terminal.out(options.active ? 'no run is queued or running' : noRuns(wanted));
-  else terminal.out(options.active ? activeRunsText(runs) : listText(runs));
+  else if (runs.length === 0 && options.active) terminal.out('no run is queued or running');
+  else if (runs.length === 0) terminal.out(Object.keys(wanted).length === 0 ? 'no runs yet' : 'no matching runs');
+  else terminal.out(options.active ? textTable(ACTIVE_COLUMNS, runs.map(activeRow)) : listText(runs));
   return EXIT.done;
 }
-
-const noRuns = (wanted: object): string => (Object.keys(wanted).length === 0 ? 'no runs yet' : 'no matching runs');
 
 function statesOf(text: string | undefined): RunState[] | undefined {
   const states = text?.split(',').map((state) => state.trim());

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { issue } from '../../core/config/issue';
 import type { ShellAnswer } from '../../core/contracts/control';
+import { findDescriptor } from '../environment/environment';
 import { EXIT, Refusal, ServiceError, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
-import { runTarget } from '../launch/run-target';
 import type { Terminal } from '../terminal';
 import { callControl } from './control-client';
 import { hostNumber } from './logs/job-logs';
@@ -43,7 +43,7 @@ export async function shell(
   if (options.json)
     throw new UsageError('--json: must not be given to shell, which prints the output of the container; omit it');
   requirePlugin();
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const payload = { action: 'shell' as const, runId, host, ...(command.length > 0 && { command: command.join(' ') }) };
   for (let tries = 0; tries < TRIES; tries++) {
     const answer = await callControl<ShellAnswer>(descriptor, payload);

@@ -3,8 +3,8 @@ import { jobConsoleUrl } from '../../core/catalog/regions';
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLines } from '../../core/config/formats/plain-text';
 import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
+import { findDescriptor } from '../environment/environment';
 import { EXIT } from '../exit';
-import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import type { ChartOptions } from './chart';
 import { tagsText } from './list';
@@ -24,7 +24,7 @@ export interface StatusOptions extends ChartOptions, EventOptions {
 
 /** `slipway status RUN`: shows one screen about the run. */
 export async function status(runId: string, options: StatusOptions, terminal: Terminal): Promise<number> {
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   if (options.wait) return waitForEnd(descriptor, runId, options, terminal);
   const answer = await readStatus(descriptor, runId);
   if (options.json) terminal.out(json(withoutOk(answer)));

@@ -1,12 +1,9 @@
 import { type CommandLine, collect } from '../command-line';
-import type { CommonOptions } from '../inputs';
 import { modeOf } from '../modes';
 import type { Terminal } from '../terminal';
-import type { DeleteOptions, StopOptions } from './change';
+import type { StopOptions } from './change';
 import type { ListOptions } from './list';
-import type { LogOptions } from './logs/logs';
 import type { ReportOptions } from './reports/report';
-import type { ShellOptions } from './shell';
 import type { StatusOptions } from './status';
 
 /** Verbs on runs that were launched. */
@@ -92,9 +89,7 @@ function outputVerbs(cli: CommandLine): void {
     .option('--node <n>', 'only the log of this host')
     .option('--errors', 'only the first error of all hosts, with the lines around it')
     .option('--since <time>', SINCE)
-    .action(async (run: string, options: LogOptions) =>
-      cli.done(await (await import('./logs/logs.js')).logs(run, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./logs/logs.js'), 'logs'));
   cli
     .verb(
       'report <run...>',
@@ -124,9 +119,7 @@ function desiredVerbs(cli: CommandLine): void {
       'continue a run from its newest committed checkpoint',
       'slipway resume llama2-13b-261101090000\n  slipway resume llama2-13b-261101090000 --environment research/nlp',
     )
-    .action(async (run: string, options: CommonOptions) =>
-      cli.done(await (await import('./change.js')).resume(run, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./change.js'), 'resume'));
 }
 
 function shellVerb(cli: CommandLine): void {
@@ -137,9 +130,7 @@ function shellVerb(cli: CommandLine): void {
       'slipway shell llama2-13b-261101090000\n  slipway shell llama2-13b-261101090000 --node 3 -- nvidia-smi',
     )
     .option('--node <n>', 'number of the host, such as 3 for algo-3; default: 1')
-    .action(async (run: string, command: string[], options: ShellOptions) =>
-      cli.done(await (await import('./shell.js')).shell(run, command, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./shell.js'), 'shell'));
 }
 
 function deleteVerb(cli: CommandLine): void {
@@ -150,9 +141,7 @@ function deleteVerb(cli: CommandLine): void {
       'slipway delete llama2-13b-261101090000\n  slipway delete llama2-13b-261101090000 --environment research/nlp --yes --json',
     )
     .option('--yes', 'do not ask')
-    .action(async (run: string, options: DeleteOptions) =>
-      cli.done(await (await import('./change.js')).deleteFiles(run, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./change.js'), 'deleteFiles'));
 }
 
 async function runStatus(run: string, options: StatusOptions, terminal: Terminal): Promise<number> {

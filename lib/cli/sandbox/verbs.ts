@@ -1,5 +1,4 @@
 import { type CommandLine, regionGiven } from '../command-line';
-import type { SandboxOptions } from './sandbox';
 
 /** The verb on the embedded AWS. */
 export function sandboxVerbs(cli: CommandLine): void {
@@ -25,7 +24,5 @@ Examples:
     .option('--unset', 'with env: print the lines that unset the variables')
     .option('--raise-quotas', 'with deploy: first raise the quotas that are too low for the environment')
     .option('--json', 'print one JSON document to stdout')
-    .action(async (action: string, file: string | undefined, options: SandboxOptions) =>
-      cli.done(await (await import('./sandbox.js')).sandbox(action, file, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./sandbox.js'), 'sandbox'));
 }

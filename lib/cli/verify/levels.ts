@@ -38,8 +38,6 @@ export interface PreparedLevel {
   readonly atOnce: number;
   /** Stops and deletes what the level created; returns what it could not. */
   cleanUp(): Promise<string[]>;
-  /** USD billed, if the services report it. */
-  billed?(): number;
 }
 
 /** Options of `slipway verify` for its levels. */
@@ -75,7 +73,8 @@ const prepared = <World>(
       const probe = byId.get(assumption);
       if (!probe) throw new Error(`no probe of level ${level} answers ${assumption}`);
       making ??= Promise.resolve().then(world);
-      return runProbe(level, { assumption, run: async (given: Promise<World>) => probe.run(await given) }, making, now);
+      const made = making;
+      return runProbe(level, { ...probe, run: async () => probe.run(await made) }, made, now);
     },
     ...more,
   };

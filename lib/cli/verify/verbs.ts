@@ -1,5 +1,4 @@
 import type { CommandLine } from '../command-line';
-import type { VerifyOptions } from './verify';
 
 /** The verb that checks an account. */
 export function verifyVerbs(cli: CommandLine): void {
@@ -15,7 +14,5 @@ export function verifyVerbs(cli: CommandLine): void {
     .option('--cpu-type <type>', 'instance type of the jobs at level train', 'ml.m5.large')
     .option('--efa-type <type>', 'instance type of the jobs at level efa')
     .option('--image <uri>', 'image of the jobs; default: the image of the environment')
-    .action(async (environment: string, options: VerifyOptions) =>
-      cli.done(await (await import('./verify.js')).verify(environment, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./verify.js'), 'verify'));
 }

@@ -204,7 +204,6 @@ async function confirmMost(
   return total;
 }
 
-/** The record of this call, and its files. */
 interface KeptRecord {
   record: VerifyRecord;
   files: RecordFiles;

@@ -3,7 +3,6 @@ import { DescribeRepositoriesCommand, type ECRClient } from '@aws-sdk/client-ecr
 import { DescribeKeyCommand, type KMSClient } from '@aws-sdk/client-kms';
 import {
   GetBucketLifecycleConfigurationCommand,
-  GetBucketPolicyCommand,
   HeadBucketCommand,
   type LifecycleRule,
   PutBucketLifecycleConfigurationCommand,
@@ -14,8 +13,8 @@ import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lamb
 import { type AdoptedBucket, adoptStorageSchema } from '../../core/contracts/custom-resources';
 import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../core/contracts/storage';
 import { answerOrUndefined } from '../../shared/aws/answers';
-import { canonicalStatement } from '../../shared/aws/policy-document';
-import { isNamed, parseProperties } from '../shared/custom-resource';
+import { bucketPolicy, canonicalStatement } from '../../shared/aws/policy-document';
+import { parseProperties } from '../shared/custom-resource';
 
 /** Clients that storage adoption uses. */
 export interface AdoptStorageDeps {
@@ -41,18 +40,14 @@ export async function onEvent(
       missing(`bucket ${name}`, () => deps.s3.send(new HeadBucketCommand({ Bucket: name }))),
     ),
     missing(`key ${keyArn}`, () => requireEnabled(deps.kms, keyArn)),
-    ...(tableName
-      ? [missing(`table ${tableName}`, () => deps.dynamo.send(new DescribeTableCommand({ TableName: tableName })))]
-      : []),
-    ...(repositoryName
-      ? [
-          missing(`repository ${repositoryName}`, () =>
-            deps.ecr.send(new DescribeRepositoriesCommand({ repositoryNames: [repositoryName] })),
-          ),
-        ]
-      : []),
+    tableName &&
+      missing(`table ${tableName}`, () => deps.dynamo.send(new DescribeTableCommand({ TableName: tableName }))),
+    repositoryName &&
+      missing(`repository ${repositoryName}`, () =>
+        deps.ecr.send(new DescribeRepositoriesCommand({ repositoryNames: [repositoryName] })),
+      ),
   ]);
-  const absent = checks.flatMap((found) => found ?? []);
+  const absent = checks.flatMap((found) => found || []);
   if (absent.length > 0)
     throw new Error(
       `storage.adopt: must find what an earlier stack left, got no ${absent.join(', no ')}; remove adopt, or restore it`,
@@ -71,13 +66,11 @@ const NOT_FOUND = [
 
 /** The name if the service does not find it; undefined if it does. */
 async function missing(name: string, read: () => Promise<unknown>): Promise<string | undefined> {
-  try {
-    await read();
-    return undefined;
-  } catch (error) {
-    if (isNamed(error, ...NOT_FOUND)) return name;
-    throw error;
-  }
+  const found = await answerOrUndefined(
+    read().then(() => true),
+    ...NOT_FOUND,
+  );
+  return found ? undefined : name;
 }
 
 async function requireEnabled(kms: KMSClient, KeyId: string): Promise<void> {
@@ -94,10 +87,7 @@ async function restore(s3: S3Client, bucket: AdoptedBucket): Promise<void> {
 }
 
 async function restorePolicy(s3: S3Client, { name, statements }: AdoptedBucket): Promise<void> {
-  const given = await answerOrUndefined(s3.send(new GetBucketPolicyCommand({ Bucket: name })), 'NoSuchBucketPolicy');
-  const policy: { Version: string; Statement: unknown[] } = given
-    ? JSON.parse(given.Policy ?? '')
-    : { Version: '2012-10-17', Statement: [] };
+  const policy = await bucketPolicy(s3, name);
   const there = policy.Statement.map(canonicalStatement);
   const added = statements.filter((statement) => !there.includes(canonicalStatement(statement)));
   if (added.length === 0) return;

@@ -3,20 +3,15 @@ import { ECRClient } from '@aws-sdk/client-ecr';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
 import { clientSettings, s3Settings } from '../shared/clients';
-import { acceptingRollback, pointingToLog } from '../shared/custom-resource';
+import { acceptingRollback, entryPoint } from '../shared/custom-resource';
 import { type AdoptStorageDeps, onEvent } from './adopt-storage';
 
-let deps: AdoptStorageDeps | undefined;
+const deps = (): AdoptStorageDeps => ({
+  s3: new S3Client(s3Settings(process.env)),
+  dynamo: new DynamoDBClient(clientSettings),
+  ecr: new ECRClient(clientSettings),
+  kms: new KMSClient(clientSettings),
+});
 
 /** Entry point of the function that adopts storage. */
-export const handler = pointingToLog(
-  acceptingRollback((event) => {
-    deps ??= {
-      s3: new S3Client(s3Settings(process.env)),
-      dynamo: new DynamoDBClient(clientSettings),
-      ecr: new ECRClient(clientSettings),
-      kms: new KMSClient(clientSettings),
-    };
-    return onEvent(deps, event);
-  }),
-);
+export const handler = entryPoint(deps, onEvent, acceptingRollback);

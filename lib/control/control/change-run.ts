@@ -1,17 +1,16 @@
 import { DescribeTrainingJobCommand, UpdateTrainingJobCommand, type WarmPoolStatus } from '@aws-sdk/client-sagemaker';
 import { issue } from '../../core/config/issue';
 import type { DesiredAnswer, NoteAnswer, Refusal, ReleaseAnswer } from '../../core/contracts/control';
-import type { RunMessage } from '../../core/contracts/launcher';
 import { keptPool, warmPoolUsd } from '../../core/lifecycle/accounting/spend';
 import { askResume, askStop, endPool, type IntentChange, isResumable, writeNote } from '../../core/lifecycle/intent';
 import { poolEnded } from '../../core/lifecycle/phases/settle-pool';
 import { isOver, liveAttempt, type RunRecord, type WarmPool } from '../../core/lifecycle/record';
 import { event } from '../../core/lifecycle/timeline';
 import { isJobNotFound } from '../shared/errors';
-import { sendMessage } from '../shared/queue';
+import { sendAbout } from '../shared/queue';
 import { isQueued } from '../shared/queue-runs';
 import type { ControlDeps } from './deps';
-import { anotherRunRefusal, closedRefusal, findOwnRun, refusal } from './own-run';
+import { anotherRunRefusal, closedRefusal, refusal } from './own-run';
 
 /** Reconcile writes often, so a person's change is retried on the newest version. */
 const MAX_TRIES = 8;
@@ -35,18 +34,12 @@ export async function changeRun(
 }
 
 /**
- * Ends the warm pool that the last job of a run of this team left: until then its instances are billed and count against the quota. A
+ * Ends the warm pool that the last job of the run left: until then its instances are billed and count against the quota. A
  * second call, or a call after another job has taken the pool over, ends nothing, and books the time for which the service reports that the
  * pool was kept.
  * https://docs.aws.amazon.com/sagemaker/latest/dg/train-warm-pools-how-to-use.html (a keep-alive period of 0 terminates it)
  */
-export async function releasePool(
-  deps: ControlDeps,
-  team: string,
-  request: { runId: string },
-): Promise<ReleaseAnswer | Refusal> {
-  const own = await findOwnRun(deps, team, request.runId);
-  if ('ok' in own) return own;
+export async function releasePool(deps: ControlDeps, own: RunRecord): Promise<ReleaseAnswer | Refusal> {
   if (!isOver(own) && liveAttempt(own)?.phase === 'created') return refusal(liveIssue(own));
   const none = { ok: true, runId: own.runId, released: false, reusedBy: null, savedUsd: null } as const;
   const pool = keptPool(own);
@@ -119,43 +112,29 @@ const liveIssue = ({ runId, state }: RunRecord) =>
 /** Records that the run should stop. Stopping a run that is over is not an error. */
 export async function stopRun(
   deps: ControlDeps,
-  team: string,
-  request: { runId: string; reason?: string },
-): Promise<DesiredAnswer | Refusal> {
-  const own = await findOwnRun(deps, team, request.runId);
-  if ('ok' in own) return own;
-  const why = `stop asked by team ${team}${request.reason ? `: ${request.reason}` : ''}`;
+  own: RunRecord,
+  { reason }: { reason?: string },
+): Promise<DesiredAnswer> {
+  const why = `stop asked by team ${own.team}${reason ? `: ${reason}` : ''}`;
   const record = await changeRun(deps, own, (r) => askStop(r, why, deps.now().getTime()));
   return wake(deps, own, record);
 }
 
 /** Records a person's note, by which the run can be found. */
-export async function noteRun(
-  deps: ControlDeps,
-  team: string,
-  request: { runId: string; text: string },
-): Promise<NoteAnswer | Refusal> {
-  const own = await findOwnRun(deps, team, request.runId);
-  if ('ok' in own) return own;
-  const { runId } = await changeRun(deps, own, (r) => writeNote(r, request.text, deps.now().getTime()));
-  return { ok: true, runId, note: request.text };
+export async function noteRun(deps: ControlDeps, own: RunRecord, { text }: { text: string }): Promise<NoteAnswer> {
+  const { runId } = await changeRun(deps, own, (r) => writeNote(r, text, deps.now().getTime()));
+  return { ok: true, runId, note: text };
 }
 
 /** Records that the run should continue, from its newest committed checkpoint. */
-export async function resumeRun(
-  deps: ControlDeps,
-  team: string,
-  request: { runId: string },
-): Promise<DesiredAnswer | Refusal> {
-  const own = await findOwnRun(deps, team, request.runId);
-  if ('ok' in own) return own;
+export async function resumeRun(deps: ControlDeps, own: RunRecord): Promise<DesiredAnswer | Refusal> {
   if (isOver(own) && !isResumable(own)) {
     const must = 'must be a run that is not completed, whose code was uploaded, and whose files were not deleted';
     const text = { must, got: `${own.runId}, ${own.state}`, fix: 'launch it again' };
     return refusal(issue('run/not-resumable', 'error', '', text));
   }
   const isNew = own.desired !== 'run' || isOver(own);
-  const refused = (await closedRefusal(deps)) ?? (isNew ? await anotherRunRefusal(deps, team) : undefined);
+  const refused = (await closedRefusal(deps)) ?? (isNew ? await anotherRunRefusal(deps, own.team) : undefined);
   if (refused) return refused;
   const record = await changeRun(deps, own, (r) => askResume(r, deps.now().getTime()));
   return wake(deps, own, record);
@@ -176,8 +155,6 @@ async function wake(deps: ControlDeps, before: RunRecord, record: RunRecord): Pr
   };
   // A run that is over needs no message. For every other run the message is sent again, because an earlier one may have been lost.
   if (isOver(record)) return answer;
-  const { runId } = record;
-  const message: RunMessage = isQueued(record) ? { kind: 'admit', runId } : { kind: 'run', runId };
-  await sendMessage(deps.sqs, deps.queueUrl, message, `${record.runId}/${record.version}`);
+  await sendAbout(deps, isQueued(record) ? 'admit' : 'run', record);
   return answer;
 }

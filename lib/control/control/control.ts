@@ -1,11 +1,16 @@
-import { type ControlAnswer, type ControlRequest, controlRequestSchema } from '../../core/contracts/control';
+import {
+  type ConfirmRequest,
+  type ControlAnswer,
+  type ControlRequest,
+  controlRequestSchema,
+} from '../../core/contracts/control';
 import { findTeamOfAlias } from '../../core/contracts/launcher';
 import { planOfRun, validateRun } from './ask-planner';
 import { cardOfRun } from './card';
 import { noteRun, releasePool, resumeRun, stopRun } from './change-run';
 import { deleteRun } from './delete-run';
 import type { ControlDeps } from './deps';
-import { refusal } from './own-run';
+import { findOwnRun, refusal } from './own-run';
 import { aliasRefusal, payloadIssue } from './payload';
 import { answerRead } from './reads/logs';
 import { openShell } from './shell';
@@ -33,29 +38,50 @@ export async function onRequest(
   return dispatch(deps, team, parsed.data);
 }
 
-function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Promise<ControlAnswer> {
+async function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Promise<ControlAnswer> {
   switch (request.action) {
     case 'start':
-      return request.confirm ? confirmStart(deps, team, request) : startRun(deps, team, request);
-    case 'stop':
-      return stopRun(deps, team, request);
-    case 'resume':
-      return resumeRun(deps, team, request);
-    case 'release':
-      return releasePool(deps, team, request);
-    case 'delete':
-      return deleteRun(deps, team, request);
-    case 'shell':
-      return openShell(deps, team, request);
-    case 'note':
-      return noteRun(deps, team, request);
+      return request.confirm ? changeOwn(deps, team, request) : startRun(deps, team, request);
     case 'validate':
       return validateRun(deps, team, request);
     case 'plan':
       return planOfRun(deps, team, request);
     case 'card':
       return cardOfRun(deps, team, request);
-    default:
+    case 'status':
+    case 'list':
+    case 'events':
+    case 'logs':
       return answerRead(deps, team, request);
+    default:
+      return changeOwn(deps, team, request);
+  }
+}
+
+/** Requests that change one run of the team. */
+type OwnRequest = Extract<ControlRequest, { action: 'stop' | 'resume' | 'release' | 'delete' | 'shell' | 'note' }>;
+
+async function changeOwn(
+  deps: ControlDeps,
+  team: string,
+  request: OwnRequest | ConfirmRequest,
+): Promise<ControlAnswer> {
+  const own = await findOwnRun(deps, team, request.runId);
+  if ('ok' in own) return own;
+  switch (request.action) {
+    case 'start':
+      return confirmStart(deps, own);
+    case 'stop':
+      return stopRun(deps, own, request);
+    case 'resume':
+      return resumeRun(deps, own);
+    case 'release':
+      return releasePool(deps, own);
+    case 'delete':
+      return deleteRun(deps, own, request);
+    case 'shell':
+      return openShell(deps, own, request);
+    case 'note':
+      return noteRun(deps, own, request);
   }
 }

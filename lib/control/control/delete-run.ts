@@ -11,7 +11,7 @@ import { readDescriptor } from '../shared/descriptors';
 import type { RunIntent } from '../shared/items';
 import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
-import { findOwnRun, refusal } from './own-run';
+import { refusal } from './own-run';
 
 /** Pages of 1,000 objects that one call counts: about 20 s. */
 const MAX_PAGES = 200;
@@ -25,12 +25,10 @@ const MAX_DELETED_PAGES = 20;
  */
 export async function deleteRun(
   deps: ControlDeps,
-  team: string,
-  { runId, confirm }: DeleteRequest,
+  own: RunRecord,
+  { confirm }: DeleteRequest,
 ): Promise<DeleteAnswer | Refusal> {
-  const own = await findOwnRun(deps, team, runId);
-  if ('ok' in own) return own;
-  const descriptor = await readDescriptor(deps, team);
+  const descriptor = await readDescriptor(deps, own.team);
   const { artifacts, checkpoints } = runPrefixes({ descriptor, runId: own.runId, attempt: 1 });
   const folders = [checkpoints, artifacts];
   const refused = isOver(own) ? await inUse(deps, own, descriptor, folders) : liveIssue(own);
@@ -79,7 +77,6 @@ async function inUse(deps: ControlDeps, { runId, team }: RunRecord, descriptor: 
   return undefined;
 }
 
-/** All texts in a value. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : [];

@@ -1,12 +1,18 @@
-import type { S3Client } from '@aws-sdk/client-s3';
+import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { S3Client } from '@aws-sdk/client-s3';
 import type { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { SQSClient } from '@aws-sdk/client-sqs';
-import type { SSMClient } from '@aws-sdk/client-ssm';
+import { SSMClient } from '@aws-sdk/client-ssm';
 import type { S3Place } from '../../core/config/formats/places';
 import type { UploadAnswer } from '../../core/contracts/control';
+import { ENV_ENVIRONMENT } from '../../core/contracts/launcher';
+import { requireEnv } from '../../core/contracts/names';
+import { clientSettings, s3Settings } from '../shared/clients';
+import { Deadline } from '../shared/deadline';
 import type { LimitReader } from '../shared/limit-reader';
-import type { RunStore } from '../shared/run-store';
-import type { LogPage, LogQuery } from './reads/logs';
+import { RunStore } from '../shared/run-store';
+import { type LogPage, type LogQuery, readLogPage } from './reads/logs';
 
 /** Dependencies of the read-only answers about runs. `audit` has only these. */
 export interface ReadDeps {
@@ -17,6 +23,20 @@ export interface ReadDeps {
   store: RunStore;
   readLog(query: LogQuery): Promise<LogPage>;
   now(): Date;
+}
+
+/** Clients and names from a function's environment variables. Throws when one is missing. */
+export function readDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ReadDeps {
+  const logs = deadline.limit(new CloudWatchLogsClient({ ...clientSettings, maxAttempts: 5 }));
+  return {
+    environment: requireEnv(env, ENV_ENVIRONMENT),
+    region: requireEnv(env, 'AWS_REGION'),
+    ssm: deadline.limit(new SSMClient(clientSettings)),
+    s3: deadline.limit(new S3Client(s3Settings(env))),
+    store: RunStore.fromEnvironment(deadline.limit(new DynamoDBClient(clientSettings)), env),
+    readLog: (query) => readLogPage(logs, query),
+    now: () => new Date(),
+  };
 }
 
 /** Dependencies of control; tests and the simulation provide their own. */

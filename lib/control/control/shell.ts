@@ -12,7 +12,7 @@ import { isNamed } from '../shared/custom-resource';
 import { readDescriptor } from '../shared/descriptors';
 import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
-import { findOwnRun, refusal } from './own-run';
+import { refusal } from './own-run';
 
 /** Documentation of target format, statuses and permissions. */
 const PAGE = 'https://docs.aws.amazon.com/sagemaker/latest/dg/train-remote-debugging.html';
@@ -20,7 +20,7 @@ const PAGE = 'https://docs.aws.amazon.com/sagemaker/latest/dg/train-remote-debug
 const COMMAND_DOCUMENT = 'AWS-StartInteractiveCommand';
 
 /**
- * Opens a Session Manager session on a host of a run of this team, and enables remote debugging if the run did not.
+ * Opens a Session Manager session on a host of the run, and enables remote debugging if the run did not.
  *
  * People have no permission to start sessions themselves: the target of a session is named after the job, and the name of a job does not
  * show which team it belongs to. The answer contains a token that is valid for this one session. While the agent of the host is not
@@ -28,12 +28,10 @@ const COMMAND_DOCUMENT = 'AWS-StartInteractiveCommand';
  */
 export async function openShell(
   deps: ControlDeps,
-  team: string,
+  own: RunRecord,
   request: ShellRequest,
 ): Promise<ShellAnswer | Refusal> {
-  const own = await findOwnRun(deps, team, request.runId);
-  if ('ok' in own) return own;
-  const { guardrails } = await readDescriptor(deps, team);
+  const { guardrails } = await readDescriptor(deps, own.team);
   const wrong = runIssue(own, guardrails?.allowRemoteDebug === true, deps.environment);
   if (wrong) return refusal(wrong);
   const job = await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: own.attempt?.jobName }));

@@ -2,14 +2,15 @@ import type { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import {
   DeleteBucketReplicationCommand,
   DeleteObjectsCommand,
-  GetBucketPolicyCommand,
   ListObjectVersionsCommand,
   PutBucketPolicyCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { emptyStorageSchema } from '../../core/contracts/custom-resources';
-import { isNamed, parseProperties, stackStatus } from '../shared/custom-resource';
+import { answerOrUndefined } from '../../shared/aws/answers';
+import { bucketPolicy } from '../../shared/aws/policy-document';
+import { parseProperties, stackStatus } from '../shared/custom-resource';
 
 /** Clients for emptying buckets, and the remaining time. */
 export interface EmptyStorageDeps {
@@ -47,19 +48,14 @@ export async function onEvent(
   if (event.RequestType !== 'Delete') return { PhysicalResourceId };
   const status = await stackStatus(deps.cloudFormation, event.StackId);
   if (!EMPTIES[when].includes(status)) {
-    if (replicated && status === 'DELETE_IN_PROGRESS') await endReplication(deps.s3, replicated);
+    if (replicated && status === 'DELETE_IN_PROGRESS') {
+      const ended = deps.s3.send(new DeleteBucketReplicationCommand({ Bucket: replicated }));
+      await answerOrUndefined(ended, 'NoSuchBucket', 'ReplicationConfigurationNotFoundError');
+    }
     return { PhysicalResourceId: event.PhysicalResourceId };
   }
   for (const bucket of bucketNames) if (await closeToWrites(deps, bucket)) await emptyBucket(deps, bucket);
   return { PhysicalResourceId: event.PhysicalResourceId };
-}
-
-async function endReplication(s3: S3Client, Bucket: string): Promise<void> {
-  try {
-    await s3.send(new DeleteBucketReplicationCommand({ Bucket }));
-  } catch (error) {
-    if (!isNamed(error, 'NoSuchBucket', 'ReplicationConfigurationNotFoundError')) throw error;
-  }
 }
 
 /** Denies every write to the bucket; false when the bucket does not exist (any more). */
@@ -71,25 +67,14 @@ async function closeToWrites({ s3, partition }: EmptyStorageDeps, Bucket: string
     Action: 's3:PutObject',
     Resource: `arn:${partition}:s3:::${Bucket}/*`,
   };
-  try {
-    const policy = await policyOf(s3, Bucket);
+  const close = async () => {
+    const policy = await bucketPolicy(s3, Bucket);
     const others = policy.Statement.filter(({ Sid }) => Sid !== closed.Sid);
     const Policy = JSON.stringify({ ...policy, Statement: [...others, closed] });
     await s3.send(new PutBucketPolicyCommand({ Bucket, Policy }));
     return true;
-  } catch (error) {
-    if (isNamed(error, 'NoSuchBucket')) return false;
-    throw error;
-  }
-}
-
-async function policyOf(s3: S3Client, Bucket: string): Promise<{ Version: string; Statement: { Sid?: string }[] }> {
-  try {
-    return JSON.parse((await s3.send(new GetBucketPolicyCommand({ Bucket }))).Policy ?? '');
-  } catch (error) {
-    if (isNamed(error, 'NoSuchBucketPolicy')) return { Version: '2012-10-17', Statement: [] };
-    throw error;
-  }
+  };
+  return (await answerOrUndefined(close(), 'NoSuchBucket')) ?? false;
 }
 
 /** Deletes every version and every delete marker, one page at a time. */

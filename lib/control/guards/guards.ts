@@ -14,7 +14,9 @@ import {
   RUN_TABLE_SORT_KEY,
   TEAM_INDEX_PARTITION_KEY,
 } from '../../core/contracts/storage';
-import { isNamed, parseProperties } from '../shared/custom-resource';
+import { answerOrUndefined } from '../../shared/aws/answers';
+import { itemsOf } from '../../shared/aws/pages';
+import { parseProperties } from '../shared/custom-resource';
 
 /** A change of an update that would affect live runs. */
 export interface Change {
@@ -184,12 +186,8 @@ async function close({ dynamo, tableName }: GuardDeps, isClosed: boolean): Promi
     [RUN_TABLE_SORT_KEY]: { S: CLOSED_ITEM },
     [CLOSED_ATTRIBUTE]: { BOOL: isClosed },
   };
-  try {
-    await dynamo.send(new PutItemCommand({ TableName: tableName, Item }));
-  } catch (error) {
-    // Without a table no run can start.
-    if (!isNamed(error, 'ResourceNotFoundException')) throw error;
-  }
+  // Without a table no run can start.
+  await answerOrUndefined(dynamo.send(new PutItemCommand({ TableName: tableName, Item })), 'ResourceNotFoundException');
 }
 
 const DELETION: Change = { what: 'this deletion' };
@@ -225,20 +223,13 @@ async function activeRuns({ dynamo, tableName }: GuardDeps, teams?: readonly str
     ExpressionAttributeNames: { '#k': ACTIVE_INDEX_PARTITION_KEY },
     ExpressionAttributeValues: { ':v': { S: ACTIVE_VALUE } },
   };
-  try {
-    const found: string[] = [];
-    for await (const { Items = [] } of paginateQuery({ client: dynamo }, query)) {
-      const counted = Items.filter(
-        (item) =>
-          !item[POOL_ONLY_ATTRIBUTE]?.BOOL && (!teams || teams.includes(item[TEAM_INDEX_PARTITION_KEY]?.S ?? '')),
-      );
-      found.push(...counted.flatMap((item) => item[RUN_TABLE_PARTITION_KEY]?.S ?? []));
-    }
-    return found;
-  } catch (error) {
-    if (isNamed(error, 'ResourceNotFoundException')) return [];
-    throw error;
-  }
+  const read = itemsOf(paginateQuery({ client: dynamo }, query), ({ Items }) => Items);
+  const found = (await answerOrUndefined(read, 'ResourceNotFoundException')) ?? [];
+  return found
+    .filter(
+      (item) => !item[POOL_ONLY_ATTRIBUTE]?.BOOL && (!teams || teams.includes(item[TEAM_INDEX_PARTITION_KEY]?.S ?? '')),
+    )
+    .flatMap((item) => item[RUN_TABLE_PARTITION_KEY]?.S ?? []);
 }
 
 /**
@@ -251,10 +242,12 @@ async function liveJobs({ sagemaker, now }: GuardDeps, environment: string): Pro
   const found: (string | undefined)[] = [];
   for (const StatusEquals of ['InProgress', 'Stopping'] as const) {
     const input = { NameContains: prefix, StatusEquals, CreationTimeAfter, MaxResults: 100 };
-    for await (const { TrainingJobSummaries = [] } of paginateListTrainingJobs({ client: sagemaker }, input))
-      found.push(...TrainingJobSummaries.map((job) => job.TrainingJobName));
-    for await (const { ProcessingJobSummaries = [] } of paginateListProcessingJobs({ client: sagemaker }, input))
-      found.push(...ProcessingJobSummaries.map((job) => job.ProcessingJobName));
+    const training = paginateListTrainingJobs({ client: sagemaker }, input);
+    found.push(...(await itemsOf(training, (page) => page.TrainingJobSummaries?.map((job) => job.TrainingJobName))));
+    const processing = paginateListProcessingJobs({ client: sagemaker }, input);
+    found.push(
+      ...(await itemsOf(processing, (page) => page.ProcessingJobSummaries?.map((job) => job.ProcessingJobName))),
+    );
   }
   return found.flatMap((name) => (name?.startsWith(prefix) ? [name] : []));
 }

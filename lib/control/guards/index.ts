@@ -4,7 +4,7 @@ import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import { requireEnv } from '../../core/contracts/names';
 import { clientSettings } from '../shared/clients';
-import { acceptingRollback, pointingToLog } from '../shared/custom-resource';
+import { acceptingRollback, entryPoint } from '../shared/custom-resource';
 import { accepted, type GuardDeps, onEvent } from './guards';
 
 /** Clients and the table name from the function's environment variables. Throws when one is missing. */
@@ -18,12 +18,9 @@ export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
   };
 }
 
-let deps: GuardDeps | undefined;
-
 /** Entry point of both guards. */
-export const handler = pointingToLog(
-  acceptingRollback((event) => {
-    deps ??= guardDeps(process.env);
-    return onEvent(deps, event);
-  }, accepted),
+export const handler = entryPoint(
+  () => guardDeps(process.env),
+  onEvent,
+  (handle) => acceptingRollback(handle, accepted),
 );

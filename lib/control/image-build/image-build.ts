@@ -8,6 +8,7 @@ import type {
   CdkCustomResourceResponse,
 } from 'aws-lambda';
 import { imageBuildSchema } from '../../core/contracts/custom-resources';
+import { answerOrUndefined } from '../../shared/aws/answers';
 import { parseProperties } from '../shared/custom-resource';
 
 /** Clients that the image build uses. */
@@ -100,17 +101,8 @@ async function findDigest({ ecr }: ImageBuildDeps, repositoryName: string, tag: 
 
 /** Restores an archived image, which takes minutes; false when the repository does not contain it at all. */
 async function restore({ ecr }: ImageBuildDeps, repositoryName: string, tag: string): Promise<boolean> {
-  try {
-    await ecr.send(
-      new UpdateImageStorageClassCommand({
-        repositoryName,
-        imageId: { imageTag: tag },
-        targetStorageClass: 'STANDARD',
-      }),
-    );
-    return true;
-  } catch (error) {
-    if ((error as Error).name === 'ImageNotFoundException') return false;
-    throw error;
-  }
+  const imageId = { imageTag: tag };
+  const command = new UpdateImageStorageClassCommand({ repositoryName, imageId, targetStorageClass: 'STANDARD' });
+  const restored = ecr.send(command).then(() => true);
+  return (await answerOrUndefined(restored, 'ImageNotFoundException')) ?? false;
 }

@@ -1,14 +1,9 @@
 import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { clientSettings } from '../shared/clients';
-import { acceptingRollback, pointingToLog } from '../shared/custom-resource';
-import { onEvent, type RetentionDeps } from './log-retention';
+import { acceptingRollback, entryPoint } from '../shared/custom-resource';
+import { onEvent } from './log-retention';
 
-let deps: RetentionDeps | undefined;
+const deps = () => ({ logs: new CloudWatchLogsClient(clientSettings) });
 
 /** Entry point of the function that sets the retention of shared log groups. */
-export const handler = pointingToLog(
-  acceptingRollback((event) => {
-    deps ??= { logs: new CloudWatchLogsClient(clientSettings) };
-    return onEvent(deps, event);
-  }),
-);
+export const handler = entryPoint(deps, onEvent, acceptingRollback);

@@ -6,7 +6,8 @@ import {
 } from '@aws-sdk/client-cloudwatch-logs';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { logRetentionSchema } from '../../core/contracts/custom-resources';
-import { isNamed, parseProperties } from '../shared/custom-resource';
+import { answerOrUndefined } from '../../shared/aws/answers';
+import { parseProperties } from '../shared/custom-resource';
 
 /** Clients that the log retention uses. */
 export interface RetentionDeps {
@@ -28,15 +29,8 @@ async function setWhenUnset({ logs }: RetentionDeps, logGroupName: string, reten
   const { logGroups } = await logs.send(new DescribeLogGroupsCommand({ logGroupNamePrefix: logGroupName }));
   const group = logGroups?.find((g) => g.logGroupName === logGroupName);
   if (group?.retentionInDays !== undefined) return;
-  if (!group) await createIfAbsent(logs, logGroupName);
+  // SageMaker or another stack may create it first.
+  if (!group)
+    await answerOrUndefined(logs.send(new CreateLogGroupCommand({ logGroupName })), 'ResourceAlreadyExistsException');
   await logs.send(new PutRetentionPolicyCommand({ logGroupName, retentionInDays }));
-}
-
-async function createIfAbsent(logs: CloudWatchLogsClient, logGroupName: string): Promise<void> {
-  try {
-    await logs.send(new CreateLogGroupCommand({ logGroupName }));
-  } catch (error) {
-    // SageMaker or another stack created it first.
-    if (!isNamed(error, 'ResourceAlreadyExistsException')) throw error;
-  }
 }

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { requireEnv } from '../../core/contracts/names';
-import { acceptingRollback, pointingToLog, withId } from '../shared/custom-resource';
-import type { PreflightDeps } from './deps';
-import { onEvent } from './quota-preflight';
+import { acceptingRollback, entryPoint, withId } from '../shared/custom-resource';
+import { onEvent, type PreflightDeps } from './quota-preflight';
 
 /** Clients and the Region from the function's environment variables. Throws when one is missing. */
 export function preflightDeps(env: NodeJS.ProcessEnv): PreflightDeps {
@@ -16,15 +15,11 @@ export function preflightDeps(env: NodeJS.ProcessEnv): PreflightDeps {
   };
 }
 
-let deps: PreflightDeps | undefined;
+const rolledBack = withId({ Summary: 'not checked: the update was rolled back' });
 
 /** Entry point of the quota preflight. */
-export const handler = pointingToLog(
-  acceptingRollback(
-    (event) => {
-      deps ??= preflightDeps(process.env);
-      return onEvent(deps, event);
-    },
-    withId({ Summary: 'not checked: the update was rolled back' }),
-  ),
+export const handler = entryPoint(
+  () => preflightDeps(process.env),
+  onEvent,
+  (handle) => acceptingRollback(handle, rolledBack),
 );

@@ -1,3 +1,4 @@
+import type { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type QuotaPreflightProperties, quotaPreflightSchema } from '../../core/contracts/custom-resources';
 import {
@@ -12,7 +13,15 @@ import {
 import { fileIncrease, findOpenRequest, findQuotasByName } from '../../shared/aws/quota-increase';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 import { ServiceQuotaReader } from '../shared/limit-reader';
-import type { PreflightDeps } from './deps';
+
+/** Clients that the quota preflight uses. */
+export interface PreflightDeps {
+  quotas: ServiceQuotasClient;
+  region: string;
+  clock: { now(): number; sleep(ms: number): Promise<void> };
+  /** Writes one line to the function's log. */
+  log(message: string): void;
+}
 
 /** Number of shortfalls in the error message of a failed deploy; the log has all of them. CloudFormation truncates messages. */
 const NAMED_IN_REASON = 5;

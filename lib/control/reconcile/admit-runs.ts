@@ -6,11 +6,12 @@ import type { Admission } from '../../core/queue/admit';
 import { advanceUsage, NO_USAGE, type QueueUsage } from '../../core/queue/usage';
 import { describeError } from '../shared/errors';
 import type { QueueDocument } from '../shared/items';
+import { sendAbout } from '../shared/queue';
 import { holdsCapacity, isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { announce } from './notify/notify';
 import { teamHolds } from './queue/others-usage';
-import { growNow, keepReservations, preemptRuns, releaseReservations, wake } from './queue/preempt-runs';
+import { growNow, keepReservations, preemptRuns, releaseReservations } from './queue/preempt-runs';
 import { heldNow, planPass, poolsOf } from './queue/queue-pools';
 import { readAgain } from './queue/read-again';
 import { isolateFailure, needsOf } from './queue/run-needs';
@@ -143,7 +144,7 @@ async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, capaci
   const { record, events } = admitRun(run, 'admitted by the queue', now, capacityOptionId);
   if (!(await deps.store.save(record, run, events))) return;
   await announce(deps, run, record);
-  await wake(deps, record);
+  await sendAbout(deps, 'run', record);
 }
 
 /** Records why a run waits, for `list`; an unchanged reason is not written again. */

@@ -1,6 +1,6 @@
 import { instanceQuota, type QuotaRef } from '../../core/catalog/quotas';
 import { QUOTAS_ITEM } from '../../core/contracts/storage';
-import { METRIC_NAMESPACE, QUOTA_DIMENSIONS, QUOTA_METRIC } from '../../core/contracts/team-metrics';
+import { QUOTA_DIMENSIONS, QUOTA_METRIC } from '../../core/contracts/team-metrics';
 import { findCapacityOption } from '../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { type JobInstances, quotaUsage } from '../../core/quota';
@@ -9,6 +9,7 @@ import { instancesOfJob } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { notify, type QuotaUse } from './notify/notify';
 import { othersUsage } from './queue/others-usage';
+import { metricLine } from './team-metrics';
 
 /**
  * Writes the utilisation of the fullest instance quota that live jobs of this environment use, as a line in CloudWatch's embedded metric
@@ -23,7 +24,10 @@ export async function writeQuotaUse(deps: ReconcileDeps, active: readonly RunRec
     const { uses, unread } = await readUses(deps, active);
     const [fullest] = uses;
     if (!fullest) return;
-    write(metricLine(deps, fullest));
+    const { percent, quota, inUse, limit } = fullest;
+    // The quota is not a dimension, so that there is one metric; the log line contains the name of the quota.
+    const values = { [QUOTA_METRIC]: percent, ...(quota && { quota, inUse, limit }) };
+    write(metricLine(deps, QUOTA_DIMENSIONS, { [QUOTA_METRIC]: 'Percent' }, values));
     const full = uses.filter(({ percent }) => percent >= quotaPercent);
     await notifyOfQuotas(deps, full, unread);
   } catch (error) {
@@ -71,20 +75,6 @@ function quotasOf(jobs: readonly JobInstances[]): QuotaRef[] {
     return instances.map(({ instanceType }) => instanceQuota(instanceType, usage));
   });
   return [...new Map(all.map((ref) => [ref.name, ref])).values()];
-}
-
-/** The quota is not a dimension, so that there is one metric; the log line contains the name of the quota. */
-function metricLine({ environment, now }: ReconcileDeps, { percent, quota, inUse, limit }: QuotaUse): string {
-  const Metrics = [{ Name: QUOTA_METRIC, Unit: 'Percent' }];
-  return JSON.stringify({
-    _aws: {
-      Timestamp: now().getTime(),
-      CloudWatchMetrics: [{ Namespace: METRIC_NAMESPACE, Dimensions: [QUOTA_DIMENSIONS], Metrics }],
-    },
-    Environment: environment,
-    [QUOTA_METRIC]: percent,
-    ...(quota && { quota, inUse, limit }),
-  });
 }
 
 /**

@@ -7,7 +7,7 @@ import { isWorthWriting } from '../../core/lifecycle/health/observation-schedule
 import type { CreateOutcome, Observed } from '../../core/lifecycle/observed';
 import { type Attempt, type EpochMs, isOver, type JobFiles, type RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
-import { sendMessage } from '../shared/queue';
+import { sendAbout } from '../shared/queue';
 import { isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { applyEffects } from './effects/apply-effects';
@@ -136,10 +136,7 @@ async function carryOut(
     for (const line of save.events)
       deps.log('info', line.text, { runId: save.record.runId, what: line.what, ...line.evidence });
     await announce(deps, subject.record, save.record);
-    if (changesQueue(subject.record, save.record)) {
-      const { runId, version } = save.record;
-      await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit', runId }, `${runId}/${version}`);
-    }
+    if (changesQueue(subject.record, save.record)) await sendAbout(deps, 'admit', save.record);
   }
   const effects = actions.filter((a): a is Effect => a.do !== 'save');
   const carried = await applyEffects(deps, { ...subject, record: save?.record ?? subject.record }, effects);
@@ -218,7 +215,6 @@ async function futurePrefix(deps: ReconcileDeps, subject: Subject, record: RunRe
   return intent && checkpointPrefix({ record, intent, descriptor: whole.descriptor });
 }
 
-/** Where its last job wrote. */
 async function filesOf(subject: Subject, { files }: Attempt): Promise<JobFiles | undefined> {
   const whole = files ? undefined : await subject.whole();
   return whole && isLocated(whole) ? jobFilesOf(whole) : files;

@@ -9,6 +9,7 @@ import {
 import { isDueForObservation, TICK_MS } from '../../core/lifecycle/health/observation-schedule';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
+import { parseJson } from '../shared/json';
 import { AGAIN_SECONDS, MAX_IN_BATCH, retryLater, sendMessage, sendMessages } from '../shared/queue';
 import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';
@@ -175,16 +176,8 @@ async function again(deps: ReconcileDeps, receiptHandle: string, seconds: number
 
 /** An unreadable message is logged once and dropped, because repeating it would block its group indefinitely. */
 function parseMessage(deps: ReconcileDeps, { body, messageId }: QueueRecord): RunMessage | undefined {
-  const parsed = runMessageSchema.safeParse(safeJson(body));
+  const parsed = runMessageSchema.safeParse(parseJson(body));
   if (parsed.success) return parsed.data;
   deps.log('error', 'a message that cannot be read was dropped', { messageId, body: body.slice(0, 200) });
   return undefined;
-}
-
-function safeJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -20,7 +20,8 @@ export async function writeTeamMetrics(
   const { metrics } = deps;
   for (const team of metrics?.teams ?? []) {
     try {
-      metrics?.write(metricLine(deps, team, valuesOf(deps, team, active, await stateOf(team))));
+      const values = valuesOf(deps, team, active, await stateOf(team));
+      metrics?.write(metricLine(deps, TEAM_DIMENSIONS, TEAM_METRICS, { Team: team, ...values }));
     } catch (error) {
       deps.log('warn', 'metrics of a team were not written', { team, error: describeError(error) });
     }
@@ -52,20 +53,22 @@ function windowBefore(now: number): { from: number; to: number } {
   return { from: to - length, to };
 }
 
-/** https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html, 2026-11-23. */
-function metricLine(
+/**
+ * A line with the values of metrics, and what else it says.
+ * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html, 2026-11-23.
+ * @param units of the metrics, by their names
+ */
+export function metricLine(
   { environment, now }: ReconcileDeps,
-  team: string,
-  values: Readonly<Record<TeamMetric, number>>,
+  dimensions: readonly string[],
+  units: Readonly<Record<string, string>>,
+  values: object,
 ): string {
-  const Metrics = Object.entries(TEAM_METRICS).map(([Name, Unit]) => ({ Name, Unit }));
+  const Metrics = Object.entries(units).map(([Name, Unit]) => ({ Name, Unit }));
+  const CloudWatchMetrics = [{ Namespace: METRIC_NAMESPACE, Dimensions: [dimensions], Metrics }];
   return JSON.stringify({
-    _aws: {
-      Timestamp: now().getTime(),
-      CloudWatchMetrics: [{ Namespace: METRIC_NAMESPACE, Dimensions: [TEAM_DIMENSIONS], Metrics }],
-    },
+    _aws: { Timestamp: now().getTime(), CloudWatchMetrics },
     Environment: environment,
-    Team: team,
     ...values,
   });
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../core/config/descriptor';
@@ -126,9 +126,7 @@ async function writePage(deps: ReconcileDeps, team: string, inputs: PageInputs, 
   const descriptor = await readDescriptor(deps, team);
   const report = await reportOf(deps, descriptor, inputs);
   const page = renderTeamPage(report, 'control-plane');
-  const digest = createHash('sha256')
-    .update(page.replaceAll(time(report.readAt), ''))
-    .digest('hex');
+  const digest = hash('sha256', page.replaceAll(time(report.readAt), ''));
   if (digest === before) return digest;
   await deps.s3.send(
     new PutObjectCommand({

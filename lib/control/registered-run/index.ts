@@ -1,22 +1,16 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
 import { controlSettings, s3Settings } from '../shared/clients';
-import { acceptingRollback, pointingToLog, withId } from '../shared/custom-resource';
+import { acceptingRollback, entryPoint, withId } from '../shared/custom-resource';
 import { onEvent, type RegisteredRunDeps } from './registered-run';
 
-let deps: RegisteredRunDeps | undefined;
+const deps = (): RegisteredRunDeps => ({
+  lambda: new LambdaClient(controlSettings),
+  s3: new S3Client(s3Settings(process.env)),
+  fetch,
+});
+
+const rolledBack = withId({ RunId: 'not submitted: the update was rolled back' });
 
 /** Entry point of the function that submits a registered run. */
-export const handler = pointingToLog(
-  acceptingRollback(
-    (event) => {
-      deps ??= {
-        lambda: new LambdaClient(controlSettings),
-        s3: new S3Client(s3Settings(process.env)),
-        fetch,
-      };
-      return onEvent(deps, event);
-    },
-    withId({ RunId: 'not submitted: the update was rolled back' }),
-  ),
-);
+export const handler = entryPoint(deps, onEvent, (handle) => acceptingRollback(handle, rolledBack));

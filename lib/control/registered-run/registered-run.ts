@@ -32,7 +32,8 @@ export async function onEvent(
 ): Promise<CdkCustomResourceResponse> {
   if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
   const properties = parseProperties(registeredRunSchema, event);
-  const code = await codeOf(deps, properties);
+  const { assetBucket, codeKey } = properties;
+  const code = codeKey === undefined ? undefined : await read(deps, assetBucket, codeKey);
   const { runId, uploads } = await start(deps, properties, code);
   for (const upload of uploads) await put(deps, upload, code);
   await control<StartAnswer>(deps, properties, { action: 'start', runId, confirm: true });
@@ -52,10 +53,6 @@ async function start(
     ...(code && sha256 && { code: { sha256, bytes: code.length } }),
     clientRequestId: hash,
   });
-}
-
-async function codeOf(deps: RegisteredRunDeps, { assetBucket, codeKey }: RegisteredRunProperties) {
-  return codeKey === undefined ? undefined : read(deps, assetBucket, codeKey);
 }
 
 async function read({ s3 }: RegisteredRunDeps, Bucket: string, Key: string): Promise<Uint8Array> {
@@ -86,12 +83,7 @@ async function control<T extends ControlAnswer>(
   if ('functionError' in invoked)
     throw new Error(`the launcher failed: ${invoked.functionError.slice(0, 500)}; see its log`);
   const body = invoked.answer;
-  if (!body.ok) throw new Error(refusalText(body));
-  return body as Exclude<T, Refusal>;
+  if (body.ok) return body as Exclude<T, Refusal>;
+  const errors = body.issues.filter(({ level }) => level === 'error');
+  throw new Error(errors.map(({ message }) => message).join(' | '));
 }
-
-const refusalText = ({ issues }: Refusal): string =>
-  issues
-    .filter(({ level }) => level === 'error')
-    .map(({ message }) => message)
-    .join(' | ');

@@ -66,13 +66,13 @@ function cut(text: string, bytes: number): string {
  * update, and a stack whose rollback fails needs `continue-update-rollback`.
  * @param accept the response to a rollback that would be refused; @default - the resource stays as it is
  */
-export function acceptingRollback<A extends unknown[]>(
-  handle: (event: CdkCustomResourceEvent, ...more: A) => Promise<CdkCustomResourceResponse>,
+export function acceptingRollback(
+  handle: (event: CdkCustomResourceEvent) => Promise<CdkCustomResourceResponse>,
   accept: (event: CdkCustomResourceEvent) => CdkCustomResourceResponse = withId({}),
-): (event: CdkCustomResourceEvent, ...more: A) => Promise<CdkCustomResourceResponse> {
-  return async (event, ...more) => {
+): (event: CdkCustomResourceEvent) => Promise<CdkCustomResourceResponse> {
+  return async (event) => {
     try {
-      return await handle(event, ...more);
+      return await handle(event);
     } catch (error) {
       if (!(await isRollback(event))) throw error;
       console.error(`accepted, because the update is rolled back: ${(error as Error).message}`);
@@ -86,6 +86,24 @@ async function isRollback({ RequestType, StackId }: CdkCustomResourceEvent): Pro
   // Without an answer the refusal is what people need to read.
   const status = await stackStatus(new CloudFormationClient(clientSettings), StackId).catch(() => 'unknown');
   return status.startsWith('UPDATE_ROLLBACK_');
+}
+
+/**
+ * An entry point whose clients are made at its first event, and whose errors name the log.
+ * @param wrap `acceptingRollback` for a custom resource that may refuse an update
+ */
+export function entryPoint<Deps, Event, Answer>(
+  makeDeps: () => Deps,
+  handle: (deps: Deps, event: Event) => Promise<Answer>,
+  wrap: (handle: (event: Event) => Promise<Answer>) => (event: Event) => Promise<Answer> = (unwrapped) => unwrapped,
+): (event: Event) => Promise<Answer> {
+  let deps: Deps | undefined;
+  return pointingToLog(
+    wrap((event) => {
+      deps ??= makeDeps();
+      return handle(deps, event);
+    }),
+  );
 }
 
 /** The response of a resource that stays, with the attributes to which the template refers. */

@@ -7,6 +7,7 @@ import type { EpochMs, StartTimes } from '../../core/lifecycle/record';
 import { readObject, TooLarge } from '../../shared/aws/read-object';
 import { isNamed } from './custom-resource';
 import { describeError } from './errors';
+import { parseJson } from './json';
 
 /** A heartbeat has a few kilobytes; the job writes it, so every part of it is bounded here. */
 const MAX_BYTES = 65_536;
@@ -111,7 +112,7 @@ export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError' | '
 export async function readHeartbeat(s3: S3Client, uri: string): Promise<HeartbeatReading> {
   try {
     const { text: json, writtenAt } = await readObject(s3, uri, MAX_BYTES);
-    return readingOf(safeJson(json), writtenAt.getTime());
+    return readingOf(parseJson(json), writtenAt.getTime());
   } catch (error) {
     if (isNamed(error, 'NoSuchKey', 'NotFound')) return {};
     if (isNamed(error, 'AccessDenied', 'Forbidden') && (await isNotListed(s3, uri))) return {};
@@ -143,12 +144,4 @@ export function readingOf(facts: unknown, writtenAt: EpochMs): HeartbeatReading 
   const timed = starts && { starts: byClockOfS3(starts, at, writtenAt) };
   const began = uptimeSeconds !== undefined && { beganAt: writtenAt - uptimeSeconds * 1000 };
   return { heartbeat: { attempt, step, phase, writtenAt, vitals, ...began, ...timed } };
-}
-
-function safeJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -4,15 +4,15 @@ import {
   ACTIVE_INDEX_PARTITION_KEY,
   ACTIVE_VALUE,
   attemptItem,
-  CLOSED_ITEM,
+  type CLOSED_ITEM,
   eventItem,
   GPUS_KEY,
   INTENT_ITEM,
   MONTH_USD_ATTRIBUTE,
   monthKey,
-  PAGES_ITEM,
+  type PAGES_ITEM,
   POOL_ONLY_ATTRIBUTE,
-  QUEUE_ITEM,
+  type QUEUE_ITEM,
   type QUOTAS_ITEM,
   REQUEST_ITEM,
   RUN_ITEM,
@@ -63,23 +63,20 @@ const key = (runId: string, item: string): Item => ({
 export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
 /** Key of the intent item. */
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
-/** Key of the queue's own item. */
-export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
 /** Items with the subjects of which people were notified. */
 export type NotifiedItem = typeof QUOTAS_ITEM | typeof UNREADABLE_ITEM;
-/** Key of such an item. */
-export const notifiedKey = (item: NotifiedItem): Item => key(item, item);
-/** Key of the item with the digests of the pages of the teams. */
-export const pagesKey: Item = key(PAGES_ITEM, PAGES_ITEM);
-/** Key of the item that says whether the stack is being deleted. */
-export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
+/** Key of an item that belongs to the environment and not to a run. */
+export const environmentKey = (item: NotifiedItem | typeof QUEUE_ITEM | typeof PAGES_ITEM | typeof CLOSED_ITEM): Item =>
+  key(item, item);
 /** Key of the item of a client's request. */
 export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
 
 /** Key of the spend of a team in a month (`2026-11`). */
 export const monthItemKey = (team: string, month: string): Item => key(monthKey(team), month);
 
-const documentAttributes = (document: unknown): Item => ({
+/** An item that contains a document. */
+export const documentItem = (key: Item, document: unknown): Item => ({
+  ...key,
   schema: number(ITEM_SCHEMA),
   document: text(JSON.stringify(document)),
 });
@@ -92,26 +89,18 @@ export function runItem(record: RunRecord): Item {
   const isPoolOnly = waitsForPoolAlone(record);
   const isActive = !isOver(record) || record.outbox.length > 0 || isPoolOnly;
   const item: Item = {
-    [RUN_TABLE_PARTITION_KEY]: text(record.runId),
-    [RUN_TABLE_SORT_KEY]: text(RUN_ITEM),
+    ...documentItem(runKey(record.runId), toStoredNames(record)),
     version: number(record.version),
     state: text(record.state),
     desired: text(record.desired),
     runName: text(record.name),
     [TEAM_INDEX_PARTITION_KEY]: text(record.team),
     [TEAM_INDEX_SORT_KEY]: text(new Date(record.createdAt).toISOString()),
-    ...documentAttributes(toStoredNames(record)),
   };
   if (isActive) item[ACTIVE_INDEX_PARTITION_KEY] = text(ACTIVE_VALUE);
   if (isPoolOnly) item[POOL_ONLY_ATTRIBUTE] = { BOOL: true };
   return item;
 }
-
-/** The intent item. */
-export const intentItem = (runId: string, intent: RunIntent): Item => ({
-  ...intentKey(runId),
-  ...documentAttributes(intent),
-});
 
 /**
  * A start that repeats a client request id finds the run of the first start, however late: CloudFormation repeats the request of a
@@ -130,39 +119,19 @@ export interface QueueDocument {
   shares: Readonly<Record<string, number>>;
 }
 
-/** The item of the queue. */
-export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...documentAttributes(queue) });
-
-/** The item with the subjects of which people were notified. */
-export const notifiedItem = (item: NotifiedItem, names: readonly string[]): Item => ({
-  ...notifiedKey(item),
-  ...documentAttributes(names),
-});
-
-/** The item with the digests of the pages of the teams, by team. */
-export const pagesItem = (digests: Readonly<Record<string, string>>): Item => ({
-  ...pagesKey,
-  ...documentAttributes(digests),
-});
-
 /** The item of what a team has reported about a GPU. */
 export const gpuItem = (evidence: GpuEvidence): Item => ({
-  ...key(GPUS_KEY, `${evidence.uuid}#${evidence.team}`),
-  ...documentAttributes(evidence),
+  ...documentItem(key(GPUS_KEY, `${evidence.uuid}#${evidence.team}`), evidence),
   [RUN_TABLE_TTL_ATTRIBUTE]: number(Math.ceil((evidence.at + FORGOTTEN_MS) / 1000)),
 });
 
 /** The item of an attempt, as last observed. */
-export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
-  ...key(runId, attemptItem(attempt.number)),
-  ...documentAttributes(toStoredNames(attempt)),
-});
+export const attemptItemOf = (runId: string, attempt: Attempt): Item =>
+  documentItem(key(runId, attemptItem(attempt.number)), toStoredNames(attempt));
 
 /** The item of one timeline event. */
-export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item => ({
-  ...key(runId, eventItem(new Date(line.at).toISOString(), version, place)),
-  ...documentAttributes(toStoredNames(line)),
-});
+export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item =>
+  documentItem(key(runId, eventItem(new Date(line.at).toISOString(), version, place)), toStoredNames(line));
 
 /** The text of an item's document. */
 export function textOf(item: Item): string {
@@ -173,22 +142,14 @@ export function textOf(item: Item): string {
 /** A transaction may contain 100 items; more events than this in one decision indicate a bug. */
 const MAX_EVENTS = 90;
 
-/** A changed run, and the timeline events of the change. */
-interface RunChange {
-  record: RunRecord;
-  events: readonly TimelineEvent[];
-}
-
-/** The items of a changed run: the run, its attempt, and its timeline events. */
-export function itemsOf({ record, events }: RunChange): { run: Item; others: Item[] } {
+/** The items of a changed run: the run, its attempt, and the timeline events of the change. */
+export function itemsOf(record: RunRecord, events: readonly TimelineEvent[]): [run: Item, ...others: Item[]] {
   const { runId, attempt, version } = record;
-  return {
-    run: runItem(record),
-    others: [
-      ...(attempt ? [attemptItemOf(runId, attempt)] : []),
-      ...events.slice(0, MAX_EVENTS).map((line, place) => eventItemOf(runId, version, place, line)),
-    ],
-  };
+  return [
+    runItem(record),
+    ...(attempt ? [attemptItemOf(runId, attempt)] : []),
+    ...events.slice(0, MAX_EVENTS).map((line, place) => eventItemOf(runId, version, place, line)),
+  ];
 }
 
 /**

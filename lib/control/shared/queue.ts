@@ -6,6 +6,7 @@ import {
   type SQSClient,
 } from '@aws-sdk/client-sqs';
 import { messageGroup, type RunMessage } from '../../core/contracts/launcher';
+import type { RunRecord } from '../../core/lifecycle/record';
 
 /** A failed message is delivered again after this long. */
 export const AGAIN_SECONDS = 20;
@@ -23,6 +24,13 @@ export const MAX_IN_BATCH = 10;
 export async function sendMessage(sqs: SQSClient, queueUrl: string, message: RunMessage, once: string): Promise<void> {
   await sqs.send(new SendMessageCommand({ QueueUrl: queueUrl, ...entryOf(message, once) }));
 }
+
+/** Sends a message about a run that was just written: the queue drops a second one about the same version. */
+export const sendAbout = (
+  { sqs, queueUrl }: { sqs: SQSClient; queueUrl: string },
+  kind: 'admit' | 'run',
+  { runId, version }: RunRecord,
+): Promise<void> => sendMessage(sqs, queueUrl, { kind, runId }, `${runId}/${version}`);
 
 /**
  * Sends up to `MAX_IN_BATCH` messages in one request, which costs as much as one message.

@@ -16,9 +16,12 @@ import {
   ACTIVE_VALUE,
   ATTEMPT_ITEM_PREFIX,
   CLOSED_ATTRIBUTE,
+  CLOSED_ITEM,
   EVENT_ITEM_PREFIX,
   GPUS_KEY,
   MONTH_USD_ATTRIBUTE,
+  PAGES_ITEM,
+  QUEUE_ITEM,
   RUN_TABLE_PARTITION_KEY,
   RUN_TABLE_SORT_KEY,
   TEAM_INDEX,
@@ -31,22 +34,16 @@ import type { Attempt, RunRecord } from '../../core/lifecycle/record';
 import { BoundedMap, remember } from './bounded-map';
 import { changedItems, expiring, expiryOf } from './expiry';
 import {
-  closedKey,
+  documentItem,
+  environmentKey,
   eventItemOf,
   gpuItem,
   type Item,
-  intentItem,
   intentKey,
   itemsOf,
   monthItemKey,
   type NotifiedItem,
-  notifiedItem,
-  notifiedKey,
-  pagesItem,
-  pagesKey,
   type QueueDocument,
-  queueItem,
-  queueKey,
   type RunIntent,
   requestItem,
   requestItemKey,
@@ -78,9 +75,6 @@ const MAX_EXPIRING = 25;
 
 /** Parses the record in a document of the table. The result is shared and must not be changed. */
 export const recordOf = remember(readRecord);
-
-/** Runs from the last listing in this process, by id. */
-type Listed = ReadonlyMap<string, { text: string; record: RunRecord }>;
 
 /** The run id of an item. */
 export const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
@@ -116,7 +110,8 @@ export class RunStore {
   unreadable: readonly UnreadableItem[] = [];
   private readonly intents = new BoundedMap<RunIntent>(MAX_INTENTS);
   private readonly earlier = new BoundedMap<Attempt[]>(MAX_EARLIER);
-  private listed: Listed = new Map();
+  /** Runs from the last listing, by id. */
+  private listed = new Map<string, { text: string; record: RunRecord }>();
 
   constructor(
     readonly dynamodb: DynamoDBClient,
@@ -166,7 +161,7 @@ export class RunStore {
   create(record: RunRecord, intent: RunIntent, clientRequestId: string, line: TimelineEvent): Promise<boolean> {
     const items = [
       runItem(record),
-      intentItem(record.runId, intent),
+      documentItem(intentKey(record.runId), intent),
       requestItem(record.team, clientRequestId, record.runId),
       eventItemOf(record.runId, record.version, 0, line),
     ];
@@ -183,7 +178,7 @@ export class RunStore {
     const expiry = expiryOf(record, this.retentionDays);
     const isChanged = expiry !== expiryOf(before, this.retentionDays);
     if (isChanged && !(await this.expireItems(record, expiry))) return false;
-    const { run, others } = itemsOf({ record, events });
+    const [run, ...others] = itemsOf(record, events);
     recordOf.keep(textOf(run), record);
     const items = [run, ...others].map((item) => expiring(item, record, expiry));
     const isSaved = await this.write(writesOf(this.tableName, items, before, bookedUsd(before, record)));
@@ -206,7 +201,7 @@ export class RunStore {
     const items = changedItems(all, record, expiry);
     for (let from = 0; from < items.length; from += MAX_EXPIRING) {
       const some = items.slice(from, from + MAX_EXPIRING);
-      if (!(await this.write(some.map((Item) => ({ Put: { TableName: this.tableName, Item } }))))) return false;
+      if (!(await this.put(some))) return false;
     }
     return true;
   }
@@ -218,8 +213,7 @@ export class RunStore {
 
   /** What jobs of all teams have reported about GPUs. Items that cannot be read are left out. */
   async gpuEvidence(): Promise<GpuEvidence[]> {
-    const items = await this.query(this.partOf(GPUS_KEY, 'GPU-'));
-    return items.flatMap((item) => findGpuEvidence(item.document?.S ?? '') ?? []);
+    return this.documents(GPUS_KEY, 'GPU-', findGpuEvidence);
   }
 
   /**
@@ -227,58 +221,61 @@ export class RunStore {
    * @returns false if another write of one of the items was in progress: nothing is stored then
    */
   async saveGpuEvidence(evidence: readonly GpuEvidence[]): Promise<boolean> {
-    return this.write(evidence.map((one) => ({ Put: { TableName: this.tableName, Item: gpuItem(one) } })));
+    return this.put(evidence.map(gpuItem));
   }
 
   /** Whether the stack is being deleted. */
   async isClosed(): Promise<boolean> {
-    return (await this.get(closedKey))?.[CLOSED_ATTRIBUTE]?.BOOL === true;
+    return (await this.get(environmentKey(CLOSED_ITEM)))?.[CLOSED_ATTRIBUTE]?.BOOL === true;
   }
 
   /** State of the queue; undefined before its first pass. */
   async findQueue(): Promise<QueueDocument | undefined> {
-    const item = await this.get(queueKey);
-    return item && queueOf(item.document?.S ?? '');
+    return queueOf(await this.document(environmentKey(QUEUE_ITEM)));
   }
 
   /** Only queue passes write it, and these never run concurrently. */
   async saveQueue(queue: QueueDocument): Promise<void> {
-    await this.write([{ Put: { TableName: this.tableName, Item: queueItem(queue) } }]);
+    await this.put([documentItem(environmentKey(QUEUE_ITEM), queue)]);
   }
 
   /** Subjects of which people were notified: the state of a notice about something other than one run. */
   async findNotified(item: NotifiedItem): Promise<string[]> {
-    return findNames((await this.get(notifiedKey(item)))?.document?.S ?? '') ?? [];
+    return findNames(await this.document(environmentKey(item))) ?? [];
   }
 
   /** Written after the notice was sent, so that a notice may be sent twice but is never lost. */
   async saveNotified(item: NotifiedItem, names: readonly string[]): Promise<void> {
-    await this.write([{ Put: { TableName: this.tableName, Item: notifiedItem(item, names) } }]);
+    await this.put([documentItem(environmentKey(item), names)]);
   }
 
   /** Digests of the pages that were last written, by team; none when they cannot be read. */
   async findPages(): Promise<Record<string, string>> {
-    return findDigests((await this.get(pagesKey))?.document?.S ?? '') ?? {};
+    return findDigests(await this.document(environmentKey(PAGES_ITEM))) ?? {};
   }
 
   /** Written after the pages, so that a page may be written twice but never remains an old one. */
   async savePages(digests: Readonly<Record<string, string>>): Promise<void> {
-    await this.write([{ Put: { TableName: this.tableName, Item: pagesItem(digests) } }]);
+    await this.put([documentItem(environmentKey(PAGES_ITEM), digests)]);
   }
 
   /** Runs that are not over, according to the index. Items that cannot be read are in `unreadable` then, and stop no other run. */
   async active(): Promise<RunRecord[]> {
-    const listed = new Map<string, { text: string; record: RunRecord }>();
+    const listed: typeof this.listed = new Map();
     const unreadable: UnreadableItem[] = [];
-    const records = readable(await this.query(ACTIVE_QUERY), unreadable, (item) => {
-      // Of a thousand active runs most are the same as in the previous listing, and are not parsed again.
-      const text = textOf(item);
-      const id = idOf(item);
-      const known = this.listed.get(id);
-      const now = known?.text === text ? known : { text, record: recordIn(item) };
-      listed.set(id, now);
-      return now.record;
-    });
+    const records = readable(
+      await this.query(byIndex(ACTIVE_INDEX, ACTIVE_INDEX_PARTITION_KEY, ACTIVE_VALUE)),
+      unreadable,
+      (item) => {
+        // Of a thousand active runs most are the same as in the previous listing, and are not parsed again.
+        const text = textOf(item);
+        const id = idOf(item);
+        const known = this.listed.get(id);
+        const now = known?.text === text ? known : { text, record: recordIn(item) };
+        listed.set(id, now);
+        return now.record;
+      },
+    );
     this.listed = listed;
     this.unreadable = unreadable;
     return records;
@@ -296,22 +293,14 @@ export class RunStore {
 
   /** All runs of a team, newest first, in pages of at most `pageSize` runs (and 1 MB). */
   async *pagesOfTeam(team: string, pageSize: number): AsyncGenerator<RunRecord[]> {
-    const pages = this.pages({
-      IndexName: TEAM_INDEX,
-      KeyConditionExpression: '#key = :value',
-      ExpressionAttributeNames: { '#key': TEAM_INDEX_PARTITION_KEY },
-      ExpressionAttributeValues: { ':value': { S: team } },
-      ScanIndexForward: false,
-      Limit: pageSize,
-    });
-    for await (const items of pages) yield readable(items, [], recordIn);
+    const query = byIndex(TEAM_INDEX, TEAM_INDEX_PARTITION_KEY, team);
+    for await (const items of this.pages({ ...query, ScanIndexForward: false, Limit: pageSize }))
+      yield readable(items, [], recordIn);
   }
 
   /** All attempts of a run, oldest first. */
   async attempts(runId: string): Promise<Attempt[]> {
-    return (await this.query(this.partOf(runId, ATTEMPT_ITEM_PREFIX))).flatMap(
-      (item) => findAttempt(item.document?.S ?? '') ?? [],
-    );
+    return this.documents(runId, ATTEMPT_ITEM_PREFIX, findAttempt);
   }
 
   /** All attempts of a run, oldest first, the newest as the record has it. A process reads earlier ones once: they have ended. */
@@ -326,9 +315,7 @@ export class RunStore {
 
   /** All timeline events of a run, oldest first. */
   async timeline(runId: string): Promise<TimelineEvent[]> {
-    return (await this.query(this.partOf(runId, EVENT_ITEM_PREFIX))).flatMap(
-      (item) => findLine(item.document?.S ?? '') ?? [],
-    );
+    return this.documents(runId, EVENT_ITEM_PREFIX, findLine);
   }
 
   /**
@@ -357,13 +344,20 @@ export class RunStore {
     });
   }
 
-  private partOf(runId: string, prefix: string): Partial<QueryCommandInput> {
-    return {
+  /** Documents of the items of a run whose names have a prefix, without those that cannot be read. */
+  private async documents<T>(runId: string, prefix: string, find: (json: string) => T | undefined): Promise<T[]> {
+    const items = await this.query({
       ConsistentRead: true,
       KeyConditionExpression: '#run = :run AND begins_with(#item, :prefix)',
       ExpressionAttributeNames: { '#run': RUN_TABLE_PARTITION_KEY, '#item': RUN_TABLE_SORT_KEY },
       ExpressionAttributeValues: { ':run': { S: runId }, ':prefix': { S: prefix } },
-    };
+    });
+    return items.flatMap((item) => find(item.document?.S ?? '') ?? []);
+  }
+
+  /** The text of the document of an item; empty when there is none. */
+  private async document(key: Item): Promise<string> {
+    return (await this.get(key))?.document?.S ?? '';
   }
 
   private async get(Key: Item): Promise<Item | undefined> {
@@ -380,6 +374,10 @@ export class RunStore {
   private async *pages(input: Partial<QueryCommandInput>): AsyncGenerator<Item[]> {
     const pages = paginateQuery({ client: this.dynamodb }, { TableName: this.tableName, ...input });
     for await (const { Items = [] } of pages) yield Items;
+  }
+
+  private put(items: readonly Item[]): Promise<boolean> {
+    return this.write(items.map((Item) => ({ Put: { TableName: this.tableName, Item } })));
   }
 
   private async write(TransactItems: TransactWriteItem[]): Promise<boolean> {
@@ -409,13 +407,13 @@ function readable<T>(items: readonly Item[], unreadable: UnreadableItem[], read:
   });
 }
 
-/** Query for the runs that are not over. */
-const ACTIVE_QUERY: Partial<QueryCommandInput> = {
-  IndexName: ACTIVE_INDEX,
+/** Query for the runs with a value in an index. */
+const byIndex = (IndexName: string, key: string, value: string): Partial<QueryCommandInput> => ({
+  IndexName,
   KeyConditionExpression: '#key = :value',
-  ExpressionAttributeNames: { '#key': ACTIVE_INDEX_PARTITION_KEY },
-  ExpressionAttributeValues: { ':value': { S: ACTIVE_VALUE } },
-};
+  ExpressionAttributeNames: { '#key': key },
+  ExpressionAttributeValues: { ':value': { S: value } },
+});
 
 /** Only a TransactionCanceledException has reasons. */
 function isLostRace(error: unknown): boolean {

@@ -2,6 +2,7 @@ import { CustomChart, LineChart, ScatterChart } from 'echarts/charts';
 import { GridComponent, MarkLineComponent } from 'echarts/components';
 import { type EChartsCoreOption, init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
+import { short } from './format';
 import { escapeHtml, Html, html } from './parts';
 import { color } from './style';
 
@@ -18,8 +19,30 @@ export interface ChartProps {
   option: (isNarrow: boolean) => EChartsCoreOption;
 }
 
+/** Properties of `plot`. */
+export interface PlotProps extends Omit<ChartProps, 'option'> {
+  x: Omit<AxisProps, 'isNarrow'> & { name: string };
+  y: Omit<AxisProps, 'isNarrow'> & { name: string };
+  series: readonly object[];
+}
+
+/** Horizontal axes of what a run has reported. */
+export const STEPS = { name: 'step', min: 'dataMin', max: 'dataMax', axisLabel: { formatter: short } };
+export const TIME = { name: 'UTC', type: 'time', min: 'dataMin', max: 'dataMax' } as const;
+
 /** Each chart is drawn twice: scaling the wide version to a phone would make its text unreadable. */
 const WIDTHS = { wide: 960, narrow: 380 } as const;
+
+/** Renders series over two axes. */
+export function plot({ x, y, series, ...props }: PlotProps): Html {
+  const option = (isNarrow: boolean) => ({
+    grid: grid(isNarrow),
+    xAxis: xAxis({ ...x, isNarrow }),
+    yAxis: yAxis({ ...y, isNarrow }),
+    series,
+  });
+  return chart({ ...props, option });
+}
 
 /** Renders a chart as static SVG without scripts. */
 export function chart(props: ChartProps): Html {

@@ -92,5 +92,5 @@ export function words(key: string): string {
 }
 
 /** A dash for unknown values. */
-export const orDash = (value: number | null | undefined, text: (known: number) => string): string =>
+export const orDash = <T extends number | string>(value: T | null | undefined, text: (known: T) => string): string =>
   value === null || value === undefined ? '-' : text(value);

@@ -135,6 +135,19 @@ export interface TableProps {
   layout?: 'slim' | 'cards';
 }
 
+/** A column of a table of items, and its cell for one of them. */
+export type ItemColumn<Item> = Column & { cell(item: Item): Part };
+
+/** Properties of `itemTable`. */
+export interface ItemTableProps<Item> extends Omit<TableProps, 'columns' | 'rows'> {
+  items: readonly Item[];
+  columns: readonly ItemColumn<Item>[];
+}
+
+/** A table with a row for each item. */
+export const itemTable = <Item>({ items, columns, ...props }: ItemTableProps<Item>): Html =>
+  table({ ...props, columns, rows: items.map((item) => columns.map(({ cell }) => cell(item))) });
+
 /** A table with a caption. The ARIA roles are explicit because the layout `cards` would remove them in some screen readers. */
 export function table({ caption, columns, rows, foot, layout }: TableProps): Html {
   const row = (cells: readonly Part[]) =>

@@ -3,7 +3,6 @@ import type { Candidate } from '../../core/search/search-run';
 
 /** The data of `slipway plan --html`. An undefined part was not computed, and the page says so. */
 export interface PlanReport {
-  /** Name of the run. */
   name: string;
   library: string;
   /** Instances as in the run file. */

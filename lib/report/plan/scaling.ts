@@ -1,7 +1,7 @@
-import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { plot, STEPS } from '../page/chart';
 import { duration, number, roughUsd, short } from '../page/format';
 import { type Section, unknown } from '../page/page';
-import { type Html, html, type LegendEntry, legend, table, word } from '../page/parts';
+import { type Html, html, itemTable, type LegendEntry, legend, word } from '../page/parts';
 import { color } from '../page/style';
 import type { PlanReport, PlanSearch, PublishedRun, ScalingPoint } from './plan-report';
 
@@ -24,26 +24,14 @@ function scalingChart(report: PlanReport, points: ScalingPoint[]): Html {
     ...(measured.length > 0 ? [{ text: 'published measurement', color: color('c2'), drawn: 'mark' as const }] : []),
     { text: `this run: ${here} nodes`, color: color('muted'), drawn: 'line' },
   ];
-  return html`${legend(entries)}${chart({
+  return html`${legend(entries)}${plot({
     id: 'scaling-chart',
     title: 'Tokens per second per GPU by number of nodes',
     description: points.map((p) => `${p.nodes} nodes: ${number(p.tokensPerSecondPerGpu)}`).join('. '),
     heights: { wide: 320, narrow: 280 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({
-        name: 'nodes',
-        type: 'log',
-        logBase: 2,
-        isNarrow,
-        splitNumber: 10,
-        min: 'dataMin',
-        max: 'dataMax',
-        axisLabel: { formatter: short },
-      }),
-      yAxis: yAxis({ name: 'tokens/s per GPU', isNarrow, min: 0, axisLabel: { formatter: short } }),
-      series: [...band(points), predicted(points, here), ...marks(tooLarge, measured)],
-    }),
+    x: { ...STEPS, name: 'nodes', type: 'log', logBase: 2, splitNumber: 10 },
+    y: { name: 'tokens/s per GPU', min: 0, axisLabel: { formatter: short } },
+    series: [...band(points), predicted(points, here), ...marks(tooLarge, measured)],
   })}`;
 }
 
@@ -143,23 +131,20 @@ function paretoChart(report: PlanReport, search: PlanSearch): Html {
     { text: 'layout', color: color('c1') },
     { text: 'no other layout is both faster and cheaper', color: color('c3') },
     ...(here.length > 0 ? [{ text: 'this run', color: color('c2'), drawn: 'mark' as const }] : []),
-  ])}${chart({
+  ])}${plot({
     id: 'search-chart',
     title: 'Cost over step time of the layouts found',
     description: front
       .map((c) => `${layoutText(c)}: ${duration(c.stepSeconds)} per step, ${roughUsd(c.usd)}`)
       .join('. '),
     heights: { wide: 320, narrow: 280 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({ name: 'seconds per step', isNarrow, scale: true, axisLabel: { formatter: short } }),
-      yAxis: yAxis({ name: costName(report), isNarrow, scale: true, axisLabel: { formatter: short } }),
-      series: [
-        scatter(priced(search.candidates).map(point), 'circle', 7, color('c1')),
-        frontLine(front),
-        scatter(here, 'diamond', 14, color('c2')),
-      ],
-    }),
+    x: { name: 'seconds per step', scale: true, axisLabel: { formatter: short } },
+    y: { name: costName(report), scale: true, axisLabel: { formatter: short } },
+    series: [
+      scatter(priced(search.candidates).map(point), 'circle', 7, color('c1')),
+      frontLine(front),
+      scatter(here, 'diamond', 14, color('c2')),
+    ],
   })}`;
 }
 
@@ -183,25 +168,18 @@ const frontLine = (front: readonly Candidate[]) => ({
 });
 
 const candidateTable = (caption: string, cost: string, candidates: readonly Candidate[]): Html =>
-  table({
+  itemTable({
     caption,
     layout: 'cards',
+    items: candidates,
     columns: [
-      { head: 'Layout', kind: 'long' },
-      { head: 'Memory', kind: 'num' },
-      { head: 'Step', kind: 'num' },
-      { head: 'Tokens/s per GPU', kind: 'num' },
-      { head: cost, kind: 'num' },
-      { head: 'Verdict' },
+      { head: 'Layout', kind: 'long', cell: (c) => layoutText(c) },
+      { head: 'Memory', kind: 'num', cell: (c) => `${number(c.memoryGiB, 1)} GiB` },
+      { head: 'Step', kind: 'num', cell: (c) => duration(c.stepSeconds) },
+      { head: 'Tokens/s per GPU', kind: 'num', cell: (c) => number(c.tokensPerSecondPerGpu) },
+      { head: cost, kind: 'num', cell: (c) => roughUsd(c.usd) },
+      { head: 'Verdict', cell: (c) => word(c.fits, TONES[c.fits]) },
     ],
-    rows: candidates.map((c) => [
-      layoutText(c),
-      `${number(c.memoryGiB, 1)} GiB`,
-      duration(c.stepSeconds),
-      number(c.tokensPerSecondPerGpu),
-      roughUsd(c.usd),
-      word(c.fits, TONES[c.fits]),
-    ]),
   });
 
 /** The Pareto front first, because users choose from it; without prices there is none. */

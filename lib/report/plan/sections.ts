@@ -1,7 +1,7 @@
 import type { LayoutInput } from '../../core/planner/layout';
 import { duration, number, percent, words } from '../page/format';
 import { type Section, unknown } from '../page/page';
-import { type Html, html, stackBar, swatch, table, word } from '../page/parts';
+import { type Html, html, itemTable, stackBar, swatch, table, word } from '../page/parts';
 import { color, seriesColor } from '../page/style';
 import type { PlanReport } from './plan-report';
 
@@ -14,23 +14,17 @@ export function adviceSection({ plan }: PlanReport): Section[] {
     {
       id: 'advice',
       title: 'What to change first',
-      body: table({
+      body: itemTable({
         caption: 'One alternative per row, with its prediction',
         layout: 'cards',
+        items: plan.advice,
         columns: [
-          { head: 'Change', kind: 'long' },
-          { head: 'Why' },
-          { head: 'Memory', kind: 'num' },
-          { head: 'Step', kind: 'num' },
-          { head: 'Verdict' },
+          { head: 'Change', kind: 'long', cell: (a) => html`<code>${a.change}</code>` },
+          { head: 'Why', cell: (a) => a.why },
+          { head: 'Memory', kind: 'num', cell: (a) => `${number(a.memoryGiB, 1)} GiB` },
+          { head: 'Step', kind: 'num', cell: (a) => duration(a.stepSeconds) },
+          { head: 'Verdict', cell: (a) => word(a.fits, TONES[a.fits]) },
         ],
-        rows: plan.advice.map((a) => [
-          html`<code>${a.change}</code>`,
-          a.why,
-          `${number(a.memoryGiB, 1)} GiB`,
-          duration(a.stepSeconds),
-          word(a.fits, TONES[a.fits]),
-        ]),
       }),
     },
   ];
@@ -144,30 +138,26 @@ export function publishedSection({ published }: PlanReport): Section {
   return {
     id: 'published',
     title,
-    body: table({
+    body: itemTable({
       caption: 'Tokens per second per GPU, as published and as predicted',
       layout: 'cards',
+      items: published,
       columns: [
-        { head: 'Run', kind: 'long' },
-        { head: 'Nodes', kind: 'num' },
-        { head: 'Measured', kind: 'num' },
-        { head: 'Predicted', kind: 'num' },
-        { head: 'Difference', kind: 'num' },
-        { head: 'Source', kind: 'long' },
+        { head: 'Run', kind: 'long', cell: (p) => p.name },
+        { head: 'Nodes', kind: 'num', cell: (p) => number(p.nodes) },
+        { head: 'Measured', kind: 'num', cell: (p) => number(p.measuredTokensPerSecondPerGpu) },
+        { head: 'Predicted', kind: 'num', cell: (p) => number(p.predictedTokensPerSecondPerGpu) },
+        {
+          head: 'Difference',
+          kind: 'num',
+          cell: ({ predictedTokensPerSecondPerGpu: predicted, measuredTokensPerSecondPerGpu: measured }) =>
+            `${predicted >= measured ? '+' : '−'}${number(Math.abs(100 * (predicted / measured - 1)), 1)} %`,
+        },
+        { head: 'Source', kind: 'long', cell: (p) => source(p.source) },
       ],
-      rows: published.map((p) => [
-        p.name,
-        number(p.nodes),
-        number(p.measuredTokensPerSecondPerGpu),
-        number(p.predictedTokensPerSecondPerGpu),
-        difference(p.predictedTokensPerSecondPerGpu / p.measuredTokensPerSecondPerGpu - 1),
-        source(p.source),
-      ]),
     }),
   };
 }
-
-const difference = (share: number): string => `${share >= 0 ? '+' : '−'}${number(Math.abs(100 * share), 1)} %`;
 
 /** Only https URLs become links: a source may come from a file. */
 const source = (text: string): Html | string =>
@@ -211,17 +201,17 @@ export function stepTimeSection({ plan }: PlanReport): Section {
       title: 'Step time by kind',
       description: kinds.map((k) => `${k.name}: ${duration(secondsOf(k))}`).join('. '),
       parts: kinds.map((k) => ({ name: k.name, value: secondsOf(k), color: k.color })),
-    })}${table({
+    })}${itemTable({
       caption:
         'One optimizer step on the slowest rank, largest part first; only communication that is not overlapped with computation',
       layout: 'slim',
-      columns: [{ head: 'Part' }, { head: 'Kind' }, { head: 'Time', kind: 'num' }, { head: 'Share', kind: 'num' }],
-      rows: shown.map((p) => [
-        p.name,
-        html`${swatch(p.kind.color)}${p.kind.name}`,
-        duration(p.seconds),
-        percent(p.seconds / total),
-      ]),
+      items: shown,
+      columns: [
+        { head: 'Part', cell: (p) => p.name },
+        { head: 'Kind', cell: (p) => html`${swatch(p.kind.color)}${p.kind.name}` },
+        { head: 'Time', kind: 'num', cell: (p) => duration(p.seconds) },
+        { head: 'Share', kind: 'num', cell: (p) => percent(p.seconds / total) },
+      ],
       foot: ['all', '', duration(total), ''],
     })}`,
   };

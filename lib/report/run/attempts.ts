@@ -2,7 +2,7 @@ import { jobConsoleUrl } from '../../core/catalog/regions';
 import { chart, grid, xAxis } from '../page/chart';
 import { duration, number, time, UNKNOWN } from '../page/format';
 import { type Section, unknown } from '../page/page';
-import { type Html, html, legend, table, word } from '../page/parts';
+import { type Html, html, itemTable, legend, word } from '../page/parts';
 import { color } from '../page/style';
 import type { ReportAttempt, RunReport } from './run-report';
 
@@ -121,29 +121,29 @@ const stepsOf = ({ firstStep, lastStep }: ReportAttempt): string =>
 
 function attemptsTable({ attempts, readAt, region, launch }: RunReport): Html {
   const kind = launch?.spec.kind === 'processing' ? 'processing' : 'training';
-  return table({
+  return itemTable({
     caption: 'All attempts, with the statuses of SageMaker; times in UTC',
     layout: 'cards',
+    items: attempts,
     columns: [
-      { head: 'Attempt', kind: 'fixed' },
-      { head: 'Status' },
-      { head: 'Steps', kind: 'num' },
-      { head: 'Training began', kind: 'fixed' },
-      { head: 'Waited', kind: 'num' },
-      { head: 'Trained', kind: 'num' },
-      { head: 'Reason', kind: 'long' },
-      { head: 'Training job', kind: 'long' },
+      { head: 'Attempt', kind: 'fixed', cell: (a) => `attempt ${a.number}` },
+      {
+        head: 'Status',
+        cell: (a) =>
+          html`${word(a.status || UNKNOWN, outcomeOf(a).color)}${a.secondaryStatus !== a.status && html`<br>${a.secondaryStatus}`}`,
+      },
+      { head: 'Steps', kind: 'num', cell: (a) => stepsOf(a) },
+      { head: 'Training began', kind: 'fixed', cell: (a) => time(a.startedAt) },
+      { head: 'Waited', kind: 'num', cell: (a) => duration(secondsBetween(a.intendedAt, a.startedAt)) },
+      { head: 'Trained', kind: 'num', cell: (a) => duration(secondsBetween(a.startedAt, a.endedAt ?? readAt)) },
+      { head: 'Reason', kind: 'long', cell: (a) => a.reason },
+      {
+        head: 'Training job',
+        kind: 'long',
+        cell: (a) =>
+          html`<a href="${jobConsoleUrl(region, kind, a.trainingJobName)}" rel="noreferrer"><code>${a.trainingJobName}</code></a>`,
+      },
     ],
-    rows: attempts.map((a) => [
-      `attempt ${a.number}`,
-      html`${word(a.status || UNKNOWN, outcomeOf(a).color)}${a.secondaryStatus !== a.status && html`<br>${a.secondaryStatus}`}`,
-      stepsOf(a),
-      time(a.startedAt),
-      duration(secondsBetween(a.intendedAt, a.startedAt)),
-      duration(secondsBetween(a.startedAt, a.endedAt ?? readAt)),
-      a.reason,
-      html`<a href="${jobConsoleUrl(region, kind, a.trainingJobName)}" rel="noreferrer"><code>${a.trainingJobName}</code></a>`,
-    ]),
   });
 }
 

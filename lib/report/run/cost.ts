@@ -1,7 +1,7 @@
 import type { QuotaRow } from '../../core/quota';
 import { bytes, duration, number, time, UNKNOWN, usd } from '../page/format';
 import { type Section, unknown } from '../page/page';
-import { type Html, html, table, word } from '../page/parts';
+import { type Html, html, itemTable, table, word } from '../page/parts';
 import { color } from '../page/style';
 import type { ReportCheckpoint, ReportCost, ReportInstances, RunReport } from './run-report';
 
@@ -24,21 +24,16 @@ const instancesText = (instances: readonly ReportInstances[]): string =>
   instances.map((i) => `${i.count} × ${i.instanceType}`).join(' + ') || UNKNOWN;
 
 const costTable = (cost: ReportCost): Html =>
-  table({
+  itemTable({
     caption: 'Billed time of each attempt',
     layout: 'slim',
+    items: cost.attempts,
     columns: [
-      { head: 'Attempt' },
-      { head: 'Instances' },
-      { head: 'Billed time', kind: 'num' },
-      { head: 'USD', kind: 'num' },
+      { head: 'Attempt', cell: (a) => `attempt ${a.number}` },
+      { head: 'Instances', cell: (a) => instancesText(a.instances) },
+      { head: 'Billed time', kind: 'num', cell: (a) => duration(a.seconds) },
+      { head: 'USD', kind: 'num', cell: (a) => usd(a.usd) },
     ],
-    rows: cost.attempts.map((a) => [
-      `attempt ${a.number}`,
-      instancesText(a.instances),
-      duration(a.seconds),
-      usd(a.usd),
-    ]),
     foot: ['all', '', '', cost.totalUsd === null ? 'not known' : usd(cost.totalUsd)],
   });
 
@@ -82,30 +77,20 @@ export function checkpointsSection(report: RunReport): Section {
 }
 
 const checkpointTable = (caption: string, rows: readonly ReportCheckpoint[]) =>
-  table({
+  itemTable({
     caption,
+    items: rows,
     columns: [
-      { head: 'Step', kind: 'num' },
-      { head: 'Attempt', kind: 'num' },
-      { head: 'Saved', kind: 'fixed' },
-      { head: 'In the bucket' },
-      { head: 'Size', kind: 'num' },
-      { head: 'Objects', kind: 'num' },
-      { head: 'Ranks', kind: 'num' },
-      { head: 'Blocked', kind: 'num' },
-      { head: 'Until committed', kind: 'num' },
+      { head: 'Step', kind: 'num', cell: (c) => number(c.step) },
+      { head: 'Attempt', kind: 'num', cell: (c) => number(c.attempt) },
+      { head: 'Saved', kind: 'fixed', cell: (c) => time(c.savedAt) },
+      { head: 'In the bucket', cell: (c) => c.inBucket ?? UNKNOWN },
+      { head: 'Size', kind: 'num', cell: (c) => bytes(c.sizeBytes) },
+      { head: 'Objects', kind: 'num', cell: (c) => number(c.objects) },
+      { head: 'Ranks', kind: 'num', cell: (c) => number(c.worldSize) },
+      { head: 'Blocked', kind: 'num', cell: (c) => duration(c.blockedSeconds) },
+      { head: 'Until committed', kind: 'num', cell: (c) => duration(c.totalSeconds) },
     ],
-    rows: rows.map((c) => [
-      number(c.step),
-      number(c.attempt),
-      time(c.savedAt),
-      c.inBucket ?? UNKNOWN,
-      bytes(c.sizeBytes),
-      number(c.objects),
-      number(c.worldSize),
-      duration(c.blockedSeconds),
-      duration(c.totalSeconds),
-    ]),
   });
 
 const TONES = { enough: color('good'), short: color('bad'), unknown: color('warn') } as const;
@@ -119,25 +104,21 @@ export function quotasSection(report: RunReport): Section {
   return {
     id: 'quotas',
     title,
-    body: table({
+    body: itemTable({
       caption: `SageMaker quotas in ${report.region} for this run, checked for another launch now`,
       layout: 'cards',
+      items: quotas,
       columns: [
-        { head: 'Quota' },
-        { head: 'Code', kind: 'fixed' },
-        { head: 'Needed', kind: 'num' },
-        { head: 'Limit', kind: 'num' },
-        { head: 'In use', kind: 'num' },
-        { head: 'Verdict' },
+        { head: 'Quota', cell: (row) => row.name },
+        { head: 'Code', kind: 'fixed', cell: (row) => html`<code>${row.code ?? ''}</code>` },
+        { head: 'Needed', kind: 'num', cell: (row) => amount(row, row.needed) },
+        { head: 'Limit', kind: 'num', cell: (row) => amount(row, row.limit) },
+        { head: 'In use', kind: 'num', cell: (row) => (row.kind === 'per-job' ? 'per job' : amount(row, row.inUse)) },
+        {
+          head: 'Verdict',
+          cell: (row) => html`${word(row.verdict, TONES[row.verdict])}${row.reason && html`<br>${row.reason}`}`,
+        },
       ],
-      rows: quotas.map((row) => [
-        row.name,
-        html`<code>${row.code ?? ''}</code>`,
-        amount(row, row.needed),
-        amount(row, row.limit),
-        row.kind === 'per-job' ? 'per job' : amount(row, row.inUse),
-        html`${word(row.verdict, TONES[row.verdict])}${row.reason && html`<br>${row.reason}`}`,
-      ]),
     }),
   };
 }

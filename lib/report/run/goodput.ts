@@ -1,6 +1,6 @@
 import { acceleratorCount } from '../../core/catalog/instances/instances';
 import { CAUSES, type Cause, type Ledger } from '../../core/lifecycle/ledger';
-import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { plot, TIME } from '../page/chart';
 import { duration, number, percent, precise, short } from '../page/format';
 import { type Section, unknown } from '../page/page';
 import { type Html, html, legend, stackBar, swatch, table } from '../page/parts';
@@ -8,14 +8,8 @@ import { color } from '../page/style';
 import { median, type ReportMemory, type ReportStep, type RunReport } from './run-report';
 import { attemptLegend, attemptLine, byAttempt } from './training';
 
-interface CauseText {
-  name: string;
-  color: string;
-  meaning: string;
-}
-
 /** Kept work is green, the cost of failures is red, waiting is grey, and the rest is necessary overhead. */
-const TEXTS: Readonly<Record<Cause, CauseText>> = {
+const TEXTS: Readonly<Record<Cause, { name: string; color: string; meaning: string }>> = {
   step: { name: 'steps that were kept', color: color('good'), meaning: 'training whose result is in a checkpoint' },
   save: { name: 'saving', color: color('c1'), meaning: 'checkpoints and the final upload' },
   eval: { name: 'evaluation', color: color('c7'), meaning: 'declared evaluation phases' },
@@ -100,24 +94,21 @@ function unitOf({ attempts }: RunReport): string {
 
 function throughputChart(report: RunReport, seen: readonly ReportStep[]): Html {
   const groups = byAttempt(seen);
-  return html`${legend(attemptLegend(groups))}${chart({
+  return html`${legend(attemptLegend(groups))}${plot({
     id: 'throughput-chart',
     title: `Tokens per second per ${unitOf(report)} over time`,
     description: [...groups]
       .map(([attempt, steps]) => `Attempt ${attempt}: median ${precise(median(steps.map(rateOf)))}`)
       .join('. '),
     heights: { wide: 280, narrow: 250 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({ name: 'UTC', type: 'time', isNarrow, min: 'dataMin', max: 'dataMax' }),
-      yAxis: yAxis({ name: `tokens/s per ${unitOf(report)}`, isNarrow, min: 0, axisLabel: { formatter: short } }),
-      series: [...groups].map(([attempt, steps]) =>
-        attemptLine(
-          attempt,
-          steps.map((s) => [Date.parse(s.at), rateOf(s)]),
-        ),
+    x: TIME,
+    y: { name: `tokens/s per ${unitOf(report)}`, min: 0, axisLabel: { formatter: short } },
+    series: [...groups].map(([attempt, steps]) =>
+      attemptLine(
+        attempt,
+        steps.map((s) => [Date.parse(s.at), rateOf(s)]),
       ),
-    }),
+    ),
   })}`;
 }
 

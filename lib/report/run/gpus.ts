@@ -1,7 +1,7 @@
-import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { plot, TIME } from '../page/chart';
 import { number, percent, UNKNOWN } from '../page/format';
 import { type Section, unknown } from '../page/page';
-import { type Html, html, legend, table, word } from '../page/parts';
+import { type Html, html, itemTable, legend, word } from '../page/parts';
 import { color } from '../page/style';
 import { leastBusyFirst } from '../read/log-lines';
 import type { ReportEfa, ReportGpus, RunReport } from './run-report';
@@ -23,17 +23,14 @@ function useChart({ overTime }: ReportGpus): Html {
     points.push([Date.parse(at), utilizationPercent]);
   }
   if (groups.size === 0) return html`<p class="note">No GPU has reported its utilisation.</p>`;
-  return html`${legend(attemptLegend(groups))}${chart({
+  return html`${legend(attemptLegend(groups))}${plot({
     id: 'gpus-chart',
     title: 'GPU utilisation over time, mean over the hosts',
     description: [...groups].map(([attempt, points]) => `Attempt ${attempt}: ${points.length} points`).join('. '),
     heights: { wide: 240, narrow: 220 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({ name: 'UTC', type: 'time', isNarrow, min: 'dataMin', max: 'dataMax' }),
-      yAxis: yAxis({ name: 'percent', isNarrow, min: 0, max: 100, interval: 25 }),
-      series: [...groups].map(([attempt, points]) => attemptLine(attempt, points)),
-    }),
+    x: TIME,
+    y: { name: 'percent', min: 0, max: 100, interval: 25 },
+    series: [...groups].map(([attempt, points]) => attemptLine(attempt, points)),
   })}`;
 }
 
@@ -43,20 +40,22 @@ function byHost({ hosts }: ReportGpus): Html {
     hosts.length > MAX_ROWS
       ? html`<p class="note">The ${number(MAX_ROWS)} least busy of ${number(hosts.length)} hosts.</p>`
       : '';
-  return html`${table({
+  return html`${itemTable({
     caption: 'GPUs by host: mean utilisation, and peak memory of the GPU with the highest usage',
+    items: least.slice(0, MAX_ROWS),
     columns: [
-      { head: 'host', kind: 'fixed' },
-      { head: 'utilisation', kind: 'num' },
-      { head: 'memory', kind: 'num' },
+      { head: 'host', kind: 'fixed', cell: ({ host }) => host },
+      {
+        head: 'utilisation',
+        kind: 'num',
+        cell: ({ utilizationPercent: use }) => percent(use === null ? null : use / 100),
+      },
+      {
+        head: 'memory',
+        kind: 'num',
+        cell: ({ memoryGiB, totalGiB }) => `${number(memoryGiB, 1)} of ${number(totalGiB, 1)} GiB`,
+      },
     ],
-    rows: least
-      .slice(0, MAX_ROWS)
-      .map(({ host, utilizationPercent: use, memoryGiB, totalGiB }) => [
-        host,
-        use === null ? '–' : percent(use / 100),
-        `${number(memoryGiB, 1)} of ${number(totalGiB, 1)} GiB`,
-      ]),
     layout: 'slim',
   })}${rest}`;
 }
@@ -90,31 +89,21 @@ export function efaSection(report: RunReport): Section {
 }
 
 const efaTable = (efa: readonly ReportEfa[]): Html =>
-  table({
+  itemTable({
     caption: 'Verdict of each attempt, from the log of NCCL and libfabric',
     layout: 'cards',
+    items: efa,
     columns: [
-      { head: 'Attempt', kind: 'fixed' },
-      { head: 'Verdict of the slowest host' },
-      { head: 'Hosts' },
-      { head: 'Interfaces', kind: 'num' },
-      { head: 'Provider' },
-      { head: 'aws-ofi-nccl' },
-      { head: 'libfabric' },
-      { head: 'NCCL' },
-      { head: 'Bus bandwidth', kind: 'num' },
+      { head: 'Attempt', kind: 'fixed', cell: (e) => `attempt ${e.attempt}` },
+      { head: 'Verdict of the slowest host', cell: (e) => verdictCell(e.verdict) },
+      { head: 'Hosts', cell: (e) => hostsText(e) },
+      { head: 'Interfaces', kind: 'num', cell: (e) => interfacesText(e) },
+      { head: 'Provider', cell: (e) => e.provider ?? UNKNOWN },
+      { head: 'aws-ofi-nccl', cell: (e) => e.plugin ?? UNKNOWN },
+      { head: 'libfabric', cell: (e) => e.libfabric ?? UNKNOWN },
+      { head: 'NCCL', cell: (e) => e.nccl ?? UNKNOWN },
+      { head: 'Bus bandwidth', kind: 'num', cell: (e) => bandwidthText(e) },
     ],
-    rows: efa.map((e) => [
-      `attempt ${e.attempt}`,
-      verdictCell(e.verdict),
-      hostsText(e),
-      interfacesText(e),
-      e.provider ?? UNKNOWN,
-      e.plugin ?? UNKNOWN,
-      e.libfabric ?? UNKNOWN,
-      e.nccl ?? UNKNOWN,
-      bandwidthText(e),
-    ]),
   });
 
 function verdictCell(verdict: string): Html {

@@ -1,6 +1,6 @@
 import { duration, number, time } from '../page/format';
 import type { Section } from '../page/page';
-import { html, table } from '../page/parts';
+import { html, itemTable } from '../page/parts';
 import type { ReportHost, RunReport } from './run-report';
 
 const CHECK = { passed: 'passed', reported: 'passed, with findings', refused: 'refused' } as const;
@@ -30,24 +30,21 @@ export function hostsSections(report: RunReport): Section[] {
   const shown = hosts.filter(({ events, restarts }) => events.length > 0 || restarts > 0);
   if (shown.length === 0) return [];
   const cases = shown.filter(isBroken).map((host) => supportCase(report, host));
-  const overview = table({
+  const overview = itemTable({
     caption: 'Hosts with findings or failures, and the time of the restarts that they caused',
+    items: shown,
     columns: [
-      { head: 'host', kind: 'fixed' },
-      { head: 'attempt', kind: 'num' },
-      { head: 'health check', kind: 'fixed' },
-      { head: 'restarts', kind: 'num' },
-      { head: 'time', kind: 'num' },
-      { head: 'events', kind: 'long' },
+      { head: 'host', kind: 'fixed', cell: (host) => host.host },
+      { head: 'attempt', kind: 'num', cell: (host) => number(host.attempt) },
+      { head: 'health check', kind: 'fixed', cell: (host) => (host.check === null ? '–' : CHECK[host.check]) },
+      { head: 'restarts', kind: 'num', cell: (host) => number(host.restarts) },
+      { head: 'time', kind: 'num', cell: (host) => (host.restarts === 0 ? '–' : duration(host.restartSeconds)) },
+      {
+        head: 'events',
+        kind: 'long',
+        cell: (host) => host.events.map(({ at, text }) => `${time(at)} ${text}`).join('; '),
+      },
     ],
-    rows: shown.map((host) => [
-      host.host,
-      number(host.attempt),
-      host.check === null ? '–' : CHECK[host.check],
-      number(host.restarts),
-      host.restarts === 0 ? '–' : duration(host.restartSeconds),
-      host.events.map(({ at, text }) => `${time(at)} ${text}`).join('; '),
-    ]),
     layout: 'cards',
   });
   const support =

@@ -16,7 +16,6 @@ export interface RunReport {
   state: string;
   /** Reason for the state; '' if there is none. */
   reason: string;
-  /** When the numbers were read. */
   readAt: string;
   /** Newest observed step and newest committed step. */
   step: number | null;

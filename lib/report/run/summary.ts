@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { duration, number, percent, precise, time, UNKNOWN, usd } from '../page/format';
 import { type Section, unknown } from '../page/page';
-import { type Html, html, type Tile, table, tiles, word } from '../page/parts';
+import { type Html, html, itemTable, type Tile, table, tiles, word } from '../page/parts';
 import { color } from '../page/style';
 import type { RunReport } from './run-report';
 
@@ -22,10 +22,15 @@ ${tiles(summaryTiles(report))}`;
 }
 
 function summaryTiles(report: RunReport): Tile[] {
+  const failed = report.attempts.filter(({ status }) => status === 'Failed').length;
   return [
     { name: 'Step', value: number(report.step), note: html`committed: ${number(report.committedStep)}` },
     lossTile(report),
-    { name: 'Attempts', value: number(report.attempts.length), note: failedNote(report) },
+    {
+      name: 'Attempts',
+      value: number(report.attempts.length),
+      note: failed === 0 ? 'none failed' : `${failed} failed`,
+    },
     { name: 'Goodput', value: percent(report.goodput), note: 'kept steps as a share of the time since the first job' },
     { name: 'Time', value: duration(elapsedSeconds(report)), note: 'first decision to the end' },
     costTile(report),
@@ -40,11 +45,6 @@ function lossTile({ steps }: RunReport): Tile {
     value: precise(last),
     note: first === undefined ? 'not reported' : html`from ${precise(first)}`,
   };
-}
-
-function failedNote({ attempts }: RunReport): string {
-  const failed = attempts.filter((a) => a.status === 'Failed').length;
-  return failed === 0 ? 'none failed' : `${failed} failed`;
 }
 
 function costTile({ cost, spendUsd }: RunReport): Tile {
@@ -106,16 +106,16 @@ export function decisionsSection(report: RunReport): Section {
   return {
     id: 'decisions',
     title,
-    body: html`<details><summary>${timeline.length} lines: decisions and observations with their evidence</summary>${table(
+    body: html`<details><summary>${timeline.length} lines: decisions and observations with their evidence</summary>${itemTable(
       {
         caption: 'Timeline of the run; times in UTC',
+        items: timeline,
         columns: [
-          { head: 'Time', kind: 'fixed' },
-          { head: 'What', kind: 'fixed' },
-          { head: 'Description', kind: 'long' },
-          { head: 'Evidence', kind: 'long' },
+          { head: 'Time', kind: 'fixed', cell: (e) => time(e.at) },
+          { head: 'What', kind: 'fixed', cell: (e) => e.what },
+          { head: 'Description', kind: 'long', cell: (e) => e.text },
+          { head: 'Evidence', kind: 'long', cell: (e) => evidenceText(e.evidence) },
         ],
-        rows: timeline.map((e) => [time(e.at), e.what, e.text, evidenceText(e.evidence)]),
       },
     )}</details>`,
   };

@@ -1,4 +1,4 @@
-import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { plot, STEPS } from '../page/chart';
 import { number, precise, short } from '../page/format';
 import { type Section, unknown } from '../page/page';
 import { type Html, html, type LegendEntry, legend, table } from '../page/parts';
@@ -34,10 +34,10 @@ const TAIL = { fromShare: 0.25, atMostOfRange: 1 / 3 } as const;
 
 function lossCharts(report: RunReport, seen: readonly ReportStep[]): Html {
   const tail = tailOf(seen);
-  const first = lossChart({ report, seen, id: 'loss-chart', title: 'Loss over steps' });
+  const first = lossChart(report, seen, { id: 'loss-chart', title: 'Loss over steps' });
   if (!tail) return first;
   const title = `Loss from step ${number(tail[0]?.step)}`;
-  return html`${first}<p class="note">${title}, on its own scale:</p>${lossChart({ report, seen: tail, id: 'loss-tail-chart', title })}`;
+  return html`${first}<p class="note">${title}, on its own scale:</p>${lossChart(report, tail, { id: 'loss-tail-chart', title })}`;
 }
 
 function tailOf(seen: readonly ReportStep[]): ReportStep[] | undefined {
@@ -52,14 +52,7 @@ function rangeOf(steps: readonly ReportStep[]): number {
   return losses.reduce((a, b) => Math.max(a, b)) - losses.reduce((a, b) => Math.min(a, b));
 }
 
-interface LossChartProps {
-  report: RunReport;
-  seen: readonly ReportStep[];
-  id: string;
-  title: string;
-}
-
-function lossChart({ report, seen, id, title }: LossChartProps): Html {
+function lossChart(report: RunReport, seen: readonly ReportStep[], { id, title }: { id: string; title: string }): Html {
   const groups = byAttempt(seen);
   const from = Math.min(...[...groups.values()].map((steps) => steps[0]?.step ?? 0));
   const commits = [...new Set((report.checkpoints ?? []).map((c) => c.step))].filter((step) => step >= from);
@@ -69,23 +62,20 @@ function lossChart({ report, seen, id, title }: LossChartProps): Html {
     groups.size > 1
       ? [{ text: 'last step of an attempt that did not finish', color: color('ink'), drawn: 'mark' }]
       : [];
-  return html`${legend([...attemptLegend(groups), ...breaks, ...mark])}${chart({
+  return html`${legend([...attemptLegend(groups), ...breaks, ...mark])}${plot({
     id,
     title,
     description: [...groups].map(([attempt, steps]) => sentence(attempt, steps)).join('. '),
     heights: { wide: 340, narrow: 280 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({ name: 'step', isNarrow, min: 'dataMin', max: 'dataMax', axisLabel: { formatter: short } }),
-      yAxis: yAxis({ name: 'loss', isNarrow, scale: true, axisLabel: { formatter: short } }),
-      series: [
-        ...[...groups].map(([attempt, steps], i) => ({
-          ...attemptLine(attempt, steps.map(point)),
-          ...(i === 0 && { markLine: commitLines(commits) }),
-        })),
-        lastSteps([...groups].slice(0, -1)),
-      ],
-    }),
+    x: STEPS,
+    y: { name: 'loss', scale: true, axisLabel: { formatter: short } },
+    series: [
+      ...[...groups].map(([attempt, steps], i) => ({
+        ...attemptLine(attempt, steps.map(point)),
+        ...(i === 0 && { markLine: commitLines(commits) }),
+      })),
+      lastSteps([...groups].slice(0, -1)),
+    ],
   })}`;
 }
 
@@ -156,26 +146,23 @@ const LINES = [
 function loadChart(seen: readonly Loaded[]): Html {
   const title = 'Tokens of a layer’s most loaded expert divided by the mean over its experts';
   const last = lastText(seen[seen.length - 1]);
-  return html`${legend(LINES)}${chart({
+  return html`${legend(LINES)}${plot({
     id: 'experts-chart',
     title,
     description: last,
     heights: { wide: 240, narrow: 220 },
-    option: (isNarrow) => ({
-      grid: grid(isNarrow),
-      xAxis: xAxis({ name: 'step', isNarrow, min: 'dataMin', max: 'dataMax', axisLabel: { formatter: short } }),
-      yAxis: yAxis({ name: 'load', isNarrow, min: 1, axisLabel: { formatter: short } }),
-      series: LINES.map(({ text, of, color }) => ({
-        type: 'line',
-        name: text,
-        data: seen.map((s) => [s.step, of(s)]),
-        silent: true,
-        sampling: 'lttb',
-        showSymbol: seen.length < 3,
-        lineStyle: { width: 2, color },
-        itemStyle: { color },
-      })),
-    }),
+    x: STEPS,
+    y: { name: 'load', min: 1, axisLabel: { formatter: short } },
+    series: LINES.map(({ text, of, color }) => ({
+      type: 'line',
+      name: text,
+      data: seen.map((s) => [s.step, of(s)]),
+      silent: true,
+      sampling: 'lttb',
+      showSymbol: seen.length < 3,
+      lineStyle: { width: 2, color },
+      itemStyle: { color },
+    })),
   })}<p class="note">${title}; 1 means perfectly balanced. ${last}</p>`;
 }
 

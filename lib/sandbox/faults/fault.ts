@@ -49,7 +49,6 @@ export const awsFaultSchema = z.strictObject({
   method: pattern,
   /** Bucket and key, for S3. */
   path: pattern,
-  /** Name of the calling role. */
   role: pattern,
   code: z.string().optional(),
   message: z.string().optional(),

@@ -7,7 +7,15 @@ import type { CredentialEndpoint } from '../access/credential-endpoint';
 import { Fleet } from './capacity';
 import type { Cluster } from './cluster';
 import { LogWriter } from './instances/log-writer';
-import { hostsFile, type InstanceStart } from './instances/running-instance';
+import {
+  type Command,
+  type ContainerRequest,
+  containerCommand,
+  hostsFile,
+  type InstanceStart,
+  resourceConfig,
+} from './instances/running-instance';
+import type { JobServices } from './job-services';
 
 /** Settings that all jobs of a sandbox share. */
 export interface JobHost {
@@ -27,15 +35,13 @@ export interface JobHost {
 
 /** Inputs for one start of a job's containers. */
 export interface AttemptSpec {
-  jobName: string;
-  region: string;
-  roleArn: string;
+  job: { name: string; region: string; request: { RoleArn?: string } };
   cluster: Cluster;
-  command: [string, ...string[]];
+  container: ContainerRequest;
   /** Variables in addition to the host's. */
   environment: Record<string, string>;
-  /** Files in the configuration folder of an instance, by name. */
-  files: (host: string) => Record<string, string>;
+  /** JSON files in the configuration folder of every instance, by name. */
+  files: Record<string, object>;
   /** Folder for the service's files, below the base folder: `input/config` for training. */
   configFolder: string;
   /** Folders of an instance, below its base folder. */
@@ -43,7 +49,7 @@ export interface AttemptSpec {
   /** Containers of an isolated job get no credentials. */
   networkIsolation: boolean;
   logGroup: string;
-  onLine: (host: string, line: string) => void;
+  onLine: (line: string) => void;
 }
 
 /** Number of characters of a container's output that Describe returns. */
@@ -60,24 +66,27 @@ export class Attempt {
   readonly credentials: () => Promise<RoleCredentials>;
   readonly s3: S3Client;
   fleet?: Fleet;
+  private readonly host: JobHost;
   private readonly number = ++attempts;
   private readonly folder: string;
   private readonly writers: LogWriter[] = [];
+  private readonly command: Command;
   private revoke?: () => void;
 
   constructor(
-    private readonly host: JobHost,
+    { host, imageCommand }: Pick<JobServices<never>, 'host' | 'imageCommand'>,
     private readonly spec: AttemptSpec,
   ) {
-    this.folder = path.join(host.jobsFolder, spec.region, `${spec.jobName}-${this.number}`);
-    this.credentials = host.aws.roleCredentials(spec.roleArn);
-    this.s3 = host.aws.s3(spec.region, this.credentials);
+    const { name, region, request } = spec.job;
+    this.host = host;
+    this.command = containerCommand(spec.container, imageCommand);
+    this.folder = path.join(host.jobsFolder, region, `${name}-${this.number}`);
+    this.credentials = host.aws.roleCredentials(request.RoleArn ?? '');
+    this.s3 = host.aws.s3(region, this.credentials);
   }
 
   /** The folder that represents /opt/ml on one instance. */
-  baseOf(host: string): string {
-    return path.join(this.folder, host);
-  }
+  readonly baseOf = (host: string): string => path.join(this.folder, host);
 
   private temporaryOf(host: string): string {
     return path.join(this.host.temporaryFolder, `${this.number}-${host}`);
@@ -97,29 +106,32 @@ export class Attempt {
       }
       await mkdir(this.temporaryOf(host), { recursive: true });
       const config = path.join(this.baseOf(host), this.spec.configFolder);
-      const files = { hosts: addresses, ...this.spec.files(host) };
-      for (const [file, text] of Object.entries(files)) await writeFile(path.join(config, file), text);
+      const files = { ...this.spec.files, 'resourceconfig.json': resourceConfig(this.spec.cluster, host) };
+      for (const [file, value] of Object.entries(files))
+        await writeFile(path.join(config, file), `${JSON.stringify(value)}\n`);
+      await writeFile(path.join(config, 'hosts'), addresses);
     }
   }
 
   /** Starts the entrypoint on every instance. */
   start(): Fleet {
-    const logs = this.host.aws.logs(this.spec.region, this.credentials);
+    const { job, cluster, logGroup } = this.spec;
+    const logs = this.host.aws.logs(job.region, this.credentials);
     const epoch = Date.now();
     const secret = this.spec.networkIsolation
       ? undefined
-      : this.host.credentialEndpoint.offer(this.credentials, this.spec.roleArn);
+      : this.host.credentialEndpoint.offer(this.credentials, job.request.RoleArn ?? '');
     this.revoke = secret?.revoke;
-    const starts = this.spec.cluster.instances.map(({ host }): InstanceStart => {
-      const writer = new LogWriter(logs, this.spec.logGroup, `${this.spec.jobName}/${host}-${epoch}`);
+    const starts = cluster.instances.map(({ host }): InstanceStart => {
+      const writer = new LogWriter(logs, logGroup, `${job.name}/${host}-${epoch}`);
       this.writers.push(writer);
       const onLine = (line: string) => {
         writer.write(line);
-        this.spec.onLine(host, line);
+        this.spec.onLine(line);
       };
       const folder = this.baseOf(host);
       const env = { ...this.variables(host), ...secret?.env };
-      return { host, command: this.spec.command, folder, env, marker: folder, onLine };
+      return { host, command: this.command, folder, env, marker: folder, onLine };
     });
     this.fleet = new Fleet(starts);
     return this.fleet;
@@ -134,8 +146,8 @@ export class Attempt {
       OMP_NUM_THREADS: THREADS,
       ...this.host.containerEnv,
       ...this.spec.environment,
-      AWS_REGION: this.spec.region,
-      AWS_DEFAULT_REGION: this.spec.region,
+      AWS_REGION: this.spec.job.region,
+      AWS_DEFAULT_REGION: this.spec.job.region,
       SAGEMAKER_BASE_DIR: folder,
     };
   }

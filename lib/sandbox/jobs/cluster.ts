@@ -1,4 +1,4 @@
-import type { InstanceGroup, ProcessingClusterConfig, ResourceConfig } from '@aws-sdk/client-sagemaker';
+import type { InstanceGroup, ResourceConfig } from '@aws-sdk/client-sagemaker';
 
 /** One instance of a job. */
 export interface Instance {
@@ -47,24 +47,20 @@ export interface ClusterOption {
   demands: { instanceType: string; count: number }[];
 }
 
-/** The clusters that a ResourceConfig accepts, in the order in which the service tries them. */
-export function clusterOptions(config: ResourceConfig): ClusterOption[] {
+/** The instances that a training or a processing job asks for. */
+type InstanceRequest = Pick<
+  ResourceConfig,
+  'InstanceType' | 'InstanceCount' | 'InstanceGroups' | 'InstancePreferences'
+>;
+
+/** The clusters that a request accepts, in the order in which the service tries them. */
+export function clusterOptions(config: InstanceRequest): ClusterOption[] {
   if (config.InstancePreferences?.length) {
     return config.InstancePreferences.map((preference) =>
       option([single(preference.InstanceType, preference.InstanceCount ?? config.InstanceCount)]),
     );
   }
   if (config.InstanceGroups?.length) return [option(config.InstanceGroups.map(groupOf))];
-  return [option([single(config.InstanceType, config.InstanceCount)])];
-}
-
-/** The clusters that a processing job accepts, in the order in which the service tries them. */
-export function processingClusterOptions(config: ProcessingClusterConfig): ClusterOption[] {
-  if (config.InstancePreferences?.length) {
-    return config.InstancePreferences.map((preference) =>
-      option([single(preference.InstanceType, preference.InstanceCount ?? config.InstanceCount)]),
-    );
-  }
   return [option([single(config.InstanceType, config.InstanceCount)])];
 }
 

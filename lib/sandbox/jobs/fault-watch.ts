@@ -1,3 +1,4 @@
+import { parseJson } from '../../shared/files/json';
 import type { FaultOf, FaultTarget } from '../faults/fault';
 import type { FaultEntry, FaultPlan } from '../faults/fault-plan';
 import type { Fleet } from './capacity';
@@ -116,11 +117,6 @@ export class FaultWatch {
 
 function stepOf(line: string): number {
   const found = STEP_LINE.exec(line);
-  if (!found) return -1;
-  try {
-    const { event, step } = JSON.parse(found[1] ?? '') as { event?: string; step?: number };
-    return event === 'step' && typeof step === 'number' ? step : -1;
-  } catch {
-    return -1;
-  }
+  const { event, step } = (parseJson(found?.[1] ?? '') ?? {}) as { event?: string; step?: number };
+  return event === 'step' && typeof step === 'number' ? step : -1;
 }

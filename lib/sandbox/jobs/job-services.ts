@@ -29,7 +29,6 @@ export interface JobServices<T> {
   time: TimeScale;
   /** Command of an image whose request has no ContainerEntrypoint. */
   imageCommand: (image: string) => Command | undefined;
-  /** Called after every change of state. */
   changed: (job: T) => void;
 }
 

@@ -1,17 +1,15 @@
 import path from 'node:path';
 import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { clusterConfig, type ProcessingJob } from '../sagemaker/processing-job';
-import { logError } from '../wire/api-call';
 import { Attempt } from './attempt';
 import { Capacity } from './capacity';
-import { type Cluster, processingClusterOptions } from './cluster';
-import { FaultWatch } from './fault-watch';
+import { type Cluster, clusterOptions } from './cluster';
 import { FolderSync } from './files/folder-sync';
-import { downloadInputs, outputFolder, processingInput } from './files/inputs';
-import { containerCommand, resourceConfig } from './instances/running-instance';
+import { outputFolder, processingInput } from './files/inputs';
 import { algorithmError, internalError, JobFailure } from './job-failure';
+import { JobRun } from './job-run';
 import type { JobServices } from './job-services';
-import { Ended, holdState, RunControl } from './run-control';
+import { Ended } from './run-control';
 
 /**
  * Runtime limit of a processing job that sets none:
@@ -20,16 +18,12 @@ import { Ended, holdState, RunControl } from './run-control';
 const DEFAULT_RUNTIME_SECONDS = 86_400;
 
 /** Runs one processing job from its acceptance to its end. Unlike a training job it has only one attempt. */
-export class ProcessingRun {
-  readonly control = new RunControl();
+export class ProcessingRun extends JobRun<ProcessingJob> {
   readonly finished: Promise<void>;
-  private watch?: FaultWatch;
   private limit?: NodeJS.Timeout;
 
-  constructor(
-    private readonly job: ProcessingJob,
-    private readonly services: JobServices<ProcessingJob>,
-  ) {
+  constructor(job: ProcessingJob, services: JobServices<ProcessingJob>) {
+    super(job, services);
     this.finished = this.execute();
   }
 
@@ -62,22 +56,23 @@ export class ProcessingRun {
     if (error instanceof Ended && error.ending.kind === 'max-runtime') {
       return new JobFailure('ClientError', 'Job exceeded its maximum runtime limit');
     }
-    if (!(error instanceof Ended)) logError(`job ${this.job.name}: ${error.stack}`);
+    if (!(error instanceof Ended)) this.log(String(error.stack));
     return internalError();
   }
 
   private async runOnce(held: { attempt?: Attempt }): Promise<void> {
     const { faults, time } = this.services;
     const capacity = new Capacity(faults, this.control, this.target);
-    await holdState('Starting', time.startingSeconds, { faults, control: this.control, target: this.target });
-    const options = processingClusterOptions(clusterConfig(this.job.request));
+    await this.hold('Starting', time.startingSeconds);
+    const options = clusterOptions(clusterConfig(this.job.request));
     const cluster = await capacity.acquire(options, () => {});
     this.job.cluster = cluster;
-    const attempt = processingAttempt(this.job, cluster, this.services, (line) => this.watch?.onLine(line));
+    const attempt = processingAttempt(this.job, cluster, this.services, (line) => this.onLine(line));
     held.attempt = attempt;
     this.begin();
     await attempt.prepare();
-    await this.control.race(this.download(attempt, cluster));
+    const inputs = (this.job.request.ProcessingInputs ?? []).flatMap((input) => processingInput(input) ?? []);
+    await this.control.race(this.download(inputs, attempt, cluster));
     await this.process(attempt, cluster);
   }
 
@@ -90,34 +85,12 @@ export class ProcessingRun {
     this.set('InProgress');
   }
 
-  private async download(attempt: Attempt, cluster: Cluster): Promise<void> {
-    const inputs = (this.job.request.ProcessingInputs ?? []).map(processingInput);
-    await downloadInputs(
-      inputs.filter((input) => input !== undefined),
-      {
-        s3: attempt.s3,
-        region: this.job.region,
-        cluster,
-        baseOf: (host) => attempt.baseOf(host),
-        fileSystems: this.services.host.fileSystemsFolder,
-        signal: this.control.signal,
-      },
-    );
-  }
-
   private async process(attempt: Attempt, cluster: Cluster): Promise<void> {
     const failures: Error[] = [];
     const outputs = this.outputs(attempt, cluster, (error) => failures.push(error));
     for (const { sync, continuous } of outputs) if (continuous) await sync.start();
     const fleet = attempt.start();
-    this.watch = new FaultWatch(this.services.faults, {
-      target: this.target,
-      fleet,
-      control: this.control,
-      log: (message) => this.log(message),
-    });
-    const exit = await this.control.race(fleet.decided).catch((error: Error) => error);
-    this.watch.stop();
+    const exit = await this.untilExit(fleet).catch((error: Error) => error);
     const abrupt = this.control.ending?.kind === 'internal-error' || this.control.ending?.kind === 'shutdown';
     await (abrupt ? fleet.kill() : fleet.stop(this.services.time.stopGraceSeconds));
     const done = !(exit instanceof Error) && exit.exitCode === 0;
@@ -153,14 +126,6 @@ export class ProcessingRun {
     this.job.modifiedAt = Date.now();
     this.services.changed(this.job);
   }
-
-  private get target() {
-    return { region: this.job.region, jobName: this.job.name };
-  }
-
-  private log(message: string): void {
-    logError(`job ${this.job.name}: ${message}`);
-  }
 }
 
 /** An attempt of a processing job, according to the container contract of SageMaker processing. */
@@ -171,31 +136,22 @@ function processingAttempt(
   onLine: (line: string) => void,
 ): Attempt {
   const { request } = job;
-  const json = (value: object) => `${JSON.stringify(value)}\n`;
   const app = request.AppSpecification;
-  return new Attempt(services.host, {
-    jobName: job.name,
-    region: job.region,
-    roleArn: request.RoleArn ?? '',
+  return new Attempt(services, {
+    job,
     cluster,
-    command: containerCommand(
-      {
-        image: app?.ImageUri ?? '',
-        entrypoint: app?.ContainerEntrypoint,
-        arguments: app?.ContainerArguments,
-        defaultArguments: [],
-      },
-      services.imageCommand,
-    ),
+    container: {
+      image: app?.ImageUri ?? '',
+      entrypoint: app?.ContainerEntrypoint,
+      arguments: app?.ContainerArguments,
+      defaultArguments: [],
+    },
     environment: { ...request.Environment },
-    files: (host) => ({
-      'processingjobconfig.json': json({ ProcessingJobArn: job.arn, ...request }),
-      'resourceconfig.json': json(resourceConfig(cluster, host)),
-    }),
+    files: { 'processingjobconfig.json': { ProcessingJobArn: job.arn, ...request } },
     configFolder: 'config',
     folders: ['processing/input', 'output', ...(request.ProcessingOutputConfig?.Outputs ?? []).map(outputFolder)],
     networkIsolation: request.NetworkConfig?.EnableNetworkIsolation === true,
     logGroup: JOB_LOG_GROUPS.processing,
-    onLine: (_, line) => onLine(line),
+    onLine,
   });
 }

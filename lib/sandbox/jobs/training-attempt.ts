@@ -5,7 +5,7 @@ import { type TrainingJob, type TrainingRequest, usedMsUntil } from '../sagemake
 import { Attempt } from './attempt';
 import type { Cluster } from './cluster';
 import { belowBase } from './files/inputs';
-import { containerCommand, inputDataConfig, resourceConfig } from './instances/running-instance';
+import { inputDataConfig } from './instances/running-instance';
 import type { RunServices } from './job-services';
 import type { RunControl } from './run-control';
 
@@ -72,33 +72,24 @@ export function trainingAttempt(
   job: TrainingJob,
   cluster: Cluster,
   services: RunServices,
-  onLine: (host: string, line: string) => void,
+  onLine: (line: string) => void,
 ): Attempt {
   const { request } = job;
-  const channels = request.InputDataConfig ?? [];
   const algorithm = request.AlgorithmSpecification;
-  const mode = algorithm?.TrainingInputMode ?? 'File';
-  const json = (value: object) => `${JSON.stringify(value)}\n`;
-  return new Attempt(services.host, {
-    jobName: job.name,
-    region: job.region,
-    roleArn: request.RoleArn ?? '',
+  return new Attempt(services, {
+    job,
     cluster,
-    command: containerCommand(
-      {
-        image: algorithm?.TrainingImage ?? algorithm?.AlgorithmName ?? '',
-        entrypoint: algorithm?.ContainerEntrypoint,
-        arguments: algorithm?.ContainerArguments,
-        defaultArguments: ['train'],
-      },
-      services.imageCommand,
-    ),
+    container: {
+      image: algorithm?.TrainingImage ?? algorithm?.AlgorithmName ?? '',
+      entrypoint: algorithm?.ContainerEntrypoint,
+      arguments: algorithm?.ContainerArguments,
+      defaultArguments: ['train'],
+    },
     environment: { ...request.Environment, TRAINING_JOB_NAME: job.name, TRAINING_JOB_ARN: job.arn },
-    files: (host) => ({
-      'hyperparameters.json': json(request.HyperParameters ?? {}),
-      'inputdataconfig.json': json(inputDataConfig(channels, mode)),
-      'resourceconfig.json': json(resourceConfig(cluster, host)),
-    }),
+    files: {
+      'hyperparameters.json': request.HyperParameters ?? {},
+      'inputdataconfig.json': inputDataConfig(request.InputDataConfig ?? [], algorithm?.TrainingInputMode ?? 'File'),
+    },
     configFolder: 'input/config',
     folders: ['input/data', 'model', 'output/data', 'code', checkpointFolder(request)],
     networkIsolation: request.EnableNetworkIsolation === true,

@@ -1,16 +1,16 @@
 import path from 'node:path';
-import { enter, isTerminal, setInUse, type TrainingJob } from '../sagemaker/training-job';
-import { logError } from '../wire/api-call';
+import { isTerminal } from '../sagemaker/job-store';
+import { enter, setInUse, type TrainingJob } from '../sagemaker/training-job';
 import type { Attempt } from './attempt';
 import { Capacity, type Fleet } from './capacity';
 import { type Cluster, clusterOptions } from './cluster';
-import { FaultWatch } from './fault-watch';
 import { uploadArtifacts } from './files/artifacts';
 import { FolderSync, restoreCheckpoints } from './files/folder-sync';
-import { channelInput, downloadInputs } from './files/inputs';
+import { channelInput } from './files/inputs';
 import { algorithmError, internalError, JobFailure } from './job-failure';
+import { JobRun } from './job-run';
 import type { RunServices } from './job-services';
-import { Ended, type Ending, holdState, RunControl } from './run-control';
+import { Ended, type Ending } from './run-control';
 import { checkpointFolder, Deadlines, trainingAttempt } from './training-attempt';
 
 /** How an attempt ended: the job is over, or begins another attempt. */
@@ -20,17 +20,13 @@ type Outcome = { over: true; failure?: JobFailure; ending?: Ending } | { over: f
  * Runs one training job from Starting to its end: capacity, instances, channels, processes, artifacts; again after a spot interruption, and
  * after an internal error as long as the RetryStrategy allows it.
  */
-export class TrainingRun {
-  readonly control = new RunControl();
+export class TrainingRun extends JobRun<TrainingJob> {
   readonly finished: Promise<void>;
   private readonly deadlines: Deadlines;
   private retries = 0;
-  private watch?: FaultWatch;
 
-  constructor(
-    private readonly job: TrainingJob,
-    private readonly services: RunServices,
-  ) {
+  constructor(job: TrainingJob, services: RunServices) {
+    super(job, services);
     this.deadlines = new Deadlines(job, this.control, services.time.secondsPerLimitSecond);
     this.finished = this.execute();
   }
@@ -55,7 +51,7 @@ export class TrainingRun {
     const held: { attempt?: Attempt } = {};
     try {
       const cluster = await this.acquire();
-      held.attempt = trainingAttempt(this.job, cluster, this.services, (host, line) => this.onLine(host, line));
+      held.attempt = trainingAttempt(this.job, cluster, this.services, (line) => this.onLine(line));
       await this.runOn(held.attempt, cluster);
       return { over: true };
     } catch (error) {
@@ -77,7 +73,7 @@ export class TrainingRun {
       return error.family === 'InternalServerError' ? this.retry(error) : { over: true, failure: error };
     }
     const { stack } = error as Error;
-    logError(`job ${this.job.name}: ${stack ?? String(error)}`);
+    this.log(stack ?? String(error));
     return { over: true, failure: internalError() };
   }
 
@@ -121,7 +117,7 @@ export class TrainingRun {
     this.setInUse(true);
     await attempt.prepare();
     await this.hold('Downloading', this.services.time.downloadingSeconds);
-    await this.control.race(this.download(attempt, cluster));
+    await this.control.race(this.fill(attempt, cluster));
     const syncs = await this.checkpointSyncs(attempt, cluster);
     this.enter('Training');
     const fleet = attempt.start();
@@ -137,18 +133,21 @@ export class TrainingRun {
     this.control.throwIfEnded();
   }
 
-  private async download(attempt: Attempt, cluster: Cluster): Promise<void> {
-    const { request, region } = this.job;
-    const { signal } = this.control;
-    const baseOf = (host: string) => attempt.baseOf(host);
+  /** Downloads the channels and the checkpoints. */
+  private async fill(attempt: Attempt, cluster: Cluster): Promise<void> {
+    const { request } = this.job;
     const mode = request.AlgorithmSpecification?.TrainingInputMode ?? 'File';
     const inputs = (request.InputDataConfig ?? []).map((channel) => channelInput(channel, mode));
-    const fileSystems = this.services.host.fileSystemsFolder;
-    await downloadInputs(inputs, { s3: attempt.s3, region, cluster, baseOf, fileSystems, signal });
+    await this.download(inputs, attempt, cluster);
     const uri = request.CheckpointConfig?.S3Uri;
     if (!uri) return;
     for (const { host } of cluster.instances) {
-      await restoreCheckpoints(attempt.s3, uri, path.join(baseOf(host), checkpointFolder(request)), signal);
+      await restoreCheckpoints(
+        attempt.s3,
+        uri,
+        path.join(attempt.baseOf(host), checkpointFolder(request)),
+        this.control.signal,
+      );
     }
   }
 
@@ -164,18 +163,8 @@ export class TrainingRun {
   }
 
   private async train(fleet: Fleet, attempt: Attempt): Promise<void> {
-    this.watch = new FaultWatch(this.services.faults, {
-      target: this.target,
-      fleet,
-      control: this.control,
-      log: (message) => this.log(message),
-    });
-    try {
-      const exit = await this.control.race(fleet.decided);
-      if (exit.exitCode !== 0) throw algorithmError(await attempt.lastWords(exit.host, 'failure'), exit.exitCode);
-    } finally {
-      this.watch.stop();
-    }
+    const { host, exitCode } = await this.untilExit(fleet);
+    if (exitCode !== 0) throw algorithmError(await attempt.lastWords(host, 'failure'), exitCode);
   }
 
   /** Ends the remaining processes, with the grace period that applies to the reason. */
@@ -204,12 +193,8 @@ export class TrainingRun {
     );
   }
 
-  private hold(state: Parameters<typeof holdState>[0], seconds: number): Promise<void> {
-    return holdState(state, seconds, { faults: this.services.faults, control: this.control, target: this.target });
-  }
-
-  private onLine(_host: string, line: string): void {
-    this.watch?.onLine(line);
+  protected override onLine(line: string): void {
+    super.onLine(line);
     for (const { Name, Regex } of this.job.request.AlgorithmSpecification?.MetricDefinitions ?? []) {
       const found = new RegExp(Regex ?? '').exec(line)?.[1];
       const value = found === undefined ? Number.NaN : Number(found);
@@ -226,13 +211,5 @@ export class TrainingRun {
     if (isTerminal(this.job)) return;
     enter(this.job, status, Date.now(), message);
     this.services.changed(this.job);
-  }
-
-  private get target() {
-    return { region: this.job.region, jobName: this.job.name };
-  }
-
-  private log(message: string): void {
-    logError(`job ${this.job.name}: ${message}`);
   }
 }

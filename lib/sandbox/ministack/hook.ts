@@ -2,6 +2,7 @@ import http from 'node:http';
 import https from 'node:https';
 import type { AwsFault } from '../faults/fault';
 import type { FaultEntry } from '../faults/fault-plan';
+import { requestText } from '../wire/http-request';
 
 /** Credentials of an assumed role. */
 export interface SessionCredentials {
@@ -122,20 +123,7 @@ export class Hook {
   }
 
   private request(method: string, path: string, body = ''): Promise<{ status: number; text: string }> {
-    const url = new URL(path, this.endpoint);
-    const client = url.protocol === 'https:' ? https : http;
     const headers = { 'content-type': 'application/json', 'x-slipway-token': this.token };
-    return new Promise((resolve, reject) => {
-      const request = client.request(url, { method, headers, agent: this.agent }, (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (chunk: string) => {
-          text += chunk;
-        });
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
-      });
-      request.on('error', reject);
-      request.end(body);
-    });
+    return requestText(new URL(path, this.endpoint), { method, headers, agent: this.agent }, body);
   }
 }

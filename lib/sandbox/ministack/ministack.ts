@@ -9,7 +9,6 @@ import type { Certificate } from './certificate';
 import { Hook } from './hook';
 import type { Venv } from './venv';
 
-/** How MiniStack is started. */
 interface MiniStackOptions {
   venv: Venv;
   /** Folder for its state, objects, temporary files and log. */

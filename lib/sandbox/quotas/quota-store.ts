@@ -7,7 +7,6 @@ export interface QuotaRow {
   name: string;
   /** AWS's default value, whatever value was applied since. */
   defaultValue: number;
-  /** The applied value. */
   value: number;
 }
 
@@ -81,7 +80,6 @@ export class QuotaStore {
     return this.table(account, region).delete(code);
   }
 
-  /** All tables that were used. */
   snapshot(): [key: string, rows: QuotaRow[]][] {
     return [...this.tables].map(([key, table]) => [key, [...table.values()]]);
   }

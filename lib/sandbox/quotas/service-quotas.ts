@@ -25,7 +25,6 @@ const OPEN: readonly IncreaseStatus[] = ['PENDING', 'CASE_OPENED'];
 /** Maximum number of open requests per account: docs.aws.amazon.com servicequotas, retrieved 2026-11-20. */
 const MAX_OPEN = 20;
 
-/** Content of a new increase request. */
 type RequestedIncrease = Pick<IncreaseRequest, 'desiredValue' | 'requester'>;
 
 /** Requests for quota increases. Nothing is granted automatically: a person (or a test) approves or denies. */
@@ -97,11 +96,9 @@ const SERVICE_CODE = 'sagemaker';
 const SERVICE_NAME = 'Amazon SageMaker';
 const DEFAULT_PAGE = 100;
 
-type Operation = (call: ApiCall) => unknown;
-
 /** The operations of the Service Quotas API, for the quotas of SageMaker. */
 export class ServiceQuotas {
-  readonly operations: Readonly<Record<string, Operation>> = {
+  readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
     ListServices: () => ({ Services: [{ ServiceCode: SERVICE_CODE, ServiceName: SERVICE_NAME }] }),
     GetServiceQuota: (call) => ({ Quota: appliedQuota(call, this.row(call)) }),
     GetAWSDefaultServiceQuota: (call) => ({ Quota: defaultQuota(call, this.row(call)) }),
@@ -124,12 +121,7 @@ export class ServiceQuotas {
   private row(call: ApiCall): QuotaRow {
     requireService(call);
     const row = this.quotas.find(call.account, call.region, String(call.input.QuotaCode));
-    if (!row) {
-      throw new ServiceError(
-        'NoSuchResourceException',
-        'The request failed because the specified quota does not exist.',
-      );
-    }
+    if (!row) throw missing('quota');
     return row;
   }
 
@@ -150,12 +142,7 @@ export class ServiceQuotas {
 
   private requested(call: ApiCall): unknown {
     const found = this.increases.find(call.account, call.region, String(call.input.RequestId));
-    if (!found) {
-      throw new ServiceError(
-        'NoSuchResourceException',
-        'The request failed because the specified request does not exist.',
-      );
-    }
+    if (!found) throw missing('request');
     return { RequestedQuota: requestedQuota(found) };
   }
 
@@ -170,9 +157,11 @@ export class ServiceQuotas {
   }
 }
 
+const missing = (what: string): ServiceError =>
+  new ServiceError('NoSuchResourceException', `The request failed because the specified ${what} does not exist.`);
+
 function requireService(call: ApiCall): void {
-  if (call.input.ServiceCode === SERVICE_CODE) return;
-  throw new ServiceError('NoSuchResourceException', 'The request failed because the specified service does not exist.');
+  if (call.input.ServiceCode !== SERVICE_CODE) throw missing('service');
 }
 
 const arn = (account: string, region: string, code: string) =>

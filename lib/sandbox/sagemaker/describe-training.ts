@@ -1,7 +1,11 @@
-import { isTerminal, type TrainingJob, usedMsUntil } from './training-job';
+import type { Cluster } from '../jobs/cluster';
+import { isTerminal } from './job-store';
+import { type TrainingJob, usedMsUntil } from './training-job';
 
-const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
-const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
+/** A time in an answer. */
+export const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
+/** A time in an event. */
+export const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
 
 /** S3 URI of the model artifacts of a job. */
 export function modelArtifacts(job: TrainingJob): string {
@@ -15,26 +19,22 @@ export function modelArtifacts(job: TrainingJob): string {
  * @param aheadSeconds how far the service's clock is ahead (fault `clock-skew`)
  */
 export function describeTrainingJob(job: TrainingJob, now: number, aheadSeconds = 0): object {
-  const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000 + aheadSeconds);
+  const time = (ms: number | undefined) => seconds(ms === undefined ? undefined : ms + 1000 * aheadSeconds);
   const { SessionChainingConfig: _, ResourceConfig, ...request } = job.request;
   const used = Math.round(usedMsUntil(job, now) / 1000);
   return {
     ...request,
-    ResourceConfig: { ...ResourceConfig, ...selected(job) },
+    ResourceConfig: { ...ResourceConfig, ...selected(ResourceConfig, job.cluster) },
     TrainingJobArn: job.arn,
     ModelArtifacts: { S3ModelArtifacts: modelArtifacts(job) },
     TrainingJobStatus: job.status,
     SecondaryStatus: job.secondaryStatus,
-    SecondaryStatusTransitions: transitions(job).map(({ StartTime, EndTime, ...rest }) => ({
-      ...rest,
-      StartTime: seconds(StartTime),
-      EndTime: seconds(EndTime),
-    })),
+    SecondaryStatusTransitions: transitions(job, time),
     FailureReason: job.failureReason,
-    CreationTime: seconds(job.createdAt),
-    TrainingStartTime: seconds(job.startedAt),
-    TrainingEndTime: seconds(job.endedAt),
-    LastModifiedTime: seconds(job.modifiedAt),
+    CreationTime: time(job.createdAt),
+    TrainingStartTime: time(job.startedAt),
+    TrainingEndTime: time(job.endedAt),
+    LastModifiedTime: time(job.modifiedAt),
     TrainingTimeInSeconds: job.startedAt === undefined ? undefined : used,
     BillableTimeInSeconds: job.startedAt !== undefined && isTerminal(job) ? used : undefined,
     WarmPoolStatus: warmPoolStatus(job),
@@ -43,19 +43,18 @@ export function describeTrainingJob(job: TrainingJob, now: number, aheadSeconds 
   };
 }
 
-function selected(job: TrainingJob): object {
-  if (!job.request.ResourceConfig?.InstancePreferences || !job.cluster) return {};
-  return { SelectedInstanceType: job.cluster.instanceType, SelectedInstanceCount: job.cluster.instanceCount };
-}
+/** The instance preference on which a job runs. */
+export const selected = (config: { InstancePreferences?: object } | undefined, cluster: Cluster | undefined) =>
+  config?.InstancePreferences &&
+  cluster && { SelectedInstanceType: cluster.instanceType, SelectedInstanceCount: cluster.instanceCount };
 
-function transitions(job: TrainingJob) {
-  return job.transitions.map((t) => ({
-    Status: t.status,
-    StartTime: t.startedAt,
-    EndTime: t.endedAt,
-    StatusMessage: t.message,
+const transitions = (job: TrainingJob, time: typeof seconds | typeof text) =>
+  job.transitions.map(({ status, startedAt, endedAt, message }) => ({
+    Status: status,
+    StartTime: time(startedAt),
+    EndTime: time(endedAt),
+    StatusMessage: message,
   }));
-}
 
 function metrics(job: TrainingJob) {
   const list = Object.entries(job.finalMetrics).map(([MetricName, { value, at }]) => ({
@@ -112,11 +111,7 @@ export function trainingEventDetail(job: TrainingJob): object {
     TrainingStartTime: text(job.startedAt),
     TrainingEndTime: text(job.endedAt),
     LastModifiedTime: text(job.modifiedAt),
-    SecondaryStatusTransitions: transitions(job).map(({ StartTime, EndTime, ...rest }) => ({
-      ...rest,
-      StartTime: text(StartTime),
-      EndTime: text(EndTime),
-    })),
+    SecondaryStatusTransitions: transitions(job, text),
     FailureReason: job.failureReason,
     Tags: job.tags,
   };

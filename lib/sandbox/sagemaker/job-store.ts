@@ -1,15 +1,48 @@
-import { page } from '../wire/api-call';
+import type { Cluster } from '../jobs/cluster';
+import { type ApiCall, page, refuseIf, validationError } from '../wire/api-call';
 
-/** The fields of a job that a store needs. */
-interface Stored {
+/** State of a job of any kind. Times are milliseconds since the epoch. */
+export interface StoredJob<Request = object, Status extends string = string> {
   account: string;
   region: string;
   name: string;
   arn: string;
+  request: Request;
+  tags: Record<string, string>;
+  status: Status;
+  createdAt: number;
+  modifiedAt: number;
+  startedAt?: number;
+  endedAt?: number;
+  failureReason?: string;
+  /** The instances on which it runs; with InstancePreferences only known once one of them had capacity. */
+  cluster?: Cluster;
+}
+
+/** Where a job is created. */
+export interface JobPlace {
+  account: string;
+  region: string;
+  partition: string;
+}
+
+/** The state of a job that was just accepted. */
+export function acceptedJob<Request>(
+  kind: 'training-job' | 'processing-job',
+  { account, region, partition }: JobPlace,
+  { name = '', request, tags, now }: { name?: string; request: Request; tags: Record<string, string>; now: number },
+): StoredJob<Request, 'InProgress'> {
+  const arn = `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name.toLowerCase()}`;
+  return { account, region, name, arn, request, tags, status: 'InProgress', createdAt: now, modifiedAt: now };
+}
+
+/** Whether the job is over. */
+export function isTerminal(job: { status: string }): boolean {
+  return job.status === 'Completed' || job.status === 'Failed' || job.status === 'Stopped';
 }
 
 /** The jobs of one kind, of every account and Region. A name is taken until the job is deleted. */
-export class JobStore<T extends Stored> {
+export class JobStore<T extends Pick<StoredJob, 'account' | 'region' | 'name' | 'arn'>> {
   private readonly jobs = new Map<string, T>();
 
   add(job: T): void {
@@ -40,12 +73,45 @@ export class JobStore<T extends Stored> {
 
 const key = (account: string, region: string, name: string) => `${account}/${region}/${name}`;
 
-/** Fields that the list filters use. */
-interface Listable {
-  name: string;
-  status: string;
-  createdAt: number;
-  modifiedAt: number;
+/** A job that has containers, or is about to. */
+interface RunningJob {
+  readonly control: { end(ending: { kind: 'shutdown' }): void };
+  readonly finished: Promise<unknown>;
+  stop(): void;
+}
+
+/** What the operations on training jobs and on processing jobs have in common. */
+export class JobOperations<Job extends StoredJob, Run extends RunningJob> {
+  protected readonly runs = new Map<string, Run>();
+
+  constructor(
+    private readonly kind: 'Training' | 'Processing',
+    private readonly jobs: JobStore<Job>,
+  ) {}
+
+  /** Ends every job without changing its state, because the sandbox is shutting down. */
+  async shutdown(): Promise<void> {
+    const runs = [...this.runs.values()];
+    for (const run of runs) run.control.end({ kind: 'shutdown' });
+    await Promise.all(runs.map((run) => run.finished));
+  }
+
+  protected find({ account, region, input }: ApiCall): Job | undefined {
+    return this.jobs.find(account, region, String(input[`${this.kind}JobName`]));
+  }
+
+  protected require(call: ApiCall, missing: string): Job {
+    const job = this.find(call);
+    if (!job) throw validationError(missing);
+    return job;
+  }
+
+  protected stop(job: Job): object {
+    const kind = this.kind.toLowerCase();
+    refuseIf(isTerminal(job), `The request was rejected because the ${kind} job is in status ${job.status}.`);
+    if (job.status !== 'Stopping') this.runs.get(job.arn)?.stop();
+    return {};
+  }
 }
 
 const DEFAULT_PAGE = 10;
@@ -54,7 +120,7 @@ const DEFAULT_PAGE = 10;
  * One page of a job list. As in the service, the status filter is applied after the page is cut: a page may contain fewer jobs than
  * requested, or none, although the token leads to more.
  */
-export function listPage<T extends Listable>(
+export function listPage<T extends StoredJob>(
   jobs: readonly T[],
   input: Record<string, unknown>,
   afterCut: (job: T) => boolean = () => true,
@@ -65,7 +131,7 @@ export function listPage<T extends Listable>(
   return { items: items.filter((job) => (!status || job.status === status) && afterCut(job)), nextToken };
 }
 
-function beforeCut(input: Record<string, unknown>): (job: Listable) => boolean {
+function beforeCut(input: Record<string, unknown>): (job: StoredJob) => boolean {
   const at = (name: string) => (input[name] === undefined ? undefined : toMs(input[name]));
   const [createdAfter, createdBefore] = [at('CreationTimeAfter'), at('CreationTimeBefore')];
   const [modifiedAfter, modifiedBefore] = [at('LastModifiedTimeAfter'), at('LastModifiedTimeBefore')];
@@ -83,7 +149,7 @@ function toMs(value: unknown): number {
   return typeof value === 'number' ? value * 1000 : Date.parse(String(value));
 }
 
-function sorted<T extends Listable>(jobs: readonly T[], input: Record<string, unknown>): T[] {
+function sorted<T extends StoredJob>(jobs: readonly T[], input: Record<string, unknown>): T[] {
   const by = String(input.SortBy ?? 'CreationTime');
   const key = (job: T) => (by === 'Name' ? job.name : by === 'Status' ? job.status : job.createdAt);
   const sign = input.SortOrder === 'Ascending' ? 1 : -1;

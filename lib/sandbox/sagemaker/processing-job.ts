@@ -1,24 +1,12 @@
 import type { CreateProcessingJobCommandInput, ProcessingJobStatus } from '@aws-sdk/client-sagemaker';
-import type { Cluster } from '../jobs/cluster';
+import { seconds, selected, text } from './describe-training';
+import type { StoredJob } from './job-store';
 
 /** The request as the service stores it; tags are stored separately. */
 export type ProcessingRequest = Omit<CreateProcessingJobCommandInput, 'Tags'>;
 
-/** State of a processing job. Times are milliseconds since the epoch. */
-export interface ProcessingJob {
-  account: string;
-  region: string;
-  name: string;
-  arn: string;
-  request: ProcessingRequest;
-  tags: Record<string, string>;
-  status: ProcessingJobStatus;
-  cluster?: Cluster;
-  createdAt: number;
-  modifiedAt: number;
-  startedAt?: number;
-  endedAt?: number;
-  failureReason?: string;
+/** State of a processing job. */
+export interface ProcessingJob extends StoredJob<ProcessingRequest, ProcessingJobStatus> {
   exitMessage?: string;
 }
 
@@ -26,31 +14,13 @@ export interface ProcessingJob {
 export const clusterConfig = (request: ProcessingRequest) =>
   request.ProcessingResources?.ClusterConfig ?? { VolumeSizeInGB: 0 };
 
-/** A job that was just accepted. */
-export function newProcessingJob(
-  place: { account: string; region: string; partition: string },
-  request: ProcessingRequest,
-  tags: Record<string, string>,
-  now: number,
-): ProcessingJob {
-  const { account, region, partition } = place;
-  const name = request.ProcessingJobName ?? '';
-  const arn = `arn:${partition}:sagemaker:${region}:${account}:processing-job/${name.toLowerCase()}`;
-  return { account, region, name, arn, request, tags, status: 'InProgress', createdAt: now, modifiedAt: now };
-}
-
-const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
-const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
-
 /** The answer of DescribeProcessingJob. */
 export function describeProcessingJob(job: ProcessingJob): object {
   const { ProcessingResources, ...request } = job.request;
   const config = ProcessingResources?.ClusterConfig;
-  const selected = config?.InstancePreferences &&
-    job.cluster && { SelectedInstanceType: job.cluster.instanceType, SelectedInstanceCount: job.cluster.instanceCount };
   return {
     ...request,
-    ProcessingResources: { ClusterConfig: { ...config, ...selected } },
+    ProcessingResources: { ClusterConfig: { ...config, ...selected(config, job.cluster) } },
     ...state(job),
     ProcessingStartTime: seconds(job.startedAt),
     ProcessingEndTime: seconds(job.endedAt),

@@ -1,21 +1,19 @@
 import { type Authority, partitionOf } from '../access/authority';
-import { processingClusterOptions } from '../jobs/cluster';
+import { clusterOptions } from '../jobs/cluster';
 import type { JobServices } from '../jobs/job-services';
 import { ProcessingRun } from '../jobs/processing-run';
 import { requireWithinLimits } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
-import { type ApiCall, ServiceError, validationError } from '../wire/api-call';
-import { type JobStore, listPage } from './job-store';
+import { type ApiCall, refuseIf, ServiceError } from '../wire/api-call';
+import { acceptedJob, isTerminal, JobOperations, type JobStore, listPage } from './job-store';
 import {
   clusterConfig,
   describeProcessingJob,
-  newProcessingJob,
   type ProcessingJob,
   type ProcessingRequest,
   processingJobSummary,
 } from './processing-job';
 import { tagMap } from './request-rules';
-import { isTerminal } from './training-job';
 import { sumUsage } from './warm-pools';
 
 /** Dependencies of the operations on processing jobs. */
@@ -30,26 +28,19 @@ export interface ProcessingDeps {
 const LOCAL_ROOT = '/opt/ml/processing/';
 
 /** The processing job operations of the SageMaker API. */
-export class ProcessingOperations {
-  private readonly runs = new Map<string, ProcessingRun>();
-
+export class ProcessingOperations extends JobOperations<ProcessingJob, ProcessingRun> {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
     CreateProcessingJob: (call) => this.create(call),
-    DescribeProcessingJob: (call) => describeProcessingJob(this.require(call)),
+    DescribeProcessingJob: (call) => describeProcessingJob(this.given(call)),
     ListProcessingJobs: (call) => {
       const { items, nextToken } = listPage(this.deps.jobs.in(call.account, call.region), call.input);
       return { ProcessingJobSummaries: items.map(processingJobSummary), NextToken: nextToken };
     },
-    StopProcessingJob: (call) => this.stop(call),
+    StopProcessingJob: (call) => this.stop(this.given(call)),
   };
 
-  constructor(private readonly deps: ProcessingDeps) {}
-
-  /** Ends every running job, because the sandbox is shutting down. */
-  async shutdown(): Promise<void> {
-    const runs = [...this.runs.values()];
-    for (const run of runs) run.control.end({ kind: 'shutdown' });
-    await Promise.all(runs.map((run) => run.finished));
+  constructor(private readonly deps: ProcessingDeps) {
+    super('Processing', deps.jobs);
   }
 
   private async create(call: ApiCall): Promise<unknown> {
@@ -58,15 +49,12 @@ export class ProcessingOperations {
     };
     requireSaneRequest(request);
     const { account, region } = call;
-    const job = newProcessingJob(
-      { account, region, partition: partitionOf(region) },
-      request,
-      tagMap(Tags),
-      Date.now(),
-    );
+    const place = { account, region, partition: partitionOf(region) };
+    const given = { name: request.ProcessingJobName, request, tags: tagMap(Tags), now: Date.now() };
+    const job: ProcessingJob = acceptedJob('processing-job', place, given);
     await this.deps.authority.requireServiceTrust(request.RoleArn ?? '', call, job.arn);
     // No await from here on, so that two calls cannot both find the name or the quota free.
-    if (this.deps.jobs.find(account, region, job.name)) {
+    if (this.find(call)) {
       throw new ServiceError('ResourceInUse', `Job name must be unique, and arn ${job.arn} already exists.`);
     }
     this.requireQuota(job);
@@ -81,8 +69,8 @@ export class ProcessingOperations {
   private requireQuota(job: ProcessingJob): void {
     const { account, region, request } = job;
     const live = this.deps.jobs.in(account, region).filter((other) => !isTerminal(other));
-    const held = live.flatMap((other) => processingClusterOptions(clusterConfig(other.request))[0]?.demands ?? []);
-    for (const { demands } of processingClusterOptions(clusterConfig(request))) {
+    const held = live.flatMap((other) => clusterOptions(clusterConfig(other.request))[0]?.demands ?? []);
+    for (const { demands } of clusterOptions(clusterConfig(request))) {
       requireWithinLimits(this.deps.quotas, {
         account,
         region,
@@ -95,27 +83,17 @@ export class ProcessingOperations {
     }
   }
 
-  private stop(call: ApiCall): unknown {
-    const job = this.require(call);
-    if (isTerminal(job)) {
-      throw validationError(`The request was rejected because the processing job is in status ${job.status}.`);
-    }
-    if (job.status !== 'Stopping') this.runs.get(job.arn)?.stop();
-    return {};
-  }
-
-  private require(call: ApiCall): ProcessingJob {
-    const job = this.deps.jobs.find(call.account, call.region, String(call.input.ProcessingJobName));
-    if (!job) throw validationError(`Could not find requested job with name: ${call.input.ProcessingJobName}`);
-    return job;
+  private given(call: ApiCall): ProcessingJob {
+    return this.require(call, `Could not find requested job with name: ${call.input.ProcessingJobName}`);
   }
 }
 
 function requireSaneRequest(request: ProcessingRequest): void {
   const config = clusterConfig(request);
-  if (Boolean(config.InstanceType) === Boolean(config.InstancePreferences?.length)) {
-    throw validationError('Specify exactly one of InstanceType and InstancePreferences in ClusterConfig.');
-  }
+  refuseIf(
+    Boolean(config.InstanceType) === Boolean(config.InstancePreferences?.length),
+    'Specify exactly one of InstanceType and InstancePreferences in ClusterConfig.',
+  );
   const inputs = (request.ProcessingInputs ?? [])
     .filter((input) => !input.AppManaged)
     .map((input) => input.S3Input?.LocalPath);
@@ -123,6 +101,5 @@ function requireSaneRequest(request: ProcessingRequest): void {
     .filter((output) => !output.AppManaged)
     .map((output) => output.S3Output?.LocalPath);
   const outside = [...inputs, ...outputs].filter((localPath) => !localPath?.startsWith(LOCAL_ROOT));
-  if (outside.length > 0)
-    throw validationError(`LocalPath must begin with ${LOCAL_ROOT}, got ${outside[0] ?? 'none'}.`);
+  refuseIf(outside.length > 0, `LocalPath must begin with ${LOCAL_ROOT}, got ${outside[0] ?? 'none'}.`);
 }

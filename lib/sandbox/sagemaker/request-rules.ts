@@ -1,6 +1,6 @@
 import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
 import { hasLocalNvme } from '../../core/catalog/instances/instances';
-import { type ApiCall, page, ServiceError, validationError } from '../wire/api-call';
+import { type ApiCall, page, refuseIf, ServiceError, validationError } from '../wire/api-call';
 import type { TrainingRequest } from './training-job';
 
 /** 28 days: StoppingCondition.MaxRuntimeInSeconds, @aws-sdk/client-sagemaker 3.1142.0. */
@@ -27,63 +27,68 @@ export function requireSaneTrainingRequest(request: TrainingRequest): void {
 function requireAlgorithm({ AlgorithmSpecification: algorithm }: TrainingRequest): void {
   if (!algorithm) throw validationError('AlgorithmSpecification is required for a training job.');
   const { TrainingImage, AlgorithmName } = algorithm;
-  if ((TrainingImage === undefined) === (AlgorithmName === undefined)) {
-    throw validationError('You must specify either TrainingImage or AlgorithmName, and not both.');
-  }
+  refuseIf(
+    (TrainingImage === undefined) === (AlgorithmName === undefined),
+    'You must specify either TrainingImage or AlgorithmName, and not both.',
+  );
 }
 
 function requireInstances(config: ResourceConfig, spot: boolean): void {
-  if (config.SelectedInstanceType !== undefined || config.SelectedInstanceCount !== undefined) {
-    throw validationError('SelectedInstanceType and SelectedInstanceCount cannot be set in a request.');
-  }
+  refuseIf(
+    config.SelectedInstanceType !== undefined || config.SelectedInstanceCount !== undefined,
+    'SelectedInstanceType and SelectedInstanceCount cannot be set in a request.',
+  );
   const forms = [config.InstanceType, config.InstanceGroups?.length, config.InstancePreferences?.length].filter(
     Boolean,
   );
-  if (forms.length !== 1) {
-    throw validationError(
-      'Specify exactly one of InstanceType, InstanceGroups and InstancePreferences in ResourceConfig.',
-    );
-  }
-  if (config.InstanceType && config.InstanceCount === undefined) {
-    throw validationError('InstanceCount is required together with InstanceType.');
-  }
-  if (config.InstanceGroups && config.InstanceCount !== undefined) {
-    throw validationError('InstanceCount cannot be set together with InstanceGroups.');
-  }
+  refuseIf(
+    forms.length !== 1,
+    'Specify exactly one of InstanceType, InstanceGroups and InstancePreferences in ResourceConfig.',
+  );
+  refuseIf(
+    config.InstanceType && config.InstanceCount === undefined,
+    'InstanceCount is required together with InstanceType.',
+  );
+  refuseIf(
+    config.InstanceGroups && config.InstanceCount !== undefined,
+    'InstanceCount cannot be set together with InstanceGroups.',
+  );
   if (config.InstancePreferences) requirePreferences(config, spot);
-  if (config.KeepAlivePeriodInSeconds && (spot || config.InstanceGroups)) {
-    throw validationError('KeepAlivePeriodInSeconds is not supported with managed spot training or instance groups.');
-  }
+  refuseIf(
+    config.KeepAlivePeriodInSeconds && (spot || config.InstanceGroups),
+    'KeepAlivePeriodInSeconds is not supported with managed spot training or instance groups.',
+  );
 }
 
 function requirePreferences(config: ResourceConfig, spot: boolean): void {
-  if (spot || config.InstancePlacementConfig) {
-    throw validationError(
-      'InstancePreferences cannot be used with EnableManagedSpotTraining or InstancePlacementConfig.',
-    );
-  }
+  refuseIf(
+    spot || config.InstancePlacementConfig,
+    'InstancePreferences cannot be used with EnableManagedSpotTraining or InstancePlacementConfig.',
+  );
   const preferences = config.InstancePreferences ?? [];
   const counted = preferences.filter((p) => p.InstanceCount !== undefined).length;
   const once = config.InstanceCount !== undefined;
-  if (once ? counted > 0 : counted !== preferences.length) {
-    throw validationError('Set InstanceCount either on every InstancePreference or once in ResourceConfig.');
-  }
-  if (config.TrainingPlanArn && preferences.some((p) => p.TrainingPlanArns)) {
-    throw validationError('TrainingPlanArn cannot be set together with TrainingPlanArns of an InstancePreference.');
-  }
+  refuseIf(
+    once ? counted > 0 : counted !== preferences.length,
+    'Set InstanceCount either on every InstancePreference or once in ResourceConfig.',
+  );
+  refuseIf(
+    config.TrainingPlanArn && preferences.some((p) => p.TrainingPlanArns),
+    'TrainingPlanArn cannot be set together with TrainingPlanArns of an InstancePreference.',
+  );
 }
 
 function requireStorage(config: ResourceConfig): void {
   const types = instanceTypesOf(config);
   const onInstance = types.filter(hasLocalNvme);
-  if (config.VolumeKmsKeyId && onInstance.length > 0) {
-    throw validationError(
-      `VolumeKmsKeyId is not supported for instance type ${onInstance[0]}, which uses local storage.`,
-    );
-  }
-  if (config.VolumeSizeInGB === undefined && onInstance.length < types.length) {
-    throw validationError('VolumeSizeInGB is required for instance types without local storage.');
-  }
+  refuseIf(
+    config.VolumeKmsKeyId && onInstance.length > 0,
+    `VolumeKmsKeyId is not supported for instance type ${onInstance[0]}, which uses local storage.`,
+  );
+  refuseIf(
+    config.VolumeSizeInGB === undefined && onInstance.length < types.length,
+    'VolumeSizeInGB is required for instance types without local storage.',
+  );
 }
 
 /** Every instance type a ResourceConfig names. */
@@ -99,45 +104,47 @@ function requireStoppingCondition(request: TrainingRequest): void {
   const condition = request.StoppingCondition;
   if (!condition) throw validationError('StoppingCondition is required for a training job.');
   const runtime = condition.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS;
-  if (runtime > MAX_RUNTIME_SECONDS) {
-    throw validationError(`MaxRuntimeInSeconds must be at most ${MAX_RUNTIME_SECONDS}, got ${runtime}.`);
-  }
+  refuseIf(
+    runtime > MAX_RUNTIME_SECONDS,
+    `MaxRuntimeInSeconds must be at most ${MAX_RUNTIME_SECONDS}, got ${runtime}.`,
+  );
   const wait = condition.MaxWaitTimeInSeconds;
-  if (request.EnableManagedSpotTraining && wait === undefined) {
-    throw validationError('MaxWaitTimeInSeconds is required when EnableManagedSpotTraining is true.');
-  }
-  if (wait !== undefined && !request.EnableManagedSpotTraining && !request.RetryStrategy) {
-    throw validationError('MaxWaitTimeInSeconds is only supported with EnableManagedSpotTraining or RetryStrategy.');
-  }
-  if (wait !== undefined && wait < runtime) {
-    throw validationError(
-      `Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to MaxRuntimeInSeconds (${runtime}).`,
-    );
-  }
+  refuseIf(
+    request.EnableManagedSpotTraining && wait === undefined,
+    'MaxWaitTimeInSeconds is required when EnableManagedSpotTraining is true.',
+  );
+  refuseIf(
+    wait !== undefined && !request.EnableManagedSpotTraining && !request.RetryStrategy,
+    'MaxWaitTimeInSeconds is only supported with EnableManagedSpotTraining or RetryStrategy.',
+  );
+  refuseIf(
+    wait !== undefined && wait < runtime,
+    `Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to MaxRuntimeInSeconds (${runtime}).`,
+  );
 }
 
 function requireChannels(channels: readonly Channel[], config: ResourceConfig): void {
   const names = channels.map((channel) => channel.ChannelName);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw validationError(`Duplicate channel name '${twice}' in InputDataConfig.`);
+  refuseIf(twice !== undefined, `Duplicate channel name '${twice}' in InputDataConfig.`);
   for (const channel of channels) requireDataSource(channel);
   const grouped = channels.filter((c) => c.DataSource?.S3DataSource?.InstanceGroupNames?.length).length;
   const s3 = channels.filter((c) => c.DataSource?.S3DataSource).length;
-  if (grouped > 0 && (!config.InstanceGroups || grouped !== s3)) {
-    throw validationError('InstanceGroupNames must be set for every channel or for none, and needs InstanceGroups.');
-  }
+  refuseIf(
+    grouped > 0 && (!config.InstanceGroups || grouped !== s3),
+    'InstanceGroupNames must be set for every channel or for none, and needs InstanceGroups.',
+  );
 }
 
 function requireDataSource(channel: Channel): void {
   const source = channel.DataSource;
   const sources = [source?.S3DataSource, source?.FileSystemDataSource, source?.DatasetSource].filter(Boolean);
-  if (sources.length !== 1) {
-    throw validationError(`Channel '${channel.ChannelName}' must have exactly one data source.`);
-  }
+  refuseIf(sources.length !== 1, `Channel '${channel.ChannelName}' must have exactly one data source.`);
   const type = source?.S3DataSource?.S3DataType;
-  if (channel.InputMode === 'FastFile' && type !== undefined && type !== 'S3Prefix') {
-    throw validationError(`Channel '${channel.ChannelName}': input mode FastFile supports S3DataType S3Prefix only.`);
-  }
+  refuseIf(
+    channel.InputMode === 'FastFile' && type !== undefined && type !== 'S3Prefix',
+    `Channel '${channel.ChannelName}': input mode FastFile supports S3DataType S3Prefix only.`,
+  );
 }
 
 interface Tag {
@@ -167,8 +174,7 @@ export class TagOperations {
     AddTags: (call) => {
       const resource = this.require(call);
       const merged = { ...resource.tags, ...tagMap(call.input.Tags as Tag[]) };
-      if (Object.keys(merged).length > MAX_TAGS)
-        throw validationError(`A resource cannot have more than ${MAX_TAGS} tags.`);
+      refuseIf(Object.keys(merged).length > MAX_TAGS, `A resource cannot have more than ${MAX_TAGS} tags.`);
       resource.tags = merged;
       return { Tags: tagList(merged) };
     },

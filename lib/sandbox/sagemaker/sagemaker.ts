@@ -7,12 +7,12 @@ import type { Hook } from '../ministack/hook';
 import type { QuotaStore } from '../quotas/quota-store';
 import { type ApiCall, logError } from '../wire/api-call';
 import { trainingEventDetail } from './describe-training';
-import { JobStore } from './job-store';
+import { isTerminal, JobStore } from './job-store';
 import { type ModelGroup, ModelRegistry } from './model-registry';
 import { type ProcessingJob, processingEventDetail } from './processing-job';
 import { ProcessingOperations } from './processing-operations';
 import { TagOperations } from './request-rules';
-import { enter, isTerminal, type TrainingJob } from './training-job';
+import { enter, type TrainingJob } from './training-job';
 import { TrainingOperations } from './training-operations';
 import { WarmPools } from './warm-pools';
 

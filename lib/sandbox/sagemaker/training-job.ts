@@ -1,5 +1,5 @@
 import type { CreateTrainingJobCommandInput, SecondaryStatus, TrainingJobStatus } from '@aws-sdk/client-sagemaker';
-import type { Cluster } from '../jobs/cluster';
+import { acceptedJob, isTerminal, type JobPlace, type StoredJob } from './job-store';
 
 /** The request as the service stores it; tags are stored separately. */
 export type TrainingRequest = Omit<CreateTrainingJobCommandInput, 'Tags'>;
@@ -24,24 +24,10 @@ export interface WarmPool {
   retainedSeconds?: number;
 }
 
-/** State of a training job. Times are milliseconds since the epoch. */
-export interface TrainingJob {
-  account: string;
-  region: string;
-  name: string;
-  arn: string;
-  request: TrainingRequest;
-  tags: Record<string, string>;
-  status: TrainingJobStatus;
+/** State of a training job. */
+export interface TrainingJob extends StoredJob<TrainingRequest, TrainingJobStatus> {
   secondaryStatus: SecondaryStatus;
   transitions: Transition[];
-  createdAt: number;
-  modifiedAt: number;
-  startedAt?: number;
-  endedAt?: number;
-  failureReason?: string;
-  /** The instances on which it runs; with InstancePreferences only known once one of them had capacity. */
-  cluster?: Cluster;
   /** Milliseconds of use, without the current period. */
   usedMs: number;
   useBeganAt?: number;
@@ -66,25 +52,15 @@ const MESSAGES: Partial<Record<SecondaryStatus, string>> = {
 
 /** A job that was just accepted. */
 export function newTrainingJob(
-  place: { account: string; region: string; partition: string },
+  place: JobPlace,
   request: TrainingRequest,
   tags: Record<string, string>,
   now: number,
 ): TrainingJob {
-  const { account, region, partition } = place;
-  const name = request.TrainingJobName ?? '';
   const job: TrainingJob = {
-    account,
-    region,
-    name,
-    arn: `arn:${partition}:sagemaker:${region}:${account}:training-job/${name.toLowerCase()}`,
-    request,
-    tags,
-    status: 'InProgress',
+    ...acceptedJob('training-job', place, { name: request.TrainingJobName, request, tags, now }),
     secondaryStatus: 'Starting',
     transitions: [],
-    createdAt: now,
-    modifiedAt: now,
     usedMs: 0,
     finalMetrics: {},
   };
@@ -97,16 +73,10 @@ export function enter(job: TrainingJob, status: SecondaryStatus, now: number, me
   const last = job.transitions.at(-1);
   if (last && last.endedAt === undefined) last.endedAt = now;
   job.secondaryStatus = status;
-  job.status = statusOf(status);
-  job.transitions.push({ status, startedAt: now, message: message ?? MESSAGES[status] ?? '' });
-  if (isTerminal(job)) lastTransition(job).endedAt = now;
+  job.status = STATUS_OF[status] ?? 'InProgress';
+  const endedAt = isTerminal(job) ? now : undefined;
+  job.transitions.push({ status, startedAt: now, endedAt, message: message ?? MESSAGES[status] ?? '' });
   job.modifiedAt = now;
-}
-
-function lastTransition(job: TrainingJob): Transition {
-  const last = job.transitions.at(-1);
-  if (!last) throw new Error(`training job ${job.name} must have a transition`);
-  return last;
 }
 
 const STATUS_OF: Partial<Record<SecondaryStatus, TrainingJobStatus>> = {
@@ -117,13 +87,6 @@ const STATUS_OF: Partial<Record<SecondaryStatus, TrainingJobStatus>> = {
   MaxRuntimeExceeded: 'Stopped',
   MaxWaitTimeExceeded: 'Stopped',
 };
-
-const statusOf = (secondary: SecondaryStatus): TrainingJobStatus => STATUS_OF[secondary] ?? 'InProgress';
-
-/** Whether the job is over. */
-export function isTerminal(job: { status: string }): boolean {
-  return job.status === 'Completed' || job.status === 'Failed' || job.status === 'Stopped';
-}
 
 /** Milliseconds for which the instances were in use until `now`; waiting and repair do not count. */
 export function usedMsUntil(job: TrainingJob, now: number): number {

@@ -4,11 +4,11 @@ import type { RunServices } from '../jobs/job-services';
 import { TrainingRun } from '../jobs/training-run';
 import { requireWithinLimits } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
-import { type ApiCall, ServiceError, validationError } from '../wire/api-call';
+import { type ApiCall, refuseIf, ServiceError } from '../wire/api-call';
 import { describeTrainingJob, trainingJobSummary } from './describe-training';
-import { type JobStore, listPage } from './job-store';
+import { isTerminal, JobOperations, type JobStore, listPage } from './job-store';
 import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest, tagMap } from './request-rules';
-import { isTerminal, newTrainingJob, type TrainingJob, type TrainingRequest } from './training-job';
+import { newTrainingJob, type TrainingJob, type TrainingRequest } from './training-job';
 import { kindOf, trainingUsage, type WarmPools } from './warm-pools';
 
 /** Dependencies of the operations on training jobs. */
@@ -21,25 +21,18 @@ export interface TrainingDeps {
 }
 
 /** The training job operations of the SageMaker API. */
-export class TrainingOperations {
-  private readonly runs = new Map<string, TrainingRun>();
-
+export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
     CreateTrainingJob: (call) => this.create(call),
-    DescribeTrainingJob: (call) => this.describe(this.require(call)),
+    DescribeTrainingJob: (call) => this.describe(this.given(call)),
     ListTrainingJobs: (call) => this.list(call),
-    StopTrainingJob: (call) => this.stop(call),
+    StopTrainingJob: (call) => this.stop(this.given(call)),
     UpdateTrainingJob: (call) => this.update(call),
     DeleteTrainingJob: (call) => this.delete(call),
   };
 
-  constructor(private readonly deps: TrainingDeps) {}
-
-  /** Ends every job without changing its state, because the sandbox is shutting down. */
-  async shutdown(): Promise<void> {
-    const runs = [...this.runs.values()];
-    for (const run of runs) run.control.end({ kind: 'shutdown' });
-    await Promise.all(runs.map((run) => run.finished));
+  constructor(private readonly deps: TrainingDeps) {
+    super('Training', deps.jobs);
   }
 
   private describe(job: TrainingJob): object {
@@ -121,22 +114,14 @@ export class TrainingOperations {
     return { TrainingJobSummaries: items.map(trainingJobSummary), NextToken: nextToken };
   }
 
-  private stop(call: ApiCall): unknown {
-    const job = this.require(call);
-    if (isTerminal(job)) {
-      throw validationError(`The request was rejected because the training job is in status ${job.status}.`);
-    }
-    if (job.status !== 'Stopping') this.runs.get(job.arn)?.stop();
-    return {};
-  }
-
   private update(call: ApiCall): unknown {
-    const job = this.require(call);
+    const job = this.given(call);
     const { ProfilerConfig, ProfilerRuleConfigurations, ResourceConfig, RemoteDebugConfig } =
       call.input as TrainingRequest;
-    if (RemoteDebugConfig && !['Downloading', 'Training'].includes(job.secondaryStatus)) {
-      throw validationError('RemoteDebugConfig can be updated only while the job is Downloading or Training.');
-    }
+    refuseIf(
+      RemoteDebugConfig && !['Downloading', 'Training'].includes(job.secondaryStatus),
+      'RemoteDebugConfig can be updated only while the job is Downloading or Training.',
+    );
     if (ResourceConfig?.KeepAlivePeriodInSeconds !== undefined) {
       this.deps.warmPools.setKeepAlive(job, ResourceConfig.KeepAlivePeriodInSeconds);
     }
@@ -148,7 +133,7 @@ export class TrainingOperations {
   }
 
   private delete(call: ApiCall): unknown {
-    const job = this.deps.jobs.find(call.account, call.region, String(call.input.TrainingJobName));
+    const job = this.find(call);
     if (!job) throw new ServiceError('ResourceNotFound', 'Requested resource not found.');
     if (!isTerminal(job) || job.warmPool?.status === 'Available') {
       throw new ServiceError(
@@ -160,9 +145,7 @@ export class TrainingOperations {
     return {};
   }
 
-  private require(call: ApiCall): TrainingJob {
-    const job = this.deps.jobs.find(call.account, call.region, String(call.input.TrainingJobName));
-    if (!job) throw validationError('Requested resource not found.');
-    return job;
+  private given(call: ApiCall): TrainingJob {
+    return this.require(call, 'Requested resource not found.');
   }
 }

@@ -2,8 +2,8 @@ import { instanceQuota } from '../../core/catalog/quotas';
 import { clusterOptions } from '../jobs/cluster';
 import type { CurrentUsage, UsageKind } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
-import type { JobStore } from './job-store';
-import { isTerminal, type TrainingJob } from './training-job';
+import { isTerminal, type JobStore } from './job-store';
+import type { TrainingJob } from './training-job';
 
 /** The quota pool in which a training job counts. */
 export const kindOf = (job: TrainingJob): 'training' | 'spot' =>
@@ -14,21 +14,13 @@ export const kindOf = (job: TrainingJob): 'training' | 'spot' =>
  * job that has not selected one of its preferences yet counts with the first one.
  */
 export function trainingUsage(jobs: readonly TrainingJob[], kind: UsageKind): CurrentUsage {
-  return sumUsage(jobs.filter((job) => kindOf(job) === kind && holdsInstances(job)).flatMap(demandsOf));
-}
-
-function holdsInstances(job: TrainingJob): boolean {
-  return !isTerminal(job) || job.warmPool?.status === 'Available';
+  const holding = jobs.filter((job) => !isTerminal(job) || job.warmPool?.status === 'Available');
+  return sumUsage(holding.filter((job) => kindOf(job) === kind).flatMap(demandsOf));
 }
 
 function demandsOf(job: TrainingJob): { instanceType: string; count: number }[] {
   if (job.cluster) return job.cluster.instances.map(({ instanceType }) => ({ instanceType, count: 1 }));
   return clusterOptions(job.request.ResourceConfig ?? {})[0]?.demands ?? [];
-}
-
-/** Instances in available warm pools, by type. */
-function warmPoolUsage(jobs: readonly TrainingJob[]): CurrentUsage {
-  return sumUsage(jobs.filter((job) => job.warmPool?.status === 'Available').flatMap(demandsOf));
 }
 
 /** Adds up instances by type. */
@@ -112,7 +104,8 @@ export class WarmPools {
   private hasQuota(job: TrainingJob): boolean {
     const type = job.request.ResourceConfig?.InstanceType ?? '';
     const row = this.quotas.findByName(job.account, job.region, instanceQuota(type, 'warm-pool').name);
-    const held = warmPoolUsage(this.jobs.in(job.account, job.region)).byType.get(type) ?? 0;
+    const kept = this.jobs.in(job.account, job.region).filter(({ warmPool }) => warmPool?.status === 'Available');
+    const held = sumUsage(kept.flatMap(demandsOf)).byType.get(type) ?? 0;
     return (row?.value ?? 0) >= held + (job.request.ResourceConfig?.InstanceCount ?? 0);
   }
 }

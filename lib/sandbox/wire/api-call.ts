@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { plainText } from '../../core/config/formats/plain-text';
+import { parseJson } from '../../shared/files/json';
 
 /** An error that a service returns, in the AWS JSON 1.1 format. */
 export class ServiceError extends Error {
@@ -19,6 +20,11 @@ export class ServiceError extends Error {
 
 /** The error of AWS for an invalid request. */
 export const validationError = (message: string) => new ServiceError('ValidationException', message);
+
+/** Rejects a request if it is invalid. */
+export function refuseIf(isInvalid: unknown, message: string): void {
+  if (isInvalid) throw validationError(message);
+}
 
 /** One call of a JSON 1.1 API as received. */
 export interface ApiCall {
@@ -59,13 +65,8 @@ export function target(headers: IncomingMessage['headers']): { service: string; 
 /** The JSON object of a request's body; an empty body is an empty object. */
 export function parseBody(body: Buffer): Record<string, unknown> {
   if (body.length === 0) return {};
-  try {
-    const parsed: unknown = JSON.parse(body.toString('utf8'));
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
-      return parsed as Record<string, unknown>;
-  } catch {
-    // Handled below, like any other body that is not an object.
-  }
+  const parsed = parseJson(body.toString('utf8'));
+  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
   throw new ServiceError('SerializationException', 'The request body must be a JSON object');
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { crc32, gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { CODE_IN_IMAGE } from '../../core/config/code-source';
@@ -57,19 +58,13 @@ export async function archiveFolder(folder: string, wrap = STORED): Promise<Arch
   if (problems.length > 0)
     throw new Error(problems.map((text) => issue('code/folder', 'error', 'code.source', text).message).join('\n'));
   const tar = pack();
-  const chunks: Buffer[] = [];
-  tar.on('data', (chunk) => chunks.push(chunk as Buffer));
-  const ended = new Promise<void>((resolve, reject) => {
-    tar.on('end', resolve);
-    tar.on('error', reject);
-  });
+  const packed = buffer(tar);
   for (const { name, isExecutable } of files) {
     const mode = isExecutable ? 0o755 : 0o644;
     tar.entry({ name, mode, mtime: new Date(0), uid: 0, gid: 0 }, readFileSync(path.join(folder, name)));
   }
   tar.finalize();
-  await ended;
-  const bytes = wrap(Buffer.concat(chunks));
+  const bytes = wrap(await packed);
   return { bytes, sha256: sha256(bytes) };
 }
 

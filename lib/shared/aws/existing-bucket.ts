@@ -8,7 +8,7 @@ import {
   type S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
-import { type Issue, issue } from '../../core/config/issue';
+import { type Issue, type IssueText, issue } from '../../core/config/issue';
 import { LEFTOVER_TAG } from '../../core/contracts/storage';
 import { answerOrUndefined, bucketRegionIn } from './answers';
 import { awsPrincipals, includesAction, includesResource, type PolicyStatement, statementsIn } from './policy-document';
@@ -41,29 +41,33 @@ interface BucketSettings {
  * expiration of leftovers (warnings). The message contains a missing policy statement. Throws when a setting cannot be read.
  */
 export async function existingBucketIssues(s3: S3Client, bucket: ExistingBucket): Promise<Issue[]> {
-  const path = `storage.buckets.${bucket.purpose}`;
-  const found = await regionOf(s3, bucket.name);
-  if (found === undefined)
-    return [
-      error(path, 'must be a bucket that exists', bucket.name, 'create it, correct the name, or leave the option out'),
-    ];
-  if (found !== bucket.region)
-    return [
-      error(path, `must be a bucket in ${bucket.region}`, `${bucket.name} in ${found}`, 'use a bucket in that region'),
-    ];
-  const settings = await read(s3, bucket);
-  return [
-    ...encryptionIssues(path, settings, bucket),
-    ...policyIssues(path, settings, bucket),
-    ...publicAccessIssues(path, settings, bucket),
-    ...warnings(path, settings, bucket),
-  ];
+  const problems = await problemsOf(s3, bucket);
+  return problems.map(({ level, ...text }) =>
+    issue('preflight/bucket', level, `storage.buckets.${bucket.purpose}`, text),
+  );
 }
 
-const error = (path: string, must: string, got: string, fix: string) =>
-  issue('preflight/bucket', 'error', path, { must, got, fix });
-const warning = (path: string, must: string, got: string, fix: string) =>
-  issue('preflight/bucket', 'warning', path, { must, got, fix });
+/** An issue of a bucket, which names its option. */
+type Problem = Pick<Issue, 'level'> & IssueText;
+
+const error = (must: string, got: string, fix: string): Problem => ({ level: 'error', must, got, fix });
+const warning = (must: string, got: string, fix: string): Problem => ({ level: 'warning', must, got, fix });
+
+async function problemsOf(s3: S3Client, bucket: ExistingBucket): Promise<Problem[]> {
+  const { name, region } = bucket;
+  const found = await regionOf(s3, name);
+  if (found === undefined)
+    return [error('must be a bucket that exists', name, 'create it, correct the name, or leave the option out')];
+  if (found !== region)
+    return [error(`must be a bucket in ${region}`, `${name} in ${found}`, 'use a bucket in that region')];
+  const settings = await read(s3, bucket);
+  return [
+    ...encryptionProblems(settings, bucket),
+    ...policyProblems(settings, bucket),
+    ...publicAccessProblems(settings, bucket),
+    ...warnings(settings, bucket),
+  ];
+}
 
 /** Region of a bucket; undefined when the bucket does not exist. */
 async function regionOf(s3: S3Client, Bucket: string): Promise<string | undefined> {
@@ -112,17 +116,12 @@ async function read(s3: S3Client, { name: Bucket, account }: ExistingBucket): Pr
 }
 
 /** The roles could not read objects encrypted with a key that they are not allowed to use; keys managed by S3 need no permission. */
-function encryptionIssues(
-  path: string,
-  { isEncryptedWithKms, keyId }: BucketSettings,
-  bucket: ExistingBucket,
-): Issue[] {
+function encryptionProblems({ isEncryptedWithKms, keyId }: BucketSettings, bucket: ExistingBucket): Problem[] {
   const { keyArn, name } = bucket;
   const isManagedByS3 = !isEncryptedWithKms || keyId === undefined || /alias\/aws\/s3$/.test(keyId);
   if (isManagedByS3)
     return [
       warning(
-        path,
         "should encrypt new objects with the environment's key",
         `${name} with ${isEncryptedWithKms ? 'the key aws/s3' : 'SSE-S3'}`,
         `set the default encryption of the bucket to aws:kms with ${keyArn ?? 'a key of your own, and set storage.kmsKeyArn to it'}`,
@@ -132,7 +131,6 @@ function encryptionIssues(
   if (keyArn !== undefined && /(^|:)alias\//.test(keyId))
     return [
       warning(
-        path,
         `must encrypt new objects with ${keyArn}`,
         `${name} with ${keyId}`,
         'check that the alias refers to that key',
@@ -140,7 +138,6 @@ function encryptionIssues(
     ];
   return [
     error(
-      path,
       `${name} must encrypt new objects with the key of storage.kmsKeyArn, the only one that the environment's roles may use`,
       keyId,
       keyArn === undefined ? `write kmsKeyArn: ${keyId}` : `change the bucket's default encryption, or the option`,
@@ -148,7 +145,7 @@ function encryptionIssues(
   ];
 }
 
-function policyIssues(path: string, { statements }: BucketSettings, { partition, name }: ExistingBucket): Issue[] {
+function policyProblems({ statements }: BucketSettings, { partition, name }: ExistingBucket): Problem[] {
   const resources = [`arn:${partition}:s3:::${name}`, `arn:${partition}:s3:::${name}/*`];
   const demandsTls = statements.some(
     (statement) =>
@@ -169,12 +166,7 @@ function policyIssues(path: string, { statements }: BucketSettings, { partition,
   };
   const fix = `add the statement ${JSON.stringify(missing)} to its policy`;
   return [
-    error(
-      path,
-      'must have a policy that denies requests without TLS',
-      `no such statement in the policy of ${name}`,
-      fix,
-    ),
+    error('must have a policy that denies requests without TLS', `no such statement in the policy of ${name}`, fix),
   ];
 }
 
@@ -183,16 +175,11 @@ const isOnlyPlainHttp = (condition: PolicyStatement['Condition'] = {}): boolean 
   Object.keys(condition.Bool ?? {}).length === 1 &&
   String(condition.Bool?.['aws:SecureTransport']) === 'false';
 
-function publicAccessIssues(
-  path: string,
-  { isPublicAccessBlocked }: BucketSettings,
-  { name }: ExistingBucket,
-): Issue[] {
+function publicAccessProblems({ isPublicAccessBlocked }: BucketSettings, { name }: ExistingBucket): Problem[] {
   if (isPublicAccessBlocked) return [];
   const settings = ['BlockPublicAcls', 'IgnorePublicAcls', 'BlockPublicPolicy', 'RestrictPublicBuckets'];
   return [
     error(
-      path,
       'must block public access with all four settings',
       name,
       `run aws s3api put-public-access-block --bucket ${name} --public-access-block-configuration ${settings.map((s) => `${s}=true`).join()}`,
@@ -200,7 +187,7 @@ function publicAccessIssues(
   ];
 }
 
-function warnings(path: string, { isVersioned, expiresLeftovers }: BucketSettings, bucket: ExistingBucket): Issue[] {
+function warnings({ isVersioned, expiresLeftovers }: BucketSettings, bucket: ExistingBucket): Problem[] {
   const { name, purpose } = bucket;
   const { key, value } = LEFTOVER_TAG;
   return [
@@ -208,7 +195,6 @@ function warnings(path: string, { isVersioned, expiresLeftovers }: BucketSetting
       ? []
       : [
           warning(
-            path,
             'should be versioned: otherwise objects that are overwritten or deleted by mistake are lost',
             name,
             `run aws s3api put-bucket-versioning --bucket ${name} --versioning-configuration Status=Enabled`,
@@ -218,7 +204,6 @@ function warnings(path: string, { isVersioned, expiresLeftovers }: BucketSetting
       ? []
       : [
           warning(
-            path,
             `should expire objects with the tag ${key}=${value}, which is set on incomplete checkpoints when their run ends`,
             `no such lifecycle rule of ${name}`,
             'add a lifecycle rule with this tag filter and an expiration',

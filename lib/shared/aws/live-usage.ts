@@ -11,6 +11,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { type JobInstances, quotaUsage, type Usage } from '../../core/quota';
 import { eachInTurn } from './pace';
+import { itemsOf } from './pages';
 
 /**
  * ListTrainingJobs is limited to two requests per second per account, and the limit cannot be raised
@@ -61,10 +62,10 @@ async function trainingJobs(
 async function processingJobs(client: SageMakerClient): Promise<JobInstances[]> {
   const names: string[] = [];
   for (const filter of PROCESSING) {
-    for await (const page of paginateListProcessingJobs({ client, pageSize: 100 }, filter)) {
-      for (const { ProcessingJobName } of page.ProcessingJobSummaries ?? [])
-        if (ProcessingJobName) names.push(ProcessingJobName);
-    }
+    const pages = paginateListProcessingJobs({ client, pageSize: 100 }, filter);
+    names.push(
+      ...(await itemsOf(pages, (page) => page.ProcessingJobSummaries?.flatMap((job) => job.ProcessingJobName ?? []))),
+    );
   }
   return eachInTurn(names, AT_ONCE, async (ProcessingJobName) =>
     processingInstances(await client.send(new DescribeProcessingJobCommand({ ProcessingJobName }))),

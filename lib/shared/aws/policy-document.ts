@@ -1,5 +1,7 @@
 import type { ContextEntry, EvaluationResult } from '@aws-sdk/client-iam';
+import { GetBucketPolicyCommand, type S3Client } from '@aws-sdk/client-s3';
 import { matchesGlob } from '../../core/config/formats/patterns';
+import { answerOrUndefined } from './answers';
 
 /** A statement of a resource policy, as returned by a service. */
 export interface PolicyStatement {
@@ -18,6 +20,13 @@ export const listOf = <T>(value: T | T[] | undefined): T[] =>
 /** Statements of a policy document; empty when there is no document. */
 export const statementsIn = (policy: string | undefined): PolicyStatement[] =>
   policy === undefined ? [] : [(JSON.parse(policy) as { Statement?: PolicyStatement[] }).Statement ?? []].flat();
+
+/** The policy of a bucket, to be extended; empty when it has none. */
+export async function bucketPolicy(s3: S3Client, Bucket: string): Promise<{ Statement: PolicyStatement[] }> {
+  const found = await answerOrUndefined(s3.send(new GetBucketPolicyCommand({ Bucket })), 'NoSuchBucketPolicy');
+  const none = { Version: '2012-10-17', Statement: [] };
+  return found ? (JSON.parse(found.Policy ?? '') as typeof none) : none;
+}
 
 /** AWS principals of a statement; `*` for everyone. */
 export const awsPrincipals = ({ Principal }: PolicyStatement): string[] =>

@@ -7,6 +7,7 @@ import {
   type ServiceQuota,
   type ServiceQuotasClient,
 } from '@aws-sdk/client-service-quotas';
+import { itemsOf } from './pages';
 
 const SERVICE = { ServiceCode: 'sagemaker' } as const;
 const OPEN = ['PENDING', 'CASE_OPENED'];
@@ -45,12 +46,10 @@ export async function findNewestRequest(client: ServiceQuotasClient, code: strin
 }
 
 /** All requests for this quota that the service returns, over all pages; the order is not documented. */
-async function requestsOf(client: ServiceQuotasClient, code: string): Promise<RequestedServiceQuotaChange[]> {
-  const found: RequestedServiceQuotaChange[] = [];
+function requestsOf(client: ServiceQuotasClient, code: string): Promise<RequestedServiceQuotaChange[]> {
   const requested = { ...SERVICE, QuotaCode: code };
-  for await (const page of paginateListRequestedServiceQuotaChangeHistoryByQuota({ client }, requested))
-    found.push(...(page.RequestedQuotas ?? []));
-  return found;
+  const pages = paginateListRequestedServiceQuotaChangeHistoryByQuota({ client }, requested);
+  return itemsOf(pages, (page) => page.RequestedQuotas);
 }
 
 /** Files an increase. @throws the error of the service: QuotaExceededException when the account has too many open requests */

@@ -2,6 +2,7 @@ import { GetObjectCommand, HeadObjectCommand, paginateListObjectsV2, type S3Clie
 import { stepNumber } from '../../core/config/formats/numbers';
 import { bucketAndKey } from '../../core/config/formats/places';
 import { answerOrUndefined } from './answers';
+import { itemsOf } from './pages';
 
 /** An object as it was read, and when it was written by S3's clock. */
 interface ReadObject {
@@ -77,10 +78,8 @@ interface Place {
 }
 
 async function foldersIn(client: S3Client, place: Place, Prefix: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const page of paginateListObjectsV2({ client }, { ...place, Prefix, Delimiter: '/' }))
-    for (const { Prefix: folder } of page.CommonPrefixes ?? []) if (folder) found.push(folder);
-  return found;
+  const pages = paginateListObjectsV2({ client }, { ...place, Prefix, Delimiter: '/' });
+  return (await itemsOf(pages, (page) => page.CommonPrefixes)).flatMap(({ Prefix: folder }) => folder ?? []);
 }
 
 async function newestRecord(s3: S3Client, place: Place, run: string): Promise<(SeenCopy & { at: number }) | undefined> {

@@ -100,7 +100,6 @@ interface RunsRead {
   runs: RegisteredRunFile[];
   /** Issues of the environment file. */
   missing: Issue[];
-  /** Issues of the run files. */
   issues: FileIssue[];
 }
 

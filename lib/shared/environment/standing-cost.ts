@@ -72,7 +72,6 @@ const baseItems = ({ storage, teams, quotas }: EnvironmentSpec): StandingItem[] 
 const ownKeysOf = (teams: EnvironmentSpec['teams']): number =>
   Object.values(teams).filter(({ kmsKey }) => kmsKey === 'own').length;
 
-/** Number of team dashboards. */
 const dashboardsOf = (teams: EnvironmentSpec['teams']): number =>
   Object.values(teams).filter(({ dashboards }) => dashboards).length;
 

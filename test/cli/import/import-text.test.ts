@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readArguments, splitWords } from '../../../lib/cli/import/command-line';
-import { importText } from '../../../lib/cli/import/read-document';
+import { importText } from '../../../lib/cli/import/import';
 
 const FIXTURES = path.join(__dirname, '../../fixtures/import');
 const read = (name: string) => readFileSync(path.join(FIXTURES, name), 'utf8');

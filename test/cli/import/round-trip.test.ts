@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { leavesOf } from '../../../lib/cli/import/differences';
-import { importRequest } from '../../../lib/cli/import/read-document';
+import { importRequest } from '../../../lib/cli/import/import';
 import { descriptorSchema } from '../../../lib/core/config/descriptor';
 import { loadRun } from '../../../lib/core/config/load';
 import type { RunSpec } from '../../../lib/core/config/run-spec';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { onQuestion } from '../../../lib/control/audit/audit';
-import { auditDeps } from '../../../lib/control/audit/index';
 import type { ReadDeps } from '../../../lib/control/control/deps';
+import { readDeps } from '../../../lib/control/control/deps';
 import { type ControlPayload, READ_ACTIONS } from '../../../lib/core/contracts/control';
 import { ALIAS, type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
 
@@ -64,7 +64,7 @@ describe('audit', () => {
   });
 
   test('fails: a function without its variables', () => {
-    expect(() => auditDeps({ AWS_REGION: 'us-west-2', SLIPWAY_ENVIRONMENT: 'research' })).toThrow(
+    expect(() => readDeps({ AWS_REGION: 'us-west-2', SLIPWAY_ENVIRONMENT: 'research' })).toThrow(
       'environment variable SLIPWAY_RUN_TABLE is not set',
     );
   });

@@ -3,6 +3,7 @@ import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { REGIONS } from '../../../core/catalog/regions';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { Issue } from '../../../core/config/issue';
+import { itemsOf } from '../../../shared/aws/pages';
 import { bootstrapQualifier } from './bootstrap-qualifier';
 import { accountOf, found, inspect, type ResourceCheck } from './storage-checks';
 
@@ -62,16 +63,13 @@ async function simulate(
   actions: readonly string[],
   resource: string,
 ): Promise<EvaluationResult[]> {
-  const found: EvaluationResult[] = [];
   const question = {
     ...{ PolicySourceArn: source, ActionNames: [...actions], ResourceArns: [resource] },
     ContextEntries: [
       { ContextKeyName: 'aws:RequestedRegion', ContextKeyType: 'string' as const, ContextKeyValues: [region] },
     ],
   };
-  for await (const { EvaluationResults = [] } of paginateSimulatePrincipalPolicy({ client: iam }, question))
-    found.push(...EvaluationResults);
-  return found;
+  return itemsOf(paginateSimulatePrincipalPolicy({ client: iam }, question), (page) => page.EvaluationResults);
 }
 
 const isDeniedByOrganization = ({ OrganizationsDecisionDetail: detail }: EvaluationResult): boolean =>

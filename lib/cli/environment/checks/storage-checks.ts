@@ -1,7 +1,7 @@
 import { IAMClient } from '@aws-sdk/client-iam';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
-import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { GetCallerIdentityCommand, type GetCallerIdentityCommandOutput, STSClient } from '@aws-sdk/client-sts';
 import { REGIONS } from '../../../core/catalog/regions';
 import { teamKeysOf } from '../../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
@@ -45,19 +45,15 @@ export async function inspect(
   return { check: found, issues: [...issues, ...checkIssues([found])] };
 }
 
-const callers = new WeakMap<EnvironmentSpec, Promise<string>>();
+const callers = new WeakMap<EnvironmentSpec, Promise<GetCallerIdentityCommandOutput>>();
 
 /** Account of an environment: the one in its file, otherwise that of the caller's credentials, which is read once. */
 export async function accountOf(environment: EnvironmentSpec): Promise<string> {
   if (environment.account !== undefined) return environment.account;
-  const requested = callers.get(environment) ?? callerAccount(environment.region);
+  const client = new STSClient({ region: environment.region, maxAttempts: 3 });
+  const requested = callers.get(environment) ?? client.send(new GetCallerIdentityCommand({}));
   callers.set(environment, requested);
-  return requested;
-}
-
-async function callerAccount(region: string): Promise<string> {
-  const { Account = '' } = await new STSClient({ region, maxAttempts: 3 }).send(new GetCallerIdentityCommand({}));
-  return Account;
+  return (await requested).Account ?? '';
 }
 
 /** One issue of a check of preflight. */

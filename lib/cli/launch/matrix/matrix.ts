@@ -68,13 +68,6 @@ function splitValues(text: string): string[] {
 /** One run of the comparison, after its checks. */
 type Candidate = MatrixCell & Pick<LaunchedFile, 'checked'>;
 
-/** The runs of a comparison, and the rule for stopping some of them early. */
-interface Comparison {
-  group: string;
-  launched: readonly Launched[];
-  rule?: StopRule;
-}
-
 /**
  * `slipway launch FILE --matrix path=a,b,c`: one run per combination. All are checked before the first is submitted, one confirmation
  * covers all of them, and each joins the queue separately; with `--wait` the results are compared at the end.
@@ -103,13 +96,15 @@ export async function launchMatrix(
   }
   if (!options.yes) await ask(`Launch ${candidates.length} runs?`);
   const launched = await submitAll(candidates, { file: source.file, descriptor }, options, terminal);
-  if (!options.wait) return print({ matrix: group, runs: launched }, launched, options, terminal);
-  return followMatrix({ group, launched, rule }, descriptor, options, terminal);
+  if (options.wait) return followMatrix({ group, launched, rule }, descriptor, options, terminal);
+  if (options.json) terminal.out(json({ matrix: group, runs: launched }));
+  else terminal.err(`${launched.length} runs; slipway list to show them, slipway status RUN --wait to follow one`);
+  return EXIT.done;
 }
 
 /** Waits for all runs, and prints the comparison of their results; a run that the rule stopped is not a failure. */
 async function followMatrix(
-  { group, launched, rule }: Comparison,
+  { group, launched, rule }: { group: string; launched: readonly Launched[]; rule?: StopRule },
   descriptor: Descriptor,
   options: LaunchOptions,
   terminal: Terminal,
@@ -164,12 +159,6 @@ async function submitAll(
   return launched;
 }
 
-function print(document: unknown, launched: readonly Launched[], options: LaunchOptions, terminal: Terminal): number {
-  if (options.json) terminal.out(json(document));
-  else terminal.err(`${launched.length} runs; slipway list to show them, slipway status RUN --wait to follow one`);
-  return EXIT.done;
-}
-
 /** A run of a comparison, submitted. */
 type Launched = MatrixCell & Pick<StartAnswer, 'runId' | 'state' | 'queuePosition'>;
 
@@ -190,7 +179,6 @@ async function compareRuns(
 
 /** Observes the runs of a sweep and stops those that the rule selects. */
 interface EarlyStop {
-  /** Called with each status of each run. */
   observe(status: StatusAnswer): Promise<void>;
   /** Ids of the runs that it has stopped. */
   stopped: ReadonlySet<string>;

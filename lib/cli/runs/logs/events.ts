@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { type EventAnswer, type EventsAnswer, hasEnded } from '../../../core/contracts/control';
+import { findDescriptor } from '../../environment/environment';
 import { EXIT } from '../../exit';
 import type { CommonOptions } from '../../inputs';
-import { runTarget } from '../../launch/run-target';
 import { jsonLine, type Terminal } from '../../terminal';
 import { callControl } from '../control-client';
 import { readStatus } from '../read-status';
@@ -31,7 +31,7 @@ const PAGE = 200;
 export async function events(runId: string | undefined, options: EventOptions, terminal: Terminal): Promise<number> {
   const now = Date.now();
   const since = sinceMillis(options.since, now) ?? (runId === undefined ? now - DAY_MS : undefined);
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const seen = new Set<string>();
   let from = since;
   for (;;) {

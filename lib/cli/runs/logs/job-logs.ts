@@ -12,7 +12,6 @@ export interface RunLine {
   message: string;
 }
 
-/** What a tail reads. */
 interface TailQuery {
   runId: string;
   /** One host only: `2` or `algo-2`. */

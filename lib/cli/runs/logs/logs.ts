@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { hasEnded } from '../../../core/contracts/control';
+import { findDescriptor } from '../../environment/environment';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
-import { runTarget } from '../../launch/run-target';
 import { jsonLine, type Terminal } from '../../terminal';
 import { readStatus } from '../read-status';
 import { pollSeconds } from '../wait';
@@ -26,7 +26,7 @@ const POLL_SECONDS = 2;
 /** `slipway logs RUN`: shows lines of all attempts and hosts in chronological order. */
 export async function logs(runId: string, options: LogOptions, terminal: Terminal): Promise<number> {
   const given = sinceMillis(options.since, Date.now());
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   let status = await readStatus(descriptor, runId);
   const isLive = options.follow && !options.errors && !hasEnded(status);
   const since = given ?? (isLive ? Date.now() - RECENT_MS : undefined);

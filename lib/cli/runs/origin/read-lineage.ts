@@ -50,7 +50,6 @@ export async function readLineage(descriptor: Descriptor, of: string, known?: Kn
   }
 }
 
-/** Where runs are read from. */
 interface Reading {
   descriptor: Descriptor;
   known?: KnownRun;

@@ -17,15 +17,15 @@ import { bytes } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import { bucketRegionIn } from '../../../shared/aws/answers';
 import { calling } from '../../aws-errors';
+import { findDescriptor } from '../../environment/environment';
 import { EXIT, Refusal, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
-import { runTarget } from '../../launch/run-target';
 import { interruptible, json, type Terminal } from '../../terminal';
 import { PUBLISHED, readLineage } from '../origin/read-lineage';
 import { clientForAddresses, s3Folder, textIn } from '../reports/committed-checkpoints';
 import { readSources } from '../reports/report-sources';
 import { type Registration, registerModel, registrationOf } from './register';
-import { copyWeights, type Destination, encryption, objectsBelow, type WeightFile, weightFiles } from './weights';
+import { copyWeights, type Destination, encryption, listing, type WeightFile, weightFiles } from './weights';
 
 /** Options of `slipway publish`. */
 export interface PublishOptions extends CommonOptions {
@@ -51,7 +51,7 @@ export interface Published {
  * `slipway publish RUN`: copies the final weights to a destination, with a model card and, if requested, a version in the model registry.
  */
 export async function publish(runId: string, options: PublishOptions, terminal: Terminal): Promise<number> {
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const registration = registrationOf(options, descriptor);
   const to = destinationOf(options.to, descriptor, runId);
   const client = clientForAddresses(descriptor.region);
@@ -136,7 +136,7 @@ async function requireFree(
       `--to: must be free, got the weights of ${other ?? 'another run'} at ${place}; name another prefix, or add --overwrite`,
     );
   const written = new Set([...files.map(({ name }) => name), ...CARDS, PUBLISHED]);
-  const strange = (await objectsBelow(client, to.bucket, to.prefix))
+  const strange = (await listing(client, to.bucket, to.prefix))
     .map(({ key }) => key.slice(to.prefix.length))
     .filter((name) => !written.has(name));
   if (strange.length > 0)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   CreateModelPackageCommand,
   type CreateModelPackageCommandInput,
@@ -89,9 +89,6 @@ export function modelPackageRequest(group: string, image: string, facts: ModelFa
     ModelApprovalStatus: 'PendingManualApproval',
     ModelCard: { ModelCardContent: content, ModelCardStatus: 'Draft' },
     // The same weights, image and card are one version, however often the command is repeated.
-    ClientToken: createHash('sha256')
-      .update([group, image, weights.uri, content].join('\n'))
-      .digest('hex')
-      .slice(0, 36),
+    ClientToken: hash('sha256', [group, image, weights.uri, content].join('\n')).slice(0, 36),
   };
 }

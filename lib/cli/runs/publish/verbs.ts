@@ -1,5 +1,4 @@
 import type { CommandLine } from '../../command-line';
-import type { PublishOptions } from './publish';
 
 /** The verb on the weights of a run. */
 export function publishVerbs(cli: CommandLine): void {
@@ -16,7 +15,5 @@ export function publishVerbs(cli: CommandLine): void {
     .option('--registry <group>', 'also register a version in this model package group, pending manual approval')
     .option('--inference-image <uri>', 'with --registry: image that serves the model')
     .option('--overwrite', 'replace the weights of another run at the same prefix')
-    .action(async (run: string, options: PublishOptions) =>
-      cli.done(await (await import('./publish.js')).publish(run, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./publish.js'), 'publish'));
 }

@@ -4,12 +4,12 @@ import {
   CompleteMultipartUploadCommand,
   CopyObjectCommand,
   CreateMultipartUploadCommand,
-  paginateListObjectsV2,
   type S3Client,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
 import { parseS3Uri } from '../../../core/config/formats/places';
 import { eachInTurn } from '../../../shared/aws/pace';
+import { type ListedObject, objectsBelow } from '../../../shared/aws/pages';
 import { calling } from '../../aws-errors';
 
 /** A file of weights in the output of the job. */
@@ -45,27 +45,15 @@ export async function weightFiles(client: S3Client, uri: string): Promise<Weight
   const isFolder = !key.endsWith('.tar.gz');
   const Prefix = isFolder && !key.endsWith('/') ? `${key}/` : key;
   const start = Prefix.lastIndexOf('/') + 1;
-  const found = await objectsBelow(client, bucket, Prefix);
+  const found = await listing(client, bucket, Prefix);
   return found
     .filter((object) => isFolder || object.key === key)
     .map((object) => ({ ...object, bucket, name: object.key.slice(start) }));
 }
 
 /** Objects with this key prefix, without empty folder placeholders. */
-export async function objectsBelow(
-  client: S3Client,
-  Bucket: string,
-  Prefix: string,
-): Promise<Pick<WeightFile, 'key' | 'bytes'>[]> {
-  return calling(`listing s3://${Bucket}/${Prefix}`, async () => {
-    const found: Pick<WeightFile, 'key' | 'bytes'>[] = [];
-    for await (const page of paginateListObjectsV2({ client }, { Bucket, Prefix })) {
-      for (const { Key = '', Size = 0 } of page.Contents ?? [])
-        if (!Key.endsWith('/')) found.push({ key: Key, bytes: Size });
-    }
-    return found;
-  });
-}
+export const listing = (client: S3Client, bucket: string, prefix: string): Promise<ListedObject[]> =>
+  calling(`listing s3://${bucket}/${prefix}`, () => objectsBelow(client, bucket, prefix));
 
 /**
  * Copies one file inside S3, with the caller's permissions. Tags of the source are not copied, because tags need additional permissions.

@@ -1,8 +1,10 @@
-import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { stepNumber } from '../../../core/config/formats/numbers';
 import { checkpointOrigin } from '../../../report/lineage/lineage';
 import type { ListedCheckpoint } from '../../../report/read/checkpoint-list';
+import { answerOrUndefined } from '../../../shared/aws/answers';
+import { objectsBelow } from '../../../shared/aws/pages';
 import { calling } from '../../aws-errors';
 
 const MARKER = /^step-(\d+)\/COMMITTED\.json$/;
@@ -26,24 +28,12 @@ export async function committedCheckpoints(
   const prefix = `runs/${team}/${runId}/`;
   const place = `s3://${checkpointBucket}/${prefix}`;
   return calling(`listing ${place}`, async () => {
-    const sizes = await sizesBelow(client, checkpointBucket, prefix);
+    const objects = await objectsBelow(client, checkpointBucket, prefix);
+    const sizes = new Map(objects.map(({ key, bytes }) => [key.slice(prefix.length), bytes]));
     const names = [...sizes.keys()].filter(isMarker);
-    const texts = await Promise.all(names.map((name) => read(client, checkpointBucket, `${prefix}${name}`)));
+    const texts = await Promise.all(names.map((name) => textIn(client, checkpointBucket, `${prefix}${name}`)));
     return names.flatMap((name, i) => listedCheckpoint(name, texts[i] ?? '', place, sizes) ?? []);
   });
-}
-
-async function sizesBelow(client: S3Client, Bucket: string, Prefix: string): Promise<Map<string, number>> {
-  const sizes = new Map<string, number>();
-  for await (const page of paginateListObjectsV2({ client }, { Bucket, Prefix })) {
-    for (const { Key, Size } of page.Contents ?? []) if (Key) sizes.set(Key.slice(Prefix.length), Size ?? 0);
-  }
-  return sizes;
-}
-
-async function read(client: S3Client, Bucket: string, Key: string): Promise<string> {
-  const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
-  return (await Body?.transformToString()) ?? '';
 }
 
 /** Undefined when the marker cannot be read. */
@@ -97,12 +87,7 @@ export const clientForAddresses = (region: string): S3Client => new S3Client({ r
 /** Text of an object; undefined when it does not exist. Throws a ServiceError when it may not be read. */
 export async function textIn(client: S3Client, Bucket: string, Key: string): Promise<string | undefined> {
   return calling(`reading s3://${Bucket}/${Key}`, async () => {
-    try {
-      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
-      return await Body?.transformToString();
-    } catch (error) {
-      if ((error as Error).name === 'NoSuchKey') return undefined;
-      throw error;
-    }
+    const found = await answerOrUndefined(client.send(new GetObjectCommand({ Bucket, Key })), 'NoSuchKey');
+    return found?.Body?.transformToString();
   });
 }

@@ -1,12 +1,12 @@
 import type { Descriptor } from '../../../core/config/descriptor';
 import { textTable } from '../../../core/config/formats/plain-text';
 import { formatValue } from '../../../core/config/issue';
-import { type ComparedRun, diffRuns, type RunDiff, type Versions } from '../../../report/compare/diff-runs';
+import { type ComparedRun, diffRuns, type RunDiff } from '../../../report/compare/diff-runs';
 import { orDash } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
+import { findDescriptor } from '../../environment/environment';
 import { EXIT, ServiceError, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
-import { runTarget } from '../../launch/run-target';
 import { json, type Terminal } from '../../terminal';
 import { readSources } from './report-sources';
 
@@ -20,7 +20,7 @@ export async function diff(
     const got = more.length > 0 ? more.length + 2 : other === '' ? 'one' : `${runId} twice`;
     throw new UsageError(`--diff: must be used with two runs, got ${got}; name two, or leave it out`);
   }
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const now = new Date();
   const [[first, firstWith], [second, secondWith]] = await Promise.all([
     readRun(descriptor, runId, now),
@@ -46,7 +46,9 @@ function diffText({ runs, options, code, driver, image, lossAtSteps }: RunDiff):
     ['driver', driver],
     ['image', image],
   ] as const;
-  const changed = versions.filter(([, { isSame }]) => !isSame).map(([name, found]) => versionCells(name, found));
+  const changed = versions
+    .filter(([, { isSame }]) => !isSame)
+    .map(([name, { values }]) => [name, ...values.map((value) => value?.slice(-40) ?? '-')]);
   const differing = [...options.map(({ path, values }) => [path, ...values.map(formatValue)]), ...changed];
   const losses = lossAtSteps.map(({ step, loss: [x, y] }) => [
     String(step),
@@ -62,11 +64,6 @@ function diffText({ runs, options, code, driver, image, lossAtSteps }: RunDiff):
     losses.length === 0 ? 'no step was reported by both' : textTable(['loss after step', a, b, 'difference'], losses),
   ].join('\n\n');
 }
-
-const versionCells = (name: string, { values }: Versions): string[] => [
-  name,
-  ...values.map((v) => v?.slice(-40) ?? '-'),
-];
 
 /** Runs as rows of a table. */
 export function comparisonText(rows: readonly ComparedRun[]): string {

@@ -6,13 +6,13 @@ import { orDash, usd } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import type { LabelledRun } from '../../../report/render-comparison';
 import type { RunReport } from '../../../report/run/run-report';
+import { findDescriptor } from '../../environment/environment';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
-import { runTarget } from '../../launch/run-target';
 import { writePage } from '../../page-file';
 import { json, type Terminal } from '../../terminal';
 import { tagsText } from '../list';
-import { failureLines, failureOf } from '../run-text';
+import { failureLines, failureOf, minute } from '../run-text';
 import { stepsText } from '../status';
 import { comparisonText } from './diff';
 import { readSources } from './report-sources';
@@ -38,7 +38,7 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
     throw new UsageError(`report: must have at most ${MAX_COMPARED} runs, got ${runIds.length}; use fewer`);
   if (options.html && runIds.length > MAX_DRAWN)
     throw new UsageError(`--html: must be used with at most ${MAX_DRAWN} runs, got ${runIds.length}; use fewer`);
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const runs: LabelledRun[] = [];
   for (const runId of runIds) {
     const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
@@ -54,7 +54,7 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
 }
 
 async function reportOne(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
-  const descriptor = await runTarget(options);
+  const descriptor = await findDescriptor(options);
   const requested = { overrides: options.set, configuration: true };
   const sources = await readSources(descriptor, runId, new Date(), requested);
   const failure = await failureOf(descriptor, sources.status);
@@ -92,11 +92,9 @@ function attemptCells(attempt: RunReport['attempts'][number], { cost }: RunRepor
     String(attempt.number),
     attempt.status || '-',
     stepsText(attempt).replace(/^steps /, ''),
-    minute(attempt.startedAt),
-    minute(attempt.endedAt),
+    orDash(attempt.startedAt, minute),
+    orDash(attempt.endedAt, minute),
     orDash(found?.usd, usd),
     attempt.reason,
   ];
 }
-
-const minute = (iso: string | null): string => (iso === null ? '-' : iso.slice(0, 16).replace('T', ' '));

@@ -15,7 +15,7 @@ import { type Level, requireAssumption } from './assumptions';
 export type Verdict = 'holds' | 'differs' | 'unknown';
 
 /** Result of one check of an account. */
-export interface Finding {
+interface Finding {
   readonly verdict: Verdict;
   /** The expected result, in terms of the measurement. */
   readonly expected: string;
@@ -23,12 +23,23 @@ export interface Finding {
   readonly seen: string;
 }
 
+/** What a probe found; `expected` only where it is more exact than the expectation of the probe. */
+type Answer = Omit<Finding, 'expected'> & Partial<Finding>;
+
 /** Tests one assumption. A probe never throws for a response of the account: every response is a finding. */
 export interface Probe<World> {
-  /** Id of the assumption. */
   readonly assumption: string;
-  run(world: World): Promise<Finding>;
+  /** The expected result, in terms of the measurement. */
+  readonly expected: string;
+  run(world: World): Answer | Promise<Answer>;
 }
+
+/** A probe by the id of its assumption, its expectation and its test. */
+export const probe = <World>(assumption: string, expected: string, run: Probe<World>['run']): Probe<World> => ({
+  assumption,
+  expected,
+  run,
+});
 
 /** One line of the record and of the `--json` output. */
 export interface ProbeResult extends Finding {
@@ -39,15 +50,19 @@ export interface ProbeResult extends Finding {
   readonly seconds: number;
 }
 
-/** A finding that depends on a condition. */
-export const holdsIf = (holds: boolean, expected: string, seen: string): Finding => ({
+/** An answer that depends on a condition. */
+export const holdsIf = (holds: boolean, seen: string, expected?: string): Answer => ({
   verdict: holds ? 'holds' : 'differs',
-  expected,
   seen,
+  expected,
 });
 
-/** A finding of a probe without a result, with the reason. */
-export const unknown = (expected: string, seen: string): Finding => ({ verdict: 'unknown', expected, seen });
+/** The answer of a probe without a result, with the reason. */
+export const unknown = (seen: string, expected?: string): Answer => ({ verdict: 'unknown', seen, expected });
+
+/** Holds when there are no problems; `otherwise` is then what was seen. */
+export const noneOf = (problems: readonly string[], otherwise: string): Answer =>
+  holdsIf(problems.length === 0, firstFive(problems) || otherwise);
 
 /** At most five items of a list, and the number of further items. */
 export function firstFive(items: readonly string[], separator = '; '): string {
@@ -66,12 +81,16 @@ export async function runProbe<World>(
 ): Promise<ProbeResult> {
   const assumption = requireAssumption(probe.assumption);
   const started = now();
-  const finding = await probe.run(world).catch((error: Error): Finding => {
-    const text = `${error.name}: ${error.message}`;
-    return unknown(assumption.claim, DENIED.test(text) ? `the caller lacks a permission: ${text}` : text);
-  });
+  const answer = await Promise.resolve()
+    .then(() => probe.run(world))
+    .catch((error: Error): Finding => {
+      const text = `${error.name}: ${error.message}`;
+      const seen = DENIED.test(text) ? `the caller lacks a permission: ${text}` : text;
+      return { verdict: 'unknown', expected: assumption.claim, seen };
+    });
+  const { verdict, seen, expected = probe.expected } = answer;
   const seconds = Math.round((now() - started) / 100) / 10;
-  return { id: `${level}/${assumption.id}`, assumption: assumption.id, ...finding, seconds };
+  return { id: `${level}/${assumption.id}`, assumption: assumption.id, verdict, expected, seen, seconds };
 }
 
 /**

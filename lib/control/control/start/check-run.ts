@@ -6,16 +6,17 @@ import { bucketAndKey } from '../../../core/config/formats/places';
 import { hasErrors, type Issue, issue } from '../../../core/config/issue';
 import { loadRun } from '../../../core/config/load';
 import type { RunSpec } from '../../../core/config/run-spec';
-import type { ConfirmRequest, QuotaAnswer, Refusal, StartAnswer, StartRequest } from '../../../core/contracts/control';
+import type { QuotaAnswer, Refusal, StartAnswer, StartRequest } from '../../../core/contracts/control';
 import { jobName } from '../../../core/contracts/names';
 import { confirmRun } from '../../../core/lifecycle/intent';
+import type { RunRecord } from '../../../core/lifecycle/record';
 import { type QuotaRow, runQuotaNeeds } from '../../../core/quota';
 import { isNamed } from '../../shared/custom-resource';
 import type { LimitReader } from '../../shared/limit-reader';
-import { sendMessage } from '../../shared/queue';
+import { sendAbout } from '../../shared/queue';
 import { changeRun } from '../change-run';
 import type { ControlDeps } from '../deps';
-import { findOwnRun, refusal } from '../own-run';
+import { refusal } from '../own-run';
 
 /** A start whose run file has been checked against schema, rules and admission. */
 interface CheckedStart {
@@ -79,22 +80,11 @@ function nameIssues({ runId = '' }: StartRequest, descriptor: Descriptor): Issue
 }
 
 /** Second call of a start: checks that the uploads exist and are complete, and adds the run to the queue. */
-export async function confirmStart(
-  deps: ControlDeps,
-  team: string,
-  request: ConfirmRequest,
-): Promise<StartAnswer | Refusal> {
-  const own = await findOwnRun(deps, team, request.runId);
-  if ('ok' in own) return own;
+export async function confirmStart(deps: ControlDeps, own: RunRecord): Promise<StartAnswer | Refusal> {
   const missing = await uploadIssue(deps, own.runId);
   if (missing) return refusal(missing);
   const record = await changeRun(deps, own, (r) => confirmRun(r, deps.now().getTime()));
-  await sendMessage(
-    deps.sqs,
-    deps.queueUrl,
-    { kind: 'admit', runId: record.runId },
-    `${record.runId}/${record.version}`,
-  );
+  await sendAbout(deps, 'admit', record);
   return {
     ok: true,
     runId: record.runId,

@@ -145,7 +145,7 @@ export async function startRun(
   const refused = (await closedRefusal(deps)) ?? (await anotherRunRefusal(deps, team));
   if (refused) return refused;
   const made = await writeIntent(deps, team, request, { run, descriptor });
-  if (!made) return refusal(issue('run-id/taken', 'error', '', takenText(request.runId ?? run.name)));
+  if (!made) return refusal(issue('run-id/taken', 'error', '', { ...TAKEN, got: request.runId ?? run.name }));
   await deps.s3.send(
     new PutObjectCommand({
       ...bucketAndKey(`${runPrefixes({ descriptor, runId: made.runId, attempt: 0 }).artifacts}run.yaml`),
@@ -156,11 +156,7 @@ export async function startRun(
   return { ok: true, runId: made.runId, uploads: await uploadsOf(deps, made.intent, descriptor), issues, quota };
 }
 
-const takenText = (got: string) => ({
-  must: 'must be a run id that is free',
-  got,
-  fix: 'leave --run-id out, or use another one',
-});
+const TAKEN = { must: 'must be a run id that is free', fix: 'leave --run-id out, or use another one' };
 
 /** The same request again, because its answer was lost: returns the same run with fresh URLs. */
 async function repeatStart(deps: ControlDeps, team: string, runId: string): Promise<IntentAnswer> {

@@ -14,9 +14,6 @@ import type { EffectResults } from '../observe/observe';
 import type { Subject } from '../observe/subject';
 import { createJob } from './create-job';
 
-type CreateEffect = Extract<Effect, { do: 'create' }>;
-type HandOverEffect = Extract<Effect, { do: 'hand-over' }>;
-
 /** Carries out the effects that were decided and saved. Returns their results. */
 export async function applyEffects(
   deps: ReconcileDeps,
@@ -33,7 +30,7 @@ export async function applyEffects(
         carried.stopAnswer = await stopJob(deps, subject.record, effect.jobName);
         break;
       case 'hand-over':
-        await requestHandOver(deps, subject, effect);
+        await requestHandOver(deps, subject, effect.attempt, effect.text);
         break;
       case 'notify':
         if (await publish(deps, subject.record, effect.notice)) carried.published.push(effect.notice.id);
@@ -46,7 +43,11 @@ export async function applyEffects(
 }
 
 /** Without the intent no create is ever decided, so this creates nothing. */
-async function create(deps: ReconcileDeps, subject: Subject, effect: CreateEffect): Promise<CreateOutcome | undefined> {
+async function create(
+  deps: ReconcileDeps,
+  subject: Subject,
+  effect: Extract<Effect, { do: 'create' }>,
+): Promise<CreateOutcome | undefined> {
   const whole = await subject.whole();
   return whole && createJob(deps, { ...whole, record: subject.record }, effect);
 }
@@ -73,11 +74,10 @@ async function stopJob(
 }
 
 /** Writes the request beside the job file of the attempt, where its driver polls for it. If it fails, a later round writes it again. */
-async function requestHandOver(deps: ReconcileDeps, subject: Subject, effect: HandOverEffect): Promise<void> {
+async function requestHandOver(deps: ReconcileDeps, subject: Subject, attempt: number, text: string): Promise<void> {
   const { record } = subject;
   const { descriptor } = (await subject.whole()) ?? {};
   if (!descriptor) return;
-  const { attempt, text } = effect;
   const place = bucketAndKey(runPrefixes({ descriptor, runId: record.runId, attempt }).handOver);
   const Body = `${JSON.stringify({ schema: 1, attempt, action: 'hand-over', reason: text })}\n`;
   try {

@@ -8,6 +8,7 @@ import { type Checkpoint, checkpointKey } from '../../../core/lifecycle/record';
 import { readObject } from '../../../shared/aws/read-object';
 import { whileTimeRemains } from '../../shared/deadline';
 import { describeError } from '../../shared/errors';
+import { parseJson } from '../../shared/json';
 import type { ReconcileDeps } from '../deps';
 import { type Folder, listFolder } from './folders';
 
@@ -174,21 +175,13 @@ function judgeMarker(
   text: string,
   objects: Folder['objects'],
 ): Pick<Checkpoint, 'step' | 'attempt'> | string {
-  const marker = parseMarker(text);
+  const marker = markerSchema.safeParse(parseJson(text)).data;
   if (!marker) return `${MARKER} cannot be read`;
   if (!uri.endsWith(`/step-${marker.step}/`)) return `${MARKER} names step ${marker.step}`;
   const wrong = marker.objects.filter(({ key, bytes }) => objects.get(key)?.bytes !== bytes);
   if (wrong.length === 0) return { step: marker.step, attempt: marker.attempt ?? null };
   const names = wrong.slice(0, 3).map((o) => o.key);
   return `${wrong.length} objects are missing or have another size (${names.join(', ')})`;
-}
-
-function parseMarker(text: string): z.infer<typeof markerSchema> | undefined {
-  try {
-    return markerSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
 }
 
 type Marked = Checkpoint & { at: number };
@@ -274,7 +267,6 @@ async function namedNewest(s3: S3Client, folderUri: string, at: number | undefin
   return objects.size === 0 ? [] : [{ uri, step, attempt: null, at }];
 }
 
-/** The text before the first wildcard. */
 const literal = (glob: string): string => glob.split('*')[0] ?? '';
 
 /** Folders one level below `parents` whose last name matches the pattern. */

@@ -115,7 +115,6 @@ const mayLaunch = (record: RunRecord, attempt: Attempt | undefined): boolean =>
 /** Where a job writes; a string is the reason why that is not known. */
 type Place = JobFiles | string;
 
-/** Observations made in S3. */
 type InS3 = HeartbeatReading & Pick<Observed, 'checkpoints' | 'files'>;
 
 /** Reads S3 for a job that is known to belong to the run, for one that may have run without being observed, and before the next attempt. */

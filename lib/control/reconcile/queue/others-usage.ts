@@ -37,11 +37,12 @@ export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promis
   const now = deps.now().getTime();
   if (!isListed(deps, now)) keepLiveJobs(deps, await liveJobs(deps), now);
   const cache = cacheOf(deps);
-  const unknown = unknownJobs(cache.names, cache, ours);
+  const others = cache.names.filter((name) => !ours.has(name));
+  const unknown = others.filter((name) => !cache.shapes.has(name));
   if (unknown.length > MAX_DESCRIBES)
     deps.log('info', 'jobs of others are not all known yet', { unknown: unknown.length });
   await describeAll(deps, unknown.slice(0, MAX_DESCRIBES), cache.shapes);
-  return usageOf(cache.names, cache, ours);
+  return quotaUsage(others.flatMap((name) => cache.shapes.get(name) ?? []));
 }
 
 /** Whether the process has a list of live jobs that is new enough for a pass. */
@@ -65,12 +66,6 @@ function cacheOf({ sagemaker }: Pick<Deps, 'sagemaker'>): Cache {
   caches.set(sagemaker, cache);
   return cache;
 }
-
-const unknownJobs = (names: readonly string[], { shapes }: Cache, ours: ReadonlySet<string>): string[] =>
-  names.filter((name) => !ours.has(name) && !shapes.has(name));
-
-const usageOf = (names: readonly string[], { shapes }: Cache, ours: ReadonlySet<string>): Map<string, number> =>
-  quotaUsage(names.flatMap((name) => (ours.has(name) ? [] : (shapes.get(name) ?? []))));
 
 /** What of ListTrainingJobs counts. */
 const LIVE_JOBS = { StatusEquals: 'InProgress', MaxResults: 100 } as const;

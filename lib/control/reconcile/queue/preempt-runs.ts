@@ -5,7 +5,7 @@ import type { HandOver, RunRecord } from '../../../core/lifecycle/record';
 import type { Admission, QueueInput } from '../../../core/queue/admit';
 import { chooseGrowth, choosePreemptions, type PreemptibleRun, type Preemption } from '../../../core/queue/preempt';
 import type { PoolNeeds } from '../../../core/queue/usage';
-import { sendMessage } from '../../shared/queue';
+import { sendAbout } from '../../shared/queue';
 import { queuedRun, runningRun } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
 import { isolateFailure, type RunNeeds } from './run-needs';
@@ -28,14 +28,9 @@ export async function askToLeave(
     if (!record || record.attempt?.number !== run.attempt?.number) return;
     const change = askHandOver(record, { ...why, at: deps.now().getTime() });
     if (!change) return;
-    if (await deps.store.save(change.record, record, change.events)) return wake(deps, change.record);
+    if (await deps.store.save(change.record, record, change.events)) return sendAbout(deps, 'run', change.record);
     record = await deps.store.find(run.runId);
   }
-}
-
-/** The run's own worker reads what was just written. */
-export async function wake(deps: ReconcileDeps, { runId, version }: RunRecord): Promise<void> {
-  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, `${runId}/${version}`);
 }
 
 /** Asks preemptible jobs to save and exit if that enables a waiting run with precedence to start. */

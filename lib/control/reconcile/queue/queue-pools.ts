@@ -32,7 +32,6 @@ export async function poolsOf(
   return poolLimits({ needs, limits, others, mostInstances: await maxConcurrentInstances(deps, active) });
 }
 
-/** What is known of the pools. */
 interface KnownPools {
   needs: readonly QuotaNeed[];
   limits: Limits;
@@ -55,10 +54,6 @@ function poolLimits({ needs, limits, others, mostInstances }: KnownPools): Recor
   return { ...pools, [ENVIRONMENT_POOL]: { limit: mostInstances, usedByOthers: 0, name } };
 }
 
-/** Names of the jobs of active runs, which the queue counts itself. */
-const ownJobs = (active: readonly RunRecord[]): Set<string> =>
-  new Set(active.flatMap((run) => (run.attempt ? [run.attempt.jobName] : [])));
-
 /**
  * Undefined when it cannot be read. Waiting runs are then not held back: the service refuses what exceeds the quota, and the run waits
  * again.
@@ -68,7 +63,8 @@ async function usageOfOthers(
   active: readonly RunRecord[],
 ): Promise<Map<string, number> | undefined> {
   try {
-    return await othersUsage(deps, ownJobs(active));
+    const ours = active.flatMap((run) => run.attempt?.jobName ?? []);
+    return await othersUsage(deps, new Set(ours));
   } catch (error) {
     deps.log('warn', 'what other jobs use could not be read', { error: describeError(error) });
     return undefined;
@@ -93,7 +89,6 @@ async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunR
 
 /** Everything that a pass over the queue has read. */
 interface PassFacts {
-  /** Runs that wait in the queue. */
   waiting: readonly RunRecord[];
   /** Runs that hold capacity, or are about to. */
   holding: readonly RunRecord[];
@@ -107,7 +102,6 @@ interface PassFacts {
   now: number;
 }
 
-/** What a pass decides. */
 interface PassPlan {
   input: QueueInput;
   admission: Admission;

@@ -16,7 +16,6 @@ type NeedsByOption = ReadonlyMap<string, QuotaNeed[] | null>;
 /** Needs by capacity option, by run id: an intent never changes. */
 type NeedsByRun = ReadonlyMap<string, NeedsByOption>;
 
-/** One cache per store. */
 const needsCache = new WeakMap<object, NeedsByRun>();
 
 /** The same needs by pool: each pass of the queue needs those of every run. */

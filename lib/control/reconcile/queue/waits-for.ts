@@ -1,7 +1,7 @@
 import { blockedRun } from '../../../core/lifecycle/phases/wait';
 import type { EpochMs, RunRecord } from '../../../core/lifecycle/record';
 import { eachInTurn } from '../../../shared/aws/pace';
-import { sendMessage } from '../../shared/queue';
+import { sendAbout } from '../../shared/queue';
 import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 
@@ -47,7 +47,6 @@ function latestOf(waiters: readonly RunRecord[], of: string): Map<string, number
   return needed;
 }
 
-/** The newest runs of each name in a team, newest first. */
 async function newestNamed({ store }: ReconcileDeps, team: string, needed: ReadonlyMap<string, number>) {
   const found = new Map<string, RunRecord[]>([...needed.keys()].map((name) => [name, []]));
   let listed = 0;
@@ -78,7 +77,6 @@ export async function notifyBlocked(
 ): Promise<RunRecord> {
   const change = blockedRun(run, awaited.get(run.runId) ?? new Map(), now);
   if (!change || !(await deps.store.save(change.record, run, change.events))) return run;
-  const { record } = change;
-  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId: run.runId }, `${run.runId}/${record.version}`);
-  return record;
+  await sendAbout(deps, 'run', change.record);
+  return change.record;
 }

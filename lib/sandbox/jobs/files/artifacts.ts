@@ -32,8 +32,14 @@ export async function uploadArtifacts(context: ArtifactContext, parts: readonly 
     await merge(context.bases, loose && part === 'output' ? path.join('output', 'data') : part, union);
     const files = await filesBelow(union);
     if (files.length === 0) continue;
-    if (loose) await uploadFolder(context, union, files, part === 'output' ? 'data' : part);
-    else await uploadArchive(context, union, `${part}.tar.gz`);
+    if (loose) {
+      const name = part === 'output' ? 'data' : part;
+      await inParallel(files, PARALLEL, (file) => upload(context, path.join(union, file), `${name}/${file}`));
+    } else {
+      const archive = `${union}.tar.gz`;
+      await run('tar', ['-czf', archive, '-C', union, '.']);
+      await upload(context, archive, `${part}.tar.gz`);
+    }
   }
 }
 
@@ -42,16 +48,6 @@ async function merge(bases: readonly string[], folder: string, into: string): Pr
   await rm(into, { recursive: true, force: true });
   await mkdir(into, { recursive: true });
   for (const base of bases) await cp(path.join(base, folder), into, { recursive: true, force: true });
-}
-
-async function uploadFolder(context: ArtifactContext, folder: string, files: string[], name: string): Promise<void> {
-  await inParallel(files, PARALLEL, (file) => upload(context, path.join(folder, file), `${name}/${file}`));
-}
-
-async function uploadArchive(context: ArtifactContext, folder: string, name: string): Promise<void> {
-  const archive = path.join(context.scratch, name);
-  await run('tar', ['-czf', archive, '-C', folder, '.']);
-  await upload(context, archive, name);
 }
 
 function upload({ s3, jobName, output }: ArtifactContext, file: string, name: string): Promise<void> {

@@ -3,12 +3,13 @@ import { copyFile, mkdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Channel, ProcessingInput, ProcessingOutput } from '@aws-sdk/client-sagemaker';
+import { parseJson } from '../../../shared/files/json';
 import type { Cluster } from '../cluster';
 import { JobFailure } from '../job-failure';
 import { downloadObject, inParallel, listKeys, parseS3Uri, readObject, type S3Location } from './s3-transfer';
 
 /** One input of a job, independent of the API. */
-interface InputSource {
+export interface InputSource {
   name: string;
   /** Destination, below the base folder of an instance. */
   folder: string;
@@ -132,7 +133,6 @@ interface InputFile {
   relativePath: string;
 }
 
-/** The objects of an S3 input. */
 async function inputFiles(s3: S3Client, input: InputSource, region: string): Promise<InputFile[]> {
   const uri = input.s3Uri ?? '';
   const files =
@@ -177,12 +177,7 @@ async function manifestFiles(s3: S3Client, uri: string, type: string | undefined
 export function parseManifest(text: string, uri: string): InputFile[] {
   const broken = () =>
     new JobFailure('ClientError', `Data download failed: Manifest file ${uri} is not in valid format`);
-  let entries: unknown;
-  try {
-    entries = JSON.parse(text);
-  } catch {
-    throw broken();
-  }
+  const entries = parseJson(text);
   const [head, ...names] = Array.isArray(entries) ? entries : [];
   const prefix = (head as { prefix?: unknown } | undefined)?.prefix;
   if (typeof prefix !== 'string' || names.some((name) => typeof name !== 'string')) throw broken();

@@ -129,7 +129,7 @@ export class RunningInstance {
 export type Command = [string, ...string[]];
 
 /** The part of a request that determines what a container runs. */
-interface ContainerRequest {
+export interface ContainerRequest {
   image: string;
   entrypoint?: readonly string[];
   arguments?: readonly string[];

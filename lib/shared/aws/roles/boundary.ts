@@ -14,6 +14,7 @@ import {
   withUnknownNames,
 } from '../../../core/contracts/template-values';
 import { eachInTurn } from '../pace';
+import { itemsOf } from '../pages';
 import { actionsOf, contextOf, isAllowed, isExact, listOf, type RoleStatement, resourcesOf } from '../policy-document';
 
 const PATH = 'iam.permissionsBoundary';
@@ -135,14 +136,14 @@ async function deniedActions(
     ResourceArns: resourcesOf(statement),
     ContextEntries: [...own, ...everyCall(place).filter(({ ContextKeyName }) => !named.has(ContextKeyName))],
   };
-  const denied: Denied[] = [];
-  for await (const page of paginateSimulateCustomPolicy({ client }, question))
-    for (const result of page.EvaluationResults ?? []) {
-      if (isAllowed(result)) continue;
-      const { EvalActionName: action = '', EvalDecision, MissingContextValues: missingKeys = [] } = result;
-      denied.push({ action, isExplicit: EvalDecision === 'explicitDeny', missingKeys });
-    }
-  return denied;
+  const results = await itemsOf(paginateSimulateCustomPolicy({ client }, question), (page) => page.EvaluationResults);
+  return results
+    .filter((result) => !isAllowed(result))
+    .map(({ EvalActionName: action = '', EvalDecision, MissingContextValues: missingKeys = [] }) => ({
+      action,
+      isExplicit: EvalDecision === 'explicitDeny',
+      missingKeys,
+    }));
 }
 
 /** Condition keys that every call of a role of the stack has and that company policies commonly check. */

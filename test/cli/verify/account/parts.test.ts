@@ -85,6 +85,7 @@ describe('records', () => {
 test('a probe that is denied says that the caller lacks a permission', async () => {
   const probe = {
     assumption: 'clock',
+    expected: '',
     run: () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' })),
   };
   const result = await runProbe('read', probe, {}, () => 0);

@@ -11,6 +11,7 @@ import { KMSClient, paginateListAliases } from '@aws-sdk/client-kms';
 import { paginateListFunctions } from '@aws-sdk/client-lambda';
 import { ListBucketsCommand } from '@aws-sdk/client-s3';
 import { GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { itemsOf } from '../../../../shared/aws/pages';
 import { type ReadWorld, readWorld } from '../probe';
 
 /** Name of the small environment that level `deploy` deploys and destroys. */
@@ -65,53 +66,31 @@ export function deployFile({ region, account, partition, image }: DeployPlace, c
 const isOf = (name: string, environment: string) =>
   new RegExp(`^slipway-${environment}(-|$)`, 'i').test(name.split('/').pop() ?? '');
 
-async function namesOf<Page>(
-  pages: AsyncIterable<Page>,
-  read: (page: Page) => (string | undefined)[],
-): Promise<string[]> {
-  const names: string[] = [];
-  for await (const page of pages) names.push(...read(page).flatMap((name) => name ?? []));
-  return names;
-}
-
 /** Remaining resources of an environment in the Region, as `kind name`: resources that cost money, hold data or block a name. */
 async function leftoversOf(world: ReadWorld, environment: string): Promise<string[]> {
   const { region, iam, ecr, lambda, s3 } = world;
-  const dynamodb = new DynamoDBClient({ region });
-  const kms = new KMSClient({ region });
-  const listings: [string, Promise<string[]>][] = [
-    [
-      'bucket',
-      s3.send(new ListBucketsCommand({})).then(({ Buckets = [] }) => Buckets.flatMap(({ Name }) => Name ?? [])),
-    ],
-    ['table', namesOf(paginateListTables({ client: dynamodb }, {}), (page) => page.TableNames ?? [])],
-    [
-      'repository',
-      namesOf(paginateDescribeRepositories({ client: ecr }, {}), (page) =>
-        (page.repositories ?? []).map((r) => r.repositoryName),
-      ),
-    ],
-    ['role', namesOf(paginateListRoles({ client: iam }, {}), (page) => (page.Roles ?? []).map((r) => r.RoleName))],
-    [
-      'function',
-      namesOf(paginateListFunctions({ client: lambda }, {}), (page) =>
-        (page.Functions ?? []).map((f) => f.FunctionName),
-      ),
-    ],
-    [
-      'key alias',
-      namesOf(paginateListAliases({ client: kms }, {}), (page) => (page.Aliases ?? []).map((a) => a.AliasName)),
-    ],
-  ];
-  const found: string[] = [];
-  for (const [kind, listing] of listings)
-    found.push(
-      ...(await listing)
-        .filter((name) => isOf(name, environment) && ofRegion(kind, name, region))
-        .map((name) => `${kind} ${name}`),
-    );
-  found.push(...(await parametersOf(region, environment)));
-  return found;
+  const { Buckets = [] } = await s3.send(new ListBucketsCommand({}));
+  const dynamodb = { client: new DynamoDBClient({ region }) };
+  const kms = { client: new KMSClient({ region }) };
+  const tables = await itemsOf(paginateListTables(dynamodb, {}), (page) => page.TableNames);
+  const repositories = await itemsOf(paginateDescribeRepositories({ client: ecr }, {}), (page) => page.repositories);
+  const roles = await itemsOf(paginateListRoles({ client: iam }, {}), (page) => page.Roles);
+  const functions = await itemsOf(paginateListFunctions({ client: lambda }, {}), (page) => page.Functions);
+  const aliases = await itemsOf(paginateListAliases(kms, {}), (page) => page.Aliases);
+  const found: Record<string, (string | undefined)[]> = {
+    bucket: Buckets.map(({ Name }) => Name),
+    table: tables,
+    repository: repositories.map(({ repositoryName }) => repositoryName),
+    role: roles.map(({ RoleName }) => RoleName),
+    function: functions.map(({ FunctionName }) => FunctionName),
+    'key alias': aliases.map(({ AliasName }) => AliasName),
+  };
+  const left = Object.entries(found).flatMap(([kind, names]) =>
+    names
+      .filter((name = '') => isOf(name, environment) && ofRegion(kind, name, region))
+      .map((name) => `${kind} ${name}`),
+  );
+  return [...left, ...(await parametersOf(region, environment))];
 }
 
 /** Buckets and roles are listed for all Regions; their names contain the Region. */

@@ -1,5 +1,5 @@
 import type { CdkOutcome, DeployObservations, DeployWorld } from '../deploy/deploy-world';
-import { type Finding, firstFive, holdsIf, type Probe, unknown } from '../probe';
+import { firstFive, holdsIf, noneOf, type Probe, probe, unknown } from '../probe';
 
 const LOG_LINES = 3;
 
@@ -13,64 +13,52 @@ export function endOf({ output }: CdkOutcome): string {
 const onSequence = (
   assumption: string,
   expected: string,
-  judge: (seen: DeployObservations, expected: string) => Finding,
-): Probe<DeployWorld> => ({
-  assumption,
-  run: async (world) => judge(await world.observations(), expected),
-});
+  judge: (seen: DeployObservations) => ReturnType<typeof holdsIf>,
+): Probe<DeployWorld> => probe(assumption, expected, async (world) => judge(await world.observations()));
+
+const NOT_REACHED = unknown('not reached');
 
 /** Level `deploy`: a small environment is rejected, fails, is deployed, updated and deleted. */
 export const DEPLOY_PROBES: readonly Probe<DeployWorld>[] = [
-  onSequence(
-    'refusal-leaves-nothing',
-    'rejected by the quota check, without remaining resources',
-    ({ refusal }, expected) => {
-      if (!refusal) return unknown(expected, 'not reached');
-      if (refusal.code === 0) return holdsIf(false, expected, 'the deployment succeeded');
-      if (!/quota/i.test(refusal.output)) return unknown(expected, `failed for another reason: ${endOf(refusal)}`);
-      return holdsIf(refusal.left.length === 0, expected, firstFive(refusal.left) || 'no remaining resources');
-    },
-  ),
-  onSequence('first-deploy', 'cdk deploy succeeds', ({ first }, expected) =>
-    first
-      ? holdsIf(first.code === 0, expected, first.code === 0 ? 'it succeeded' : endOf(first))
-      : unknown(expected, 'not reached'),
-  ),
+  onSequence('refusal-leaves-nothing', 'rejected by the quota check, without remaining resources', ({ refusal }) => {
+    if (!refusal) return NOT_REACHED;
+    if (refusal.code === 0) return holdsIf(false, 'the deployment succeeded');
+    if (!/quota/i.test(refusal.output)) return unknown(`failed for another reason: ${endOf(refusal)}`);
+    return noneOf(refusal.left, 'no remaining resources');
+  }),
+  onSequence('first-deploy', 'cdk deploy succeeds', ({ first }) => {
+    if (!first) return NOT_REACHED;
+    return holdsIf(first.code === 0, first.code === 0 ? 'it succeeded' : endOf(first));
+  }),
   onSequence(
     'repeated-deploy',
     'cdk deploy succeeds after a first deployment that failed late',
-    ({ failing, first }, expected) => {
-      if (!failing || !first) return unknown(expected, 'not reached');
+    ({ failing, first }) => {
+      if (!failing || !first) return NOT_REACHED;
       if (failing.code === 0)
-        return unknown(expected, 'IAM accepted a principal that does not exist, so the first deployment did not fail');
-      return holdsIf(
-        first.code === 0,
-        expected,
-        first.code === 0 ? `failed with: ${endOf(failing)}; then succeeded` : endOf(first),
-      );
+        return unknown('IAM accepted a principal that does not exist, so the first deployment did not fail');
+      const seen = first.code === 0 ? `failed with: ${endOf(failing)}; then succeeded` : endOf(first);
+      return holdsIf(first.code === 0, seen);
     },
   ),
-  onSequence(
-    'updates-in-place',
-    'a changed guardrail and a second team replace no stateful resource',
-    ({ update }, expected) => {
-      if (!update) return unknown(expected, 'not reached');
-      if (update.code !== 0) return holdsIf(false, expected, endOf(update));
-      return holdsIf(update.replaced.length === 0, expected, firstFive(update.replaced) || 'nothing was replaced');
-    },
-  ),
-  onSequence('alarm-publishes', 'the history of the alarm contains a successful action', ({ alarm }, expected) => {
-    if (!alarm || alarm.length === 0) return unknown(expected, alarm ? 'no history of actions' : 'not reached');
-    if (alarm.every((line) => !/action/i.test(line))) return unknown(expected, firstFive(alarm));
+  onSequence('updates-in-place', 'a changed guardrail and a second team replace no stateful resource', ({ update }) => {
+    if (!update) return NOT_REACHED;
+    if (update.code !== 0) return holdsIf(false, endOf(update));
+    return noneOf(update.replaced, 'nothing was replaced');
+  }),
+  onSequence('alarm-publishes', 'the history of the alarm contains a successful action', ({ alarm }) => {
+    if (!alarm) return NOT_REACHED;
+    if (alarm.length === 0) return unknown('no history of actions');
+    const seen = firstFive(alarm);
+    if (alarm.every((line) => !/action/i.test(line))) return unknown(seen);
     return holdsIf(
       alarm.some((line) => /success/i.test(line)),
-      expected,
-      firstFive(alarm),
+      seen,
     );
   }),
-  onSequence('destroy-leaves-nothing', 'cdk destroy succeeds without remaining resources', ({ destroy }, expected) => {
-    if (!destroy) return unknown(expected, 'not reached');
-    if (destroy.code !== 0) return holdsIf(false, expected, endOf(destroy));
-    return holdsIf(destroy.left.length === 0, expected, firstFive(destroy.left) || 'no remaining resources');
+  onSequence('destroy-leaves-nothing', 'cdk destroy succeeds without remaining resources', ({ destroy }) => {
+    if (!destroy) return NOT_REACHED;
+    if (destroy.code !== 0) return holdsIf(false, endOf(destroy));
+    return noneOf(destroy.left, 'no remaining resources');
   }),
 ];

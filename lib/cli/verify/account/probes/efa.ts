@@ -1,5 +1,5 @@
 import { findInstanceType } from '../../../../core/catalog/instances/instances';
-import { holdsIf, type Probe, unknown } from '../probe';
+import { holdsIf, type Probe, probe, unknown } from '../probe';
 
 /** The `health` event of one host: completed checks and their findings. */
 export interface HealthEvent {
@@ -37,93 +37,73 @@ export interface EfaWorld {
 /** Minimum share of the expected bus bandwidth; lower values are reported as different. */
 const BANDWIDTH_SHARE = 0.8;
 
-const notPrinted = (expected: string, { state }: EfaObservation) =>
-  unknown(expected, `the driver reported none; the run is ${state}`);
+/** A probe that evaluates the observation; undefined when the driver did not report what it needs. */
+const onRun = (
+  assumption: string,
+  expected: string,
+  judge: (seen: EfaObservation) => ReturnType<typeof holdsIf> | undefined,
+): Probe<EfaWorld> =>
+  probe(assumption, expected, async (world) => {
+    const seen = await world.observation();
+    return judge(seen) ?? unknown(`the driver reported none; the run is ${seen.state}`);
+  });
 
 /** Health checks that a GPU of a type with EFA supports. */
 const HEALTH_QUESTIONS = ['gpus', 'memory', 'remap', 'clocks', 'links'];
 
 /** Level `efa`: an all-reduce over two hosts of a type with EFA. */
 export const EFA_PROBES: readonly Probe<EfaWorld>[] = [
-  {
-    assumption: 'efa-verdict-lines',
-    async run(world) {
-      const seen = await world.observation();
-      const expected = 'a verdict other than unknown';
-      const { verdict } = seen.efa ?? {};
-      return verdict === undefined ? notPrinted(expected, seen) : holdsIf(verdict !== 'unknown', expected, verdict);
-    },
-  },
-  {
-    assumption: 'plugin-found',
-    async run(world) {
-      const seen = await world.observation();
-      const expected = 'verdict efa or efa+gdr';
-      const { verdict, plugin, provider } = seen.efa ?? {};
-      if (verdict === undefined) return notPrinted(expected, seen);
-      return holdsIf(
-        /^efa/.test(verdict),
-        expected,
-        `${verdict}, plugin ${plugin ?? '-'}, provider ${provider ?? '-'}`,
+  onRun('efa-verdict-lines', 'a verdict other than unknown', ({ efa: { verdict } = {} }) =>
+    verdict === undefined ? undefined : holdsIf(verdict !== 'unknown', verdict),
+  ),
+  onRun('plugin-found', 'verdict efa or efa+gdr', ({ efa: { verdict, plugin = '-', provider = '-' } = {} }) =>
+    verdict === undefined
+      ? undefined
+      : holdsIf(/^efa/.test(verdict), `${verdict}, plugin ${plugin}, provider ${provider}`),
+  ),
+  onRun('efa-bandwidth', `at least ${100 * BANDWIDTH_SHARE} % of the expected bus bandwidth`, ({ efa }) => {
+    const { busBandwidthGBps: measured, expectedGBps: wanted } = efa ?? {};
+    if (typeof measured !== 'number' || typeof wanted !== 'number') return undefined;
+    return holdsIf(measured >= wanted * BANDWIDTH_SHARE, `${measured} of ${wanted} GB/s`);
+  }),
+  probe('efa-devices', 'the EFA devices of the type on each host', async (world) => {
+    const { instanceType, inventory, state } = await world.observation();
+    const interfaces = findInstanceType(instanceType)?.efaInterfaces;
+    const expected = `${interfaces} EFA devices on each host of ${instanceType}`;
+    const found = inventory.map((host) => host.efaDevices);
+    if (found.length === 0) return unknown(`the driver reported none; the run is ${state}`, expected);
+    return holdsIf(
+      found.every((n) => n === interfaces),
+      found.join(', '),
+      expected,
+    );
+  }),
+  onRun(
+    'driver-cuda',
+    'all GPUs of the type are visible on each host, and the collective ran on them',
+    ({ instanceType, inventory, efa }) => {
+      if (inventory.length === 0) return undefined;
+      const count = findInstanceType(instanceType)?.accelerator?.count;
+      const text = inventory.map(
+        ({ gpus, driver, torch }) => `${gpus} GPUs, driver ${driver ?? '-'}, torch ${torch ?? '-'}`,
       );
+      return holdsIf(inventory.every(({ gpus }) => gpus === count) && efa?.nccl !== undefined, text.join('; '));
     },
-  },
-  {
-    assumption: 'efa-bandwidth',
-    async run(world) {
-      const seen = await world.observation();
-      const expected = `at least ${100 * BANDWIDTH_SHARE} % of the expected bus bandwidth`;
-      const { busBandwidthGBps: measured, expectedGBps: wanted } = seen.efa ?? {};
-      if (typeof measured !== 'number' || typeof wanted !== 'number') return notPrinted(expected, seen);
-      return holdsIf(measured >= wanted * BANDWIDTH_SHARE, expected, `${measured} of ${wanted} GB/s`);
-    },
-  },
-  {
-    assumption: 'efa-devices',
-    async run(world) {
-      const seen = await world.observation();
-      const interfaces = findInstanceType(seen.instanceType)?.efaInterfaces;
-      const expected = `${interfaces} EFA devices on each host of ${seen.instanceType}`;
-      const found = seen.inventory.map((host) => host.efaDevices);
-      return found.length === 0
-        ? notPrinted(expected, seen)
-        : holdsIf(
-            found.every((n) => n === interfaces),
-            expected,
-            found.join(', '),
-          );
-    },
-  },
-  {
-    assumption: 'driver-cuda',
-    async run(world) {
-      const seen = await world.observation();
-      const expected = 'all GPUs of the type are visible on each host, and the collective ran on them';
-      const gpus = findInstanceType(seen.instanceType)?.accelerator?.count;
-      const found = seen.inventory.map(({ gpus: n, driver, torch }) => ({
-        n,
-        text: `${n} GPUs, driver ${driver ?? '-'}, torch ${torch ?? '-'}`,
-      }));
-      if (found.length === 0) return notPrinted(expected, seen);
-      const good = found.every(({ n }) => n === gpus) && seen.efa?.nccl !== undefined;
-      return holdsIf(good, expected, found.map(({ text }) => text).join('; '));
-    },
-  },
-  {
-    assumption: 'health-answers',
-    async run(world) {
-      const seen = await world.observation();
-      const expected = `results of ${HEALTH_QUESTIONS.join(', ')} on each host, without a finding that rejects it`;
-      if (seen.health.length === 0) return notPrinted(expected, seen);
-      const good = seen.health.every(
+  ),
+  onRun(
+    'health-answers',
+    `results of ${HEALTH_QUESTIONS.join(', ')} on each host, without a finding that rejects it`,
+    ({ health }) => {
+      if (health.length === 0) return undefined;
+      const good = health.every(
         ({ answered, findings }) =>
           HEALTH_QUESTIONS.every((question) => answered.includes(question)) && !findings.some(({ refuses }) => refuses),
       );
-      const text = seen.health.map(
+      const text = health.map(
         ({ host, answered, findings }) =>
           `${host}: ${answered.join(', ')}${findings.map(({ reason }) => `; ${reason}`).join('')}`,
       );
-      return holdsIf(good, expected, text.join(' | '));
+      return holdsIf(good, text.join(' | '));
     },
-  },
+  ),
 ];

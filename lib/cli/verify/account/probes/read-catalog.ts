@@ -5,7 +5,7 @@ import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/cl
 import { parseEcrUri, publishedBaseUri } from '../../../../core/catalog/images/base-images';
 import { INSTANCE_TYPES, type InstanceType } from '../../../../core/catalog/instances/instances';
 import { findPrice } from '../../../../core/catalog/prices/prices';
-import { firstFive, holdsIf, type Probe, type ReadWorld, unknown } from '../probe';
+import { firstFive, holdsIf, type Probe, probe, type ReadWorld, unknown } from '../probe';
 
 const MIB_PER_GIB = 1024;
 /** Smaller price differences are ignored. */
@@ -13,7 +13,10 @@ const PRICE_TOLERANCE = 0.05;
 /** Usable GPU memory is slightly below the value from EC2; a larger difference means a different GPU. */
 const MEMORY_TOLERANCE = 0.1;
 
-const accelerated = INSTANCE_TYPES.filter((type) => type.accelerator !== undefined);
+/** The accelerated types by their name in EC2. */
+const ACCELERATED = new Map(
+  INSTANCE_TYPES.filter(({ accelerator }) => accelerator).map((type) => [type.name.replace(/^ml\./, ''), type]),
+);
 
 /** Fields of the catalog that differ from EC2. */
 function contradictions(type: InstanceType, ec2: InstanceTypeInfo): string[] {
@@ -33,27 +36,6 @@ function contradictions(type: InstanceType, ec2: InstanceTypeInfo): string[] {
   return wrong;
 }
 
-const instanceFacts: Probe<ReadWorld> = {
-  assumption: 'instance-facts',
-  async run(world) {
-    const byName = new Map(accelerated.map((type) => [type.name.replace(/^ml\./, ''), type]));
-    const expected = `the data of ${byName.size} accelerated types, for those that EC2 has in the Region`;
-    const wrong: string[] = [];
-    let compared = 0;
-    const filter = { Filters: [{ Name: 'instance-type', Values: [...byName.keys()] }] };
-    for await (const page of paginateDescribeInstanceTypes({ client: world.ec2 }, filter)) {
-      for (const info of page.InstanceTypes ?? []) {
-        const type = byName.get(info.InstanceType as string);
-        if (!type) continue;
-        compared++;
-        wrong.push(...contradictions(type, info));
-      }
-    }
-    if (compared === 0) return unknown(expected, 'EC2 has none of them in the Region');
-    return holdsIf(wrong.length === 0, expected, `${compared} compared; ${firstFive(wrong) || 'none differs'}`);
-  },
-};
-
 interface PriceDocument {
   product?: { attributes?: Record<string, string> };
   terms?: { OnDemand?: Record<string, { priceDimensions?: Record<string, { pricePerUnit?: { USD?: string } }> }> };
@@ -70,10 +52,41 @@ export function priceOf(document: PriceDocument): { type: string; usd: number } 
   return type && usd !== undefined ? { type, usd } : undefined;
 }
 
-const prices: Probe<ReadWorld> = {
-  assumption: 'prices',
-  async run(world) {
-    const expected = `catalog prices within ${PRICE_TOLERANCE * 100} % of the price list`;
+/** Undefined when ECR has the image, otherwise the reason. */
+async function imageState({ ecr }: ReadWorld, uri: string): Promise<string | undefined> {
+  const parts = parseEcrUri(uri);
+  if (!parts) return 'it is not an ECR image';
+  const imageId = parts.digest ? { imageDigest: parts.digest } : { imageTag: parts.tag };
+  const { images = [], failures = [] } = await ecr.send(
+    new BatchGetImageCommand({ registryId: parts.account, repositoryName: parts.repository, imageIds: [imageId] }),
+  );
+  return images.length > 0 ? undefined : (failures[0]?.failureReason ?? 'no such image');
+}
+
+const NOT_FOUND = 'ValidationException: Requested resource not found.';
+
+/** Read-only probes of instance types, images and prices. */
+export const CATALOG_PROBES: readonly Probe<ReadWorld>[] = [
+  probe(
+    'instance-facts',
+    `the data of ${ACCELERATED.size} accelerated types, for those that EC2 has in the Region`,
+    async (world) => {
+      const wrong: string[] = [];
+      let compared = 0;
+      const filter = { Filters: [{ Name: 'instance-type', Values: [...ACCELERATED.keys()] }] };
+      for await (const page of paginateDescribeInstanceTypes({ client: world.ec2 }, filter)) {
+        for (const info of page.InstanceTypes ?? []) {
+          const type = ACCELERATED.get(info.InstanceType as string);
+          if (!type) continue;
+          compared++;
+          wrong.push(...contradictions(type, info));
+        }
+      }
+      if (compared === 0) return unknown('EC2 has none of them in the Region');
+      return holdsIf(wrong.length === 0, `${compared} compared; ${firstFive(wrong) || 'none differs'}`);
+    },
+  ),
+  probe('prices', `catalog prices within ${PRICE_TOLERANCE * 100} % of the price list`, async (world) => {
     const match = (Field: string, Value: string) => ({ Type: 'TERM_MATCH' as const, Field, Value });
     const request = {
       ServiceCode: 'AmazonSageMaker',
@@ -95,47 +108,23 @@ const prices: Probe<ReadWorld> = {
           off.push(`${listed.type}: $${listed.usd}, not $${ours.usdPerHour} (${ours.basis} of ${ours.asOf})`);
       }
     }
-    if (compared === 0) return unknown(expected, 'the price list has no row for the Region and a type in the catalog');
+    if (compared === 0) return unknown('the price list has no row for the Region and a type in the catalog');
     return holdsIf(
       off.length === 0,
-      expected,
       `${compared} compared, ${off.length} differ${off.length > 0 ? `: ${firstFive(off)}` : ''}`,
     );
-  },
-};
-
-/** Undefined when ECR has the image, otherwise the reason. */
-async function imageState({ ecr }: ReadWorld, uri: string): Promise<string | undefined> {
-  const parts = parseEcrUri(uri);
-  if (!parts) return 'it is not an ECR image';
-  const imageId = parts.digest ? { imageDigest: parts.digest } : { imageTag: parts.tag };
-  const { images = [], failures = [] } = await ecr.send(
-    new BatchGetImageCommand({ registryId: parts.account, repositoryName: parts.repository, imageIds: [imageId] }),
-  );
-  return images.length > 0 ? undefined : (failures[0]?.failureReason ?? 'no such image');
-}
-
-const baseImage: Probe<ReadWorld> = {
-  assumption: 'base-image',
-  async run(world) {
+  }),
+  probe('base-image', 'a published base image', async (world) => {
     const uri = publishedBaseUri('pytorch-2.13', world.region);
-    if (!uri) return unknown('a published base image', `the catalog has none for ${world.region}`);
+    if (!uri) return unknown(`the catalog has none for ${world.region}`);
     const missing = await imageState(world, uri);
     const name = uri.split('/').slice(1).join('/');
-    return holdsIf(missing === undefined, `${name} exists`, missing ?? 'it exists');
-  },
-};
-
-const trainingImage: Probe<ReadWorld> = {
-  assumption: 'training-image',
-  async run({ descriptor, ecr }) {
-    const expected = 'the image of the descriptor is in ECR';
+    return holdsIf(missing === undefined, missing ?? 'it exists', `${name} exists`);
+  }),
+  probe('training-image', 'the image of the descriptor is in ECR', async ({ descriptor, ecr }) => {
     const parts = parseEcrUri(descriptor?.trainingImageUri ?? '');
     if (!parts)
-      return unknown(
-        expected,
-        descriptor ? 'the descriptor contains no image in ECR' : 'the environment is not deployed',
-      );
+      return unknown(descriptor ? 'the descriptor contains no image in ECR' : 'the environment is not deployed');
     const imageId = parts.digest ? { imageDigest: parts.digest } : { imageTag: parts.tag };
     const found = await ecr
       .send(
@@ -145,43 +134,19 @@ const trainingImage: Probe<ReadWorld> = {
         if (/NotFound/.test(error.name)) return undefined;
         throw error;
       });
-    return holdsIf(
-      found !== undefined,
-      expected,
-      found ? `${parts.repository} has it` : `${parts.repository} does not have it`,
-    );
-  },
-};
-
-const regionSupport: Probe<ReadWorld> = {
-  assumption: 'region-support',
-  async run({ sagemaker, region }) {
+    return holdsIf(found !== undefined, found ? `${parts.repository} has it` : `${parts.repository} does not have it`);
+  }),
+  probe('region-support', 'ListTrainingJobs succeeds', async ({ sagemaker, region }) => {
     await sagemaker.send(new ListTrainingJobsCommand({ MaxResults: 1 }));
-    return holdsIf(true, `ListTrainingJobs succeeds in ${region}`, 'it succeeded');
-  },
-};
-
-const NOT_FOUND = 'ValidationException: Requested resource not found.';
-
-const describeNotFound: Probe<ReadWorld> = {
-  assumption: 'describe-not-found',
-  async run({ sagemaker, now }) {
+    return holdsIf(true, 'it succeeded', `ListTrainingJobs succeeds in ${region}`);
+  }),
+  probe('describe-not-found', NOT_FOUND, async ({ sagemaker, now }) => {
     const TrainingJobName = `slipway-verify-no-such-job-${now().toString(36)}`;
     const error = await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName })).then(
       () => new Error('Describe returned a job'),
       (thrown: Error) => thrown,
     );
     const seen = `${error.name}: ${error.message}`;
-    return holdsIf(seen === NOT_FOUND, NOT_FOUND, seen);
-  },
-};
-
-/** Read-only probes of instance types, images and prices. */
-export const CATALOG_PROBES: readonly Probe<ReadWorld>[] = [
-  instanceFacts,
-  prices,
-  baseImage,
-  trainingImage,
-  regionSupport,
-  describeNotFound,
+    return holdsIf(seen === NOT_FOUND, seen);
+  }),
 ];

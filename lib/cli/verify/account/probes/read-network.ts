@@ -12,7 +12,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { zoneIdPrefix } from '../../../../core/catalog/subnet-plan';
 import { selfReachingGroups } from '../../../../shared/aws/network/existing-network';
-import { firstFive, holdsIf, type Probe, type ReadWorld, unknown } from '../probe';
+import { holdsIf, noneOf, type Probe, probe, type ReadWorld, unknown } from '../probe';
 
 interface Zone {
   name: string;
@@ -25,58 +25,6 @@ async function zonesOf({ ec2 }: ReadWorld): Promise<Zone[]> {
     ({ ZoneName = '', ZoneId = '' }) => ({ name: ZoneName, id: ZoneId }),
   );
 }
-
-const zoneIds: Probe<ReadWorld> = {
-  assumption: 'zone-ids',
-  async run(world) {
-    const prefix = zoneIdPrefix(world.region);
-    if (!prefix) return unknown('a prefix of the zone ids', `the catalog has none for ${world.region}`);
-    const ids = (await zonesOf(world)).map(({ id }) => id);
-    const expected = `zone ids that start with ${prefix}-az`;
-    if (ids.length === 0) return unknown(expected, 'the Region returned no zones');
-    return holdsIf(
-      ids.every((id) => id.startsWith(`${prefix}-az`)),
-      expected,
-      ids.join(', '),
-    );
-  },
-};
-
-const endpointZones: Probe<ReadWorld> = {
-  assumption: 'endpoint-zones',
-  async run(world) {
-    const expected = 'every endpoint service of the network in every zone of its subnets';
-    const ids = await world.resourcesOf('AWS::EC2::VPCEndpoint');
-    if (ids.length === 0) return unknown(expected, 'no deployed network with endpoints');
-    const { VpcEndpoints = [] } = await world.ec2.send(new DescribeVpcEndpointsCommand({ VpcEndpointIds: ids }));
-    const names = VpcEndpoints.filter((e) => e.VpcEndpointType === 'Interface').flatMap((e) => e.ServiceName ?? []);
-    if (names.length === 0) return unknown(expected, 'no interface endpoint');
-    const { ServiceDetails = [] } = await world.ec2.send(
-      new DescribeVpcEndpointServicesCommand({ ServiceNames: names }),
-    );
-    const zones = (await zonesOf(world)).map(({ name }) => name);
-    const lacking = ServiceDetails.flatMap(({ ServiceName, AvailabilityZones = [] }) =>
-      zones.filter((zone) => !AvailabilityZones.includes(zone)).map((zone) => `${ServiceName} is not in ${zone}`),
-    );
-    return holdsIf(
-      lacking.length === 0,
-      expected,
-      firstFive(lacking) || `${names.length} services in ${zones.length} zones`,
-    );
-  },
-};
-
-const selfRules: Probe<ReadWorld> = {
-  assumption: 'self-rules',
-  async run(world) {
-    const expected = 'one security group that allows all traffic from and to itself';
-    const groups = world.descriptor?.securityGroupIds ?? [];
-    if (groups.length === 0) return unknown(expected, 'the environment has no security group');
-    const { SecurityGroups = [] } = await world.ec2.send(new DescribeSecurityGroupsCommand({ GroupIds: groups }));
-    const good = selfReachingGroups(SecurityGroups);
-    return holdsIf(good.length > 0, expected, good.length > 0 ? `${good.length} of ${groups.length} groups` : 'none');
-  },
-};
 
 /** Missing protections of a bucket that the environment configured. */
 async function gapsOf({ s3 }: ReadWorld, Bucket: string, kind: string): Promise<string[]> {
@@ -108,18 +56,49 @@ async function gapsOf({ s3 }: ReadWorld, Bucket: string, kind: string): Promise<
   return gaps;
 }
 
-const bucketsGuarded: Probe<ReadWorld> = {
-  assumption: 'buckets-guarded',
-  async run(world) {
-    const expected = 'three buckets with KMS encryption, versioning, public access block and TLS-only policy';
-    const { descriptor } = world;
-    if (!descriptor) return unknown(expected, 'the environment is not deployed');
-    const gaps: string[] = [];
-    for (const kind of ['data', 'checkpoint', 'artifact'] as const)
-      gaps.push(...(await gapsOf(world, descriptor[`${kind}Bucket`], kind)));
-    return holdsIf(gaps.length === 0, expected, firstFive(gaps) || 'all three buckets comply');
-  },
-};
-
 /** Read-only probes of the network. */
-export const NETWORK_PROBES: readonly Probe<ReadWorld>[] = [zoneIds, endpointZones, selfRules, bucketsGuarded];
+export const NETWORK_PROBES: readonly Probe<ReadWorld>[] = [
+  probe('zone-ids', 'a prefix of the zone ids', async (world) => {
+    const prefix = zoneIdPrefix(world.region);
+    if (!prefix) return unknown(`the catalog has none for ${world.region}`);
+    const ids = (await zonesOf(world)).map(({ id }) => id);
+    const expected = `zone ids that start with ${prefix}-az`;
+    if (ids.length === 0) return unknown('the Region returned no zones', expected);
+    const isExpected = ids.every((id) => id.startsWith(`${prefix}-az`));
+    return holdsIf(isExpected, ids.join(', '), expected);
+  }),
+  probe('endpoint-zones', 'every endpoint service of the network in every zone of its subnets', async (world) => {
+    const ids = await world.resourcesOf('AWS::EC2::VPCEndpoint');
+    if (ids.length === 0) return unknown('no deployed network with endpoints');
+    const { VpcEndpoints = [] } = await world.ec2.send(new DescribeVpcEndpointsCommand({ VpcEndpointIds: ids }));
+    const names = VpcEndpoints.filter((e) => e.VpcEndpointType === 'Interface').flatMap((e) => e.ServiceName ?? []);
+    if (names.length === 0) return unknown('no interface endpoint');
+    const { ServiceDetails = [] } = await world.ec2.send(
+      new DescribeVpcEndpointServicesCommand({ ServiceNames: names }),
+    );
+    const zones = (await zonesOf(world)).map(({ name }) => name);
+    const lacking = ServiceDetails.flatMap(({ ServiceName, AvailabilityZones = [] }) =>
+      zones.filter((zone) => !AvailabilityZones.includes(zone)).map((zone) => `${ServiceName} is not in ${zone}`),
+    );
+    return noneOf(lacking, `${names.length} services in ${zones.length} zones`);
+  }),
+  probe('self-rules', 'one security group that allows all traffic from and to itself', async (world) => {
+    const groups = world.descriptor?.securityGroupIds ?? [];
+    if (groups.length === 0) return unknown('the environment has no security group');
+    const { SecurityGroups = [] } = await world.ec2.send(new DescribeSecurityGroupsCommand({ GroupIds: groups }));
+    const good = selfReachingGroups(SecurityGroups);
+    return holdsIf(good.length > 0, good.length > 0 ? `${good.length} of ${groups.length} groups` : 'none');
+  }),
+  probe(
+    'buckets-guarded',
+    'three buckets with KMS encryption, versioning, public access block and TLS-only policy',
+    async (world) => {
+      const { descriptor } = world;
+      if (!descriptor) return unknown('the environment is not deployed');
+      const gaps: string[] = [];
+      for (const kind of ['data', 'checkpoint', 'artifact'] as const)
+        gaps.push(...(await gapsOf(world, descriptor[`${kind}Bucket`], kind)));
+      return noneOf(gaps, 'all three buckets comply');
+    },
+  ),
+];

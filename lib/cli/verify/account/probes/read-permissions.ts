@@ -9,6 +9,7 @@ import {
   paginateListRolePolicies,
   SimulatePrincipalPolicyCommand,
 } from '@aws-sdk/client-iam';
+import { itemsOf } from '../../../../shared/aws/pages';
 import {
   actionsOf,
   contextOf,
@@ -18,7 +19,7 @@ import {
   type RoleStatement,
   resourcesOf,
 } from '../../../../shared/aws/policy-document';
-import { firstFive, holdsIf, type Probe, type ReadWorld, unknown } from '../probe';
+import { firstFive, holdsIf, noneOf, type Probe, probe, type ReadWorld, unknown } from '../probe';
 
 /** Values that no environment uses: a request with one of them must be denied. */
 const FOREIGN: Readonly<Record<string, string[]>> = {
@@ -64,13 +65,11 @@ async function denied(
     });
 }
 
-const rolesAllow: Probe<ReadWorld> = {
-  assumption: 'roles-allow',
-  async run(world) {
+/** Read-only probes of roles. */
+export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [
+  probe('roles-allow', 'every action of every role is allowed', async (world) => {
     const roles = await rolesOf(world);
-    const expected = 'every action of every role is allowed';
-    if (roles.length === 0)
-      return unknown(expected, `environment ${world.environment} is not deployed in ${world.region}`);
+    if (roles.length === 0) return unknown(`environment ${world.environment} is not deployed in ${world.region}`);
     const problems: string[] = [];
     let actions = 0;
     for (const role of roles) {
@@ -85,20 +84,15 @@ const rolesAllow: Probe<ReadWorld> = {
       }
     }
     const seen = `${actions} actions of ${roles.length} roles simulated; denied: ${firstFive(problems) || 'none'}`;
-    return holdsIf(problems.length === 0, expected, seen);
-  },
-};
-
-const guardrailConditions: Probe<ReadWorld> = {
-  assumption: 'guardrail-conditions',
-  async run(world) {
-    const expected = 'a request with foreign subnets, groups, types or keys is denied';
+    return holdsIf(problems.length === 0, seen);
+  }),
+  probe('guardrail-conditions', 'a request with foreign subnets, groups, types or keys is denied', async (world) => {
     const creators = (await rolesOf(world)).flatMap((role) =>
       role.statements
         .filter((s) => s.Effect === 'Allow' && actionsOf(s).includes('sagemaker:CreateTrainingJob'))
         .map((statement) => ({ role, statement })),
     );
-    if (creators.length === 0) return unknown(expected, 'no role of the stack is allowed to create training jobs');
+    if (creators.length === 0) return unknown('no role of the stack is allowed to create training jobs');
     const passed: string[] = [];
     let tried = 0;
     for (const { role, statement } of creators) {
@@ -113,30 +107,22 @@ const guardrailConditions: Probe<ReadWorld> = {
         if ((await denied(world, role, question)).length === 0) passed.push(`${role.name}: foreign ${key} was allowed`);
       }
     }
-    if (tried === 0) return holdsIf(false, expected, 'the statements have no such condition');
-    return holdsIf(passed.length === 0, expected, firstFive(passed) || `${tried} foreign values were denied`);
-  },
-};
-
-const quotaAction: Probe<ReadWorld> = {
-  assumption: 'quota-action-resource',
-  async run(world) {
-    const expected = 'servicequotas:GetServiceQuota is allowed on `*`';
+    if (tried === 0) return holdsIf(false, 'the statements have no such condition');
+    return noneOf(passed, `${tried} foreign values were denied`);
+  }),
+  probe('quota-action-resource', 'servicequotas:GetServiceQuota is allowed on `*`', async (world) => {
     const roles = (await rolesOf(world)).filter((role) =>
       role.statements.some((s) => actionsOf(s).includes('servicequotas:GetServiceQuota')),
     );
-    if (roles.length === 0) return unknown(expected, 'no role of the stack reads quotas');
+    if (roles.length === 0) return unknown('no role of the stack reads quotas');
     const problems: string[] = [];
     for (const role of roles) {
       const question = { actions: ['servicequotas:GetServiceQuota'], resources: ['*'], context: [] };
       problems.push(...(await denied(world, role, question)));
     }
-    return holdsIf(problems.length === 0, expected, firstFive(problems) || `allowed for ${roles.length} roles`);
-  },
-};
-
-/** Read-only probes of roles. */
-export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [rolesAllow, guardrailConditions, quotaAction];
+    return noneOf(problems, `allowed for ${roles.length} roles`);
+  }),
+];
 
 /** The statements of a role's policies. */
 interface RolePolicies {
@@ -149,20 +135,20 @@ interface RolePolicies {
 export async function rolePolicies(client: IAMClient, RoleName: string): Promise<RolePolicies> {
   const { Role } = await client.send(new GetRoleCommand({ RoleName }));
   const statements: RoleStatement[] = [];
-  for await (const page of paginateListRolePolicies({ client }, { RoleName })) {
-    for (const PolicyName of page.PolicyNames ?? []) {
-      const { PolicyDocument } = await client.send(new GetRolePolicyCommand({ RoleName, PolicyName }));
-      statements.push(...statementsIn(PolicyDocument));
-    }
+  for (const PolicyName of await itemsOf(
+    paginateListRolePolicies({ client }, { RoleName }),
+    (page) => page.PolicyNames,
+  )) {
+    const { PolicyDocument } = await client.send(new GetRolePolicyCommand({ RoleName, PolicyName }));
+    statements.push(...statementsIn(PolicyDocument));
   }
-  for await (const page of paginateListAttachedRolePolicies({ client }, { RoleName })) {
-    for (const { PolicyArn = '' } of page.AttachedPolicies ?? []) {
-      if (PolicyArn.includes(':iam::aws:')) continue;
-      const { Policy } = await client.send(new GetPolicyCommand({ PolicyArn }));
-      const VersionId = Policy?.DefaultVersionId;
-      const { PolicyVersion } = await client.send(new GetPolicyVersionCommand({ PolicyArn, VersionId }));
-      statements.push(...statementsIn(PolicyVersion?.Document));
-    }
+  const attached = paginateListAttachedRolePolicies({ client }, { RoleName });
+  for (const { PolicyArn = '' } of await itemsOf(attached, (page) => page.AttachedPolicies)) {
+    if (PolicyArn.includes(':iam::aws:')) continue;
+    const { Policy } = await client.send(new GetPolicyCommand({ PolicyArn }));
+    const VersionId = Policy?.DefaultVersionId;
+    const { PolicyVersion } = await client.send(new GetPolicyVersionCommand({ PolicyArn, VersionId }));
+    statements.push(...statementsIn(PolicyVersion?.Document));
   }
   return { name: RoleName, arn: Role?.Arn ?? '', statements };
 }

@@ -8,7 +8,7 @@ import {
   QUOTA,
   type QuotaUsage,
 } from '../../../../core/catalog/quotas';
-import { type Finding, firstFive, holdsIf, type Probe, type ReadWorld, unknown } from '../probe';
+import { firstFive, holdsIf, type Probe, probe, type ReadWorld, unknown } from '../probe';
 
 /** Type whose quotas are read when the environment allows no type explicitly. */
 const ANY_TYPE = 'ml.m5.large';
@@ -38,33 +38,41 @@ async function listQuotas(world: ReadWorld, ServiceCode: string): Promise<Servic
   return found;
 }
 
-/** Codes and names of the quotas in the catalog. */
-function catalogQuotas(): { code: string; name: string }[] {
-  const ofTypes = Object.entries(INSTANCE_QUOTA_CODES).flatMap(([type, codes]) =>
+const CATALOG_QUOTAS = [
+  ...Object.entries(INSTANCE_QUOTA_CODES).flatMap(([type, codes]) =>
     (Object.keys(codes) as QuotaUsage[]).map((usage) => instanceQuota(type, usage)),
-  );
-  return [...ofTypes, ...Object.entries(GENERAL_QUOTAS).map(([code, { name }]) => ({ code, name }))].flatMap(
-    ({ code, name }) => (code ? [{ code, name }] : []),
-  );
-}
+  ),
+  ...Object.entries(GENERAL_QUOTAS).map(([code, { name }]) => ({ code, name })),
+].flatMap(({ code, name }) => (code ? [{ code, name }] : []));
 
-const quotaCodes: Probe<ReadWorld> = {
-  assumption: 'quota-codes',
-  async run(world) {
-    const rows = catalogQuotas();
-    const names = new Map((await quotasOf(world, 'sagemaker')).map((q) => [q.QuotaCode, q.QuotaName]));
-    const known = rows.filter(({ code }) => names.has(code));
-    const wrong = known.filter(({ code, name }) => names.get(code) !== name);
-    const expected = `${rows.length} codes with the names in the catalog, for those that the Region has`;
-    if (known.length === 0) return unknown(expected, `none of them is among the ${names.size} quotas of the Region`);
-    const list = firstFive(wrong.map(({ code, name }) => `${code} is "${names.get(code)}", not "${name}"`));
-    return holdsIf(wrong.length === 0, expected, `${known.length} found, ${wrong.length} differ${list && `: ${list}`}`);
-  },
-};
+/** Compares a rate from Service Quotas with the rate that Slipway uses. */
+const rate = (assumption: string, service: string, operation: string, perSecond: number): Probe<ReadWorld> =>
+  probe(assumption, `${operation}: at least ${perSecond} per second`, async (world) => {
+    const quotas = await quotasOf(world, service);
+    const words = new RegExp(`\\b${operation}\\b`);
+    const found = quotas.find(
+      ({ QuotaName = '', Value }) =>
+        Value !== undefined && words.test(QuotaName) && /rate|TPS|per second/i.test(QuotaName),
+    );
+    if (!found) return unknown(`none of the ${quotas.length} quotas of ${service} is this rate`);
+    return holdsIf((found.Value ?? 0) >= perSecond, `"${found.QuotaName}" is ${found.Value}`);
+  });
 
-const quotaApplied: Probe<ReadWorld> = {
-  assumption: 'quota-applied',
-  async run(world) {
+/** Read-only probes of quotas. */
+export const QUOTA_PROBES: readonly Probe<ReadWorld>[] = [
+  probe(
+    'quota-codes',
+    `${CATALOG_QUOTAS.length} codes with the names in the catalog, for those that the Region has`,
+    async (world) => {
+      const names = new Map((await quotasOf(world, 'sagemaker')).map((q) => [q.QuotaCode, q.QuotaName]));
+      const known = CATALOG_QUOTAS.filter(({ code }) => names.has(code));
+      const wrong = known.filter(({ code, name }) => names.get(code) !== name);
+      if (known.length === 0) return unknown(`none of them is among the ${names.size} quotas of the Region`);
+      const list = firstFive(wrong.map(({ code, name }) => `${code} is "${names.get(code)}", not "${name}"`));
+      return holdsIf(wrong.length === 0, `${known.length} found, ${wrong.length} differ${list && `: ${list}`}`);
+    },
+  ),
+  probe('quota-applied', 'an applied value of each quota', async (world) => {
     const types = world.descriptor?.guardrails?.allowedInstanceTypes ?? [ANY_TYPE];
     const codes = [...types.flatMap((type) => instanceQuota(type, 'training').code ?? []), ...Object.values(QUOTA)];
     const missing: string[] = [];
@@ -76,48 +84,17 @@ const quotaApplied: Probe<ReadWorld> = {
       else if (answer.Quota?.Value === undefined) missing.push(`${QuotaCode}: no value`);
     }
     const seen = `${codes.length - missing.length} of ${codes.length} have a value`;
-    return holdsIf(
-      missing.length === 0,
-      'an applied value of each quota',
-      `${seen}${missing.length > 0 ? `; ${firstFive(missing)}` : ''}`,
-    );
-  },
-};
-
-/** Compares a rate from Service Quotas with the rate that Slipway uses. */
-async function rateFinding(world: ReadWorld, service: string, operation: string, perSecond: number): Promise<Finding> {
-  const expected = `${operation}: at least ${perSecond} per second`;
-  const quotas = await quotasOf(world, service);
-  const words = new RegExp(`\\b${operation}\\b`);
-  const found = quotas.find(
-    ({ QuotaName = '', Value }) =>
-      Value !== undefined && words.test(QuotaName) && /rate|TPS|per second/i.test(QuotaName),
-  );
-  if (!found) return unknown(expected, `none of the ${quotas.length} quotas of ${service} is this rate`);
-  return holdsIf((found.Value ?? 0) >= perSecond, expected, `"${found.QuotaName}" is ${found.Value}`);
-}
-
-const rate = (assumption: string, service: string, operation: string, perSecond: number): Probe<ReadWorld> => ({
-  assumption,
-  run: (world) => rateFinding(world, service, operation, perSecond),
-});
-
-const concurrency: Probe<ReadWorld> = {
-  assumption: 'function-concurrency',
-  async run(world) {
+    return holdsIf(missing.length === 0, [seen, ...(missing.length > 0 ? [firstFive(missing)] : [])].join('; '));
+  }),
+  rate('create-rate', 'sagemaker', 'CreateTrainingJob', 1),
+  rate('list-rate', 'sagemaker', 'ListTrainingJobs', 2),
+  rate('parameter-rate', 'ssm', 'GetParameter', 40),
+  probe('function-concurrency', `at least ${CONCURRENT_EXECUTIONS} concurrent executions`, async (world) => {
     const { AccountLimit } = await world.lambda.send(new GetAccountSettingsCommand({}));
     const free = AccountLimit?.UnreservedConcurrentExecutions;
-    const expected = `at least ${CONCURRENT_EXECUTIONS} concurrent executions`;
-    return free === undefined
-      ? unknown(expected, 'Lambda returned no limit')
-      : holdsIf(free >= CONCURRENT_EXECUTIONS, expected, `${free}`);
-  },
-};
-
-const clock: Probe<ReadWorld> = {
-  assumption: 'clock',
-  async run(world) {
-    const expected = `at most ${CLOCK_SECONDS} seconds of clock skew between this machine and AWS`;
+    return free === undefined ? unknown('Lambda returned no limit') : holdsIf(free >= CONCURRENT_EXECUTIONS, `${free}`);
+  }),
+  probe('clock', `at most ${CLOCK_SECONDS} seconds of clock skew between this machine and AWS`, async (world) => {
     let date: string | undefined;
     const command = new GetCallerIdentityCommand({});
     command.middlewareStack.add(
@@ -129,19 +106,8 @@ const clock: Probe<ReadWorld> = {
       { step: 'deserialize', name: 'readDate' },
     );
     await world.sts.send(command);
-    if (!date) return unknown(expected, 'the response had no Date header');
+    if (!date) return unknown('the response had no Date header');
     const seconds = Math.round(Math.abs(Date.parse(date) - world.now()) / 1000);
-    return holdsIf(seconds <= CLOCK_SECONDS, expected, `${seconds} s`);
-  },
-};
-
-/** Read-only probes of quotas. */
-export const QUOTA_PROBES: readonly Probe<ReadWorld>[] = [
-  quotaCodes,
-  quotaApplied,
-  rate('create-rate', 'sagemaker', 'CreateTrainingJob', 1),
-  rate('list-rate', 'sagemaker', 'ListTrainingJobs', 2),
-  rate('parameter-rate', 'ssm', 'GetParameter', 40),
-  concurrency,
-  clock,
+    return holdsIf(seconds <= CLOCK_SECONDS, `${seconds} s`);
+  }),
 ];

@@ -1,6 +1,6 @@
 import { DescribeSubnetsCommand, DescribeVpcEndpointsCommand } from '@aws-sdk/client-ec2';
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
-import { type Finding, holdsIf, type Probe, unknown } from '../probe';
+import { holdsIf, type Probe, probe, unknown } from '../probe';
 import { PROBE_OBJECT, STOP_GRACE_SECONDS } from '../train/train-jobs';
 import type { EndedJob, Fact, TrainWorld } from '../train/train-world';
 
@@ -32,7 +32,6 @@ interface HostFacts {
   shmGiB: number;
   credentials: boolean;
   channel: string | null;
-  variable?: string;
 }
 
 const hostsOf = ({ facts }: EndedJob): { host: string; facts: HostFacts }[] =>
@@ -46,15 +45,13 @@ const onHosts = (
   expected: string,
   judge: (facts: HostFacts, host: string) => boolean,
   show: (facts: HostFacts) => unknown,
-): Probe<TrainWorld> => ({
-  assumption,
-  async run(world) {
+): Probe<TrainWorld> =>
+  probe(assumption, expected, async (world) => {
     const hosts = hostsOf(await world.job('facts'));
-    if (hosts.length === 0) return unknown(expected, 'the log of the job contains no facts of its hosts');
+    if (hosts.length === 0) return unknown('the log of the job contains no facts of its hosts');
     const seen = hosts.map(({ host, facts }) => `${host}: ${JSON.stringify(show(facts))}`).join(', ');
-    return holdsIf(hosts.length === 2 && hosts.every(({ host, facts }) => judge(facts, host)), expected, seen);
-  },
-});
+    return holdsIf(hosts.length === 2 && hosts.every(({ host, facts }) => judge(facts, host)), seen);
+  });
 
 const firstWith = (facts: readonly Fact[], name: string, host: string) =>
   facts.find((fact) => fact.host === host && fact.values[name] !== undefined);
@@ -115,153 +112,91 @@ const HOST_PROBES: readonly Probe<TrainWorld>[] = [
   ),
 ];
 
-const sigterm: Probe<TrainWorld> = {
-  assumption: 'sigterm-first-process',
-  async run(world) {
-    const expected = 'the first process received SIGTERM on both hosts';
+const LEAST_GRACE_SECONDS = STOP_GRACE_SECONDS - 15;
+
+/** Probes of the environment of containers at level `train`. */
+export const CONTAINER_PROBES: readonly Probe<TrainWorld>[] = [
+  ...HOST_PROBES,
+  probe('sigterm-first-process', 'the first process received SIGTERM on both hosts', async (world) => {
     const { facts } = await world.job('facts');
     const hosts = ['algo-1', 'algo-2'].filter((host) => firstWith(facts, 'sigterm', host));
-    return holdsIf(hosts.length === 2, expected, hosts.length > 0 ? `on ${hosts.join(' and ')}` : 'on neither host');
-  },
-};
-
-const stopGrace: Probe<TrainWorld> = {
-  assumption: 'stop-grace',
-  async run(world) {
-    const least = STOP_GRACE_SECONDS - 15;
-    const expected = `at least ${least} s between SIGTERM and SIGKILL`;
+    return holdsIf(hosts.length === 2, hosts.length > 0 ? `on ${hosts.join(' and ')}` : 'on neither host');
+  }),
+  probe('stop-grace', `at least ${LEAST_GRACE_SECONDS} s between SIGTERM and SIGKILL`, async (world) => {
     const { facts } = await world.job('facts');
     const alive = facts.filter(({ host, values }) => host === 'algo-1' && values.alive !== undefined);
     const last = alive.at(-1)?.values.alive;
-    return typeof last === 'number'
-      ? holdsIf(last >= least, expected, `${last} s, counted every 5 s`)
-      : unknown(expected, 'the log contains no count');
-  },
-};
-
-/** Finding about the keys in a bucket after the facts job was stopped. */
-async function keysFinding(
-  world: TrainWorld,
-  bucket: 'artifact' | 'checkpoint',
-  wanted: RegExp,
-  expected: string,
-): Promise<Finding> {
-  await world.job('facts');
-  const keys = await world.keys(bucket);
-  const found = keys.filter((key) => wanted.test(key)).map((key) => key.split('/').slice(3).join('/'));
-  return holdsIf(found.length > 0, expected, found.length > 0 ? found.join(', ') : `not among ${keys.length} objects`);
-}
-
-const outputAfterStop: Probe<TrainWorld> = {
-  assumption: 'output-after-stop',
-  run: (world) =>
-    keysFinding(world, 'artifact', /\/output\/.*(output\.tar\.gz|algo-\d\.txt)$/, 'output of the stopped job in S3'),
-};
-
-const checkpointSync: Probe<TrainWorld> = {
-  assumption: 'checkpoint-sync',
-  async run(world) {
+    if (typeof last !== 'number') return unknown('the log contains no count');
+    return holdsIf(last >= LEAST_GRACE_SECONDS, `${last} s, counted every 5 s`);
+  }),
+  probe('output-after-stop', 'output of the stopped job in S3', async (world) => {
+    await world.job('facts');
+    const keys = await world.keys('artifact');
+    const found = keys.filter((key) => /\/output\/.*(output\.tar\.gz|algo-\d\.txt)$/.test(key));
+    const names = found.map((key) => key.split('/').slice(3).join('/')).join(', ');
+    return holdsIf(found.length > 0, names || `not among ${keys.length} objects`);
+  }),
+  probe('checkpoint-sync', 'the file of each host', async (world) => {
     await world.job('facts');
     const keys = (await world.keys('checkpoint')).filter((key) => /\/facts\/.*algo-[12]\.txt$/.test(key));
-    return holdsIf(
-      keys.length === 2,
-      'the file of each host',
-      keys.map((key) => key.split('/').pop()).join(', ') || 'none',
-    );
-  },
-};
-
-const checkpointRestore: Probe<TrainWorld> = {
-  assumption: 'checkpoint-restore',
-  async run(world) {
-    const expected = 'step-12.txt of the crashed job, before the script of the next one starts';
-    const { facts, description } = await world.job('resume');
-    const restored = facts.find((fact) => fact.values.restored !== undefined)?.values.restored;
-    if (restored === undefined)
-      return unknown(expected, `${description.TrainingJobStatus}, and the log contains no result`);
-    return holdsIf(String(restored).includes('step-12.txt'), expected, `"${restored}"`);
-  },
-};
-
-const checkpointKey: Probe<TrainWorld> = {
-  assumption: 'checkpoint-key',
-  async run(world) {
+    return holdsIf(keys.length === 2, keys.map((key) => key.split('/').pop()).join(', ') || 'none');
+  }),
+  probe(
+    'checkpoint-restore',
+    'step-12.txt of the crashed job, before the script of the next one starts',
+    async (world) => {
+      const { facts, description } = await world.job('resume');
+      const restored = facts.find((fact) => fact.values.restored !== undefined)?.values.restored;
+      if (restored === undefined) return unknown(`${description.TrainingJobStatus}, and the log contains no result`);
+      return holdsIf(String(restored).includes('step-12.txt'), `"${restored}"`);
+    },
+  ),
+  probe('checkpoint-key', 'checkpoint objects encrypted with the key of the environment', async (world) => {
     const { descriptor } = world.place;
-    const expected = 'checkpoint objects encrypted with the key of the environment';
     await world.job('crash');
     const [Key] = (await world.keys('checkpoint')).filter((key) => /\/resume\//.test(key));
-    if (!Key || !descriptor.kmsKeyArn)
-      return unknown(expected, Key ? 'the environment has no key' : 'no checkpoint object');
+    if (!Key || !descriptor.kmsKeyArn) return unknown(Key ? 'the environment has no key' : 'no checkpoint object');
     const head = await world.s3.send(new HeadObjectCommand({ Bucket: descriptor.checkpointBucket, Key }));
     const same = head.SSEKMSKeyId === descriptor.kmsKeyArn;
-    return holdsIf(
-      same,
-      expected,
-      same ? 'the same key' : `${head.ServerSideEncryption ?? 'no encryption'} with another key`,
-    );
-  },
-};
-
-const logStreams: Probe<TrainWorld> = {
-  assumption: 'log-streams',
-  async run(world) {
-    const expected = 'streams <job>/algo-<n>-<number> of both hosts';
+    return holdsIf(same, same ? 'the same key' : `${head.ServerSideEncryption ?? 'no encryption'} with another key`);
+  }),
+  probe('log-streams', 'streams <job>/algo-<n>-<number> of both hosts', async (world) => {
     const { streams } = await world.job('facts');
     const good = streams.filter((name) => /\/algo-[12]-\d+$/.test(name));
     return holdsIf(
       good.length === 2 && streams.length === 2,
-      expected,
       streams.map((s) => s.split('/').pop()).join(', ') || 'none',
     );
-  },
-};
-
-const oneZone: Probe<TrainWorld> = {
-  assumption: 'one-zone',
-  async run(world) {
-    const expected = 'both hosts in one subnet';
+  }),
+  probe('one-zone', 'both hosts in one subnet', async (world) => {
     const { subnetIds } = world.place.descriptor;
-    if (subnetIds.length < 2) return unknown(expected, `the environment has ${subnetIds.length} subnets`);
+    if (subnetIds.length < 2) return unknown(`the environment has ${subnetIds.length} subnets`);
     const [host] = hostsOf(await world.job('facts'));
     const { Subnets = [] } = await world.ec2.send(new DescribeSubnetsCommand({ SubnetIds: subnetIds }));
     const homes = Object.values(host?.facts.addresses ?? {}).map(
       (address) => Subnets.find(({ CidrBlock = '' }) => cidrContains(CidrBlock, address))?.SubnetId,
     );
     if (homes.length < 2 || homes.includes(undefined))
-      return unknown(expected, 'the addresses of the hosts are not in a subnet of the environment');
-    return holdsIf(new Set(homes).size === 1, expected, `${new Set(homes).size} subnets`);
-  },
-};
-
-const pullOutsideVpc: Probe<TrainWorld> = {
-  assumption: 'pull-outside-vpc',
-  async run(world) {
-    const expected = 'a job in a network without endpoints for ECR and CloudWatch Logs starts and has a log';
-    const { description, streams } = await world.job('facts');
-    if (world.place.descriptor.network?.mode !== 'vpc-locked') return unknown(expected, 'the network is not locked');
-    const ids = await world.resourcesOf('AWS::EC2::VPCEndpoint');
-    const { VpcEndpoints = [] } =
-      ids.length === 0 ? {} : await world.ec2.send(new DescribeVpcEndpointsCommand({ VpcEndpointIds: ids }));
-    const services = VpcEndpoints.flatMap(({ ServiceName }) => /\.(ecr\.\w+|logs)$/.exec(ServiceName ?? '')?.[1] ?? []);
-    if (services.length > 0) return unknown(expected, `the network has endpoints for ${services.join(', ')}`);
-    return holdsIf(
-      description.TrainingStartTime !== undefined && streams.length > 0,
-      expected,
-      `${description.TrainingJobStatus}, ${streams.length} log streams`,
-    );
-  },
-};
-
-/** Probes of the environment of containers at level `train`. */
-export const CONTAINER_PROBES: readonly Probe<TrainWorld>[] = [
-  ...HOST_PROBES,
-  sigterm,
-  stopGrace,
-  outputAfterStop,
-  checkpointSync,
-  checkpointRestore,
-  checkpointKey,
-  logStreams,
-  oneZone,
-  pullOutsideVpc,
+      return unknown('the addresses of the hosts are not in a subnet of the environment');
+    return holdsIf(new Set(homes).size === 1, `${new Set(homes).size} subnets`);
+  }),
+  probe(
+    'pull-outside-vpc',
+    'a job in a network without endpoints for ECR and CloudWatch Logs starts and has a log',
+    async (world) => {
+      const { description, streams } = await world.job('facts');
+      if (world.place.descriptor.network?.mode !== 'vpc-locked') return unknown('the network is not locked');
+      const ids = await world.resourcesOf('AWS::EC2::VPCEndpoint');
+      const { VpcEndpoints = [] } =
+        ids.length === 0 ? {} : await world.ec2.send(new DescribeVpcEndpointsCommand({ VpcEndpointIds: ids }));
+      const services = VpcEndpoints.flatMap(
+        ({ ServiceName }) => /\.(ecr\.\w+|logs)$/.exec(ServiceName ?? '')?.[1] ?? [],
+      );
+      if (services.length > 0) return unknown(`the network has endpoints for ${services.join(', ')}`);
+      return holdsIf(
+        description.TrainingStartTime !== undefined && streams.length > 0,
+        `${description.TrainingJobStatus}, ${streams.length} log streams`,
+      );
+    },
+  ),
 ];

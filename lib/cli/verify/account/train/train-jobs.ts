@@ -40,7 +40,6 @@ print("verify " + json.dumps({
     "shmGiB": round(shm.f_frsize * shm.f_blocks / 2**30, 2),
     "credentials": bool(os.environ.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") or os.environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI")),
     "channel": open(channel).read().strip() if os.path.exists(channel) else None,
-    "variable": os.environ.get("SLIPWAY_VERIFY"),
 }), flush=True)
 `;
 

@@ -4,7 +4,6 @@ import {
   ListObjectVersionsCommand,
   type ListObjectVersionsCommandOutput,
   PutObjectCommand,
-  paginateListObjectsV2,
   type S3Client,
 } from '@aws-sdk/client-s3';
 import {
@@ -13,6 +12,7 @@ import {
   type DescribeTrainingJobCommandOutput,
   StopTrainingJobCommand,
 } from '@aws-sdk/client-sagemaker';
+import { objectsBelow } from '../../../../shared/aws/pages';
 import type { ReadWorld } from '../probe';
 import {
   FORBIDDEN_PREFIX,
@@ -46,7 +46,6 @@ export interface EndedJob {
   description: DescribeTrainingJobCommandOutput;
   /** In chronological order. */
   facts: Fact[];
-  /** Names of its log streams. */
   streams: string[];
 }
 
@@ -69,28 +68,19 @@ export async function trainWorld(read: ReadWorld, place: JobPlace, pollMs: numbe
   await put(probeKey(place), PROBE_OBJECT.content);
   await put(`${FORBIDDEN_PREFIX}${PROBE_OBJECT.name}`, PROBE_OBJECT.content);
   for (const kind of JOB_KINDS) await put(scriptKey(place, kind), scriptOf(kind));
-  const jobs = new Map<JobKind, Promise<EndedJob>>();
   const runner = new JobRunner(read, place, pollMs);
-  const job = (kind: JobKind) => {
-    const running = jobs.get(kind) ?? runner.run(kind);
-    jobs.set(kind, running);
-    return running;
-  };
   return {
     ...read,
     place,
-    job,
+    job: (kind) => runner.job(kind),
     created: async (kind) => {
-      const ended = job(kind);
+      const ended = runner.job(kind);
       while (!runner.createdAt.has(kind)) await Promise.race([ended, read.sleep(READ_PAUSE_MS)]);
       return runner.createdAt.get(kind) ?? 0;
     },
     keys: async (bucket) => {
-      const found: string[] = [];
-      const request = { Bucket: descriptor[`${bucket}Bucket`], Prefix: prefixOf(place) };
-      for await (const page of paginateListObjectsV2({ client: read.s3 }, request))
-        found.push(...(page.Contents ?? []).flatMap(({ Key }) => Key ?? []));
-      return found;
+      const found = await objectsBelow(read.s3, descriptor[`${bucket}Bucket`], prefixOf(place));
+      return found.map(({ key }) => key);
     },
   };
 }
@@ -103,7 +93,7 @@ class JobRunner {
   readonly createdAt = new Map<JobKind, number>();
   private readonly logs: CloudWatchLogsClient;
   private free = INSTANCES_AT_ONCE;
-  private crashed: Promise<EndedJob> | undefined;
+  private readonly jobs = new Map<JobKind, Promise<EndedJob>>();
 
   constructor(
     private readonly world: ReadWorld,
@@ -113,17 +103,15 @@ class JobRunner {
     this.logs = new CloudWatchLogsClient({ region: world.region, maxAttempts: 6 });
   }
 
-  run(kind: JobKind): Promise<EndedJob> {
-    if (kind === 'crash') {
-      this.crashed ??= this.runAlone('crash');
-      return this.crashed;
-    }
-    return this.runAlone(kind);
+  job(kind: JobKind): Promise<EndedJob> {
+    const running = this.jobs.get(kind) ?? this.run(kind);
+    this.jobs.set(kind, running);
+    return running;
   }
 
-  private async runAlone(kind: JobKind): Promise<EndedJob> {
+  private async run(kind: JobKind): Promise<EndedJob> {
     // The resumed job must find the checkpoint of the crashed job.
-    if (kind === 'resume') await this.run('crash');
+    if (kind === 'resume') await this.job('crash');
     const request = jobRequest(kind, this.place);
     const instances = request.ResourceConfig?.InstanceCount ?? 1;
     while (this.free < instances) await this.world.sleep(this.pollMs);

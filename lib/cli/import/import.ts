@@ -1,16 +1,19 @@
-import { Document, visit } from 'yaml';
+import { Document, parse, visit } from 'yaml';
 import { CODE_IN_IMAGE } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainJson, plainLine } from '../../core/config/formats/plain-text';
 import { bareIssue, formatValue, type Issue } from '../../core/config/issue';
 import { loadRun } from '../../core/config/load';
+import { isTooDeep } from '../../core/config/reading/yaml-file';
 import type { RunSpec } from '../../core/config/run-spec';
 import { trainingJobRequest } from '../../core/job/training-request';
-import { type NotCarried, notCarriedBy } from './differences';
-import { type Draft, type Drafted, regionOfImage } from './draft';
-import { draftOf } from './from-request';
-import type { TrainerFiles } from './model-trainer';
-import type { ForeignRequest } from './read-request';
+import { lastCommand, ofCommand } from './command-line';
+import { notCarriedBy } from './differences';
+import { draftOf, regionOfImage } from './from-request';
+import { type ForeignRequest, findRequest } from './read-request';
+import { draftOfRecipe, isRecipe } from './recipe';
+import { type Draft, type Drafted, filled, inOrder, type NotCarried } from './rows';
+import type { TrainerFiles } from './start';
 
 /** A run file that was created from an existing job. */
 export interface Imported {
@@ -36,6 +39,49 @@ export interface ImportContext {
   trainerFiles?: TrainerFiles;
 }
 
+/** Placeholder when a command line contains no cluster: one host, whose type the user must set. */
+const UNKNOWN_TYPE = 'ml.p4d.24xlarge';
+
+/**
+ * Imports a file: a request or the response of DescribeTrainingJob (JSON or YAML), a HyperPod recipe, or the command line that starts
+ * training. Undefined for any other content.
+ */
+export function importText(text: string, context: ImportContext): Imported | undefined {
+  const document = structureOf(text);
+  const request = findRequest(document);
+  if (request) return importRequest(request, context);
+  if (isRecipe(document)) return finish(draftOfRecipe(document), context);
+  const drafted = typeof document === 'object' && document !== null ? undefined : ofScript(text);
+  return drafted && finish(drafted, context);
+}
+
+/** Parses a JSON or YAML text; undefined for other texts. Never throws. */
+function structureOf(text: string): unknown {
+  try {
+    return isTooDeep(text) ? undefined : parse(text, { logLevel: 'silent' });
+  } catch {
+    return undefined;
+  }
+}
+
+/** The last command of a shell script with a known program. */
+function ofScript(text: string): Drafted | undefined {
+  const lines = text.replace(/\\\r?\n/g, ' ').split('\n');
+  const command = lastCommand(lines.filter((line) => !/^\s*#/.test(line)));
+  if (!command) return undefined;
+  const { draft, remarks } = ofCommand(command, './src', 'command');
+  const why = `a command line contains no instance type; ${UNKNOWN_TYPE} is a placeholder: set compute.instanceType`;
+  return {
+    draft: inOrder({
+      ...filled(draft),
+      name: 'imported',
+      compute: { instanceType: UNKNOWN_TYPE, instanceCount: command.hosts ?? 1 },
+      checkpoints: { mode: 'none' },
+    }),
+    remarks: [...remarks, { field: 'instance type', value: '(not set)', why }],
+  };
+}
+
 /** The run file of a CreateTrainingJob request. */
 export function importRequest(request: ForeignRequest, context: ImportContext): Imported {
   const drafted = draftOf(request, context.trainerFiles);
@@ -43,19 +89,14 @@ export function importRequest(request: ForeignRequest, context: ImportContext): 
   const { value: run } = loadRun(runFileText(drafted.draft, [], context.source));
   const remade = run ? trainingJobRequest(planOf(run, region, context.descriptor)) : {};
   const compared = run ? notCarriedBy(request, remade) : [];
-  return finish(drafted, [...drafted.remarks, ...compared], context, region);
+  return finish({ draft: drafted.draft, remarks: [...drafted.remarks, ...compared] }, context, region);
 }
 
-/** The run file for a draft that is not based on a request: a recipe or a command line. */
-export function importDraft(drafted: Drafted, context: ImportContext): Imported {
-  const region = context.region ?? context.descriptor?.region ?? 'us-west-2';
-  return finish(drafted, drafted.remarks, context, region);
-}
-
-function finish({ draft }: Drafted, notCarried: NotCarried[], { source }: ImportContext, region: string): Imported {
-  const runFile = runFileText(draft, notCarried, source);
-  const loaded = loadRun(runFile);
-  return { runFile, notCarried, issues: loaded.issues.map(bareIssue), run: loaded.value, region };
+function finish({ draft, remarks }: Drafted, context: ImportContext, from?: string): Imported {
+  const runFile = runFileText(draft, remarks, context.source);
+  const { issues, value: run } = loadRun(runFile);
+  const region = context.region ?? context.descriptor?.region ?? from ?? 'us-west-2';
+  return { runFile, notCarried: remarks, issues: issues.map(bareIssue), run, region };
 }
 
 function regionOf({ RoleArn: _role, AlgorithmSpecification, ...request }: ForeignRequest): string | undefined {
