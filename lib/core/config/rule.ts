@@ -38,33 +38,42 @@ export interface Rule {
   check(run: RunSpec, context: RuleContext): Finding[];
 }
 
+/** The level of a rule, with `isLocal` and `mayAcknowledge`. */
+export type RuleKind = `${IssueLevel}${'' | ', local'}${'' | ', may acknowledge'}`;
+
+/** A rule by its id, its level with `isLocal` and `mayAcknowledge`, and its check. */
+export const rule = (id: string, kind: RuleKind, check: Rule['check']): Rule => ({
+  id,
+  level: kind.split(',')[0] as IssueLevel,
+  ...(kind.includes('local') && { isLocal: true }),
+  ...(kind.includes('may acknowledge') && { mayAcknowledge: true }),
+  check,
+});
+
 /** The finding if `broken`, otherwise none. */
 export const when = <F extends Finding>(broken: boolean, finding: F): F[] => (broken ? [finding] : []);
 
-/** Restricts a rule to training runs. */
-export function trainingRule(rule: Rule): Rule {
-  return { ...rule, check: (run, context) => (run.kind === 'training' ? rule.check(run, context) : []) };
-}
+/** Restricts a rule to runs of which something holds. */
+export const ruleWhere =
+  (applies: (run: RunSpec) => boolean) =>
+  (given: Rule): Rule => ({ ...given, check: (run, context) => (applies(run) ? given.check(run, context) : []) });
 
-/** A rule in the form that `rulesAbout` accepts. */
-export interface RuleAbout<Subject> extends Omit<Rule, 'check'> {
-  find(run: RunSpec, subject: Subject, context: RuleContext): Finding[];
-}
+/** Restricts a rule to training runs. */
+export const trainingRule = ruleWhere(({ kind }) => kind === 'training');
 
 /**
  * Creates the rules for one subject of training runs. `read` extracts from a run what the rules need; undefined means that the run does not
  * have the subject, and the rules find nothing.
  */
-export function rulesAbout<Subject>(read: (run: RunSpec) => Subject | undefined): (given: RuleAbout<Subject>) => Rule {
-  return ({ find, ...rest }) =>
-    trainingRule({
-      ...rest,
-      check: (run, context) => {
+export const rulesAbout =
+  <Subject>(read: (run: RunSpec) => Subject | undefined) =>
+  (id: string, kind: RuleKind, find: (run: RunSpec, subject: Subject, context: RuleContext) => Finding[]): Rule =>
+    trainingRule(
+      rule(id, kind, (run, context) => {
         const subject = read(run);
         return subject === undefined ? [] : find(run, subject, context);
-      },
-    });
-}
+      }),
+    );
 
 /** Converts a finding of a rule to an issue. */
 export function issueOf(rule: Pick<Rule, 'id' | 'level'>, { path, level, ...text }: Finding): Issue {

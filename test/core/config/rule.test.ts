@@ -24,11 +24,9 @@ test('a rule of training runs finds nothing in processing runs', () => {
 
 test('a rule about a subject is asked where the run has it, and gets it with run and context', () => {
   const ruleAbout = rulesAbout((run) => (run.name === 'base' ? 0 : undefined));
-  const { check: _, ...rest } = RULE;
-  const rule = ruleAbout({
-    ...rest,
-    find: (run, subject, { region }) => [{ ...FINDING, got: [run.name, subject, region] }],
-  });
+  const rule = ruleAbout('a/b', 'warning', (run, subject, { region }) => [
+    { ...FINDING, got: [run.name, subject, region] },
+  ]);
   expect(rule.check(TRAINING, { region: 'r' })).toEqual([{ ...FINDING, got: ['base', 0, 'r'] }]);
   expect(rule.check(runOf({ ...BASE, name: 'other' }), {})).toEqual([]);
   expect(rule.check(PROCESSING, {})).toEqual([]);

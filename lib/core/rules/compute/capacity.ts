@@ -1,5 +1,5 @@
 import { findInstanceType } from '../../catalog/instances/instances';
-import { type Finding, type Rule, type RuleContext, regionOf, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, regionOf, rule, ruleWhere, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { namedTypes } from './types';
 
@@ -163,43 +163,34 @@ export function warmPool({ compute }: RunSpec): Finding[] {
 
 const path = 'preemptible';
 
-function checkpoints({ kind, checkpoints: { mode } }: RunSpec): Finding[] {
-  if (kind !== 'training')
-    return [
-      {
-        path,
-        must: 'must be false in a processing run, which always starts from the beginning',
-        got: true,
-        fix: 'remove it',
-      },
-    ];
-  return when(mode === 'none', {
-    path,
-    must: 'must be used with checkpoints: otherwise the run restarts at step 0 after every preemption',
-    got: 'checkpoints.mode none',
-    fix: 'set checkpoints, or remove preemptible',
-  });
-}
-
-function ownCode({ code, distribution, network }: RunSpec): Finding[] {
-  const seesRequests = distribution.contract === 'entrypoint' && !network.isolation;
-  return when(code.builtin === undefined, {
-    path,
-    must: seesRequests
-      ? 'must be used with code that saves and leaves with exit code 76 when SLIPWAY_HAND_OVER_FILE appears, or saves within 120 s of SIGTERM'
-      : 'must be used with code that saves within 120 s of SIGTERM: requests to leave are not read under the toolkit contract or network isolation',
-    got: 'custom code, which cannot be checked',
-    fix: 'see "Preemption" in docs/queue.md, then acknowledge preemption/own-code',
-  });
-}
-
-const RULES: readonly Rule[] = [
-  { id: 'preemption/checkpoints', level: 'error', check: checkpoints },
-  { id: 'preemption/own-code', level: 'warning', mayAcknowledge: true, check: ownCode },
-];
-
 /** The rules apply only to preemptible runs. */
-export const PREEMPTION_RULES: readonly Rule[] = RULES.map((rule) => ({
-  ...rule,
-  check: (run, context) => (run.preemptible ? rule.check(run, context) : []),
-}));
+export const PREEMPTION_RULES: readonly Rule[] = [
+  rule('preemption/checkpoints', 'error', ({ kind, checkpoints: { mode } }) => {
+    if (kind !== 'training')
+      return [
+        {
+          path,
+          must: 'must be false in a processing run, which always starts from the beginning',
+          got: true,
+          fix: 'remove it',
+        },
+      ];
+    return when(mode === 'none', {
+      path,
+      must: 'must be used with checkpoints: otherwise the run restarts at step 0 after every preemption',
+      got: 'checkpoints.mode none',
+      fix: 'set checkpoints, or remove preemptible',
+    });
+  }),
+  rule('preemption/own-code', 'warning, may acknowledge', ({ code, distribution, network }) => {
+    const seesRequests = distribution.contract === 'entrypoint' && !network.isolation;
+    return when(code.builtin === undefined, {
+      path,
+      must: seesRequests
+        ? 'must be used with code that saves and leaves with exit code 76 when SLIPWAY_HAND_OVER_FILE appears, or saves within 120 s of SIGTERM'
+        : 'must be used with code that saves within 120 s of SIGTERM: requests to leave are not read under the toolkit contract or network isolation',
+      got: 'custom code, which cannot be checked',
+      fix: 'see "Preemption" in docs/queue.md, then acknowledge preemption/own-code',
+    });
+  }),
+].map(ruleWhere(({ preemptible }) => preemptible === true));

@@ -1,22 +1,6 @@
 import { isPinned, parseHubSource } from '../../config/formats/places';
-import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-
-/** Sources of the file that a launch has not replaced by a commit. */
-function withoutCommit({ written: { model, data = [] } }: RunSpec): Finding[] {
-  const named = [{ path: 'model.weights', text: model?.weights }].concat(
-    data.map(({ source }, i) => ({ path: `data[${i}].source`, text: source })),
-  );
-  return named.flatMap(({ path, text }) => {
-    const source = parseHubSource(text ?? '');
-    return when(source !== undefined && !isPinned(source), {
-      path,
-      must: 'must be a fetched commit, which is looked up in an environment',
-      got: text,
-      fix: 'add --environment, or write the commit after @',
-    });
-  });
-}
 
 const sourcesOf = ({ code }: RunSpec): string[] => String(code.arguments.source ?? '').split(',');
 
@@ -61,7 +45,21 @@ const ofFetchStep =
 
 /** Rules for models and data sets of a hub. */
 export const HUB_RULES: readonly Rule[] = [
-  { id: 'data/hub-commit', level: 'error', check: withoutCommit },
-  { id: 'processing/fetch-source', level: 'error', check: ofFetchStep(fetched) },
-  { id: 'processing/fetch-network', level: 'error', check: ofFetchStep(withoutInternet) },
+  /** Sources of the file that a launch has not replaced by a commit. */
+  rule('data/hub-commit', 'error', ({ written: { model, data = [] } }) => {
+    const named = [{ path: 'model.weights', text: model?.weights }].concat(
+      data.map(({ source }, i) => ({ path: `data[${i}].source`, text: source })),
+    );
+    return named.flatMap(({ path, text }) => {
+      const source = parseHubSource(text ?? '');
+      return when(source !== undefined && !isPinned(source), {
+        path,
+        must: 'must be a fetched commit, which is looked up in an environment',
+        got: text,
+        fix: 'add --environment, or write the commit after @',
+      });
+    });
+  }),
+  rule('processing/fetch-source', 'error', ofFetchStep(fetched)),
+  rule('processing/fetch-network', 'error', ofFetchStep(withoutInternet)),
 ];

@@ -1,7 +1,7 @@
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
 import { totalSteps } from '../../config/resolve-run';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { MixturePhase, RunSpec } from '../../config/run-spec';
 import { builtinOnly } from '../own-code';
 
@@ -48,23 +48,21 @@ function channelFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding
   ]);
 }
 
-function mixture(run: RunSpec): Finding[] {
-  const phases = run.training.mixture;
-  if (!phases) return [];
-  if (run.code.builtin !== 'builtin') return when(run.code.builtin === undefined, builtinOnly(OPTION));
-  return [
-    ...phaseFindings(run, phases),
-    ...channelFindings(run, phases),
-    ...when(run.code.arguments['data-channel'] !== undefined, {
-      path: 'code.arguments.data-channel',
-      must: 'must be omitted with training.mixture, which lists the channels',
-      got: run.code.arguments['data-channel'],
-      fix: 'remove it',
-    }),
-  ];
-}
-
 /** Rules for training on several channels. */
 export const MIXTURE_RULES: readonly Rule[] = [
-  { id: 'training/mixture', level: 'error', check: mixture } satisfies Rule,
+  rule('training/mixture', 'error', (run) => {
+    const phases = run.training.mixture;
+    if (!phases) return [];
+    if (run.code.builtin !== 'builtin') return when(run.code.builtin === undefined, builtinOnly(OPTION));
+    return [
+      ...phaseFindings(run, phases),
+      ...channelFindings(run, phases),
+      ...when(run.code.arguments['data-channel'] !== undefined, {
+        path: 'code.arguments.data-channel',
+        must: 'must be omitted with training.mixture, which lists the channels',
+        got: run.code.arguments['data-channel'],
+        fix: 'remove it',
+      }),
+    ];
+  }),
 ].map(trainingRule);

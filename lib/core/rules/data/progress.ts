@@ -1,5 +1,5 @@
 import { countGroups, regexProblem } from '../../config/formats/patterns';
-import type { Finding, Rule } from '../../config/rule';
+import { type Finding, type Rule, rule } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 type Option = 'stepRegex' | 'lossRegex';
@@ -21,16 +21,6 @@ function expression(run: RunSpec, option: Option, means: string, example: string
 
 /** Rules for the expressions with which the driver reads progress. */
 export const PROGRESS_RULES: readonly Rule[] = [
-  {
-    id: 'progress/step-regex',
-    level: 'error',
-    isLocal: true,
-    check: (run) => expression(run, 'stepRegex', 'step', 'step=(\\d+)'),
-  },
-  {
-    id: 'progress/loss-regex',
-    level: 'error',
-    isLocal: true,
-    check: (run) => expression(run, 'lossRegex', 'loss', 'loss=([-+.0-9e]+)'),
-  },
+  rule('progress/step-regex', 'error, local', (run) => expression(run, 'stepRegex', 'step', 'step=(\\d+)')),
+  rule('progress/loss-regex', 'error, local', (run) => expression(run, 'lossRegex', 'loss', 'loss=([-+.0-9e]+)')),
 ];

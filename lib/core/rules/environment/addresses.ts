@@ -2,19 +2,12 @@ import { addressText, blockOf, DEFAULT_VPC_CIDR, overlaps, VPC_PREFIX_LENGTHS } 
 import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
-import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
 
 /** Ranges for private networks: RFC 1918, and RFC 6598, which large companies also use. */
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'] as const;
 /** Docker's own network, which SageMaker uses: https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html */
 const DOCKER = '172.17.0.0/16';
-
-const addressBlock: EnvironmentRule = {
-  id: 'environment/address-block',
-  level: 'error',
-  reads: ['network'],
-  check: (spec) => (spec.network.mode.startsWith('vpc-') ? [...shape(spec), ...neighbours(spec)] : unused(spec)),
-};
 
 function shape({ network: { cidr } }: EnvironmentSpec): EnvironmentFinding[] {
   const { first, base, prefixLength } = blockOf(cidr);
@@ -89,4 +82,8 @@ function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): Environ
 }
 
 /** Rules for the address range of an environment's own network. */
-export const ADDRESS_RULES: readonly EnvironmentRule[] = [addressBlock];
+export const ADDRESS_RULES: readonly EnvironmentRule[] = [
+  environmentRule('environment/address-block', 'error', ['network'], (spec) =>
+    spec.network.mode.startsWith('vpc-') ? [...shape(spec), ...neighbours(spec)] : unused(spec),
+  ),
+];

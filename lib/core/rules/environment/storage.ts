@@ -3,17 +3,10 @@ import { teamKeysOf } from '../../config/descriptor';
 import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
-import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
 
 /** Throughput per TiB that FSx for Lustre offers for PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html */
 const FSX_THROUGHPUT = [125, 250, 500, 1000];
-
-const fileSystem: EnvironmentRule = {
-  id: 'environment/file-system',
-  level: 'error',
-  reads: ['storage', 'network'],
-  check: (spec) => [...madeFileSystem(spec), ...namedFileSystems(spec)],
-};
 
 const NEEDS_VPC = { must: 'must be in a VPC', got: 'network.mode none', fix: 'use network.mode vpc-locked' };
 
@@ -61,65 +54,11 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
   ];
 }
 
-/** A file system is in one zone: the subnet of that zone is only known if zones are given by id. */
-const zone: EnvironmentRule = {
-  id: 'environment/support',
-  level: 'error',
-  reads: ['storage', 'network'],
-  check: ({ network: { mode, availabilityZoneIds: zones }, storage: { fsxLustre } }) => {
-    const isOurs = mode.startsWith('vpc-');
-    const isNamed = isOurs && zones !== 'all' && fsxLustre !== undefined && zones.includes(fsxLustre.zoneId);
-    return when(fsxLustre !== undefined && !isNamed, {
-      path: 'storage.fsxLustre.zoneId',
-      must: isOurs
-        ? 'must be one of network.availabilityZoneIds'
-        : `must be in a network that the stack creates, unlike mode ${mode}`,
-      got: fsxLustre?.zoneId,
-      fix: isOurs
-        ? `write network: { availabilityZoneIds: [${fsxLustre?.zoneId}, ...] }`
-        : 'use mode: vpc-locked, or name an existing file system under storage.fileSystems',
-    });
-  },
-};
-
-const external: EnvironmentRule = {
-  id: 'environment/external',
-  level: 'error',
-  reads: ['storage'],
-  check: ({ region, storage: { external: places = [] } }) =>
-    places.flatMap(({ s3, kmsKeyArn = '' }, i) => {
-      const [, partition, , keyRegion] = kmsKeyArn.split(':');
-      const own = REGIONS[region]?.partition;
-      const isForeign = partition !== undefined && own !== undefined && partition !== own;
-      return [
-        ...when(places.findIndex((other) => other.s3 === s3) !== i, {
-          path: `storage.external[${i}].s3`,
-          must: 'must be listed once',
-          got: s3,
-          fix: 'keep one entry, with the wider access',
-        }),
-        ...when(isForeign, {
-          path: `storage.external[${i}].kmsKeyArn`,
-          must: `must be a key in partition ${own} of ${region}`,
-          got: kmsKeyArn,
-          fix: 'use a key in that partition',
-        }),
-        ...when(!isForeign && keyRegion !== undefined && keyRegion !== region, {
-          path: `storage.external[${i}].kmsKeyArn`,
-          level: 'warning',
-          must: `must be a key in ${region}: jobs read buckets in their region`,
-          got: kmsKeyArn,
-          fix: `set the locations of each region under regions.<region>.storage`,
-        }),
-      ];
-    }),
-};
-
-const buckets: EnvironmentRule = {
-  id: 'environment/buckets',
-  level: 'error',
-  reads: ['name', 'regions', 'storage'],
-  check: ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
+const buckets = environmentRule(
+  'environment/buckets',
+  'error',
+  ['name', 'regions', 'storage'],
+  ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
     const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
     const named = Object.entries({ data, checkpoints });
     return [
@@ -139,13 +78,13 @@ const buckets: EnvironmentRule = {
       ),
     ];
   },
-};
+);
 
-const key: EnvironmentRule = {
-  id: 'environment/key',
-  level: 'error',
-  reads: ['account', 'storage', 'regions', 'teams'],
-  check: ({ region, account, teams, storage: { kmsKeyArn } }) =>
+const key = environmentRule(
+  'environment/key',
+  'error',
+  ['account', 'storage', 'regions', 'teams'],
+  ({ region, account, teams, storage: { kmsKeyArn } }) =>
     [['storage.kmsKeyArn', kmsKeyArn ?? 'own'], ...ofTeams(teams)].flatMap(([path = '', got = '']) => {
       const [, , , keyRegion, keyAccount] = got.split(':');
       return [
@@ -163,33 +102,11 @@ const key: EnvironmentRule = {
         }),
       ];
     }),
-};
+);
 
 /** Options that set the key of a team, with their values. */
 const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
   Object.entries(teamKeysOf(teams)).map(([team, key]) => [`teams.${team}.kmsKey`, key]);
-
-const teamKey: EnvironmentRule = {
-  id: 'environment/team-key',
-  level: 'error',
-  reads: ['storage', 'teams'],
-  check: ({ teams, storage: { adopt } }) =>
-    ofTeams(teams).flatMap(([path = '', got]) =>
-      when(adopt && got === 'own', {
-        path,
-        must: 'must be the ARN of an existing key while storage.adopt is true',
-        got,
-        fix: 'use the key that the earlier stack created: it has the tags slipway:environment and slipway:team',
-      }),
-    ),
-};
-
-const replication: EnvironmentRule = {
-  id: 'environment/replication',
-  level: 'error',
-  reads: ['account', 'storage', 'regions', 'teams'],
-  check: (spec) => [...replicaPlace(spec), ...replicaSource(spec)],
-};
 
 const REPLICATION = 'storage.replicateCheckpoints';
 
@@ -248,11 +165,72 @@ function replicaSource({
 
 /** Rules for buckets, keys and file systems. */
 export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
-  fileSystem,
-  zone,
-  external,
+  environmentRule('environment/file-system', 'error', ['storage', 'network'], (spec) => [
+    ...madeFileSystem(spec),
+    ...namedFileSystems(spec),
+  ]),
+  /** A file system is in one zone: the subnet of that zone is only known if zones are given by id. */
+  environmentRule(
+    'environment/support',
+    'error',
+    ['storage', 'network'],
+    ({ network: { mode, availabilityZoneIds: zones }, storage: { fsxLustre } }) => {
+      const isOurs = mode.startsWith('vpc-');
+      const isNamed = isOurs && zones !== 'all' && fsxLustre !== undefined && zones.includes(fsxLustre.zoneId);
+      return when(fsxLustre !== undefined && !isNamed, {
+        path: 'storage.fsxLustre.zoneId',
+        must: isOurs
+          ? 'must be one of network.availabilityZoneIds'
+          : `must be in a network that the stack creates, unlike mode ${mode}`,
+        got: fsxLustre?.zoneId,
+        fix: isOurs
+          ? `write network: { availabilityZoneIds: [${fsxLustre?.zoneId}, ...] }`
+          : 'use mode: vpc-locked, or name an existing file system under storage.fileSystems',
+      });
+    },
+  ),
+  environmentRule('environment/external', 'error', ['storage'], ({ region, storage: { external: places = [] } }) =>
+    places.flatMap(({ s3, kmsKeyArn = '' }, i) => {
+      const [, partition, , keyRegion] = kmsKeyArn.split(':');
+      const own = REGIONS[region]?.partition;
+      const isForeign = partition !== undefined && own !== undefined && partition !== own;
+      return [
+        ...when(places.findIndex((other) => other.s3 === s3) !== i, {
+          path: `storage.external[${i}].s3`,
+          must: 'must be listed once',
+          got: s3,
+          fix: 'keep one entry, with the wider access',
+        }),
+        ...when(isForeign, {
+          path: `storage.external[${i}].kmsKeyArn`,
+          must: `must be a key in partition ${own} of ${region}`,
+          got: kmsKeyArn,
+          fix: 'use a key in that partition',
+        }),
+        ...when(!isForeign && keyRegion !== undefined && keyRegion !== region, {
+          path: `storage.external[${i}].kmsKeyArn`,
+          level: 'warning',
+          must: `must be a key in ${region}: jobs read buckets in their region`,
+          got: kmsKeyArn,
+          fix: `set the locations of each region under regions.<region>.storage`,
+        }),
+      ];
+    }),
+  ),
   buckets,
   key,
-  teamKey,
-  replication,
+  environmentRule('environment/team-key', 'error', ['storage', 'teams'], ({ teams, storage: { adopt } }) =>
+    ofTeams(teams).flatMap(([path = '', got]) =>
+      when(adopt && got === 'own', {
+        path,
+        must: 'must be the ARN of an existing key while storage.adopt is true',
+        got,
+        fix: 'use the key that the earlier stack created: it has the tags slipway:environment and slipway:team',
+      }),
+    ),
+  ),
+  environmentRule('environment/replication', 'error', ['account', 'storage', 'regions', 'teams'], (spec) => [
+    ...replicaPlace(spec),
+    ...replicaSource(spec),
+  ]),
 ];

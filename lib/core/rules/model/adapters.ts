@@ -2,7 +2,7 @@ import { findInstanceType } from '../../catalog/instances/instances';
 import { adaptableLayers, QUANTIZED_BLOCK, unquantizableLayers } from '../../catalog/model/linear-layers';
 import type { ModelShape } from '../../catalog/model/shape';
 import constants from '../../catalog/trainer-constants.json';
-import { type Finding, type Rule, type RuleContext, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
@@ -95,36 +95,34 @@ function libraryFindings(run: RunSpec, got: string, { descriptor }: RuleContext)
   ];
 }
 
-function adapterFindings(run: RunSpec, context: RuleContext): Finding[] {
-  const { code, training, model, checkpoints, distribution, written } = run;
-  const { lora } = training;
-  if (!lora)
-    return when(exportsAdapter(run), {
-      path: EXPORT,
-      must: 'must be used with training.lora',
-      got: true,
-      fix: 'remove it, or use export-weights',
-    });
-  if (code.builtin !== 'builtin') return [builtinOnly('training.lora')];
-  return [
-    ...when(!written.model?.weights && !checkpoints.startFrom, {
-      path: 'training.lora',
-      must: 'must be used with model.weights or checkpoints.startFrom',
-      fix: 'add model.weights',
-    }),
-    ...when(distribution.library === 'smp-v2', {
-      path: 'training.lora',
-      must: 'must be left out with smp-v2 in the built-in trainer',
-      got: `rank ${lora.rank}`,
-      fix: 'use fsdp',
-    }),
-    ...(model ? targetFindings(run, lora.targets, model.architecture) : []),
-    ...(lora.quantization ? quantizationFindings(run, lora.quantization) : []),
-    ...(lora.quantization ? libraryFindings(run, lora.quantization, context) : []),
-  ];
-}
-
 /** Rules for low-rank adapters. */
 export const ADAPTER_RULES: readonly Rule[] = [
-  { id: 'training/lora', level: 'error', check: adapterFindings } satisfies Rule,
+  rule('training/lora', 'error', (run, context) => {
+    const { code, training, model, checkpoints, distribution, written } = run;
+    const { lora } = training;
+    if (!lora)
+      return when(exportsAdapter(run), {
+        path: EXPORT,
+        must: 'must be used with training.lora',
+        got: true,
+        fix: 'remove it, or use export-weights',
+      });
+    if (code.builtin !== 'builtin') return [builtinOnly('training.lora')];
+    return [
+      ...when(!written.model?.weights && !checkpoints.startFrom, {
+        path: 'training.lora',
+        must: 'must be used with model.weights or checkpoints.startFrom',
+        fix: 'add model.weights',
+      }),
+      ...when(distribution.library === 'smp-v2', {
+        path: 'training.lora',
+        must: 'must be left out with smp-v2 in the built-in trainer',
+        got: `rank ${lora.rank}`,
+        fix: 'use fsdp',
+      }),
+      ...(model ? targetFindings(run, lora.targets, model.architecture) : []),
+      ...(lora.quantization ? quantizationFindings(run, lora.quantization) : []),
+      ...(lora.quantization ? libraryFindings(run, lora.quantization, context) : []),
+    ];
+  }),
 ].map(trainingRule);

@@ -1,6 +1,6 @@
 import { splitSizes } from '../../catalog/model/trainer-limits';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
@@ -107,23 +107,17 @@ function unsupportedOnFsdp1(run: RunSpec, { tensor, expert }: Degrees): Finding[
  * test/core/rules/trainer-layout.test.ts compares both.
  */
 export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
-  {
-    id: 'training/builtin-precision',
-    level: 'error',
-    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? unsupportedPrecision(run) : []),
-  } satisfies Rule,
-  {
-    id: 'training/builtin-layout',
-    level: 'error',
-    check: (run: RunSpec) => {
-      if (run.code.builtin !== 'builtin' || run.distribution.library !== 'fsdp') return [];
-      const layout = findStrategy(run)?.layout(run);
-      const degrees = fsdpDegrees(run);
-      return [
-        ...(layout ? unevenParts(run, layout) : []),
-        ...besideTensor(run, degrees),
-        ...unsupportedOnFsdp1(run, degrees),
-      ];
-    },
-  } satisfies Rule,
+  rule('training/builtin-precision', 'error', (run) =>
+    run.code.builtin === 'builtin' ? unsupportedPrecision(run) : [],
+  ),
+  rule('training/builtin-layout', 'error', (run) => {
+    if (run.code.builtin !== 'builtin' || run.distribution.library !== 'fsdp') return [];
+    const layout = findStrategy(run)?.layout(run);
+    const degrees = fsdpDegrees(run);
+    return [
+      ...(layout ? unevenParts(run, layout) : []),
+      ...besideTensor(run, degrees),
+      ...unsupportedOnFsdp1(run, degrees),
+    ];
+  }),
 ].map(trainingRule);

@@ -5,25 +5,10 @@ import { nearest } from '../../catalog/nearest';
 import { isHubSource } from '../../config/formats/places';
 import { readModelConfig } from '../../config/inline';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 const AT = 'model.architecture';
-
-/** Contradictions in an architecture that a run file gives. */
-function shapeFindings(run: RunSpec): Finding[] {
-  const a = run.written.model?.architecture;
-  if (!a) return [];
-  const resolved = run.model?.architecture;
-  return [
-    ...headFindings(a),
-    ...mixtureFindings(a),
-    ...(resolved ? routingFindings(resolved) : []),
-    ...layerFindings(a),
-    ...latentFindings(a),
-    ...ropeFindings(a.ropeScaling),
-  ];
-}
 
 type Written = NonNullable<NonNullable<RunSpec['written']['model']>['architecture']>;
 
@@ -162,47 +147,54 @@ function ropeFindings(given: RopeScaling | undefined): Finding[] {
   ];
 }
 
-function named(run: RunSpec): Finding[] {
-  const given = run.written.model;
-  if (!given)
-    return when(run.code.builtin === 'builtin', {
-      path: 'model',
-      must: 'must be set for the built-in trainer',
-      fix: 'add model: { preset: llama3-8b }',
-    });
-  const ways = (['preset', 'config', 'architecture'] as const).filter((way) => given[way] !== undefined);
-  return [
-    ...when(given.preset !== undefined && !findModel(given.preset), {
-      path: 'model.preset',
-      must: 'must be a preset of the catalog',
-      got: given.preset,
-      fix: `use ${orList(nearest(given.preset ?? '', MODEL_NAMES))}, or model.architecture`,
-    }),
-    ...when(ways.length > 1, {
-      path: `model.${ways[1]}`,
-      must: `must not be given together with model.${ways[0]}`,
-      got: 'both',
-      fix: 'keep one of the two',
-    }),
-    // That of a model of a hub is inserted with its commit (data/hub-commit).
-    ...when(ways.length === 0 && !isHubSource(given.weights), {
-      path: 'model',
-      must: 'must contain a preset, a config or an architecture',
-      fix: 'add preset: llama3-8b',
-    }),
-  ];
-}
-
-const config = (run: RunSpec): Finding[] => {
-  const given = run.written.model?.config;
-  return given === undefined ? [] : readModelConfig(given).findings;
-};
-
-const RULES: readonly Rule[] = [
-  { id: 'model/named', level: 'error', isLocal: true, check: named },
-  { id: 'model/config', level: 'error', isLocal: true, check: config },
-  { id: 'model/shape', level: 'error', isLocal: true, check: shapeFindings },
-];
-
 /** Rules for what the planner and the trainer must know about the model. */
-export const MODEL_RULES: readonly Rule[] = RULES.map(trainingRule);
+export const MODEL_RULES: readonly Rule[] = [
+  rule('model/named', 'error, local', (run) => {
+    const given = run.written.model;
+    if (!given)
+      return when(run.code.builtin === 'builtin', {
+        path: 'model',
+        must: 'must be set for the built-in trainer',
+        fix: 'add model: { preset: llama3-8b }',
+      });
+    const ways = (['preset', 'config', 'architecture'] as const).filter((way) => given[way] !== undefined);
+    return [
+      ...when(given.preset !== undefined && !findModel(given.preset), {
+        path: 'model.preset',
+        must: 'must be a preset of the catalog',
+        got: given.preset,
+        fix: `use ${orList(nearest(given.preset ?? '', MODEL_NAMES))}, or model.architecture`,
+      }),
+      ...when(ways.length > 1, {
+        path: `model.${ways[1]}`,
+        must: `must not be given together with model.${ways[0]}`,
+        got: 'both',
+        fix: 'keep one of the two',
+      }),
+      // That of a model of a hub is inserted with its commit (data/hub-commit).
+      ...when(ways.length === 0 && !isHubSource(given.weights), {
+        path: 'model',
+        must: 'must contain a preset, a config or an architecture',
+        fix: 'add preset: llama3-8b',
+      }),
+    ];
+  }),
+  rule('model/config', 'error, local', (run) => {
+    const given = run.written.model?.config;
+    return given === undefined ? [] : readModelConfig(given).findings;
+  }),
+  /** Contradictions in an architecture that a run file gives. */
+  rule('model/shape', 'error, local', (run) => {
+    const a = run.written.model?.architecture;
+    if (!a) return [];
+    const resolved = run.model?.architecture;
+    return [
+      ...headFindings(a),
+      ...mixtureFindings(a),
+      ...(resolved ? routingFindings(resolved) : []),
+      ...layerFindings(a),
+      ...latentFindings(a),
+      ...ropeFindings(a.ropeScaling),
+    ];
+  }),
+].map(trainingRule);

@@ -1,4 +1,4 @@
-import { type Finding, type Rule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import { builtinOnly } from '../own-code';
@@ -80,49 +80,41 @@ function preferences(run: RunSpec): Finding[] {
 /** The tokenise step reads the section `tokenizer`, and arguments with the same meaning when it is started manually. */
 const SECTION_OF = { 'chat-template': 'chatTemplate', 'train-on': 'trainOn' } as const;
 
-function tokenizerSection(run: RunSpec): Finding[] {
-  if (run.code.builtin !== 'builtin-tokenize')
-    return when(run.tokenizer !== undefined, {
-      path: 'tokenizer',
-      must: 'must be used with code.source builtin-tokenize',
-      got: run.code.source,
-      fix: 'remove it, or move it to the run that prepares the data',
-    });
-  const template = run.tokenizer?.chatTemplate;
-  const isPath = template !== undefined && !/\{[{%]/.test(template);
-  return [
-    ...when(isPath && !template.startsWith('/opt/ml/'), {
-      path: 'tokenizer.chatTemplate',
-      must: 'must be a Jinja template, or the path of one in an input of the job',
-      got: template,
-      fix: 'write the template behind `chatTemplate: |`, or use /opt/ml/processing/input/<channel>/<file>',
-    }),
-    ...(Object.keys(SECTION_OF) as (keyof typeof SECTION_OF)[]).flatMap((name) =>
-      when(run.code.arguments[name] !== undefined, {
-        path: `code.arguments.${name}`,
-        must: `must be set as tokenizer.${SECTION_OF[name]}`,
-        got: run.code.arguments[name],
-        fix: 'move it there',
-      }),
-    ),
-  ];
-}
-
 /** Rules for fine-tuning in the built-in trainer, and its data. */
 export const OBJECTIVE_RULES: readonly Rule[] = [
-  {
-    id: 'training/objective',
-    level: 'error',
-    check: (run) => {
-      if (run.kind !== 'training' || run.training.objective === undefined) return [];
-      if (run.code.builtin === 'builtin') return unsupportedObjective(run);
-      return when(run.training.objective !== 'pretrain', builtinOnly('training.objective'));
-    },
-  },
-  {
-    id: 'training/preferences',
-    level: 'error',
-    check: (run) => (run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : []),
-  },
-  { id: 'processing/tokenizer', level: 'error', check: tokenizerSection },
+  rule('training/objective', 'error', (run) => {
+    if (run.kind !== 'training' || run.training.objective === undefined) return [];
+    if (run.code.builtin === 'builtin') return unsupportedObjective(run);
+    return when(run.training.objective !== 'pretrain', builtinOnly('training.objective'));
+  }),
+  rule('training/preferences', 'error', (run) =>
+    run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : [],
+  ),
+  rule('processing/tokenizer', 'error', (run) => {
+    if (run.code.builtin !== 'builtin-tokenize')
+      return when(run.tokenizer !== undefined, {
+        path: 'tokenizer',
+        must: 'must be used with code.source builtin-tokenize',
+        got: run.code.source,
+        fix: 'remove it, or move it to the run that prepares the data',
+      });
+    const template = run.tokenizer?.chatTemplate;
+    const isPath = template !== undefined && !/\{[{%]/.test(template);
+    return [
+      ...when(isPath && !template.startsWith('/opt/ml/'), {
+        path: 'tokenizer.chatTemplate',
+        must: 'must be a Jinja template, or the path of one in an input of the job',
+        got: template,
+        fix: 'write the template behind `chatTemplate: |`, or use /opt/ml/processing/input/<channel>/<file>',
+      }),
+      ...(Object.keys(SECTION_OF) as (keyof typeof SECTION_OF)[]).flatMap((name) =>
+        when(run.code.arguments[name] !== undefined, {
+          path: `code.arguments.${name}`,
+          must: `must be set as tokenizer.${SECTION_OF[name]}`,
+          got: run.code.arguments[name],
+          fix: 'move it there',
+        }),
+      ),
+    ];
+  }),
 ];

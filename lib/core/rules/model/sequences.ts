@@ -1,6 +1,6 @@
 import { POSITIONS_OF_PRESETS, scaledPositions } from '../../catalog/model/positions';
 import { configKeys } from '../../config/inline';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { builtinOnly } from '../own-code';
 
@@ -28,15 +28,11 @@ function unsupportedMask(run: RunSpec): Finding[] {
 
 /** Rules for pre-training with a document mask. */
 export const DOCUMENT_MASK_RULES: readonly Rule[] = [
-  {
-    id: 'training/document-mask',
-    level: 'error',
-    check: (run) => {
-      if (run.kind !== 'training' || !run.training.documentMask) return [];
-      if (run.code.builtin === 'builtin') return unsupportedMask(run);
-      return when(run.code.builtin === undefined, builtinOnly(OPTION));
-    },
-  },
+  rule('training/document-mask', 'error', (run) => {
+    if (run.kind !== 'training' || !run.training.documentMask) return [];
+    if (run.code.builtin === 'builtin') return unsupportedMask(run);
+    return when(run.code.builtin === undefined, builtinOnly(OPTION));
+  }),
 ];
 
 /** `max_position_embeddings` of a config.json, or of the language model inside it. */
@@ -46,24 +42,22 @@ function positionsOfConfig(text: string): number | undefined {
   return typeof found === 'number' ? found : undefined;
 }
 
-function beyondPositions(run: RunSpec): Finding[] {
-  const { model, written, training } = run;
-  const { preset, config } = written.model ?? {};
-  const stated = preset ? POSITIONS_OF_PRESETS.get(preset) : config && positionsOfConfig(config);
-  // Without weights, the model learns whatever length it is trained on.
-  if (!stated || !model?.weights || training.sequenceLength === undefined) return [];
-  const positions = scaledPositions(stated, model.architecture?.ropeScaling);
-  return when(training.sequenceLength > positions, {
-    path: 'training.sequenceLength',
-    must: `must be at most the ${positions} positions for which the weights of ${preset ?? 'model.config'} were made`,
-    got: training.sequenceLength,
-    fix: `use ${positions}, or give model.config with the rope_scaling and max_position_embeddings of the longer context`,
-  });
-}
-
 /** Rules for the length of sequences against the positions of the model. */
 export const POSITION_RULES: readonly Rule[] = [
-  { id: 'training/positions', level: 'warning' as const, check: beyondPositions },
+  rule('training/positions', 'warning' as const, (run) => {
+    const { model, written, training } = run;
+    const { preset, config } = written.model ?? {};
+    const stated = preset ? POSITIONS_OF_PRESETS.get(preset) : config && positionsOfConfig(config);
+    // Without weights, the model learns whatever length it is trained on.
+    if (!stated || !model?.weights || training.sequenceLength === undefined) return [];
+    const positions = scaledPositions(stated, model.architecture?.ropeScaling);
+    return when(training.sequenceLength > positions, {
+      path: 'training.sequenceLength',
+      must: `must be at most the ${positions} positions for which the weights of ${preset ?? 'model.config'} were made`,
+      got: training.sequenceLength,
+      fix: `use ${positions}, or give model.config with the rope_scaling and max_position_embeddings of the longer context`,
+    });
+  }),
 ].map(trainingRule);
 
 const WEIGHT = 'code.arguments.mtp-loss';
@@ -103,11 +97,7 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
 
 /** Rules for multi-token prediction in the built-in trainer. */
 export const FURTHER_TOKEN_RULES: readonly Rule[] = [
-  {
-    id: 'model/further-tokens',
-    level: 'error',
-    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? moduleFindings(run) : []),
-  } satisfies Rule,
+  rule('model/further-tokens', 'error', (run) => (run.code.builtin === 'builtin' ? moduleFindings(run) : [])),
 ].map(trainingRule);
 
 const COUNT = 'samples';
@@ -148,24 +138,17 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
 
 /** Rules for sample generations of the built-in trainer. */
 export const SAMPLE_RULES: readonly Rule[] = [
-  {
-    id: 'training/samples',
-    level: 'error',
-    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? sampleFindings(run) : []),
-  } satisfies Rule,
-  {
-    id: 'training/samples-unused',
-    level: 'warning',
-    check: ({ code }: RunSpec) =>
-      code.builtin !== 'builtin' || Number(code.arguments[COUNT] ?? 0) !== 0
-        ? []
-        : Object.keys(DEFAULTS).flatMap((name) =>
-            when(code.arguments[name] !== undefined, {
-              path: path(name),
-              must: `must be used with ${COUNT}`,
-              got: code.arguments[name],
-              fix: `add ${COUNT}, or remove it`,
-            }),
-          ),
-  } satisfies Rule,
+  rule('training/samples', 'error', (run) => (run.code.builtin === 'builtin' ? sampleFindings(run) : [])),
+  rule('training/samples-unused', 'warning', ({ code }) =>
+    code.builtin !== 'builtin' || Number(code.arguments[COUNT] ?? 0) !== 0
+      ? []
+      : Object.keys(DEFAULTS).flatMap((name) =>
+          when(code.arguments[name] !== undefined, {
+            path: path(name),
+            must: `must be used with ${COUNT}`,
+            got: code.arguments[name],
+            fix: `add ${COUNT}, or remove it`,
+          }),
+        ),
+  ),
 ].map(trainingRule);

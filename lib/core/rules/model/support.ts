@@ -1,5 +1,5 @@
 import type { Issue } from '../../config/issue';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 /**
@@ -18,22 +18,6 @@ const notYet = (path: string, what: string, got: unknown, fix: string): Finding 
 const LIBRARIES = ['fsdp', 'ddp', 'smp-v2', 'deepspeed'];
 const OWN_CODE = 'use fsdp, or custom code (containers/examples)';
 
-function trainer(run: RunSpec): Finding[] {
-  if (run.code.builtin !== 'builtin') return [];
-  const { library, collectives } = run.distribution;
-  return [
-    ...when(
-      !LIBRARIES.includes(library),
-      notYet('distribution.library', `${library} in the built-in trainer`, library, OWN_CODE),
-    ),
-    ...when(
-      collectives === 'smddp' && library === 'ddp',
-      notYet('distribution.collectives', 'smddp with ddp in the built-in trainer', collectives, OWN_CODE),
-    ),
-    ...trainerPrecision(run),
-  ];
-}
-
 function trainerPrecision({ training: { precision }, distribution: { library } }: RunSpec): Finding[] {
   return when(
     precision === 'fp16' || (precision === 'fp8' && library !== 'fsdp'),
@@ -41,10 +25,24 @@ function trainerPrecision({ training: { precision }, distribution: { library } }
   );
 }
 
-const RULES: readonly Rule[] = [{ id: `${PREFIX}trainer`, level: 'warning', check: trainer }];
-
 /** Rules for what the built-in trainer can train. */
-export const SUPPORT_RULES: readonly Rule[] = RULES.map(trainingRule);
+export const SUPPORT_RULES: readonly Rule[] = [
+  rule(`${PREFIX}trainer`, 'warning', (run) => {
+    if (run.code.builtin !== 'builtin') return [];
+    const { library, collectives } = run.distribution;
+    return [
+      ...when(
+        !LIBRARIES.includes(library),
+        notYet('distribution.library', `${library} in the built-in trainer`, library, OWN_CODE),
+      ),
+      ...when(
+        collectives === 'smddp' && library === 'ddp',
+        notYet('distribution.collectives', 'smddp with ddp in the built-in trainer', collectives, OWN_CODE),
+      ),
+      ...trainerPrecision(run),
+    ];
+  }),
+].map(trainingRule);
 
 /** The issues for a launch: features that are not supported yet are errors. */
 export function refuseUnsupported(issues: readonly Issue[]): Issue[] {
