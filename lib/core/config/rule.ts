@@ -22,6 +22,8 @@ export const regionOf = ({ region, descriptor }: RuleContext): string | undefine
 export interface Finding extends IssueText {
   /** In the user's own terms, e.g. `compute.instanceType`; '' = the file as a whole. */
   path: string;
+  /** The value as given. @default - the one at `path`, where there is one */
+  got?: unknown;
   /** Overrides the level of the rule. */
   level?: IssueLevel;
 }
@@ -42,13 +44,38 @@ export interface Rule {
 export type RuleKind = `${IssueLevel}${'' | ', local'}${'' | ', may acknowledge'}`;
 
 /** A rule by its id, its level with `isLocal` and `mayAcknowledge`, and its check. */
-export const rule = (id: string, kind: RuleKind, check: Rule['check']): Rule => ({
+export const rule = (
+  id: string,
+  kind: RuleKind,
+  check: (run: RunSpec, context: RuleContext) => Finding | Finding[],
+): Rule => ({
   id,
   level: kind.split(',')[0] as IssueLevel,
   ...(kind.includes('local') && { isLocal: true }),
   ...(kind.includes('may acknowledge') && { mayAcknowledge: true }),
-  check,
+  check: (run, context) => [check(run, context)].flat().map((found) => withValue(found, run)),
 });
+
+/** For a finding that shows no value, although there is one at its path. */
+export const UNSHOWN = Symbol('unshown');
+
+/** The finding with the value at its path in a resolved file, unless it has one of its own. */
+export function withValue<F extends Finding>(found: F, file: object): F {
+  const value = 'got' in found ? found.got : valueAt(file, found.path);
+  if (value !== UNSHOWN && (value !== undefined || 'got' in found)) return { ...found, got: value };
+  const { got: _got, ...rest } = found;
+  return rest as F;
+}
+
+/** The value at a path such as `data[0].s3`. Keys of a map may contain dots. */
+function valueAt(value: unknown, path: string): unknown {
+  if (path === '') return value;
+  const rest = path.replace(/^\.|^\[(\d+)\]/, '$1');
+  const [found] = Object.entries(value ?? {})
+    .filter(([key]) => rest === key || (rest.startsWith(key) && /[.[]/.test(rest.charAt(key.length))))
+    .sort(([one], [other]) => other.length - one.length);
+  return found && valueAt(found[1], rest.slice(found[0].length));
+}
 
 /** The finding if `broken`, otherwise none. */
 export const when = <F extends Finding>(broken: boolean, finding: F): F[] => (broken ? [finding] : []);
@@ -67,7 +94,11 @@ export const trainingRule = ruleWhere(({ kind }) => kind === 'training');
  */
 export const rulesAbout =
   <Subject>(read: (run: RunSpec) => Subject | undefined) =>
-  (id: string, kind: RuleKind, find: (run: RunSpec, subject: Subject, context: RuleContext) => Finding[]): Rule =>
+  (
+    id: string,
+    kind: RuleKind,
+    find: (run: RunSpec, subject: Subject, context: RuleContext) => Finding | Finding[],
+  ): Rule =>
     trainingRule(
       rule(id, kind, (run, context) => {
         const subject = read(run);

@@ -76,14 +76,12 @@ const rules: Rule[] = [
     );
     const p = (name: string) => degree(run, name, 1);
     const text = `TP ${p('tensor_parallel_degree')} x CP ${p('context_parallel_degree')} x shard ${p('shard_degree')} x replicate ${p('replicate_degree')}`;
-    return [
-      {
-        path: parameterPath(key),
-        must: `must divide the world size ${world} together with the other degrees`,
-        got: text,
-        fix: `use degrees among ${orList(divisorsUpTo(world, 64))} whose product is ${world}`,
-      },
-    ];
+    return {
+      path: parameterPath(key),
+      must: `must divide the world size ${world} together with the other degrees`,
+      got: text,
+      fix: `use degrees among ${orList(divisorsUpTo(world, 64))} whose product is ${world}`,
+    };
   }),
   rule('fsdp/context-sequence', 'error', (run) =>
     run.code.builtin ? unevenSequence(run, fsdpDegrees(run).context) : [],
@@ -100,7 +98,6 @@ function unsharedSequence(run: RunSpec): Finding[] {
     {
       path: 'training.sequenceLength',
       must: `must be a multiple of ${ranks} (context x tensor_parallel_degree)`,
-      got: length,
       fix: `use ${Math.ceil(length / ranks) * ranks}`,
     },
   ];

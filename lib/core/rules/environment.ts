@@ -25,7 +25,6 @@ const QUEUE_RULES: readonly EnvironmentRule[] = [
     when(queue.backend === 'batch', {
       path: 'queue.backend',
       must: 'must be slipway: AWS Batch would create jobs with a role without guardrails',
-      got: queue.backend,
       fix: 'remove it; docs/decisions/0008-aws-batch.md has the reasons and requirements',
     }),
   ),

@@ -51,10 +51,9 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
     ];
     return named
       .filter(({ type }) => type !== '' && !isAllowedType(allowed, type))
-      .map(({ path, type }) => ({
+      .map(({ path }) => ({
         path,
         must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
-        got: type,
         fix: ASK,
       }));
   }),
@@ -77,13 +76,11 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
       ...when(limits?.maxRuntimeSeconds !== undefined && run.limits.maxRuntimeSeconds > limits.maxRuntimeSeconds, {
         path: 'limits.maxRuntimeSeconds',
         must: `must be at most ${limits?.maxRuntimeSeconds} in environment ${descriptor?.name}`,
-        got: run.limits.maxRuntimeSeconds,
         fix: 'reduce it; a longer run continues in further attempts',
       }),
       ...when(limits?.maxCostPerRunUsd !== undefined && (run.limits.maxCostUsd ?? 0) > limits.maxCostPerRunUsd, {
         path: 'limits.maxCostUsd',
         must: `must be at most ${limits?.maxCostPerRunUsd} in environment ${descriptor?.name}`,
-        got: run.limits.maxCostUsd,
         fix: ASK,
       }),
     ];
@@ -106,13 +103,11 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
       ...when(limits?.requireNetworkIsolation === true && !run.network.isolation, {
         path: 'network.isolation',
         must: `must be true in environment ${descriptor?.name}`,
-        got: false,
         fix: 'add network: { isolation: true }',
       }),
       ...when(limits?.allowRemoteDebug === false && run.observability.remoteDebug, {
         path: 'observability.remoteDebug',
         must: `must be false in environment ${descriptor?.name}: it opens a shell with the role's credentials`,
-        got: true,
         fix: 'remove it',
       }),
     ];
@@ -129,19 +124,16 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
       ...when(run.checkpoints.mode === 'managed', {
         path: 'checkpoints.mode',
         must: `must be ${orList([...modes, 'none'])} ${why} CheckpointConfig cannot name`,
-        got: 'managed',
         fix: `write checkpoints: { mode: ${modes[0]} }`,
       }),
       ...when(run.observability.tensorBoard, {
         path: 'observability.tensorBoard',
         must: `must be false ${why} TensorBoardOutputConfig cannot name`,
-        got: true,
         fix: 'remove it; slipway status --chart and slipway report draw the same lines',
       }),
       ...when(run.observability.profiler === 'sagemaker', {
         path: 'observability.profiler',
         must: `must not be sagemaker ${why} ProfilerConfig cannot name`,
-        got: 'sagemaker',
         fix: 'write profiler: pytorch, or remove it',
       }),
     ];

@@ -40,7 +40,6 @@ function foreign(run: RunSpec, type: string): Finding[] {
     return when(!NEURON_VERSIONS.includes(fullPytorchVersion(version ?? '') ?? ''), {
       path: 'image.version',
       must: `must be ${orList(NEURON_VERSIONS)} on ${type}: there are no other Neuron builds of kind dlc`,
-      got: version,
       fix: `use it, or set image.uri to an image of ${NEURONX_REPOSITORY.dlc}`,
     });
   const neuronx = NEURONX_REPOSITORY[kind === 'huggingface' ? kind : 'dlc'];
@@ -49,7 +48,6 @@ function foreign(run: RunSpec, type: string): Finding[] {
     {
       path: 'image.kind',
       must: `must be uri or environment on ${type}: AWS's images of this kind are CUDA builds for x86`,
-      got: kind,
       fix: isNeuron ? `set image.uri to an image of ${neuronx}` : 'build an image for it and set image.uri',
     },
   ];
@@ -104,7 +102,6 @@ function version({ image }: RunSpec): Finding[] {
     return when(given !== undefined, {
       path,
       must: `must be omitted with kind ${kind}`,
-      got: given,
       fix: 'remove it',
     });
   const { known, isKnown } = versions;
@@ -113,7 +110,6 @@ function version({ image }: RunSpec): Finding[] {
   return when(!isKnown(given), {
     path,
     must: `must be a version with ${kind} images`,
-    got: given,
     fix: `use ${orList(nearest(given, known, 4))}`,
   });
 }
@@ -131,7 +127,6 @@ function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
     ...when(kind !== 'uri' && uri !== undefined, {
       path,
       must: 'must be used with kind uri',
-      got: uri,
       fix: 'set kind: uri, or remove it',
     }),
   ];
@@ -149,14 +144,12 @@ export const IMAGE_RULES: readonly Rule[] = [
       ...when(!IMAGE_URI.test(uri), {
         path: 'image.uri',
         must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
-        got: uri,
         fix: 'correct it',
       }),
       ...when(IMAGE_URI.test(uri) && !pinned, {
         path: 'image.uri',
         level: 'warning',
         must: 'must have a digest, or a tag that is not mutable',
-        got: uri,
         fix: 'pin it by digest',
       }),
     ];
@@ -168,7 +161,6 @@ export const IMAGE_RULES: readonly Rule[] = [
       path: 'image.uri',
       level: 'warning',
       must: `must be in the run's region ${here}: SageMaker pulls from the region of the job`,
-      got: run.image.uri,
       fix: `push it to ${here}`,
     });
   }),
@@ -184,7 +176,6 @@ export const IMAGE_RULES: readonly Rule[] = [
     return when(!isAws, {
       path: 'image.uri',
       must: `must be in a repository of account ${descriptor.account} or of AWS's training images: the role of the job may pull from no other`,
-      got: run.image.uri,
       fix: `copy it into the account, or name ${image.repository} and the other images in use in guardrails.allowedImages of the environment`,
     });
   }),
@@ -216,7 +207,6 @@ export const IMAGE_RULES: readonly Rule[] = [
         ({ from, below, because }) => ({
           path: 'image.version',
           must: `must be PyTorch ${from ? `${from} or newer` : `before ${below}`} on ${instanceType}: ${because}`,
-          got: run.image.version,
           fix: from ? 'use "2.13" where the library allows it' : 'use "2.8.0"',
         }),
       ),
@@ -230,21 +220,17 @@ export const IMAGE_RULES: readonly Rule[] = [
       return when(NEURON_VERSIONS.includes(pytorch), {
         path: 'image.version',
         must: `must be an image that is still patched, which no Neuron build of kind dlc is (PyTorch ${orList(NEURON_VERSIONS)})`,
-        got: run.image.version,
         fix: `set image.uri to an image of ${NEURONX_REPOSITORY.dlc}, or acknowledge image/end-of-patch`,
       });
     const end = PYTORCH_END_OF_PATCH[minor];
     // Nothing is known about a version that is newer than the table; image/version reports it.
     const isNewer = Object.keys(PYTORCH_END_OF_PATCH).every((known) => compareVersions(minor, known) > 0);
     if (isNewer || (end !== undefined && end >= FACTS_DATE)) return [];
-    return [
-      {
-        path: 'image.version',
-        must: `must be an image that is still patched: PyTorch 2.10 or newer (${minor} got its last patch ${end ? `on ${end}` : 'before 2026'})`,
-        got: run.image.version,
-        fix: 'use "2.13" where the library allows it, or acknowledge image/end-of-patch',
-      },
-    ];
+    return {
+      path: 'image.version',
+      must: `must be an image that is still patched: PyTorch 2.10 or newer (${minor} got its last patch ${end ? `on ${end}` : 'before 2026'})`,
+      fix: 'use "2.13" where the library allows it, or acknowledge image/end-of-patch',
+    };
   }),
   rule('image/registry', 'error', (run, context) => {
     const here = regionOf(context);

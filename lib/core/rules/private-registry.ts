@@ -13,25 +13,21 @@ export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
       ...when(isVpc && image.kind !== 'uri', {
         path: 'image.repositoryAccess',
         must: 'must be used with kind uri',
-        got: 'vpc',
         fix: 'set kind: uri with the URI of the image, or remove it',
       }),
       ...when(isVpc && image.kind === 'uri' && ECR.test(uri ?? ''), {
         path: 'image.repositoryAccess',
         must: 'must be platform for an image in Amazon ECR',
-        got: 'vpc',
         fix: 'remove it',
       }),
       ...when(credentialsProviderArn !== undefined && !isVpc, {
         path: 'image.credentialsProviderArn',
         must: 'must be used with repositoryAccess vpc',
-        got: credentialsProviderArn,
         fix: 'set repositoryAccess: vpc, or remove it',
       }),
       ...when(isVpc && kind === 'processing', {
         path: 'image.repositoryAccess',
         must: 'must be platform for a processing run: CreateProcessingJob only supports images in Amazon ECR',
-        got: 'vpc',
         fix: 'push the image to Amazon ECR',
       }),
     ];
@@ -44,7 +40,6 @@ export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
       ...when(descriptor.subnetIds.length === 0, {
         path: 'image.repositoryAccess',
         must: 'must be platform in an environment without a VPC',
-        got: 'vpc',
         fix: 'launch into an environment whose subnets can reach the registry',
       }),
       ...when(provider !== undefined && !providers.includes(provider), {
@@ -53,7 +48,6 @@ export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
           providers.length > 0
             ? `must be a function that roles of environment ${descriptor.name} may call (${orList(providers)})`
             : `must be absent: roles of environment ${descriptor.name} may call no such function`,
-        got: provider,
         fix: 'ask the platform team to add it to image.credentialsProviders',
       }),
     ];
@@ -64,7 +58,6 @@ export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
     return when(kind === 'uri' && uri !== undefined && !ECR.test(uri) && repositoryAccess !== 'vpc', {
       path: 'image.uri',
       must: 'must be an image in Amazon ECR unless repositoryAccess is vpc',
-      got: uri,
       fix: 'push the image to Amazon ECR, or set repositoryAccess: vpc for a private registry that the subnets can reach',
     });
   }),

@@ -96,7 +96,6 @@ function notMultiple(train: number, world: number, accumulation: number): Findin
   return when(train % unit !== 0, {
     path: parameterPath('train_batch_size'),
     must: `must be a multiple of the ${world} ranks${accumulation > 1 ? ` x gradient_accumulation_steps ${accumulation} = ${unit}` : ''}`,
-    got: train,
     fix: `use ${nearestMultiple(train, unit)}`,
   });
 }
@@ -106,7 +105,6 @@ function conflict(key: string, ours: number | undefined, view: View, name: strin
   return when(ours !== undefined && theirs !== undefined && ours !== theirs, {
     path: parameterPath(key),
     must: `must agree with training.${name} ${ours}`,
-    got: theirs,
     fix: 'write "auto", or one of the two',
   });
 }
@@ -117,7 +115,6 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), {
       path: parameterPath('zero_optimization.stage'),
       must: 'must be 0, 1, 2 or 3',
-      got: zero.stage,
       fix: 'use 3 to shard parameters, gradients and optimizer',
     }),
   ),
@@ -143,14 +140,11 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     const expected = micro * (accumulation ?? 1) * world;
     const fits = accumulation === undefined ? train % (micro * world) === 0 : train === expected;
     if (fits) return [];
-    return [
-      {
-        path: parameterPath('train_batch_size'),
-        must: `must be train_micro_batch_size_per_gpu ${micro} x gradient_accumulation_steps ${accumulation ?? 'n'} x ${world} ranks${accumulation ? ` = ${expected}` : ''}`,
-        got: train,
-        fix: `use ${accumulation ? expected : nearestMultiple(train, micro * world)}, or auto`,
-      },
-    ];
+    return {
+      path: parameterPath('train_batch_size'),
+      must: `must be train_micro_batch_size_per_gpu ${micro} x gradient_accumulation_steps ${accumulation ?? 'n'} x ${world} ranks${accumulation ? ` = ${expected}` : ''}`,
+      fix: `use ${accumulation ? expected : nearestMultiple(train, micro * world)}, or auto`,
+    };
   }),
   rule('deepspeed/conflict', 'error', (run, view) => {
     const written = run.written.training ?? {};
@@ -161,7 +155,6 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
       ...when(contradictsPrecision(written.precision, precision), {
         path: parameterPath(`${precision}.enabled`),
         must: `must agree with training.precision ${written.precision}`,
-        got: true,
         fix: 'write one of the two',
       }),
     ];
@@ -170,7 +163,6 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     ...when(view.isOn('bf16') === true && view.isOn('fp16') === true, {
       path: parameterPath('fp16.enabled'),
       must: 'must be false when bf16 is enabled',
-      got: true,
       fix: 'keep one of the two',
     }),
     ...(view.isOn('bf16') ? bf16Findings(run, 'bf16.enabled') : []),
@@ -195,7 +187,6 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
         when(asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu')), {
           path: parameterPath(`zero_optimization.${key}.device`),
           must: `must be ${orList(OFFLOAD_DEVICES)}`,
-          got: device(key),
           fix: 'use cpu',
         }),
       ),
@@ -207,7 +198,6 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     return when(typeof backend === 'string' && backend !== collectives && !(collectivesAuto && backend === 'nccl'), {
       path: parameterPath('dist_backend'),
       must: `must agree with distribution.collectives ${collectives}`,
-      got: backend,
       fix: `set distribution.collectives ${backend}, or remove it`,
     });
   }),

@@ -71,7 +71,6 @@ const MEGATRON_MODEL_RULES: readonly Rule[] = [
       return when(given !== undefined && given % parts !== 0, {
         path: flagPath(run, name),
         must: `must be a multiple of ${by} ${parts}`,
-        got: given,
         fix: `use a multiple of ${parts}, or a size of ${orList(divisorsUpTo(given ?? 1, 16))}`,
       });
     }),
@@ -84,7 +83,6 @@ const MEGATRON_MODEL_RULES: readonly Rule[] = [
     return when(global % unit !== 0, {
       path: flagPath(run, 'global-batch-size'),
       must: `must be a multiple of micro-batch-size ${micro} x ${ranks} data-parallel ranks = ${unit}`,
-      got: global,
       fix: `use ${nearestMultiple(global, unit)}`,
     });
   }),
@@ -100,14 +98,12 @@ const MEGATRON_MODEL_RULES: readonly Rule[] = [
         return when(ours !== undefined && theirs !== undefined && ours !== theirs, {
           path: flagPath(run, name),
           must: `must agree with training.${option} ${ours}`,
-          got: theirs,
           fix: 'write one of the two',
         });
       }),
       ...when(contradictsPrecision(written.precision, precision), {
         path: flagPath(run, precision ?? 'bf16'),
         must: `must agree with training.precision ${written.precision}`,
-        got: true,
         fix: 'write one of the two',
       }),
     ];
@@ -128,14 +124,11 @@ export const MEGATRON_RULES: readonly Rule[] = [
     SIZES.flatMap((name) => {
       const given = flag(run, name);
       if (!given || (Number.isInteger(given.value) && (given.value as number) > 0)) return [];
-      return [
-        {
-          path: parameterPath(given.key),
-          must: 'must be a whole number of at least 1',
-          got: given.value,
-          fix: 'use 1 or more',
-        },
-      ];
+      return {
+        path: parameterPath(given.key),
+        must: 'must be a whole number of at least 1',
+        fix: 'use 1 or more',
+      };
     }),
   ),
   megatronRule('megatron/degrees', 'error', (run, { world, tensor, pipeline, context, expert, expertTensor }) => {
@@ -144,14 +137,12 @@ export const MEGATRON_RULES: readonly Rule[] = [
       const name =
         SIZES.find((n) => world % size(run, n) !== 0) ??
         (pipeline > 1 ? 'pipeline-model-parallel-size' : 'tensor-model-parallel-size');
-      return [
-        {
-          path: flagPath(run, name),
-          must: `must make tensor x pipeline x context a divisor of the world size ${world}`,
-          got: `${tensor} x ${pipeline} x ${context} = ${product}`,
-          fix: `use sizes whose product is ${orList(divisorsUpTo(world, 64))}`,
-        },
-      ];
+      return {
+        path: flagPath(run, name),
+        must: `must make tensor x pipeline x context a divisor of the world size ${world}`,
+        got: `${tensor} x ${pipeline} x ${context} = ${product}`,
+        fix: `use sizes whose product is ${orList(divisorsUpTo(world, 64))}`,
+      };
     }
     const ranks = world / pipeline;
     return when(ranks % (expert * expertTensor) !== 0, {
@@ -165,7 +156,6 @@ export const MEGATRON_RULES: readonly Rule[] = [
     when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, {
       path: flagPath(run, 'sequence-parallel'),
       must: 'must be used with tensor-model-parallel-size above 1',
-      got: true,
       fix: 'remove it, or raise the tensor size',
     }),
   ),
@@ -184,18 +174,14 @@ export const MEGATRON_RULES: readonly Rule[] = [
     if (perStage === undefined) return [];
     const path = flagPath(run, name);
     if (pipeline === 1)
-      return [
-        {
-          path,
-          must: 'must be used with pipeline-model-parallel-size above 1',
-          got: perStage,
-          fix: 'remove it, or raise the pipeline size',
-        },
-      ];
+      return {
+        path,
+        must: 'must be used with pipeline-model-parallel-size above 1',
+        fix: 'remove it, or raise the pipeline size',
+      };
     return when(layers > 0 && (layers / pipeline) % perStage !== 0, {
       path,
       must: `must divide the ${layers / pipeline} layers of one stage`,
-      got: perStage,
       fix: `use ${orList(divisorsUpTo(Math.floor(layers / pipeline), 16))}`,
     });
   }),

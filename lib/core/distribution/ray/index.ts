@@ -54,7 +54,6 @@ const RAY_RULES: readonly Rule[] = [
     when(contract !== 'entrypoint', {
       path: 'distribution.contract',
       must: 'must be entrypoint with launcher ray: the driver starts Ray',
-      got: contract,
       fix: 'use entrypoint',
     }),
   ),
@@ -64,13 +63,11 @@ const RAY_RULES: readonly Rule[] = [
       ...when(given !== 'custom', {
         path: 'distribution.library',
         must: 'must be custom with launcher ray: the script starts its own workers',
-        got: given,
         fix: 'use custom, or launcher torchrun',
       }),
       ...when(collectives === 'smddp', {
         path: 'distribution.collectives',
         must: 'must not be smddp with launcher ray: its workers start under torchrun or mpirun only',
-        got: collectives,
         fix: 'use auto',
       }),
     ];
@@ -79,7 +76,7 @@ const RAY_RULES: readonly Rule[] = [
     Object.keys(parameters).flatMap((key) => {
       const [name, path] = [optionName(key), parameterPath(key)];
       if (DRIVER_OPTIONS.includes(name))
-        return [{ path, must: 'must not be an option that the driver sets itself', got: key, fix: 'remove it' }];
+        return { path, must: 'must not be an option that the driver sets itself', got: key, fix: 'remove it' };
       return when(!RUN_OPTIONS.includes(name), {
         path,
         level: 'warning' as const,
@@ -94,7 +91,6 @@ const RAY_RULES: readonly Rule[] = [
     return when(neuron !== undefined, {
       path: 'distribution.launcher',
       must: `must be torchrun or script on ${neuron?.type}`,
-      got: 'ray',
       fix: 'use torchrun',
     });
   }),
@@ -110,7 +106,6 @@ const RAY_RULES: readonly Rule[] = [
     when(run.checkpoints.mode === 'none' && hostCount(trainingGroupsOf(run)) > 1, {
       path: 'checkpoints.mode',
       must: 'must not be none on several hosts with launcher ray',
-      got: 'none',
       fix: 'set checkpoints.mode: managed, and save below /opt/ml/checkpoints',
     }),
   ),

@@ -54,31 +54,24 @@ const SMDDP_RULES: readonly Rule[] = [
     trainingTypes(run).flatMap(({ path, type }) => {
       const allReduceOnly = SMDDP_ALLREDUCE_ONLY.includes(type) && !gathers(run);
       if (type === '' || SMDDP_INSTANCE_TYPES.includes(type) || allReduceOnly) return [];
-      return [
-        {
-          path,
-          must: `must be ${orList(SMDDP_INSTANCE_TYPES)} for collectives smddp`,
-          got: type,
-          fix: 'use one of them, or distribution.collectives nccl',
-        },
-      ];
+      return {
+        path,
+        must: `must be ${orList(SMDDP_INSTANCE_TYPES)} for collectives smddp`,
+        fix: 'use one of them, or distribution.collectives nccl',
+      };
     }),
   ),
   rule('smddp/pytorch', 'error', (run, _distribution, context) => pytorchFinding(run, context)),
   rule('smddp/launcher', 'error', (_run, distribution) => {
     if (distribution.launcher === 'script')
-      return [
-        {
-          path: 'distribution.launcher',
-          must: 'must be torchrun or mpi for collectives smddp',
-          got: 'script',
-          fix: 'use torchrun',
-        },
-      ];
+      return {
+        path: 'distribution.launcher',
+        must: 'must be torchrun or mpi for collectives smddp',
+        fix: 'use torchrun',
+      };
     return when(distribution.launcher === 'mpi' && distribution.contract === 'entrypoint', {
       path: 'distribution.contract',
       must: 'must be toolkit for smddp under mpi',
-      got: 'entrypoint',
       fix: 'use contract toolkit, or launcher torchrun',
     });
   }),
@@ -86,7 +79,6 @@ const SMDDP_RULES: readonly Rule[] = [
     when(library === 'ddp' && launcher === 'torchrun', {
       path: 'distribution.launcher',
       must: 'must be mpi for SMDDP AllReduce',
-      got: 'torchrun',
       fix: 'use launcher mpi with contract toolkit, or collectives nccl',
     }),
   ),
@@ -98,7 +90,6 @@ const SMDDP_RULES: readonly Rule[] = [
     return when(launcher === 'mpi' && sharded && !requested, {
       path: 'distribution.mpiOptions',
       must: 'must set SMDATAPARALLEL_OPTIMIZE_SDP=true for SMDDP AllGather',
-      got: mpiOptions,
       fix: 'add "-x SMDATAPARALLEL_OPTIMIZE_SDP=true"',
     });
   }),
@@ -106,7 +97,6 @@ const SMDDP_RULES: readonly Rule[] = [
     when(hostCount(instanceGroupsOf(run.compute)) === 1, {
       path: 'compute.instanceCount',
       must: 'must be at least 2 for SMDDP to gain anything',
-      got: 1,
       fix: 'use 2 or more, or collectives nccl',
     }),
   ),
@@ -120,14 +110,11 @@ const SMDDP_RULES: readonly Rule[] = [
         fix: 'use 16777216 (scratch) or 134217728 (sort)',
       })),
   ),
-  rule('smddp/frozen', 'warning, may acknowledge', () => [
-    {
-      path: 'distribution.collectives',
-      must: 'must be a library that still gets releases',
-      got: 'smddp',
-      fix: 'use nccl on newer types, or acknowledge smddp/frozen',
-    },
-  ]),
+  rule('smddp/frozen', 'warning, may acknowledge', () => ({
+    path: 'distribution.collectives',
+    must: 'must be a library that still gets releases',
+    fix: 'use nccl on newer types, or acknowledge smddp/frozen',
+  })),
 ];
 
 const layout = (run: RunSpec) => (run.distribution.library === 'fsdp' ? fsdpLayout(run) : dataParallelLayout(run));

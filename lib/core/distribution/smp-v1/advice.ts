@@ -21,18 +21,14 @@ export const SMP_V1_ADVICE: readonly Rule[] = [
     when(run.distribution.mpiOptions.includes('btl_vader_single_copy_mechanism'), {
       path: 'distribution.mpiOptions',
       must: 'must not repeat --mca btl_vader_single_copy_mechanism, which is a default',
-      got: run.distribution.mpiOptions,
       fix: 'remove it',
     }),
   ),
-  smpV1Rule('smp-v1/archived', 'warning, may acknowledge', () => [
-    {
-      path: 'distribution.library',
-      must: 'must be a library that still gets releases',
-      got: 'smp-v1',
-      fix: 'use fsdp or megatron for new work, or acknowledge smp-v1/archived',
-    },
-  ]),
+  smpV1Rule('smp-v1/archived', 'warning, may acknowledge', () => ({
+    path: 'distribution.library',
+    must: 'must be a library that still gets releases',
+    fix: 'use fsdp or megatron for new work, or acknowledge smp-v1/archived',
+  })),
 ];
 
 /** Model sizes, in parameters, from which AWS's guide recommends a technique. */
@@ -91,7 +87,6 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     when(tensor > 1 && (written.training?.microBatchSize ?? 1) > 1, {
       path: 'training.microBatchSize',
       must: 'should be lowered first when memory runs out, before tensor_parallel_degree is raised',
-      got: written.training?.microBatchSize,
       fix: 'keep it if the model fits',
     }),
   ),
@@ -129,14 +124,12 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
       ...when(known === undefined, {
         path: given.path,
         must: 'is divided without changes for GPT-2, BERT, RoBERTa, GPT-J and GPT-Neo only',
-        got: given.name,
         fix: 'register its modules with smp.tp_register, or use tensor_parallel_degree 1',
       }),
       ...when(isOld, {
         path: given.path,
         level: 'info',
         must: `is divided without changes from SMP v1 ${known?.since} on; the image carries ${release}`,
-        got: given.name,
         fix: 'use a newer image, or smp.tp_register in the script',
       }),
     ];

@@ -16,27 +16,23 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
       {
         path: parameterPath('partitions'),
         must: `must equal pipeline_parallel_degree ${run.distribution.parameters.pipeline_parallel_degree}`,
-        got: run.distribution.parameters.partitions,
         fix: 'write pipeline_parallel_degree alone',
       },
     ),
   ),
   smpV1Rule('smp-v1/degrees', 'error', (_run, { world, pipeline, tensor, shard }) => {
     if (world % (pipeline * tensor) !== 0) {
-      return [
-        {
-          path: parameterPath(pipeline > 1 ? 'pipeline_parallel_degree' : 'tensor_parallel_degree'),
-          must: `must make pipeline x tensor a divisor of the world size ${world}`,
-          got: `${pipeline} x ${tensor}`,
-          fix: `use degrees whose product is ${orList(divisorsUpTo(world, 64))}`,
-        },
-      ];
+      return {
+        path: parameterPath(pipeline > 1 ? 'pipeline_parallel_degree' : 'tensor_parallel_degree'),
+        must: `must make pipeline x tensor a divisor of the world size ${world}`,
+        got: `${pipeline} x ${tensor}`,
+        fix: `use degrees whose product is ${orList(divisorsUpTo(world, 64))}`,
+      };
     }
     const replicas = world / (pipeline * tensor);
     return when(shard > 1 && replicas % shard !== 0, {
       path: parameterPath('sharded_data_parallel_degree'),
       must: `must divide the ${replicas} data-parallel ranks`,
-      got: shard,
       fix: `use ${orList(divisorsUpTo(replicas, 1024).slice(-6))}`,
     });
   }),
@@ -51,20 +47,16 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
   smpV1Rule('smp-v1/tensor-within-node', 'error', (run, { tensor }) => {
     const gpus = findInstanceType(run.compute.instanceType)?.accelerator?.count ?? run.distribution.processesPerHost;
     if (tensor > gpus)
-      return [
-        {
-          path: parameterPath('tensor_parallel_degree'),
-          must: `must be at most the ${gpus} GPUs of one instance`,
-          got: tensor,
-          fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
-        },
-      ];
+      return {
+        path: parameterPath('tensor_parallel_degree'),
+        must: `must be at most the ${gpus} GPUs of one instance`,
+        fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
+      };
     const power = (tensor & (tensor - 1)) === 0;
     return when(!power, {
       path: parameterPath('tensor_parallel_degree'),
       level: 'warning',
       must: 'must be a power of two to be recommended',
-      got: tensor,
       fix: 'use 1, 2, 4 or 8',
     });
   }),
@@ -81,7 +73,6 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
       ...when(isOn('shard_optimizer_state'), {
         path: parameterPath('shard_optimizer_state'),
         must: 'must be false with sharded data parallelism',
-        got: true,
         fix: 'remove it: the optimizer state is sharded already',
       }),
       ...when(tensor > 1 && !isOn('prescaled_batch'), {
@@ -112,14 +103,12 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
         // A batch of one sequence may be what the script calls a microbatch.
         ...(batch === 1 && { level: 'warning' as const }),
         must: `must be a multiple of microbatches ${microbatches}`,
-        got: batch,
         fix: `use ${microbatches * Math.ceil((batch ?? 1) / microbatches)}`,
       }),
       ...when(active > microbatches, {
         path: parameterPath('active_microbatches'),
         level: 'warning',
         must: `must be at most microbatches ${microbatches} to have an effect`,
-        got: active,
         fix: `use ${microbatches} or less`,
       }),
     ];
@@ -131,7 +120,6 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
       ...when(run.written.training?.activationCheckpointing === 'none', {
         path: 'training.activationCheckpointing',
         must: 'must be selective or full with offload_activations',
-        got: 'none',
         fix: 'use full',
       }),
       ...when(degree(run, 'microbatches', 1) === 1 && shard <= 1, {
@@ -144,7 +132,6 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
         path: parameterPath('offload_activations'),
         level: 'error',
         must: 'must agree with training.activationOffload false',
-        got: true,
         fix: 'write one of the two',
       }),
     ];

@@ -15,13 +15,11 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
     ...when(run.distribution.launcher !== 'mpi', {
       path: 'distribution.launcher',
       must: 'must be mpi for smp-v1',
-      got: run.distribution.launcher,
       fix: 'use mpi',
     }),
     ...when(run.distribution.contract !== 'toolkit', {
       path: 'distribution.contract',
       must: 'must be toolkit for smp-v1',
-      got: run.distribution.contract,
       fix: 'use toolkit',
     }),
   ]),
@@ -29,17 +27,15 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
     when(run.distribution.collectives === 'smddp', {
       path: 'distribution.collectives',
       must: 'must not be smddp with smp-v1',
-      got: 'smddp',
       fix: 'leave it out',
     }),
   ),
   smpV1Rule('smp-v1/instance-type', 'error', (run) =>
     trainingTypes(run)
       .filter(({ type }) => type !== '' && !SMP_V1_INSTANCE_TYPES.includes(type))
-      .map(({ path, type }) => ({
+      .map(({ path }) => ({
         path,
         must: `must be one of ${orList(SMP_V1_INSTANCE_TYPES)} for smp-v1`,
-        got: type,
         fix: 'use one of them, or another library',
       })),
   ),
@@ -50,7 +46,6 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
       ...when(run.image.kind === 'smp', {
         path: 'image.kind',
         must: 'must be dlc, huggingface, uri or environment for smp-v1',
-        got: 'smp',
         fix: 'use kind dlc, version "1.13.1"; the smp images carry SMP v2',
       }),
       ...when(run.image.kind !== 'smp' && version !== undefined && !(version in SMP_V1_BY_PYTORCH), {
@@ -68,14 +63,11 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
     return Object.entries(run.distribution.parameters).flatMap(([key, value]) => {
       const since = SMP_V1_SINCE[key];
       if (since === undefined || value === false || value === 1 || compareVersions(release, since) >= 0) return [];
-      return [
-        {
-          path: parameterPath(key),
-          must: `must have SMP v1 ${since} or newer; the image of PyTorch ${pytorch} carries ${release}`,
-          got: value,
-          fix: 'use kind dlc, version "1.13.1" or "2.0.0"',
-        },
-      ];
+      return {
+        path: parameterPath(key),
+        must: `must have SMP v1 ${since} or newer; the image of PyTorch ${pytorch} carries ${release}`,
+        fix: 'use kind dlc, version "1.13.1" or "2.0.0"',
+      };
     });
   }),
 ];
@@ -89,20 +81,17 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
       ...when(isOn('bf16') && shard <= 1, {
         path: parameterPath('bf16'),
         must: 'must be used with sharded_data_parallel_degree above 1',
-        got: true,
         fix: 'use fp16: true, or shard',
       }),
       ...(isOn('bf16') ? bf16Findings(run, 'bf16') : []),
       ...when(isOn('bf16') && isOn('fp16'), {
         path: parameterPath('fp16'),
         must: 'must not be on together with bf16',
-        got: true,
         fix: 'remove one of the two',
       }),
       ...when(written !== undefined && theirs !== undefined && written !== theirs, {
         path: parameterPath(theirs ?? 'bf16'),
         must: `must agree with training.precision ${written}`,
-        got: true,
         fix: 'write one of the two',
       }),
     ];
@@ -119,24 +108,21 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
       ...when(typeof chosen === 'number' && chosen >= pipeline, {
         path: parameterPath('default_partition'),
         must: `must be below the ${pipeline} partitions`,
-        got: chosen,
         fix: `use 0 to ${pipeline - 1}`,
       }),
     ];
   }),
-  smpV1Rule('smp-v1/ddp-options', 'error', (run, { has, isOn }) => [
+  smpV1Rule('smp-v1/ddp-options', 'error', (_run, { has, isOn }) => [
     ...['ddp_port', 'ddp_dist_backend'].flatMap((key) =>
       when(has(key) && !isOn('ddp'), {
         path: parameterPath(key),
         must: 'must be used with ddp: true',
-        got: run.distribution.parameters[key],
         fix: 'add ddp: true',
       }),
     ),
     ...when(isOn('ddp') && isOn('horovod'), {
       path: parameterPath('horovod'),
       must: 'must not be on together with ddp',
-      got: true,
       fix: 'remove it',
     }),
   ]),

@@ -18,7 +18,6 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     when(precision === 'fp32' || precision === 'fp16', {
       path: 'training.precision',
       must: 'is best bf16',
-      got: precision,
       fix: 'use bf16',
     }),
   ),
@@ -30,7 +29,6 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
       {
         path: 'distribution.collectives',
         must: 'is best smddp on several ml.p4d or ml.p4de',
-        got: 'nccl',
         fix: 'try smddp, with init_process_group("smddp") before torch.sagemaker.init()',
       },
     );
@@ -48,7 +46,6 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     when(written.training?.activationCheckpointing === 'none', {
       path: 'training.activationCheckpointing',
       must: 'is best selective or full with SMP',
-      got: 'none',
       fix: 'use full',
     }),
   ),
@@ -71,7 +68,6 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
       return when(tensor > 1 && !isNeeded, {
         path: parameterPath('tensor_parallel_degree'),
         must: 'is best 1 below a context of 8192 and a batch of 4 million tokens',
-        got: tensor,
         fix: 'use 1 if the model fits without it',
       });
     },

@@ -12,7 +12,6 @@ function divides(all: Degrees, key: 'tensor' | 'context' | 'expert'): Finding[] 
     {
       path: parameterPath(`${key}_parallel_degree`),
       must: `must divide the world size ${all.world}`,
-      got: all[key],
       fix,
     },
   ];
@@ -36,32 +35,27 @@ export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
     const single = (['tensor', 'context', 'expert'] as const).flatMap((key) => divides(degrees, key));
     if (single.length > 0) return single;
     if (world % (tensor * context) !== 0)
-      return [
-        {
-          path: parameterPath('context_parallel_degree'),
-          must: `must make tensor_parallel_degree x context_parallel_degree a divisor of the world size ${world}`,
-          got: `${tensor} x ${context} = ${tensor * context}`,
-          fix: `use ${orList(divisorsUpTo(world / tensor, 64))}`,
-        },
-      ];
+      return {
+        path: parameterPath('context_parallel_degree'),
+        must: `must make tensor_parallel_degree x context_parallel_degree a divisor of the world size ${world}`,
+        got: `${tensor} x ${context} = ${tensor * context}`,
+        fix: `use ${orList(divisorsUpTo(world / tensor, 64))}`,
+      };
     const size = Math.max(1, shard) * tensor * expert;
     if (shard <= world && world % size === 0) return [];
     const choices = divisorsUpTo(world / (tensor * expert), 1024).slice(-6);
     const must = `must make hybrid_shard_degree x tensor_parallel_degree x expert_parallel_degree a divisor of the world size ${world}`;
-    return [
-      {
-        path: parameterPath('hybrid_shard_degree'),
-        must,
-        got: `${Math.max(1, shard)} x ${tensor} x ${expert} = ${size}`,
-        fix: `use a shard degree of ${orList(choices)}, or another instance count`,
-      },
-    ];
+    return {
+      path: parameterPath('hybrid_shard_degree'),
+      must,
+      got: `${Math.max(1, shard)} x ${tensor} x ${expert} = ${size}`,
+      fix: `use a shard degree of ${orList(choices)}, or another instance count`,
+    };
   }),
   smpV2Rule('smp-v2/context-within-shard', 'error', (_run, { context, shard }) =>
     when(context > 1 && shard !== 0 && context > shard, {
       path: parameterPath('context_parallel_degree'),
       must: `must be at most hybrid_shard_degree ${shard}`,
-      got: context,
       fix: `lower it, or raise hybrid_shard_degree to ${context} or more`,
     }),
   ),
@@ -98,7 +92,6 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
     return when(requested && checkpointing === 'none', {
       path: 'training.activationCheckpointing',
       must: 'must be selective or full with sm_activation_offloading',
-      got: 'none',
       fix: 'use full, or switch offloading off',
     });
   }),
@@ -108,7 +101,6 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
     return when(typeof ours === 'boolean' && typeof theirs === 'boolean' && ours !== theirs, {
       path: parameterPath('sm_activation_offloading'),
       must: `must agree with training.activationOffload ${ours}`,
-      got: theirs,
       fix: 'write one of the two',
     });
   }),

@@ -30,10 +30,9 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule('smp-v2/instance-type', 'error', (run) =>
     trainingTypes(run)
       .filter(({ type }) => type !== '' && !SMP_V2_INSTANCE_TYPES.includes(type))
-      .map(({ path, type }) => ({
+      .map(({ path }) => ({
         path,
         must: `must be one of ${orList(SMP_V2_INSTANCE_TYPES)} for smp-v2`,
-        got: type,
         fix: 'use one of them, or distribution.library fsdp',
       })),
   ),
@@ -41,7 +40,6 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
     when(run.image.kind === 'dlc' || run.image.kind === 'huggingface', {
       path: 'image.kind',
       must: 'must be smp, uri or environment for smp-v2',
-      got: run.image.kind,
       fix: 'use kind smp, version "2.5.1"',
     }),
   ),
@@ -58,7 +56,6 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
     when(run.distribution.launcher !== 'torchrun', {
       path: 'distribution.launcher',
       must: 'must be torchrun for smp-v2',
-      got: run.distribution.launcher,
       fix: 'use torchrun',
     }),
   ),
@@ -83,7 +80,6 @@ export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
     when(run.distribution.collectives === 'smddp' && tensor > 1 && shard === 1, {
       path: 'distribution.collectives',
       must: 'must be nccl with tensor parallelism and hybrid_shard_degree 1',
-      got: 'smddp',
       fix: 'use nccl, or a higher shard degree',
     }),
   ),
@@ -98,12 +94,9 @@ export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
       fix: 'use compute.instanceType, or distribution.contract entrypoint',
     }),
   ),
-  smpV2Rule('smp-v2/frozen', 'warning, may acknowledge', () => [
-    {
-      path: 'distribution.library',
-      must: 'must be a library that still gets releases',
-      got: 'smp-v2',
-      fix: 'use fsdp for new work, or acknowledge smp-v2/frozen',
-    },
-  ]),
+  smpV2Rule('smp-v2/frozen', 'warning, may acknowledge', () => ({
+    path: 'distribution.library',
+    must: 'must be a library that still gets releases',
+    fix: 'use fsdp for new work, or acknowledge smp-v2/frozen',
+  })),
 ];

@@ -19,14 +19,12 @@ export function trainingPlan({ compute }: RunSpec): Finding[] {
     ...when(compute.capacity !== 'training-plan' && plan !== undefined, {
       path: 'compute.trainingPlanArn',
       must: `must be used with capacity training-plan, not ${compute.capacity}`,
-      got: plan,
       fix: 'set capacity: training-plan, or remove it',
     }),
     ...(compute.capacity === 'training-plan'
-      ? unfit.map(({ path, type }) => ({
+      ? unfit.map(({ path }) => ({
           path,
           must: 'must be a type for which training plans are available',
-          got: type,
           fix: 'use ml.p4d, ml.p5, ml.p5e, ml.p5en, ml.p6 or ml.trn types, or capacity on-demand',
         }))
       : []),
@@ -49,7 +47,6 @@ export function foreignTrainingPlan(run: RunSpec, { descriptor }: RuleContext): 
     when(arn !== undefined && foreign.includes(arn), {
       path,
       must: 'must be a plan of the own team, or one that no team has',
-      got: arn,
       fix: `use another plan, or ask the platform team to add it to teams.${descriptor?.team}.trainingPlans`,
     }),
   );
@@ -63,7 +60,6 @@ export function trainingPlanRegion(run: RunSpec, context: RuleContext): Finding[
     return when(here !== undefined && there !== undefined && here !== there, {
       path,
       must: `must be a plan of ${here}`,
-      got: arn,
       fix: `launch into ${there}, or use a plan of ${here}`,
     });
   });
@@ -128,7 +124,6 @@ function repeatedTypes({ compute }: RunSpec): Finding[] {
     when(i > 0 && types.indexOf(type) !== i, {
       path: `compute.alternatives[${i - 1}].instanceType`,
       must: 'must differ from the types before it',
-      got: type,
       fix: 'remove it',
     }),
   );
@@ -142,20 +137,17 @@ export function warmPool({ compute }: RunSpec): Finding[] {
     ...when(compute.capacity === 'spot', {
       path,
       must: 'must be 0 with capacity spot (spot jobs keep no warm pool)',
-      got: compute.keepAliveSeconds,
       fix: 'use capacity on-demand, or remove it',
     }),
     ...when(compute.instanceGroups.length > 0, {
       path,
       must: 'must be 0 with instanceGroups (a heterogeneous cluster keeps no warm pool)',
-      got: compute.keepAliveSeconds,
       fix: 'remove it',
     }),
     ...when(compute.keepAliveSeconds > DOCUMENTED_KEEP_ALIVE_SECONDS, {
       path,
       level: 'warning',
       must: 'must be at most 3600 (one hour) according to the developer guide; the service model allows 21600',
-      got: compute.keepAliveSeconds,
       fix: 'use 3600 to be safe',
     }),
   ];
@@ -167,14 +159,11 @@ const path = 'preemptible';
 export const PREEMPTION_RULES: readonly Rule[] = [
   rule('preemption/checkpoints', 'error', ({ kind, checkpoints: { mode } }) => {
     if (kind !== 'training')
-      return [
-        {
-          path,
-          must: 'must be false in a processing run, which always starts from the beginning',
-          got: true,
-          fix: 'remove it',
-        },
-      ];
+      return {
+        path,
+        must: 'must be false in a processing run, which always starts from the beginning',
+        fix: 'remove it',
+      };
     return when(mode === 'none', {
       path,
       must: 'must be used with checkpoints: otherwise the run restarts at step 0 after every preemption',

@@ -23,7 +23,6 @@ export const COMPUTE_RULES: readonly Rule[] = [
       .map(({ path, type }) => ({
         path,
         must: 'must be a SageMaker training instance type',
-        got: type,
         fix: `use for example ${orList(nearestInstanceTypes(type))}`,
       })),
   ),
@@ -40,13 +39,11 @@ export const COMPUTE_RULES: readonly Rule[] = [
         path: 'compute.volumeSizeGiB',
         level: 'warning',
         must: `must not be given for ${nvme}: it has ${findInstanceType(nvme ?? '')?.localNvmeGB} GB of local NVMe and no EBS volume`,
-        got: compute.volumeSizeGiB,
         fix: 'remove it',
       }),
       ...when(compute.volumeSizeGiB > 16_384, {
         path: 'compute.volumeSizeGiB',
         must: 'must be at most 16384',
-        got: compute.volumeSizeGiB,
         fix: 'use a channel for the remaining data',
       }),
     ];
@@ -58,7 +55,6 @@ export const COMPUTE_RULES: readonly Rule[] = [
     when((compute.volumeSizeGiB ?? 0) > 1024 && (compute.volumeSizeGiB ?? 0) <= 16_384, {
       path: 'compute.volumeSizeGiB',
       must: 'must be within the quota on EBS volumes (1024 GiB by default)',
-      got: compute.volumeSizeGiB,
       fix: 'check it with slipway quota',
     }),
   ),
@@ -67,17 +63,15 @@ export const COMPUTE_RULES: readonly Rule[] = [
     when(compute.instanceType === 'ml.p6e-gb200.36xlarge' && !fillsUltraServers(compute.instanceCount), {
       path: 'compute.instanceCount',
       must: 'must be a multiple of 17 (one spare instance of each UltraServer, the default of a training plan) or of 18 for ml.p6e-gb200.36xlarge',
-      got: compute.instanceCount,
       fix: 'use 17, or 18 with a plan that was created with SpareInstanceCountPerUltraServer 0',
     }),
   ),
   rule('compute/legacy-type', 'warning, local', (run) =>
     namedTypes(run)
       .filter(({ type }) => type.startsWith('ml.p2.'))
-      .map(({ path, type }) => ({
+      .map(({ path }) => ({
         path,
         must: 'must be a type with current images',
-        got: type,
         fix: 'use ml.g5 or newer',
       })),
   ),
@@ -90,7 +84,6 @@ export const COMPUTE_RULES: readonly Rule[] = [
       {
         path: 'distribution.launcher',
         must: `must start ${acceleratorCount(run.compute.instanceType)} processes to use every accelerator, unless the script does`,
-        got: 'script',
         fix: 'use torchrun',
       },
     ),

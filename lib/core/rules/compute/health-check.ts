@@ -5,11 +5,10 @@ const path = 'compute.healthCheck';
 
 /** The rules apply only to runs that set the health check explicitly and do not disable it. */
 export const HEALTH_CHECK_RULES: readonly Rule[] = [
-  rule('compute/health-check', 'error', ({ kind, compute: { healthCheck }, distribution: { contract } }) =>
+  rule('compute/health-check', 'error', ({ kind, distribution: { contract } }) =>
     when(kind === 'processing' || contract !== 'entrypoint', {
       path,
       must: 'must be off when the driver of Slipway does not start the ranks (processing runs, distribution.contract toolkit and container)',
-      got: healthCheck,
       fix: 'remove it, or use contract entrypoint',
     }),
   ),
@@ -17,7 +16,6 @@ export const HEALTH_CHECK_RULES: readonly Rule[] = [
     when(!hasGpus(run), {
       path,
       must: 'must be off on hosts without GPUs: there is nothing to check',
-      got: run.compute.healthCheck,
       fix: 'remove it',
     }),
   ),

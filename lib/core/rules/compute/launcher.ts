@@ -36,7 +36,6 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     when(!LIBRARIES.includes(library), {
       path: 'distribution.library',
       must: `must be ${orList(LIBRARIES)}`,
-      got: library,
       fix: `use ${nearest(library, LIBRARIES, 1)}`,
     }),
   ),
@@ -48,14 +47,12 @@ export const LAUNCHER_RULES: readonly Rule[] = [
       return when(launcher !== 'script', {
         path: 'code.entryPoint',
         must: `must end in .py under ${launcher} of the toolkit contract`,
-        got: code.entryPoint,
         fix: 'use a .py file, or contract entrypoint',
       });
     }
     return when(launcher === 'torchrun' && kind === 'sh', {
       path: 'code.entryPoint',
       must: 'must end in .py (or be a module) under torchrun, not .sh',
-      got: code.entryPoint,
       fix: 'use the .py file, or launcher script',
     });
   }),
@@ -70,19 +67,15 @@ export const LAUNCHER_RULES: readonly Rule[] = [
           : undefined;
       if (devices === undefined || given === devices) return [];
       if (given > devices)
-        return [
-          {
-            path,
-            must: `must be at most the ${devices} accelerators of one ${instanceType}`,
-            got: given,
-            fix: `use ${devices}, or remove it`,
-          },
-        ];
+        return {
+          path,
+          must: `must be at most the ${devices} accelerators of one ${instanceType}`,
+          fix: `use ${devices}, or remove it`,
+        };
       return when(run.distribution.launcher !== 'script', {
         path,
         level: 'warning',
         must: `must be ${devices} to use every accelerator of ${instanceType}`,
-        got: given,
         fix: `use ${devices}`,
       });
     });
@@ -93,21 +86,17 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     const known = compute.instanceGroups.map((g) => g.name);
     const path = 'distribution.instanceGroups';
     if (distribution.instanceGroups.length > 0 && known.length === 0) {
-      return [
-        { path, must: 'must be used with compute.instanceGroups', got: distribution.instanceGroups, fix: 'remove it' },
-      ];
+      return { path, must: 'must be used with compute.instanceGroups', fix: 'remove it' };
     }
     const unknown = distribution.instanceGroups.flatMap((name, i) => [
       ...when(!known.includes(name), {
         path: `${path}[${i}]`,
         must: `must be a group of compute.instanceGroups (${orList(known)})`,
-        got: name,
         fix: 'use one of them',
       }),
       ...when(distribution.instanceGroups.indexOf(name) !== i, {
         path: `${path}[${i}]`,
         must: 'must be listed once',
-        got: name,
         fix: 'remove it',
       }),
     ]);
@@ -117,13 +106,11 @@ export const LAUNCHER_RULES: readonly Rule[] = [
       ...when(distribution.launcher === 'torchrun' && known.length > 1, {
         path: 'distribution.launcher',
         must: 'must be mpi for several instance groups under the toolkit contract, which starts torchrun separately in each group',
-        got: 'torchrun',
         fix: 'use mpi, or contract entrypoint',
       }),
       ...when(distribution.launcher === 'mpi' && known.length > 1 && distribution.instanceGroups.length !== 1, {
         path,
         must: 'must contain exactly one group under the toolkit contract',
-        got: distribution.instanceGroups,
         fix: `use [${known[0]}]`,
       }),
     ];
@@ -154,14 +141,12 @@ export const LAUNCHER_RULES: readonly Rule[] = [
         must: isTrainium
           ? 'must be auto on Trainium: torch-neuronx brings its own backend'
           : 'must be gloo (or auto) on instances without GPUs',
-        got: 'nccl',
         fix: 'use auto',
       }),
       ...when(backend === 'gloo' && gpu, {
         path,
         level: 'warning',
         must: 'must be nccl (or auto) on GPUs',
-        got: 'gloo',
         fix: 'use auto',
       }),
     ];
@@ -174,19 +159,16 @@ export const LAUNCHER_RULES: readonly Rule[] = [
       ...when(library !== 'custom', {
         path: 'distribution.library',
         must: `must be custom on ${type}: Trainium requires custom code with torch-neuronx`,
-        got: library,
         fix: 'use custom, or a GPU type',
       }),
       ...when(run.code.builtin === 'builtin', {
         path: 'code.source',
         must: `must be custom code on ${type}`,
-        got: 'builtin',
         fix: 'use custom code with torch-neuronx, or a GPU type',
       }),
       ...when(launcher === 'mpi', {
         path: 'distribution.launcher',
         must: `must be torchrun or script on ${type}`,
-        got: 'mpi',
         fix: 'use torchrun',
       }),
     ];
@@ -208,14 +190,12 @@ export const LAUNCHER_RULES: readonly Rule[] = [
       ...when(cpu !== undefined && !isOwn, {
         path: cpu?.path ?? 'compute.instanceType',
         must: 'must have GPUs or Neuron devices for torchrun in an AWS image under the toolkit contract',
-        got: cpu?.type,
         fix: 'use contract entrypoint, launcher script, image.uri, or a GPU type',
       }),
       ...when(isOld, {
         path: isOwn ? 'image.uri' : 'image.version',
         ...(isOwn && { level: 'warning' as const }),
         must: 'must be PyTorch 1.13.1 or newer for torchrun under the toolkit contract',
-        got: isOwn ? run.image.uri : run.image.version,
         fix: 'use a newer image, or launcher mpi',
       }),
     ];
@@ -224,7 +204,6 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     when(distribution.mpiOptions !== '' && distribution.launcher !== 'mpi', {
       path: 'distribution.mpiOptions',
       must: 'must be used with launcher mpi',
-      got: distribution.mpiOptions,
       fix: 'remove it, or use launcher mpi',
     }),
   ),
@@ -245,7 +224,6 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     when(run.code.builtin === 'builtin' && run.distribution.launcher !== 'torchrun', {
       path: 'distribution.launcher',
       must: 'must be torchrun for the built-in trainer',
-      got: run.distribution.launcher,
       fix: 'use torchrun',
     }),
   ),
@@ -253,7 +231,6 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     when(run.code.builtin !== undefined && run.distribution.contract === 'toolkit', {
       path: 'distribution.contract',
       must: 'must be entrypoint for the built-in trainer',
-      got: 'toolkit',
       fix: 'use entrypoint',
     }),
   ),

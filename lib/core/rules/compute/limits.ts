@@ -37,7 +37,6 @@ function hyperparameter(path: string, key: string, value: unknown, toolkit: bool
     ...when(/[\r\n]/.test(text), {
       path,
       must: 'must not contain line breaks',
-      got: value,
       fix: 'move it to a file of the code',
     }),
   ];
@@ -52,7 +51,6 @@ export const LIMIT_RULES: readonly Rule[] = [
       when(!/^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id), {
         path: `after[${i}]`,
         must: 'must be a run id or latest:<run name>',
-        got: id,
         fix: 'use an id from slipway list',
       }),
     ),
@@ -64,13 +62,11 @@ export const LIMIT_RULES: readonly Rule[] = [
       ...when(compute.capacity !== 'spot', {
         path: 'limits.maxWaitSeconds',
         must: 'must be used with capacity spot',
-        got: given,
         fix: 'remove it; maxPendingSeconds bounds the wait for on-demand capacity',
       }),
       ...when(compute.capacity === 'spot' && given < limits.maxRuntimeSeconds, {
         path: 'limits.maxWaitSeconds',
         must: `must be at least maxRuntimeSeconds ${limits.maxRuntimeSeconds}: it includes the run time`,
-        got: given,
         fix: `use ${limits.maxRuntimeSeconds} or more`,
       }),
     ];
@@ -80,7 +76,6 @@ export const LIMIT_RULES: readonly Rule[] = [
     return when(limits.maxPendingSeconds !== undefined && !accelerated && compute.instanceType !== '', {
       path: 'limits.maxPendingSeconds',
       must: 'must be used with accelerated types (ml.p, ml.g, ml.trn): others ignore it',
-      got: limits.maxPendingSeconds,
       fix: 'remove it',
     });
   }),
@@ -88,7 +83,6 @@ export const LIMIT_RULES: readonly Rule[] = [
     when(limits.maxRuntimeSeconds > 432_000, {
       path: 'limits.maxRuntimeSeconds',
       must: 'must be within the quota on the longest run time (432000 s by default)',
-      got: limits.maxRuntimeSeconds,
       fix: 'check it with slipway quota',
     }),
   ),
@@ -172,7 +166,6 @@ export const LIMIT_RULES: readonly Rule[] = [
           ...when(value.length > 256 || !TAG_TEXT.test(value), {
             path,
             must: 'must be at most 256 letters, digits, spaces or _ . : / = + - @',
-            got: value,
             fix: 'shorten or rename it',
           }),
         ];
@@ -189,19 +182,16 @@ export const LIMIT_RULES: readonly Rule[] = [
           ...when(groups === undefined, {
             path: `${path}.regex`,
             must: 'must be a regular expression',
-            got: regex,
             fix: 'close its groups and brackets',
           }),
           ...when(groups === 0, {
             path: `${path}.regex`,
             must: 'must contain a group, whose match is the value',
-            got: regex,
             fix: 'use for example loss=([0-9.]+)',
           }),
           ...when(all.findIndex((m) => m.name === name) !== i, {
             path: `${path}.name`,
             must: 'must be unique (a duplicate of an earlier metric)',
-            got: name,
             fix: 'use another name',
           }),
         ];

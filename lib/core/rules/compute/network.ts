@@ -48,19 +48,15 @@ export const NETWORK_RULES: readonly Rule[] = [
     const path = 'network.interContainerEncryption';
     const efa = efaType(run);
     if (hosts(run) === 1)
-      return [
-        {
-          path,
-          level: 'warning',
-          must: 'must be off for one instance, where it has no effect',
-          got: true,
-          fix: 'remove it',
-        },
-      ];
+      return {
+        path,
+        level: 'warning',
+        must: 'must be off for one instance, where it has no effect',
+        fix: 'remove it',
+      };
     return when(efa !== undefined && run.network.efa !== 'off', {
       path,
       must: `must be off on ${efa?.instanceType} with EFA: it covers IP traffic only, and EFA bypasses it`,
-      got: true,
       fix: 'set network.efa: off to use encrypted sockets, or acknowledge network/encryption-with-efa',
     });
   }),
@@ -73,14 +69,12 @@ export const NETWORK_RULES: readonly Rule[] = [
       ...when(types.length > 0 && !efaType(run) && without !== undefined, {
         path: 'network.efa',
         must: `must be preferred or off on ${without?.instanceType}, which has no EFA`,
-        got: 'required',
         fix: 'remove it, or use an EFA type',
       }),
       ...when(hosts(run) === 1 && efaType(run) !== undefined, {
         path: 'network.efa',
         level: 'info',
         must: 'must not be required for one instance, where it has no effect',
-        got: 'required',
         fix: 'remove it',
       }),
     ];
@@ -89,7 +83,6 @@ export const NETWORK_RULES: readonly Rule[] = [
     EFA_VARIABLES.filter((name) => name in run.environmentVariables).map((name) => ({
       path: `environmentVariables.${name}`,
       must: 'should be left to network.efaVariables: auto',
-      got: run.environmentVariables[name],
       fix: 'remove it unless you measured it',
     })),
   ),
@@ -102,7 +95,6 @@ export const NETWORK_RULES: readonly Rule[] = [
         path: 'network.efaVariables',
         ...(findInstanceType(instanceType)?.gpuDirectRdma === false && { level: 'error' as const }),
         must: `must be auto on ${instanceType}: the values from 2023 are for ml.p4d and ml.p4de`,
-        got: 'guide-2023',
         fix: 'use auto',
       }));
   }),
@@ -115,7 +107,6 @@ export const NETWORK_RULES: readonly Rule[] = [
     return when(environmentVariables.FI_EFA_USE_DEVICE_RDMA === '1' && without !== undefined, {
       path: 'environmentVariables.FI_EFA_USE_DEVICE_RDMA',
       must: `must not be 1 on ${without?.instanceType}, whose EFA has no RDMA: the program would abort`,
-      got: '1',
       fix: 'remove it: libfabric selects the value',
     });
   }),
@@ -137,7 +128,6 @@ export const NETWORK_RULES: readonly Rule[] = [
       ...when(run.observability.remoteDebug, {
         path: 'observability.remoteDebug',
         must: 'must be false with network.isolation',
-        got: true,
         fix: 'remove one of the two',
       }),
     ];
@@ -171,7 +161,6 @@ export const NETWORK_RULES: readonly Rule[] = [
     when(run.observability.profiler === 'sagemaker', {
       path: 'observability.profiler',
       must: 'must be off for accounts without Debugger',
-      got: 'sagemaker',
       fix: 'use pytorch, or off and torch.profiler in custom code',
     }),
   ),
@@ -179,7 +168,6 @@ export const NETWORK_RULES: readonly Rule[] = [
     when(run.observability.profiler === 'pytorch' && run.code.builtin !== 'builtin', {
       path: 'observability.profiler',
       must: 'must be off with custom code',
-      got: 'pytorch',
       fix: 'use off, and torch.profiler in the script',
     }),
   ),

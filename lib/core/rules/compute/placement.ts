@@ -16,7 +16,6 @@ function tooManyTogether(servers: readonly { instanceCount: number }[], instance
     when(instanceCount > most, {
       path: `compute.placement.ultraServers[${i}].instanceCount`,
       must: `must be at most the ${most} instances of one UltraServer`,
-      got: instanceCount,
       fix: 'use several UltraServers',
     }),
   );
@@ -28,7 +27,6 @@ export const PLACEMENT_RULES: readonly Rule[] = [
     when(kind === 'processing' && compute.infraCheck !== undefined, {
       path: 'compute.infraCheck',
       must: 'must be used with a training job: CreateProcessingJob has no such check',
-      got: compute.infraCheck,
       fix: 'remove it',
     }),
   ),

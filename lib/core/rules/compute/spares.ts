@@ -24,23 +24,18 @@ export const SPARE_RULES: readonly Rule[] = [
   rule('compute/spare-hosts', 'error', (run) => {
     const { compute, kind } = run;
     const path = 'compute.spareInstances';
-    const got = compute.spareInstances;
     if (kind !== 'training')
-      return [{ path, must: 'must be 0 in a processing run, whose hosts are independent', got, fix: 'remove it' }];
+      return { path, must: 'must be 0 in a processing run, whose hosts are independent', fix: 'remove it' };
     if (compute.instanceGroups.length > 0)
-      return [
-        {
-          path,
-          must: 'must be 0 with instanceGroups: a host can only be replaced by one of the same type',
-          got,
-          fix: 'remove it, or use instanceType and instanceCount',
-        },
-      ];
+      return {
+        path,
+        must: 'must be 0 with instanceGroups: a host can only be replaced by one of the same type',
+        fix: 'remove it, or use instanceType and instanceCount',
+      };
     return namedTypes(run).flatMap(({ path: at, type }) =>
       when(type === ULTRASERVER, {
         path: at,
         must: `must not be ${ULTRASERVER} with spareInstances: its hosts come in groups of 18`,
-        got: type,
         fix: 'remove spareInstances, or use another type',
       }),
     );
@@ -54,25 +49,21 @@ export const SPARE_RULES: readonly Rule[] = [
         ...when(contract !== 'entrypoint', {
           path: 'distribution.contract',
           must: 'must be entrypoint with compute.spareInstances: the driver activates the spare host',
-          got: contract,
           fix: 'use entrypoint, or remove spareInstances',
         }),
         ...when(given !== 'torchrun', {
           path: 'distribution.launcher',
           must: `must be torchrun with compute.spareInstances: ${why}`,
-          got: given,
           fix: 'use torchrun, or remove spareInstances',
         }),
         ...when(library.startsWith('smp-'), {
           path: 'distribution.library',
           must: 'must not be smp-v1 or smp-v2 with compute.spareInstances: they read the list of hosts themselves',
-          got: library,
           fix: 'use fsdp, or remove spareInstances',
         }),
         ...when(collectives === 'smddp', {
           path: 'distribution.collectives',
           must: 'must not be smddp with compute.spareInstances: it reads the list of hosts itself',
-          got: collectives,
           fix: 'use nccl, or remove spareInstances',
         }),
       ];
@@ -84,7 +75,6 @@ export const SPARE_RULES: readonly Rule[] = [
         when(channel.s3DataDistribution === 'ShardedByS3Key', {
           path: `${at}.s3DataDistribution`,
           must: 'must be FullyReplicated with compute.spareInstances: the shard of a spare host would not be used for training',
-          got: channel.s3DataDistribution,
           fix: 'use FullyReplicated, or remove spareInstances',
         }),
       ),
@@ -101,7 +91,6 @@ export const SPARE_RULES: readonly Rule[] = [
       return when(mode === 'none' || mode === 'managed', {
         path: 'checkpoints.mode',
         must: `must be ${orList(modes)} with compute.spareInstances: ${why}`,
-        got: mode,
         fix: `use ${modes[0]}, or remove spareInstances`,
       });
     }),
@@ -113,7 +102,6 @@ export const SPARE_RULES: readonly Rule[] = [
         when(spareInstances > Math.max(1, training * USUAL_SHARE), {
           path: 'compute.spareInstances',
           must: `must be at most a quarter of the ${training} hosts of ${path} to be cost-effective`,
-          got: spareInstances,
           fix: `use ${Math.max(1, Math.floor(training * USUAL_SHARE))}; every attempt starts with that many`,
         }),
       );

@@ -1,6 +1,6 @@
 import { findInstanceType, hasLocalNvme, LOGICAL_CORE_VARIABLE } from '../../catalog/instances/instances';
 import { writingKey } from '../../config/descriptor';
-import { type Finding, type Rule, type RuleContext, rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, rule, trainingRule, UNSHOWN, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { acceleratorKind } from '../../distribution/image-version';
 import { trainingInstanceTypes } from '../../distribution/strategy';
@@ -20,27 +20,22 @@ export const TRAINIUM_RULES: readonly Rule[] = [
     const path = `environmentVariables.${LOGICAL_CORE_VARIABLE}`;
     const joinsCores = findInstanceType(type)?.accelerator?.logicalCoresPerChip !== undefined;
     if (!joinsCores)
-      return [
-        {
-          path,
-          level: 'warning',
-          must: `must be left out on ${type}, whose NeuronCores are not combined`,
-          got: given,
-          fix: 'remove it',
-        },
-      ];
+      return {
+        path,
+        level: 'warning',
+        must: `must be left out on ${type}, whose NeuronCores are not combined`,
+        fix: 'remove it',
+      };
     return [
       ...when(given !== '1' && given !== '2', {
         path,
         must: `must be 1 or 2 on ${type}`,
-        got: given,
         fix: 'remove it; the default is 2',
       }),
       ...when(given === '1' && run.distribution.contract === 'toolkit', {
         path,
         level: 'warning',
         must: `must be 2 on ${type} under the toolkit contract, whose toolkit starts 64 processes on every host`,
-        got: given,
         fix: 'remove it, or use contract entrypoint',
       }),
     ];
@@ -82,6 +77,7 @@ export function oneForm({ compute, written }: RunSpec): Finding[] {
       {
         path: 'compute.instanceType',
         must: 'must be given',
+        got: UNSHOWN,
         fix: 'add instanceType: ml.p4d.24xlarge, or instanceGroups',
       },
     ];
@@ -90,7 +86,6 @@ export function oneForm({ compute, written }: RunSpec): Finding[] {
     ...when(counted, {
       path: 'compute.instanceCount',
       must: 'must not be given together with instanceGroups, which have their own counts',
-      got: compute.instanceCount,
       fix: 'remove it',
     }),
     ...when(plain && groups, {
@@ -109,7 +104,6 @@ export function groupNames({ compute }: RunSpec): Finding[] {
     when(names.indexOf(name) !== i, {
       path: `compute.instanceGroups[${i}].name`,
       must: 'must be unique among the groups',
-      got: name,
       fix: 'use another name',
     }),
   );
@@ -128,7 +122,6 @@ export function mixedStorage(run: RunSpec, { descriptor }: RuleContext): Finding
     {
       path: odd.path,
       must: `must have local NVMe storage exactly if ${first.type} has it: SageMaker rejects the key of EBS volumes for types with it`,
-      got: odd.type,
       fix: has
         ? 'use a type with it, such as ml.m5d, ml.r5d or ml.g5'
         : 'use a type without it, such as ml.m5 or ml.c5',

@@ -26,19 +26,16 @@ export const CHANNEL_NAME_RULES: readonly Rule[] = [
         ...when(all.indexOf(name) !== i, {
           path: `data[${i}].channel`,
           must: 'must be unique (a duplicate of an earlier channel)',
-          got: name,
           fix: 'use another name',
         }),
         ...when(/^\.\.?$/.test(name), {
           path: `data[${i}].channel`,
           must: 'must be the name of a folder below /opt/ml/input/data',
-          got: name,
           fix: 'use another name',
         }),
         ...when(reserved.includes(name), {
           path: `data[${i}].channel`,
           must: `must not be ${orList(reserved)}, which the launcher uses`,
-          got: name,
           fix: 'use another name',
         }),
       ]),
@@ -58,13 +55,11 @@ export const CHANNEL_NAME_RULES: readonly Rule[] = [
         ...when(same !== undefined, {
           path: `data[${i}].channel`,
           must: `must not differ from ${same} in case alone: the folders of both would be in ${variableOf(name)}`,
-          got: name,
           fix: 'use another name',
         }),
         ...when(code.entryPoint.endsWith('.sh') && /[.-]/.test(name), {
           path: `data[${i}].channel`,
           must: `must contain only letters, digits and underscores for a shell script, which cannot read ${variableOf(name)}`,
-          got: name,
           fix: `use ${name.replace(/[.-]/g, '_')}, or the path /opt/ml/input/data/${name} in the script, and acknowledge it`,
         }),
       ];

@@ -29,30 +29,24 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
       return when(run.written.checkpoints?.channel !== undefined, {
         path: 'checkpoints.channel',
         must: 'must be used with mode fsx',
-        got: channel,
         fix: 'use mode: fsx, or remove it',
       });
     }
     const candidates = run.data.filter((c) => c.fsxLustre);
     if (channel === undefined)
-      return [
-        {
-          path: 'checkpoints.channel',
-          must: 'must be an fsxLustre channel with access rw',
-          got: candidates.map((c) => c.channel),
-          fix: 'add channel: <name>, and the channel under data',
-        },
-      ];
+      return {
+        path: 'checkpoints.channel',
+        must: 'must be an fsxLustre channel with access rw',
+        got: candidates.map((c) => c.channel),
+        fix: 'add channel: <name>, and the channel under data',
+      };
     const found = candidates.find((c) => c.channel === channel);
     if (!found)
-      return [
-        {
-          path: 'checkpoints.channel',
-          must: 'must be an fsxLustre channel of data',
-          got: channel,
-          fix: 'add the channel under data',
-        },
-      ];
+      return {
+        path: 'checkpoints.channel',
+        must: 'must be an fsxLustre channel of data',
+        fix: 'add the channel under data',
+      };
     return when((found.fsxLustre?.access ?? 'ro') !== 'rw', {
       path: `data[${run.data.indexOf(found)}].fsxLustre.access`,
       must: 'must be rw for checkpoints',
@@ -69,13 +63,11 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
         path: 'checkpoints.localPath',
         level: 'warning',
         must: 'must be used with mode managed',
-        got: given,
         fix: 'remove it',
       }),
       ...when(!given.startsWith('/'), {
         path: 'checkpoints.localPath',
         must: 'must be an absolute path',
-        got: given,
         fix: 'use /opt/ml/checkpoints',
       }),
       ...when(
@@ -83,7 +75,6 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
         {
           path: 'checkpoints.localPath',
           must: 'must not be in a folder that SageMaker uses for another purpose',
-          got: given,
           fix: 'use /opt/ml/checkpoints',
         },
       ),
@@ -96,7 +87,6 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     return when(gib > MANAGED_LIMIT_GIB, {
       path: 'checkpoints.mode',
       must: `must be ${orList(modes)} for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,
-      got: 'managed',
       fix: `use mode: ${modes[0]}`,
     });
   }),
@@ -104,7 +94,6 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     when(run.compute.capacity === 'spot' && run.checkpoints.mode === 'none', {
       path: 'checkpoints.mode',
       must: 'must not be none with capacity spot',
-      got: 'none',
       fix: `use mode managed or ${modesBesideManaged(run)[0]}, or acknowledge checkpoints/spot-without`,
     }),
   ),
@@ -112,7 +101,6 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     when(run.network.isolation && run.checkpoints.mode === 'direct', {
       path: 'checkpoints.mode',
       must: 'must be managed, fsx or none with network.isolation',
-      got: 'direct',
       fix: 'use mode: managed',
     }),
   ),
@@ -120,7 +108,6 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     when(run.written.checkpoints?.keep === 1 && run.checkpoints.mode !== 'none', {
       path: 'checkpoints.keep',
       must: 'must be at least 2 to survive a damaged checkpoint',
-      got: 1,
       fix: 'use 2 or more',
     }),
   ),
@@ -129,22 +116,17 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     const { memory: given, mode } = run.checkpoints;
     if (given === undefined || given === 'auto' || given === 'off') return [];
     const path = 'checkpoints.memory';
-    const got = given;
     if (!canKeepCopies(run))
-      return [
-        {
-          path,
-          must: 'must be off without the built-in trainer with distribution.library fsdp or ddp, or a script under torchrun',
-          got,
-          fix: 'remove it',
-        },
-      ];
+      return {
+        path,
+        must: 'must be off without the built-in trainer with distribution.library fsdp or ddp, or a script under torchrun',
+        fix: 'remove it',
+      };
     return [
-      ...when(mode === 'none', { path, must: 'must be off with checkpoints.mode none', got, fix: 'use another mode' }),
+      ...when(mode === 'none', { path, must: 'must be off with checkpoints.mode none', fix: 'use another mode' }),
       ...when(given.copies === 2 && hostCount(trainingGroupsOf(run)) < 2, {
         path: `${path}.copies`,
         must: 'must be 1 on a single host: the other copy would be on another host',
-        got: 2,
         fix: 'use 1, or two or more instances',
       }),
       ...memoryHeadroom(run, path),
@@ -155,7 +137,6 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     return when(run.written.checkpoints?.mode === 'none' && given.length > 0, {
       path: 'checkpoints.mode',
       must: `must not be none when ${given.join(', ')} is set`,
-      got: 'none',
       fix: 'use another mode, or remove them',
     });
   }),
@@ -164,7 +145,6 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     return when(from !== undefined && !/^(s3:\/\/.+|[a-z0-9][a-z0-9-]*-\d{12})$/.test(from), {
       path: 'checkpoints.startFrom',
       must: 'must be a run id (<name>-<yymmddhhmmss>) or s3://...',
-      got: from,
       fix: 'use an id from slipway list',
     });
   }),

@@ -40,29 +40,24 @@ export const toolkitRequirements = (run: RunSpec, { codeFolder }: RuleContext): 
 /** Rules for what a local code folder contains. */
 export const CODE_FOLDER_RULES: readonly Rule[] = [
   rule('code/folder', 'error, local', (run, { codeFolder, codeProblem, codeFix }) => {
-    const { source, entryPoint, requirements } = run.code;
+    const { source, requirements } = run.code;
     if (codeProblem)
-      return [
-        {
-          path: 'code.source',
-          must: codeProblem,
-          got: source,
-          fix: codeFix ?? 'use a folder relative to the run file',
-        },
-      ];
+      return {
+        path: 'code.source',
+        must: codeProblem,
+        fix: codeFix ?? 'use a folder relative to the run file',
+      };
     if (!codeFolder) return [];
     return [
       ...codeFolder.problems.map((problem) => ({ path: 'code.source', ...problem })),
       ...when(!entryPointExists(run, codeFolder), {
         path: 'code.entryPoint',
         must: `must exist inside ${source} as a .py file, a .sh file or a module`,
-        got: entryPoint,
         fix: 'use a file of that folder',
       }),
       ...when(requirements !== undefined && !has(codeFolder, requirements), {
         path: 'code.requirements',
         must: `must exist inside ${source}`,
-        got: requirements,
         fix: 'use a file of that folder',
       }),
     ];

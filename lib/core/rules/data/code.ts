@@ -33,20 +33,17 @@ export const CODE_RULES: readonly Rule[] = [
           run.kind === 'training'
             ? 'must be builtin or custom code for a training run'
             : 'must be builtin-tokenize, builtin-fetch or custom code for a processing run',
-        got: name,
         fix: run.kind === 'training' ? 'use builtin, or kind: processing' : 'use builtin-tokenize',
       }),
       ...when(run.written.code.entryPoint !== undefined, {
         path: 'code.entryPoint',
         level: 'warning',
         must: 'must be omitted: the built-in code has its own',
-        got: run.written.code.entryPoint,
         fix: 'remove it',
       }),
       ...when(requirements !== undefined, {
         path: 'code.requirements',
         must: 'must be omitted: the built-in code needs none',
-        got: requirements,
         fix: 'remove it',
       }),
     ];
@@ -59,7 +56,6 @@ export const CODE_RULES: readonly Rule[] = [
       ...when(isPrefixInS3(source) && sha256 !== undefined, {
         path: 'code.sha256',
         must: 'must be omitted for a prefix, which is archived at launch',
-        got: sha256,
         fix: 'remove it, or use an archive',
       }),
       ...when(
@@ -68,14 +64,12 @@ export const CODE_RULES: readonly Rule[] = [
         {
           path: 'code.source',
           must: 'must be a .tar.gz, or a prefix that ends with /, when it is in S3',
-          got: source,
           fix: 'pack the folder as .tar.gz, or use the prefix with a trailing /',
         },
       ),
       ...when(!inS3 && sha256 !== undefined, {
         path: 'code.sha256',
         must: 'must be omitted: it only applies to an archive in S3',
-        got: sha256,
         fix: 'remove it',
       }),
     ];
@@ -114,7 +108,6 @@ export const CODE_RULES: readonly Rule[] = [
       .map((key) => ({
         path: `code.arguments.${key}`,
         must: 'must not also be a hyperparameter: the toolkit contract passes both to the script in the same way',
-        got: run.code.arguments[key],
         fix: 'keep one of the two',
       }));
   }),
@@ -126,7 +119,6 @@ export const CODE_RULES: readonly Rule[] = [
         return when(form !== undefined, {
           path: `${section}.${key}`,
           must: `must have a form that the toolkit passes as it is; it passes ${form}`,
-          got: value,
           fix: 'write the text that the script expects, use contract entrypoint and code.arguments, or acknowledge it',
         });
       });
@@ -143,10 +135,9 @@ export const CODE_RULES: readonly Rule[] = [
     ];
     return values
       .filter(([, value]) => typeof value === 'string' && /[;$`|&<>(){}]|\s/.test(value))
-      .map(([path, value]) => ({
+      .map(([path]) => ({
         path,
         must: 'must not contain spaces or shell characters for toolkits before 5.1.4',
-        got: value,
         fix: 'use contract entrypoint, or an image with a newer toolkit',
       }));
   }),

@@ -14,13 +14,11 @@ export const CONTAINER_RULES: readonly Rule[] = [
       ...given.map((key) => ({
         path: `code.${key}`,
         must: 'must be used with code.source image: the driver or the toolkit starts other code',
-        got: run.code[key],
         fix: 'set source: image, or use code.entryPoint and code.arguments',
       })),
       ...when(run.distribution.contract === 'container', {
         path: 'distribution.contract',
         must: 'must be entrypoint or toolkit unless code.source is image',
-        got: 'container',
         fix: 'remove it, or set code.source: image',
       }),
     ];
@@ -32,19 +30,16 @@ export const CONTAINER_RULES: readonly Rule[] = [
       ...when(run.kind === 'processing', {
         path: 'code.source',
         must: 'must be builtin-tokenize, builtin-fetch or custom code for a processing run',
-        got: CODE_IN_IMAGE,
         fix: 'use a folder with the program, or kind: training',
       }),
       ...when(contract !== 'container', {
         path: 'distribution.contract',
         must: 'must be container with code.source image',
-        got: contract,
         fix: 'remove it',
       }),
       ...when(library !== 'custom', {
         path: 'distribution.library',
         must: 'must be custom with code.source image: it would have no effect on the program',
-        got: library,
         fix: 'remove it',
       }),
     ];

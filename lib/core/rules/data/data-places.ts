@@ -116,7 +116,6 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
           hubs.length > 0
             ? `must be a model of a hub of the environment (${orList(hubs)})`
             : 'must be absent: the environment names no hubs',
-        got: arn,
         fix: 'ask the platform team to add its hub to storage.hubs',
       }),
     );
@@ -131,7 +130,6 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
         servers.length > 0
           ? `must be one that team ${descriptor.team} may log to (${orList(servers)})`
           : `must be absent: team ${descriptor.team} may log to no MLflow server`,
-      got: arn,
       fix: `ask the platform team to add it to teams.${descriptor.team}.mlflow`,
     });
   }),
@@ -146,7 +144,6 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
       return when(id === '{fsx}' ? ids.length === 0 : !ids.includes(id), {
         path: `${at}.${fileSystemKey(channel)}.fileSystemId`,
         must: 'must be a file system of the environment',
-        got: id,
         fix: ids.length > 0 ? `use ${orList(ids)}` : 'ask the platform team to add it to storage.fileSystems',
       });
     });
@@ -167,7 +164,6 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
       return when(!isBelow, {
         path: `${at}.${fileSystemKey(channel)}.directoryPath`,
         must: `must be ${root} or a folder below it, which is what jobs may mount of ${id}`,
-        got: given.directoryPath,
         fix: given.fileSystemId === '{fsx}' ? 'begin it with {fsxPath}' : `begin it with ${root}`,
       });
     });

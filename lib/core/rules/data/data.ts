@@ -1,6 +1,6 @@
 import { placeOf } from '../../config/formats/places';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, rule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, UNSHOWN, when } from '../../config/rule';
 import type { ChannelSpec } from '../../config/run-spec';
 import { CHANNEL_NAME_RULES, eachChannel, fileSystem, fileSystemKey } from './channel-names';
 import { DATA_PLACE_RULES } from './data-places';
@@ -10,7 +10,6 @@ function fastFile(channel: ChannelSpec, at: string): Finding[] {
   return when(channel.inputMode === 'FastFile' && type !== 'S3Prefix', {
     path: `${at}.s3DataType`,
     must: 'must be S3Prefix with inputMode FastFile',
-    got: type,
     fix: type === 'ManifestFile' ? 'use inputMode File' : 'use inputMode Pipe',
   });
 }
@@ -20,7 +19,6 @@ function augmented(channel: ChannelSpec, at: string): Finding[] {
     return when(channel.attributeNames !== undefined, {
       path: `${at}.attributeNames`,
       must: 'must be used with s3DataType AugmentedManifestFile',
-      got: channel.attributeNames,
       fix: 'remove it',
     });
   }
@@ -28,6 +26,7 @@ function augmented(channel: ChannelSpec, at: string): Finding[] {
     ...when(!channel.attributeNames?.length, {
       path: `${at}.attributeNames`,
       must: 'must be set with AugmentedManifestFile',
+      got: UNSHOWN,
       fix: 'list the attributes to pass, for example [text]',
     }),
     ...when((channel.inputMode ?? 'File') === 'File', {
@@ -63,13 +62,11 @@ function fileSystems(channel: ChannelSpec, at: string): Finding[] {
     ...when(!/^(\/|\{fsxPath\})/.test(fs.directoryPath), {
       path: `${at}.${key}.directoryPath`,
       must: 'must start with /',
-      got: fs.directoryPath,
       fix: `use /${fs.directoryPath}`,
     }),
     ...s3Only.map((option) => ({
       path: `${at}.${option}`,
       must: 'must be used with s3, not with a file system',
-      got: channel[option],
       fix: 'remove it',
     })),
   ];
@@ -95,7 +92,6 @@ function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
   return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), {
     path,
     must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
-    got: s3,
     fix: 'add a trailing /, or acknowledge it',
   });
 }
@@ -124,7 +120,6 @@ export const DATA_RULES: readonly Rule[] = [
       when(c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile', {
         path: `${at}.shuffleSeed`,
         must: 'must be used with inputMode Pipe',
-        got: c.shuffleSeed,
         fix: 'shuffle in the data loader, or use Pipe',
       }),
     ),
@@ -158,7 +153,6 @@ export const DATA_RULES: readonly Rule[] = [
             known.length > 0
               ? `must be a group of compute.instanceGroups (${orList(known)})`
               : 'must be used with compute.instanceGroups',
-          got: name,
           fix: known.length > 0 ? 'use one of them' : 'remove it',
         }),
       ),

@@ -1,7 +1,7 @@
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
 import { totalSteps } from '../../config/resolve-run';
-import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, UNSHOWN, when } from '../../config/rule';
 import type { MixturePhase, RunSpec } from '../../config/run-spec';
 import { builtinOnly } from '../own-code';
 
@@ -22,7 +22,6 @@ function phaseFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding[]
         path: `${OPTION}[${i}].fromStep`,
         level: 'warning',
         must: `must be below the ${last} steps of the run for the phase to begin`,
-        got: fromStep,
         fix: 'reduce it, or remove the phase',
       }),
     ];
@@ -35,6 +34,7 @@ function channelFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding
     ...when(Object.keys(weights).length === 0, {
       path: `${OPTION}[${i}].weights`,
       must: 'must contain at least one channel',
+      got: UNSHOWN,
       fix: 'add channels of data, each with its weight',
     }),
     ...Object.keys(weights)
@@ -60,7 +60,6 @@ export const MIXTURE_RULES: readonly Rule[] = [
       ...when(run.code.arguments['data-channel'] !== undefined, {
         path: 'code.arguments.data-channel',
         must: 'must be omitted with training.mixture, which lists the channels',
-        got: run.code.arguments['data-channel'],
         fix: 'remove it',
       }),
     ];

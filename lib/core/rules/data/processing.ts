@@ -26,20 +26,17 @@ function capacityOf({ compute }: RunSpec): Finding[] {
     ...when(compute.capacity !== 'on-demand', {
       path: 'compute.capacity',
       must: 'must be on-demand for a processing run',
-      got: compute.capacity,
       fix: 'remove it',
     }),
     ...when(compute.keepAliveSeconds > 0, {
       path: 'compute.keepAliveSeconds',
       must: 'must be 0 for a processing run',
-      got: compute.keepAliveSeconds,
       fix: 'remove it',
     }),
     ...compute.alternatives.flatMap(({ trainingPlanArn }, i) =>
       when(trainingPlanArn !== undefined, {
         path: `compute.alternatives[${i}].trainingPlanArn`,
         must: 'must be absent from a processing run',
-        got: trainingPlanArn,
         fix: 'remove it',
       }),
     ),
@@ -51,13 +48,11 @@ function sizeOf({ compute, limits }: RunSpec): Finding[] {
     ...when(compute.instanceCount > MAX_INSTANCES, {
       path: 'compute.instanceCount',
       must: `must be at most ${MAX_INSTANCES} for a processing run`,
-      got: compute.instanceCount,
       fix: `use ${MAX_INSTANCES} or less`,
     }),
     ...when(limits.maxRuntimeSeconds > LONGEST_SECONDS, {
       path: 'limits.maxRuntimeSeconds',
       must: `must be at most ${LONGEST_SECONDS} (9 days) for a processing run`,
-      got: limits.maxRuntimeSeconds,
       fix: `use ${LONGEST_SECONDS} or less`,
     }),
   ];
@@ -80,7 +75,6 @@ export const PROCESSING_RULES: readonly Rule[] = [
       ...when(run.output?.compression !== undefined, {
         path: 'output.compression',
         must: 'must be absent from a processing run, whose outputs are copied as they are',
-        got: run.output?.compression,
         fix: 'remove it',
       }),
       ...TRAINING_ONLY.flatMap((section) =>
@@ -114,21 +108,18 @@ export const PROCESSING_RULES: readonly Rule[] = [
         ...when(channel.s3DataType === 'AugmentedManifestFile', {
           path: `data[${i}].s3DataType`,
           must: 'must be S3Prefix or ManifestFile for a processing run',
-          got: channel.s3DataType,
           fix: 'use ManifestFile',
         }),
         ...(['hubContentArn', 'acceptEula'] as const).flatMap((option) =>
           when(channel[option] !== undefined, {
             path: `data[${i}].${option}`,
             must: 'must be absent from a processing run: ProcessingS3Input has no such field',
-            got: channel[option],
             fix: 'remove it, or copy the model to a bucket first',
           }),
         ),
         ...when(channel.inputMode === 'FastFile', {
           path: `data[${i}].inputMode`,
           must: 'must be File or Pipe for a processing run',
-          got: channel.inputMode,
           fix: 'use File',
         }),
       ]),
@@ -141,7 +132,6 @@ export const PROCESSING_RULES: readonly Rule[] = [
       ...when(NOT_FOR_PROCESSING.test(type), {
         path: 'compute.instanceType',
         must: 'must be a type that processing jobs support',
-        got: type,
         fix: 'use a CPU type, ml.g5 or ml.g6, or kind: training with ShardedByS3Key',
       }),
       ...Object.entries(run.environmentVariables).flatMap(([name, value]) =>

@@ -9,14 +9,13 @@ function expression(run: RunSpec, option: Option, means: string, example: string
   if (regex === undefined) return [];
   const path = `progress.${option}`;
   const problem = regexProblem(regex);
-  if (problem)
-    return [{ path, must: 'must be a regular expression in JavaScript and in Python', got: regex, fix: problem }];
+  if (problem) return [{ path, must: 'must be a regular expression in JavaScript and in Python', fix: problem }];
   const groups = countGroups(regex) ?? 0;
   // The expression for steps may have several groups: since the first release, its first group counts.
   const isRight = option === 'stepRegex' ? groups > 0 : groups === 1;
   const must =
     option === 'stepRegex' ? 'must contain a group that matches' : 'must contain exactly one group, which matches';
-  return isRight ? [] : [{ path, must: `${must} the ${means}`, got: regex, fix: `use for example ${example}` }];
+  return isRight ? [] : [{ path, must: `${must} the ${means}`, fix: `use for example ${example}` }];
 }
 
 /** Rules for the expressions with which the driver reads progress. */

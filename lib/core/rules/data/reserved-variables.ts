@@ -56,7 +56,7 @@ const reserved =
     Object.keys(environmentVariables).flatMap((name) => {
       const group = groupOf(name);
       if (group?.level !== level) return [];
-      return [{ path: `environmentVariables.${name}`, must: group.must, got: name, fix: group.fix }];
+      return { path: `environmentVariables.${name}`, must: group.must, got: name, fix: group.fix };
     });
 
 /** `$NAME` or `${NAME}`. */

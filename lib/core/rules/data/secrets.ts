@@ -84,26 +84,21 @@ export const SECRET_RULES: readonly Rule[] = [
       const path = `secrets.${variable}`;
       const reference = secretReference(text);
       if (secretsPrefix === undefined)
-        return [
-          {
-            path,
-            must: `must be allowed in environment ${environment}, which allows no secrets`,
-            got: text,
-            fix: 'ask the platform team to set secrets.allowedPrefix in the environment file',
-          },
-        ];
+        return {
+          path,
+          must: `must be allowed in environment ${environment}, which allows no secrets`,
+          fix: 'ask the platform team to set secrets.allowedPrefix in the environment file',
+        };
       const prefix = secretPrefix(secretsPrefix);
       return [
         ...when(!reference.name.startsWith(prefix), {
           path,
           must: `must have a name that starts with ${prefix} in environment ${environment}`,
-          got: text,
           fix: `store the value under ${prefix}<name>, or ask the platform team`,
         }),
         ...when((reference.region ?? region) !== region || (reference.account ?? account) !== account, {
           path,
           must: `must be in account ${account} and ${region}, like the job`,
-          got: text,
           fix: 'use the copy in that account and region, preferably by its name only',
         }),
       ];

@@ -17,19 +17,16 @@ function shape({ network: { cidr } }: EnvironmentSpec): EnvironmentFinding[] {
     ...when(prefixLength < largest || prefixLength > smallest, {
       path: 'network.cidr',
       must: `must be a block from /${largest} to /${smallest}`,
-      got: cidr,
       fix,
     }),
     ...when(first !== base, {
       path: 'network.cidr',
       must: 'must start with the first address of its block',
-      got: cidr,
       fix,
     }),
     ...when(!PRIVATE.some((range) => overlaps(range, cidr)), {
       path: 'network.cidr',
       must: `must be in a private range: ${orList(PRIVATE)}`,
-      got: cidr,
       fix: `use ${DEFAULT_VPC_CIDR}, or another block in these ranges`,
     }),
   ];
@@ -46,7 +43,6 @@ function neighbours({ network: { cidr, reserved } }: EnvironmentSpec): Environme
       block === DOCKER
         ? `must not overlap ${DOCKER}, which SageMaker uses itself`
         : `must not overlap ${block}, which is reserved`,
-    got: cidr,
     fix,
   }));
 }
@@ -76,8 +72,8 @@ function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): Environ
   const must = `must be used with a network that the stack creates, unlike mode ${mode}`;
   const fix = 'use mode: vpc-locked or vpc-nat, or remove it';
   return [
-    ...when(cidr !== DEFAULT_VPC_CIDR, { path: 'network.cidr', must, got: cidr, fix, isIgnored: true }),
-    ...when(reserved.length > 0, { path: 'network.reserved', must, got: reserved, fix, isIgnored: true }),
+    ...when(cidr !== DEFAULT_VPC_CIDR, { path: 'network.cidr', must, fix, isIgnored: true }),
+    ...when(reserved.length > 0, { path: 'network.reserved', must, fix, isIgnored: true }),
   ];
 }
 

@@ -15,7 +15,6 @@ function unreachableLimit({
   return when(perRun > together, {
     path: 'guardrails.maxInstancesPerRun',
     must: `must be at most guardrails.maxConcurrentInstances ${together}`,
-    got: perRun,
     fix: 'reduce it, or increase the other',
   });
 }
@@ -26,13 +25,11 @@ function unusableQuotas({ quotas, guardrails: limits }: EnvironmentSpec): Enviro
     ...when(count > most, {
       path: `quotas.require[${i}].count`,
       must: `must be at most guardrails.maxConcurrentInstances ${most}`,
-      got: count,
       fix: 'reduce it, or increase the guardrail',
     }),
     ...when(findInstanceType(type) !== undefined && !isAllowedType(limits.allowedInstanceTypes, type), {
       path: `quotas.require[${i}].instanceType`,
       must: `must be allowed by guardrails.allowedInstanceTypes (${orList(limits.allowedInstanceTypes ?? [])})`,
-      got: type,
       fix: 'remove it, or allow the type',
     }),
   ]);
@@ -59,7 +56,6 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
       return when(findInstanceType(type) !== undefined && !quota.code, {
         path: `quotas.require[${i}].instanceType`,
         must: `must have a known quota code; "${quota.name}" is looked up by its name at deploy`,
-        got: type,
         fix: 'no action, unless the deployment reports that the region has no such quota',
       });
     }),
@@ -75,7 +71,6 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
           when(!IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name), {
             path: `guardrails.allowedImages[${i}]`,
             must: `must be ${orList(IMAGE_KINDS)} or a prefix of an image URI`,
-            got: name,
             fix: 'use one of them',
           }),
         ),
@@ -84,7 +79,6 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
           // A pattern for types that do not exist yet is harmless if other patterns match.
           level: unmatched.length === patterns.length ? ('error' as const) : ('warning' as const),
           must: 'must match an instance type; * and ? are the only wildcards',
-          got: pattern,
           fix: `write for example ${orList(nearestInstanceTypes(pattern))}`,
         })),
       ];

@@ -16,13 +16,11 @@ function foreignArns({ iam, account, region }: EnvironmentSpec): EnvironmentFind
       ...when(partition !== undefined && ownPartition !== partition, {
         path: `iam.${option}`,
         must: `must be in partition ${partition} of ${region}`,
-        got: arn,
         fix: `write arn:${partition}:iam::...`,
       }),
       ...when(account !== undefined && owner !== account && owner !== 'aws', {
         path: `iam.${option}`,
         must: `must be in account ${account}`,
-        got: arn,
         fix:
           option === 'permissionsBoundary' ? 'write only the name of the policy' : 'use the provider in that account',
       }),
@@ -40,7 +38,6 @@ function oidc({ iam: { oidcProvider, oidcSubjects } }: EnvironmentSpec): Environ
     ...when(oidcProvider === undefined && oidcSubjects !== undefined, {
       path: 'iam.oidcSubjects',
       must: 'must be used with oidcProvider',
-      got: oidcSubjects,
       fix: 'add oidcProvider, or remove it',
       isIgnored: true,
     }),
@@ -93,7 +90,6 @@ export const COMPANY_RULES: readonly EnvironmentRule[] = [
           when(ids.indexOf(id) !== i, {
             path: `accounts.${stage}`,
             must: 'must be a separate account: the name of an environment is unique in an account and region',
-            got: id,
             fix: 'use another account, or an environment file with another name',
           }),
         ),
@@ -101,7 +97,6 @@ export const COMPANY_RULES: readonly EnvironmentRule[] = [
           when(submit === 'on-change' && ids.length > 1, {
             path: `runs[${i}].submit`,
             must: 'must be manual with several accounts: each of them would train the run',
-            got: submit,
             fix: 'launch it from the command line',
           }),
         ),

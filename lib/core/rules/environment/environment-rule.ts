@@ -1,6 +1,6 @@
 import type { EnvironmentFile, EnvironmentSpec } from '../../config/environment-file';
 import type { IssueLevel } from '../../config/issue';
-import type { Finding, Rule } from '../../config/rule';
+import { type Finding, type Rule, withValue } from '../../config/rule';
 
 /** A section of an environment file that a rule reads. */
 export type EnvironmentSection = keyof EnvironmentFile;
@@ -28,4 +28,9 @@ export const environmentRule = (
   level: IssueLevel,
   reads: EnvironmentRule['reads'],
   check: EnvironmentRule['check'],
-): EnvironmentRule => ({ id, level, reads, check });
+): EnvironmentRule => ({
+  id,
+  level,
+  reads,
+  check: (spec, file) => check(spec, file).map((found) => withValue(found, spec)),
+});

@@ -7,7 +7,6 @@ const region = environmentRule('environment/image-region', 'warning', ['image'],
   return when(there !== undefined && there !== here, {
     path: 'image.uri',
     must: `must be in ${here}: SageMaker pulls from the region of the job`,
-    got: uri,
     fix: `push it to ${here}, and set it under regions.${here}.image`,
   });
 });
@@ -27,7 +26,6 @@ export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [
     ...when(uri !== undefined && !IMAGE_URI.test(uri), {
       path: 'image.uri',
       must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
-      got: uri,
       fix: 'correct it',
     }),
   ]),
@@ -36,7 +34,6 @@ export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [
     when(!uri && !build, {
       path: 'image.build',
       must: 'must be true without image.uri',
-      got: build,
       fix: 'remove it, or set image.uri',
     }),
   ),
@@ -60,14 +57,12 @@ export const IMAGE_SOURCE_RULES: readonly EnvironmentRule[] = [
           ...when(there !== region, {
             path,
             must: `must be in ${region}, like the jobs`,
-            got: arn,
             fix: `use the one in ${region}, under regions.${region} if the environment has several regions`,
           }),
           // A hub may be shared by another account (AWS RAM); a function is called with a role of this account.
           ...when(path.startsWith('image.') && account !== undefined && owner !== account, {
             path,
             must: `must be in account ${account}`,
-            got: arn,
             fix: 'use a function in that account',
           }),
         ];

@@ -13,7 +13,6 @@ const zones = environmentRule(
       when(!zone.startsWith(`${prefix}-`), {
         path: `network.availabilityZoneIds[${i}]`,
         must: `must be a zone of ${region}, such as ${prefix}-az1`,
-        got: zone,
         fix: `use zones of ${region}; set them under regions.${region}.network if they differ from those of other regions`,
       }),
     );
@@ -61,35 +60,30 @@ export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
       ...when(!mode.startsWith('vpc-') && zones !== 'all', {
         path: 'network.availabilityZoneIds',
         must: `must be used with a network that the stack creates, unlike mode ${mode}`,
-        got: zones,
         fix: 'use mode: vpc-locked or vpc-nat, or remove it',
         isIgnored: true,
       }),
       ...when(!mode.startsWith('vpc-') && subnetOrder !== undefined, {
         path: 'network.subnetOrder',
         must: `must be used with a network that the stack creates, unlike mode ${mode}`,
-        got: subnetOrder,
         fix: 'use mode: vpc-locked or vpc-nat, or remove it',
         isIgnored: true,
       }),
       ...when(mode !== 'vpc-locked' && endpoints !== undefined, {
         path: 'network.endpoints',
         must: `must be used with mode vpc-locked, not ${mode}`,
-        got: endpoints,
         fix: 'set mode: vpc-locked, or remove it',
         isIgnored: true,
       }),
       ...when(packages !== 'wheels' && wheels !== undefined, {
         path: 'network.wheels',
         must: `must be used with packages wheels, not ${packages}`,
-        got: wheels,
         fix: 'set packages: wheels, or remove it',
         isIgnored: true,
       }),
       ...when(packages !== 'codeartifact' && codeArtifact !== undefined, {
         path: 'network.codeArtifact',
         must: `must be used with packages codeartifact, not ${packages}`,
-        got: codeArtifact,
         fix: 'set packages: codeartifact, or remove it',
         isIgnored: true,
       }),
@@ -107,7 +101,6 @@ export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
           when((zonePosition(zone) ?? 0) >= MAX_PLANNED_ZONES, {
             path: `network.availabilityZoneIds[${i}]`,
             must: `must be one of the first ${MAX_PLANNED_ZONES} zones of the region`,
-            got: zone,
             fix: 'remove it, or use mode: existing with your own network',
           }),
         ),
@@ -117,7 +110,6 @@ export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
             must: isById
               ? 'must be a zone id, as availabilityZoneIds are'
               : 'must be a zone name, as availabilityZoneIds is all',
-            got: zone,
             fix: isById ? 'write the id' : 'write the name, such as us-west-2a',
           }),
         ),

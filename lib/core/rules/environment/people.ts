@@ -21,7 +21,6 @@ export const PEOPLE_RULES: readonly EnvironmentRule[] = [
         when(own !== undefined && arn.split(':')[1] !== own, {
           path: `${at}[${i}]`,
           must: `must be a principal in partition ${own} of ${region}`,
-          got: arn,
           fix: `write arn:${own}:iam::...`,
         }),
       ),
@@ -47,7 +46,6 @@ export const BUDGET_RULES: readonly EnvironmentRule[] = [
     when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, {
       path: 'budget.thresholdsPercent',
       must: 'must be used with budget.emails',
-      got: budget?.thresholdsPercent,
       fix: 'add emails, or remove it',
     }),
   ),

@@ -55,7 +55,6 @@ export const REGION_RULES: readonly EnvironmentRule[] = [
       when(region !== undefined && !Object.hasOwn(regions, region), {
         path: `runs[${i}].region`,
         must: "must be one of the environment's regions",
-        got: region,
         fix: `write region: ${orList(Object.keys(regions))}`,
       }),
     ),

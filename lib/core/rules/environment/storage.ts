@@ -2,7 +2,7 @@ import { REGIONS } from '../../catalog/regions';
 import { teamKeysOf } from '../../config/descriptor';
 import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
-import { when } from '../../config/rule';
+import { UNSHOWN, when } from '../../config/rule';
 import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
 
 /** Throughput per TiB that FSx for Lustre offers for PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html */
@@ -18,13 +18,11 @@ function madeFileSystem({ storage: { fsxLustre: fsx }, network }: EnvironmentSpe
     ...when(sizeGiB !== 1200 && sizeGiB % 2400 !== 0, {
       path: 'storage.fsxLustre.sizeGiB',
       must: 'must be 1200 or a multiple of 2400',
-      got: sizeGiB,
       fix: `use ${Math.max(1, Math.ceil(sizeGiB / 2400)) * 2400}`,
     }),
     ...when(throughput !== undefined && !FSX_THROUGHPUT.includes(throughput), {
       path: 'storage.fsxLustre.throughputMBpsPerTiB',
       must: `must be ${orList(FSX_THROUGHPUT)}`,
-      got: throughput,
       fix: 'use one of them',
     }),
   ];
@@ -37,6 +35,7 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
       when((fsxLustre === undefined) === (efs === undefined), {
         path: `storage.fileSystems.${name}`,
         must: 'must set exactly one of fsxLustre and efs',
+        got: UNSHOWN,
         fix: 'keep one',
       }),
     ),
@@ -65,14 +64,12 @@ const buckets = environmentRule(
       ...when(data !== undefined && data === checkpoints, {
         path: 'storage.buckets.checkpoints',
         must: 'must not be the bucket of storage.buckets.data',
-        got: checkpoints,
         fix: 'use another one, or remove it',
       }),
       ...named.flatMap(([purpose, bucket]) =>
         when(bucket !== undefined && made.test(bucket), {
           path: `storage.buckets.${purpose}`,
           must: 'must not be a bucket that the stack creates for another purpose',
-          got: bucket,
           fix: 'use another bucket',
         }),
       ),
@@ -91,13 +88,11 @@ const key = environmentRule(
         ...when(keyRegion !== undefined && keyRegion !== region, {
           path,
           must: `must be a key in ${region}`,
-          got,
           fix: `use a key in ${region}`,
         }),
         ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, {
           path,
           must: `must be a key in account ${account}`,
-          got,
           fix: 'use a key in that account; keys of other accounts can be listed under storage.external',
         }),
       ];
@@ -122,19 +117,16 @@ function replicaPlace({
     ...when(to.region === region || REGIONS[to.region]?.partition !== REGIONS[region]?.partition, {
       path: `${REPLICATION}.region`,
       must: `must be another region of the partition of ${region}`,
-      got: to.region,
       fix: 'use the region in which runs should be able to continue',
     }),
     ...when(keyRegion !== to.region, {
       path: `${REPLICATION}.kmsKeyArn`,
       must: `must be a key in ${to.region}`,
-      got: to.kmsKeyArn,
       fix: `use the key of the environment in ${to.region}, which is in its descriptor`,
     }),
     ...when(account !== undefined && keyAccount !== account, {
       path: `${REPLICATION}.kmsKeyArn`,
       must: `must be a key in account ${account}`,
-      got: to.kmsKeyArn,
       fix: 'use a key in that account',
     }),
   ];
@@ -182,7 +174,6 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
         must: isOurs
           ? 'must be one of network.availabilityZoneIds'
           : `must be in a network that the stack creates, unlike mode ${mode}`,
-        got: fsxLustre?.zoneId,
         fix: isOurs
           ? `write network: { availabilityZoneIds: [${fsxLustre?.zoneId}, ...] }`
           : 'use mode: vpc-locked, or name an existing file system under storage.fileSystems',
@@ -198,20 +189,17 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
         ...when(places.findIndex((other) => other.s3 === s3) !== i, {
           path: `storage.external[${i}].s3`,
           must: 'must be listed once',
-          got: s3,
           fix: 'keep one entry, with the wider access',
         }),
         ...when(isForeign, {
           path: `storage.external[${i}].kmsKeyArn`,
           must: `must be a key in partition ${own} of ${region}`,
-          got: kmsKeyArn,
           fix: 'use a key in that partition',
         }),
         ...when(!isForeign && keyRegion !== undefined && keyRegion !== region, {
           path: `storage.external[${i}].kmsKeyArn`,
           level: 'warning',
           must: `must be a key in ${region}: jobs read buckets in their region`,
-          got: kmsKeyArn,
           fix: `set the locations of each region under regions.<region>.storage`,
         }),
       ];
@@ -224,7 +212,6 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
       when(adopt && got === 'own', {
         path,
         must: 'must be the ARN of an existing key while storage.adopt is true',
-        got,
         fix: 'use the key that the earlier stack created: it has the tags slipway:environment and slipway:team',
       }),
     ),

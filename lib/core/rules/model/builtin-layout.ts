@@ -17,7 +17,6 @@ function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
   return when(!known.includes(training.precision), {
     path: 'training.precision',
     must: `must be ${orList(known)} for the built-in trainer with ${distribution.library}`,
-    got: training.precision,
     fix: `set training.precision to one of them${/^(mxfp8|nvfp4)$/.test(training.precision) ? ', or use custom code with torchao or Transformer Engine' : '; GPUs without bf16 need fp32'}`,
   });
 }
@@ -37,14 +36,12 @@ function unevenParts(run: RunSpec, { tensor, expert, shard, context }: ParallelL
       when(size % tensor !== 0, {
         path: pathOf('tensor'),
         must: `must divide ${name} ${size}`,
-        got: tensor,
         fix: 'use a divisor',
       }),
     ),
     ...when(expert > 1 && (shard * context) % expert !== 0, {
       path: pathOf('expert'),
       must: `must divide shard ${shard} x context ${context}`,
-      got: expert,
       fix: 'use a divisor',
     }),
   ];
@@ -58,7 +55,6 @@ function besideTensor(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
     ...when(expert > 1, {
       path,
       must: 'must be 1 with expert_parallel_degree in the built-in trainer',
-      got: tensor,
       fix: 'use one of the two',
     }),
     ...when(adaptedExperts(run).length > 0, {
@@ -70,13 +66,11 @@ function besideTensor(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
     ...when(run.training.precision === 'fp8', {
       path,
       must: 'must be 1 with precision fp8 in the built-in trainer',
-      got: tensor,
       fix: 'use bf16, or remove the degree',
     }),
     ...when(run.distribution.parameters.compile === true, {
       path: 'distribution.parameters.compile',
       must: 'must be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would have different results',
-      got: true,
       fix: 'remove it',
     }),
   ];
@@ -86,17 +80,16 @@ function besideTensor(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
 function unsupportedOnFsdp1(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
   const { distribution, training } = run;
   if (!usesFsdp1(run)) return [];
-  const beyond: [path: string, allowed: string | number | boolean, got: unknown, isWrong: boolean][] = [
-    [pathOf('tensor'), 1, tensor, tensor > 1],
-    [pathOf('expert'), 1, expert, expert > 1],
-    ['distribution.parameters.compile', false, true, distribution.parameters.compile === true],
-    ['training.precision', 'bf16 or fp32', training.precision, training.precision === 'fp8'],
+  const beyond: [path: string, allowed: string | number | boolean, isWrong: boolean][] = [
+    [pathOf('tensor'), 1, tensor > 1],
+    [pathOf('expert'), 1, expert > 1],
+    ['distribution.parameters.compile', false, distribution.parameters.compile === true],
+    ['training.precision', 'bf16 or fp32', training.precision === 'fp8'],
   ];
-  return beyond.flatMap(([path, allowed, got, isWrong]) =>
+  return beyond.flatMap(([path, allowed, isWrong]) =>
     when(isWrong, {
       path,
       must: `must be ${allowed} with the built-in trainer's backend fsdp1`,
-      got,
       fix: 'change it, or leave out backend fsdp1 and collectives smddp',
     }),
   );

@@ -17,19 +17,16 @@ function foreignParts(run: RunSpec, shape: ModelShape): Finding[] {
     ...when(library === 'fsdp' && tensor > 1 && unsplit.length > 0, {
       path: 'distribution.parameters.tensor_parallel_degree',
       must: `must be 1 for a model with ${unsplit.join(', ')} in the built-in trainer`,
-      got: tensor,
       fix: 'remove it, and shard over more ranks',
     }),
     ...when(library === 'deepspeed' && shape.routing?.bias === true, {
       path: 'distribution.library',
       must: 'must be fsdp for a model with routing.bias in the built-in trainer',
-      got: library,
       fix: 'use fsdp',
     }),
     ...when(library === 'smp-v2' && parts.length > 0, {
       path: 'distribution.library',
       must: `must be fsdp or deepspeed for a model with ${parts.join(', ')} in the built-in trainer`,
-      got: library,
       fix: 'use fsdp',
     }),
   ];

@@ -12,7 +12,6 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
     when(run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library), {
       path: 'distribution.library',
       must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
-      got: run.distribution.library,
       fix: 'use fsdp, or custom code',
     }),
   ),
@@ -28,7 +27,6 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
           // An image of one's own may set the variable.
           ...(image.kind === 'uri' && { level: 'warning' as const }),
           must: `must be used with observability.${name}, or with ${variable} in environmentVariables`,
-          got: true,
           fix: `set observability.${name} and remove it`,
         },
       ),
@@ -40,13 +38,11 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
       ...when(model?.architecture.gatedMlp === false, {
         path: 'model.architecture.gatedMlp',
         must: 'must be true with smp-v2 in the built-in trainer',
-        got: false,
         fix: 'use fsdp',
       }),
       ...when(code.arguments['export-weights'] === true, {
         path: 'code.arguments.export-weights',
         must: 'must be left out with smp-v2 in the built-in trainer',
-        got: true,
         fix: 'use fsdp',
       }),
     ];
@@ -65,7 +61,6 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
       ...when(checkpoints.mode === 'direct', {
         path: 'checkpoints.mode',
         must: 'must be fsx or managed with deepspeed, which writes to a folder, in the built-in trainer',
-        got: 'direct',
         fix: 'use managed',
       }),
     ];
@@ -86,7 +81,6 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
       ...when(typeof held === 'string' && held !== '' && missing(held), {
         path: 'code.arguments.eval-channel',
         must: `must be a channel of data (${channels.join(', ')})`,
-        got: held,
         fix: `use one of them, or add - { channel: ${held}, s3: "s3://{dataBucket}/held-out/" }`,
       }),
     ];

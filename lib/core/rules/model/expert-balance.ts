@@ -25,7 +25,7 @@ function balanceFindings(run: RunSpec): Finding[] {
     const got = run.code.arguments[name];
     const path = `code.arguments.${name}`;
     const wrong = Number(got ?? 0) > 0 ? refusals(name).filter(([isWrong]) => isWrong) : [];
-    return wrong.map(([, must]) => ({ path, must, got, fix: 'remove it' }));
+    return wrong.map(([, must]) => ({ path, must, fix: 'remove it' }));
   });
 }
 
@@ -37,7 +37,6 @@ export const EXPERT_BALANCE_RULES: readonly Rule[] = [
     return when(code.builtin === 'builtin' && over !== undefined && !code.arguments['balance-loss'], {
       path: 'code.arguments.balance-loss-over',
       must: 'must be used with balance-loss',
-      got: over,
       fix: 'add balance-loss, or remove it',
     });
   }),

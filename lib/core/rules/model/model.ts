@@ -19,13 +19,11 @@ function headFindings(a: Written): Finding[] {
     ...when(a.headSize === undefined && !a.latentAttention && a.hiddenSize % a.attentionHeads !== 0, {
       path: `${AT}.attentionHeads`,
       must: `must divide hiddenSize ${a.hiddenSize}`,
-      got: a.attentionHeads,
       fix: 'use a divisor, or set headSize',
     }),
     ...when(a.attentionHeads % kvHeads !== 0, {
       path: `${AT}.kvHeads`,
       must: `must divide the ${a.attentionHeads} attention heads`,
-      got: kvHeads,
       fix: 'use a divisor',
     }),
     ...when(a.partialRotary !== undefined && rotated % 2 !== 0, {
@@ -45,20 +43,17 @@ function mixtureFindings(a: Written): Finding[] {
     ...when((a.experts === undefined) !== (a.expertsPerToken === undefined), {
       path: a.experts === undefined ? `${AT}.expertsPerToken` : `${AT}.experts`,
       must: 'must be set together: experts and expertsPerToken',
-      got: a.experts ?? a.expertsPerToken,
       fix: 'add the other',
     }),
     ...when((a.expertsPerToken ?? 0) > (a.experts ?? Number.POSITIVE_INFINITY), {
       path: `${AT}.expertsPerToken`,
       must: `must be at most the ${a.experts} experts`,
-      got: a.expertsPerToken,
       fix: 'reduce it',
     }),
     ...OF_EXPERTS.flatMap((key) =>
       when(a.experts === undefined && a[key] !== undefined, {
         path: `${AT}.${key}`,
         must: 'must be used with experts',
-        got: a[key],
         fix: 'remove it, or add experts and expertsPerToken',
       }),
     ),
@@ -74,7 +69,6 @@ function routingFindings({ experts = 1, expertsPerToken = 1, routing }: ModelSha
     ...when(experts % groups !== 0, {
       path: `${AT}.routing.groups`,
       must: `must divide the ${experts} experts`,
-      got: groups,
       fix: 'use a divisor',
     }),
     ...when(topGroups > groups || reached < expertsPerToken, {
@@ -102,7 +96,6 @@ function layerFindings(a: Written): Finding[] {
     ...when(typeof a.denseLayers === 'number' && a.denseLayers >= a.layers, {
       path: `${AT}.denseLayers`,
       must: `must leave at least one of the ${a.layers} layers for the experts`,
-      got: a.denseLayers,
       fix: 'reduce it',
     }),
   ];
@@ -115,14 +108,12 @@ function latentFindings(a: Written): Finding[] {
       when(a[key] !== undefined, {
         path: `${AT}.${key}`,
         must: 'must be omitted with latentAttention, which determines it',
-        got: a[key],
         fix: 'remove it',
       }),
     ),
     ...when(a.latentAttention.ropeHeadSize % 2 !== 0, {
       path: `${AT}.latentAttention.ropeHeadSize`,
       must: 'must be even',
-      got: a.latentAttention.ropeHeadSize,
       fix: 'use an even size',
     }),
   ];
@@ -132,10 +123,9 @@ function ropeFindings(given: RopeScaling | undefined): Finding[] {
   const path = `${AT}.ropeScaling`;
   const [fast, slow] = given?.type === 'yarn' ? [given.betaFast ?? 32, given.betaSlow ?? 1] : [1, 0];
   return [
-    ...scalingContradictions(given).map(({ field, must, got, fix }) => ({
+    ...scalingContradictions(given).map(({ field, must, fix }) => ({
       path: `${path}.${field}`,
       must: `must be ${must}`,
-      got,
       fix,
     })),
     ...when(fast <= slow, {

@@ -16,20 +16,17 @@ function unsupportedObjective(run: RunSpec): Finding[] {
     when(library === 'fsdp' && isDpo && degrees[name] > 1, {
       path: `${DEGREES}.${name}_parallel_degree`,
       must: `must be 1 with objective ${objective}`,
-      got: degrees[name],
       fix: 'remove it, and shard over more ranks',
     });
   return [
     ...when(!['fsdp', 'ddp'].includes(library), {
       path: 'distribution.library',
       must: `must be fsdp with objective ${objective}`,
-      got: library,
       fix: 'use fsdp',
     }),
     ...when(isDpo && usesFsdp1(run), {
       path: collectives === 'smddp' ? 'distribution.collectives' : 'code.arguments.backend',
       must: 'must not disable FSDP2 with objective dpo',
-      got: collectives === 'smddp' ? 'smddp' : 'fsdp1',
       fix: 'remove it',
     }),
     ...degree('context'),
@@ -38,7 +35,6 @@ function unsupportedObjective(run: RunSpec): Finding[] {
     ...when(isDpo && precision === 'fp8', {
       path: 'training.precision',
       must: 'must be bf16 or fp32 with objective dpo',
-      got: precision,
       fix: 'use bf16',
     }),
   ];
@@ -51,7 +47,6 @@ function preferences(run: RunSpec): Finding[] {
     return when(given.beta !== undefined, {
       path: 'code.arguments.beta',
       must: 'must be used with training.objective dpo',
-      got: given.beta,
       fix: 'remove it, or set training.objective: dpo',
     });
   const weightOfZ = Number(given['z-loss'] ?? 0);
@@ -65,13 +60,11 @@ function preferences(run: RunSpec): Finding[] {
     ...when(run.checkpoints.startFrom !== undefined, {
       path: 'checkpoints.startFrom',
       must: 'must be absent with objective dpo, whose reference is model.weights',
-      got: run.checkpoints.startFrom,
       fix: 'export weights from that run (argument export-weights) and start from them',
     }),
     ...when(weightOfZ !== 0, {
       path: 'code.arguments.z-loss',
       must: 'must be 0 with objective dpo',
-      got: given['z-loss'],
       fix: 'remove it',
     }),
   ];
@@ -104,14 +97,12 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
       ...when(isPath && !template.startsWith('/opt/ml/'), {
         path: 'tokenizer.chatTemplate',
         must: 'must be a Jinja template, or the path of one in an input of the job',
-        got: template,
         fix: 'write the template behind `chatTemplate: |`, or use /opt/ml/processing/input/<channel>/<file>',
       }),
       ...(Object.keys(SECTION_OF) as (keyof typeof SECTION_OF)[]).flatMap((name) =>
         when(run.code.arguments[name] !== undefined, {
           path: `code.arguments.${name}`,
           must: `must be set as tokenizer.${SECTION_OF[name]}`,
-          got: run.code.arguments[name],
           fix: 'move it there',
         }),
       ),

@@ -18,7 +18,6 @@ export const PRECISION_RULES: readonly Rule[] = [
         return when(given !== undefined && given !== 'fp32' && given !== 'bf16', {
           path: 'training.precision',
           must: `must be fp32 or bf16 on ${name}, which has no accelerator`,
-          got: given,
           fix: 'use fp32',
         });
       const old = lacksBf16(accelerator);
@@ -28,19 +27,16 @@ export const PRECISION_RULES: readonly Rule[] = [
         ...when(given === 'bf16' && old, {
           path: 'training.precision',
           must: `must be fp16 or fp32 on ${name} (${accelerator.model} has no bf16)`,
-          got: given,
           fix: 'use fp16, or ml.g5, ml.p4d and newer',
         }),
         ...when(given === 'fp8' && noFp8, {
           path: 'training.precision',
           must: `must be bf16 on ${name} (${accelerator.model} has no fp8)`,
-          got: given,
           fix: 'use bf16, or ml.p5 and newer',
         }),
         ...when((given === 'mxfp8' || given === 'nvfp4') && !hasBlockScales(accelerator), {
           path: 'training.precision',
           must: `must be bf16${noFp8 ? '' : ' or fp8'} on ${name} (${accelerator.model} has no block-scaled matrix products)`,
-          got: given,
           fix: 'use one of them, or ml.p6-b200.48xlarge and newer',
         }),
       ];
@@ -57,20 +53,17 @@ export const PRECISION_RULES: readonly Rule[] = [
       ...when(given !== undefined && type !== 'fp8', {
         path: 'training.fp8Recipe',
         must: 'must be used with training.precision fp8',
-        got: given,
         fix: 'set training.precision: fp8, or remove it',
       }),
       ...when(given === 'blockwise' && builtin, {
         path: 'training.fp8Recipe',
         must: 'must be tensorwise or rowwise for the built-in trainer',
-        got: given,
         fix: 'use rowwise, or custom code',
       }),
       ...when(given === 'blockwise' && !builtin && others.length > 0, {
         path: 'training.fp8Recipe',
         level: 'warning',
         must: `must be tensorwise or rowwise on ${others.join(', ')}: PyTorch supports matrix products with blocks of 128 only on Hopper`,
-        got: given,
         fix: 'use rowwise, or training.precision: mxfp8 on B200 and newer',
       }),
     ];

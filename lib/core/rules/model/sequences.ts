@@ -14,13 +14,11 @@ function unsupportedMask(run: RunSpec): Finding[] {
     ...when(!['fsdp', 'ddp'].includes(library), {
       path: OPTION,
       must: `must be false with ${library} in the built-in trainer`,
-      got: true,
       fix: 'use fsdp',
     }),
     ...when(objective !== 'pretrain', {
       path: OPTION,
       must: `must be omitted with objective ${objective}, which always uses it`,
-      got: true,
       fix: 'remove it',
     }),
   ];
@@ -54,7 +52,6 @@ export const POSITION_RULES: readonly Rule[] = [
     return when(training.sequenceLength > positions, {
       path: 'training.sequenceLength',
       must: `must be at most the ${positions} positions for which the weights of ${preset ?? 'model.config'} were made`,
-      got: training.sequenceLength,
       fix: `use ${positions}, or give model.config with the rope_scaling and max_position_embeddings of the longer context`,
     });
   }),
@@ -72,7 +69,6 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
       path: WEIGHT,
       level: 'warning',
       must: 'must be used with model.architecture.mtpLayers',
-      got: weight,
       fix: 'add them, or remove it',
     });
   const { library } = distribution;
@@ -83,13 +79,10 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
     [modules >= (training.sequenceLength ?? Infinity), 'must be less than sequenceLength'],
   ];
   return [
-    ...refused
-      .filter(([isWrong]) => isWrong)
-      .map(([, must]) => ({ path: MODULES, must, got: modules, fix: 'remove it' })),
+    ...refused.filter(([isWrong]) => isWrong).map(([, must]) => ({ path: MODULES, must, fix: 'remove it' })),
     ...when(weight !== false && Number(weight) === 0, {
       path: WEIGHT,
       must: 'must be a number above 0 for a model with mtpLayers',
-      got: weight,
       fix: 'remove it, or remove mtpLayers',
     }),
   ];
@@ -118,7 +111,6 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
     ...when(distribution.library === 'smp-v2', {
       path: path(COUNT),
       must: 'must be 0 with smp-v2',
-      got,
       fix: 'remove it',
     }),
     ...when(remaining < 1, {
@@ -146,7 +138,6 @@ export const SAMPLE_RULES: readonly Rule[] = [
           when(code.arguments[name] !== undefined, {
             path: path(name),
             must: `must be used with ${COUNT}`,
-            got: code.arguments[name],
             fix: `add ${COUNT}, or remove it`,
           }),
         ),

@@ -1,5 +1,5 @@
 import { orList } from '../../config/issue';
-import { type Rule, rule, trainingRule, when } from '../../config/rule';
+import { type Rule, rule, trainingRule, UNSHOWN, when } from '../../config/rule';
 import { findStrategy } from '../../distribution';
 
 /** A quantity of the model that a degree of the layout must divide, if the model has it; `of` contains its name and value. */
@@ -28,6 +28,7 @@ export const TRAINING_RULES: readonly Rule[] = [
       ...when(isBuiltin && steps === undefined && totalTokens === undefined, {
         path: 'training',
         must: 'must set the length of training: totalTokens or steps',
+        got: UNSHOWN,
         fix: 'add totalTokens or steps',
       }),
       ...when(isBuiltin && run.training.sequenceLength === undefined, {
@@ -50,14 +51,11 @@ export const TRAINING_RULES: readonly Rule[] = [
     if (globalBatchSize % unit === 0) return [];
     const below = Math.floor(globalBatchSize / unit) * unit;
     const choices = [below, below + unit].filter((n) => n > 0);
-    return [
-      {
-        path: 'training.globalBatchSize',
-        must: `must be a multiple of microBatchSize ${microBatchSize ?? 1} x ${layout.dataParallel} data-parallel ranks = ${unit}`,
-        got: globalBatchSize,
-        fix: `use ${orList(choices)}`,
-      },
-    ];
+    return {
+      path: 'training.globalBatchSize',
+      must: `must be a multiple of microBatchSize ${microBatchSize ?? 1} x ${layout.dataParallel} data-parallel ranks = ${unit}`,
+      fix: `use ${orList(choices)}`,
+    };
   }),
   rule('training/divisibility', 'warning', (run) => {
     const layout = findStrategy(run)?.layout(run);
@@ -92,7 +90,6 @@ export const TRAINING_RULES: readonly Rule[] = [
     when(training.activationOffload && training.activationCheckpointing === 'none', {
       path: 'training.activationOffload',
       must: 'must be used with activationCheckpointing selective or full',
-      got: true,
       fix: 'use activationCheckpointing: full',
     }),
   ),
