@@ -99,11 +99,7 @@ function version({ image }: RunSpec): Finding[] {
   const path = 'image.version';
   const versions = VERSIONS[kind];
   if (!versions)
-    return when(given !== undefined, {
-      path,
-      must: `must be omitted with kind ${kind}`,
-      fix: 'remove it',
-    });
+    return when(given !== undefined, { path, must: `must be omitted with kind ${kind}`, fix: 'remove it' });
   const { known, isKnown } = versions;
   if (given === undefined)
     return [{ path, must: `must be set with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];

@@ -124,11 +124,7 @@ export const MEGATRON_RULES: readonly Rule[] = [
     SIZES.flatMap((name) => {
       const given = flag(run, name);
       if (!given || (Number.isInteger(given.value) && (given.value as number) > 0)) return [];
-      return {
-        path: parameterPath(given.key),
-        must: 'must be a whole number of at least 1',
-        fix: 'use 1 or more',
-      };
+      return { path: parameterPath(given.key), must: 'must be a whole number of at least 1', fix: 'use 1 or more' };
     }),
   ),
   megatronRule('megatron/degrees', 'error', (run, { world, tensor, pipeline, context, expert, expertTensor }) => {

@@ -8,13 +8,7 @@ type Degrees = ReturnType<typeof smpV2Degrees>;
 function divides(all: Degrees, key: 'tensor' | 'context' | 'expert'): Finding[] {
   if (all.world % all[key] === 0) return [];
   const fix = `use ${orList(divisorsUpTo(all.world, 64))}`;
-  return [
-    {
-      path: parameterPath(`${key}_parallel_degree`),
-      must: `must divide the world size ${all.world}`,
-      fix,
-    },
-  ];
+  return [{ path: parameterPath(`${key}_parallel_degree`), must: `must divide the world size ${all.world}`, fix }];
 }
 
 /** Rules about the degrees of SMP v2 in relation to each other and to the cluster. */

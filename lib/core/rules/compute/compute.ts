@@ -69,11 +69,7 @@ export const COMPUTE_RULES: readonly Rule[] = [
   rule('compute/legacy-type', 'warning, local', (run) =>
     namedTypes(run)
       .filter(({ type }) => type.startsWith('ml.p2.'))
-      .map(({ path }) => ({
-        path,
-        must: 'must be a type with current images',
-        fix: 'use ml.g5 or newer',
-      })),
+      .map(({ path }) => ({ path, must: 'must be a type with current images', fix: 'use ml.g5 or newer' })),
   ),
   rule('compute/idle-accelerators', 'warning', (run) =>
     when(

@@ -34,11 +34,7 @@ function hyperparameter(path: string, key: string, value: unknown, toolkit: bool
       got: `${text.length} characters`,
       fix: 'move it to a file of the code',
     }),
-    ...when(/[\r\n]/.test(text), {
-      path,
-      must: 'must not contain line breaks',
-      fix: 'move it to a file of the code',
-    }),
+    ...when(/[\r\n]/.test(text), { path, must: 'must not contain line breaks', fix: 'move it to a file of the code' }),
   ];
 }
 

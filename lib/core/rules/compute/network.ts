@@ -48,12 +48,7 @@ export const NETWORK_RULES: readonly Rule[] = [
     const path = 'network.interContainerEncryption';
     const efa = efaType(run);
     if (hosts(run) === 1)
-      return {
-        path,
-        level: 'warning',
-        must: 'must be off for one instance, where it has no effect',
-        fix: 'remove it',
-      };
+      return { path, level: 'warning', must: 'must be off for one instance, where it has no effect', fix: 'remove it' };
     return when(efa !== undefined && run.network.efa !== 'off', {
       path,
       must: `must be off on ${efa?.instanceType} with EFA: it covers IP traffic only, and EFA bypasses it`,

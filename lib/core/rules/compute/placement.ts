@@ -37,12 +37,7 @@ export const PLACEMENT_RULES: readonly Rule[] = [
     const placed = (given.ultraServers ?? []).reduce((sum, server) => sum + server.instanceCount, 0);
     const path = 'compute.placement';
     return [
-      ...when(kind === 'processing', {
-        path,
-        must: 'must be used with a training job',
-        got: kind,
-        fix: 'remove it',
-      }),
+      ...when(kind === 'processing', { path, must: 'must be used with a training job', got: kind, fix: 'remove it' }),
       ...when(alternatives.length > 0 || instanceGroups.length > 0, {
         path,
         must: 'must be used with one instance type: the API accepts it neither with InstancePreferences nor with InstanceGroups',

@@ -42,11 +42,7 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
   rule('code/folder', 'error, local', (run, { codeFolder, codeProblem, codeFix }) => {
     const { source, requirements } = run.code;
     if (codeProblem)
-      return {
-        path: 'code.source',
-        must: codeProblem,
-        fix: codeFix ?? 'use a folder relative to the run file',
-      };
+      return { path: 'code.source', must: codeProblem, fix: codeFix ?? 'use a folder relative to the run file' };
     if (!codeFolder) return [];
     return [
       ...codeFolder.problems.map((problem) => ({ path: 'code.source', ...problem })),

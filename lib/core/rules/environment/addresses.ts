@@ -19,11 +19,7 @@ function shape({ network: { cidr } }: EnvironmentSpec): EnvironmentFinding[] {
       must: `must be a block from /${largest} to /${smallest}`,
       fix,
     }),
-    ...when(first !== base, {
-      path: 'network.cidr',
-      must: 'must start with the first address of its block',
-      fix,
-    }),
+    ...when(first !== base, { path: 'network.cidr', must: 'must start with the first address of its block', fix }),
     ...when(!PRIVATE.some((range) => overlaps(range, cidr)), {
       path: 'network.cidr',
       must: `must be in a private range: ${orList(PRIVATE)}`,

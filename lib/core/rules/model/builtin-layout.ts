@@ -33,11 +33,7 @@ type Degrees = ReturnType<typeof fsdpDegrees>;
 function unevenParts(run: RunSpec, { tensor, expert, shard, context }: ParallelLayout): Finding[] {
   return [
     ...Object.entries(run.model ? splitSizes(run.model.architecture) : {}).flatMap(([name, size]) =>
-      when(size % tensor !== 0, {
-        path: pathOf('tensor'),
-        must: `must divide ${name} ${size}`,
-        fix: 'use a divisor',
-      }),
+      when(size % tensor !== 0, { path: pathOf('tensor'), must: `must divide ${name} ${size}`, fix: 'use a divisor' }),
     ),
     ...when(expert > 1 && (shard * context) % expert !== 0, {
       path: pathOf('expert'),

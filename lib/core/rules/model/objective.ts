@@ -62,11 +62,7 @@ function preferences(run: RunSpec): Finding[] {
       must: 'must be absent with objective dpo, whose reference is model.weights',
       fix: 'export weights from that run (argument export-weights) and start from them',
     }),
-    ...when(weightOfZ !== 0, {
-      path: 'code.arguments.z-loss',
-      must: 'must be 0 with objective dpo',
-      fix: 'remove it',
-    }),
+    ...when(weightOfZ !== 0, { path: 'code.arguments.z-loss', must: 'must be 0 with objective dpo', fix: 'remove it' }),
   ];
 }
 

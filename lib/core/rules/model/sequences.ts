@@ -108,11 +108,7 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
   const { sequenceLength = Number.POSITIVE_INFINITY, objective = 'pretrain' } = training;
   const remaining = sequenceLength - (objective === 'pretrain' ? Number(prompt) : 1);
   return [
-    ...when(distribution.library === 'smp-v2', {
-      path: path(COUNT),
-      must: 'must be 0 with smp-v2',
-      fix: 'remove it',
-    }),
+    ...when(distribution.library === 'smp-v2', { path: path(COUNT), must: 'must be 0 with smp-v2', fix: 'remove it' }),
     ...when(remaining < 1, {
       path: path('sample-prompt-tokens'),
       must: `must be less than sequenceLength ${sequenceLength}`,
