@@ -48,6 +48,11 @@ export class ConfigFields {
 
   constructor(private readonly config: Config) {}
 
+  /** `model_type` of the file. */
+  get modelType(): string {
+    return typeof this.config.model_type === 'string' ? this.config.model_type : '';
+  }
+
   /** The value of the first of `keys` that is present and not null. */
   private find(keys: readonly string[]): { key: string; value: unknown } {
     for (const key of keys) this.read.add(key);

@@ -37,7 +37,7 @@ export interface Decoder extends Partial<RopeDefaults> {
 }
 
 /** A model family: a function that reads its config.json. */
-export type Family = (f: ConfigFields, modelType: string) => ModelShape;
+export type Family = (f: ConfigFields) => ModelShape;
 
 /** Activations by their names in config.json; the first name of each is that of exports. */
 export const ACTIVATIONS: Readonly<Record<string, Activation>> = {
@@ -63,7 +63,7 @@ function activationOf(f: ConfigFields, key: string, otherwise: Activation): Acti
 }
 
 /** Reads a decoder whose config.json has the usual keys; the function of a family adds its own features. */
-export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
+export function decoder(f: ConfigFields, d: Decoder = {}): ModelShape {
   const layers = d.layers ?? f.layers();
   const hiddenSize = f.count('hidden_size');
   const attentionHeads = f.count('num_attention_heads', d.heads);
@@ -90,7 +90,7 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
     ...(rope.partialRotary && { partialRotary: rope.partialRotary }),
     ...(windows.slidingWindow && { slidingWindow: windows.slidingWindow }),
     family: {
-      modelType,
+      modelType: f.modelType,
       ...(d.norm && { norm: d.norm }),
       ...(activation !== (gatedMlp ? 'silu' : 'gelu') && { activation }),
       ...(rope.localRopeTheta && windows.slidingWindow && { localRopeTheta: rope.localRopeTheta }),

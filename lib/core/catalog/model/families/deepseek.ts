@@ -47,10 +47,10 @@ function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
 }
 
 /** A decoder with latent attention in all attention layers. */
-export function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {}, latent = DEEPSEEK): ModelShape {
+export function latentDecoder(f: ConfigFields, d: Decoder = {}, latent = DEEPSEEK): ModelShape {
   const latentAttention = latentOf(f, latent);
   const headSize = latentAttention.nopeHeadSize + latentAttention.ropeHeadSize;
-  const m = decoder(f, modelType, { windowed: never, headSize, ...d });
+  const m = decoder(f, { windowed: never, headSize, ...d });
   // In their files, it is the size of the part with rotary positions.
   f.take('head_dim', null);
   const interleavedRope = f.flag('rope_interleave', true);
@@ -70,8 +70,8 @@ function publishedKeys(f: ConfigFields) {
 }
 
 /** DeepSeek-V2: latent attention, shared experts, softmax scores, optionally limited to groups of experts. */
-export const deepseekV2: Family = (f, modelType) => {
-  const m = latentDecoder(f, modelType);
+export const deepseekV2: Family = (f) => {
+  const m = latentDecoder(f);
   publishedKeys(f);
   f.only('scoring_func', 'softmax');
   f.only('mlp_bias', false);
@@ -101,8 +101,8 @@ export interface Relative {
 /** A family with the layers of DeepSeek-V3. */
 export const v3 =
   (given: Relative, d: Decoder = {}, latent = DEEPSEEK): Family =>
-  (f, modelType) => {
-    const m = latentDecoder(f, modelType, d, latent);
+  (f) => {
+    const m = latentDecoder(f, d, latent);
     publishedKeys(f);
     const experts = f.count(ROUTED_EXPERTS, given.mixture.experts);
     const mixture = mixtureOf(f, m.layers, {
@@ -130,19 +130,19 @@ export const glm4MoeLite = v3(
 );
 
 /** A.X K1: an additional norm after the experts. */
-export const axk1: Family = (f, modelType) => {
-  const m = v3({ dense: 1, mixture: { experts: 192 }, groups: DEEPSEEK_GROUPS })(f, modelType);
+export const axk1: Family = (f) => {
+  const m = v3({ dense: 1, mixture: { experts: 192 }, groups: DEEPSEEK_GROUPS })(f);
   return withTraits(m, { mixtureParameters: m.hiddenSize, untrained: ['the norm after experts'] });
 };
 
 /** Youtu-LLM: dense layers with latent attention and tied embeddings. */
-export const youtu: Family = (f, modelType) => latentDecoder(f, modelType, { tied: true });
+export const youtu: Family = (f) => latentDecoder(f, { tied: true });
 
 /** MiniCPM3: dense layers with latent attention, multipliers of embeddings, residuals and logits. */
-export const minicpm3: Family = (f, modelType) => {
+export const minicpm3: Family = (f) => {
   const value = Math.floor(f.count('hidden_size') / f.count('num_attention_heads'));
   const latent = { qRank: 768, kvRank: 256, nope: 64, rope: 32, value };
-  const m = latentDecoder(f, modelType, { tied: true, epsilon: 1e-5 }, latent);
+  const m = latentDecoder(f, { tied: true, epsilon: 1e-5 }, latent);
   const mlpBias = f.flag('mlp_bias');
   const residualScale = f.number('scale_depth', 1.4) / Math.sqrt(m.layers);
   const logitScale = f.number('dim_model_base', 256) / m.hiddenSize;
@@ -229,15 +229,12 @@ function partsOfK3(f: ConfigFields, m: ModelShape): Partial<FamilyTraits> {
 }
 
 /** Kimi Linear and K3: Kimi Delta Attention in three of four layers, latent attention without positions in the others, 256 experts. */
-export const kimiLinear: Family = (f, modelType) => {
+export const kimiLinear: Family = (f) => {
   f.only('moe_layer_freq', 1);
   f.only('moe_router_activation_func', 'sigmoid');
   f.only('mla_use_nope', true);
   f.ignore('num_nextn_predict_layers', 'model_max_length', 'use_grouped_topk');
-  const linear = withRecurrence(
-    f,
-    latentDecoder(f, modelType, { epsilon: 1e-5, recurrent: true }, { ...DEEPSEEK, qRank: 0 }),
-  );
+  const linear = withRecurrence(f, latentDecoder(f, { epsilon: 1e-5, recurrent: true }, { ...DEEPSEEK, qRank: 0 }));
   const m = withTraits(linear, partsOfK3(f, linear));
   const groups = f.count(['num_expert_group', 'n_group'], 1);
   const topGroups = f.count('topk_group', 1);

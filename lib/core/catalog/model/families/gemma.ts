@@ -14,16 +14,16 @@ const GEMMA: Decoder = {
   activation: 'gelu-tanh',
 };
 
-function gemmaOf(f: ConfigFields, modelType: string, d: Decoder) {
-  const m = decoder(f, modelType, { activationKey: 'hidden_activation', ...GEMMA, ...d });
+function gemmaOf(f: ConfigFields, d: Decoder) {
+  const m = decoder(f, { activationKey: 'hidden_activation', ...GEMMA, ...d });
   f.only('use_bidirectional_attention', false);
   f.ignore('hidden_act', 'hidden_activation');
   return { ...m, embeddingScale: Math.sqrt(m.hiddenSize), ...attentionBiasOf(f) };
 }
 
 /** Gemma: no window, RMSNorm with weights around zero, embeddings scaled by the root of the hidden size. */
-export const gemma: Family = (f, modelType) => {
-  const m = gemmaOf(f, modelType, { kvHeads: 16, windowed: never, activationKey: 'hidden_act' });
+export const gemma: Family = (f) => {
+  const m = gemmaOf(f, { kvHeads: 16, windowed: never, activationKey: 'hidden_act' });
   // The first configurations say gelu but mean its tanh approximation.
   return m.family?.activation === 'gelu' ? withTraits(m, { activation: 'gelu-tanh' }) : m;
 };
@@ -40,8 +40,8 @@ function caps(f: ConfigFields, attention: number, final: number) {
 }
 
 /** Gemma 2: alternating windows, sandwich norms, soft caps on attention and logits. */
-export const gemma2: Family = (f, modelType) => {
-  const m = gemmaOf(f, modelType, { windowed: (layer) => layer % 2 === 0, window: 4096 });
+export const gemma2: Family = (f) => {
+  const m = gemmaOf(f, { windowed: (layer) => layer % 2 === 0, window: 4096 });
   f.ignore('cache_implementation');
   f.only('sliding_window_size', m.slidingWindow?.size);
   const { traits, fields } = caps(f, 50, 30);
@@ -49,9 +49,9 @@ export const gemma2: Family = (f, modelType) => {
 };
 
 /** Gemma 3 text: five layers with a window followed by one without, QK norm, a separate RoPE base in layers with a window. */
-export const gemma3: Family = (f, modelType) => {
+export const gemma3: Family = (f) => {
   const period = f.count(['sliding_window_pattern', '_sliding_window_pattern'], 6);
-  const m = gemmaOf(f, modelType, {
+  const m = gemmaOf(f, {
     theta: 1_000_000,
     windowTheta: 10_000,
     windowed: allBut(period),
@@ -142,7 +142,7 @@ function gemma4Experts(f: ConfigFields, m: ModelShape): ModelShape {
 }
 
 /** Gemma 4 text: windows in five of six layers, larger heads in the others, normed values; optionally experts, embeddings of each layer. */
-export const gemma4: Family = (f, modelType) => {
+export const gemma4: Family = (f) => {
   const layers = f.layers();
   if (f.perLayer('layer_types', layers)?.at(-1) === 'sliding_attention')
     f.refuse('layer_types', 'must end with full_attention', 'correct the list');
@@ -154,7 +154,7 @@ export const gemma4: Family = (f, modelType) => {
     window: 512,
     activationKey: 'hidden_activation',
   };
-  const m = decoder(f, modelType, { ...GEMMA, norm: 'rms', ...d });
+  const m = decoder(f, { ...GEMMA, norm: 'rms', ...d });
   // Text is causal; vision tokens are not part of this model.
   if (f.text('use_bidirectional_attention', 'vision') !== 'vision') f.only('use_bidirectional_attention', 'vision');
   f.ignore('expert_intermediate_size');
@@ -167,8 +167,8 @@ export const gemma4: Family = (f, modelType) => {
 };
 
 /** VaultGemma: Gemma 2 with norms only before attention and MLP. */
-export const vaultGemma: Family = (f, modelType) => {
-  const m = gemmaOf(f, modelType, { windowed: (layer) => layer % 2 === 0, window: 4096 });
+export const vaultGemma: Family = (f) => {
+  const m = gemmaOf(f, { windowed: (layer) => layer % 2 === 0, window: 4096 });
   const { traits, fields } = caps(f, 50, 30);
   return withTraits(m, traits, fields);
 };

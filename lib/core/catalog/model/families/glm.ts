@@ -21,8 +21,8 @@ import {
 
 const half = (m: ModelShape): ModelShape => ({ ...m, partialRotary: m.partialRotary ?? 0.5 });
 
-const glmOf = (f: ConfigFields, modelType: string): ModelShape => {
-  const m = half(decoder(f, modelType, { headSize: 128, epsilon: 1.5625e-7, kvHeads: 2, windowed: never }));
+const glmOf = (f: ConfigFields): ModelShape => {
+  const m = half(decoder(f, { headSize: 128, epsilon: 1.5625e-7, kvHeads: 2, windowed: never }));
   const attentionBias = f.flag('attention_bias', true);
   return withTraits(m, { interleavedRope: true, outputBias: false }, { attentionBias });
 };
@@ -30,7 +30,7 @@ const glmOf = (f: ConfigFields, modelType: string): ModelShape => {
 /** GLM: Llama with rotary positions on half of each head. */
 export const glm: Family = glmOf;
 /** GLM-4 0414: GLM with sandwich norms. */
-export const glm4: Family = (f, modelType) => ({ ...glmOf(f, modelType), normPlacement: 'sandwich' });
+export const glm4: Family = (f) => ({ ...glmOf(f), normPlacement: 'sandwich' });
 
 interface Grouped extends Decoder {
   dense: number;
@@ -43,8 +43,8 @@ interface Grouped extends Decoder {
 }
 
 /** Grouped-query attention, QK norm, routed experts with a biased sigmoid router, and shared experts. */
-function routed(f: ConfigFields, modelType: string, d: Grouped): ModelShape {
-  const m = decoder(f, modelType, { windowed: never, ...d });
+function routed(f: ConfigFields, d: Grouped): ModelShape {
+  const m = decoder(f, { windowed: never, ...d });
   const keys = d.keys ?? ROUTED_EXPERTS;
   const experts = f.count(keys, d.experts);
   const mixture = mixtureOf(f, m.layers, {
@@ -61,16 +61,16 @@ function routed(f: ConfigFields, modelType: string, d: Grouped): ModelShape {
 }
 
 /** GLM-4.5 and 4.6: sigmoid routing with a bias, shared experts, dense layers first. */
-export const glm4Moe: Family = (f, modelType) => {
-  const m = half(routed(f, modelType, { dense: 1, epsilon: 1e-5, experts: 128, perToken: 8, kvHeads: 8 }));
+export const glm4Moe: Family = (f) => {
+  const m = half(routed(f, { dense: 1, epsilon: 1e-5, experts: 128, perToken: 8, kvHeads: 8 }));
   return withTraits(m, { outputBias: false }, { qkNorm: f.flag('use_qk_norm') });
 };
 
 /** Solar Open: GLM-4.5's routing in every layer, without QK norm. */
-export const solarOpen: Family = (f, modelType) => {
+export const solarOpen: Family = (f) => {
   f.only('use_qk_norm', false);
   f.ignore('intermediate_size');
-  const m = routed(f, modelType, {
+  const m = routed(f, {
     dense: 0,
     theta: 1_000_000,
     epsilon: 1e-5,
@@ -84,11 +84,11 @@ export const solarOpen: Family = (f, modelType) => {
 };
 
 /** dots.llm1: QK norm, sigmoid routing with a bias, windows from layer `max_window_layers` on. */
-export const dots1: Family = (f, modelType) => {
+export const dots1: Family = (f) => {
   const first = f.count('max_window_layers', 62, 0);
   f.only('moe_layer_freq', 1);
   f.only('use_sliding_window', false);
-  const m = routed(f, modelType, {
+  const m = routed(f, {
     dense: 0,
     kvHeads: 32,
     groups: { normalise: false },
@@ -99,8 +99,8 @@ export const dots1: Family = (f, modelType) => {
 };
 
 /** EXAONE 4: QK norm, norms after attention and MLP; if some layers have a window, the others have no rotary positions. */
-export const exaone4: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { epsilon: 1e-5, kvHeads: 32, ...exaoneWindows(f) });
+export const exaone4: Family = (f) => {
+  const m = decoder(f, { epsilon: 1e-5, kvHeads: 32, ...exaoneWindows(f) });
   return { ...m, ...unrotatedBesideWindows(m), qkNorm: true, normPlacement: 'post' };
 };
 
@@ -120,8 +120,8 @@ function exaoneWindows(f: ConfigFields): Pick<Decoder, 'windowed' | 'window'> {
 }
 
 /** EXAONE MoE: EXAONE 4's windows and QK norm, norms before attention and MLP, sigmoid routing with a bias. */
-export const exaoneMoe: Family = (f, modelType) => {
-  const m = routed(f, modelType, {
+export const exaoneMoe: Family = (f) => {
+  const m = routed(f, {
     dense: 1,
     kvHeads: 32,
     epsilon: 1e-5,
@@ -134,10 +134,10 @@ export const exaoneMoe: Family = (f, modelType) => {
 };
 
 /** Hunyuan V3: QK norm, sigmoid routing with a bias, a shared expert. */
-export const hyV3: Family = (f, modelType) => {
+export const hyV3: Family = (f) => {
   f.only('mlp_bias', false);
   f.ignore('enable_moe_fp32_combine', 'enable_attention_fp32_softmax', 'enable_lm_head_fp32');
-  const m = routed(f, modelType, {
+  const m = routed(f, {
     dense: 1,
     epsilon: 1e-5,
     theta: 11_158_840,
@@ -154,10 +154,10 @@ export const hyV3: Family = (f, modelType) => {
 const softmax = (f: ConfigFields): Routing => ({ normalise: f.flag('norm_topk_prob', true) });
 
 /** Mellum: QK norm, softmax routing, no shared expert. */
-export const mellum: Family = (f, modelType) => {
+export const mellum: Family = (f) => {
   // Its positions have sections per layer type alone: other keys have no effect.
   for (const key of ['rope_theta', 'rope_scaling', 'rope_local_base_freq']) f.only(key, undefined);
-  const m = decoder(f, modelType, {
+  const m = decoder(f, {
     headSize: 128,
     kvHeads: 4,
     windowed: never,
@@ -183,22 +183,22 @@ const HUNYUAN_IGNORED = keysOf(
 );
 
 /** Hunyuan: the shared expert has the size of a dense block. */
-const hunyuanOf = (f: ConfigFields, modelType: string): ModelShape => {
-  const m = decoder(f, modelType, { epsilon: 1e-5, windowed: never });
+const hunyuanOf = (f: ConfigFields): ModelShape => {
+  const m = decoder(f, { epsilon: 1e-5, windowed: never });
   f.ignore(...HUNYUAN_IGNORED);
   const untrained = ['norms of queries and keys behind rotary positions'];
   return withTraits({ ...m, qkNorm: true }, { untrained }, attentionBiasOf(f));
 };
 
 /** Hunyuan dense V1: Llama with QK norm after the rotary positions. */
-export const hunyuan: Family = (f, modelType) => {
+export const hunyuan: Family = (f) => {
   f.only('num_experts', 1);
-  return hunyuanOf(f, modelType);
+  return hunyuanOf(f);
 };
 
 /** Hunyuan MoE V1: QK norm, one shared expert in each layer. */
-export const hunyuanMoe: Family = (f, modelType) => {
-  const m = hunyuanOf(f, modelType);
+export const hunyuanMoe: Family = (f) => {
+  const m = hunyuanOf(f);
   const mixture = mixtureOf(f, m.layers, {
     sizeKey: 'intermediate_size',
     keys: EXPERTS,
@@ -210,8 +210,8 @@ export const hunyuanMoe: Family = (f, modelType) => {
   return { ...m, ...mixture };
 };
 
-const ernieOf = (f: ConfigFields, modelType: string, d: Decoder): ModelShape => {
-  const m = decoder(f, modelType, {
+const ernieOf = (f: ConfigFields, d: Decoder): ModelShape => {
+  const m = decoder(f, {
     tied: true,
     theta: 500_000,
     epsilon: 1e-5,
@@ -223,13 +223,13 @@ const ernieOf = (f: ConfigFields, modelType: string, d: Decoder): ModelShape => 
 };
 
 /** ERNIE 4.5 dense: Llama with one flag for all biases. */
-export const ernie45: Family = (f, modelType) => ernieOf(f, modelType, { kvHeads: 2, headSize: 128 });
+export const ernie45: Family = (f) => ernieOf(f, { kvHeads: 2, headSize: 128 });
 
 /** ERNIE 4.5 MoE: softmax scores with a load-balancing bias, shared experts, dense layers first. */
-export const ernie45Moe: Family = (f, modelType) => {
+export const ernie45Moe: Family = (f) => {
   f.only('use_bias', false);
   f.ignore('moe_capacity', 'moe_use_aux_free', 'moe_gate', 'moe_aux_loss_lambda', 'num_nextn_predict_layers');
-  const m = ernieOf(f, modelType, { kvHeads: 4 });
+  const m = ernieOf(f, { kvHeads: 4 });
   const first = f.count('moe_layer_start_index', 1, 0);
   const last = f.number('moe_layer_end_index', -1);
   const interval = f.count('moe_layer_interval', 1);

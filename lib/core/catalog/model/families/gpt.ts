@@ -10,11 +10,11 @@ const LAYER: Decoder = { norm: 'layer', epsilonKey: 'layer_norm_eps', epsilon: 1
 const PARALLEL = ['attention and feed-forward in parallel'];
 
 /** Phi 1 to 2: attention and MLP in parallel, biases, rotary positions on half of each head. */
-export const phi: Family = (f, modelType) => {
+export const phi: Family = (f) => {
   f.only('qk_layernorm', false);
   // The file of Phi 1 says false and has all biases.
   f.ignore('attention_bias');
-  const m = decoder(f, modelType, { ...LAYER, gated: false });
+  const m = decoder(f, { ...LAYER, gated: false });
   const partialRotary = m.partialRotary ?? 0.5;
   f.only('rotary_dim', headSizeOf(m) * partialRotary);
   const traits = { normsPerBlock: 1, mlpBias: true, headBias: true, untrained: PARALLEL };
@@ -22,7 +22,7 @@ export const phi: Family = (f, modelType) => {
 };
 
 /** Phi 3 and 4: Llama with fused matrices for queries, keys and values, and for gate and up projection. */
-export const phi3: Family = (f, modelType) => {
+export const phi3: Family = (f) => {
   f.ignore(
     'original_max_position_embeddings',
     'embd_layer',
@@ -32,12 +32,12 @@ export const phi3: Family = (f, modelType) => {
     'mlp_bias',
     'attention_bias',
   );
-  return decoder(f, modelType, { epsilon: 1e-5 });
+  return decoder(f, { epsilon: 1e-5 });
 };
 
 /** Phi 3.5 MoE: LayerNorm, sixteen experts of which a sparse mixer selects two. */
-export const phimoe: Family = (f, modelType) => {
-  const m = decoder(f, modelType, {
+export const phimoe: Family = (f) => {
+  const m = decoder(f, {
     norm: 'layer',
     theta: 1_000_000,
     epsilon: 1e-5,
@@ -56,8 +56,8 @@ export const phimoe: Family = (f, modelType) => {
   );
 };
 
-function cohereOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
-  const m = decoder(f, modelType, { ...LAYER, norm: 'layer-without-bias', tied: true, ...d });
+function cohereOf(f: ConfigFields, d: Decoder): ModelShape {
+  const m = decoder(f, { ...LAYER, norm: 'layer-without-bias', tied: true, ...d });
   f.ignore(
     'use_embedding_sharing',
     'use_gated_activation',
@@ -77,21 +77,21 @@ function cohereOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
 }
 
 /** Command R: attention and MLP in parallel, LayerNorm without bias, scaled logits. */
-export const cohere: Family = (f, modelType) => {
-  const m = cohereOf(f, modelType, { theta: 500_000 });
+export const cohere: Family = (f) => {
+  const m = cohereOf(f, { theta: 500_000 });
   return f.flag('use_qk_norm') ? withTraits(m, { qkNorm: 'whole' }, { qkNorm: true }) : m;
 };
 
 /** Command R7B and A: Command R with windows in three of four layers. */
-export const cohere2: Family = (f, modelType) => {
+export const cohere2: Family = (f) => {
   const period = f.count(['sliding_window_pattern', '_sliding_window_pattern'], 4);
   f.only('use_qk_norm', false);
-  return cohereOf(f, modelType, { windowed: allBut(period), window: 4096 });
+  return cohereOf(f, { windowed: allBut(period), window: 4096 });
 };
 
 /** StarCoder 2: LayerNorm, biases, an MLP without a gate. */
-export const starcoder2: Family = (f, modelType) => {
-  const m = decoder(f, modelType, {
+export const starcoder2: Family = (f) => {
+  const m = decoder(f, {
     norm: 'layer',
     epsilonKey: 'norm_epsilon',
     epsilon: 1e-5,
@@ -106,9 +106,9 @@ export const starcoder2: Family = (f, modelType) => {
 };
 
 /** StableLM 2: LayerNorm, rotary positions on a quarter of each head, optionally attention and MLP in parallel. */
-export const stablelm: Family = (f, modelType) => {
+export const stablelm: Family = (f) => {
   f.only('qk_layernorm', false);
-  const m = decoder(f, modelType, { ...LAYER, kvHeads: 32, headSize: null });
+  const m = decoder(f, { ...LAYER, kvHeads: 32, headSize: null });
   const isParallel = f.flag('use_parallel_residual');
   const traits = { outputBias: false, ...(isParallel && { normsPerBlock: 1, untrained: PARALLEL }) };
   return withTraits({ ...m, partialRotary: m.partialRotary ?? 0.25 }, traits, {
@@ -117,8 +117,8 @@ export const stablelm: Family = (f, modelType) => {
 };
 
 /** GPT-NeoX and Pythia: attention and MLP in parallel, biases, rotary positions on a quarter of each head. */
-export const gptNeox: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { ...LAYER, gated: false, activation: 'gelu', headSize: null });
+export const gptNeox: Family = (f) => {
+  const m = decoder(f, { ...LAYER, gated: false, activation: 'gelu', headSize: null });
   const partial = f.number('rotary_pct', 0.25);
   f.ignore('rotary_emb_base');
   const untrained = f.flag('use_parallel_residual', true) ? PARALLEL : [];
@@ -131,7 +131,7 @@ export const gptNeox: Family = (f, modelType) => {
 };
 
 /** Sizes under GPT-2's key names, and its learned positions. */
-function gpt2Sizes(f: ConfigFields, modelType: string, isTied: boolean): ModelShape {
+function gpt2Sizes(f: ConfigFields, isTied: boolean): ModelShape {
   const hiddenSize = f.count(['n_embd', 'hidden_size']);
   const attentionHeads = f.count(['n_head', 'num_attention_heads']);
   f.only('add_cross_attention', false);
@@ -146,7 +146,7 @@ function gpt2Sizes(f: ConfigFields, modelType: string, isTied: boolean): ModelSh
     gatedMlp: false,
     tiedEmbeddings: f.flag('tie_word_embeddings', isTied),
     normEpsilon: f.number('layer_norm_epsilon', 1e-5),
-    family: { modelType, norm: 'layer', mlpBias: true },
+    family: { modelType: f.modelType, norm: 'layer', mlpBias: true },
   };
 }
 
@@ -161,18 +161,18 @@ const learned = (f: ConfigFields, m: ModelShape, positions = 1024, rows = 0) =>
   );
 
 /** GPT-2: learned positions, LayerNorm, biases, tied embeddings. */
-export const gpt2: Family = (f, modelType) => learned(f, gpt2Sizes(f, modelType, true));
+export const gpt2: Family = (f) => learned(f, gpt2Sizes(f, true));
 
 /** GPTBigCode (StarCoder): GPT-2 with a single key and value head. */
-export const gptBigcode: Family = (f, modelType) => {
-  const m = gpt2Sizes(f, modelType, true);
+export const gptBigcode: Family = (f) => {
+  const m = gpt2Sizes(f, true);
   f.ignore('num_key_value_heads');
   return learned(f, f.flag('multi_query', true) ? { ...m, kvHeads: 1 } : m);
 };
 
 /** GPT-J and CodeGen: rotary positions, parallel sublayers, a bias in the output head. */
-export const gptj: Family = (f, modelType) => {
-  const m = gpt2Sizes(f, modelType, false);
+export const gptj: Family = (f) => {
+  const m = gpt2Sizes(f, false);
   f.ignore('n_positions');
   const size = m.hiddenSize / m.attentionHeads;
   const partialRotary = f.count('rotary_dim', 64) / size;
@@ -184,8 +184,8 @@ export const gptj: Family = (f, modelType) => {
 };
 
 /** OPT: learned positions with two extra rows, ReLU, LayerNorm. */
-export const opt: Family = (f, modelType) => {
-  const m = decoder(f, modelType, {
+export const opt: Family = (f) => {
+  const m = decoder(f, {
     ...LAYER,
     gated: false,
     activation: 'relu',
@@ -210,15 +210,15 @@ export const opt: Family = (f, modelType) => {
 };
 
 /** BLOOM: ALiBi instead of positions, a norm after the embedding. */
-export const bloom: Family = (f, modelType) => {
-  const m = gpt2Sizes(f, modelType, true);
+export const bloom: Family = (f) => {
+  const m = gpt2Sizes(f, true);
   f.ignore('apply_residual_connection_post_layernorm', 'offset_alibi', 'masked_softmax_fusion', 'unk_token_id');
   return withTraits(m, { outerParameters: 2 * m.hiddenSize, untrained: ['ALiBi'] }, { attentionBias: true });
 };
 
 /** Falcon with rotary positions. */
-export const falcon: Family = (f, modelType) => {
-  const m = decoder(f, modelType, {
+export const falcon: Family = (f) => {
+  const m = decoder(f, {
     ...LAYER,
     epsilonKey: 'layer_norm_epsilon',
     gated: false,
@@ -252,8 +252,8 @@ const GPT_OSS_ROPE: RopeScaling = {
 };
 
 /** GPT-OSS: a learned sink per head, a window in every second layer, clamped activations, biases everywhere. */
-export const gptOss: Family = (f, modelType) => {
-  const m = decoder(f, modelType, {
+export const gptOss: Family = (f) => {
+  const m = decoder(f, {
     theta: 150_000,
     ropeScaling: GPT_OSS_ROPE,
     epsilon: 1e-5,

@@ -3,8 +3,8 @@ import { always, never } from '../config-window';
 import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** Granite and derived families: multipliers of embeddings, attention scores, residuals and logits. */
-export function multiplied(f: ConfigFields, modelType: string, d: Decoder) {
-  const m = decoder(f, modelType, { windowed: never, ...d });
+export function multiplied(f: ConfigFields, d: Decoder) {
+  const m = decoder(f, { windowed: never, ...d });
   return withTraits(
     m,
     {
@@ -18,20 +18,20 @@ export function multiplied(f: ConfigFields, modelType: string, d: Decoder) {
 }
 
 /** Granite 3: Llama with multipliers of embeddings, attention, residuals and logits. */
-export const granite: Family = (f, modelType) => multiplied(f, modelType, {});
+export const granite: Family = (f) => multiplied(f, {});
 
 const windowedDecoder: Decoder = { windowed: (layer) => layer % 4 !== 0, window: 128 };
 const SWA_UNTRAINED = ['layer_rope_theta'];
 
 /** Granite with attention sinks and a window in three of four layers. */
-export const graniteSwa: Family = (f, modelType) => {
-  const m = multiplied(f, modelType, { ...windowedDecoder, tied: true, epsilon: 1e-5, kvHeads: 4 });
+export const graniteSwa: Family = (f) => {
+  const m = multiplied(f, { ...windowedDecoder, tied: true, epsilon: 1e-5, kvHeads: 4 });
   f.ignore('layer_rope_theta');
   return withTraits(m, { untrained: SWA_UNTRAINED }, { attentionSinks: true });
 };
 
-const mixed = (f: ConfigFields, modelType: string, d: Decoder) => {
-  const m = multiplied(f, modelType, d);
+const mixed = (f: ConfigFields, d: Decoder) => {
+  const m = multiplied(f, d);
   return {
     ...m,
     ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', keys: ['num_local_experts'], experts: 8, perToken: 2 }),
@@ -39,26 +39,26 @@ const mixed = (f: ConfigFields, modelType: string, d: Decoder) => {
 };
 
 /** Granite MoE: Granite's multipliers with experts in each layer. */
-export const graniteMoe: Family = (f, modelType) => mixed(f, modelType, {});
+export const graniteMoe: Family = (f) => mixed(f, {});
 
-const shared = (f: ConfigFields, modelType: string, d: Decoder) => {
+const shared = (f: ConfigFields, d: Decoder) => {
   const sharedFfnHiddenSize = f.count('shared_intermediate_size', 0, 0);
-  const m = mixed(f, modelType, d);
+  const m = mixed(f, d);
   return sharedFfnHiddenSize > 0 ? withTraits(m, { sharedFfnHiddenSize }, { sharedExperts: 1 }) : m;
 };
 
 /** Granite MoE with a shared expert. */
-export const graniteMoeShared: Family = (f, modelType) => shared(f, modelType, {});
+export const graniteMoeShared: Family = (f) => shared(f, {});
 
 /** Granite MoE with attention sinks and a window in three of four layers. */
-export const graniteMoeSwa: Family = (f, modelType) => {
-  const m = shared(f, modelType, windowedDecoder);
+export const graniteMoeSwa: Family = (f) => {
+  const m = shared(f, windowedDecoder);
   f.ignore('layer_rope_theta');
   return withTraits(m, { untrained: SWA_UNTRAINED }, { attentionSinks: true });
 };
 
 /** HyperCLOVA X: Granite's multipliers, and norms after attention and MLP as well. */
-export const hyperclovax: Family = (f, modelType) => {
-  const m = multiplied(f, modelType, { windowed: always });
+export const hyperclovax: Family = (f) => {
+  const m = multiplied(f, { windowed: always });
   return f.flag('use_post_norm', true) ? { ...m, normPlacement: 'sandwich' } : m;
 };

@@ -41,10 +41,10 @@ const LFM_UNREAD = keysOf(
   conv_use_xavier_init num_heads use_pos_enc tie_embedding`,
 );
 
-function lfm(f: ConfigFields, modelType: string): ModelShape {
+function lfm(f: ConfigFields): ModelShape {
   f.ignore(...LFM_UNREAD);
   const d = { recurrent: true, tied: true, theta: 1_000_000, kvHeads: 8, epsilonKey: 'norm_eps', epsilon: 1e-5 };
-  const m = decoder(f, modelType, { ...d, ffnKey: f.has('block_ff_dim') ? 'block_ff_dim' : 'intermediate_size' });
+  const m = decoder(f, { ...d, ffnKey: f.has('block_ff_dim') ? 'block_ff_dim' : 'intermediate_size' });
   f.ignore('intermediate_size');
   const recurrence = { layers: convolutions(f, m.layers), of: shortConvolution(f, m.hiddenSize) };
   // The older name of the key counts where both are present.
@@ -53,8 +53,8 @@ function lfm(f: ConfigFields, modelType: string): ModelShape {
 }
 
 /** LFM2: gated short convolutions, with attention in some layers; the size of the feed-forward block is adjusted. */
-export const lfm2: Family = (f, modelType) => {
-  const m = lfm(f, modelType);
+export const lfm2: Family = (f) => {
+  const m = lfm(f);
   const multiple = f.count('block_multiple_of', 256);
   const factor = f.isNull('block_ffn_dim_multiplier') ? undefined : f.number('block_ffn_dim_multiplier', 1);
   if (!f.flag('block_auto_adjust_ff_dim', true)) return m;
@@ -64,8 +64,8 @@ export const lfm2: Family = (f, modelType) => {
 };
 
 /** LFM2 with experts after the first layers. */
-export const lfm2Moe: Family = (f, modelType) => {
-  const m = lfm(f, modelType);
+export const lfm2Moe: Family = (f) => {
+  const m = lfm(f);
   const bias = f.flag('use_expert_bias', true);
   const mixture = mixtureOf(f, m.layers, {
     keys: EXPERTS,
@@ -90,10 +90,10 @@ function lightning(f: ConfigFields, m: ModelShape): Recurrence {
 }
 
 /** MiniMax-Text-01 and M1: lightning attention in some layers, attention in the others, experts in all. */
-export const minimax: Family = (f, modelType) => {
+export const minimax: Family = (f) => {
   f.ignore(...keysOf('full_attn linear_attn mlp').flatMap((part) => [`${part}_alpha_factor`, `${part}_beta_factor`]));
   f.only('sliding_window', undefined);
-  const m = decoder(f, modelType, { recurrent: true, theta: 1_000_000, kvHeads: 8, epsilon: 1e-5 });
+  const m = decoder(f, { recurrent: true, theta: 1_000_000, kvHeads: 8, epsilon: 1e-5 });
   const mixture = mixtureOf(f, m.layers, {
     sizeKey: 'intermediate_size',
     keys: LOCAL_EXPERTS,
@@ -111,10 +111,10 @@ function marked(f: ConfigFields, key: string, layers: number, mark: number): num
 }
 
 /** MiMo-V2-Flash: in windowed layers twice the key heads and attention sinks; values are smaller than keys. */
-export const mimoV2Flash: Family = (f, modelType) => {
+export const mimoV2Flash: Family = (f) => {
   const layers = f.layers();
   const inPattern = marked(f, 'hybrid_layer_pattern', layers, 1);
-  const m = decoder(f, modelType, {
+  const m = decoder(f, {
     ownPositions: true,
     kvHeads: 4,
     headSize: 192,
@@ -173,10 +173,10 @@ const SCALES = keysOf(
  * Falcon-H1 (https://arxiv.org/abs/2507.22448): in every layer, attention and Mamba-2 process the same input and their outputs are added.
  * Keys and counts of transformers 5.23, modeling_falcon_h1.py.
  */
-export const falconH1: Family = (f, modelType) => {
+export const falconH1: Family = (f) => {
   f.ignore(...SCALES);
   f.only('projectors_bias', f.flag('mamba_proj_bias'));
-  const m = decoder(f, modelType, { kvHeads: 8, epsilon: 1e-5, windowed: never });
+  const m = decoder(f, { kvHeads: 8, epsilon: 1e-5, windowed: never });
   const mamba = mamba2(f, m.hiddenSize, { ...HYBRID_MAMBA, norm: 'mamba_rms_norm' });
   const recurrence = {
     layers: layersWhere(m.layers, always),

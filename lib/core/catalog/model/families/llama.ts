@@ -19,8 +19,8 @@ import {
 
 const biased =
   (d: Decoder = {}): Family =>
-  (f, modelType) =>
-    withTraits(decoder(f, modelType, d), { ...(f.flag('mlp_bias') && { mlpBias: true }) }, attentionBiasOf(f));
+  (f) =>
+    withTraits(decoder(f, d), { ...(f.flag('mlp_bias') && { mlpBias: true }) }, attentionBiasOf(f));
 
 /** Llama 1 to 3: pre-norms, grouped queries, a gated MLP. */
 export const llama = biased({ windowed: never });
@@ -40,26 +40,25 @@ export const cwm = biased({
 });
 
 /** Llama with other key names for the biases. */
-export const internlm3: Family = (f, modelType) =>
+export const internlm3: Family = (f) =>
   withTraits(
-    decoder(f, modelType, { windowed: never, epsilon: 1e-5, kvHeads: 2, headSize: 128 }),
+    decoder(f, { windowed: never, epsilon: 1e-5, kvHeads: 2, headSize: 128 }),
     { ...((f.flag('bias') || f.flag('mlp_bias')) && { mlpBias: true }) },
     { ...((f.flag('qkv_bias') || f.flag('attention_bias')) && { attentionBias: true }) },
   );
 
 /** Mistral: Llama with a window in all layers, of 4,096 positions in a file without the key; null = none. */
-export const mistral: Family = (f, modelType) =>
-  decoder(f, modelType, { kvHeads: 8, window: f.isNull('sliding_window') ? 0 : 4096 });
+export const mistral: Family = (f) => decoder(f, { kvHeads: 8, window: f.isNull('sliding_window') ? 0 : 4096 });
 
 /** Ministral 3: lowers the attention temperature of distant positions as in Llama 4. */
-export const ministral3: Family = (f, modelType) =>
-  withTraits(decoder(f, modelType, { epsilon: 1e-5, kvHeads: 8, headSize: 128 }), {
+export const ministral3: Family = (f) =>
+  withTraits(decoder(f, { epsilon: 1e-5, kvHeads: 8, headSize: 128 }), {
     untrained: ['llama_4_scaling_beta'],
   });
 
 /** Mixtral: Mistral with experts in each layer. */
-export const mixtral: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { theta: 1_000_000, epsilon: 1e-5, kvHeads: 8 });
+export const mixtral: Family = (f) => {
+  const m = decoder(f, { theta: 1_000_000, epsilon: 1e-5, kvHeads: 8 });
   return {
     ...m,
     ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', keys: LOCAL_EXPERTS, experts: 8, perToken: 2 }),
@@ -73,8 +72,8 @@ const MINIMAX_IGNORED = keysOf(
 );
 
 /** MiniMax M2: QK norm over all heads, sigmoid routing with a bias, rotary positions on part of each head. */
-export const minimaxM2: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { theta: 5_000_000, windowed: never, kvHeads: 8, headSize: 128 });
+export const minimaxM2: Family = (f) => {
+  const m = decoder(f, { theta: 5_000_000, windowed: never, kvHeads: 8, headSize: 128 });
   f.only('use_qk_norm', true);
   f.only('qk_norm_type', 'per_layer');
   f.only('scoring_func', 'sigmoid');
@@ -99,42 +98,39 @@ export const minimaxM2: Family = (f, modelType) => {
 export const arcee = biased({ gated: false, activation: 'relu2', windowed: never, epsilon: 1e-5 });
 
 /** Nemotron 4: LayerNorm, a squared ReLU without a gate, rotary positions on half of each head. */
-export const nemotron: Family = (f, modelType) => {
-  const m = biased({ gated: false, activation: 'relu2', norm: 'layer', epsilonKey: 'norm_eps', epsilon: 1e-5 })(
-    f,
-    modelType,
-  );
+export const nemotron: Family = (f) => {
+  const m = biased({ gated: false, activation: 'relu2', norm: 'layer', epsilonKey: 'norm_eps', epsilon: 1e-5 })(f);
   return { ...m, partialRotary: m.partialRotary ?? 0.5 };
 };
 
 /** Apertus: QK norm and the xIELU activation without a gate. */
-export const apertus: Family = (f, modelType) => {
+export const apertus: Family = (f) => {
   const rope = { theta: 12_000_000, ropeScaling: llama3Scaling(8) };
-  const m = biased({ ...rope, gated: false, activation: 'xielu', epsilon: 1e-5, windowed: never })(f, modelType);
+  const m = biased({ ...rope, gated: false, activation: 'xielu', epsilon: 1e-5, windowed: never })(f);
   // The activation has two parameters.
   return withTraits({ ...m, qkNorm: true }, { blockParameters: 2 });
 };
 
 /** Helium: Llama with interleaved rotary positions. */
-export const helium: Family = (f, modelType) => {
-  const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never, headSize: 128, kvHeads: 20 })(f, modelType);
+export const helium: Family = (f) => {
+  const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never, headSize: 128, kvHeads: 20 })(f);
   if (m.headSize !== undefined && m.headSize * m.attentionHeads !== m.hiddenSize)
-    f.refuse('head_dim', `must be hidden_size / num_attention_heads for ${modelType}`, 'correct one of the three');
+    f.refuse('head_dim', `must be hidden_size / num_attention_heads for ${f.modelType}`, 'correct one of the three');
   return withTraits(m, { outputBias: false, interleavedRope: true });
 };
 
 /** Seed-OSS: Llama with biases of queries, keys and values, and optionally of the output. */
-export const seedOss: Family = (f, modelType) =>
+export const seedOss: Family = (f) =>
   withTraits(
-    decoder(f, modelType, { windowed: never, kvHeads: 8, headSize: 128 }),
+    decoder(f, { windowed: never, kvHeads: 8, headSize: 128 }),
     { outputBias: f.flag('attention_out_bias'), ...(f.flag('mlp_bias') && { mlpBias: true }) },
     { attentionBias: f.flag('attention_bias', true) },
   );
 
 /** BitNet: a norm before each of the two output projections. */
-export const bitnet: Family = (f, modelType) => {
+export const bitnet: Family = (f) => {
   const d: Decoder = { theta: 500_000, activation: 'relu2', epsilon: 1e-5, windowed: never, kvHeads: 5 };
-  const m = biased(d)(f, modelType);
+  const m = biased(d)(f);
   return withTraits(m, {
     blockParameters: m.hiddenSize + m.ffnHiddenSize,
     untrained: ['norms before output projections'],
@@ -142,9 +138,9 @@ export const bitnet: Family = (f, modelType) => {
 };
 
 /** Jais 2: LayerNorm, a squared ReLU without a gate, biases everywhere. */
-export const jais2: Family = (f, modelType) =>
+export const jais2: Family = (f) =>
   withTraits(
-    decoder(f, modelType, {
+    decoder(f, {
       gated: false,
       activation: 'relu2',
       norm: 'layer',
@@ -157,16 +153,16 @@ export const jais2: Family = (f, modelType) =>
   );
 
 /** nanochat: norms without weights, a squared ReLU without a gate, a soft cap on logits. */
-export const nanochat: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { gated: false, activation: 'relu2', norm: 'constant', windowed: never });
+export const nanochat: Family = (f) => {
+  const m = decoder(f, { gated: false, activation: 'relu2', norm: 'constant', windowed: never });
   const final = capOf(f, 'final_logit_softcapping', 15);
   const fields = { qkNorm: true, attentionBias: f.flag('attention_bias'), ...(final && { logitSoftcap: { final } }) };
   return withTraits(m, { qkNorm: 'weightless' }, fields);
 };
 
 /** SmolLM3: Llama without rotary positions in every fourth layer. */
-export const smollm3: Family = (f, modelType) => {
-  const m = biased({ theta: 2_000_000, tied: true, kvHeads: 4, windowed: useWindow(f) })(f, modelType);
+export const smollm3: Family = (f) => {
+  const m = biased({ theta: 2_000_000, tied: true, kvHeads: 4, windowed: useWindow(f) })(f);
   f.ignore('max_window_layers');
   return { ...m, ...unrotatedOf(f, m.layers) };
 };
@@ -213,8 +209,8 @@ function llama4Mixture(f: ConfigFields, layers: number) {
 }
 
 /** Llama 4: chunked attention, layers without rotary positions, one shared expert, sigmoid weights on the inputs of experts. */
-export const llama4: Family = (f, modelType) => {
-  const base = decoder(f, modelType, {
+export const llama4: Family = (f) => {
+  const base = decoder(f, {
     theta: 500_000,
     epsilon: 1e-5,
     windowed: never,
@@ -249,25 +245,24 @@ export const llama4: Family = (f, modelType) => {
 /**
  * OLMo: norms without weights in the first version; from the second version on, norms after each sublayer and over all queries and keys.
  */
-function olmoOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
-  const m = decoder(f, modelType, { windowed: never, ...d });
+function olmoOf(f: ConfigFields, d: Decoder): ModelShape {
+  const m = decoder(f, { windowed: never, ...d });
   const clips = f.number('clip_qkv', 0) !== 0;
   return withTraits(m, clips ? { untrained: ['clip_qkv'] } : {}, attentionBiasOf(f));
 }
 
 /** OLMo: Llama with norms without weights; files with `clip_qkv` are supported for parameter counts, not for training. */
-export const olmo: Family = (f, modelType) =>
-  olmoOf(f, modelType, { norm: 'constant', epsilonKey: 'layer_norm_eps', epsilon: 1e-5 });
+export const olmo: Family = (f) => olmoOf(f, { norm: 'constant', epsilonKey: 'layer_norm_eps', epsilon: 1e-5 });
 
 const post = (m: ModelShape) => withTraits(m, { qkNorm: 'whole' }, { qkNorm: true, normPlacement: 'post' });
 
 /** OLMo 2: norms after attention and MLP, QK norm over all heads. */
-export const olmo2: Family = (f, modelType) => post(olmoOf(f, modelType, { epsilon: 1e-5 }));
+export const olmo2: Family = (f) => post(olmoOf(f, { epsilon: 1e-5 }));
 
 const OLMO3: Decoder = { theta: 500_000, windowTheta: 'theta', epsilon: 1e-5, windowed: allBut(4), window: 4096 };
 
 /** OLMo 3: OLMo 2 with a window in three of four layers, whose positions are never scaled (https://arxiv.org/abs/2512.13961). */
-export const olmo3: Family = (f, modelType) => post(olmoOf(f, modelType, OLMO3));
+export const olmo3: Family = (f) => post(olmoOf(f, OLMO3));
 
 const olmoMixture = (f: ConfigFields, m: ModelShape, experts: number, perToken: number) =>
   mixtureOf(f, m.layers, {
@@ -279,13 +274,13 @@ const olmoMixture = (f: ConfigFields, m: ModelShape, experts: number, perToken: 
   });
 
 /** OLMoE: pre-norms, QK norm over all heads, 64 experts in each layer. */
-export const olmoe: Family = (f, modelType) => {
-  const m = olmoOf(f, modelType, { epsilon: 1e-5 });
+export const olmoe: Family = (f) => {
+  const m = olmoOf(f, { epsilon: 1e-5 });
   return withTraits(m, { qkNorm: 'whole' }, { qkNorm: true, ...olmoMixture(f, m, 64, 8) });
 };
 
 /** FlexOlmo: OLMo 2's norms with seven experts in each layer. */
-export const flexOlmo: Family = (f, modelType) => {
-  const m = olmoOf(f, modelType, { theta: 500_000 });
+export const flexOlmo: Family = (f) => {
+  const m = olmoOf(f, { theta: 500_000 });
   return { ...post(m), ...olmoMixture(f, m, 7, 5) };
 };

@@ -48,14 +48,14 @@ function nemotronLayers(f: ConfigFields): NemotronLayer[] {
 }
 
 /** Nemotron-H and Nemotron 3: each layer is either Mamba-2, attention, a feed-forward block or experts. */
-export const nemotronH: Family = (f, modelType) => {
+export const nemotronH: Family = (f) => {
   const types = nemotronLayers(f);
   if (f.layers('num_hidden_layers', types.length) !== types.length)
     f.refuse('num_hidden_layers', `must be the ${types.length} layers that the file lists`, 'correct one of the two');
   const where = (type: NemotronLayer) => layersWhere(types.length, (layer) => types[layer] === type);
   f.only('mlp_bias', false);
   f.ignore(...NEMOTRON_IGNORED);
-  const m = decoder(f, modelType, {
+  const m = decoder(f, {
     headSize: 128,
     kvHeads: 8,
     gated: false,
@@ -129,7 +129,7 @@ function nasLayers(blocks: readonly NasBlock[], m: ModelShape): DifferingLayers[
 }
 
 /** Nemotron-NAS (https://arxiv.org/abs/2411.19146): Llama's layers, each with its own sizes, and some without attention or a feed-forward block. */
-export const nemotronNas: Family = (f, modelType) => {
+export const nemotronNas: Family = (f) => {
   f.only('mlp_bias', false);
   f.only('attention_bias', false);
   f.ignore('intermediate_size');
@@ -140,7 +140,7 @@ export const nemotronNas: Family = (f, modelType) => {
     const other = NAS_OTHERS.find((key) => part?.[key]);
     if (other) f.refuse('block_configs', `must have no ${other}`, 'use model.architecture', part?.[other]);
   }
-  const m = decoder(f, modelType, { recurrent: true, ffn: 1 });
+  const m = decoder(f, { recurrent: true, ffn: 1 });
   const where = (part: keyof NasBlock) => layersWhere(layers, (layer) => blocks[layer]?.[part]?.no_op === true);
   const traits = {
     differing: nasLayers(blocks, m),

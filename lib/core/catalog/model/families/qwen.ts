@@ -10,25 +10,21 @@ function windowed(f: ConfigFields): (layer: number) => boolean {
 }
 
 /** Qwen 2 and 2.5: Llama with biases of queries, keys and values, and windows from layer `max_window_layers` on. */
-export const qwen2: Family = (f, modelType) => {
+export const qwen2: Family = (f) => {
   f.only('use_mrope', false);
-  return withTraits(
-    decoder(f, modelType, { kvHeads: 32, windowed: windowed(f) }),
-    { outputBias: false },
-    { attentionBias: true },
-  );
+  return withTraits(decoder(f, { kvHeads: 32, windowed: windowed(f) }), { outputBias: false }, { attentionBias: true });
 };
 
 /** MiMo: Qwen 2 with prediction modules, whose weights are in the files but which its model does not run. */
-export const mimo: Family = (f, modelType) => {
+export const mimo: Family = (f) => {
   f.only('attention_bias', true);
   f.ignore('num_nextn_predict_layers');
-  return qwen2(f, modelType);
+  return qwen2(f);
 };
 
 /** Qwen 3: QK norm on each head, no biases of queries, keys and values by default. */
-export const qwen3: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { headSize: 128, kvHeads: 32, windowed: windowed(f) });
+export const qwen3: Family = (f) => {
+  const m = decoder(f, { headSize: 128, kvHeads: 32, windowed: windowed(f) });
   return { ...m, qkNorm: true, ...attentionBiasOf(f) };
 };
 
@@ -42,10 +38,10 @@ function denseLayers(f: ConfigFields, layers: number): number[] {
 }
 
 /** Qwen 1.5 and 2 MoE: one shared expert with a gate, experts in every `decoder_sparse_step`-th layer. */
-export const qwen2Moe: Family = (f, modelType) => {
+export const qwen2Moe: Family = (f) => {
   const [uses, end] = [f.flag('use_sliding_window'), f.count('max_window_layers', 28, 0)];
   const isWindowed = (layer: number) => uses && layer % 2 === 0 && layer < end;
-  const m = decoder(f, modelType, { kvHeads: 16, windowed: isWindowed, window: uses ? 4096 : 0 });
+  const m = decoder(f, { kvHeads: 16, windowed: isWindowed, window: uses ? 4096 : 0 });
   const routing = { normalise: f.flag('norm_topk_prob') };
   const mixture = mixtureOf(f, m.layers, {
     experts: 60,
@@ -64,13 +60,13 @@ export const qwen2Moe: Family = (f, modelType) => {
 };
 
 /** Qwen 3 MoE: Qwen 3's attention with 128 experts and no shared expert. */
-export const qwen3Moe: Family = (f, modelType) => {
+export const qwen3Moe: Family = (f) => {
   const uses = f.flag('use_sliding_window');
   f.ignore('max_window_layers');
   f.only('use_qk_norm', true);
   f.only('qkv_bias', false);
   f.only('shared_expert_intermediate_size', 0);
-  const m = decoder(f, modelType, { windowed: () => uses, kvHeads: 4 });
+  const m = decoder(f, { windowed: () => uses, kvHeads: 4 });
   const routing = { normalise: f.flag('norm_topk_prob') };
   const mixture = mixtureOf(f, m.layers, {
     keys: LOCAL_EXPERTS,

@@ -96,13 +96,13 @@ export const MAMBA_UNTRAINED = ['Mamba-2 layers'];
 const QWEN_UNREAD = keysOf('mtp_num_hidden_layers mtp_use_dedicated_embeddings mamba_ssm_dtype');
 
 /** Attention with an output gate in every fourth layer, gated DeltaNet in the others. */
-function qwenRecurrent(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
+function qwenRecurrent(f: ConfigFields, d: Decoder = {}): ModelShape {
   f.ignore(...QWEN_UNREAD);
   f.only('attn_output_gate', true);
   // The gate of the recurrence, under the second name of SiLU.
   f.only('output_gate_type', 'swish');
   const interval = f.count('full_attention_interval', 4);
-  const m = decoder(f, modelType, {
+  const m = decoder(f, {
     headSize: 256,
     kvHeads: 2,
     recurrent: true,
@@ -116,13 +116,13 @@ function qwenRecurrent(f: ConfigFields, modelType: string, d: Decoder = {}): Mod
 }
 
 /** OLMo Hybrid: OLMo 3's attention in every fourth layer, gated DeltaNet in the others. */
-export const olmoHybrid: Family = (f, modelType) => {
+export const olmoHybrid: Family = (f) => {
   f.ignore(
     ...keysOf(
       'linear_a_log_min linear_a_log_max linear_dt_min linear_dt_max linear_dt_init_floor linear_allow_neg_eigval',
     ),
   );
-  const m = decoder(f, modelType, { recurrent: true });
+  const m = decoder(f, { recurrent: true });
   const layers = recurrentLayers(f, m.layers, (layer) => layer % 4 !== 3 && !(m.layers < 4 && layer === m.layers - 1));
   const of = deltaNet(f, m.hiddenSize, {
     keyHeads: m.attentionHeads,
@@ -146,17 +146,16 @@ function withExperts(f: ConfigFields, m: ModelShape, experts: number, perToken: 
 }
 
 /** Qwen 3 Next: gated DeltaNet in three of four layers, 512 experts. */
-export const qwen3Next: Family = (f, modelType) => withExperts(f, qwenRecurrent(f, modelType), 512, 10);
+export const qwen3Next: Family = (f) => withExperts(f, qwenRecurrent(f), 512, 10);
 
 /** Text model of Qwen 3.5. */
-export const qwen35: Family = (f, modelType) => {
+export const qwen35: Family = (f) => {
   f.isEmpty('mlp_only_layers');
-  return qwenRecurrent(f, modelType, { kvHeads: 4 });
+  return qwenRecurrent(f, { kvHeads: 4 });
 };
 
 /** Text model of Qwen 3.5 with experts in every layer. */
-export const qwen35Moe: Family = (f, modelType) =>
-  withExperts(f, qwenRecurrent(f, modelType, { ffnKey: 'moe_intermediate_size' }), 256, 8);
+export const qwen35Moe: Family = (f) => withExperts(f, qwenRecurrent(f, { ffnKey: 'moe_intermediate_size' }), 256, 8);
 
 /** Mamba-2 with the key names of Granite 4 and Falcon-H1. */
 export const HYBRID_MAMBA: MambaKeys = {
@@ -174,9 +173,9 @@ export const HYBRID_MAMBA: MambaKeys = {
 };
 
 /** Granite 4: Mamba-2 in most layers, a shared feed-forward block, and optionally experts beside it. */
-export const graniteHybrid: Family = (f, modelType) => {
+export const graniteHybrid: Family = (f) => {
   f.ignore('mamba_expand', 'position_embedding_type', 'time_step_limit', 'normalization_function', 'init_method');
-  const m = multiplied(f, modelType, { recurrent: true });
+  const m = multiplied(f, { recurrent: true });
   const recurrence = {
     layers: recurrentLayers(f, m.layers, () => true),
     of: mamba2(f, m.hiddenSize, HYBRID_MAMBA),

@@ -43,14 +43,14 @@ function attentionOf(f: ConfigFields, m: ModelShape) {
 }
 
 /** Step 3.5 and the text model of Step 3.7. Modules of transformers 5.23, modeling_step3p7.py. */
-export const step35: Family = (f, modelType) => {
+export const step35: Family = (f) => {
   f.ignore(...UNREAD);
   for (const key of ['use_qk_norm', 'use_head_wise_attn_gate']) f.only(key, true);
   f.only('moe_router_activation', 'sigmoid');
   f.only('attention_bias', false);
   f.only('mlp_bias', false);
   const d = { recurrent: true, ownPositions: true, headSize: 128, norm: 'rms-offset', epsilon: 1e-5 } as const;
-  const m = decoder(f, modelType, d);
+  const m = decoder(f, d);
   const kvHeads = f.count(['num_attention_groups', 'num_key_value_heads'], 8);
   const { slidingWindow, differing } = attentionOf(f, m);
   const mixture = mixtureOf(f, m.layers, {
