@@ -12,7 +12,7 @@ export interface ConfigProblem {
 export type Config = Readonly<Record<string, unknown>>;
 
 /** Splits a text into keys at white space. */
-export const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
+const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
 
 /** Keys that do not affect the model's shape: library metadata, generation, dropout, training settings. */
 const BOOKKEEPING = new Set(
@@ -78,9 +78,9 @@ export class ConfigFields {
     if (!isKnown) this.problems.push({ key, must, got, fix });
   }
 
-  /** Marks keys that have no effect here as read. */
-  ignore(...keys: string[]): void {
-    for (const key of keys) this.read.add(key);
+  /** Marks keys that have no effect here, separated by white space, as read. */
+  ignore(keys: string): void {
+    for (const key of keysOf(keys)) this.read.add(key);
   }
 
   has(key: string): boolean {
@@ -226,11 +226,12 @@ export class ConfigFields {
     return undefined;
   }
 
-  /** Requires this value if the key is present, because other values define a different model. */
-  only(key: string, allowed: unknown): void {
-    const { value } = this.find([key]);
-    this.take(key, allowed ?? null);
-    if (value !== undefined && value !== allowed) {
+  /** Requires these values of keys that are present, because other values define a different model. */
+  only(required: Config): void {
+    for (const [key, allowed] of Object.entries(required)) {
+      const { value } = this.find([key]);
+      this.take(key, allowed ?? null);
+      if (value === undefined || value === allowed) continue;
       const must = allowed === undefined ? 'absent or null' : JSON.stringify(allowed);
       this.refuse(key, `must be ${must}: no other value is supported`, 'use model.architecture');
     }

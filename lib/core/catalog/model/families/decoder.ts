@@ -34,6 +34,14 @@ export interface Decoder extends Partial<RopeDefaults> {
   recurrent?: boolean;
   /** Whether positions are described in a way of the family's own, which plans do not need. @default false */
   ownPositions?: boolean;
+  /** Fraction of each head with rotary positions in a file without it. @default - all of it */
+  partial?: number;
+  /** Whether files enable the biases of attention's projections by `attention_bias`. @default false */
+  biased?: boolean;
+  /** @default - a dense model */
+  mixture?: Mixture | ((m: ModelShape) => Mixture);
+  traits?: Partial<FamilyTraits>;
+  fields?: Partial<ModelShape>;
 }
 
 /** A model family: a function that reads its config.json. */
@@ -74,7 +82,8 @@ export function decoder(f: ConfigFields, d: Decoder = {}): ModelShape {
   const windows: Windows = d.recurrent ? { chunked: [] } : windowsOf(f, layers, d.windowed ?? always, d.window);
   const headSize = headSizeOf(f, d.headSize) ?? divided(f, hiddenSize, attentionHeads);
   f.take('head_dim', headSize);
-  return {
+  const partialRotary = rope.partialRotary || d.partial;
+  const m: ModelShape = {
     layers,
     hiddenSize,
     attentionHeads,
@@ -87,7 +96,7 @@ export function decoder(f: ConfigFields, d: Decoder = {}): ModelShape {
     normEpsilon: f.number(d.epsilonKey ?? 'rms_norm_eps', d.epsilon ?? 1e-6),
     ...(rope.ropeTheta && { ropeTheta: rope.ropeTheta }),
     ...(rope.ropeScaling && { ropeScaling: rope.ropeScaling }),
-    ...(rope.partialRotary && { partialRotary: rope.partialRotary }),
+    ...(partialRotary !== undefined && { partialRotary }),
     ...(windows.slidingWindow && { slidingWindow: windows.slidingWindow }),
     family: {
       modelType: f.modelType,
@@ -98,10 +107,13 @@ export function decoder(f: ConfigFields, d: Decoder = {}): ModelShape {
       ...untrainedOf([...rope.untrained, ...(windows.slidingWindow ? rope.untrainedWindows : [])]),
     },
   };
+  const { mixture, traits = {}, fields } = d;
+  const mixed = mixture && mixtureOf(f, layers, typeof mixture === 'function' ? mixture(m) : mixture);
+  return withTraits({ ...m, ...mixed }, traits, { ...(d.biased && attentionBiasOf(f)), ...fields });
 }
 
 function noRope(f: ConfigFields): Partial<Rope> & Pick<Rope, 'untrained' | 'untrainedWindows'> {
-  f.ignore('rope_parameters', 'rope_scaling', 'rope_theta', 'partial_rotary_factor');
+  f.ignore('rope_parameters rope_scaling rope_theta partial_rotary_factor');
   return { untrained: ['positions of its own'], untrainedWindows: [] };
 }
 
@@ -223,9 +235,9 @@ export interface GroupDefaults {
 
 /** Routing of DeepSeek-V3 and families derived from it: sigmoid scores, a bias for the selection, groups. */
 export function biasedRouting(f: ConfigFields, experts: number, given: GroupDefaults = {}): Routing {
-  f.only('topk_method', 'noaux_tc');
+  f.only({ topk_method: 'noaux_tc' });
   // dots.llm1 stores the method under this key.
-  if (f.text('scoring_func', 'sigmoid') !== 'noaux_tc') f.only('scoring_func', 'sigmoid');
+  if (f.text('scoring_func', 'sigmoid') !== 'noaux_tc') f.only({ scoring_func: 'sigmoid' });
   return {
     score: 'sigmoid',
     bias: true,

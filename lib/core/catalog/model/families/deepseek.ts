@@ -36,7 +36,7 @@ export const DEEPSEEK: LatentDefaults = { qRank: 1536, kvRank: 512, nope: 128, r
 function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
   const qRank = f.count('q_lora_rank', f.isNull('q_lora_rank') ? 0 : d.qRank, 0);
   if (qRank === 0) f.take('q_lora_rank', null);
-  f.ignore('qk_head_dim', 'head_dim', 'rope_interleave');
+  f.ignore('qk_head_dim head_dim rope_interleave');
   return {
     ...(qRank > 0 && { qRank }),
     kvRank: f.count('kv_lora_rank', d.kvRank),
@@ -63,8 +63,8 @@ export function latentDecoder(f: ConfigFields, d: Decoder = {}, latent = DEEPSEE
 
 /** Keys of the published files that have no effect here or only one supported value. */
 function publishedKeys(f: ConfigFields) {
-  f.only('moe_layer_freq', 1);
-  f.ignore('num_nextn_predict_layers', 'num_mtp_layers');
+  f.only({ moe_layer_freq: 1 });
+  f.ignore('num_nextn_predict_layers num_mtp_layers');
   // Without this key, transformers assumes one multi-token prediction module.
   f.take('num_nextn_predict_layers', 0);
 }
@@ -73,8 +73,7 @@ function publishedKeys(f: ConfigFields) {
 export const deepseekV2: Family = (f) => {
   const m = latentDecoder(f);
   publishedKeys(f);
-  f.only('scoring_func', 'softmax');
-  f.only('mlp_bias', false);
+  f.only({ scoring_func: 'softmax', mlp_bias: false });
   const keys = ['n_routed_experts', 'num_experts'];
   const experts = f.count(keys, 64);
   const isGrouped = f.text('topk_method', 'greedy') === 'group_limited_greedy';
@@ -206,8 +205,8 @@ function withRecurrence(f: ConfigFields, m: ModelShape): ModelShape {
 
 /** Parts of Kimi K3: gates of attention, experts that work in a smaller space, and attention over the outputs of earlier layers. */
 function partsOfK3(f: ConfigFields, m: ModelShape): Partial<FamilyTraits> {
-  f.only('topk_method', 'noaux_tc');
-  f.ignore('activation_situ_beta', 'activation_situ_linear_beta');
+  f.only({ topk_method: 'noaux_tc' });
+  f.ignore('activation_situ_beta activation_situ_linear_beta');
   const { hiddenSize: hidden, attentionHeads: heads, latentAttention } = m;
   const isGated = f.flag('mla_use_output_gate');
   const attendsToLayers = f.optionalCount('attn_res_block_size') !== undefined;
@@ -230,10 +229,8 @@ function partsOfK3(f: ConfigFields, m: ModelShape): Partial<FamilyTraits> {
 
 /** Kimi Linear and K3: Kimi Delta Attention in three of four layers, latent attention without positions in the others, 256 experts. */
 export const kimiLinear: Family = (f) => {
-  f.only('moe_layer_freq', 1);
-  f.only('moe_router_activation_func', 'sigmoid');
-  f.only('mla_use_nope', true);
-  f.ignore('num_nextn_predict_layers', 'model_max_length', 'use_grouped_topk');
+  f.only({ moe_layer_freq: 1, moe_router_activation_func: 'sigmoid', mla_use_nope: true });
+  f.ignore('num_nextn_predict_layers model_max_length use_grouped_topk');
   const linear = withRecurrence(f, latentDecoder(f, { epsilon: 1e-5, recurrent: true }, { ...DEEPSEEK, qRank: 0 }));
   const m = withTraits(linear, partsOfK3(f, linear));
   const groups = f.count(['num_expert_group', 'n_group'], 1);

@@ -6,18 +6,12 @@ import { attentionBiasOf, capOf, type Decoder, decoder, type Family, mixtureOf, 
 
 /** Gemma: norm weights are offsets from one; embeddings are scaled by sqrt(hidden_size) and tied. */
 
-const GEMMA: Decoder = {
-  tied: true,
-  headSize: 256,
-  kvHeads: 4,
-  norm: 'rms-offset',
-  activation: 'gelu-tanh',
-};
+const GEMMA: Decoder = { tied: true, headSize: 256, kvHeads: 4, norm: 'rms-offset', activation: 'gelu-tanh' };
 
 function gemmaOf(f: ConfigFields, d: Decoder) {
   const m = decoder(f, { activationKey: 'hidden_activation', ...GEMMA, ...d });
-  f.only('use_bidirectional_attention', false);
-  f.ignore('hidden_act', 'hidden_activation');
+  f.only({ use_bidirectional_attention: false });
+  f.ignore('hidden_act hidden_activation');
   return { ...m, embeddingScale: Math.sqrt(m.hiddenSize), ...attentionBiasOf(f) };
 }
 
@@ -43,7 +37,7 @@ function caps(f: ConfigFields, attention: number, final: number) {
 export const gemma2: Family = (f) => {
   const m = gemmaOf(f, { windowed: (layer) => layer % 2 === 0, window: 4096 });
   f.ignore('cache_implementation');
-  f.only('sliding_window_size', m.slidingWindow?.size);
+  f.only({ sliding_window_size: m.slidingWindow?.size });
   const { traits, fields } = caps(f, 50, 30);
   return withTraits(m, traits, { ...fields, normPlacement: 'sandwich' });
 };
@@ -60,7 +54,7 @@ export const gemma3: Family = (f) => {
     heads: 8,
     vocabulary: 262_208,
   });
-  f.only('attn_logit_softcapping', undefined);
+  f.only({ attn_logit_softcapping: undefined });
   const { traits, fields } = caps(f, 0, 0);
   return withTraits(m, traits, { ...fields, normPlacement: 'sandwich', qkNorm: true });
 };
@@ -128,7 +122,7 @@ function gemma4Layers(f: ConfigFields, m: ModelShape): DifferingLayers[] {
 /** Experts beside a dense feed-forward block, each with norms of its own, and a router with scales. */
 function gemma4Experts(f: ConfigFields, m: ModelShape): ModelShape {
   if (!f.flag('enable_moe_block')) {
-    f.ignore('num_experts', 'top_k_experts', 'moe_intermediate_size');
+    f.ignore('num_experts top_k_experts moe_intermediate_size');
     return m;
   }
   const mixture = mixtureOf(f, m.layers, { perTokenKeys: ['top_k_experts'] });
@@ -156,7 +150,7 @@ export const gemma4: Family = (f) => {
   };
   const m = decoder(f, { ...GEMMA, norm: 'rms', ...d });
   // Text is causal; vision tokens are not part of this model.
-  if (f.text('use_bidirectional_attention', 'vision') !== 'vision') f.only('use_bidirectional_attention', 'vision');
+  if (f.text('use_bidirectional_attention', 'vision') !== 'vision') f.only({ use_bidirectional_attention: 'vision' });
   f.ignore('expert_intermediate_size');
   const { traits, fields } = caps(f, 0, 0);
   const shape = gemma4Experts(f, withTraits(m, { ...traits, attentionScale: 1 }, { ...fields, ...attentionBiasOf(f) }));

@@ -1,9 +1,8 @@
-import { type ConfigFields, keysOf } from '../config-fields';
+import type { ConfigFields } from '../config-fields';
 import { allBut, layersWhere, never } from '../config-window';
 import { hasWindow } from '../parameters';
-import type { ModelShape, Routing } from '../shape';
+import type { ModelShape } from '../shape';
 import {
-  attentionBiasOf,
   biasedRouting,
   type Decoder,
   decoder,
@@ -12,25 +11,25 @@ import {
   type Family,
   type GroupDefaults,
   LOCAL_EXPERTS,
-  mixtureOf,
+  type Mixture,
   ROUTED_EXPERTS,
-  withTraits,
 } from './decoder';
 
 /** GLM and other mixtures whose routing follows DeepSeek-V3, with grouped-query attention. */
 
-const half = (m: ModelShape): ModelShape => ({ ...m, partialRotary: m.partialRotary ?? 0.5 });
-
-const glmOf = (f: ConfigFields): ModelShape => {
-  const m = half(decoder(f, { headSize: 128, epsilon: 1.5625e-7, kvHeads: 2, windowed: never }));
-  const attentionBias = f.flag('attention_bias', true);
-  return withTraits(m, { interleavedRope: true, outputBias: false }, { attentionBias });
-};
-
 /** GLM: Llama with rotary positions on half of each head. */
-export const glm: Family = glmOf;
+export const glm: Family = (f) =>
+  decoder(f, {
+    headSize: 128,
+    epsilon: 1.5625e-7,
+    kvHeads: 2,
+    windowed: never,
+    partial: 0.5,
+    traits: { interleavedRope: true, outputBias: false },
+    fields: { attentionBias: f.flag('attention_bias', true) },
+  });
 /** GLM-4 0414: GLM with sandwich norms. */
-export const glm4: Family = (f) => ({ ...glmOf(f), normPlacement: 'sandwich' });
+export const glm4: Family = (f) => ({ ...glm(f), normPlacement: 'sandwich' });
 
 interface Grouped extends Decoder {
   dense: number;
@@ -44,33 +43,43 @@ interface Grouped extends Decoder {
 
 /** Grouped-query attention, QK norm, routed experts with a biased sigmoid router, and shared experts. */
 function routed(f: ConfigFields, d: Grouped): ModelShape {
-  const m = decoder(f, { windowed: never, ...d });
+  f.ignore('num_nextn_predict_layers num_mtp_layers');
   const keys = d.keys ?? ROUTED_EXPERTS;
   const experts = f.count(keys, d.experts);
-  const mixture = mixtureOf(f, m.layers, {
-    keys,
-    experts,
-    perToken: d.perToken,
-    dense: denseLayersOf(f, m.layers, d.dense),
-    sharedExperts: f.count(['n_shared_experts', 'num_shared_experts'], 1, 0),
-    routing: biasedRouting(f, experts, d.groups),
+  return decoder(f, {
+    windowed: never,
+    biased: true,
+    ...d,
+    mixture: ({ layers }) => ({
+      keys,
+      experts,
+      perToken: d.perToken,
+      dense: denseLayersOf(f, layers, d.dense),
+      sharedExperts: f.count(['n_shared_experts', 'num_shared_experts'], 1, 0),
+      routing: biasedRouting(f, experts, d.groups),
+    }),
+    traits: { routedScaling: f.number(d.scaling ?? 'routed_scaling_factor', 1), ...d.traits },
   });
-  f.ignore('num_nextn_predict_layers', 'num_mtp_layers');
-  const routedScaling = f.number(d.scaling ?? 'routed_scaling_factor', 1);
-  return withTraits({ ...m, ...mixture, ...attentionBiasOf(f) }, { routedScaling });
 }
 
 /** GLM-4.5 and 4.6: sigmoid routing with a bias, shared experts, dense layers first. */
-export const glm4Moe: Family = (f) => {
-  const m = half(routed(f, { dense: 1, epsilon: 1e-5, experts: 128, perToken: 8, kvHeads: 8 }));
-  return withTraits(m, { outputBias: false }, { qkNorm: f.flag('use_qk_norm') });
-};
+export const glm4Moe: Family = (f) =>
+  routed(f, {
+    dense: 1,
+    epsilon: 1e-5,
+    experts: 128,
+    perToken: 8,
+    kvHeads: 8,
+    partial: 0.5,
+    traits: { outputBias: false },
+    fields: { qkNorm: f.flag('use_qk_norm') },
+  });
 
 /** Solar Open: GLM-4.5's routing in every layer, without QK norm. */
 export const solarOpen: Family = (f) => {
-  f.only('use_qk_norm', false);
+  f.only({ use_qk_norm: false });
   f.ignore('intermediate_size');
-  const m = routed(f, {
+  return routed(f, {
     dense: 0,
     theta: 1_000_000,
     epsilon: 1e-5,
@@ -79,23 +88,22 @@ export const solarOpen: Family = (f) => {
     experts: 128,
     perToken: 8,
     ffnKey: 'moe_intermediate_size',
+    traits: { outputBias: false },
   });
-  return withTraits(m, { outputBias: false });
 };
 
 /** dots.llm1: QK norm, sigmoid routing with a bias, windows from layer `max_window_layers` on. */
 export const dots1: Family = (f) => {
   const first = f.count('max_window_layers', 62, 0);
-  f.only('moe_layer_freq', 1);
-  f.only('use_sliding_window', false);
-  const m = routed(f, {
+  f.only({ moe_layer_freq: 1, use_sliding_window: false });
+  return routed(f, {
     dense: 0,
     kvHeads: 32,
     groups: { normalise: false },
     windowed: (layer) => layer >= first,
     window: 4096,
+    fields: { qkNorm: true },
   });
-  return { ...m, qkNorm: true };
 };
 
 /** EXAONE 4: QK norm, norms after attention and MLP; if some layers have a window, the others have no rotary positions. */
@@ -135,9 +143,9 @@ export const exaoneMoe: Family = (f) => {
 
 /** Hunyuan V3: QK norm, sigmoid routing with a bias, a shared expert. */
 export const hyV3: Family = (f) => {
-  f.only('mlp_bias', false);
-  f.ignore('enable_moe_fp32_combine', 'enable_attention_fp32_softmax', 'enable_lm_head_fp32');
-  const m = routed(f, {
+  f.only({ mlp_bias: false });
+  f.ignore('enable_moe_fp32_combine enable_attention_fp32_softmax enable_lm_head_fp32');
+  return routed(f, {
     dense: 1,
     epsilon: 1e-5,
     theta: 11_158_840,
@@ -147,59 +155,54 @@ export const hyV3: Family = (f) => {
     experts: 192,
     perToken: 8,
     scaling: 'router_scaling_factor',
+    fields: { qkNorm: true },
   });
-  return { ...m, qkNorm: true };
 };
-
-const softmax = (f: ConfigFields): Routing => ({ normalise: f.flag('norm_topk_prob', true) });
 
 /** Mellum: QK norm, softmax routing, no shared expert. */
 export const mellum: Family = (f) => {
   // Its positions have sections per layer type alone: other keys have no effect.
-  for (const key of ['rope_theta', 'rope_scaling', 'rope_local_base_freq']) f.only(key, undefined);
-  const m = decoder(f, {
+  f.only({ rope_theta: undefined, rope_scaling: undefined, rope_local_base_freq: undefined });
+  f.ignore('num_nextn_predict_layers mtp_layer_types mtp_mlp_layer_types');
+  return decoder(f, {
     headSize: 128,
     kvHeads: 4,
     windowed: never,
     theta: 500_000,
     windowTheta: 10_000,
+    biased: true,
+    fields: { qkNorm: true },
+    mixture: ({ layers }) => ({
+      keys: LOCAL_EXPERTS,
+      experts: 64,
+      perToken: 8,
+      routing: { normalise: f.flag('norm_topk_prob', true) },
+      dense: denseLayersOf(f, layers, 0),
+    }),
   });
-  f.ignore('num_nextn_predict_layers', 'mtp_layer_types', 'mtp_mlp_layer_types');
-  const mixture = mixtureOf(f, m.layers, {
-    keys: LOCAL_EXPERTS,
-    experts: 64,
-    perToken: 8,
-    routing: softmax(f),
-    dense: denseLayersOf(f, m.layers, 0),
-  });
-  return { ...m, ...mixture, qkNorm: true, ...attentionBiasOf(f) };
 };
 
 /** Keys of Hunyuan's published files that its modules do not use. */
-const HUNYUAN_IGNORED = keysOf(
-  `use_qk_norm use_cla cla_share_factor org_vocab_size attention_head_dim add_classification_head class_num mlp_bias norm_type pool_type
+const HUNYUAN_IGNORED = `use_qk_norm use_cla cla_share_factor org_vocab_size attention_head_dim add_classification_head class_num mlp_bias norm_type pool_type
   use_rotary_pos_emb use_mixed_mlp_moe num_shared_expert moe_layer_num_skipped moe_drop_tokens moe_random_routing_dropped_token
-  num_experts_per_tok_dense use_mla`,
-);
+  num_experts_per_tok_dense use_mla`;
 
 /** Hunyuan: the shared expert has the size of a dense block. */
-const hunyuanOf = (f: ConfigFields): ModelShape => {
-  const m = decoder(f, { epsilon: 1e-5, windowed: never });
-  f.ignore(...HUNYUAN_IGNORED);
-  const untrained = ['norms of queries and keys behind rotary positions'];
-  return withTraits({ ...m, qkNorm: true }, { untrained }, attentionBiasOf(f));
+const hunyuanOf = (f: ConfigFields, mixture?: Mixture): ModelShape => {
+  f.ignore(HUNYUAN_IGNORED);
+  const traits = { untrained: ['norms of queries and keys behind rotary positions'] };
+  return decoder(f, { epsilon: 1e-5, windowed: never, biased: true, traits, fields: { qkNorm: true }, mixture });
 };
 
 /** Hunyuan dense V1: Llama with QK norm after the rotary positions. */
 export const hunyuan: Family = (f) => {
-  f.only('num_experts', 1);
+  f.only({ num_experts: 1 });
   return hunyuanOf(f);
 };
 
 /** Hunyuan MoE V1: QK norm, one shared expert in each layer. */
-export const hunyuanMoe: Family = (f) => {
-  const m = hunyuanOf(f);
-  const mixture = mixtureOf(f, m.layers, {
+export const hunyuanMoe: Family = (f) =>
+  hunyuanOf(f, {
     sizeKey: 'intermediate_size',
     keys: EXPERTS,
     experts: 1,
@@ -207,19 +210,18 @@ export const hunyuanMoe: Family = (f) => {
     perToken: 1,
     sharedExperts: 1,
   });
-  return { ...m, ...mixture };
-};
 
 const ernieOf = (f: ConfigFields, d: Decoder): ModelShape => {
-  const m = decoder(f, {
+  const bias = f.flag('use_bias');
+  return decoder(f, {
     tied: true,
     theta: 500_000,
     epsilon: 1e-5,
     windowed: never,
     ...d,
+    traits: { interleavedRope: true, ...(bias && { mlpBias: true }), ...d.traits },
+    fields: { ...(bias && { attentionBias: true }) },
   });
-  const bias = f.flag('use_bias');
-  return withTraits(m, { interleavedRope: true, ...(bias && { mlpBias: true }) }, bias ? { attentionBias: true } : {});
 };
 
 /** ERNIE 4.5 dense: Llama with one flag for all biases. */
@@ -227,24 +229,23 @@ export const ernie45: Family = (f) => ernieOf(f, { kvHeads: 2, headSize: 128 });
 
 /** ERNIE 4.5 MoE: softmax scores with a load-balancing bias, shared experts, dense layers first. */
 export const ernie45Moe: Family = (f) => {
-  f.only('use_bias', false);
-  f.ignore('moe_capacity', 'moe_use_aux_free', 'moe_gate', 'moe_aux_loss_lambda', 'num_nextn_predict_layers');
-  const m = ernieOf(f, { kvHeads: 4 });
+  f.only({ use_bias: false });
+  f.ignore('moe_capacity moe_use_aux_free moe_gate moe_aux_loss_lambda num_nextn_predict_layers');
   const first = f.count('moe_layer_start_index', 1, 0);
   const last = f.number('moe_layer_end_index', -1);
   const interval = f.count('moe_layer_interval', 1);
-  const end = last < 0 ? m.layers - 1 : last;
-  const isMixture = (layer: number) => (layer + 1) % interval === 0 && layer >= first && layer <= end;
-  const dense = layersWhere(m.layers, (layer) => !isMixture(layer));
-  const sharedExperts = f.count('moe_num_shared_experts', 2, 0);
-  const mixture = mixtureOf(f, m.layers, {
-    keys: ['moe_num_experts', 'num_experts'],
-    experts: 64,
-    perTokenKeys: ['moe_k', 'num_experts_per_tok'],
-    perToken: 6,
-    dense,
-    sharedExperts,
-    routing: { bias: true },
+  const isMixture = (layer: number) => (layer + 1) % interval === 0 && layer >= first && (last < 0 || layer <= last);
+  return ernieOf(f, {
+    kvHeads: 4,
+    traits: { routingBiasIsParameter: true },
+    mixture: ({ layers }) => ({
+      keys: ['moe_num_experts', 'num_experts'],
+      experts: 64,
+      perTokenKeys: ['moe_k', 'num_experts_per_tok'],
+      perToken: 6,
+      dense: layersWhere(layers, (layer) => !isMixture(layer)),
+      sharedExperts: f.count('moe_num_shared_experts', 2, 0),
+      routing: { bias: true },
+    }),
   });
-  return withTraits({ ...m, ...mixture }, { routingBiasIsParameter: true });
 };

@@ -1,9 +1,8 @@
-import { type ConfigFields, keysOf } from '../config-fields';
+import type { ConfigFields } from '../config-fields';
 import { always, layersWhere, never } from '../config-window';
 import { hasWindow } from '../parameters';
 import type { DifferingLayers, ModelShape, Recurrence } from '../shape';
 import {
-  attentionBiasOf,
   biasedRouting,
   decoder,
   denseLayersOf,
@@ -11,6 +10,7 @@ import {
   type Family,
   LOCAL_EXPERTS,
   leading,
+  type Mixture,
   mixtureOf,
   ROUTED_EXPERTS,
   withTraits,
@@ -36,13 +36,11 @@ function convolutions(f: ConfigFields, layers: number): number[] {
 }
 
 /** Keys of LFM2's files that repeat others or that no module reads. */
-const LFM_UNREAD = keysOf(
-  `block_dim block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu block_use_xavier_init conv_dim conv_dim_out
-  conv_use_xavier_init num_heads use_pos_enc tie_embedding`,
-);
+const LFM_UNREAD = `block_dim block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu block_use_xavier_init conv_dim conv_dim_out
+  conv_use_xavier_init num_heads use_pos_enc tie_embedding`;
 
 function lfm(f: ConfigFields): ModelShape {
-  f.ignore(...LFM_UNREAD);
+  f.ignore(LFM_UNREAD);
   const d = { recurrent: true, tied: true, theta: 1_000_000, kvHeads: 8, epsilonKey: 'norm_eps', epsilon: 1e-5 };
   const m = decoder(f, { ...d, ffnKey: f.has('block_ff_dim') ? 'block_ff_dim' : 'intermediate_size' });
   f.ignore('intermediate_size');
@@ -91,17 +89,12 @@ function lightning(f: ConfigFields, m: ModelShape): Recurrence {
 
 /** MiniMax-Text-01 and M1: lightning attention in some layers, attention in the others, experts in all. */
 export const minimax: Family = (f) => {
-  f.ignore(...keysOf('full_attn linear_attn mlp').flatMap((part) => [`${part}_alpha_factor`, `${part}_beta_factor`]));
-  f.only('sliding_window', undefined);
-  const m = decoder(f, { recurrent: true, theta: 1_000_000, kvHeads: 8, epsilon: 1e-5 });
-  const mixture = mixtureOf(f, m.layers, {
-    sizeKey: 'intermediate_size',
-    keys: LOCAL_EXPERTS,
-    experts: 8,
-    perToken: 2,
-  });
+  for (const part of ['full_attn', 'linear_attn', 'mlp']) f.ignore(`${part}_alpha_factor ${part}_beta_factor`);
+  f.only({ sliding_window: undefined });
+  const mixture: Mixture = { sizeKey: 'intermediate_size', keys: LOCAL_EXPERTS, experts: 8, perToken: 2 };
+  const m = decoder(f, { recurrent: true, theta: 1_000_000, kvHeads: 8, epsilon: 1e-5, mixture });
   const recurrence = { layers: recurrentLayers(f, m.layers, (layer) => layer % 2 === 1), of: lightning(f, m) };
-  return withTraits({ ...m, ...mixture }, { recurrence, untrained: ['lightning attention'] });
+  return withTraits(m, { recurrence, untrained: ['lightning attention'] });
 };
 
 /** The layers with this number in a list of zeros and ones; undefined without the list. */
@@ -132,12 +125,14 @@ export const mimoV2Flash: Family = (f) => {
   const routing = biasedRouting(f, f.count(ROUTED_EXPERTS, 256));
   const mixture = mixtureOf(f, layers, { keys: ROUTED_EXPERTS, experts: 256, perToken: 8, dense, routing });
   const valueHeadSize = f.count('v_head_dim', 128);
-  f.only('swa_num_attention_heads', m.attentionHeads);
-  f.only('swa_num_key_value_heads', 2 * m.kvHeads);
-  f.only('swa_head_dim', m.headSize);
-  f.only('swa_v_head_dim', valueHeadSize);
-  f.only('n_shared_experts', undefined);
-  f.ignore(...MIMO_UNREAD);
+  f.only({
+    swa_num_attention_heads: m.attentionHeads,
+    swa_num_key_value_heads: 2 * m.kvHeads,
+    swa_head_dim: m.headSize,
+    swa_v_head_dim: valueHeadSize,
+    n_shared_experts: undefined,
+  });
+  f.ignore(MIMO_UNREAD);
   const kind = (isWindowed: boolean): DifferingLayers => {
     const kvHeads = isWindowed ? 2 * m.kvHeads : m.kvHeads;
     const biases = f.flag('attention_bias')
@@ -158,39 +153,33 @@ export const mimoV2Flash: Family = (f) => {
 };
 
 /** Keys of MiMo's files that repeat others, or whose effect adds no parameters. */
-const MIMO_UNREAD = keysOf(
-  'swa_rope_theta attention_chunk_size add_swa_attention_sink_bias add_full_attention_sink_bias attention_value_scale',
-);
+const MIMO_UNREAD =
+  'swa_rope_theta attention_chunk_size add_swa_attention_sink_bias add_full_attention_sink_bias attention_value_scale';
 
 /** Multipliers and numerical settings, which add no parameters. */
-const SCALES = keysOf(
-  `attention_in_multiplier attention_out_multiplier key_multiplier lm_head_multiplier embedding_multiplier mlp_multipliers
+const SCALES = `attention_in_multiplier attention_out_multiplier key_multiplier lm_head_multiplier embedding_multiplier mlp_multipliers
   ssm_multipliers ssm_in_multiplier ssm_out_multiplier mamba_expand mamba_d_ssm mamba_norm_before_gate mamba_use_mlp time_step_limit
-  time_step_min time_step_max time_step_floor time_step_rank num_logits_to_keep layers_block_type layer_types attn_layer_indices mlp_expansion_factor`,
-);
+  time_step_min time_step_max time_step_floor time_step_rank num_logits_to_keep layers_block_type layer_types attn_layer_indices mlp_expansion_factor`;
 
 /**
  * Falcon-H1 (https://arxiv.org/abs/2507.22448): in every layer, attention and Mamba-2 process the same input and their outputs are added.
  * Keys and counts of transformers 5.23, modeling_falcon_h1.py.
  */
 export const falconH1: Family = (f) => {
-  f.ignore(...SCALES);
-  f.only('projectors_bias', f.flag('mamba_proj_bias'));
-  const m = decoder(f, { kvHeads: 8, epsilon: 1e-5, windowed: never });
-  const mamba = mamba2(f, m.hiddenSize, { ...HYBRID_MAMBA, norm: 'mamba_rms_norm' });
-  const recurrence = {
-    layers: layersWhere(m.layers, always),
-    of: { ...mamba, besideAttention: true },
-  };
-  const mlpBias = f.flag('mlp_bias');
-  return withTraits(
-    m,
-    {
-      recurrence,
-      ...(mlpBias && { mlpBias }),
+  f.ignore(SCALES);
+  f.only({ projectors_bias: f.flag('mamba_proj_bias') });
+  const m = decoder(f, {
+    kvHeads: 8,
+    epsilon: 1e-5,
+    windowed: never,
+    biased: true,
+    traits: {
+      ...(f.flag('mlp_bias') && { mlpBias: true }),
       outputBias: f.flag('attention_bias'),
       untrained: [...MAMBA_UNTRAINED, 'attention and a recurrence in one layer', 'multipliers of Falcon-H1'],
     },
-    attentionBiasOf(f),
-  );
+  });
+  const mamba = mamba2(f, m.hiddenSize, { ...HYBRID_MAMBA, norm: 'mamba_rms_norm' });
+  const recurrence = { layers: layersWhere(m.layers, always), of: { ...mamba, besideAttention: true } };
+  return withTraits(m, { recurrence });
 };

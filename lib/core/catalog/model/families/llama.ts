@@ -1,4 +1,4 @@
-import { type ConfigFields, keysOf } from '../config-fields';
+import type { ConfigFields } from '../config-fields';
 import { allBut, layersOf, layersWhere, never, typesOf } from '../config-window';
 import { llama3Scaling } from '../llama3-scaling';
 import { headSizeOf } from '../parameters';
@@ -11,6 +11,7 @@ import {
   EXPERTS,
   type Family,
   LOCAL_EXPERTS,
+  type Mixture,
   mixtureOf,
   withTraits,
 } from './decoder';
@@ -20,7 +21,9 @@ import {
 const biased =
   (d: Decoder = {}): Family =>
   (f) =>
-    withTraits(decoder(f, d), { ...(f.flag('mlp_bias') && { mlpBias: true }) }, attentionBiasOf(f));
+    decoder(f, { biased: true, ...d, traits: { ...(f.flag('mlp_bias') && { mlpBias: true }), ...d.traits } });
+
+const RELU2: Decoder = { gated: false, activation: 'relu2' };
 
 /** Llama 1 to 3: pre-norms, grouped queries, a gated MLP. */
 export const llama = biased({ windowed: never });
@@ -40,92 +43,86 @@ export const cwm = biased({
 });
 
 /** Llama with other key names for the biases. */
-export const internlm3: Family = (f) =>
-  withTraits(
-    decoder(f, { windowed: never, epsilon: 1e-5, kvHeads: 2, headSize: 128 }),
-    { ...((f.flag('bias') || f.flag('mlp_bias')) && { mlpBias: true }) },
-    { ...((f.flag('qkv_bias') || f.flag('attention_bias')) && { attentionBias: true }) },
-  );
+export const internlm3: Family = (f) => {
+  const traits = { ...((f.flag('bias') || f.flag('mlp_bias')) && { mlpBias: true }) };
+  const fields = { ...((f.flag('qkv_bias') || f.flag('attention_bias')) && { attentionBias: true }) };
+  return decoder(f, { windowed: never, epsilon: 1e-5, kvHeads: 2, headSize: 128, traits, fields });
+};
 
 /** Mistral: Llama with a window in all layers, of 4,096 positions in a file without the key; null = none. */
 export const mistral: Family = (f) => decoder(f, { kvHeads: 8, window: f.isNull('sliding_window') ? 0 : 4096 });
 
 /** Ministral 3: lowers the attention temperature of distant positions as in Llama 4. */
 export const ministral3: Family = (f) =>
-  withTraits(decoder(f, { epsilon: 1e-5, kvHeads: 8, headSize: 128 }), {
-    untrained: ['llama_4_scaling_beta'],
-  });
+  decoder(f, { epsilon: 1e-5, kvHeads: 8, headSize: 128, traits: { untrained: ['llama_4_scaling_beta'] } });
 
 /** Mixtral: Mistral with experts in each layer. */
-export const mixtral: Family = (f) => {
-  const m = decoder(f, { theta: 1_000_000, epsilon: 1e-5, kvHeads: 8 });
-  return {
-    ...m,
-    ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', keys: LOCAL_EXPERTS, experts: 8, perToken: 2 }),
-  };
-};
+export const mixtral: Family = (f) =>
+  decoder(f, {
+    theta: 1_000_000,
+    epsilon: 1e-5,
+    kvHeads: 8,
+    mixture: { sizeKey: 'intermediate_size', keys: LOCAL_EXPERTS, experts: 8, perToken: 2 },
+  });
 
 /** Keys of the published files that do not concern these layers: other layers of MiniMax M1, and MTP modules. */
-const MINIMAX_IGNORED = keysOf(
-  `attn_type_list mtp_transformer_layers num_mtp_modules use_mtp mlp_intermediate_size layernorm_full_attention_beta
-  layernorm_linear_attention_beta layernorm_mlp_beta shared_moe_mode`,
-);
+const MINIMAX_IGNORED = `attn_type_list mtp_transformer_layers num_mtp_modules use_mtp mlp_intermediate_size layernorm_full_attention_beta
+  layernorm_linear_attention_beta layernorm_mlp_beta shared_moe_mode`;
 
 /** MiniMax M2: QK norm over all heads, sigmoid routing with a bias, rotary positions on part of each head. */
 export const minimaxM2: Family = (f) => {
-  const m = decoder(f, { theta: 5_000_000, windowed: never, kvHeads: 8, headSize: 128 });
-  f.only('use_qk_norm', true);
-  f.only('qk_norm_type', 'per_layer');
-  f.only('scoring_func', 'sigmoid');
-  f.only('use_routing_bias', true);
+  f.only({ use_qk_norm: true, qk_norm_type: 'per_layer', scoring_func: 'sigmoid', use_routing_bias: true });
+  f.only({ shared_intermediate_size: 0 });
+  f.ignore(MINIMAX_IGNORED);
+  const m = decoder(f, {
+    theta: 5_000_000,
+    windowed: never,
+    kvHeads: 8,
+    headSize: 128,
+    mixture: {
+      sizeKey: 'intermediate_size',
+      keys: LOCAL_EXPERTS,
+      experts: 256,
+      perToken: 8,
+      routing: { score: 'sigmoid', normalise: true, bias: true },
+    },
+    traits: { qkNorm: 'whole' },
+    fields: { qkNorm: true },
+  });
   const rotated = f.optionalCount('rotary_dim');
   const partialRotary = m.partialRotary ?? (rotated ?? headSizeOf(m)) / headSizeOf(m);
-  f.only('shared_intermediate_size', 0);
-  f.ignore(...MINIMAX_IGNORED);
-  const routing = { score: 'sigmoid', normalise: true, bias: true } as const;
-  const mixture = mixtureOf(f, m.layers, {
-    sizeKey: 'intermediate_size',
-    keys: LOCAL_EXPERTS,
-    experts: 256,
-    perToken: 8,
-    routing,
-  });
-  const isPartial = partialRotary !== 1;
-  return withTraits({ ...m, ...mixture, ...(isPartial && { partialRotary }), qkNorm: true }, { qkNorm: 'whole' });
+  return { ...m, ...(partialRotary !== 1 && { partialRotary }) };
 };
 
 /** Arcee: Llama with a squared ReLU and no gate. */
-export const arcee = biased({ gated: false, activation: 'relu2', windowed: never, epsilon: 1e-5 });
+export const arcee = biased({ ...RELU2, windowed: never, epsilon: 1e-5 });
 
 /** Nemotron 4: LayerNorm, a squared ReLU without a gate, rotary positions on half of each head. */
-export const nemotron: Family = (f) => {
-  const m = biased({ gated: false, activation: 'relu2', norm: 'layer', epsilonKey: 'norm_eps', epsilon: 1e-5 })(f);
-  return { ...m, partialRotary: m.partialRotary ?? 0.5 };
-};
+export const nemotron = biased({ ...RELU2, norm: 'layer', epsilonKey: 'norm_eps', epsilon: 1e-5, partial: 0.5 });
 
 /** Apertus: QK norm and the xIELU activation without a gate. */
 export const apertus: Family = (f) => {
   const rope = { theta: 12_000_000, ropeScaling: llama3Scaling(8) };
-  const m = biased({ ...rope, gated: false, activation: 'xielu', epsilon: 1e-5, windowed: never })(f);
   // The activation has two parameters.
-  return withTraits({ ...m, qkNorm: true }, { blockParameters: 2 });
+  const parts = { traits: { blockParameters: 2 }, fields: { qkNorm: true } };
+  return biased({ ...rope, gated: false, activation: 'xielu', epsilon: 1e-5, windowed: never, ...parts })(f);
 };
 
 /** Helium: Llama with interleaved rotary positions. */
 export const helium: Family = (f) => {
-  const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never, headSize: 128, kvHeads: 20 })(f);
+  const traits = { outputBias: false, interleavedRope: true };
+  const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never, headSize: 128, kvHeads: 20, traits })(f);
   if (m.headSize !== undefined && m.headSize * m.attentionHeads !== m.hiddenSize)
     f.refuse('head_dim', `must be hidden_size / num_attention_heads for ${f.modelType}`, 'correct one of the three');
-  return withTraits(m, { outputBias: false, interleavedRope: true });
+  return m;
 };
 
 /** Seed-OSS: Llama with biases of queries, keys and values, and optionally of the output. */
-export const seedOss: Family = (f) =>
-  withTraits(
-    decoder(f, { windowed: never, kvHeads: 8, headSize: 128 }),
-    { outputBias: f.flag('attention_out_bias'), ...(f.flag('mlp_bias') && { mlpBias: true }) },
-    { attentionBias: f.flag('attention_bias', true) },
-  );
+export const seedOss: Family = (f) => {
+  const traits = { outputBias: f.flag('attention_out_bias') };
+  const fields = { attentionBias: f.flag('attention_bias', true) };
+  return biased({ windowed: never, kvHeads: 8, headSize: 128, biased: false, traits, fields })(f);
+};
 
 /** BitNet: a norm before each of the two output projections. */
 export const bitnet: Family = (f) => {
@@ -139,25 +136,22 @@ export const bitnet: Family = (f) => {
 
 /** Jais 2: LayerNorm, a squared ReLU without a gate, biases everywhere. */
 export const jais2: Family = (f) =>
-  withTraits(
-    decoder(f, {
-      gated: false,
-      activation: 'relu2',
-      norm: 'layer',
-      epsilonKey: 'layer_norm_eps',
-      epsilon: 1e-5,
-      windowed: never,
-    }),
-    { mlpBias: f.flag('mlp_bias', true) },
-    { attentionBias: f.flag('attention_bias', true) },
-  );
+  decoder(f, {
+    ...RELU2,
+    norm: 'layer',
+    epsilonKey: 'layer_norm_eps',
+    epsilon: 1e-5,
+    windowed: never,
+    traits: { mlpBias: f.flag('mlp_bias', true) },
+    fields: { attentionBias: f.flag('attention_bias', true) },
+  });
 
 /** nanochat: norms without weights, a squared ReLU without a gate, a soft cap on logits. */
 export const nanochat: Family = (f) => {
-  const m = decoder(f, { gated: false, activation: 'relu2', norm: 'constant', windowed: never });
   const final = capOf(f, 'final_logit_softcapping', 15);
   const fields = { qkNorm: true, attentionBias: f.flag('attention_bias'), ...(final && { logitSoftcap: { final } }) };
-  return withTraits(m, { qkNorm: 'weightless' }, fields);
+  const traits = { qkNorm: 'weightless' as const };
+  return decoder(f, { ...RELU2, norm: 'constant', windowed: never, traits, fields });
 };
 
 /** SmolLM3: Llama without rotary positions in every fourth layer. */
@@ -210,13 +204,7 @@ function llama4Mixture(f: ConfigFields, layers: number) {
 
 /** Llama 4: chunked attention, layers without rotary positions, one shared expert, sigmoid weights on the inputs of experts. */
 export const llama4: Family = (f) => {
-  const base = decoder(f, {
-    theta: 500_000,
-    epsilon: 1e-5,
-    windowed: never,
-    kvHeads: 8,
-    headSize: 128,
-  });
+  const base = decoder(f, { theta: 500_000, epsilon: 1e-5, windowed: never, kvHeads: 8, headSize: 128 });
   const mixture = llama4Mixture(f, base.layers);
   const temperature = f.flag('attn_temperature_tuning', true);
   f.ignore('for_llm_compressor');
@@ -246,41 +234,39 @@ export const llama4: Family = (f) => {
  * OLMo: norms without weights in the first version; from the second version on, norms after each sublayer and over all queries and keys.
  */
 function olmoOf(f: ConfigFields, d: Decoder): ModelShape {
-  const m = decoder(f, { windowed: never, ...d });
   const clips = f.number('clip_qkv', 0) !== 0;
-  return withTraits(m, clips ? { untrained: ['clip_qkv'] } : {}, attentionBiasOf(f));
+  return decoder(f, {
+    windowed: never,
+    biased: true,
+    ...d,
+    traits: { ...(clips && { untrained: ['clip_qkv'] }), ...d.traits },
+  });
 }
 
 /** OLMo: Llama with norms without weights; files with `clip_qkv` are supported for parameter counts, not for training. */
 export const olmo: Family = (f) => olmoOf(f, { norm: 'constant', epsilonKey: 'layer_norm_eps', epsilon: 1e-5 });
 
-const post = (m: ModelShape) => withTraits(m, { qkNorm: 'whole' }, { qkNorm: true, normPlacement: 'post' });
+const POST: Decoder = { traits: { qkNorm: 'whole' }, fields: { qkNorm: true, normPlacement: 'post' } };
 
 /** OLMo 2: norms after attention and MLP, QK norm over all heads. */
-export const olmo2: Family = (f) => post(olmoOf(f, { epsilon: 1e-5 }));
+export const olmo2: Family = (f) => olmoOf(f, { ...POST, epsilon: 1e-5 });
 
 const OLMO3: Decoder = { theta: 500_000, windowTheta: 'theta', epsilon: 1e-5, windowed: allBut(4), window: 4096 };
 
 /** OLMo 3: OLMo 2 with a window in three of four layers, whose positions are never scaled (https://arxiv.org/abs/2512.13961). */
-export const olmo3: Family = (f) => post(olmoOf(f, OLMO3));
+export const olmo3: Family = (f) => olmoOf(f, { ...POST, ...OLMO3 });
 
-const olmoMixture = (f: ConfigFields, m: ModelShape, experts: number, perToken: number) =>
-  mixtureOf(f, m.layers, {
-    sizeKey: 'intermediate_size',
-    keys: EXPERTS,
-    experts,
-    perToken,
-    routing: { normalise: f.flag('norm_topk_prob') },
-  });
+const olmoMixture = (f: ConfigFields, experts: number, perToken: number): Mixture => ({
+  sizeKey: 'intermediate_size',
+  keys: EXPERTS,
+  experts,
+  perToken,
+  routing: { normalise: f.flag('norm_topk_prob') },
+});
 
 /** OLMoE: pre-norms, QK norm over all heads, 64 experts in each layer. */
-export const olmoe: Family = (f) => {
-  const m = olmoOf(f, { epsilon: 1e-5 });
-  return withTraits(m, { qkNorm: 'whole' }, { qkNorm: true, ...olmoMixture(f, m, 64, 8) });
-};
+export const olmoe: Family = (f) =>
+  olmoOf(f, { epsilon: 1e-5, traits: { qkNorm: 'whole' }, fields: { qkNorm: true }, mixture: olmoMixture(f, 64, 8) });
 
 /** FlexOlmo: OLMo 2's norms with seven experts in each layer. */
-export const flexOlmo: Family = (f) => {
-  const m = olmoOf(f, { theta: 500_000 });
-  return { ...post(m), ...olmoMixture(f, m, 7, 5) };
-};
+export const flexOlmo: Family = (f) => olmoOf(f, { ...POST, theta: 500_000, mixture: olmoMixture(f, 7, 5) });

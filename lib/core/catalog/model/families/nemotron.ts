@@ -1,4 +1,4 @@
-import { type Config, type ConfigFields, keysOf } from '../config-fields';
+import type { Config, ConfigFields } from '../config-fields';
 import { layersWhere } from '../config-window';
 import { type DifferingLayers, MAX_LAYERS, type ModelShape } from '../shape';
 import { biasedRouting, decoder, type Family, mixtureOf, ROUTED_EXPERTS, withTraits } from './decoder';
@@ -53,8 +53,8 @@ export const nemotronH: Family = (f) => {
   if (f.layers('num_hidden_layers', types.length) !== types.length)
     f.refuse('num_hidden_layers', `must be the ${types.length} layers that the file lists`, 'correct one of the two');
   const where = (type: NemotronLayer) => layersWhere(types.length, (layer) => types[layer] === type);
-  f.only('mlp_bias', false);
-  f.ignore(...NEMOTRON_IGNORED);
+  f.only({ mlp_bias: false });
+  f.ignore(NEMOTRON_IGNORED);
   const m = decoder(f, {
     headSize: 128,
     kvHeads: 8,
@@ -66,7 +66,7 @@ export const nemotronH: Family = (f) => {
     layers: types.length,
     recurrent: true,
   });
-  f.only('attention_head_dim', m.headSize);
+  f.only({ attention_head_dim: m.headSize });
   const recurrence = { layers: where('recurrent'), of: mamba2(f, m.hiddenSize, NEMOTRON_MAMBA) };
   const alone = {
     mixing: [...where('recurrent'), ...where('attention')],
@@ -130,8 +130,7 @@ function nasLayers(blocks: readonly NasBlock[], m: ModelShape): DifferingLayers[
 
 /** Nemotron-NAS (https://arxiv.org/abs/2411.19146): Llama's layers, each with its own sizes, and some without attention or a feed-forward block. */
 export const nemotronNas: Family = (f) => {
-  f.only('mlp_bias', false);
-  f.only('attention_bias', false);
+  f.only({ mlp_bias: false, attention_bias: false });
   f.ignore('intermediate_size');
   const layers = f.layers();
   const blocks = (f.perLayer('block_configs', layers) ?? []) as NasBlock[];
@@ -151,9 +150,7 @@ export const nemotronNas: Family = (f) => {
 };
 
 /** Numerical settings and initialisation of Mamba-2, and keys that are present even in models without the corresponding part. */
-const NEMOTRON_IGNORED = keysOf(
-  `attention_bias expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
+const NEMOTRON_IGNORED = `attention_bias expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
   mamba_ssm_cache_dtype moe_shared_expert_overlap mtp_layers_block_type mtp_hybrid_override_pattern num_nextn_predict_layers residual_in_fp32 rescale_prenorm_residual num_logits_to_keep
   num_hidden_layers rms_norm_eps time_step_rank n_routed_experts n_shared_experts moe_intermediate_size moe_shared_expert_intermediate_size num_experts_per_tok
-  routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`,
-);
+  routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`;

@@ -34,7 +34,7 @@ const selective =
     runsIndexer: (f: ConfigFields, layers: number) => (layer: number) => boolean,
   ): Family =>
   (f) => {
-    f.ignore('mlp_bias', 'indexer_rope_interleave', 'index_share_for_mtp_iteration', 'moe_router_dtype');
+    f.ignore('mlp_bias indexer_rope_interleave index_share_for_mtp_iteration moe_router_dtype');
     const m = v3(given, { recurrent: true, ...d }, latent)(f);
     for (const type of f.perLayer('layer_types', m.layers) ?? [])
       if (type !== 'indexed_attention')
@@ -120,18 +120,14 @@ function m3Dense(f: ConfigFields, layers: number): number | number[] {
 
 /** MiniMax-M3 text: block-sparse attention and experts after the first layers, a clamped activation, norms around one. */
 export const minimaxM3: Family = (f) => {
-  for (const key of ['use_gemma_norm', 'use_qk_norm', 'use_routing_bias']) f.only(key, true);
-  f.only('qk_norm_type', 'per_head');
-  f.only('scoring_func', 'sigmoid');
-  f.only('attention_output_gate', false);
-  f.only('swiglu_alpha', 1.702);
-  f.only('swiglu_limit', 7);
-  f.ignore('num_mtp_modules', 'num_nextn_predict_layers');
+  f.only({ use_gemma_norm: true, use_qk_norm: true, use_routing_bias: true, qk_norm_type: 'per_head' });
+  f.only({ scoring_func: 'sigmoid', attention_output_gate: false, swiglu_alpha: 1.702, swiglu_limit: 7 });
+  f.ignore('num_mtp_modules num_nextn_predict_layers');
   const d: Decoder = { theta: 5_000_000, recurrent: true, kvHeads: 4, headSize: 128, norm: 'rms-offset' };
   const m = decoder(f, d);
   const partialRotary = m.partialRotary ?? f.count('rotary_dim', 64) / (m.headSize ?? 128);
   f.ignore('rotary_dim');
-  f.only('moe_intermediate_size', m.ffnHiddenSize);
+  f.only({ moe_intermediate_size: m.ffnHiddenSize });
   const mixture = mixtureOf(f, m.layers, {
     sizeKey: 'intermediate_size',
     keys: LOCAL_EXPERTS,
@@ -221,22 +217,17 @@ function v4Differing(f: ConfigFields, m: ModelShape, queryRank: number): Differi
  * streams. Modules of transformers 5.23, modeling_deepseek_v4.py.
  */
 export const deepseekV4: Family = (f) => {
-  f.only('mlp_bias', false);
+  f.only({ mlp_bias: false });
   // No module reads the first two.
-  f.ignore('attention_bias', 'n_shared_experts');
+  f.ignore('attention_bias n_shared_experts');
   f.ignore(
-    'scoring_func',
-    'topk_method',
-    'num_hash_layers',
-    'mlp_layer_types',
-    'num_nextn_predict_layers',
-    'swiglu_limit',
+    `scoring_func topk_method num_hash_layers mlp_layer_types num_nextn_predict_layers swiglu_limit expert_dtype
+    compress_rope_theta qk_rope_head_dim hc_eps hc_sinkhorn_iters`,
   );
-  f.ignore('expert_dtype', 'compress_rope_theta', 'qk_rope_head_dim', 'hc_eps', 'hc_sinkhorn_iters');
   const d = { recurrent: true, ownPositions: true, ffnKey: 'moe_intermediate_size', kvHeads: 1, headSize: 512 };
   const m = decoder(f, d);
   // The second name of the size.
-  f.only('intermediate_size', m.ffnHiddenSize);
+  f.only({ intermediate_size: m.ffnHiddenSize });
   const experts = { keys: ROUTED_EXPERTS, experts: 256, perToken: 6, sharedExperts: 1 };
   const routing = { score: 'sigmoid', bias: true, normalise: f.flag('norm_topk_prob', true) } as const;
   const mixture = mixtureOf(f, m.layers, { ...experts, routing });

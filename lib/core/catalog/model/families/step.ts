@@ -1,14 +1,12 @@
-import { type ConfigFields, keysOf } from '../config-fields';
+import type { ConfigFields } from '../config-fields';
 import { layersWhere } from '../config-window';
 import type { ModelShape } from '../shape';
 import { decoder, type Family, leading, mixtureOf, withTraits } from './decoder';
 
 /** Keys without parameters: positions and limits of activations by layer, prediction modules, and names of what all files have. */
-const UNREAD = keysOf(
-  `partial_rotary_factors yarn_only_types use_rope_layers swiglu_limits swiglu_limits_shared num_nextn_predict_layers need_fp32_gate
+const UNREAD = `partial_rotary_factors yarn_only_types use_rope_layers swiglu_limits swiglu_limits_shared num_nextn_predict_layers need_fp32_gate
   att_impl_type zero_centered max_seq_len use_moe moe_layer_offset moe_every_n_layer moe_dynamic_exp_p sink num_key_value_heads
-  mtp_layer_types mtp_mlp_layer_types per_layer_config query_pre_attn_scalar`,
-);
+  mtp_layer_types mtp_mlp_layer_types per_layer_config query_pre_attn_scalar`;
 
 /** Entries of a list by layer; undefined without the list. */
 const ofLayers = (f: ConfigFields, key: string, layers: number): unknown[] | undefined =>
@@ -44,11 +42,9 @@ function attentionOf(f: ConfigFields, m: ModelShape) {
 
 /** Step 3.5 and the text model of Step 3.7. Modules of transformers 5.23, modeling_step3p7.py. */
 export const step35: Family = (f) => {
-  f.ignore(...UNREAD);
-  for (const key of ['use_qk_norm', 'use_head_wise_attn_gate']) f.only(key, true);
-  f.only('moe_router_activation', 'sigmoid');
-  f.only('attention_bias', false);
-  f.only('mlp_bias', false);
+  f.ignore(UNREAD);
+  f.only({ use_qk_norm: true, use_head_wise_attn_gate: true });
+  f.only({ moe_router_activation: 'sigmoid', attention_bias: false, mlp_bias: false });
   const d = { recurrent: true, ownPositions: true, headSize: 128, norm: 'rms-offset', epsilon: 1e-5 } as const;
   const m = decoder(f, d);
   const kvHeads = f.count(['num_attention_groups', 'num_key_value_heads'], 8);
