@@ -19,7 +19,7 @@ export const multiplied = (f: ConfigFields, d: Decoder = {}) =>
   });
 
 /** Granite 3: Llama with multipliers of embeddings, attention, residuals and logits. */
-export const granite: Family = multiplied;
+export const granite: Family = (f) => multiplied(f);
 
 /** Attention sinks and a window in three of four layers. */
 function windowed(f: ConfigFields): Decoder {
