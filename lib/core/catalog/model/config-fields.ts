@@ -133,28 +133,25 @@ export class ConfigFields {
   }
 
   number(keys: string | readonly string[], otherwise: number): number {
-    const { key, value } = this.find(typeof keys === 'string' ? [keys] : keys);
-    this.fractions.add(key);
-    if (value === undefined) return this.take(keys, otherwise);
-    if (typeof value === 'number' && Number.isFinite(value)) return this.take(keys, value);
-    this.refuse(key, 'must be a number', 'copy it from the model', value);
-    return otherwise;
+    const listed = typeof keys === 'string' ? [keys] : keys;
+    this.fractions.add(this.find(listed).key);
+    return this.typed(listed, (value) => Number.isFinite(value), 'must be a number', otherwise);
   }
 
   /** `null` means false, because transformers tests for truthiness. */
   flag(key: string, otherwise = false): boolean {
-    const { value } = this.find([key]);
-    if (value === undefined) return this.take(key, otherwise && !this.isNull(key));
-    if (typeof value === 'boolean') return this.take(key, value);
-    this.refuse(key, 'must be true or false', 'copy it from the model', value);
-    return otherwise;
+    const usual = otherwise && !this.isNull(key);
+    return this.typed([key], (value) => typeof value === 'boolean', 'must be true or false', usual);
   }
 
   text(key: string, otherwise: string): string {
-    const { value } = this.find([key]);
-    if (value === undefined) return this.take(key, otherwise);
-    if (typeof value === 'string') return this.take(key, value);
-    this.refuse(key, 'must be text', 'copy it from the model', value);
+    return this.typed([key], (value) => typeof value === 'string', 'must be text', otherwise);
+  }
+
+  private typed<T>(keys: readonly string[], isRight: (value: unknown) => boolean, must: string, otherwise: T): T {
+    const { key, value = otherwise } = this.find(keys);
+    if (isRight(value)) return this.take(keys, value as T);
+    this.refuse(key, must, 'copy it from the model', value);
     return otherwise;
   }
 
