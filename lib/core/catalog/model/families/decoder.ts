@@ -47,6 +47,9 @@ export interface Decoder extends Partial<RopeDefaults> {
 /** A model family: a function that reads its config.json. */
 export type Family = (f: ConfigFields) => ModelShape;
 
+/** Families by `model_type`. */
+export type Families = Readonly<Record<string, Family>>;
+
 /** Activations by their names in config.json; the first name of each is that of exports. */
 export const ACTIVATIONS: Readonly<Record<string, Activation>> = {
   silu: 'silu',

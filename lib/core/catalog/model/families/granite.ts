@@ -1,6 +1,6 @@
 import type { ConfigFields } from '../config-fields';
 import { always, never } from '../config-window';
-import { type Decoder, decoder, type Family, type Mixture } from './decoder';
+import { type Decoder, decoder, type Families, type Mixture } from './decoder';
 
 /** Granite and derived families: multipliers of embeddings, attention scores, residuals and logits. */
 export const multiplied = (f: ConfigFields, d: Decoder = {}) =>
@@ -18,9 +18,6 @@ export const multiplied = (f: ConfigFields, d: Decoder = {}) =>
     fields: { embeddingScale: f.number('embedding_multiplier', 1), ...d.fields },
   });
 
-/** Granite 3: Llama with multipliers of embeddings, attention, residuals and logits. */
-export const granite: Family = (f) => multiplied(f);
-
 /** Attention sinks and a window in three of four layers. */
 function windowed(f: ConfigFields): Decoder {
   f.ignore('layer_rope_theta');
@@ -32,9 +29,6 @@ function windowed(f: ConfigFields): Decoder {
   };
 }
 
-/** Granite with attention sinks and a window in three of four layers. */
-export const graniteSwa: Family = (f) => multiplied(f, { ...windowed(f), tied: true, epsilon: 1e-5, kvHeads: 4 });
-
 /** Experts of Granite, by default. */
 export const GRANITE_MIXTURE: Mixture = {
   sizeKey: 'intermediate_size',
@@ -42,9 +36,6 @@ export const GRANITE_MIXTURE: Mixture = {
   experts: 8,
   perToken: 2,
 };
-
-/** Granite MoE: Granite's multipliers with experts in each layer. */
-export const graniteMoe: Family = (f) => multiplied(f, { mixture: GRANITE_MIXTURE });
 
 const shared = (f: ConfigFields, { traits, ...d }: Decoder) => {
   const sharedFfnHiddenSize = f.count('shared_intermediate_size', 0, 0);
@@ -56,12 +47,22 @@ const shared = (f: ConfigFields, { traits, ...d }: Decoder) => {
   });
 };
 
-/** Granite MoE with a shared expert. */
-export const graniteMoeShared: Family = (f) => shared(f, {});
-
-/** Granite MoE with attention sinks and a window in three of four layers. */
-export const graniteMoeSwa: Family = (f) => shared(f, windowed(f));
-
-/** HyperCLOVA X: Granite's multipliers, and norms after attention and MLP as well. */
-export const hyperclovax: Family = (f) =>
-  multiplied(f, { windowed: always, fields: { ...(f.flag('use_post_norm', true) && { normPlacement: 'sandwich' }) } });
+/** Granite and derived families. */
+export const GRANITE_FAMILIES: Families = {
+  /** Granite 3: Llama with multipliers of embeddings, attention, residuals and logits. */
+  granite: (f) => multiplied(f),
+  /** Granite with attention sinks and a window in three of four layers. */
+  granite_swa: (f) => multiplied(f, { ...windowed(f), tied: true, epsilon: 1e-5, kvHeads: 4 }),
+  /** Granite MoE: Granite's multipliers with experts in each layer. */
+  granitemoe: (f) => multiplied(f, { mixture: GRANITE_MIXTURE }),
+  /** Granite MoE with a shared expert. */
+  granitemoeshared: (f) => shared(f, {}),
+  /** Granite MoE with attention sinks and a window in three of four layers. */
+  granitemoe_swa: (f) => shared(f, windowed(f)),
+  /** HyperCLOVA X: Granite's multipliers, and norms after attention and MLP as well. */
+  hyperclovax: (f) =>
+    multiplied(f, {
+      windowed: always,
+      fields: { ...(f.flag('use_post_norm', true) && { normPlacement: 'sandwich' }) },
+    }),
+};

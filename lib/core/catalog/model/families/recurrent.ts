@@ -1,7 +1,7 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, layersWhere } from '../config-window';
 import type { ModelShape, Recurrence } from '../shape';
-import { type Decoder, decoder, type Family, withTraits } from './decoder';
+import { type Decoder, decoder, type Families, withTraits } from './decoder';
 import { GRANITE_MIXTURE, multiplied } from './granite';
 import { denseLayers } from './qwen';
 
@@ -109,22 +109,6 @@ function qwenRecurrent(f: ConfigFields, d: Decoder = {}): ModelShape {
   return withTraits(m, { recurrence, gatedAttention: true, untrained: DELTA_UNTRAINED });
 }
 
-/** OLMo Hybrid: OLMo 3's attention in every fourth layer, gated DeltaNet in the others. */
-export const olmoHybrid: Family = (f) => {
-  f.ignore(
-    'linear_a_log_min linear_a_log_max linear_dt_min linear_dt_max linear_dt_init_floor linear_allow_neg_eigval',
-  );
-  const m = decoder(f, { recurrent: true, biased: true, traits: { qkNorm: 'whole' }, fields: { qkNorm: true } });
-  const layers = recurrentLayers(f, m.layers, (layer) => layer % 4 !== 3 && !(m.layers < 4 && layer === m.layers - 1));
-  const of = deltaNet(f, m.hiddenSize, {
-    keyHeads: m.attentionHeads,
-    valueHeads: m.attentionHeads,
-    keySize: (heads) => Math.floor((0.75 * m.hiddenSize) / heads),
-    valueSize: (keys) => 2 * keys,
-  });
-  return withTraits(m, { recurrence: { layers, of }, untrained: [DELTA] });
-};
-
 /** Experts in every layer, with one shared expert and its gate. */
 const withExperts = (f: ConfigFields, experts: number, perToken: number, d: Decoder = {}): ModelShape =>
   qwenRecurrent(f, {
@@ -138,18 +122,6 @@ const withExperts = (f: ConfigFields, experts: number, perToken: number, d: Deco
     }),
     traits: { sharedFfnHiddenSize: f.count('shared_expert_intermediate_size', 512), sharedExpertGate: true },
   });
-
-/** Qwen 3 Next: gated DeltaNet in three of four layers, 512 experts. */
-export const qwen3Next: Family = (f) => withExperts(f, 512, 10);
-
-/** Text model of Qwen 3.5. */
-export const qwen35: Family = (f) => {
-  f.isEmpty('mlp_only_layers');
-  return qwenRecurrent(f, { kvHeads: 4 });
-};
-
-/** Text model of Qwen 3.5 with experts in every layer. */
-export const qwen35Moe: Family = (f) => withExperts(f, 256, 8, { ffnKey: 'moe_intermediate_size' });
 
 /** Mamba-2 with the key names of Granite 4 and Falcon-H1. */
 export const HYBRID_MAMBA: MambaKeys = {
@@ -166,19 +138,50 @@ export const HYBRID_MAMBA: MambaKeys = {
   chunkSize: 256,
 };
 
-/** Granite 4: Mamba-2 in most layers, a shared feed-forward block, and optionally experts beside it. */
-export const graniteHybrid: Family = (f) => {
-  f.ignore('mamba_expand position_embedding_type time_step_limit normalization_function init_method');
-  const isDense = f.count('num_local_experts', 8, 0) === 0;
-  if (isDense) f.ignore('num_experts_per_tok');
-  const shared = f.count('shared_intermediate_size', 1024, isDense ? 1 : 0);
-  const m = multiplied(f, {
-    recurrent: true,
-    ...(isDense
-      ? { fields: { ffnHiddenSize: shared } }
-      : { mixture: { ...GRANITE_MIXTURE, sharedExperts: 1 }, traits: { sharedFfnHiddenSize: shared } }),
-  });
-  const layers = recurrentLayers(f, m.layers, () => true);
-  const recurrence = { layers, of: mamba2(f, m.hiddenSize, HYBRID_MAMBA) };
-  return withTraits(m, { recurrence, untrained: MAMBA_UNTRAINED });
+/** Families with recurrences between layers of attention. */
+export const RECURRENT_FAMILIES: Families = {
+  /** OLMo Hybrid: OLMo 3's attention in every fourth layer, gated DeltaNet in the others. */
+  olmo_hybrid: (f) => {
+    f.ignore(
+      'linear_a_log_min linear_a_log_max linear_dt_min linear_dt_max linear_dt_init_floor linear_allow_neg_eigval',
+    );
+    const m = decoder(f, { recurrent: true, biased: true, traits: { qkNorm: 'whole' }, fields: { qkNorm: true } });
+    const layers = recurrentLayers(
+      f,
+      m.layers,
+      (layer) => layer % 4 !== 3 && !(m.layers < 4 && layer === m.layers - 1),
+    );
+    const of = deltaNet(f, m.hiddenSize, {
+      keyHeads: m.attentionHeads,
+      valueHeads: m.attentionHeads,
+      keySize: (heads) => Math.floor((0.75 * m.hiddenSize) / heads),
+      valueSize: (keys) => 2 * keys,
+    });
+    return withTraits(m, { recurrence: { layers, of }, untrained: [DELTA] });
+  },
+  /** Qwen 3 Next: gated DeltaNet in three of four layers, 512 experts. */
+  qwen3_next: (f) => withExperts(f, 512, 10),
+  /** Text model of Qwen 3.5. */
+  qwen3_5_text: (f) => {
+    f.isEmpty('mlp_only_layers');
+    return qwenRecurrent(f, { kvHeads: 4 });
+  },
+  /** Text model of Qwen 3.5 with experts in every layer. */
+  qwen3_5_moe_text: (f) => withExperts(f, 256, 8, { ffnKey: 'moe_intermediate_size' }),
+  /** Granite 4: Mamba-2 in most layers, a shared feed-forward block, and optionally experts beside it. */
+  granitemoehybrid: (f) => {
+    f.ignore('mamba_expand position_embedding_type time_step_limit normalization_function init_method');
+    const isDense = f.count('num_local_experts', 8, 0) === 0;
+    if (isDense) f.ignore('num_experts_per_tok');
+    const shared = f.count('shared_intermediate_size', 1024, isDense ? 1 : 0);
+    const m = multiplied(f, {
+      recurrent: true,
+      ...(isDense
+        ? { fields: { ffnHiddenSize: shared } }
+        : { mixture: { ...GRANITE_MIXTURE, sharedExperts: 1 }, traits: { sharedFfnHiddenSize: shared } }),
+    });
+    const layers = recurrentLayers(f, m.layers, () => true);
+    const recurrence = { layers, of: mamba2(f, m.hiddenSize, HYBRID_MAMBA) };
+    return withTraits(m, { recurrence, untrained: MAMBA_UNTRAINED });
+  },
 };
