@@ -4,30 +4,26 @@ import { region } from './environment/formats';
 import { type Guardrails, PREEMPTION_TIMES, type PreemptionTimes } from './environment/limits';
 import type { team } from './environment/people';
 import { sections } from './environment/sections';
-import { field, option } from './formats/field';
+import { field, option, section } from './formats/field';
 
 const regionOverride = z
   .strictObject(sections)
   .nullable()
   .transform((v) => v ?? {});
 
-const registeredRun = z
-  .strictObject({
-    file: field(z.string().min(1), 'Run file, relative to this file.', {
-      examples: ['../runs/sagemaker/llama2-13b.yaml'],
-    }),
-    submit: option(
-      z.enum(['manual', 'on-change']),
-      'When a deployment submits the run: never (manual), or when the file has changed (on-change).',
-      { default: 'manual' },
-    ),
-    region: option(
-      region,
-      'Region in which a deployment submits the run. Default: the only region of the environment.',
-      { examples: ['us-west-2'] },
-    ),
-  })
-  .meta({ description: 'A run that belongs to the environment.' });
+const registeredRun = section('A run that belongs to the environment.', {
+  file: field(z.string().min(1), 'Run file, relative to this file.', {
+    examples: ['../runs/sagemaker/llama2-13b.yaml'],
+  }),
+  submit: option(
+    z.enum(['manual', 'on-change']),
+    'When a deployment submits the run: never (manual), or when the file has changed (on-change).',
+    { default: 'manual' },
+  ),
+  region: option(region, 'Region in which a deployment submits the run. Default: the only region of the environment.', {
+    examples: ['us-west-2'],
+  }),
+});
 
 const accountId = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes');
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, option } from './formats/field';
+import { field, flag, option, section } from './formats/field';
 import { code, image } from './run/code';
 import { compute, distribution } from './run/compute';
 import { channel, checkpoints } from './run/data';
@@ -48,11 +48,7 @@ export const runFileSchema = z.strictObject({
     default: 0,
     examples: [10],
   }),
-  preemptible: option(
-    z.boolean(),
-    'Whether a run of higher priority may preempt this run after it has saved a checkpoint.',
-    { default: false },
-  ),
+  preemptible: flag('Whether a run of higher priority may preempt this run after it has saved a checkpoint.'),
   tags: option(
     z.record(z.string(), field(scalars, 'Value of one tag.')),
     'Tags of the jobs. The key prefixes `slipway:` and `aws:` are reserved.',
@@ -147,12 +143,10 @@ export const runFileSchema = z.strictObject({
   ),
   acknowledge: option(
     z.array(
-      z
-        .strictObject({
-          rule: field(words(128), 'ID of the rule.', { examples: ['smddp/frozen'] }),
-          reason: field(text, 'Reason, which is printed with the warning.', { examples: ['p4d fleet until 2027'] }),
-        })
-        .meta({ description: 'One rule that is acknowledged.' }),
+      section('One rule that is acknowledged.', {
+        rule: field(words(128), 'ID of the rule.', { examples: ['smddp/frozen'] }),
+        reason: field(text, 'Reason, which is printed with the warning.', { examples: ['p4d fleet until 2027'] }),
+      }),
     ),
     'Rules whose errors become warnings, if the rule allows it.',
     { default: [], examples: [[{ rule: 'smddp/frozen', reason: 'p4d fleet until 2027' }]] },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { option } from '../formats/field';
+import { flag, option } from '../formats/field';
 import { unique } from './formats';
 
 // Company-wide settings of every stack: names, paths and boundaries of roles, tags, logs.
@@ -74,10 +74,9 @@ export const RETENTION_DAYS = [
 
 /** Section `logging`. */
 export const logging = z.strictObject({
-  kms: option(
-    z.boolean(),
+  kms: flag(
     'Whether the log groups of the stack are encrypted with the key of the stack (true) or with the default encryption of CloudWatch Logs (false).',
-    { default: true },
+    true,
   ),
   retentionDays: option(z.literal(RETENTION_DAYS), 'Retention of the log groups of the stack, in days.', {
     default: 90,

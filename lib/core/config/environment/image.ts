@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { ecrImageByDigest, parseEcrUri } from '../../catalog/images/base-images';
-import { option } from '../formats/field';
+import { flag, option } from '../formats/field';
 import type { Issue } from '../issue';
 import { parseYaml, type YamlFile } from '../reading/yaml-file';
 import { zodIssues } from '../reading/zod-issues';
@@ -15,7 +15,7 @@ export const image = z.strictObject({
     'Base of the image: an AWS image with PyTorch or the SageMaker model parallel library, to which a few layers are added, or a full build with the EFA installer (cuda).',
     { default: 'pytorch-2.13' },
   ),
-  build: option(z.boolean(), 'Whether the stack builds the image with CodeBuild in the account.', { default: true }),
+  build: flag('Whether the stack builds the image with CodeBuild in the account.', true),
   uri: option(
     z.string().min(1).max(255),
     'Existing image in Amazon ECR, instead of an image that the stack builds. Default: none.',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, flag, option } from '../formats/field';
 import { trainingPlanArn } from '../run/formats';
 import { email, keyArn, principal, unique } from './formats';
 
@@ -94,10 +94,8 @@ export const team = z.strictObject({
     'Maximum recorded spend of the runs of the team in a calendar month (UTC), in USD. When it is reached, new runs do not start and users cannot resume runs; started runs continue. AWS Budgets sends email to the addresses of `notifications` at 50, 80 and 100 percent. Default: no limit.',
     { examples: [50_000] },
   ),
-  dashboards: option(
-    z.boolean(),
+  dashboards: flag(
     'Whether the team has a CloudWatch dashboard with its queue, instances, spend of the month and failed runs, and the GPUs of all jobs of the environment. The dashboard and five metrics cost about 4.50 USD per month.',
-    { default: false },
   ),
   kmsKey: option(
     z.union([z.enum(['own', 'shared']), keyArn], {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, flag, option } from '../formats/field';
 import { count } from './formats';
 
 const layerNumbers = z.array(z.int().min(0)).min(1);
@@ -36,16 +36,12 @@ const latentAttention = z.strictObject({
 
 /** Fields of attention other than its heads. */
 export const attentionFields = {
-  qkNorm: option(z.boolean(), 'Whether an RMS norm over each head is applied to queries and keys (Qwen 3).', {
-    default: false,
-  }),
-  attentionBias: option(z.boolean(), 'Whether the query, key, value and output projections have biases.', {
-    default: false,
-  }),
+  qkNorm: flag('Whether an RMS norm over each head is applied to queries and keys (Qwen 3).'),
+  attentionBias: flag('Whether the query, key, value and output projections have biases.'),
   slidingWindow: option(slidingWindow, 'Layers with sliding window attention. Default: none.', {
     examples: [{ size: 4096, pattern: 'alternate' }],
   }),
-  attentionSinks: option(z.boolean(), 'Whether each head has a learned attention sink (GPT-OSS).', { default: false }),
+  attentionSinks: flag('Whether each head has a learned attention sink (GPT-OSS).'),
   logitSoftcap: option(logitSoftcap, 'Soft caps of attention scores and logits (Gemma 2). Default: none.', {
     examples: [{ attention: 50, final: 30 }],
   }),
