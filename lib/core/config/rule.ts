@@ -78,7 +78,7 @@ function valueAt(value: unknown, path: string): unknown {
 }
 
 /** The finding if `broken`, otherwise none. */
-export const when = <F extends Finding>(broken: boolean, finding: F): F[] => (broken ? [finding] : []);
+export const when = <F extends Omit<Finding, 'path'>>(broken: boolean, finding: F): F[] => (broken ? [finding] : []);
 
 /** Restricts a rule to runs of which something holds. */
 export const ruleWhere =

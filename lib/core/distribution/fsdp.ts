@@ -107,7 +107,6 @@ function unsharedSequence(run: RunSpec): Finding[] {
 export const fsdp = strategy({
   name: 'fsdp',
   libraries: ['fsdp'],
-  matches: (library, launcher) => library === 'fsdp' && launcher === 'torchrun',
   layout: fsdpLayout,
   hyperparameters: torchrunHyperparameters,
   environment: smddpEnvironment,
