@@ -4,7 +4,7 @@ import { region } from './environment/formats';
 import { type Guardrails, PREEMPTION_TIMES, type PreemptionTimes } from './environment/limits';
 import type { team } from './environment/people';
 import { sections } from './environment/sections';
-import { field, option, section } from './formats/field';
+import { field, formed, option, section } from './formats/field';
 
 const regionOverride = z
   .strictObject(sections)
@@ -25,7 +25,7 @@ const registeredRun = section('A run that belongs to the environment.', {
   }),
 });
 
-const accountId = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes');
+const accountId = formed(/^\d{12}$/, 'must be 12 digits in quotes');
 
 /**
  * The file that a platform team writes, one per environment. All options are optional except name and regions. `.meta` of each field is
@@ -34,7 +34,7 @@ const accountId = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes');
 export const environmentFileSchema = z.strictObject({
   schema: option(z.literal(1), 'Version of the file format.', { default: 1 }),
   name: field(
-    z.string().regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter'),
+    formed(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter'),
     'Name of the environment; stacks are Slipway-<name>-<region>.',
     { examples: ['research'] },
   ),
@@ -44,9 +44,7 @@ export const environmentFileSchema = z.strictObject({
   accounts: option(
     z
       .record(
-        z
-          .string()
-          .regex(/^[A-Za-z][A-Za-z0-9-]{0,31}$/, 'must be 1-32 letters, digits and hyphens, the first a letter'),
+        formed(/^[A-Za-z][A-Za-z0-9-]{0,31}$/, 'must be 1-32 letters, digits and hyphens, the first a letter'),
         field(accountId, 'AWS account of one stage, 12 digits in quotes.'),
       )
       .refine((given) => Object.keys(given).length > 0, 'must name at least one account'),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, flag, option, section } from './formats/field';
+import { field, flag, formed, option, section } from './formats/field';
 import { code, image } from './run/code';
 import { compute, distribution } from './run/compute';
 import { channel, checkpoints } from './run/data';
@@ -20,9 +20,7 @@ const scalars = z
 export const runFileSchema = z.strictObject({
   schema: option(z.literal(1), 'Version of the file format.', { default: 1 }),
   name: field(
-    z
-      .string()
-      .regex(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'must be 1-32 lower-case letters, digits or inner hyphens'),
+    formed(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'must be 1-32 lower-case letters, digits or inner hyphens'),
     'Name of the run; the run ID is <name>-<yymmddhhmmss>.',
     { examples: ['llama2-13b-pretrain'] },
   ),
@@ -30,12 +28,10 @@ export const runFileSchema = z.strictObject({
     default: 'training',
   }),
   environment: option(
-    z
-      .string()
-      .regex(
-        /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/,
-        'must be an environment name ([a-z][a-z0-9]{0,11}), or name/team',
-      ),
+    formed(
+      /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/,
+      'must be an environment name ([a-z][a-z0-9]{0,11}), or name/team',
+    ),
     'Environment to launch into, or environment/team; `--environment` overrides it. Default: none.',
     { examples: ['research', 'research/nlp'] },
   ),
@@ -126,15 +122,12 @@ export const runFileSchema = z.strictObject({
   ),
   secrets: option(
     z.record(
-      z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable: letters, digits and _'),
+      formed(/^[A-Za-z_]\w*$/, 'must be the name of a variable: letters, digits and _'),
       field(
-        z
-          .string()
-          .regex(
-            /^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]+|arn:aws[a-z-]*:ssm:[a-z0-9-]+:\d{12}:parameter\/[\w./-]+|\/[\w./-]+|[\w+=.@][\w/+=.@-]*)$/,
-            'must be the ARN or the name of a secret, or of a parameter, whose name begins with /',
-          )
-          .max(2048),
+        formed(
+          /^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]+|arn:aws[a-z-]*:ssm:[a-z0-9-]+:\d{12}:parameter\/[\w./-]+|\/[\w./-]+|[\w+=.@][\w/+=.@-]*)$/,
+          'must be the ARN or the name of a secret, or of a parameter, whose name begins with /',
+        ).max(2048),
         'ARN or name of a secret in Secrets Manager, or of a parameter in Systems Manager.',
       ),
     ),

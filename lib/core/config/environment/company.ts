@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, option } from '../formats/field';
+import { flag, formed, option } from '../formats/field';
 import { unique } from './formats';
 
 // Company-wide settings of every stack: names, paths and boundaries of roles, tags, logs.
@@ -21,27 +21,22 @@ export const iam = z.strictObject({
     { examples: ['ml-boundary', 'arn:aws:iam::111122223333:policy/ml-boundary'] },
   ),
   rolePath: option(
-    z
-      .string()
-      .regex(/^\/([\w.,+@=-]+\/){0,8}$/, 'must be a path such as /ml/, that begins and ends with /')
-      .max(512),
+    formed(/^\/([\w.,+@=-]+\/){0,8}$/, 'must be a path such as /ml/, that begins and ends with /').max(512),
     'Path of every role in the stack. A change replaces the roles.',
     { default: '/', examples: ['/ml/'] },
   ),
   rolePrefix: option(
-    z.string().regex(/^[\w+=,.@-]{1,24}$/, 'must be 1-24 letters, digits and +=,.@_-'),
+    formed(/^[\w+=,.@-]{1,24}$/, 'must be 1-24 letters, digits and +=,.@_-'),
     'Name prefix of every role in the stack. A change replaces the roles. Default: none; only the roles of teams and users have stable names.',
     { examples: ['acme-'] },
   ),
   oidcProvider: option(
-    z
-      .string()
-      .regex(/^arn:aws[a-z-]*:iam::\d{12}:oidc-provider\/[\w./-]+$/, 'must be the ARN of an OIDC provider of IAM'),
+    formed(/^arn:aws[a-z-]*:iam::\d{12}:oidc-provider\/[\w./-]+$/, 'must be the ARN of an OIDC provider of IAM'),
     'OIDC provider of the CI system, whose jobs with a subject in `oidcSubjects` may assume the role of `access.ci`. Default: none.',
     { examples: ['arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com'] },
   ),
   oidcSubjects: option(
-    unique(z.array(z.string().regex(/^[^*?][^?]*$/, 'must not begin with a wildcard')).min(1)),
+    unique(z.array(formed(/^[^*?][^?]*$/, 'must not begin with a wildcard')).min(1)),
     'Accepted subjects of tokens, with `oidcProvider`; `*` matches any text. Default: none.',
     { examples: [['repo:acme/training:ref:refs/heads/main']] },
   ),
@@ -87,7 +82,7 @@ export const logging = z.strictObject({
 /** Section `secrets`. */
 export const secrets = z.strictObject({
   allowedPrefix: option(
-    z.string().regex(/^([\w/+=.@-]|\{team\}){1,256}$/, 'must be 1-256 letters, digits and /_+=.@-, or {team}'),
+    formed(/^([\w/+=.@-]|\{team\}){1,256}$/, 'must be 1-256 letters, digits and /_+=.@-, or {team}'),
     'Name prefix of the secrets and parameters that run files may use under `secrets`; {team} is replaced by the name of the team. Default: none; runs cannot use secrets.',
     { examples: ['slipway/{team}/'] },
   ),

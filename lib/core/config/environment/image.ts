@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { ecrImageByDigest, parseEcrUri } from '../../catalog/images/base-images';
-import { flag, option } from '../formats/field';
+import { flag, formed, option } from '../formats/field';
 import type { Issue } from '../issue';
 import { parseYaml, type YamlFile } from '../reading/yaml-file';
 import { zodIssues } from '../reading/zod-issues';
@@ -36,7 +36,7 @@ export const image = z.strictObject({
 const lockedBase = z.strictObject({
   /** ECR image with the tag that was resolved. */
   image: z.string().refine((uri) => parseEcrUri(uri)?.tag !== undefined, 'must be an ECR image with a tag'),
-  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits'),
+  digest: formed(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits'),
   /** When it was resolved, ISO 8601. */
   resolvedAt: z.string(),
 });

@@ -1,13 +1,11 @@
 import { z } from 'zod';
-import { field, flag, option, section } from '../formats/field';
+import { field, flag, formed, option, section } from '../formats/field';
 import { bucketName, fileSystemId, keyArn, MAX, s3Prefix, unique, zoneId } from './formats';
 
-const hubArn = z
-  .string()
-  .regex(
-    /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub\/[a-zA-Z0-9-]+$/,
-    'must be the ARN of a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub/models',
-  );
+const hubArn = formed(
+  /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub\/[a-zA-Z0-9-]+$/,
+  'must be the ARN of a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub/models',
+);
 
 const external = section('A place in S3 that is not of this environment, in this account or another one.', {
   s3: field(s3Prefix, 'S3 prefix.', { examples: ['s3://company-lake/tokens/'] }),
@@ -25,7 +23,7 @@ const fileSystem = section('An existing file system.', {
     examples: ['fs-0123456789abcdef1'],
   }),
   directoryPath: field(
-    z.string().regex(/^\//, 'must be a path that starts with /'),
+    formed(/^\//, 'must be a path that starts with /'),
     'Folder of the file system that jobs may mount. For FSx for Lustre it begins with the mount name, which `aws fsx describe-file-systems` shows.',
     { examples: ['/abcdefgh/data'] },
   ),
@@ -116,7 +114,7 @@ export const storage = z.strictObject({
     { examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }] },
   ),
   fileSystems: option(
-    z.record(z.string().regex(/^[A-Za-z][\w-]*$/, 'must be letters, digits, - and _, the first a letter'), fileSystem),
+    z.record(formed(/^[A-Za-z][\w-]*$/, 'must be letters, digits, - and _, the first a letter'), fileSystem),
     'Existing file systems that jobs may mount, by name. Default: none.',
     { examples: [{ corpus: { fsxLustre: 'fs-0123456789abcdef0', directoryPath: '/abcdefgh/data' } }] },
   ),

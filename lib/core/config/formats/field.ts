@@ -21,3 +21,6 @@ export const flag = (description: string, byDefault = false) =>
 /** A section with these fields. */
 export const section = <T extends z.ZodRawShape>(description: string, fields: T) =>
   z.strictObject(fields).meta({ description });
+
+/** Text of this form, or the reason why it is refused. */
+export const formed = (form: RegExp, must: Parameters<z.ZodString['regex']>[1]) => z.string().regex(form, must);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, flag, option, section } from '../formats/field';
+import { field, flag, formed, option, section } from '../formats/field';
 import { count, words } from './formats';
 
 /** Section `limits`. */
@@ -93,12 +93,10 @@ export const observability = z.strictObject({
   mlflow: option(
     z.strictObject({
       arn: field(
-        z
-          .string()
-          .regex(
-            /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:\d{12}:mlflow-[a-zA-Z-]*\/.+/,
-            'must be the ARN of an MLflow tracking server or app',
-          ),
+        formed(
+          /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:\d{12}:mlflow-[a-zA-Z-]*\/.+/,
+          'must be the ARN of an MLflow tracking server or app',
+        ),
         'ARN of an MLflow tracking server or app; the environment must declare it for the team.',
         { examples: ['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared'] },
       ),
