@@ -1,4 +1,4 @@
-import { type Finding, type Rule, rule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, ruleWhere, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 /** Sections that only a training run has. */
@@ -63,9 +63,6 @@ const MAX_INPUTS = 10;
 /** Rules for processing runs. */
 export const PROCESSING_RULES: readonly Rule[] = [
   rule('processing/sections', 'error', (run) => {
-    if (run.kind === 'training') {
-      return [];
-    }
     return [
       ...when(run.output?.s3 === undefined, {
         path: 'output.s3',
@@ -87,9 +84,8 @@ export const PROCESSING_RULES: readonly Rule[] = [
       ),
     ];
   }),
-  rule('processing/cluster', 'error', (run) => (run.kind === 'processing' ? [...capacityOf(run), ...sizeOf(run)] : [])),
+  rule('processing/cluster', 'error', (run) => [...capacityOf(run), ...sizeOf(run)]),
   rule('processing/inputs', 'error', (run) => {
-    if (run.kind !== 'processing') return [];
     const limit = MAX_INPUTS - (run.code.builtin ? 2 : 3);
     return [
       ...when(run.data.length > limit, {
@@ -126,7 +122,6 @@ export const PROCESSING_RULES: readonly Rule[] = [
     ];
   }),
   rule('processing/limits', 'error', (run) => {
-    if (run.kind !== 'processing') return [];
     const type = run.compute.instanceType;
     return [
       ...when(NOT_FOR_PROCESSING.test(type), {
@@ -146,7 +141,6 @@ export const PROCESSING_RULES: readonly Rule[] = [
   }),
   /** Options of the file for which CreateProcessingJob has no field, if they are not at their defaults. */
   rule('processing/without-effect', 'warning', (run) => {
-    if (run.kind !== 'processing') return [];
     const { observability, limits, network } = run.written;
     const given: [string, unknown][] = [
       ['hyperparameters', Object.keys(run.hyperparameters).length > 0 ? Object.keys(run.hyperparameters) : undefined],
@@ -174,4 +168,4 @@ export const PROCESSING_RULES: readonly Rule[] = [
         fix: 'remove it, or use kind: training',
       }));
   }),
-];
+].map(ruleWhere(({ kind }) => kind === 'processing'));
