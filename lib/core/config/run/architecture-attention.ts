@@ -6,15 +6,13 @@ const layerNumbers = z.array(z.int().min(0)).min(1);
 
 const slidingWindow = z.strictObject({
   size: field(count, 'Size of the window in positions, including the position of the query.', { examples: [4096] }),
-  pattern: z
-    .union([z.enum(['all', 'alternate']), layerNumbers], {
+  pattern: field(
+    z.union([z.enum(['all', 'alternate']), layerNumbers], {
       error: 'must be all, alternate or a list of layer numbers from 0 on',
-    })
-    .meta({
-      description:
-        'Layers with the window: all, every second layer starting with the first, or a list of layer indexes.',
-      examples: ['alternate', [0, 1, 2]],
     }),
+    'Layers with the window: all, every second layer starting with the first, or a list of layer indexes.',
+    { examples: ['alternate', [0, 1, 2]] },
+  ),
 });
 
 const logitSoftcap = z.strictObject({
