@@ -67,9 +67,9 @@ export function trainingPlanIssues(
 ): Issue[] {
   const found = [
     ...unusable(named, state),
-    ...(isOver(state) ? [] : [...sizes(named, state), ...times(now, state, hours)]),
+    ...(isOver(state) ? [] : [...sizes(named, state), ...times(named, state, now, hours)]),
   ];
-  return found.map((finding) => issueOf(RULE, { path: named.path, ...finding }));
+  return found.map((finding) => issueOf(RULE, finding));
 }
 
 const isOver = ({ status }: TrainingPlanState): boolean => status === 'Expired' || status === 'Failed';
@@ -77,17 +77,15 @@ const isOver = ({ status }: TrainingPlanState): boolean => status === 'Expired' 
 const RULE = { id: 'preflight/training-plan', level: 'error' } as const;
 const OTHER_PLAN = 'name another plan (aws sagemaker list-training-plans), or remove it';
 
-type PlanFinding = Omit<Finding, 'path'>;
-
-function unusable({ instanceType }: NamedTrainingPlan, state: TrainingPlanState): PlanFinding[] {
+function unusable({ path, instanceType }: NamedTrainingPlan, state: TrainingPlanState): Finding[] {
   return [
-    ...when(isOver(state), { must: 'must be active or scheduled', got: state.status, fix: OTHER_PLAN }),
-    ...when(!state.targets.includes('training-job'), {
+    ...when(isOver(state), path, { must: 'must be active or scheduled', got: state.status, fix: OTHER_PLAN }),
+    ...when(!state.targets.includes('training-job'), path, {
       must: 'must be a plan for training jobs',
       got: state.targets,
       fix: OTHER_PLAN,
     }),
-    ...when(!state.instanceTypes.includes(instanceType), {
+    ...when(!state.instanceTypes.includes(instanceType), path, {
       must: `must contain ${instanceType}`,
       got: state.instanceTypes,
       fix: `${OTHER_PLAN}, or use its instance type`,
@@ -95,16 +93,16 @@ function unusable({ instanceType }: NamedTrainingPlan, state: TrainingPlanState)
   ];
 }
 
-function sizes(named: NamedTrainingPlan, state: TrainingPlanState): PlanFinding[] {
-  const { instanceCount } = named;
+function sizes(named: NamedTrainingPlan, state: TrainingPlanState): Finding[] {
+  const { path, instanceCount } = named;
   const isTooSmall = instanceCount > state.totalInstances;
   return [
-    ...when(isTooSmall, {
+    ...when(isTooSmall, path, {
       must: `must contain the ${instanceCount} instances of the job`,
       got: `${state.totalInstances} in all`,
       fix: smallerSize(named, state),
     }),
-    ...when(!isTooSmall && state.status === 'Active' && instanceCount > state.freeInstances, {
+    ...when(!isTooSmall && state.status === 'Active' && instanceCount > state.freeInstances, path, {
       level: 'warning',
       must: `must have ${instanceCount} free instances to start at once`,
       got: freeText(state),
@@ -127,17 +125,18 @@ function smallerSize({ sizes: all = [] }: NamedTrainingPlan, { totalInstances }:
   return `set ${count}, the largest size that the plan holds, or name a larger plan`;
 }
 
-function times(now: number, { startsAt = now, endsAt }: TrainingPlanState, hours?: number): PlanFinding[] {
+function times({ path }: NamedTrainingPlan, state: TrainingPlanState, now: number, hours?: number): Finding[] {
+  const { startsAt = now, endsAt } = state;
   const left = ((endsAt ?? Number.POSITIVE_INFINITY) - Math.max(now, startsAt)) / 3_600_000;
   const day = (time = now) => `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
   return [
-    ...when(startsAt > now, {
+    ...when(startsAt > now, path, {
       level: 'warning',
       must: 'must have begun for the job to start at once',
       got: `a start at ${day(startsAt)}`,
       fix: 'the job waits until then',
     }),
-    ...when(hours !== undefined && hours > left, {
+    ...when(hours !== undefined && hours > left, path, {
       level: 'warning',
       must: `must last for the ${hours?.toFixed(1)} hours that the run takes by its plan`,
       got: `${Math.max(0, left).toFixed(1)} hours until ${day(endsAt)}`,

@@ -77,8 +77,9 @@ function valueAt(value: unknown, path: string): unknown {
   return found && valueAt(found[1], rest.slice(found[0].length));
 }
 
-/** The finding if `broken`, otherwise none. */
-export const when = <F extends Omit<Finding, 'path'>>(broken: boolean, finding: F): F[] => (broken ? [finding] : []);
+/** The finding about the value at `path` if `broken`, otherwise none. */
+export const when = <F extends Omit<Finding, 'path'>>(broken: boolean, path: string, finding: F) =>
+  broken ? [{ path, ...finding }] : [];
 
 /** Restricts a rule to runs of which something holds. */
 export const ruleWhere =

@@ -90,8 +90,7 @@ export function contradictsPrecision(written: string | undefined, theirs: 'bf16'
 export function bf16Findings(run: RunSpec, key: string): Finding[] {
   return trainingInstanceTypes(run).flatMap((type) => {
     const accelerator = findInstanceType(type)?.accelerator;
-    return when(accelerator !== undefined && lacksBf16(accelerator), {
-      path: parameterPath(key),
+    return when(accelerator !== undefined && lacksBf16(accelerator), parameterPath(key), {
       must: `must be off on ${type}, whose GPUs have no bf16`,
       fix: 'use fp16, or ml.g5, ml.p4d and newer',
     });
@@ -102,8 +101,7 @@ export function bf16Findings(run: RunSpec, key: string): Finding[] {
 export function tensorAcrossHosts(run: RunSpec, tensor: number, path: string): Finding[] {
   const hosts = hostsOfDomain(run);
   const gpus = run.distribution.processesPerHost * hosts;
-  return when(tensor > gpus, {
-    path,
+  return when(tensor > gpus, path, {
     must: `must be at most the ${gpus} GPUs of one ${hosts > 1 ? 'UltraServer' : 'instance'}`,
     fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
   });

@@ -22,8 +22,7 @@ import { undoubted } from './partial-file';
 /** Rules for the queue. */
 const QUEUE_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/queue-backend', 'error', ['queue'], ({ queue }) =>
-    when(queue.backend === 'batch', {
-      path: 'queue.backend',
+    when(queue.backend === 'batch', 'queue.backend', {
       must: 'must be slipway: AWS Batch would create jobs with a role without guardrails',
       fix: 'remove it; docs/decisions/0008-aws-batch.md has the reasons and requirements',
     }),

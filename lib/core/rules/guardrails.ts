@@ -66,20 +66,21 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
       limits?.maxInstancesPerRun ?? Number.POSITIVE_INFINITY,
       limits?.maxConcurrentInstances ?? Number.POSITIVE_INFINITY,
     );
+    const isTooLong =
+      limits?.maxRuntimeSeconds !== undefined && run.limits.maxRuntimeSeconds > limits.maxRuntimeSeconds;
+    const isTooCostly =
+      limits?.maxCostPerRunUsd !== undefined && (run.limits.maxCostUsd ?? 0) > limits.maxCostPerRunUsd;
     return [
-      ...when(instances > most, {
-        path,
+      ...when(instances > most, path, {
         must: `must be at most ${most} in environment ${descriptor?.name}${spares}`,
         got: instances,
         fix: ASK,
       }),
-      ...when(limits?.maxRuntimeSeconds !== undefined && run.limits.maxRuntimeSeconds > limits.maxRuntimeSeconds, {
-        path: 'limits.maxRuntimeSeconds',
+      ...when(isTooLong, 'limits.maxRuntimeSeconds', {
         must: `must be at most ${limits?.maxRuntimeSeconds} in environment ${descriptor?.name}`,
         fix: 'reduce it; a longer run continues in further attempts',
       }),
-      ...when(limits?.maxCostPerRunUsd !== undefined && (run.limits.maxCostUsd ?? 0) > limits.maxCostPerRunUsd, {
-        path: 'limits.maxCostUsd',
+      ...when(isTooCostly, 'limits.maxCostUsd', {
         must: `must be at most ${limits?.maxCostPerRunUsd} in environment ${descriptor?.name}`,
         fix: ASK,
       }),
@@ -90,8 +91,7 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
     const { kind, uri } = run.image;
     if (!allowed || allowed.includes(kind)) return [];
     const fits = kind === 'uri' && uri !== undefined && allowed.some((prefix) => isBelow(uri, prefix));
-    return when(!fits, {
-      path: kind === 'uri' ? 'image.uri' : 'image.kind',
+    return when(!fits, kind === 'uri' ? 'image.uri' : 'image.kind', {
       must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
       got: uri ?? kind,
       fix: ASK,
@@ -100,13 +100,11 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   rule('guardrails/switches', 'error', (run, { descriptor }) => {
     const limits = descriptor?.guardrails;
     return [
-      ...when(limits?.requireNetworkIsolation === true && !run.network.isolation, {
-        path: 'network.isolation',
+      ...when(limits?.requireNetworkIsolation === true && !run.network.isolation, 'network.isolation', {
         must: `must be true in environment ${descriptor?.name}`,
         fix: 'add network: { isolation: true }',
       }),
-      ...when(limits?.allowRemoteDebug === false && run.observability.remoteDebug, {
-        path: 'observability.remoteDebug',
+      ...when(limits?.allowRemoteDebug === false && run.observability.remoteDebug, 'observability.remoteDebug', {
         must: `must be false in environment ${descriptor?.name}: it opens a shell with the role's credentials`,
         fix: 'remove it',
       }),
@@ -121,18 +119,15 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
     const modes = modesBesideManaged(run);
     const why = `in environment ${descriptor.name}: the team has a key of its own, which`;
     return [
-      ...when(run.checkpoints.mode === 'managed', {
-        path: 'checkpoints.mode',
+      ...when(run.checkpoints.mode === 'managed', 'checkpoints.mode', {
         must: `must be ${orList([...modes, 'none'])} ${why} CheckpointConfig cannot name`,
         fix: `write checkpoints: { mode: ${modes[0]} }`,
       }),
-      ...when(run.observability.tensorBoard, {
-        path: 'observability.tensorBoard',
+      ...when(run.observability.tensorBoard, 'observability.tensorBoard', {
         must: `must be false ${why} TensorBoardOutputConfig cannot name`,
         fix: 'remove it; slipway status --chart and slipway report draw the same lines',
       }),
-      ...when(run.observability.profiler === 'sagemaker', {
-        path: 'observability.profiler',
+      ...when(run.observability.profiler === 'sagemaker', 'observability.profiler', {
         must: `must not be sagemaker ${why} ProfilerConfig cannot name`,
         fix: 'write profiler: pytorch, or remove it',
       }),

@@ -37,8 +37,7 @@ function foreign(run: RunSpec, type: string): Finding[] {
   const { kind, version } = run.image;
   if (kind === 'uri' || kind === 'environment') return [];
   if (asksNeuron(run))
-    return when(!NEURON_VERSIONS.includes(fullPytorchVersion(version ?? '') ?? ''), {
-      path: 'image.version',
+    return when(!NEURON_VERSIONS.includes(fullPytorchVersion(version ?? '') ?? ''), 'image.version', {
       must: `must be ${orList(NEURON_VERSIONS)} on ${type}: there are no other Neuron builds of kind dlc`,
       fix: `use it, or set image.uri to an image of ${NEURONX_REPOSITORY.dlc}`,
     });
@@ -99,12 +98,11 @@ function version({ image }: RunSpec): Finding[] {
   const path = 'image.version';
   const versions = VERSIONS[kind];
   if (!versions)
-    return when(given !== undefined, { path, must: `must be omitted with kind ${kind}`, fix: 'remove it' });
+    return when(given !== undefined, path, { must: `must be omitted with kind ${kind}`, fix: 'remove it' });
   const { known, isKnown } = versions;
   if (given === undefined)
     return [{ path, must: `must be set with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];
-  return when(!isKnown(given), {
-    path,
+  return when(!isKnown(given), path, {
     must: `must be a version with ${kind} images`,
     fix: `use ${orList(nearest(given, known, 4))}`,
   });
@@ -115,13 +113,11 @@ function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
   if (VERSIONS[kind] && given === undefined) return [];
   const path = 'image.uri';
   return [
-    ...when(kind === 'uri' && uri === undefined, {
-      path,
+    ...when(kind === 'uri' && uri === undefined, path, {
       must: 'must be set with kind uri',
       fix: 'add the URI of the image',
     }),
-    ...when(kind !== 'uri' && uri !== undefined, {
-      path,
+    ...when(kind !== 'uri' && uri !== undefined, path, {
       must: 'must be used with kind uri',
       fix: 'set kind: uri, or remove it',
     }),
@@ -137,13 +133,11 @@ export const IMAGE_RULES: readonly Rule[] = [
     if (run.image.kind !== 'uri' || uri === undefined) return [];
     const pinned = /[@]sha256:|:[^/]+$/.test(uri) && !uri.endsWith(':latest');
     return [
-      ...when(!IMAGE_URI.test(uri), {
-        path: 'image.uri',
+      ...when(!IMAGE_URI.test(uri), 'image.uri', {
         must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
         fix: 'correct it',
       }),
-      ...when(IMAGE_URI.test(uri) && !pinned, {
-        path: 'image.uri',
+      ...when(IMAGE_URI.test(uri) && !pinned, 'image.uri', {
         level: 'warning',
         must: 'must have a digest, or a tag that is not mutable',
         fix: 'pin it by digest',
@@ -153,8 +147,7 @@ export const IMAGE_RULES: readonly Rule[] = [
   rule('image/region', 'error', (run, context) => {
     const here = regionOf(context);
     const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(run.image.uri ?? '')?.[1];
-    return when(here !== undefined && there !== undefined && here !== there, {
-      path: 'image.uri',
+    return when(here !== undefined && there !== undefined && here !== there, 'image.uri', {
       level: 'warning',
       must: `must be in the run's region ${here}: SageMaker pulls from the region of the job`,
       fix: `push it to ${here}`,
@@ -169,8 +162,7 @@ export const IMAGE_RULES: readonly Rule[] = [
     const isAws = awsRepositories(descriptor.region).some(
       (known) => known.account === image.account && known.repository === image.repository,
     );
-    return when(!isAws, {
-      path: 'image.uri',
+    return when(!isAws, 'image.uri', {
       must: `must be in a repository of account ${descriptor.account} or of AWS's training images: the role of the job may pull from no other`,
       fix: `copy it into the account, or name ${image.repository} and the other images in use in guardrails.allowedImages of the environment`,
     });
@@ -188,8 +180,7 @@ export const IMAGE_RULES: readonly Rule[] = [
       run.image.kind === 'smp' ||
       run.image.kind === 'huggingface' ||
       (run.image.kind === 'dlc' && full !== undefined && !(full in PYTORCH_PYTHON));
-    return when(gpuOnly, {
-      path: 'image.kind',
+    return when(gpuOnly, 'image.kind', {
       must: `must have a CPU build for ${types[0]}`,
       got: `${run.image.kind} ${run.image.version ?? ''}`.trim(),
       fix: 'use kind dlc up to version "2.8.0", or a GPU type',
@@ -213,8 +204,7 @@ export const IMAGE_RULES: readonly Rule[] = [
     const minor = pytorch?.split('.').slice(0, 2).join('.');
     if (run.image.kind !== 'dlc' || !pytorch || !minor) return [];
     if (asksNeuron(run))
-      return when(NEURON_VERSIONS.includes(pytorch), {
-        path: 'image.version',
+      return when(NEURON_VERSIONS.includes(pytorch), 'image.version', {
         must: `must be an image that is still patched, which no Neuron build of kind dlc is (PyTorch ${orList(NEURON_VERSIONS)})`,
         fix: `set image.uri to an image of ${NEURONX_REPOSITORY.dlc}, or acknowledge image/end-of-patch`,
       });
@@ -235,8 +225,7 @@ export const IMAGE_RULES: readonly Rule[] = [
     // For that library, smp-v2/region reports it.
     const isJudged =
       kind === 'dlc' || kind === 'huggingface' || (kind === 'smp' && run.distribution.library !== 'smp-v2');
-    return when(here !== undefined && isJudged && !regions.includes(here), {
-      path: 'image.kind',
+    return when(here !== undefined && isJudged && !regions.includes(here), 'image.kind', {
       must: 'must be uri or environment in a region without a known registry of these images',
       got: `${kind} in ${here}`,
       fix: `use a region such as ${nearest(here ?? '', regions, 2).join(' or ')}`,

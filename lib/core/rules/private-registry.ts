@@ -10,23 +10,19 @@ export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
     const { repositoryAccess, credentialsProviderArn, uri } = image;
     const isVpc = repositoryAccess === 'vpc';
     return [
-      ...when(isVpc && image.kind !== 'uri', {
-        path: 'image.repositoryAccess',
+      ...when(isVpc && image.kind !== 'uri', 'image.repositoryAccess', {
         must: 'must be used with kind uri',
         fix: 'set kind: uri with the URI of the image, or remove it',
       }),
-      ...when(isVpc && image.kind === 'uri' && ECR.test(uri ?? ''), {
-        path: 'image.repositoryAccess',
+      ...when(isVpc && image.kind === 'uri' && ECR.test(uri ?? ''), 'image.repositoryAccess', {
         must: 'must be platform for an image in Amazon ECR',
         fix: 'remove it',
       }),
-      ...when(credentialsProviderArn !== undefined && !isVpc, {
-        path: 'image.credentialsProviderArn',
+      ...when(credentialsProviderArn !== undefined && !isVpc, 'image.credentialsProviderArn', {
         must: 'must be used with repositoryAccess vpc',
         fix: 'set repositoryAccess: vpc, or remove it',
       }),
-      ...when(isVpc && kind === 'processing', {
-        path: 'image.repositoryAccess',
+      ...when(isVpc && kind === 'processing', 'image.repositoryAccess', {
         must: 'must be platform for a processing run: CreateProcessingJob only supports images in Amazon ECR',
         fix: 'push the image to Amazon ECR',
       }),
@@ -37,13 +33,11 @@ export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
     const providers = descriptor.credentialsProviders ?? [];
     const provider = image.credentialsProviderArn;
     return [
-      ...when(descriptor.subnetIds.length === 0, {
-        path: 'image.repositoryAccess',
+      ...when(descriptor.subnetIds.length === 0, 'image.repositoryAccess', {
         must: 'must be platform in an environment without a VPC',
         fix: 'launch into an environment whose subnets can reach the registry',
       }),
-      ...when(provider !== undefined && !providers.includes(provider), {
-        path: 'image.credentialsProviderArn',
+      ...when(provider !== undefined && !providers.includes(provider), 'image.credentialsProviderArn', {
         must:
           providers.length > 0
             ? `must be a function that roles of environment ${descriptor.name} may call (${orList(providers)})`
@@ -55,8 +49,7 @@ export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
   /** SageMaker pulls an image from Amazon ECR unless the registry is marked as private. */
   rule('image/outside-ecr', 'error, local', ({ image }) => {
     const { kind, uri, repositoryAccess } = image;
-    return when(kind === 'uri' && uri !== undefined && !ECR.test(uri) && repositoryAccess !== 'vpc', {
-      path: 'image.uri',
+    return when(kind === 'uri' && uri !== undefined && !ECR.test(uri) && repositoryAccess !== 'vpc', 'image.uri', {
       must: 'must be an image in Amazon ECR unless repositoryAccess is vpc',
       fix: 'push the image to Amazon ECR, or set repositoryAccess: vpc for a private registry that the subnets can reach',
     });

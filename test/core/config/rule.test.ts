@@ -23,7 +23,8 @@ test('a finding has the level of its rule, or one of its own', () => {
   const message = 'name: must hold, got x; change it';
   expect(applyRule(RULE, TRAINING, {})).toEqual([{ rule: 'a/b', level: 'warning', path: 'name', message }]);
   expect(issueOf(RULE, { ...FINDING, level: 'info' })).toEqual({ rule: 'a/b', level: 'info', path: 'name', message });
-  expect([when(true, FINDING), when(false, FINDING)]).toEqual([[FINDING], []]);
+  const { path, ...finding } = FINDING;
+  expect([when(true, path, finding), when(false, path, finding)]).toEqual([[FINDING], []]);
 });
 
 test('a finding shows the value at its path, unless it has one of its own or shows none', () => {

@@ -93,8 +93,7 @@ const rule = rulesAbout((run) => (run.distribution.library === 'deepspeed' ? dee
 
 function notMultiple(train: number, world: number, accumulation: number): Finding[] {
   const unit = world * accumulation;
-  return when(train % unit !== 0, {
-    path: parameterPath('train_batch_size'),
+  return when(train % unit !== 0, parameterPath('train_batch_size'), {
     must: `must be a multiple of the ${world} ranks${accumulation > 1 ? ` x gradient_accumulation_steps ${accumulation} = ${unit}` : ''}`,
     fix: `use ${nearestMultiple(train, unit)}`,
   });
@@ -102,8 +101,7 @@ function notMultiple(train: number, world: number, accumulation: number): Findin
 
 function conflict(key: string, ours: number | undefined, view: View, name: string): Finding[] {
   const theirs = view.batch(key);
-  return when(ours !== undefined && theirs !== undefined && ours !== theirs, {
-    path: parameterPath(key),
+  return when(ours !== undefined && theirs !== undefined && ours !== theirs, parameterPath(key), {
     must: `must agree with training.${name} ${ours}`,
     fix: 'write "auto", or one of the two',
   });
@@ -112,8 +110,7 @@ function conflict(key: string, ours: number | undefined, view: View, name: strin
 /** Rules for runs with `library: deepspeed`. */
 export const DEEPSPEED_RULES: readonly Rule[] = [
   rule('deepspeed/stage', 'error, local', (_run, { zero }) =>
-    when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), {
-      path: parameterPath('zero_optimization.stage'),
+    when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), parameterPath('zero_optimization.stage'), {
       must: 'must be 0, 1, 2 or 3',
       fix: 'use 3 to shard parameters, gradients and optimizer',
     }),
@@ -152,16 +149,14 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     return [
       ...conflict('train_batch_size', written.globalBatchSize, view, 'globalBatchSize'),
       ...conflict('train_micro_batch_size_per_gpu', written.microBatchSize, view, 'microBatchSize'),
-      ...when(contradictsPrecision(written.precision, precision), {
-        path: parameterPath(`${precision}.enabled`),
+      ...when(contradictsPrecision(written.precision, precision), parameterPath(`${precision}.enabled`), {
         must: `must agree with training.precision ${written.precision}`,
         fix: 'write one of the two',
       }),
     ];
   }),
   rule('deepspeed/precision', 'error', (run, view) => [
-    ...when(view.isOn('bf16') === true && view.isOn('fp16') === true, {
-      path: parameterPath('fp16.enabled'),
+    ...when(view.isOn('bf16') === true && view.isOn('fp16') === true, parameterPath('fp16.enabled'), {
       must: 'must be false when bf16 is enabled',
       fix: 'keep one of the two',
     }),
@@ -171,34 +166,42 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     const device = (key: string) => section(zero[key]).device;
     const asks = (key: string) => key in zero && device(key) !== 'none';
     return [
-      ...when(asks('offload_param') && stage !== undefined && stage < 3, {
-        path: parameterPath('zero_optimization.offload_param'),
-        must: 'must be used with stage 3',
-        got: `stage ${stage}`,
-        fix: 'use stage 3, or remove it',
-      }),
-      ...when(asks('offload_optimizer') && stage === 0, {
-        path: parameterPath('zero_optimization.offload_optimizer'),
+      ...when(
+        asks('offload_param') && stage !== undefined && stage < 3,
+        parameterPath('zero_optimization.offload_param'),
+        {
+          must: 'must be used with stage 3',
+          got: `stage ${stage}`,
+          fix: 'use stage 3, or remove it',
+        },
+      ),
+      ...when(asks('offload_optimizer') && stage === 0, parameterPath('zero_optimization.offload_optimizer'), {
         must: 'must be used with stage 1, 2 or 3',
         got: 'stage 0',
         fix: 'use stage 1 or higher, or remove it',
       }),
       ...['offload_param', 'offload_optimizer'].flatMap((key) =>
-        when(asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu')), {
-          path: parameterPath(`zero_optimization.${key}.device`),
-          must: `must be ${orList(OFFLOAD_DEVICES)}`,
-          fix: 'use cpu',
-        }),
+        when(
+          asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu')),
+          parameterPath(`zero_optimization.${key}.device`),
+          {
+            must: `must be ${orList(OFFLOAD_DEVICES)}`,
+            fix: 'use cpu',
+          },
+        ),
       ),
     ];
   }),
   rule('deepspeed/backend', 'error', (run) => {
     const backend = run.distribution.parameters.dist_backend;
     const { collectives, collectivesAuto } = run.distribution;
-    return when(typeof backend === 'string' && backend !== collectives && !(collectivesAuto && backend === 'nccl'), {
-      path: parameterPath('dist_backend'),
-      must: `must agree with distribution.collectives ${collectives}`,
-      fix: `set distribution.collectives ${backend}, or remove it`,
-    });
+    return when(
+      typeof backend === 'string' && backend !== collectives && !(collectivesAuto && backend === 'nccl'),
+      parameterPath('dist_backend'),
+      {
+        must: `must agree with distribution.collectives ${collectives}`,
+        fix: `set distribution.collectives ${backend}, or remove it`,
+      },
+    );
   }),
 ];

@@ -68,8 +68,7 @@ const MEGATRON_MODEL_RULES: readonly Rule[] = [
   megatronRule('megatron/divisibility', 'warning', (run, sizes) =>
     DIVIDED.flatMap(({ name, by, divisor }) => {
       const [given, parts] = [flagNumber(run, name), divisor(sizes)];
-      return when(given !== undefined && given % parts !== 0, {
-        path: flagPath(run, name),
+      return when(given !== undefined && given % parts !== 0, flagPath(run, name), {
         must: `must be a multiple of ${by} ${parts}`,
         fix: `use a multiple of ${parts}, or a size of ${orList(divisorsUpTo(given ?? 1, 16))}`,
       });
@@ -80,8 +79,7 @@ const MEGATRON_MODEL_RULES: readonly Rule[] = [
     const ranks = world / (tensor * pipeline * context);
     if (global === undefined || micro === undefined || !Number.isInteger(ranks)) return [];
     const unit = micro * ranks;
-    return when(global % unit !== 0, {
-      path: flagPath(run, 'global-batch-size'),
+    return when(global % unit !== 0, flagPath(run, 'global-batch-size'), {
       must: `must be a multiple of micro-batch-size ${micro} x ${ranks} data-parallel ranks = ${unit}`,
       fix: `use ${nearestMultiple(global, unit)}`,
     });
@@ -95,14 +93,12 @@ const MEGATRON_MODEL_RULES: readonly Rule[] = [
     return [
       ...SHARED.flatMap(({ name, option }) => {
         const [ours, theirs] = [written[option], flagNumber(run, name)];
-        return when(ours !== undefined && theirs !== undefined && ours !== theirs, {
-          path: flagPath(run, name),
+        return when(ours !== undefined && theirs !== undefined && ours !== theirs, flagPath(run, name), {
           must: `must agree with training.${option} ${ours}`,
           fix: 'write one of the two',
         });
       }),
-      ...when(contradictsPrecision(written.precision, precision), {
-        path: flagPath(run, precision ?? 'bf16'),
+      ...when(contradictsPrecision(written.precision, precision), flagPath(run, precision ?? 'bf16'), {
         must: `must agree with training.precision ${written.precision}`,
         fix: 'write one of the two',
       }),
@@ -141,27 +137,32 @@ export const MEGATRON_RULES: readonly Rule[] = [
       };
     }
     const ranks = world / pipeline;
-    return when(ranks % (expert * expertTensor) !== 0, {
-      path: flagPath(run, expert > 1 ? 'expert-model-parallel-size' : EXPERT_TENSOR),
-      must: `must make expert x ${EXPERT_TENSOR} a divisor of the ${ranks} ranks of a pipeline stage`,
-      got: `${expert} x ${expertTensor} = ${expert * expertTensor}`,
-      fix: `use sizes whose product is ${orList(divisorsUpTo(ranks, 64))}, for example with ${EXPERT_TENSOR} 1`,
-    });
+    return when(
+      ranks % (expert * expertTensor) !== 0,
+      flagPath(run, expert > 1 ? 'expert-model-parallel-size' : EXPERT_TENSOR),
+      {
+        must: `must make expert x ${EXPERT_TENSOR} a divisor of the ${ranks} ranks of a pipeline stage`,
+        got: `${expert} x ${expertTensor} = ${expert * expertTensor}`,
+        fix: `use sizes whose product is ${orList(divisorsUpTo(ranks, 64))}, for example with ${EXPERT_TENSOR} 1`,
+      },
+    );
   }),
   megatronRule('megatron/sequence-parallel', 'warning', (run, { tensor }) =>
-    when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, {
-      path: flagPath(run, 'sequence-parallel'),
+    when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, flagPath(run, 'sequence-parallel'), {
       must: 'must be used with tensor-model-parallel-size above 1',
       fix: 'remove it, or raise the tensor size',
     }),
   ),
   megatronRule('megatron/expert-sequence', 'error', (run, { tensor, expert }) =>
-    when(tensor > 1 && expert > 1 && flag(run, 'sequence-parallel')?.value !== true, {
-      path: flagPath(run, 'sequence-parallel'),
-      must: 'must be true with tensor-model-parallel-size and expert-model-parallel-size above 1',
-      got: flag(run, 'sequence-parallel')?.value ?? 'nothing',
-      fix: 'set it to true',
-    }),
+    when(
+      tensor > 1 && expert > 1 && flag(run, 'sequence-parallel')?.value !== true,
+      flagPath(run, 'sequence-parallel'),
+      {
+        must: 'must be true with tensor-model-parallel-size and expert-model-parallel-size above 1',
+        got: flag(run, 'sequence-parallel')?.value ?? 'nothing',
+        fix: 'set it to true',
+      },
+    ),
   ),
   megatronRule('megatron/virtual-stages', 'error', (run, { pipeline }) => {
     const name = 'num-layers-per-virtual-pipeline-stage';
@@ -175,8 +176,7 @@ export const MEGATRON_RULES: readonly Rule[] = [
         must: 'must be used with pipeline-model-parallel-size above 1',
         fix: 'remove it, or raise the pipeline size',
       };
-    return when(layers > 0 && (layers / pipeline) % perStage !== 0, {
-      path,
+    return when(layers > 0 && (layers / pipeline) % perStage !== 0, path, {
       must: `must divide the ${layers / pipeline} layers of one stage`,
       fix: `use ${orList(divisorsUpTo(Math.floor(layers / pipeline), 16))}`,
     });

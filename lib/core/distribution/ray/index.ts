@@ -51,8 +51,7 @@ const rayRule = rulesAbout((run) => (startsRay(run) ? run : undefined));
 /** Rules for runs in which Ray starts custom code. */
 const RAY_RULES: readonly Rule[] = [
   rayRule('ray/contract', 'error', ({ distribution: { contract } }) =>
-    when(contract !== 'entrypoint', {
-      path: 'distribution.contract',
+    when(contract !== 'entrypoint', 'distribution.contract', {
       must: 'must be entrypoint with launcher ray: the driver starts Ray',
       fix: 'use entrypoint',
     }),
@@ -60,13 +59,11 @@ const RAY_RULES: readonly Rule[] = [
   rayRule('ray/library', 'error', (run) => {
     const { library: given, collectives } = run.distribution;
     return [
-      ...when(given !== 'custom', {
-        path: 'distribution.library',
+      ...when(given !== 'custom', 'distribution.library', {
         must: 'must be custom with launcher ray: the script starts its own workers',
         fix: 'use custom, or launcher torchrun',
       }),
-      ...when(collectives === 'smddp', {
-        path: 'distribution.collectives',
+      ...when(collectives === 'smddp', 'distribution.collectives', {
         must: 'must not be smddp with launcher ray: its workers start under torchrun or mpirun only',
         fix: 'use auto',
       }),
@@ -77,8 +74,7 @@ const RAY_RULES: readonly Rule[] = [
       const [name, path] = [optionName(key), parameterPath(key)];
       if (DRIVER_OPTIONS.includes(name))
         return { path, must: 'must not be an option that the driver sets itself', got: key, fix: 'remove it' };
-      return when(!RUN_OPTIONS.includes(name), {
-        path,
+      return when(!RUN_OPTIONS.includes(name), path, {
         level: 'warning' as const,
         must: 'must be an option of ray start',
         got: key,
@@ -88,23 +84,20 @@ const RAY_RULES: readonly Rule[] = [
   ),
   rayRule('ray/accelerator', 'error', (run) => {
     const neuron = trainingTypes(run).find(({ type }) => acceleratorKind(type) === 'neuron');
-    return when(neuron !== undefined, {
-      path: 'distribution.launcher',
+    return when(neuron !== undefined, 'distribution.launcher', {
       must: `must be torchrun or script on ${neuron?.type}`,
       fix: 'use torchrun',
     });
   }),
   rayRule('ray/image', 'warning, may acknowledge', ({ image, code }) =>
-    when(WITHOUT_RAY.includes(image.kind) && code.requirements === undefined, {
-      path: 'code.requirements',
+    when(WITHOUT_RAY.includes(image.kind) && code.requirements === undefined, 'code.requirements', {
       must: 'must name a file with ray, or the image must have it',
       got: undefined,
       fix: 'add code.requirements, or image.uri of an image with Ray',
     }),
   ),
   rayRule('ray/checkpoints', 'warning, may acknowledge', (run) =>
-    when(run.checkpoints.mode === 'none' && hostCount(trainingGroupsOf(run)) > 1, {
-      path: 'checkpoints.mode',
+    when(run.checkpoints.mode === 'none' && hostCount(trainingGroupsOf(run)) > 1, 'checkpoints.mode', {
       must: 'must not be none on several hosts with launcher ray',
       fix: 'set checkpoints.mode: managed, and save below /opt/ml/checkpoints',
     }),

@@ -69,15 +69,13 @@ const SMDDP_RULES: readonly Rule[] = [
         must: 'must be torchrun or mpi for collectives smddp',
         fix: 'use torchrun',
       };
-    return when(distribution.launcher === 'mpi' && distribution.contract === 'entrypoint', {
-      path: 'distribution.contract',
+    return when(distribution.launcher === 'mpi' && distribution.contract === 'entrypoint', 'distribution.contract', {
       must: 'must be toolkit for smddp under mpi',
       fix: 'use contract toolkit, or launcher torchrun',
     });
   }),
   rule('smddp/allreduce-under-torchrun', 'warning', (_run, { library, launcher }) =>
-    when(library === 'ddp' && launcher === 'torchrun', {
-      path: 'distribution.launcher',
+    when(library === 'ddp' && launcher === 'torchrun', 'distribution.launcher', {
       must: 'must be mpi for SMDDP AllReduce',
       fix: 'use launcher mpi with contract toolkit, or collectives nccl',
     }),
@@ -87,15 +85,13 @@ const SMDDP_RULES: readonly Rule[] = [
     const requested =
       mpiOptions.includes('SMDATAPARALLEL_OPTIMIZE_SDP=true') ||
       run.environmentVariables.SMDATAPARALLEL_OPTIMIZE_SDP === 'true';
-    return when(launcher === 'mpi' && sharded && !requested, {
-      path: 'distribution.mpiOptions',
+    return when(launcher === 'mpi' && sharded && !requested, 'distribution.mpiOptions', {
       must: 'must set SMDATAPARALLEL_OPTIMIZE_SDP=true for SMDDP AllGather',
       fix: 'add "-x SMDATAPARALLEL_OPTIMIZE_SDP=true"',
     });
   }),
   rule('smddp/one-instance', 'warning', (run) =>
-    when(hostCount(instanceGroupsOf(run.compute)) === 1, {
-      path: 'compute.instanceCount',
+    when(hostCount(instanceGroupsOf(run.compute)) === 1, 'compute.instanceCount', {
       must: 'must be at least 2 for SMDDP to gain anything',
       fix: 'use 2 or more, or collectives nccl',
     }),

@@ -13,8 +13,8 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
       has('partitions') &&
         has('pipeline_parallel_degree') &&
         run.distribution.parameters.partitions !== run.distribution.parameters.pipeline_parallel_degree,
+      parameterPath('partitions'),
       {
-        path: parameterPath('partitions'),
         must: `must equal pipeline_parallel_degree ${run.distribution.parameters.pipeline_parallel_degree}`,
         fix: 'write pipeline_parallel_degree alone',
       },
@@ -30,15 +30,13 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
       };
     }
     const replicas = world / (pipeline * tensor);
-    return when(shard > 1 && replicas % shard !== 0, {
-      path: parameterPath('sharded_data_parallel_degree'),
+    return when(shard > 1 && replicas % shard !== 0, parameterPath('sharded_data_parallel_degree'), {
       must: `must divide the ${replicas} data-parallel ranks`,
       fix: `use ${orList(divisorsUpTo(replicas, 1024).slice(-6))}`,
     });
   }),
   smpV1Rule('smp-v1/tensor-needs-ddp', 'error', (_run, { tensor, shard, isOn }) =>
-    when((tensor > 1 || shard > 1) && !isOn('ddp'), {
-      path: parameterPath('ddp'),
+    when((tensor > 1 || shard > 1) && !isOn('ddp'), parameterPath('ddp'), {
       must: `must be true with ${tensor > 1 ? `tensor_parallel_degree ${tensor}` : `sharded_data_parallel_degree ${shard}`}`,
       got: false,
       fix: 'add ddp: true',
@@ -53,8 +51,7 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
         fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
       };
     const power = (tensor & (tensor - 1)) === 0;
-    return when(!power, {
-      path: parameterPath('tensor_parallel_degree'),
+    return when(!power, parameterPath('tensor_parallel_degree'), {
       level: 'warning',
       must: 'must be a power of two to be recommended',
       fix: 'use 1, 2, 4 or 8',
@@ -64,25 +61,21 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
     if (shard <= 1) return [];
     const version = pytorchOfImage(run);
     return [
-      ...when(pipeline > 1, {
-        path: parameterPath('pipeline_parallel_degree'),
+      ...when(pipeline > 1, parameterPath('pipeline_parallel_degree'), {
         must: `must be 1 with sharded_data_parallel_degree ${shard}`,
         got: pipeline,
         fix: 'use one of the two',
       }),
-      ...when(isOn('shard_optimizer_state'), {
-        path: parameterPath('shard_optimizer_state'),
+      ...when(isOn('shard_optimizer_state'), parameterPath('shard_optimizer_state'), {
         must: 'must be false with sharded data parallelism',
         fix: 'remove it: the optimizer state is sharded already',
       }),
-      ...when(tensor > 1 && !isOn('prescaled_batch'), {
-        path: parameterPath('prescaled_batch'),
+      ...when(tensor > 1 && !isOn('prescaled_batch'), parameterPath('prescaled_batch'), {
         must: 'must be true with sharded data parallelism and tensor parallelism',
         got: run.distribution.parameters.prescaled_batch ?? false,
         fix: 'add prescaled_batch: true',
       }),
-      ...when(tensor > 1 && version !== undefined && compareVersions(version, '1.13.1') < 0, {
-        path: 'image.version',
+      ...when(tensor > 1 && version !== undefined && compareVersions(version, '1.13.1') < 0, 'image.version', {
         must: 'must be 1.13.1 or 2.0.0 for sharded data parallelism with tensor parallelism',
         got: version,
         fix: 'use version "1.13.1"',
@@ -98,15 +91,13 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
     const active = degree(run, 'active_microbatches', 0);
     const batch = run.written.training?.microBatchSize;
     return [
-      ...when(batch !== undefined && batch % microbatches !== 0, {
-        path: 'training.microBatchSize',
+      ...when(batch !== undefined && batch % microbatches !== 0, 'training.microBatchSize', {
         // A batch of one sequence may be what the script calls a microbatch.
         ...(batch === 1 && { level: 'warning' as const }),
         must: `must be a multiple of microbatches ${microbatches}`,
         fix: `use ${microbatches * Math.ceil((batch ?? 1) / microbatches)}`,
       }),
-      ...when(active > microbatches, {
-        path: parameterPath('active_microbatches'),
+      ...when(active > microbatches, parameterPath('active_microbatches'), {
         level: 'warning',
         must: `must be at most microbatches ${microbatches} to have an effect`,
         fix: `use ${microbatches} or less`,
@@ -117,19 +108,16 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
     if (!isOn('offload_activations')) return [];
     const ours = run.written.training?.activationOffload;
     return [
-      ...when(run.written.training?.activationCheckpointing === 'none', {
-        path: 'training.activationCheckpointing',
+      ...when(run.written.training?.activationCheckpointing === 'none', 'training.activationCheckpointing', {
         must: 'must be selective or full with offload_activations',
         fix: 'use full',
       }),
-      ...when(degree(run, 'microbatches', 1) === 1 && shard <= 1, {
-        path: parameterPath('microbatches'),
+      ...when(degree(run, 'microbatches', 1) === 1 && shard <= 1, parameterPath('microbatches'), {
         must: 'must be above 1 for offload_activations to save memory',
         got: degree(run, 'microbatches', 1),
         fix: 'use 2 or 4',
       }),
-      ...when(ours === false, {
-        path: parameterPath('offload_activations'),
+      ...when(ours === false, parameterPath('offload_activations'), {
         level: 'error',
         must: 'must agree with training.activationOffload false',
         fix: 'write one of the two',

@@ -47,16 +47,14 @@ export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
     };
   }),
   smpV2Rule('smp-v2/context-within-shard', 'error', (_run, { context, shard }) =>
-    when(context > 1 && shard !== 0 && context > shard, {
-      path: parameterPath('context_parallel_degree'),
+    when(context > 1 && shard !== 0 && context > shard, parameterPath('context_parallel_degree'), {
       must: `must be at most hybrid_shard_degree ${shard}`,
       fix: `lower it, or raise hybrid_shard_degree to ${context} or more`,
     }),
   ),
   smpV2Rule('smp-v2/context-sequence', 'error', (run, { context }) => unevenSequence(run, context)),
   smpV2Rule('smp-v2/expert-with-tensor', 'warning', (_run, { expert, tensor }) =>
-    when(expert > 1 && tensor > 1, {
-      path: parameterPath('expert_parallel_degree'),
+    when(expert > 1 && tensor > 1, parameterPath('expert_parallel_degree'), {
       must: 'must be 1 with tensor parallelism',
       got: `${expert} with TP ${tensor}`,
       fix: 'use one of the two',
@@ -72,8 +70,8 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
         run.image.version === '2.2.0' &&
         run.distribution.parameters.sm_activation_offloading !== false &&
         (run.training.activationOffload || run.distribution.parameters.sm_activation_offloading === true),
+      parameterPath('sm_activation_offloading'),
       {
-        path: parameterPath('sm_activation_offloading'),
         must: 'must be false on SMP 2.2.0',
         got: run.distribution.parameters.sm_activation_offloading ?? 'true (default)',
         fix: 'set it to false, or use image.version "2.5.1"',
@@ -83,8 +81,7 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
   smpV2Rule('smp-v2/offload-without-checkpointing', 'warning', (run) => {
     const requested = run.written.distribution?.parameters?.sm_activation_offloading === true;
     const checkpointing = run.written.training?.activationCheckpointing;
-    return when(requested && checkpointing === 'none', {
-      path: 'training.activationCheckpointing',
+    return when(requested && checkpointing === 'none', 'training.activationCheckpointing', {
       must: 'must be selective or full with sm_activation_offloading',
       fix: 'use full, or switch offloading off',
     });
@@ -92,10 +89,13 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
   smpV2Rule('smp-v2/offload-conflict', 'error', (run) => {
     const ours = run.written.training?.activationOffload;
     const theirs = run.written.distribution?.parameters?.sm_activation_offloading;
-    return when(typeof ours === 'boolean' && typeof theirs === 'boolean' && ours !== theirs, {
-      path: parameterPath('sm_activation_offloading'),
-      must: `must agree with training.activationOffload ${ours}`,
-      fix: 'write one of the two',
-    });
+    return when(
+      typeof ours === 'boolean' && typeof theirs === 'boolean' && ours !== theirs,
+      parameterPath('sm_activation_offloading'),
+      {
+        must: `must agree with training.activationOffload ${ours}`,
+        fix: 'write one of the two',
+      },
+    );
   }),
 ];

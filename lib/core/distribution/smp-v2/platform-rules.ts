@@ -37,24 +37,21 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
       })),
   ),
   smpV2Rule('smp-v2/image', 'error', (run) =>
-    when(run.image.kind === 'dlc' || run.image.kind === 'huggingface', {
-      path: 'image.kind',
+    when(run.image.kind === 'dlc' || run.image.kind === 'huggingface', 'image.kind', {
       must: 'must be smp, uri or environment for smp-v2',
       fix: 'use kind smp, version "2.5.1"',
     }),
   ),
   smpV2Rule('smp-v2/region', 'error', (run, _degrees, context) => {
     const region = regionOf(context);
-    return when(run.image.kind === 'smp' && !!region && !SMP_REGIONS.includes(region), {
-      path: 'image.kind',
+    return when(run.image.kind === 'smp' && !!region && !SMP_REGIONS.includes(region), 'image.kind', {
       must: `must be available in the region; SMP images are in ${orList([...SMP_REGIONS])}`,
       got: region,
       fix: 'use one of these regions, or another library',
     });
   }),
   smpV2Rule('smp-v2/launcher', 'error', (run) =>
-    when(run.distribution.launcher !== 'torchrun', {
-      path: 'distribution.launcher',
+    when(run.distribution.launcher !== 'torchrun', 'distribution.launcher', {
       must: 'must be torchrun for smp-v2',
       fix: 'use torchrun',
     }),
@@ -65,20 +62,22 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   ]),
   smpV2Rule('smp-v2/fp8-release', 'error', (run) => {
     const version = smpImageVersion(run);
-    return when(run.training.precision === 'fp8' && version !== undefined && compareVersions(version, '2.2.0') < 0, {
-      path: 'training.precision',
-      must: 'must be bf16 before SMP 2.2.0 (the image of PyTorch 2.2.0)',
-      got: `fp8 with image.version ${version}`,
-      fix: 'use bf16, or image.version "2.5.1"',
-    });
+    return when(
+      run.training.precision === 'fp8' && version !== undefined && compareVersions(version, '2.2.0') < 0,
+      'training.precision',
+      {
+        must: 'must be bf16 before SMP 2.2.0 (the image of PyTorch 2.2.0)',
+        got: `fp8 with image.version ${version}`,
+        fix: 'use bf16, or image.version "2.5.1"',
+      },
+    );
   }),
 ];
 
 /** Rules about the cluster layout for SMP v2, and about the end of its releases. */
 export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
   smpV2Rule('smp-v2/smddp-no-shard', 'error', (run, { shard, tensor }) =>
-    when(run.distribution.collectives === 'smddp' && tensor > 1 && shard === 1, {
-      path: 'distribution.collectives',
+    when(run.distribution.collectives === 'smddp' && tensor > 1 && shard === 1, 'distribution.collectives', {
       must: 'must be nccl with tensor parallelism and hybrid_shard_degree 1',
       fix: 'use nccl, or a higher shard degree',
     }),
@@ -87,8 +86,7 @@ export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
     tensorAcrossHosts(run, tensor, parameterPath('tensor_parallel_degree')),
   ),
   smpV2Rule('smp-v2/instance-groups', 'error', (run) =>
-    when(run.distribution.contract === 'toolkit' && run.compute.instanceGroups.length > 0, {
-      path: 'compute.instanceGroups',
+    when(run.distribution.contract === 'toolkit' && run.compute.instanceGroups.length > 0, 'compute.instanceGroups', {
       must: 'must be absent for smp-v2 under the toolkit contract',
       got: run.compute.instanceGroups.map((g) => g.name),
       fix: 'use compute.instanceType, or distribution.contract entrypoint',

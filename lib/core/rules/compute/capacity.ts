@@ -10,14 +10,14 @@ const DOCUMENTED_KEEP_ALIVE_SECONDS = 3600;
 export function trainingPlan({ compute }: RunSpec): Finding[] {
   const plan = compute.trainingPlanArn;
   const unfit = namedTypes({ compute } as RunSpec).filter(({ type }) => findInstanceType(type)?.trainingPlan === false);
+  const isWithoutPlan =
+    compute.capacity === 'training-plan' && !plan && !compute.alternatives.some((a) => a.trainingPlanArn);
   return [
-    ...when(compute.capacity === 'training-plan' && !plan && !compute.alternatives.some((a) => a.trainingPlanArn), {
-      path: 'compute.trainingPlanArn',
+    ...when(isWithoutPlan, 'compute.trainingPlanArn', {
       must: 'must be given with capacity training-plan',
       fix: 'add the ARN of the plan',
     }),
-    ...when(compute.capacity !== 'training-plan' && plan !== undefined, {
-      path: 'compute.trainingPlanArn',
+    ...when(compute.capacity !== 'training-plan' && plan !== undefined, 'compute.trainingPlanArn', {
       must: `must be used with capacity training-plan, not ${compute.capacity}`,
       fix: 'set capacity: training-plan, or remove it',
     }),
@@ -44,8 +44,7 @@ const namedPlans = ({ compute }: RunSpec) => [
 export function foreignTrainingPlan(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const foreign = descriptor?.foreignTrainingPlans ?? [];
   return namedPlans(run).flatMap(({ path, arn }) =>
-    when(arn !== undefined && foreign.includes(arn), {
-      path,
+    when(arn !== undefined && foreign.includes(arn), path, {
       must: 'must be a plan of the own team, or one that no team has',
       fix: `use another plan, or ask the platform team to add it to teams.${descriptor?.team}.trainingPlans`,
     }),
@@ -57,8 +56,7 @@ export function trainingPlanRegion(run: RunSpec, context: RuleContext): Finding[
   const here = regionOf(context);
   return namedPlans(run).flatMap(({ path, arn }) => {
     const there = arn?.split(':')[3];
-    return when(here !== undefined && there !== undefined && here !== there, {
-      path,
+    return when(here !== undefined && there !== undefined && here !== there, path, {
       must: `must be a plan of ${here}`,
       fix: `launch into ${there}, or use a plan of ${here}`,
     });
@@ -77,20 +75,17 @@ function besideAlternatives({ compute }: RunSpec): Finding[] {
   const types = compute.alternatives.map((a) => a.instanceType);
   const plans = compute.alternatives.some((a) => a.trainingPlanArn);
   return [
-    ...when(compute.capacity === 'spot', {
-      path,
+    ...when(compute.capacity === 'spot', path, {
       must: 'must not be given with capacity spot',
       got: types,
       fix: 'use capacity on-demand, or remove the alternatives',
     }),
-    ...when(compute.instanceGroups.length > 0, {
-      path,
+    ...when(compute.instanceGroups.length > 0, path, {
       must: 'must not be given with instanceGroups',
       got: types,
       fix: 'remove one of the two',
     }),
-    ...when(plans && compute.trainingPlanArn !== undefined, {
-      path,
+    ...when(plans && compute.trainingPlanArn !== undefined, path, {
       must: 'must not contain a plan when compute.trainingPlanArn is set',
       got: 'both',
       fix: 'keep one of the two',
@@ -103,14 +98,12 @@ function alternativeEntries({ compute: { alternatives: entries } }: RunSpec): Fi
   const path = 'compute.alternatives';
   const counts = entries.filter((a) => a.instanceCount !== undefined).length;
   return [
-    ...when(entries.length > 4, {
-      path,
+    ...when(entries.length > 4, path, {
       must: 'must be at most 4 in addition to the first type',
       got: entries.length,
       fix: 'keep the best 4',
     }),
-    ...when(counts > 0 && counts < entries.length, {
-      path,
+    ...when(counts > 0 && counts < entries.length, path, {
       must: 'must set instanceCount for all alternatives or for none',
       got: `${counts} of ${entries.length}`,
       fix: 'add it to all of them, or use only compute.instanceCount',
@@ -121,8 +114,7 @@ function alternativeEntries({ compute: { alternatives: entries } }: RunSpec): Fi
 function repeatedTypes({ compute }: RunSpec): Finding[] {
   const types = [compute.instanceType, ...compute.alternatives.map((a) => a.instanceType)];
   return types.flatMap((type, i) =>
-    when(i > 0 && types.indexOf(type) !== i, {
-      path: `compute.alternatives[${i - 1}].instanceType`,
+    when(i > 0 && types.indexOf(type) !== i, `compute.alternatives[${i - 1}].instanceType`, {
       must: 'must differ from the types before it',
       fix: 'remove it',
     }),
@@ -134,18 +126,15 @@ export function warmPool({ compute }: RunSpec): Finding[] {
   const path = 'compute.keepAliveSeconds';
   if (compute.keepAliveSeconds === 0) return [];
   return [
-    ...when(compute.capacity === 'spot', {
-      path,
+    ...when(compute.capacity === 'spot', path, {
       must: 'must be 0 with capacity spot (spot jobs keep no warm pool)',
       fix: 'use capacity on-demand, or remove it',
     }),
-    ...when(compute.instanceGroups.length > 0, {
-      path,
+    ...when(compute.instanceGroups.length > 0, path, {
       must: 'must be 0 with instanceGroups (a heterogeneous cluster keeps no warm pool)',
       fix: 'remove it',
     }),
-    ...when(compute.keepAliveSeconds > DOCUMENTED_KEEP_ALIVE_SECONDS, {
-      path,
+    ...when(compute.keepAliveSeconds > DOCUMENTED_KEEP_ALIVE_SECONDS, path, {
       level: 'warning',
       must: 'must be at most 3600 (one hour) according to the developer guide; the service model allows 21600',
       fix: 'use 3600 to be safe',
@@ -164,8 +153,7 @@ export const PREEMPTION_RULES: readonly Rule[] = [
         must: 'must be false in a processing run, which always starts from the beginning',
         fix: 'remove it',
       };
-    return when(mode === 'none', {
-      path,
+    return when(mode === 'none', path, {
       must: 'must be used with checkpoints: otherwise the run restarts at step 0 after every preemption',
       got: 'checkpoints.mode none',
       fix: 'set checkpoints, or remove preemptible',
@@ -173,8 +161,7 @@ export const PREEMPTION_RULES: readonly Rule[] = [
   }),
   rule('preemption/own-code', 'warning, may acknowledge', ({ code, distribution, network }) => {
     const seesRequests = distribution.contract === 'entrypoint' && !network.isolation;
-    return when(code.builtin === undefined, {
-      path,
+    return when(code.builtin === undefined, path, {
       must: seesRequests
         ? 'must be used with code that saves and leaves with exit code 76 when SLIPWAY_HAND_OVER_FILE appears, or saves within 120 s of SIGTERM'
         : 'must be used with code that saves within 120 s of SIGTERM: requests to leave are not read under the toolkit contract or network isolation',

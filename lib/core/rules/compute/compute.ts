@@ -35,14 +35,12 @@ export const COMPUTE_RULES: readonly Rule[] = [
     if (compute.volumeSizeGiB === undefined) return [];
     return [
       // The groups without local NVMe need the volume, which the other groups ignore.
-      ...when(types.every(hasLocalNvme), {
-        path: 'compute.volumeSizeGiB',
+      ...when(types.every(hasLocalNvme), 'compute.volumeSizeGiB', {
         level: 'warning',
         must: `must not be given for ${nvme}: it has ${findInstanceType(nvme ?? '')?.localNvmeGB} GB of local NVMe and no EBS volume`,
         fix: 'remove it',
       }),
-      ...when(compute.volumeSizeGiB > 16_384, {
-        path: 'compute.volumeSizeGiB',
+      ...when(compute.volumeSizeGiB > 16_384, 'compute.volumeSizeGiB', {
         must: 'must be at most 16384',
         fix: 'use a channel for the remaining data',
       }),
@@ -52,19 +50,21 @@ export const COMPUTE_RULES: readonly Rule[] = [
   rule('compute/training-plan-region', 'error', trainingPlanRegion),
   rule('compute/foreign-training-plan', 'error', foreignTrainingPlan),
   rule('compute/volume-beyond-quota', 'warning', ({ compute }) =>
-    when((compute.volumeSizeGiB ?? 0) > 1024 && (compute.volumeSizeGiB ?? 0) <= 16_384, {
-      path: 'compute.volumeSizeGiB',
+    when((compute.volumeSizeGiB ?? 0) > 1024 && (compute.volumeSizeGiB ?? 0) <= 16_384, 'compute.volumeSizeGiB', {
       must: 'must be within the quota on EBS volumes (1024 GiB by default)',
       fix: 'check it with slipway quota',
     }),
   ),
   rule('compute/warm-pool', 'error', warmPool),
   rule('compute/ultraserver', 'warning', ({ compute }) =>
-    when(compute.instanceType === 'ml.p6e-gb200.36xlarge' && !fillsUltraServers(compute.instanceCount), {
-      path: 'compute.instanceCount',
-      must: 'must be a multiple of 17 (one spare instance of each UltraServer, the default of a training plan) or of 18 for ml.p6e-gb200.36xlarge',
-      fix: 'use 17, or 18 with a plan that was created with SpareInstanceCountPerUltraServer 0',
-    }),
+    when(
+      compute.instanceType === 'ml.p6e-gb200.36xlarge' && !fillsUltraServers(compute.instanceCount),
+      'compute.instanceCount',
+      {
+        must: 'must be a multiple of 17 (one spare instance of each UltraServer, the default of a training plan) or of 18 for ml.p6e-gb200.36xlarge',
+        fix: 'use 17, or 18 with a plan that was created with SpareInstanceCountPerUltraServer 0',
+      },
+    ),
   ),
   rule('compute/legacy-type', 'warning, local', (run) =>
     namedTypes(run)
@@ -77,8 +77,8 @@ export const COMPUTE_RULES: readonly Rule[] = [
         run.distribution.launcher === 'script' &&
         acceleratorCount(run.compute.instanceType) > 1 &&
         run.code.entryPoint.endsWith('.py'),
+      'distribution.launcher',
       {
-        path: 'distribution.launcher',
         must: `must start ${acceleratorCount(run.compute.instanceType)} processes to use every accelerator, unless the script does`,
         fix: 'use torchrun',
       },

@@ -22,8 +22,7 @@ type Group = ReturnType<typeof trainingGroupsOf>[number];
 
 function differing(groups: readonly Group[], what: string, of: (group: Group) => number | string): Finding[] {
   const [most] = [...groups].sort((a, b) => acceleratorCount(b.instanceType) - acceleratorCount(a.instanceType));
-  return when(new Set(groups.map(of)).size > 1, {
-    path: 'distribution.instanceGroups',
+  return when(new Set(groups.map(of)).size > 1, 'distribution.instanceGroups', {
     must: `must contain groups whose hosts have ${what}`,
     got: groups.map((group) => `${group.name}: ${of(group)}`),
     fix: `use [${most?.name}]`,
@@ -33,8 +32,7 @@ function differing(groups: readonly Group[], what: string, of: (group: Group) =>
 /** Rules for launchers and what they can start. */
 export const LAUNCHER_RULES: readonly Rule[] = [
   rule('distribution/library', 'error, local', ({ distribution: { library } }) =>
-    when(!LIBRARIES.includes(library), {
-      path: 'distribution.library',
+    when(!LIBRARIES.includes(library), 'distribution.library', {
       must: `must be ${orList(LIBRARIES)}`,
       fix: `use ${nearest(library, LIBRARIES, 1)}`,
     }),
@@ -44,14 +42,12 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     const kind = entryKind(code.entryPoint);
     const { launcher, contract } = distribution;
     if (contract === 'toolkit' && kind === 'module') {
-      return when(launcher !== 'script', {
-        path: 'code.entryPoint',
+      return when(launcher !== 'script', 'code.entryPoint', {
         must: `must end in .py under ${launcher} of the toolkit contract`,
         fix: 'use a .py file, or contract entrypoint',
       });
     }
-    return when(launcher === 'torchrun' && kind === 'sh', {
-      path: 'code.entryPoint',
+    return when(launcher === 'torchrun' && kind === 'sh', 'code.entryPoint', {
       must: 'must end in .py (or be a module) under torchrun, not .sh',
       fix: 'use the .py file, or launcher script',
     });
@@ -72,8 +68,7 @@ export const LAUNCHER_RULES: readonly Rule[] = [
           must: `must be at most the ${devices} accelerators of one ${instanceType}`,
           fix: `use ${devices}, or remove it`,
         };
-      return when(run.distribution.launcher !== 'script', {
-        path,
+      return when(run.distribution.launcher !== 'script', path, {
         level: 'warning',
         must: `must be ${devices} to use every accelerator of ${instanceType}`,
         fix: `use ${devices}`,
@@ -89,13 +84,11 @@ export const LAUNCHER_RULES: readonly Rule[] = [
       return { path, must: 'must be used with compute.instanceGroups', fix: 'remove it' };
     }
     const unknown = distribution.instanceGroups.flatMap((name, i) => [
-      ...when(!known.includes(name), {
-        path: `${path}[${i}]`,
+      ...when(!known.includes(name), `${path}[${i}]`, {
         must: `must be a group of compute.instanceGroups (${orList(known)})`,
         fix: 'use one of them',
       }),
-      ...when(distribution.instanceGroups.indexOf(name) !== i, {
-        path: `${path}[${i}]`,
+      ...when(distribution.instanceGroups.indexOf(name) !== i, `${path}[${i}]`, {
         must: 'must be listed once',
         fix: 'remove it',
       }),
@@ -103,13 +96,11 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     if (unknown.length > 0 || distribution.contract !== 'toolkit' || known.length === 0) return unknown;
     return [
       // With torch_distributed, the SDK sets no groups, and each group trains separately (sagemaker-training 5.1.4 environment.py).
-      ...when(distribution.launcher === 'torchrun' && known.length > 1, {
-        path: 'distribution.launcher',
+      ...when(distribution.launcher === 'torchrun' && known.length > 1, 'distribution.launcher', {
         must: 'must be mpi for several instance groups under the toolkit contract, which starts torchrun separately in each group',
         fix: 'use mpi, or contract entrypoint',
       }),
-      ...when(distribution.launcher === 'mpi' && known.length > 1 && distribution.instanceGroups.length !== 1, {
-        path,
+      ...when(distribution.launcher === 'mpi' && known.length > 1 && distribution.instanceGroups.length !== 1, path, {
         must: 'must contain exactly one group under the toolkit contract',
         fix: `use [${known[0]}]`,
       }),
@@ -136,15 +127,13 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     const isTrainium = types.some(isNeuron);
     const path = 'distribution.collectives';
     return [
-      ...when(backend === 'nccl' && types.length > 0 && !gpu, {
-        path,
+      ...when(backend === 'nccl' && types.length > 0 && !gpu, path, {
         must: isTrainium
           ? 'must be auto on Trainium: torch-neuronx brings its own backend'
           : 'must be gloo (or auto) on instances without GPUs',
         fix: 'use auto',
       }),
-      ...when(backend === 'gloo' && gpu, {
-        path,
+      ...when(backend === 'gloo' && gpu, path, {
         level: 'warning',
         must: 'must be nccl (or auto) on GPUs',
         fix: 'use auto',
@@ -156,18 +145,15 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     if (!type) return [];
     const { library, launcher } = run.distribution;
     return [
-      ...when(library !== 'custom', {
-        path: 'distribution.library',
+      ...when(library !== 'custom', 'distribution.library', {
         must: `must be custom on ${type}: Trainium requires custom code with torch-neuronx`,
         fix: 'use custom, or a GPU type',
       }),
-      ...when(run.code.builtin === 'builtin', {
-        path: 'code.source',
+      ...when(run.code.builtin === 'builtin', 'code.source', {
         must: `must be custom code on ${type}`,
         fix: 'use custom code with torch-neuronx, or a GPU type',
       }),
-      ...when(launcher === 'mpi', {
-        path: 'distribution.launcher',
+      ...when(launcher === 'mpi', 'distribution.launcher', {
         must: `must be torchrun or script on ${type}`,
         fix: 'use torchrun',
       }),
@@ -187,13 +173,11 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     const isOld =
       version !== undefined && compareVersions(version, '1.13.1') < 0 && !types.some((t) => isNeuron(t.type));
     return [
-      ...when(cpu !== undefined && !isOwn, {
-        path: cpu?.path ?? 'compute.instanceType',
+      ...when(cpu !== undefined && !isOwn, cpu?.path ?? 'compute.instanceType', {
         must: 'must have GPUs or Neuron devices for torchrun in an AWS image under the toolkit contract',
         fix: 'use contract entrypoint, launcher script, image.uri, or a GPU type',
       }),
-      ...when(isOld, {
-        path: isOwn ? 'image.uri' : 'image.version',
+      ...when(isOld, isOwn ? 'image.uri' : 'image.version', {
         ...(isOwn && { level: 'warning' as const }),
         must: 'must be PyTorch 1.13.1 or newer for torchrun under the toolkit contract',
         fix: 'use a newer image, or launcher mpi',
@@ -201,8 +185,7 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     ];
   }),
   rule('launcher/mpi-options', 'warning', ({ distribution }) =>
-    when(distribution.mpiOptions !== '' && distribution.launcher !== 'mpi', {
-      path: 'distribution.mpiOptions',
+    when(distribution.mpiOptions !== '' && distribution.launcher !== 'mpi', 'distribution.mpiOptions', {
       must: 'must be used with launcher mpi',
       fix: 'remove it, or use launcher mpi',
     }),
@@ -213,23 +196,20 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     if (contract !== 'toolkit' || given.length === 0) return [];
     const sent = (of: RunSpec) => JSON.stringify(findStrategy(of)?.hyperparameters(of));
     const without = { ...run, distribution: { ...run.distribution, parameters: {} } };
-    return when(sent(run) === sent(without), {
-      path: 'distribution.parameters',
+    return when(sent(run) === sent(without), 'distribution.parameters', {
       must: `must be empty for ${library} under the toolkit contract, which does not pass them to the script`,
       got: given,
       fix: 'use code.arguments, or contract entrypoint',
     });
   }),
   rule('launcher/library', 'error', (run) =>
-    when(run.code.builtin === 'builtin' && run.distribution.launcher !== 'torchrun', {
-      path: 'distribution.launcher',
+    when(run.code.builtin === 'builtin' && run.distribution.launcher !== 'torchrun', 'distribution.launcher', {
       must: 'must be torchrun for the built-in trainer',
       fix: 'use torchrun',
     }),
   ),
   rule('launcher/builtin-contract', 'error', (run) =>
-    when(run.code.builtin !== undefined && run.distribution.contract === 'toolkit', {
-      path: 'distribution.contract',
+    when(run.code.builtin !== undefined && run.distribution.contract === 'toolkit', 'distribution.contract', {
       must: 'must be entrypoint for the built-in trainer',
       fix: 'use entrypoint',
     }),

@@ -49,8 +49,7 @@ export const NETWORK_RULES: readonly Rule[] = [
     const efa = efaType(run);
     if (hosts(run) === 1)
       return { path, level: 'warning', must: 'must be off for one instance, where it has no effect', fix: 'remove it' };
-    return when(efa !== undefined && run.network.efa !== 'off', {
-      path,
+    return when(efa !== undefined && run.network.efa !== 'off', path, {
       must: `must be off on ${efa?.instanceType} with EFA: it covers IP traffic only, and EFA bypasses it`,
       fix: 'set network.efa: off to use encrypted sockets, or acknowledge network/encryption-with-efa',
     });
@@ -61,13 +60,11 @@ export const NETWORK_RULES: readonly Rule[] = [
     const types = instanceGroupsOf(run.compute);
     const without = types.find((g) => findInstanceType(g.instanceType)?.efaInterfaces === 0);
     return [
-      ...when(types.length > 0 && !efaType(run) && without !== undefined, {
-        path: 'network.efa',
+      ...when(types.length > 0 && !efaType(run) && without !== undefined, 'network.efa', {
         must: `must be preferred or off on ${without?.instanceType}, which has no EFA`,
         fix: 'remove it, or use an EFA type',
       }),
-      ...when(hosts(run) === 1 && efaType(run) !== undefined, {
-        path: 'network.efa',
+      ...when(hosts(run) === 1 && efaType(run) !== undefined, 'network.efa', {
         level: 'info',
         must: 'must not be required for one instance, where it has no effect',
         fix: 'remove it',
@@ -99,8 +96,8 @@ export const NETWORK_RULES: readonly Rule[] = [
       const facts = findInstanceType(g.instanceType);
       return facts !== undefined && facts.efaInterfaces > 0 && !facts.gpuDirectRdma;
     });
-    return when(environmentVariables.FI_EFA_USE_DEVICE_RDMA === '1' && without !== undefined, {
-      path: 'environmentVariables.FI_EFA_USE_DEVICE_RDMA',
+    const isForced = environmentVariables.FI_EFA_USE_DEVICE_RDMA === '1' && without !== undefined;
+    return when(isForced, 'environmentVariables.FI_EFA_USE_DEVICE_RDMA', {
       must: `must not be 1 on ${without?.instanceType}, whose EFA has no RDMA: the program would abort`,
       fix: 'remove it: libfabric selects the value',
     });
@@ -108,20 +105,17 @@ export const NETWORK_RULES: readonly Rule[] = [
   rule('network/isolated-tools', 'error', (run) => {
     if (!run.network.isolation) return [];
     return [
-      ...when(run.observability.mlflow !== undefined, {
-        path: 'observability.mlflow',
+      ...when(run.observability.mlflow !== undefined, 'observability.mlflow', {
         must: 'must be absent with network.isolation',
         got: run.observability.mlflow?.arn,
         fix: 'remove one of the two',
       }),
-      ...when(run.observability.wandb !== undefined, {
-        path: 'observability.wandb',
+      ...when(run.observability.wandb !== undefined, 'observability.wandb', {
         must: 'must be absent with network.isolation',
         got: run.observability.wandb?.project,
         fix: 'remove one of the two',
       }),
-      ...when(run.observability.remoteDebug, {
-        path: 'observability.remoteDebug',
+      ...when(run.observability.remoteDebug, 'observability.remoteDebug', {
         must: 'must be false with network.isolation',
         fix: 'remove one of the two',
       }),
@@ -138,14 +132,12 @@ export const NETWORK_RULES: readonly Rule[] = [
     // In offline mode the client writes files and contacts no server.
     if (run.environmentVariables.WANDB_MODE === 'offline') return [];
     return [
-      ...when(!hasKey, {
-        path: 'observability.wandb',
+      ...when(!hasKey, 'observability.wandb', {
         must: 'must be used with the secret that contains the API key',
         got: 'no secrets.WANDB_API_KEY',
         fix: 'add secrets: { WANDB_API_KEY: <name of the secret> }',
       }),
-      ...when(isLocked && tracker.baseUrl === undefined, {
-        path: 'observability.wandb.baseUrl',
+      ...when(isLocked && tracker.baseUrl === undefined, 'observability.wandb.baseUrl', {
         must: `must be a server that the network of environment ${descriptor?.name} can reach: it has no internet access`,
         got: 'none',
         fix: 'use your own server, launch into an environment with network.mode vpc-nat, or use observability.mlflow',
@@ -153,15 +145,13 @@ export const NETWORK_RULES: readonly Rule[] = [
     ];
   }),
   rule('observability/profiler', 'warning, local', (run) =>
-    when(run.observability.profiler === 'sagemaker', {
-      path: 'observability.profiler',
+    when(run.observability.profiler === 'sagemaker', 'observability.profiler', {
       must: 'must be off for accounts without Debugger',
       fix: 'use pytorch, or off and torch.profiler in custom code',
     }),
   ),
   rule('observability/pytorch-profiler', 'warning', (run) =>
-    when(run.observability.profiler === 'pytorch' && run.code.builtin !== 'builtin', {
-      path: 'observability.profiler',
+    when(run.observability.profiler === 'pytorch' && run.code.builtin !== 'builtin', 'observability.profiler', {
       must: 'must be off with custom code',
       fix: 'use off, and torch.profiler in the script',
     }),

@@ -33,8 +33,7 @@ export const SPARE_RULES: readonly Rule[] = [
         fix: 'remove it, or use instanceType and instanceCount',
       };
     return namedTypes(run).flatMap(({ path: at, type }) =>
-      when(type === ULTRASERVER, {
-        path: at,
+      when(type === ULTRASERVER, at, {
         must: `must not be ${ULTRASERVER} with spareInstances: its hosts come in groups of 18`,
         fix: 'remove spareInstances, or use another type',
       }),
@@ -46,23 +45,19 @@ export const SPARE_RULES: readonly Rule[] = [
       const fixed = given === 'mpi' || given === 'ray';
       const why = fixed ? `${given} fixes its hosts when it starts` : 'a script finds its hosts by itself';
       return [
-        ...when(contract !== 'entrypoint', {
-          path: 'distribution.contract',
+        ...when(contract !== 'entrypoint', 'distribution.contract', {
           must: 'must be entrypoint with compute.spareInstances: the driver activates the spare host',
           fix: 'use entrypoint, or remove spareInstances',
         }),
-        ...when(given !== 'torchrun', {
-          path: 'distribution.launcher',
+        ...when(given !== 'torchrun', 'distribution.launcher', {
           must: `must be torchrun with compute.spareInstances: ${why}`,
           fix: 'use torchrun, or remove spareInstances',
         }),
-        ...when(library.startsWith('smp-'), {
-          path: 'distribution.library',
+        ...when(library.startsWith('smp-'), 'distribution.library', {
           must: 'must not be smp-v1 or smp-v2 with compute.spareInstances: they read the list of hosts themselves',
           fix: 'use fsdp, or remove spareInstances',
         }),
-        ...when(collectives === 'smddp', {
-          path: 'distribution.collectives',
+        ...when(collectives === 'smddp', 'distribution.collectives', {
           must: 'must not be smddp with compute.spareInstances: it reads the list of hosts itself',
           fix: 'use nccl, or remove spareInstances',
         }),
@@ -72,8 +67,7 @@ export const SPARE_RULES: readonly Rule[] = [
   trainingRule(
     rule('compute/spare-data', 'error', (run) =>
       eachChannel(run, (channel, at) =>
-        when(channel.s3DataDistribution === 'ShardedByS3Key', {
-          path: `${at}.s3DataDistribution`,
+        when(channel.s3DataDistribution === 'ShardedByS3Key', `${at}.s3DataDistribution`, {
           must: 'must be FullyReplicated with compute.spareInstances: the shard of a spare host would not be used for training',
           fix: 'use FullyReplicated, or remove spareInstances',
         }),
@@ -88,8 +82,7 @@ export const SPARE_RULES: readonly Rule[] = [
         mode === 'managed'
           ? 'SageMaker restores managed ones only when a job starts'
           : 'there is nothing to restart from';
-      return when(mode === 'none' || mode === 'managed', {
-        path: 'checkpoints.mode',
+      return when(mode === 'none' || mode === 'managed', 'checkpoints.mode', {
         must: `must be ${orList(modes)} with compute.spareInstances: ${why}`,
         fix: `use ${modes[0]}, or remove spareInstances`,
       });
@@ -99,8 +92,7 @@ export const SPARE_RULES: readonly Rule[] = [
     rule('compute/spare-share', 'warning', (run) => {
       const { spareInstances } = run.compute;
       return counts(run).flatMap(({ path, hosts: training }) =>
-        when(spareInstances > Math.max(1, training * USUAL_SHARE), {
-          path: 'compute.spareInstances',
+        when(spareInstances > Math.max(1, training * USUAL_SHARE), 'compute.spareInstances', {
           must: `must be at most a quarter of the ${training} hosts of ${path} to be cost-effective`,
           fix: `use ${Math.max(1, Math.floor(training * USUAL_SHARE))}; every attempt starts with that many`,
         }),

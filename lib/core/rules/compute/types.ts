@@ -27,13 +27,11 @@ export const TRAINIUM_RULES: readonly Rule[] = [
         fix: 'remove it',
       };
     return [
-      ...when(given !== '1' && given !== '2', {
-        path,
+      ...when(given !== '1' && given !== '2', path, {
         must: `must be 1 or 2 on ${type}`,
         fix: 'remove it; the default is 2',
       }),
-      ...when(given === '1' && run.distribution.contract === 'toolkit', {
-        path,
+      ...when(given === '1' && run.distribution.contract === 'toolkit', path, {
         level: 'warning',
         must: `must be 2 on ${type} under the toolkit contract, whose toolkit starts 64 processes on every host`,
         fix: 'remove it, or use contract entrypoint',
@@ -46,8 +44,7 @@ export const TRAINIUM_RULES: readonly Rule[] = [
     const isKept =
       CACHE_VARIABLES.some((name) => variables[name] !== undefined) ||
       variables.NEURON_CC_FLAGS?.includes('--cache_dir') === true;
-    return when(type !== undefined && !isKept, {
-      path: 'environmentVariables',
+    return when(type !== undefined && !isKept, 'environmentVariables', {
       must: `must be a persistent compilation cache on ${type}: otherwise each attempt compiles again`,
       got: undefined,
       fix: 'set NEURON_COMPILE_CACHE_URL (PyTorch/XLA, also s3://) or TORCH_NEURONX_NEFF_CACHE_DIR (TorchNeuron), or acknowledge launcher/compile-cache',
@@ -83,13 +80,11 @@ export function oneForm({ compute, written }: RunSpec): Finding[] {
     ];
   const counted = written.compute.instanceCount !== undefined && groups;
   return [
-    ...when(counted, {
-      path: 'compute.instanceCount',
+    ...when(counted, 'compute.instanceCount', {
       must: 'must not be given together with instanceGroups, which have their own counts',
       fix: 'remove it',
     }),
-    ...when(plain && groups, {
-      path: 'compute.instanceGroups',
+    ...when(plain && groups, 'compute.instanceGroups', {
       must: 'must not be given together with compute.instanceType',
       got: compute.instanceGroups.map((g) => g.name),
       fix: 'keep one of the two',
@@ -101,8 +96,7 @@ export function oneForm({ compute, written }: RunSpec): Finding[] {
 export function groupNames({ compute }: RunSpec): Finding[] {
   const names = compute.instanceGroups.map((g) => g.name);
   return names.flatMap((name, i) =>
-    when(names.indexOf(name) !== i, {
-      path: `compute.instanceGroups[${i}].name`,
+    when(names.indexOf(name) !== i, `compute.instanceGroups[${i}].name`, {
       must: 'must be unique among the groups',
       fix: 'use another name',
     }),

@@ -23,24 +23,20 @@ export const CHANNEL_NAME_RULES: readonly Rule[] = [
     const limit = MAX_CHANNELS - reserved.length;
     return [
       ...all.flatMap((name, i) => [
-        ...when(all.indexOf(name) !== i, {
-          path: `data[${i}].channel`,
+        ...when(all.indexOf(name) !== i, `data[${i}].channel`, {
           must: 'must be unique (a duplicate of an earlier channel)',
           fix: 'use another name',
         }),
-        ...when(/^\.\.?$/.test(name), {
-          path: `data[${i}].channel`,
+        ...when(/^\.\.?$/.test(name), `data[${i}].channel`, {
           must: 'must be the name of a folder below /opt/ml/input/data',
           fix: 'use another name',
         }),
-        ...when(reserved.includes(name), {
-          path: `data[${i}].channel`,
+        ...when(reserved.includes(name), `data[${i}].channel`, {
           must: `must not be ${orList(reserved)}, which the launcher uses`,
           fix: 'use another name',
         }),
       ]),
-      ...when(all.length > limit, {
-        path: 'data',
+      ...when(all.length > limit, 'data', {
         must: `must be at most ${limit} channels (20 less the launcher's own)`,
         got: all.length,
         fix: 'combine related data under one prefix',
@@ -52,13 +48,11 @@ export const CHANNEL_NAME_RULES: readonly Rule[] = [
     return all.flatMap((name, i) => {
       const same = all.slice(0, i).find((other) => other !== name && variableOf(other) === variableOf(name));
       return [
-        ...when(same !== undefined, {
-          path: `data[${i}].channel`,
+        ...when(same !== undefined, `data[${i}].channel`, {
           must: `must not differ from ${same} in case alone: the folders of both would be in ${variableOf(name)}`,
           fix: 'use another name',
         }),
-        ...when(code.entryPoint.endsWith('.sh') && /[.-]/.test(name), {
-          path: `data[${i}].channel`,
+        ...when(code.entryPoint.endsWith('.sh') && /[.-]/.test(name), `data[${i}].channel`, {
           must: `must contain only letters, digits and underscores for a shell script, which cannot read ${variableOf(name)}`,
           fix: `use ${name.replace(/[.-]/g, '_')}, or the path /opt/ml/input/data/${name} in the script, and acknowledge it`,
         }),

@@ -13,8 +13,7 @@ function memoryHeadroom(run: RunSpec, path: string): Finding[] {
   const copies = memoryCopies(run);
   const needed = copies && copiesMemory(run, copies);
   if (!needed) return [];
-  return when(needed.gib > needed.availableGiB, {
-    path,
+  return when(needed.gib > needed.availableGiB, path, {
     must: `must fit in the ${Math.floor(needed.availableGiB)} GiB that copies may use on each host`,
     got: `${Math.ceil(needed.gib)} GiB`,
     fix: 'use copies: 1, more instances, or off',
@@ -26,8 +25,7 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
   rule('checkpoints/fsx', 'error', (run) => {
     const { mode, channel } = run.checkpoints;
     if (mode !== 'fsx') {
-      return when(run.written.checkpoints?.channel !== undefined, {
-        path: 'checkpoints.channel',
+      return when(run.written.checkpoints?.channel !== undefined, 'checkpoints.channel', {
         must: 'must be used with mode fsx',
         fix: 'use mode: fsx, or remove it',
       });
@@ -47,8 +45,7 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
         must: 'must be an fsxLustre channel of data',
         fix: 'add the channel under data',
       };
-    return when((found.fsxLustre?.access ?? 'ro') !== 'rw', {
-      path: `data[${run.data.indexOf(found)}].fsxLustre.access`,
+    return when((found.fsxLustre?.access ?? 'ro') !== 'rw', `data[${run.data.indexOf(found)}].fsxLustre.access`, {
       must: 'must be rw for checkpoints',
       got: found.fsxLustre?.access ?? 'ro (default)',
       fix: 'use access: rw',
@@ -58,55 +55,46 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     const given = run.written.checkpoints?.localPath;
     if (given === undefined) return [];
     const reserved = ['/opt/ml/input', '/opt/ml/output', '/opt/ml/model', '/opt/ml/code'];
+    const isReserved = reserved.some((p) => given === p || given.startsWith(`${p}/`));
     return [
-      ...when(run.checkpoints.mode !== 'managed', {
-        path: 'checkpoints.localPath',
+      ...when(run.checkpoints.mode !== 'managed', 'checkpoints.localPath', {
         level: 'warning',
         must: 'must be used with mode managed',
         fix: 'remove it',
       }),
-      ...when(!given.startsWith('/'), {
-        path: 'checkpoints.localPath',
+      ...when(!given.startsWith('/'), 'checkpoints.localPath', {
         must: 'must be an absolute path',
         fix: 'use /opt/ml/checkpoints',
       }),
-      ...when(
-        reserved.some((p) => given === p || given.startsWith(`${p}/`)),
-        {
-          path: 'checkpoints.localPath',
-          must: 'must not be in a folder that SageMaker uses for another purpose',
-          fix: 'use /opt/ml/checkpoints',
-        },
-      ),
+      ...when(isReserved, 'checkpoints.localPath', {
+        must: 'must not be in a folder that SageMaker uses for another purpose',
+        fix: 'use /opt/ml/checkpoints',
+      }),
     ];
   }),
   rule('checkpoints/managed-too-large', 'error, may acknowledge', (run) => {
     if (run.checkpoints.mode !== 'managed' || !run.model) return [];
     const modes = modesBesideManaged(run);
     const gib = stateBytes(run.training, parameterShape(run.model.architecture)) / 2 ** 30;
-    return when(gib > MANAGED_LIMIT_GIB, {
-      path: 'checkpoints.mode',
+    return when(gib > MANAGED_LIMIT_GIB, 'checkpoints.mode', {
       must: `must be ${orList(modes)} for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,
       fix: `use mode: ${modes[0]}`,
     });
   }),
   rule('checkpoints/spot-without', 'error, may acknowledge', (run) =>
-    when(run.compute.capacity === 'spot' && run.checkpoints.mode === 'none', {
-      path: 'checkpoints.mode',
+    when(run.compute.capacity === 'spot' && run.checkpoints.mode === 'none', 'checkpoints.mode', {
       must: 'must not be none with capacity spot',
       fix: `use mode managed or ${modesBesideManaged(run)[0]}, or acknowledge checkpoints/spot-without`,
     }),
   ),
   rule('checkpoints/isolated-direct', 'error', (run) =>
-    when(run.network.isolation && run.checkpoints.mode === 'direct', {
-      path: 'checkpoints.mode',
+    when(run.network.isolation && run.checkpoints.mode === 'direct', 'checkpoints.mode', {
       must: 'must be managed, fsx or none with network.isolation',
       fix: 'use mode: managed',
     }),
   ),
   rule('checkpoints/keep', 'warning', (run) =>
-    when(run.written.checkpoints?.keep === 1 && run.checkpoints.mode !== 'none', {
-      path: 'checkpoints.keep',
+    when(run.written.checkpoints?.keep === 1 && run.checkpoints.mode !== 'none', 'checkpoints.keep', {
       must: 'must be at least 2 to survive a damaged checkpoint',
       fix: 'use 2 or more',
     }),
@@ -123,9 +111,8 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
         fix: 'remove it',
       };
     return [
-      ...when(mode === 'none', { path, must: 'must be off with checkpoints.mode none', fix: 'use another mode' }),
-      ...when(given.copies === 2 && hostCount(trainingGroupsOf(run)) < 2, {
-        path: `${path}.copies`,
+      ...when(mode === 'none', path, { must: 'must be off with checkpoints.mode none', fix: 'use another mode' }),
+      ...when(given.copies === 2 && hostCount(trainingGroupsOf(run)) < 2, `${path}.copies`, {
         must: 'must be 1 on a single host: the other copy would be on another host',
         fix: 'use 1, or two or more instances',
       }),
@@ -134,16 +121,14 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
   }),
   rule('checkpoints/unused', 'warning', (run) => {
     const given = Object.keys(run.written.checkpoints ?? {}).filter((key) => !['mode', 'startFrom'].includes(key));
-    return when(run.written.checkpoints?.mode === 'none' && given.length > 0, {
-      path: 'checkpoints.mode',
+    return when(run.written.checkpoints?.mode === 'none' && given.length > 0, 'checkpoints.mode', {
       must: `must not be none when ${given.join(', ')} is set`,
       fix: 'use another mode, or remove them',
     });
   }),
   rule('checkpoints/start-from', 'error, local', (run) => {
     const from = run.checkpoints.startFrom;
-    return when(from !== undefined && !/^(s3:\/\/.+|[a-z0-9][a-z0-9-]*-\d{12})$/.test(from), {
-      path: 'checkpoints.startFrom',
+    return when(from !== undefined && !/^(s3:\/\/.+|[a-z0-9][a-z0-9-]*-\d{12})$/.test(from), 'checkpoints.startFrom', {
       must: 'must be a run id (<name>-<yymmddhhmmss>) or s3://...',
       fix: 'use an id from slipway list',
     });

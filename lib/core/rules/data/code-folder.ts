@@ -46,13 +46,11 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     if (!codeFolder) return [];
     return [
       ...codeFolder.problems.map((problem) => ({ path: 'code.source', ...problem })),
-      ...when(!entryPointExists(run, codeFolder), {
-        path: 'code.entryPoint',
+      ...when(!entryPointExists(run, codeFolder), 'code.entryPoint', {
         must: `must exist inside ${source} as a .py file, a .sh file or a module`,
         fix: 'use a file of that folder',
       }),
-      ...when(requirements !== undefined && !has(codeFolder, requirements), {
-        path: 'code.requirements',
+      ...when(requirements !== undefined && !has(codeFolder, requirements), 'code.requirements', {
         must: `must exist inside ${source}`,
         fix: 'use a file of that folder',
       }),
@@ -60,8 +58,7 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
   }),
   folderRule('code/line-endings', 'error, local', scriptText),
   folderRule('code/outside-links', 'warning, local, may acknowledge', (_, { outside = [] }) =>
-    when(outside.length > 0, {
-      path: 'code.source',
+    when(outside.length > 0, 'code.source', {
       must: 'must contain no link that leaves its repository, because it is left out',
       got: someOf(outside),
       fix: 'put a copy in its place, name data under data, or acknowledge it',
@@ -71,8 +68,7 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     const entry = plainName(code.entryPoint);
     const launcher = files.find(({ name }) => name === entry)?.oneHostLauncher;
     const isAlone = compute.instanceCount === 1 || distribution.launcher !== 'script' || !entry.endsWith('.sh');
-    return when(!isAlone && launcher !== undefined, {
-      path: 'code.entryPoint',
+    return when(!isAlone && launcher !== undefined, 'code.entryPoint', {
       must: `must tell its launcher how many hosts there are and which one it is on, because ${compute.instanceCount} hosts run the script, and each would train alone`,
       got: `${launcher} without these options in ${code.entryPoint}`,
       fix: 'pass them as containers/examples/trainers/accelerate.sh does (deepspeed: with --no_ssh), use distribution.launcher torchrun with the Python script, or acknowledge it',
@@ -83,8 +79,7 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     const total = mib(files.reduce((sum, { bytes }) => sum + bytes, 0));
     const large = files.filter(({ bytes }) => bytes >= 2 ** 20).sort((a, b) => b.bytes - a.bytes);
     const parts = large.slice(0, 3).map(({ name, bytes }) => `${name}: ${mib(bytes)} MiB`);
-    return when(total > LARGE_MIB, {
-      path: 'code.source',
+    return when(total > LARGE_MIB, 'code.source', {
       must: `must be code, at most ${LARGE_MIB} MiB of it, because each host downloads it at every start`,
       got: `${total} MiB in ${files.length} files${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`,
       fix: 'put data and weights into S3 and name them under data',
@@ -97,14 +92,12 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     );
     const certain = files.flatMap(({ name, secret }) => (secret === undefined ? [] : [`${name} (${secret})`]));
     return [
-      ...when(certain.length > 0, {
-        path: 'code.source',
+      ...when(certain.length > 0, 'code.source', {
         must: 'must contain no secret: the archive is kept in S3, where everyone who may read the code of the team reads it',
         got: someOf(certain),
         fix,
       }),
-      ...when(named.length > 0, {
-        path: 'code.source',
+      ...when(named.length > 0, 'code.source', {
         level: 'warning' as const,
         must: 'must contain no file that usually holds secrets',
         got: someOf(named.map(({ name }) => name)),
@@ -118,8 +111,7 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
       const [, at = '', module = ''] = /^(.*\/)?([^/]+)\.py$/.exec(name.replace(/\/__init__\.py$/, '.py')) ?? [];
       return folders.includes(at) && (STANDARD_MODULES.has(module) || IMAGE_PACKAGES.has(module)) ? [name] : [];
     });
-    return when(found.length > 0, {
-      path: 'code.source',
+    return when(found.length > 0, 'code.source', {
       must: 'must contain no module with the name of a package of Python or of the image: all packages import it in its place',
       got: someOf(found),
       fix: 'rename it, or acknowledge it',
@@ -129,30 +121,26 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     if (run.distribution.contract !== 'entrypoint') return [];
     const isPackage = has(given, 'setup.py') || has(given, 'pyproject.toml');
     const below = given.files.find(({ name }) => /^src\/[^/]+\/__init__\.py$/.test(name));
+    const isNotFound =
+      isPackage && below !== undefined && !searched(run).includes('src/') && run.code.requirements === undefined;
     return [
-      ...when(run.code.requirements === undefined && has(given, 'requirements.txt'), {
-        path: 'code.requirements',
+      ...when(run.code.requirements === undefined && has(given, 'requirements.txt'), 'code.requirements', {
         must: 'must name requirements.txt, which is not installed otherwise',
         got: 'nothing',
         fix: 'write requirements: requirements.txt, or acknowledge it',
       }),
-      ...when(
-        isPackage && below !== undefined && !searched(run).includes('src/') && run.code.requirements === undefined,
-        {
-          path: 'code.source',
-          must: 'must be importable as it is: the folder is not installed as a package, and Python does not search src/',
-          got: below?.name,
-          fix: 'use src/ as source, or a requirements file with a line that contains only a dot',
-        },
-      ),
+      ...when(isNotFound, 'code.source', {
+        must: 'must be importable as it is: the folder is not installed as a package, and Python does not search src/',
+        got: below?.name,
+        fix: 'use src/ as source, or a requirements file with a line that contains only a dot',
+      }),
     ];
   }),
   folderRule('code/toolkit-package', 'error', (run, given) => {
     const { code, distribution } = run;
     if (distribution.contract !== 'toolkit' || !has(given, 'setup.py') || code.entryPoint.endsWith('.sh')) return [];
     const isNested = code.entryPoint.includes('/');
-    return when(distribution.launcher === 'torchrun' || isNested, {
-      path: 'code.source',
+    return when(distribution.launcher === 'torchrun' || isNested, 'code.source', {
       must:
         distribution.launcher === 'torchrun'
           ? 'must contain no setup.py under the toolkit contract with torchrun, which starts no package'

@@ -27,22 +27,19 @@ export const CODE_RULES: readonly Rule[] = [
     if (!name) return [];
     const wrong = (run.kind === 'training') !== (name === 'builtin');
     return [
-      ...when(wrong, {
-        path: 'code.source',
+      ...when(wrong, 'code.source', {
         must:
           run.kind === 'training'
             ? 'must be builtin or custom code for a training run'
             : 'must be builtin-tokenize, builtin-fetch or custom code for a processing run',
         fix: run.kind === 'training' ? 'use builtin, or kind: processing' : 'use builtin-tokenize',
       }),
-      ...when(run.written.code.entryPoint !== undefined, {
-        path: 'code.entryPoint',
+      ...when(run.written.code.entryPoint !== undefined, 'code.entryPoint', {
         level: 'warning',
         must: 'must be omitted: the built-in code has its own',
         fix: 'remove it',
       }),
-      ...when(requirements !== undefined, {
-        path: 'code.requirements',
+      ...when(requirements !== undefined, 'code.requirements', {
         must: 'must be omitted: the built-in code needs none',
         fix: 'remove it',
       }),
@@ -51,24 +48,20 @@ export const CODE_RULES: readonly Rule[] = [
   rule('code/archive', 'error, local', (run) => {
     const { source, sha256 } = run.code;
     const inS3 = source.startsWith('s3://');
+    const isOtherFile =
+      isArchiveInS3(source) &&
+      !(run.distribution.contract === 'toolkit' ? /\.(tar\.gz|tgz)$/ : /\.tar\.gz$/).test(source);
     return [
       // The driver searches for *.tar.gz in its channel.
-      ...when(isPrefixInS3(source) && sha256 !== undefined, {
-        path: 'code.sha256',
+      ...when(isPrefixInS3(source) && sha256 !== undefined, 'code.sha256', {
         must: 'must be omitted for a prefix, which is archived at launch',
         fix: 'remove it, or use an archive',
       }),
-      ...when(
-        isArchiveInS3(source) &&
-          !(run.distribution.contract === 'toolkit' ? /\.(tar\.gz|tgz)$/ : /\.tar\.gz$/).test(source),
-        {
-          path: 'code.source',
-          must: 'must be a .tar.gz, or a prefix that ends with /, when it is in S3',
-          fix: 'pack the folder as .tar.gz, or use the prefix with a trailing /',
-        },
-      ),
-      ...when(!inS3 && sha256 !== undefined, {
-        path: 'code.sha256',
+      ...when(isOtherFile, 'code.source', {
+        must: 'must be a .tar.gz, or a prefix that ends with /, when it is in S3',
+        fix: 'pack the folder as .tar.gz, or use the prefix with a trailing /',
+      }),
+      ...when(!inS3 && sha256 !== undefined, 'code.sha256', {
         must: 'must be omitted: it only applies to an archive in S3',
         fix: 'remove it',
       }),
@@ -81,20 +74,17 @@ export const CODE_RULES: readonly Rule[] = [
     const path = 'code.requirements';
     const locked = descriptor?.network?.mode === 'vpc-locked' && (descriptor.network.packages ?? 'none') === 'none';
     return [
-      ...when(run.network.isolation, {
-        path,
+      ...when(run.network.isolation, path, {
         must: 'must not be given with network.isolation: nothing can be installed',
         got,
         fix: 'include the packages in the image',
       }),
-      ...when(locked && !run.network.isolation, {
-        path,
+      ...when(locked && !run.network.isolation, path, {
         must: 'must have a package index, which the environment does not provide (vpc-locked with packages none)',
         got,
         fix: 'include the packages in the image, or ask the platform team to set network.packages to wheels or codeartifact',
       }),
-      ...when(run.distribution.contract === 'toolkit' && got !== 'requirements.txt', {
-        path,
+      ...when(run.distribution.contract === 'toolkit' && got !== 'requirements.txt', path, {
         must: 'must be requirements.txt under the toolkit contract, which installs no other file',
         got,
         fix: 'rename it, or use contract entrypoint',
@@ -116,8 +106,7 @@ export const CODE_RULES: readonly Rule[] = [
     const findingsIn = (section: string, values: object, formOf: typeof toolkitForm) =>
       Object.entries(values).flatMap(([key, value]) => {
         const form = formOf(key, value);
-        return when(form !== undefined, {
-          path: `${section}.${key}`,
+        return when(form !== undefined, `${section}.${key}`, {
           must: `must have a form that the toolkit passes as it is; it passes ${form}`,
           fix: 'write the text that the script expects, use contract entrypoint and code.arguments, or acknowledge it',
         });

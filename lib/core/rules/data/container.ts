@@ -16,8 +16,7 @@ export const CONTAINER_RULES: readonly Rule[] = [
         must: 'must be used with code.source image: the driver or the toolkit starts other code',
         fix: 'set source: image, or use code.entryPoint and code.arguments',
       })),
-      ...when(run.distribution.contract === 'container', {
-        path: 'distribution.contract',
+      ...when(run.distribution.contract === 'container', 'distribution.contract', {
         must: 'must be entrypoint or toolkit unless code.source is image',
         fix: 'remove it, or set code.source: image',
       }),
@@ -27,18 +26,15 @@ export const CONTAINER_RULES: readonly Rule[] = [
     if (!inImage(run)) return [];
     const { contract, library } = run.distribution;
     return [
-      ...when(run.kind === 'processing', {
-        path: 'code.source',
+      ...when(run.kind === 'processing', 'code.source', {
         must: 'must be builtin-tokenize, builtin-fetch or custom code for a processing run',
         fix: 'use a folder with the program, or kind: training',
       }),
-      ...when(contract !== 'container', {
-        path: 'distribution.contract',
+      ...when(contract !== 'container', 'distribution.contract', {
         must: 'must be container with code.source image',
         fix: 'remove it',
       }),
-      ...when(library !== 'custom', {
-        path: 'distribution.library',
+      ...when(library !== 'custom', 'distribution.library', {
         must: 'must be custom with code.source image: it would have no effect on the program',
         fix: 'remove it',
       }),

@@ -78,8 +78,7 @@ const foreignPlaces =
     return usedPlaces(run).flatMap(({ path, uri, use }) => {
       if (!uri?.startsWith('s3://') || !uses.includes(use)) return [];
       const { what, fix } = USES[use];
-      return when(!mayUsePlace(use, fillPlaceholders(uri, { descriptor }), descriptor), {
-        path,
+      return when(!mayUsePlace(use, fillPlaceholders(uri, { descriptor }), descriptor), path, {
         must: `must be in a location that runs of team ${descriptor.team} ${what} (${orList(allowedPlaces(use, descriptor))})`,
         got: uri,
         fix: fix(descriptor.team),
@@ -110,8 +109,7 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     if (!descriptor) return [];
     const hubs = descriptor.hubs ?? [];
     return eachChannel(run, ({ hubContentArn: arn }, at) =>
-      when(arn !== undefined && !hubs.includes(hubOf(arn)), {
-        path: `${at}.hubContentArn`,
+      when(arn !== undefined && !hubs.includes(hubOf(arn)), `${at}.hubContentArn`, {
         must:
           hubs.length > 0
             ? `must be a model of a hub of the environment (${orList(hubs)})`
@@ -124,8 +122,7 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     const arn = run.observability.mlflow?.arn;
     if (arn === undefined || !descriptor) return [];
     const servers = descriptor.mlflow ?? [];
-    return when(!servers.includes(arn), {
-      path: 'observability.mlflow.arn',
+    return when(!servers.includes(arn), 'observability.mlflow.arn', {
       must:
         servers.length > 0
           ? `must be one that team ${descriptor.team} may log to (${orList(servers)})`
@@ -141,8 +138,8 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     return eachChannel(run, (channel, at) => {
       const id = fileSystem(channel)?.fileSystemId;
       if (id === undefined) return [];
-      return when(id === '{fsx}' ? ids.length === 0 : !ids.includes(id), {
-        path: `${at}.${fileSystemKey(channel)}.fileSystemId`,
+      const isUnknown = id === '{fsx}' ? ids.length === 0 : !ids.includes(id);
+      return when(isUnknown, `${at}.${fileSystemKey(channel)}.fileSystemId`, {
         must: 'must be a file system of the environment',
         fix: ids.length > 0 ? `use ${orList(ids)}` : 'ask the platform team to add it to storage.fileSystems',
       });
@@ -161,8 +158,7 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
       const folder = root.replace(/\/$/, '');
       const isBelow =
         directory === folder || (directory.startsWith(`${folder}/`) && !directory.split('/').includes('..'));
-      return when(!isBelow, {
-        path: `${at}.${fileSystemKey(channel)}.directoryPath`,
+      return when(!isBelow, `${at}.${fileSystemKey(channel)}.directoryPath`, {
         must: `must be ${root} or a folder below it, which is what jobs may mount of ${id}`,
         fix: given.fileSystemId === '{fsx}' ? 'begin it with {fsxPath}' : `begin it with ${root}`,
       });

@@ -7,8 +7,7 @@ import { DATA_PLACE_RULES } from './data-places';
 
 function fastFile(channel: ChannelSpec, at: string): Finding[] {
   const type = channel.s3DataType ?? 'S3Prefix';
-  return when(channel.inputMode === 'FastFile' && type !== 'S3Prefix', {
-    path: `${at}.s3DataType`,
+  return when(channel.inputMode === 'FastFile' && type !== 'S3Prefix', `${at}.s3DataType`, {
     must: 'must be S3Prefix with inputMode FastFile',
     fix: type === 'ManifestFile' ? 'use inputMode File' : 'use inputMode Pipe',
   });
@@ -16,21 +15,18 @@ function fastFile(channel: ChannelSpec, at: string): Finding[] {
 
 function augmented(channel: ChannelSpec, at: string): Finding[] {
   if (channel.s3DataType !== 'AugmentedManifestFile') {
-    return when(channel.attributeNames !== undefined, {
-      path: `${at}.attributeNames`,
+    return when(channel.attributeNames !== undefined, `${at}.attributeNames`, {
       must: 'must be used with s3DataType AugmentedManifestFile',
       fix: 'remove it',
     });
   }
   return [
-    ...when(!channel.attributeNames?.length, {
-      path: `${at}.attributeNames`,
+    ...when(!channel.attributeNames?.length, `${at}.attributeNames`, {
       must: 'must be set with AugmentedManifestFile',
       got: UNSHOWN,
       fix: 'list the attributes to pass, for example [text]',
     }),
-    ...when((channel.inputMode ?? 'File') === 'File', {
-      path: `${at}.inputMode`,
+    ...when((channel.inputMode ?? 'File') === 'File', `${at}.inputMode`, {
       level: 'warning',
       must: 'must be Pipe with AugmentedManifestFile',
       got: channel.inputMode ?? 'File (default)',
@@ -59,8 +55,7 @@ function fileSystems(channel: ChannelSpec, at: string): Finding[] {
     (option) => channel[option] !== undefined && !(option === 'inputMode' && channel.inputMode === 'File'),
   );
   return [
-    ...when(!/^(\/|\{fsxPath\})/.test(fs.directoryPath), {
-      path: `${at}.${key}.directoryPath`,
+    ...when(!/^(\/|\{fsxPath\})/.test(fs.directoryPath), `${at}.${key}.directoryPath`, {
       must: 'must start with /',
       fix: `use /${fs.directoryPath}`,
     }),
@@ -89,8 +84,7 @@ function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
         fix: 'end it before the pattern, or list the objects in a manifest (s3DataType: ManifestFile)',
       },
     ];
-  return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), {
-    path,
+  return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), path, {
     must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
     fix: 'add a trailing /, or acknowledge it',
   });
@@ -105,8 +99,7 @@ export const DATA_RULES: readonly Rule[] = [
       const { s3, ...others } = channel;
       const written = s3 === undefined || s3 === placeOf(channel.source) ? others : channel;
       const given = (['s3', 'source', 'fsxLustre', 'efs'] as const).filter((key) => key in written);
-      return when(given.length !== 1, {
-        path: at,
+      return when(given.length !== 1, at, {
         must: 'must set exactly one of s3, source, fsxLustre or efs',
         got: given.length === 0 ? 'none' : given,
         fix: 'keep one',
@@ -117,19 +110,21 @@ export const DATA_RULES: readonly Rule[] = [
   rule('data/augmented-manifest', 'error', (run) => eachChannel(run, augmented)),
   rule('data/shuffle', 'warning', (run) =>
     eachChannel(run, (c, at) =>
-      when(c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile', {
-        path: `${at}.shuffleSeed`,
-        must: 'must be used with inputMode Pipe',
-        fix: 'shuffle in the data loader, or use Pipe',
-      }),
+      when(
+        c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile',
+        `${at}.shuffleSeed`,
+        {
+          must: 'must be used with inputMode Pipe',
+          fix: 'shuffle in the data loader, or use Pipe',
+        },
+      ),
     ),
   ),
   rule('data/file-system', 'error, local', (run) => eachChannel(run, fileSystems)),
   rule('data/file-system-vpc', 'error', (run, { descriptor }) => {
     if (!descriptor || descriptor.subnetIds.length > 0) return [];
     return eachChannel(run, (channel, at) =>
-      when(fileSystem(channel) !== undefined, {
-        path: `${at}.${fileSystemKey(channel)}`,
+      when(fileSystem(channel) !== undefined, `${at}.${fileSystemKey(channel)}`, {
         must: 'must be in an environment with a VPC: FSx and EFS are reached through subnets',
         got: `environment ${descriptor.name} without subnets`,
         fix: 'use an environment with network.mode vpc-locked, or S3',
@@ -141,14 +136,12 @@ export const DATA_RULES: readonly Rule[] = [
     const isNaming = run.data.some((c) => c.instanceGroups);
     return eachChannel(run, (channel, at) => [
       // A file system is available on every host: the API has no groups for it.
-      ...when(isNaming && !channel.instanceGroups && channel.s3 !== undefined, {
-        path: `${at}.instanceGroups`,
+      ...when(isNaming && !channel.instanceGroups && channel.s3 !== undefined, `${at}.instanceGroups`, {
         must: 'must be set on all channels or on none',
         fix: `add instanceGroups: [${known[0] ?? 'gpu'}]`,
       }),
       ...(channel.instanceGroups ?? []).flatMap((name, j) =>
-        when(!known.includes(name), {
-          path: `${at}.instanceGroups[${j}]`,
+        when(!known.includes(name), `${at}.instanceGroups[${j}]`, {
           must:
             known.length > 0
               ? `must be a group of compute.instanceGroups (${orList(known)})`

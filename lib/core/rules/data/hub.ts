@@ -6,8 +6,7 @@ const sourcesOf = ({ code }: RunSpec): string[] => String(code.arguments.source 
 
 function fetched(run: RunSpec): Finding[] {
   const wrong = sourcesOf(run).find((text) => parseHubSource(text.trim()) === undefined);
-  return when(wrong !== undefined, {
-    path: 'code.arguments.source',
+  return when(wrong !== undefined, 'code.arguments.source', {
     must: 'must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without',
     got: wrong || 'nothing',
     fix: 'correct it',
@@ -19,8 +18,8 @@ const withoutInternet: Rule['check'] = (run, { descriptor }) =>
   when(
     (descriptor?.network?.mode === 'vpc-locked' && run.environmentVariables.HF_ENDPOINT === undefined) ||
       run.network.isolation,
+    'code.source',
     {
-      path: 'code.source',
       must: 'must run in a network with internet access, or with a mirror in environmentVariables.HF_ENDPOINT',
       got: run.network.isolation ? 'network.isolation' : `${descriptor?.name} (vpc-locked)`,
       fix: `copy it through this machine: ${localCommands(run, descriptor).join('; ')}`,
@@ -52,8 +51,7 @@ export const HUB_RULES: readonly Rule[] = [
     );
     return named.flatMap(({ path, text }) => {
       const source = parseHubSource(text ?? '');
-      return when(source !== undefined && !isPinned(source), {
-        path,
+      return when(source !== undefined && !isPinned(source), path, {
         must: 'must be a fetched commit, which is looked up in an environment',
         got: text,
         fix: 'add --environment, or write the commit after @',

@@ -17,25 +17,21 @@ const MAX_INSTANCES = 100;
 /** Kinds of capacity that processing jobs cannot use. */
 function capacityOf({ compute }: RunSpec): Finding[] {
   return [
-    ...when(compute.instanceGroups.length > 0, {
-      path: 'compute.instanceGroups',
+    ...when(compute.instanceGroups.length > 0, 'compute.instanceGroups', {
       must: 'must be absent from a processing run',
       got: compute.instanceGroups.map((g) => g.name),
       fix: 'use instanceType and instanceCount',
     }),
-    ...when(compute.capacity !== 'on-demand', {
-      path: 'compute.capacity',
+    ...when(compute.capacity !== 'on-demand', 'compute.capacity', {
       must: 'must be on-demand for a processing run',
       fix: 'remove it',
     }),
-    ...when(compute.keepAliveSeconds > 0, {
-      path: 'compute.keepAliveSeconds',
+    ...when(compute.keepAliveSeconds > 0, 'compute.keepAliveSeconds', {
       must: 'must be 0 for a processing run',
       fix: 'remove it',
     }),
     ...compute.alternatives.flatMap(({ trainingPlanArn }, i) =>
-      when(trainingPlanArn !== undefined, {
-        path: `compute.alternatives[${i}].trainingPlanArn`,
+      when(trainingPlanArn !== undefined, `compute.alternatives[${i}].trainingPlanArn`, {
         must: 'must be absent from a processing run',
         fix: 'remove it',
       }),
@@ -45,13 +41,11 @@ function capacityOf({ compute }: RunSpec): Finding[] {
 
 function sizeOf({ compute, limits }: RunSpec): Finding[] {
   return [
-    ...when(compute.instanceCount > MAX_INSTANCES, {
-      path: 'compute.instanceCount',
+    ...when(compute.instanceCount > MAX_INSTANCES, 'compute.instanceCount', {
       must: `must be at most ${MAX_INSTANCES} for a processing run`,
       fix: `use ${MAX_INSTANCES} or less`,
     }),
-    ...when(limits.maxRuntimeSeconds > LONGEST_SECONDS, {
-      path: 'limits.maxRuntimeSeconds',
+    ...when(limits.maxRuntimeSeconds > LONGEST_SECONDS, 'limits.maxRuntimeSeconds', {
       must: `must be at most ${LONGEST_SECONDS} (9 days) for a processing run`,
       fix: `use ${LONGEST_SECONDS} or less`,
     }),
@@ -64,19 +58,16 @@ const MAX_INPUTS = 10;
 export const PROCESSING_RULES: readonly Rule[] = [
   rule('processing/sections', 'error', (run) => {
     return [
-      ...when(run.output?.s3 === undefined, {
-        path: 'output.s3',
+      ...when(run.output?.s3 === undefined, 'output.s3', {
         must: 'must be set for a processing run',
         fix: 'add output: { s3: "s3://{dataBucket}/..." }',
       }),
-      ...when(run.output?.compression !== undefined, {
-        path: 'output.compression',
+      ...when(run.output?.compression !== undefined, 'output.compression', {
         must: 'must be absent from a processing run, whose outputs are copied as they are',
         fix: 'remove it',
       }),
       ...TRAINING_ONLY.flatMap((section) =>
-        when(run.written[section] !== undefined, {
-          path: section,
+        when(run.written[section] !== undefined, section, {
           must: 'must be absent from a processing run',
           got: Object.keys(run.written[section] ?? {}),
           fix: 'remove it, or use kind: training',
@@ -88,33 +79,28 @@ export const PROCESSING_RULES: readonly Rule[] = [
   rule('processing/inputs', 'error', (run) => {
     const limit = MAX_INPUTS - (run.code.builtin ? 2 : 3);
     return [
-      ...when(run.data.length > limit, {
-        path: 'data',
+      ...when(run.data.length > limit, 'data', {
         must: `must be at most ${limit} inputs for a processing run (${MAX_INPUTS} less the launcher's own)`,
         got: run.data.length,
         fix: 'combine related data under one prefix',
       }),
       ...run.data.flatMap((channel, i) => [
-        ...when(channel.s3 === undefined && channel.source === undefined, {
-          path: `data[${i}]`,
+        ...when(channel.s3 === undefined && channel.source === undefined, `data[${i}]`, {
           must: 'must be in S3 for a processing run',
           got: channel.channel,
           fix: 'use s3',
         }),
-        ...when(channel.s3DataType === 'AugmentedManifestFile', {
-          path: `data[${i}].s3DataType`,
+        ...when(channel.s3DataType === 'AugmentedManifestFile', `data[${i}].s3DataType`, {
           must: 'must be S3Prefix or ManifestFile for a processing run',
           fix: 'use ManifestFile',
         }),
         ...(['hubContentArn', 'acceptEula'] as const).flatMap((option) =>
-          when(channel[option] !== undefined, {
-            path: `data[${i}].${option}`,
+          when(channel[option] !== undefined, `data[${i}].${option}`, {
             must: 'must be absent from a processing run: ProcessingS3Input has no such field',
             fix: 'remove it, or copy the model to a bucket first',
           }),
         ),
-        ...when(channel.inputMode === 'FastFile', {
-          path: `data[${i}].inputMode`,
+        ...when(channel.inputMode === 'FastFile', `data[${i}].inputMode`, {
           must: 'must be File or Pipe for a processing run',
           fix: 'use File',
         }),
@@ -124,18 +110,20 @@ export const PROCESSING_RULES: readonly Rule[] = [
   rule('processing/limits', 'error', (run) => {
     const type = run.compute.instanceType;
     return [
-      ...when(NOT_FOR_PROCESSING.test(type), {
-        path: 'compute.instanceType',
+      ...when(NOT_FOR_PROCESSING.test(type), 'compute.instanceType', {
         must: 'must be a type that processing jobs support',
         fix: 'use a CPU type, ml.g5 or ml.g6, or kind: training with ShardedByS3Key',
       }),
       ...Object.entries(run.environmentVariables).flatMap(([name, value]) =>
-        when(name.length > VARIABLE_LIMIT || (value.length > VARIABLE_LIMIT && value.length <= 512), {
-          path: `environmentVariables.${name}`,
-          must: `must have a name and a value of at most ${VARIABLE_LIMIT} characters in a processing run`,
-          got: `${value.length} characters`,
-          fix: 'move it to a file of the code',
-        }),
+        when(
+          name.length > VARIABLE_LIMIT || (value.length > VARIABLE_LIMIT && value.length <= 512),
+          `environmentVariables.${name}`,
+          {
+            must: `must have a name and a value of at most ${VARIABLE_LIMIT} characters in a processing run`,
+            got: `${value.length} characters`,
+            fix: 'move it to a file of the code',
+          },
+        ),
       ),
     ];
   }),

@@ -92,8 +92,7 @@ export const REQUIREMENTS_RULES: readonly Rule[] = [
       const given = requirementOf(line);
       return given && pytorch !== undefined && replacesPytorch(given, pytorch) ? [given.line] : [];
     });
-    return when(found.length > 0, {
-      path: 'code.requirements',
+    return when(found.length > 0, 'code.requirements', {
       must: `must keep PyTorch ${pytorch} of the image, which its NCCL, EFA plugin and other packages are built for`,
       got: someOf(found),
       fix: 'leave it out, choose an image with this version, or acknowledge it',
@@ -102,8 +101,8 @@ export const REQUIREMENTS_RULES: readonly Rule[] = [
   rule('code/package-places', 'error', (run, context) => {
     const network = context.descriptor?.network;
     const found = installed(run, context).filter((line) => ELSEWHERE.test(line));
-    return when(network?.mode === 'vpc-locked' && (network.packages ?? 'none') !== 'none' && found.length > 0, {
-      path: 'code.requirements',
+    const isBeyondReach = network?.mode === 'vpc-locked' && (network.packages ?? 'none') !== 'none' && found.length > 0;
+    return when(isBeyondReach, 'code.requirements', {
       must: `must name packages only: the network of the environment reaches no other place than its ${network?.packages}`,
       got: someOf(found),
       fix: 'ask the platform team to add the package there, or include it in the image',

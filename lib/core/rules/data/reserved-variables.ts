@@ -83,14 +83,12 @@ export const RESERVED_VARIABLE_RULES: readonly Rule[] = [
         ),
       ];
       return values.flatMap(([path, value]) => [
-        ...when(REFERENCE.test(value), {
-          path,
+        ...when(REFERENCE.test(value), path, {
           must: 'must not refer to a variable, because nothing expands it: the program gets the text with the dollar sign',
           got: REFERENCE.exec(value)?.[0],
           fix: 'write the whole value, or read the variable in the code of the run',
         }),
-        ...when(PLACEHOLDER.test(value), {
-          path,
+        ...when(PLACEHOLDER.test(value), path, {
           must: 'must not contain a placeholder, which is filled in only in the locations of a run file',
           got: PLACEHOLDER.exec(value)?.[0],
           fix: 'write the whole value, or name the location under data and pass its folder below /opt/ml/input/data',

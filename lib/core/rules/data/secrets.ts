@@ -34,8 +34,7 @@ export const SECRET_RULES: readonly Rule[] = [
       ];
       return places.flatMap(({ section, values, names }) =>
         Object.entries(values).flatMap(([name, value]) =>
-          when(isLikelySecret(name, value, names), {
-            path: `${section}.${name}`,
+          when(isLikelySecret(name, value, names), `${section}.${name}`, {
             must: 'must not contain a secret: it is visible to everyone who may describe the job or read the job file',
             got: 'a value in clear text',
             fix,
@@ -46,14 +45,12 @@ export const SECRET_RULES: readonly Rule[] = [
   ),
   rule('secrets/names', 'error', ({ secrets = {}, environmentVariables }) =>
     Object.keys(secrets).flatMap((name) => [
-      ...when(name in environmentVariables, {
-        path: `secrets.${name}`,
+      ...when(name in environmentVariables, `secrets.${name}`, {
         must: 'must not also be in environmentVariables',
         got: name,
         fix: 'keep one of them; neither may contain the value of a secret',
       }),
-      ...when(isReserved(name), {
-        path: `secrets.${name}`,
+      ...when(isReserved(name), `secrets.${name}`, {
         must: 'must not be a reserved variable of the container',
         got: name,
         fix: 'use another name, such as HF_TOKEN',
@@ -63,14 +60,12 @@ export const SECRET_RULES: readonly Rule[] = [
   rule('secrets/readable', 'error', ({ secrets, distribution, network }) => {
     if (!secrets) return [];
     return [
-      ...when(distribution.contract !== 'entrypoint', {
-        path: 'secrets',
+      ...when(distribution.contract !== 'entrypoint', 'secrets', {
         must: `must be used with contract entrypoint: ${distribution.contract === 'toolkit' ? 'the toolkit reads no secrets' : 'only the driver reads them'}`,
         got: `contract ${distribution.contract}`,
         fix: `${distribution.contract === 'toolkit' ? 'set distribution.contract: entrypoint, or ' : ''}read the secret in the ${distribution.contract === 'toolkit' ? 'script' : 'program of the image'}`,
       }),
-      ...when(network.isolation, {
-        path: 'secrets',
+      ...when(network.isolation, 'secrets', {
         must: 'must not be used with network.isolation: an isolated container cannot reach any service',
         got: 'isolation true',
         fix: 'remove one of them',
@@ -91,13 +86,11 @@ export const SECRET_RULES: readonly Rule[] = [
         };
       const prefix = secretPrefix(secretsPrefix);
       return [
-        ...when(!reference.name.startsWith(prefix), {
-          path,
+        ...when(!reference.name.startsWith(prefix), path, {
           must: `must have a name that starts with ${prefix} in environment ${environment}`,
           fix: `store the value under ${prefix}<name>, or ask the platform team`,
         }),
-        ...when((reference.region ?? region) !== region || (reference.account ?? account) !== account, {
-          path,
+        ...when((reference.region ?? region) !== region || (reference.account ?? account) !== account, path, {
           must: `must be in account ${account} and ${region}, like the job`,
           fix: 'use the copy in that account and region, preferably by its name only',
         }),

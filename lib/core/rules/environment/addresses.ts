@@ -14,14 +14,12 @@ function shape({ network: { cidr } }: EnvironmentSpec): EnvironmentFinding[] {
   const [largest, smallest] = VPC_PREFIX_LENGTHS;
   const fix = `write ${blockText(first, vpcPrefixLength(prefixLength))}`;
   return [
-    ...when(prefixLength < largest || prefixLength > smallest, {
-      path: 'network.cidr',
+    ...when(prefixLength < largest || prefixLength > smallest, 'network.cidr', {
       must: `must be a block from /${largest} to /${smallest}`,
       fix,
     }),
-    ...when(first !== base, { path: 'network.cidr', must: 'must start with the first address of its block', fix }),
-    ...when(!PRIVATE.some((range) => overlaps(range, cidr)), {
-      path: 'network.cidr',
+    ...when(first !== base, 'network.cidr', { must: 'must start with the first address of its block', fix }),
+    ...when(!PRIVATE.some((range) => overlaps(range, cidr)), 'network.cidr', {
       must: `must be in a private range: ${orList(PRIVATE)}`,
       fix: `use ${DEFAULT_VPC_CIDR}, or another block in these ranges`,
     }),
@@ -68,8 +66,8 @@ function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): Environ
   const must = `must be used with a network that the stack creates, unlike mode ${mode}`;
   const fix = 'use mode: vpc-locked or vpc-nat, or remove it';
   return [
-    ...when(cidr !== DEFAULT_VPC_CIDR, { path: 'network.cidr', must, fix, isIgnored: true }),
-    ...when(reserved.length > 0, { path: 'network.reserved', must, fix, isIgnored: true }),
+    ...when(cidr !== DEFAULT_VPC_CIDR, 'network.cidr', { must, fix, isIgnored: true }),
+    ...when(reserved.length > 0, 'network.reserved', { must, fix, isIgnored: true }),
   ];
 }
 

@@ -12,8 +12,7 @@ function unreachableLimit({
   guardrails: { maxInstancesPerRun, maxConcurrentInstances },
 }: EnvironmentSpec): EnvironmentFinding[] {
   const [perRun, together] = [maxInstancesPerRun ?? 0, maxConcurrentInstances ?? Number.POSITIVE_INFINITY];
-  return when(perRun > together, {
-    path: 'guardrails.maxInstancesPerRun',
+  return when(perRun > together, 'guardrails.maxInstancesPerRun', {
     must: `must be at most guardrails.maxConcurrentInstances ${together}`,
     fix: 'reduce it, or increase the other',
   });
@@ -22,16 +21,18 @@ function unreachableLimit({
 function unusableQuotas({ quotas, guardrails: limits }: EnvironmentSpec): EnvironmentFinding[] {
   const most = limits.maxConcurrentInstances ?? Number.POSITIVE_INFINITY;
   return quotas.require.flatMap(({ instanceType: type, count }, i) => [
-    ...when(count > most, {
-      path: `quotas.require[${i}].count`,
+    ...when(count > most, `quotas.require[${i}].count`, {
       must: `must be at most guardrails.maxConcurrentInstances ${most}`,
       fix: 'reduce it, or increase the guardrail',
     }),
-    ...when(findInstanceType(type) !== undefined && !isAllowedType(limits.allowedInstanceTypes, type), {
-      path: `quotas.require[${i}].instanceType`,
-      must: `must be allowed by guardrails.allowedInstanceTypes (${orList(limits.allowedInstanceTypes ?? [])})`,
-      fix: 'remove it, or allow the type',
-    }),
+    ...when(
+      findInstanceType(type) !== undefined && !isAllowedType(limits.allowedInstanceTypes, type),
+      `quotas.require[${i}].instanceType`,
+      {
+        must: `must be allowed by guardrails.allowedInstanceTypes (${orList(limits.allowedInstanceTypes ?? [])})`,
+        fix: 'remove it, or allow the type',
+      },
+    ),
   ]);
 }
 
@@ -42,8 +43,7 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
       ...quotas.require.map((row, i) => ({ path: `quotas.require[${i}].instanceType`, type: row.instanceType })),
       ...Object.keys(prices).map((type) => ({ path: `prices[${JSON.stringify(type)}]`, type })),
     ].flatMap(({ path, type }) =>
-      when(!findInstanceType(type), {
-        path,
+      when(!findInstanceType(type), path, {
         must: 'must be a SageMaker training instance type',
         got: type,
         fix: `use for example ${orList(nearestInstanceTypes(type))}`,
@@ -53,8 +53,7 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/quota-code', 'warning', ['quotas'], ({ quotas }) =>
     quotas.require.flatMap(({ instanceType: type, usage }, i) => {
       const quota = instanceQuota(type, usage);
-      return when(findInstanceType(type) !== undefined && !quota.code, {
-        path: `quotas.require[${i}].instanceType`,
+      return when(findInstanceType(type) !== undefined && !quota.code, `quotas.require[${i}].instanceType`, {
         must: `must have a known quota code; "${quota.name}" is looked up by its name at deploy`,
         fix: 'no action, unless the deployment reports that the region has no such quota',
       });
@@ -68,11 +67,14 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
       const unmatched = patterns.filter((pattern) => !INSTANCE_TYPES.some(({ name }) => matchesPattern(pattern, name)));
       return [
         ...allowedImages.flatMap((name, i) =>
-          when(!IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name), {
-            path: `guardrails.allowedImages[${i}]`,
-            must: `must be ${orList(IMAGE_KINDS)} or a prefix of an image URI`,
-            fix: 'use one of them',
-          }),
+          when(
+            !IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name),
+            `guardrails.allowedImages[${i}]`,
+            {
+              must: `must be ${orList(IMAGE_KINDS)} or a prefix of an image URI`,
+              fix: 'use one of them',
+            },
+          ),
         ),
         ...unmatched.map((pattern) => ({
           path: `guardrails.allowedInstanceTypes[${patterns.indexOf(pattern)}]`,

@@ -4,8 +4,7 @@ import { type EnvironmentRule, environmentRule } from './environment-rule';
 
 const region = environmentRule('environment/image-region', 'warning', ['image'], ({ region: here, image: { uri } }) => {
   const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(uri ?? '')?.[1];
-  return when(there !== undefined && there !== here, {
-    path: 'image.uri',
+  return when(there !== undefined && there !== here, 'image.uri', {
     must: `must be in ${here}: SageMaker pulls from the region of the job`,
     fix: `push it to ${here}, and set it under regions.${here}.image`,
   });
@@ -16,23 +15,20 @@ export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/image', 'error', ['image'], ({ region, image: { uri } }, file) => [
     ...['image', `regions.${region}.image`].flatMap((at) => {
       const own = at === 'image' ? file.image : file.regions[region]?.image;
-      return when(own?.uri !== undefined && own.base !== undefined, {
-        path: `${at}.uri`,
+      return when(own?.uri !== undefined && own.base !== undefined, `${at}.uri`, {
         must: 'must not be given together with image.base',
         got: own?.uri,
         fix: 'keep one of the two',
       });
     }),
-    ...when(uri !== undefined && !IMAGE_URI.test(uri), {
-      path: 'image.uri',
+    ...when(uri !== undefined && !IMAGE_URI.test(uri), 'image.uri', {
       must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
       fix: 'correct it',
     }),
   ]),
   region,
   environmentRule('environment/image-build', 'error', ['image'], ({ image: { build, uri } }) =>
-    when(!uri && !build, {
-      path: 'image.build',
+    when(!uri && !build, 'image.build', {
       must: 'must be true without image.uri',
       fix: 'remove it, or set image.uri',
     }),
@@ -54,14 +50,12 @@ export const IMAGE_SOURCE_RULES: readonly EnvironmentRule[] = [
       return named.flatMap(({ path, arn }) => {
         const [, , , there, owner] = arn.split(':');
         return [
-          ...when(there !== region, {
-            path,
+          ...when(there !== region, path, {
             must: `must be in ${region}, like the jobs`,
             fix: `use the one in ${region}, under regions.${region} if the environment has several regions`,
           }),
           // A hub may be shared by another account (AWS RAM); a function is called with a role of this account.
-          ...when(path.startsWith('image.') && account !== undefined && owner !== account, {
-            path,
+          ...when(path.startsWith('image.') && account !== undefined && owner !== account, path, {
             must: `must be in account ${account}`,
             fix: 'use a function in that account',
           }),

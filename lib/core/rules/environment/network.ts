@@ -10,8 +10,7 @@ const zones = environmentRule(
     const prefix = zoneIdPrefix(region);
     if (availabilityZoneIds === 'all' || !prefix || !mode.startsWith('vpc-')) return [];
     return availabilityZoneIds.flatMap((zone, i) =>
-      when(!zone.startsWith(`${prefix}-`), {
-        path: `network.availabilityZoneIds[${i}]`,
+      when(!zone.startsWith(`${prefix}-`), `network.availabilityZoneIds[${i}]`, {
         must: `must be a zone of ${region}, such as ${prefix}-az1`,
         fix: `use zones of ${region}; set them under regions.${region}.network if they differ from those of other regions`,
       }),
@@ -26,18 +25,15 @@ export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
     'error',
     ['network'],
     ({ network: { mode, existing, packages, wheels, codeArtifact } }) => [
-      ...when(mode === 'existing' && !existing, {
-        path: 'network.existing',
+      ...when(mode === 'existing' && !existing, 'network.existing', {
         must: 'must be set with mode existing',
         fix: 'add vpcId, subnetIds and securityGroupIds',
       }),
-      ...when(packages === 'wheels' && !wheels, {
-        path: 'network.wheels',
+      ...when(packages === 'wheels' && !wheels, 'network.wheels', {
         must: 'must be set with packages wheels',
         fix: 'add wheels: s3://bucket/prefix/',
       }),
-      ...when(packages === 'codeartifact' && !codeArtifact, {
-        path: 'network.codeArtifact',
+      ...when(packages === 'codeartifact' && !codeArtifact, 'network.codeArtifact', {
         must: 'must be set with packages codeartifact',
         fix: 'add codeArtifact: { domain, repository }',
       }),
@@ -50,39 +46,33 @@ export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
     ({
       network: { mode, existing, packages, wheels, codeArtifact, availabilityZoneIds: zones, subnetOrder, endpoints },
     }) => [
-      ...when(mode !== 'existing' && existing !== undefined, {
-        path: 'network.existing',
+      ...when(mode !== 'existing' && existing !== undefined, 'network.existing', {
         must: `must be used with mode existing, not ${mode}`,
         got: existing?.vpcId,
         fix: 'set mode: existing, or remove it',
         isIgnored: true,
       }),
-      ...when(!mode.startsWith('vpc-') && zones !== 'all', {
-        path: 'network.availabilityZoneIds',
+      ...when(!mode.startsWith('vpc-') && zones !== 'all', 'network.availabilityZoneIds', {
         must: `must be used with a network that the stack creates, unlike mode ${mode}`,
         fix: 'use mode: vpc-locked or vpc-nat, or remove it',
         isIgnored: true,
       }),
-      ...when(!mode.startsWith('vpc-') && subnetOrder !== undefined, {
-        path: 'network.subnetOrder',
+      ...when(!mode.startsWith('vpc-') && subnetOrder !== undefined, 'network.subnetOrder', {
         must: `must be used with a network that the stack creates, unlike mode ${mode}`,
         fix: 'use mode: vpc-locked or vpc-nat, or remove it',
         isIgnored: true,
       }),
-      ...when(mode !== 'vpc-locked' && endpoints !== undefined, {
-        path: 'network.endpoints',
+      ...when(mode !== 'vpc-locked' && endpoints !== undefined, 'network.endpoints', {
         must: `must be used with mode vpc-locked, not ${mode}`,
         fix: 'set mode: vpc-locked, or remove it',
         isIgnored: true,
       }),
-      ...when(packages !== 'wheels' && wheels !== undefined, {
-        path: 'network.wheels',
+      ...when(packages !== 'wheels' && wheels !== undefined, 'network.wheels', {
         must: `must be used with packages wheels, not ${packages}`,
         fix: 'set packages: wheels, or remove it',
         isIgnored: true,
       }),
-      ...when(packages !== 'codeartifact' && codeArtifact !== undefined, {
-        path: 'network.codeArtifact',
+      ...when(packages !== 'codeartifact' && codeArtifact !== undefined, 'network.codeArtifact', {
         must: `must be used with packages codeartifact, not ${packages}`,
         fix: 'set packages: codeartifact, or remove it',
         isIgnored: true,
@@ -98,15 +88,13 @@ export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
       const isById = zones !== 'all';
       return [
         ...(isById ? zones : []).flatMap((zone, i) =>
-          when((zonePosition(zone) ?? 0) >= MAX_PLANNED_ZONES, {
-            path: `network.availabilityZoneIds[${i}]`,
+          when((zonePosition(zone) ?? 0) >= MAX_PLANNED_ZONES, `network.availabilityZoneIds[${i}]`, {
             must: `must be one of the first ${MAX_PLANNED_ZONES} zones of the region`,
             fix: 'remove it, or use mode: existing with your own network',
           }),
         ),
         ...order.flatMap((zone, i) =>
-          when(/-az\d+$/.test(zone) !== isById, {
-            path: `network.subnetOrder[${i}]`,
+          when(/-az\d+$/.test(zone) !== isById, `network.subnetOrder[${i}]`, {
             must: isById
               ? 'must be a zone id, as availabilityZoneIds are'
               : 'must be a zone name, as availabilityZoneIds is all',

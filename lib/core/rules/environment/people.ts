@@ -18,8 +18,7 @@ export const PEOPLE_RULES: readonly EnvironmentRule[] = [
     ];
     return named.flatMap(({ at, arns }) =>
       arns.flatMap((arn, i) =>
-        when(own !== undefined && arn.split(':')[1] !== own, {
-          path: `${at}[${i}]`,
+        when(own !== undefined && arn.split(':')[1] !== own, `${at}[${i}]`, {
           must: `must be a principal in partition ${own} of ${region}`,
           fix: `write arn:${own}:iam::...`,
         }),
@@ -28,8 +27,7 @@ export const PEOPLE_RULES: readonly EnvironmentRule[] = [
   }),
   environmentRule('environment/teams', 'error', ['teams'], ({ teams }) => {
     const count = Object.keys(teams).length;
-    return when(count > MAX_TEAMS, {
-      path: 'teams',
+    return when(count > MAX_TEAMS, 'teams', {
       must: `must be at most ${MAX_TEAMS}`,
       got: count,
       fix: 'create a second environment for the others',
@@ -43,20 +41,22 @@ const MAX_ADDRESSES = 10;
 /** Rules for budgets. */
 export const BUDGET_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/budget', 'warning', ['budget'], ({ budget }) =>
-    when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, {
-      path: 'budget.thresholdsPercent',
+    when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, 'budget.thresholdsPercent', {
       must: 'must be used with budget.emails',
       fix: 'add emails, or remove it',
     }),
   ),
   environmentRule('environment/budget-addresses', 'error', ['teams'], ({ teams }) =>
     Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) =>
-      when(budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES, {
-        path: `teams.${team}.notifications.emails`,
-        must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
-        got: notifications.emails.length,
-        fix: 'use the address of a mailing list',
-      }),
+      when(
+        budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES,
+        `teams.${team}.notifications.emails`,
+        {
+          must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
+          got: notifications.emails.length,
+          fix: 'use the address of a mailing list',
+        },
+      ),
     ),
   ),
 ];

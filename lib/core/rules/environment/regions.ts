@@ -22,8 +22,7 @@ function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id:
 /** Rules for regions and the runs that are registered in them. */
 export const REGION_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/region', 'error', [], ({ region }) =>
-    when(!Object.hasOwn(REGIONS, region), {
-      path: `regions.${region}`,
+    when(!Object.hasOwn(REGIONS, region), `regions.${region}`, {
       must: 'must be a region with SageMaker images',
       got: region,
       fix: `use ${orList(nearest(region, Object.keys(REGIONS)))}`,
@@ -31,8 +30,7 @@ export const REGION_RULES: readonly EnvironmentRule[] = [
   ),
   environmentRule('environment/partition', 'error', ['regions'], (_, { regions }) => {
     const partitions = new Set(Object.keys(regions).flatMap((region) => REGIONS[region]?.partition ?? []));
-    return when(partitions.size > 1, {
-      path: 'regions',
+    return when(partitions.size > 1, 'regions', {
       must: 'must be in one partition',
       got: [...partitions].join(', '),
       fix: 'write an environment file for each of them',
@@ -52,8 +50,7 @@ export const REGION_RULES: readonly EnvironmentRule[] = [
   }),
   environmentRule('environment/runs', 'error', ['regions', 'runs'], (_, { regions, runs: named = [] }) =>
     named.flatMap(({ region }, i) =>
-      when(region !== undefined && !Object.hasOwn(regions, region), {
-        path: `runs[${i}].region`,
+      when(region !== undefined && !Object.hasOwn(regions, region), `runs[${i}].region`, {
         must: "must be one of the environment's regions",
         fix: `write region: ${orList(Object.keys(regions))}`,
       }),

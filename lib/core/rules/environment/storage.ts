@@ -13,15 +13,14 @@ const NEEDS_VPC = { must: 'must be in a VPC', got: 'network.mode none', fix: 'us
 function madeFileSystem({ storage: { fsxLustre: fsx }, network }: EnvironmentSpec): EnvironmentFinding[] {
   if (!fsx) return [];
   const { sizeGiB, throughputMBpsPerTiB: throughput } = fsx;
+  const isUnknown = throughput !== undefined && !FSX_THROUGHPUT.includes(throughput);
   return [
-    ...when(network.mode === 'none', { path: 'storage.fsxLustre', ...NEEDS_VPC }),
-    ...when(sizeGiB !== 1200 && sizeGiB % 2400 !== 0, {
-      path: 'storage.fsxLustre.sizeGiB',
+    ...when(network.mode === 'none', 'storage.fsxLustre', { ...NEEDS_VPC }),
+    ...when(sizeGiB !== 1200 && sizeGiB % 2400 !== 0, 'storage.fsxLustre.sizeGiB', {
       must: 'must be 1200 or a multiple of 2400',
       fix: `use ${Math.max(1, Math.ceil(sizeGiB / 2400)) * 2400}`,
     }),
-    ...when(throughput !== undefined && !FSX_THROUGHPUT.includes(throughput), {
-      path: 'storage.fsxLustre.throughputMBpsPerTiB',
+    ...when(isUnknown, 'storage.fsxLustre.throughputMBpsPerTiB', {
       must: `must be ${orList(FSX_THROUGHPUT)}`,
       fix: 'use one of them',
     }),
@@ -32,21 +31,18 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
   const named = Object.entries(storage.fileSystems ?? {});
   return [
     ...named.flatMap(([name, { fsxLustre, efs }]) =>
-      when((fsxLustre === undefined) === (efs === undefined), {
-        path: `storage.fileSystems.${name}`,
+      when((fsxLustre === undefined) === (efs === undefined), `storage.fileSystems.${name}`, {
         must: 'must set exactly one of fsxLustre and efs',
         got: UNSHOWN,
         fix: 'keep one',
       }),
     ),
-    ...when(storage.fsxLustre !== undefined && named.some(([name]) => name === 'fsx'), {
-      path: 'storage.fileSystems.fsx',
+    ...when(storage.fsxLustre !== undefined && named.some(([name]) => name === 'fsx'), 'storage.fileSystems.fsx', {
       must: 'must have another name: fsx is the file system of storage.fsxLustre',
       got: 'fsx',
       fix: 'rename it',
     }),
-    ...when(named.length > 0 && network.mode === 'none', {
-      path: 'storage.fileSystems',
+    ...when(named.length > 0 && network.mode === 'none', 'storage.fileSystems', {
       ...NEEDS_VPC,
       isIgnored: true,
     }),
@@ -61,14 +57,12 @@ const buckets = environmentRule(
     const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
     const named = Object.entries({ data, checkpoints });
     return [
-      ...when(data !== undefined && data === checkpoints, {
-        path: 'storage.buckets.checkpoints',
+      ...when(data !== undefined && data === checkpoints, 'storage.buckets.checkpoints', {
         must: 'must not be the bucket of storage.buckets.data',
         fix: 'use another one, or remove it',
       }),
       ...named.flatMap(([purpose, bucket]) =>
-        when(bucket !== undefined && made.test(bucket), {
-          path: `storage.buckets.${purpose}`,
+        when(bucket !== undefined && made.test(bucket), `storage.buckets.${purpose}`, {
           must: 'must not be a bucket that the stack creates for another purpose',
           fix: 'use another bucket',
         }),
@@ -85,13 +79,11 @@ const key = environmentRule(
     [['storage.kmsKeyArn', kmsKeyArn ?? 'own'], ...ofTeams(teams)].flatMap(([path = '', got = '']) => {
       const [, , , keyRegion, keyAccount] = got.split(':');
       return [
-        ...when(keyRegion !== undefined && keyRegion !== region, {
-          path,
+        ...when(keyRegion !== undefined && keyRegion !== region, path, {
           must: `must be a key in ${region}`,
           fix: `use a key in ${region}`,
         }),
-        ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, {
-          path,
+        ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, path, {
           must: `must be a key in account ${account}`,
           fix: 'use a key in that account; keys of other accounts can be listed under storage.external',
         }),
@@ -113,19 +105,17 @@ function replicaPlace({
 }: EnvironmentSpec): EnvironmentFinding[] {
   if (!to) return [];
   const [, , , keyRegion, keyAccount] = to.kmsKeyArn.split(':');
+  const isNear = to.region === region || REGIONS[to.region]?.partition !== REGIONS[region]?.partition;
   return [
-    ...when(to.region === region || REGIONS[to.region]?.partition !== REGIONS[region]?.partition, {
-      path: `${REPLICATION}.region`,
+    ...when(isNear, `${REPLICATION}.region`, {
       must: `must be another region of the partition of ${region}`,
       fix: 'use the region in which runs should be able to continue',
     }),
-    ...when(keyRegion !== to.region, {
-      path: `${REPLICATION}.kmsKeyArn`,
+    ...when(keyRegion !== to.region, `${REPLICATION}.kmsKeyArn`, {
       must: `must be a key in ${to.region}`,
       fix: `use the key of the environment in ${to.region}, which is in its descriptor`,
     }),
-    ...when(account !== undefined && keyAccount !== account, {
-      path: `${REPLICATION}.kmsKeyArn`,
+    ...when(account !== undefined && keyAccount !== account, `${REPLICATION}.kmsKeyArn`, {
       must: `must be a key in account ${account}`,
       fix: 'use a key in that account',
     }),
@@ -140,14 +130,12 @@ function replicaSource({
   if (!replicateCheckpoints) return [];
   const [withOwnKey] = ofTeams(teams);
   return [
-    ...when(adopt || buckets?.checkpoints !== undefined, {
-      path: REPLICATION,
+    ...when(adopt || buckets?.checkpoints !== undefined, REPLICATION, {
       must: 'must be omitted when the stack does not create the checkpoint bucket',
       got: adopt ? 'storage.adopt: true' : 'storage.buckets.checkpoints',
       fix: 'configure replication of that bucket yourself',
     }),
-    ...when(withOwnKey !== undefined, {
-      path: REPLICATION,
+    ...when(withOwnKey !== undefined, REPLICATION, {
       must: 'must be omitted when a team has its own key',
       got: withOwnKey?.[0],
       fix: 'remove kmsKey from the team, or remove replicateCheckpoints',
@@ -169,8 +157,7 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
     ({ network: { mode, availabilityZoneIds: zones }, storage: { fsxLustre } }) => {
       const isOurs = mode.startsWith('vpc-');
       const isNamed = isOurs && zones !== 'all' && fsxLustre !== undefined && zones.includes(fsxLustre.zoneId);
-      return when(fsxLustre !== undefined && !isNamed, {
-        path: 'storage.fsxLustre.zoneId',
+      return when(fsxLustre !== undefined && !isNamed, 'storage.fsxLustre.zoneId', {
         must: isOurs
           ? 'must be one of network.availabilityZoneIds'
           : `must be in a network that the stack creates, unlike mode ${mode}`,
@@ -186,18 +173,15 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
       const own = REGIONS[region]?.partition;
       const isForeign = partition !== undefined && own !== undefined && partition !== own;
       return [
-        ...when(places.findIndex((other) => other.s3 === s3) !== i, {
-          path: `storage.external[${i}].s3`,
+        ...when(places.findIndex((other) => other.s3 === s3) !== i, `storage.external[${i}].s3`, {
           must: 'must be listed once',
           fix: 'keep one entry, with the wider access',
         }),
-        ...when(isForeign, {
-          path: `storage.external[${i}].kmsKeyArn`,
+        ...when(isForeign, `storage.external[${i}].kmsKeyArn`, {
           must: `must be a key in partition ${own} of ${region}`,
           fix: 'use a key in that partition',
         }),
-        ...when(!isForeign && keyRegion !== undefined && keyRegion !== region, {
-          path: `storage.external[${i}].kmsKeyArn`,
+        ...when(!isForeign && keyRegion !== undefined && keyRegion !== region, `storage.external[${i}].kmsKeyArn`, {
           level: 'warning',
           must: `must be a key in ${region}: jobs read buckets in their region`,
           fix: `set the locations of each region under regions.<region>.storage`,
@@ -209,8 +193,7 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
   key,
   environmentRule('environment/team-key', 'error', ['storage', 'teams'], ({ teams, storage: { adopt } }) =>
     ofTeams(teams).flatMap(([path = '', got]) =>
-      when(adopt && got === 'own', {
-        path,
+      when(adopt && got === 'own', path, {
         must: 'must be the ARN of an existing key while storage.adopt is true',
         fix: 'use the key that the earlier stack created: it has the tags slipway:environment and slipway:team',
       }),

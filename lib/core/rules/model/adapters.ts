@@ -7,7 +7,7 @@ import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
 import { trainingTypes } from '../../distribution/strategy';
-import { builtinOnly } from '../own-code';
+import { BUILTIN_ONLY } from '../own-code';
 
 /**
  * Layers of a mixture that are not linear layers in transformers 5, which stores all experts in one tensor and has its own router: PEFT
@@ -26,20 +26,17 @@ function targetFindings(run: RunSpec, targets: readonly string[], shape: ModelSh
   const adaptsExperts = shape.experts !== undefined && EXPERT_LAYERS.some((layer) => targets.includes(layer));
   return [
     // Merging the adapter into the head would make it differ from the embedding.
-    ...when(shape.tiedEmbeddings && targets.includes('head'), {
-      path: TARGETS,
+    ...when(shape.tiedEmbeddings && targets.includes('head'), TARGETS, {
       must: 'must not name head when model.architecture.tiedEmbeddings is true',
       got: 'head',
       fix: 'remove it',
     }),
-    ...when(unknown.length > 0, {
-      path: TARGETS,
+    ...when(unknown.length > 0, TARGETS, {
       must: `must name layers of the model (${known.join(', ')})`,
       got: unknown.join(', '),
       fix: 'correct the names',
     }),
-    ...when(exportsAdapter(run) && adaptsExperts, {
-      path: EXPORT,
+    ...when(exportsAdapter(run) && adaptsExperts, EXPORT, {
       must: 'must be left out where training.lora.targets names experts or the router',
       got: targets.join(', '),
       fix: 'use export-weights, or adapters of attention only',
@@ -61,7 +58,7 @@ function quantizationFindings(run: RunSpec): Finding[] {
     [uneven !== '', `where layers have inputs that are not a multiple of ${QUANTIZED_BLOCK}: ${uneven}`],
   ];
   return beyond.flatMap(([isBeyond, reason]) =>
-    when(isBeyond, { path: QUANTIZATION, must: `must be left out ${reason}`, fix: 'remove it' }),
+    when(isBeyond, QUANTIZATION, { must: `must be left out ${reason}`, fix: 'remove it' }),
   );
 }
 
@@ -73,19 +70,16 @@ function libraryFindings(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const version = pytorchOfImage(run) ?? (run.image.kind === 'environment' ? descriptor?.image?.pytorch : undefined);
   const old = trainingTypes(run).find(({ type }) => findInstanceType(type)?.accelerator?.architecture === 'Kepler');
   return [
-    ...when(version !== undefined && compareVersions(version, constants.nf4SincePytorch) < 0, {
-      path: QUANTIZATION,
+    ...when(version !== undefined && compareVersions(version, constants.nf4SincePytorch) < 0, QUANTIZATION, {
       must: `must be left out under PyTorch ${version}`,
       fix: `use an image with PyTorch ${constants.nf4SincePytorch} or later`,
     }),
-    ...when(run.image.kind === 'dlc', {
-      path: QUANTIZATION,
+    ...when(run.image.kind === 'dlc', QUANTIZATION, {
       level: 'warning',
       must: 'must be used in an image with bitsandbytes, which is not among the packages of AWS images',
       fix: 'use the image of the environment, or image.uri',
     }),
-    ...when(old !== undefined, {
-      path: QUANTIZATION,
+    ...when(old !== undefined, QUANTIZATION, {
       must: `must be left out on ${old?.type}: bitsandbytes needs GPUs of compute capability 6.0 or later`,
       fix: 'use a newer GPU',
     }),
@@ -98,21 +92,18 @@ export const ADAPTER_RULES: readonly Rule[] = [
     const { code, training, model, checkpoints, distribution, written } = run;
     const { lora } = training;
     if (!lora)
-      return when(exportsAdapter(run), {
-        path: EXPORT,
+      return when(exportsAdapter(run), EXPORT, {
         must: 'must be used with training.lora',
         fix: 'remove it, or use export-weights',
       });
-    if (code.builtin !== 'builtin') return [builtinOnly('training.lora')];
+    if (code.builtin !== 'builtin') return { path: 'training.lora', ...BUILTIN_ONLY };
     return [
-      ...when(!written.model?.weights && !checkpoints.startFrom, {
-        path: 'training.lora',
+      ...when(!written.model?.weights && !checkpoints.startFrom, 'training.lora', {
         must: 'must be used with model.weights or checkpoints.startFrom',
         got: UNSHOWN,
         fix: 'add model.weights',
       }),
-      ...when(distribution.library === 'smp-v2', {
-        path: 'training.lora',
+      ...when(distribution.library === 'smp-v2', 'training.lora', {
         must: 'must be left out with smp-v2 in the built-in trainer',
         got: `rank ${lora.rank}`,
         fix: 'use fsdp',

@@ -14,8 +14,7 @@ const precisions = (library: string): string[] => (library === 'fsdp' ? ['bf16',
 
 function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
   const known = precisions(distribution.library);
-  return when(!known.includes(training.precision), {
-    path: 'training.precision',
+  return when(!known.includes(training.precision), 'training.precision', {
     must: `must be ${orList(known)} for the built-in trainer with ${distribution.library}`,
     fix: `set training.precision to one of them${/^(mxfp8|nvfp4)$/.test(training.precision) ? ', or use custom code with torchao or Transformer Engine' : '; GPUs without bf16 need fp32'}`,
   });
@@ -33,10 +32,9 @@ type Degrees = ReturnType<typeof fsdpDegrees>;
 function unevenParts(run: RunSpec, { tensor, expert, shard, context }: ParallelLayout): Finding[] {
   return [
     ...Object.entries(run.model ? splitSizes(run.model.architecture) : {}).flatMap(([name, size]) =>
-      when(size % tensor !== 0, { path: pathOf('tensor'), must: `must divide ${name} ${size}`, fix: 'use a divisor' }),
+      when(size % tensor !== 0, pathOf('tensor'), { must: `must divide ${name} ${size}`, fix: 'use a divisor' }),
     ),
-    ...when(expert > 1 && (shard * context) % expert !== 0, {
-      path: pathOf('expert'),
+    ...when(expert > 1 && (shard * context) % expert !== 0, pathOf('expert'), {
       must: `must divide shard ${shard} x context ${context}`,
       fix: 'use a divisor',
     }),
@@ -48,24 +46,20 @@ function besideTensor(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
   if (tensor <= 1 || usesFsdp1(run)) return [];
   const path = pathOf('tensor');
   return [
-    ...when(expert > 1, {
-      path,
+    ...when(expert > 1, path, {
       must: 'must be 1 with expert_parallel_degree in the built-in trainer',
       fix: 'use one of the two',
     }),
-    ...when(adaptedExperts(run).length > 0, {
-      path: 'training.lora.targets',
+    ...when(adaptedExperts(run).length > 0, 'training.lora.targets', {
       must: 'must only contain layers outside experts with tensor_parallel_degree in the built-in trainer',
       got: adaptedExperts(run).join(', '),
       fix: 'remove them, or the degree',
     }),
-    ...when(run.training.precision === 'fp8', {
-      path,
+    ...when(run.training.precision === 'fp8', path, {
       must: 'must be 1 with precision fp8 in the built-in trainer',
       fix: 'use bf16, or remove the degree',
     }),
-    ...when(run.distribution.parameters.compile === true, {
-      path: 'distribution.parameters.compile',
+    ...when(run.distribution.parameters.compile === true, 'distribution.parameters.compile', {
       must: 'must be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would have different results',
       fix: 'remove it',
     }),
@@ -83,8 +77,7 @@ function unsupportedOnFsdp1(run: RunSpec, { tensor, expert }: Degrees): Finding[
     ['training.precision', 'bf16 or fp32', training.precision === 'fp8'],
   ];
   return beyond.flatMap(([path, allowed, isWrong]) =>
-    when(isWrong, {
-      path,
+    when(isWrong, path, {
       must: `must be ${allowed} with the built-in trainer's backend fsdp1`,
       fix: 'change it, or leave out backend fsdp1 and collectives smddp',
     }),

@@ -14,18 +14,15 @@ function foreignParts(run: RunSpec, shape: ModelShape): Finding[] {
   const parts = partsBeyondLlama(shape);
   const unsplit = unsplitParts(shape);
   return [
-    ...when(library === 'fsdp' && tensor > 1 && unsplit.length > 0, {
-      path: 'distribution.parameters.tensor_parallel_degree',
+    ...when(library === 'fsdp' && tensor > 1 && unsplit.length > 0, 'distribution.parameters.tensor_parallel_degree', {
       must: `must be 1 for a model with ${unsplit.join(', ')} in the built-in trainer`,
       fix: 'remove it, and shard over more ranks',
     }),
-    ...when(library === 'deepspeed' && shape.routing?.bias === true, {
-      path: 'distribution.library',
+    ...when(library === 'deepspeed' && shape.routing?.bias === true, 'distribution.library', {
       must: 'must be fsdp for a model with routing.bias in the built-in trainer',
       fix: 'use fsdp',
     }),
-    ...when(library === 'smp-v2' && parts.length > 0, {
-      path: 'distribution.library',
+    ...when(library === 'smp-v2' && parts.length > 0, 'distribution.library', {
       must: `must be fsdp or deepspeed for a model with ${parts.join(', ')} in the built-in trainer`,
       fix: 'use fsdp',
     }),
@@ -54,14 +51,12 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
     const modelType = model.architecture.family?.modelType;
     const { quantization_config: quantized } = configKeys(written.model?.config);
     return [
-      ...when(modelType !== undefined && !IMPORTED.includes(modelType), {
-        path: 'model.weights',
+      ...when(modelType !== undefined && !IMPORTED.includes(modelType), 'model.weights', {
         must: `must be weights of a family that the built-in trainer imports: ${IMPORTED.join(', ')}`,
         got: modelType,
         fix: 'use custom code; for weights that the built-in trainer exported, give the config.json beside them as model.config',
       }),
-      ...when(quantized !== undefined && quantized !== null, {
-        path: 'model.config',
+      ...when(quantized !== undefined && quantized !== null, 'model.config', {
         must: 'must have no quantization_config with model.weights: the built-in trainer reads bf16, fp16 and fp32',
         got: quantized,
         fix: 'use weights that are not quantized, with their config.json',

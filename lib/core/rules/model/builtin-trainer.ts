@@ -9,11 +9,14 @@ const TRACKED = { mlflow: 'MLFLOW_TRACKING_URI', wandb: 'WANDB_PROJECT' } as con
 /** Rules for the capabilities of the built-in trainer. */
 export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
   rule('training/builtin-library', 'error', (run) =>
-    when(run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library), {
-      path: 'distribution.library',
-      must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
-      fix: 'use fsdp, or custom code',
-    }),
+    when(
+      run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library),
+      'distribution.library',
+      {
+        must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
+        fix: 'use fsdp, or custom code',
+      },
+    ),
   ),
   rule('training/builtin-trackers', 'error', ({ code, observability, environmentVariables, secrets, image }) =>
     Object.entries(TRACKED).flatMap(([name, variable]) =>
@@ -22,8 +25,8 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
           code.arguments[name] === true &&
           observability[name as keyof typeof TRACKED] === undefined &&
           [environmentVariables, secrets].every((given) => given?.[variable] === undefined),
+        `code.arguments.${name}`,
         {
-          path: `code.arguments.${name}`,
           // An image of one's own may set the variable.
           ...(image.kind === 'uri' && { level: 'warning' as const }),
           must: `must be used with observability.${name}, or with ${variable} in environmentVariables`,
@@ -35,13 +38,11 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
   rule('training/builtin-smp', 'error', ({ code, distribution, model }) => {
     if (code.builtin !== 'builtin' || distribution.library !== 'smp-v2') return [];
     return [
-      ...when(model?.architecture.gatedMlp === false, {
-        path: 'model.architecture.gatedMlp',
+      ...when(model?.architecture.gatedMlp === false, 'model.architecture.gatedMlp', {
         must: 'must be true with smp-v2 in the built-in trainer',
         fix: 'use fsdp',
       }),
-      ...when(code.arguments['export-weights'] === true, {
-        path: 'code.arguments.export-weights',
+      ...when(code.arguments['export-weights'] === true, 'code.arguments.export-weights', {
         must: 'must be left out with smp-v2 in the built-in trainer',
         fix: 'use fsdp',
       }),
@@ -51,15 +52,13 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
     if (code.builtin !== 'builtin' || distribution.library !== 'deepspeed') return [];
     return [
       ...['optimizer', 'scheduler'].flatMap((own) =>
-        when(own in distribution.parameters, {
-          path: `distribution.parameters.${own}`,
+        when(own in distribution.parameters, `distribution.parameters.${own}`, {
           must: 'must be left out with the built-in trainer, which has its own',
           got: 'given',
           fix: 'remove it, and use code.arguments',
         }),
       ),
-      ...when(checkpoints.mode === 'direct', {
-        path: 'checkpoints.mode',
+      ...when(checkpoints.mode === 'direct', 'checkpoints.mode', {
         must: 'must be fsx or managed with deepspeed, which writes to a folder, in the built-in trainer',
         fix: 'use managed',
       }),
@@ -72,14 +71,12 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
     const channels = data.map((one) => one.channel);
     const [channel, held] = [String(code.arguments['data-channel'] ?? 'train'), code.arguments['eval-channel']];
     return [
-      ...when(!training.mixture && missing(channel), {
-        path: 'data',
+      ...when(!training.mixture && missing(channel), 'data', {
         must: `must have a channel ${channel} for the built-in trainer`,
         got: channels,
         fix: `add - { channel: ${channel}, s3: "s3://{dataBucket}/tokens/" }`,
       }),
-      ...when(typeof held === 'string' && held !== '' && missing(held), {
-        path: 'code.arguments.eval-channel',
+      ...when(typeof held === 'string' && held !== '' && missing(held), 'code.arguments.eval-channel', {
         must: `must be a channel of data (${channels.join(', ')})`,
         fix: `use one of them, or add - { channel: ${held}, s3: "s3://{dataBucket}/held-out/" }`,
       }),
@@ -155,16 +152,17 @@ export const BUILTIN_ARGUMENT_RULES: readonly Rule[] = [
     /** Layers are recomputed in groups only by FSDP, and only where all are recomputed. */
     rule('training/recompute-layers', 'error', ({ code, training, distribution }) => {
       const name = 'recompute-layers';
-      const got = code.arguments[name];
-      if (code.builtin !== 'builtin' || !(Number(got) > 1)) return [];
+      if (code.builtin !== 'builtin' || !(Number(code.arguments[name]) > 1)) return [];
       const { library } = distribution;
-      const at = { path: path(name), got, fix: 'remove it' };
       return [
-        ...when(training.activationCheckpointing !== 'full', {
-          ...at,
+        ...when(training.activationCheckpointing !== 'full', path(name), {
           must: 'must be 1 without activationCheckpointing full',
+          fix: 'remove it',
         }),
-        ...when(library === 'smp-v2' || library === 'deepspeed', { ...at, must: `must be 1 with ${library}` }),
+        ...when(library === 'smp-v2' || library === 'deepspeed', path(name), {
+          must: `must be 1 with ${library}`,
+          fix: 'remove it',
+        }),
       ];
     }),
   ),

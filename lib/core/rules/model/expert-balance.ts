@@ -34,8 +34,8 @@ export const EXPERT_BALANCE_RULES: readonly Rule[] = [
   rule('training/expert-balance', 'error', (run) => (run.code.builtin === 'builtin' ? balanceFindings(run) : [])),
   rule('training/balance-loss-over', 'warning', ({ code }) => {
     const over = code.arguments['balance-loss-over'];
-    return when(code.builtin === 'builtin' && over !== undefined && !code.arguments['balance-loss'], {
-      path: 'code.arguments.balance-loss-over',
+    const isAlone = code.builtin === 'builtin' && over !== undefined && !code.arguments['balance-loss'];
+    return when(isAlone, 'code.arguments.balance-loss-over', {
       must: 'must be used with balance-loss',
       fix: 'add balance-loss, or remove it',
     });

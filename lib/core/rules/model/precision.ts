@@ -15,8 +15,7 @@ export const PRECISION_RULES: readonly Rule[] = [
     const types = trainingInstanceTypes(run).flatMap((type) => findInstanceType(type) ?? []);
     return types.flatMap(({ name, accelerator }) => {
       if (!accelerator)
-        return when(given !== undefined && given !== 'fp32' && given !== 'bf16', {
-          path: 'training.precision',
+        return when(given !== undefined && given !== 'fp32' && given !== 'bf16', 'training.precision', {
           must: `must be fp32 or bf16 on ${name}, which has no accelerator`,
           fix: 'use fp32',
         });
@@ -24,18 +23,15 @@ export const PRECISION_RULES: readonly Rule[] = [
       const noFp8 =
         old || accelerator.architecture === 'Ampere' || (accelerator.kind === 'neuron' && !accelerator.fp8DenseTflops);
       return [
-        ...when(given === 'bf16' && old, {
-          path: 'training.precision',
+        ...when(given === 'bf16' && old, 'training.precision', {
           must: `must be fp16 or fp32 on ${name} (${accelerator.model} has no bf16)`,
           fix: 'use fp16, or ml.g5, ml.p4d and newer',
         }),
-        ...when(given === 'fp8' && noFp8, {
-          path: 'training.precision',
+        ...when(given === 'fp8' && noFp8, 'training.precision', {
           must: `must be bf16 on ${name} (${accelerator.model} has no fp8)`,
           fix: 'use bf16, or ml.p5 and newer',
         }),
-        ...when((given === 'mxfp8' || given === 'nvfp4') && !hasBlockScales(accelerator), {
-          path: 'training.precision',
+        ...when((given === 'mxfp8' || given === 'nvfp4') && !hasBlockScales(accelerator), 'training.precision', {
           must: `must be bf16${noFp8 ? '' : ' or fp8'} on ${name} (${accelerator.model} has no block-scaled matrix products)`,
           fix: 'use one of them, or ml.p6-b200.48xlarge and newer',
         }),
@@ -50,18 +46,15 @@ export const PRECISION_RULES: readonly Rule[] = [
       (name) => findInstanceType(name)?.accelerator?.architecture !== 'Hopper',
     );
     return [
-      ...when(given !== undefined && type !== 'fp8', {
-        path: 'training.fp8Recipe',
+      ...when(given !== undefined && type !== 'fp8', 'training.fp8Recipe', {
         must: 'must be used with training.precision fp8',
         fix: 'set training.precision: fp8, or remove it',
       }),
-      ...when(given === 'blockwise' && builtin, {
-        path: 'training.fp8Recipe',
+      ...when(given === 'blockwise' && builtin, 'training.fp8Recipe', {
         must: 'must be tensorwise or rowwise for the built-in trainer',
         fix: 'use rowwise, or custom code',
       }),
-      ...when(given === 'blockwise' && !builtin && others.length > 0, {
-        path: 'training.fp8Recipe',
+      ...when(given === 'blockwise' && !builtin && others.length > 0, 'training.fp8Recipe', {
         level: 'warning',
         must: `must be tensorwise or rowwise on ${others.join(', ')}: PyTorch supports matrix products with blocks of 128 only on Hopper`,
         fix: 'use rowwise, or training.precision: mxfp8 on B200 and newer',

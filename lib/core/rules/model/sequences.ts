@@ -2,7 +2,7 @@ import { POSITIONS_OF_PRESETS, scaledPositions } from '../../catalog/model/posit
 import { configKeys } from '../../config/inline';
 import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { builtinOnly } from '../own-code';
+import { BUILTIN_ONLY } from '../own-code';
 
 const OPTION = 'training.documentMask';
 
@@ -11,13 +11,11 @@ function unsupportedMask(run: RunSpec): Finding[] {
   const { library } = run.distribution;
   const { objective = 'pretrain' } = run.training;
   return [
-    ...when(!['fsdp', 'ddp'].includes(library), {
-      path: OPTION,
+    ...when(!['fsdp', 'ddp'].includes(library), OPTION, {
       must: `must be false with ${library} in the built-in trainer`,
       fix: 'use fsdp',
     }),
-    ...when(objective !== 'pretrain', {
-      path: OPTION,
+    ...when(objective !== 'pretrain', OPTION, {
       must: `must be omitted with objective ${objective}, which always uses it`,
       fix: 'remove it',
     }),
@@ -29,7 +27,7 @@ export const DOCUMENT_MASK_RULES: readonly Rule[] = [
   rule('training/document-mask', 'error', (run) => {
     if (run.kind !== 'training' || !run.training.documentMask) return [];
     if (run.code.builtin === 'builtin') return unsupportedMask(run);
-    return when(run.code.builtin === undefined, builtinOnly(OPTION));
+    return when(run.code.builtin === undefined, OPTION, BUILTIN_ONLY);
   }),
 ];
 
@@ -49,8 +47,7 @@ export const POSITION_RULES: readonly Rule[] = [
     // Without weights, the model learns whatever length it is trained on.
     if (!stated || !model?.weights || training.sequenceLength === undefined) return [];
     const positions = scaledPositions(stated, model.architecture?.ropeScaling);
-    return when(training.sequenceLength > positions, {
-      path: 'training.sequenceLength',
+    return when(training.sequenceLength > positions, 'training.sequenceLength', {
       must: `must be at most the ${positions} positions for which the weights of ${preset ?? 'model.config'} were made`,
       fix: `use ${positions}, or give model.config with the rope_scaling and max_position_embeddings of the longer context`,
     });
@@ -65,8 +62,7 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
   const modules = model?.architecture.mtpLayers ?? 0;
   const weight = code.arguments['mtp-loss'];
   if (modules === 0)
-    return when(weight !== undefined, {
-      path: WEIGHT,
+    return when(weight !== undefined, WEIGHT, {
       level: 'warning',
       must: 'must be used with model.architecture.mtpLayers',
       fix: 'add them, or remove it',
@@ -80,8 +76,7 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
   ];
   return [
     ...refused.filter(([isWrong]) => isWrong).map(([, must]) => ({ path: MODULES, must, fix: 'remove it' })),
-    ...when(weight !== false && Number(weight) === 0, {
-      path: WEIGHT,
+    ...when(weight !== false && Number(weight) === 0, WEIGHT, {
       must: 'must be a number above 0 for a model with mtpLayers',
       fix: 'remove it, or remove mtpLayers',
     }),
@@ -108,15 +103,13 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
   const { sequenceLength = Number.POSITIVE_INFINITY, objective = 'pretrain' } = training;
   const remaining = sequenceLength - (objective === 'pretrain' ? Number(prompt) : 1);
   return [
-    ...when(distribution.library === 'smp-v2', { path: path(COUNT), must: 'must be 0 with smp-v2', fix: 'remove it' }),
-    ...when(remaining < 1, {
-      path: path('sample-prompt-tokens'),
+    ...when(distribution.library === 'smp-v2', path(COUNT), { must: 'must be 0 with smp-v2', fix: 'remove it' }),
+    ...when(remaining < 1, path('sample-prompt-tokens'), {
       must: `must be less than sequenceLength ${sequenceLength}`,
       got: prompt,
       fix: 'use a smaller number',
     }),
-    ...when(remaining >= 1 && Number(tokens) > remaining, {
-      path: path('sample-tokens'),
+    ...when(remaining >= 1 && Number(tokens) > remaining, path('sample-tokens'), {
       must: `must be 1 to ${remaining}, what sequenceLength ${sequenceLength} leaves`,
       got: tokens,
       fix: 'use a smaller number',
@@ -131,8 +124,7 @@ export const SAMPLE_RULES: readonly Rule[] = [
     code.builtin !== 'builtin' || Number(code.arguments[COUNT] ?? 0) !== 0
       ? []
       : Object.keys(DEFAULTS).flatMap((name) =>
-          when(code.arguments[name] !== undefined, {
-            path: path(name),
+          when(code.arguments[name] !== undefined, path(name), {
             must: `must be used with ${COUNT}`,
             fix: `add ${COUNT}, or remove it`,
           }),

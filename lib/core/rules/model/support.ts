@@ -15,7 +15,7 @@ export const SUPPORT_RULES: readonly Rule[] = [
   rule(`${PREFIX}trainer`, 'warning', ({ code, distribution: { library, collectives }, training: { precision } }) => {
     if (code.builtin !== 'builtin') return [];
     const notYet = (isWrong: boolean, path: string, what: string, fix: string) =>
-      when(isWrong, { path, must: `${what} in the built-in trainer is not supported yet`, fix });
+      when(isWrong, path, { must: `${what} in the built-in trainer is not supported yet`, fix });
     const isSmddp = collectives === 'smddp' && library === 'ddp';
     const isNoPrecision = precision === 'fp16' || (precision === 'fp8' && library !== 'fsdp');
     return [

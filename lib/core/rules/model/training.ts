@@ -19,25 +19,21 @@ export const TRAINING_RULES: readonly Rule[] = [
     const { steps, totalTokens } = run.training;
     const isBuiltin = run.code.builtin === 'builtin';
     return [
-      ...when(steps !== undefined && totalTokens !== undefined, {
-        path: 'training.steps',
+      ...when(steps !== undefined && totalTokens !== undefined, 'training.steps', {
         must: 'must not be given together with training.totalTokens',
         got: `steps ${steps} and totalTokens ${totalTokens}`,
         fix: 'keep one of the two',
       }),
-      ...when(isBuiltin && steps === undefined && totalTokens === undefined, {
-        path: 'training',
+      ...when(isBuiltin && steps === undefined && totalTokens === undefined, 'training', {
         must: 'must set the length of training: totalTokens or steps',
         got: UNSHOWN,
         fix: 'add totalTokens or steps',
       }),
-      ...when(isBuiltin && run.training.sequenceLength === undefined, {
-        path: 'training.sequenceLength',
+      ...when(isBuiltin && run.training.sequenceLength === undefined, 'training.sequenceLength', {
         must: 'must be set for the built-in trainer',
         fix: 'add sequenceLength',
       }),
-      ...when(isBuiltin && run.training.globalBatchSize === undefined, {
-        path: 'training.globalBatchSize',
+      ...when(isBuiltin && run.training.globalBatchSize === undefined, 'training.globalBatchSize', {
         must: 'must be set for the built-in trainer',
         fix: 'add globalBatchSize (sequences per step)',
       }),
@@ -62,13 +58,11 @@ export const TRAINING_RULES: readonly Rule[] = [
     const a = run.model?.architecture;
     if (!layout || !a) return [];
     const { tensor, expert, pipeline } = layout;
-    const at = {
-      path: 'distribution.parameters',
-      level: run.code.builtin ? ('error' as const) : ('warning' as const),
-    };
+    const path = 'distribution.parameters';
+    const level = run.code.builtin ? 'error' : 'warning';
     const divides = ({ degree, name, size, of }: Divided) =>
-      when(degree > 1 && size !== undefined && size % degree !== 0, {
-        ...at,
+      when(degree > 1 && size !== undefined && size % degree !== 0, path, {
+        level,
         must: `must have ${name} degree that divides the ${size} ${of}`,
         got: degree,
         fix: 'use a divisor',
@@ -77,8 +71,8 @@ export const TRAINING_RULES: readonly Rule[] = [
       ...divides({ degree: tensor, name: 'a tensor', size: a.attentionHeads, of: 'attention heads' }),
       ...divides({ degree: tensor, name: 'a tensor', size: a.kvHeads, of: 'key/value heads' }),
       ...divides({ degree: expert, name: 'an expert', size: a.experts, of: 'experts' }),
-      ...when(expert > 1 && a.experts === undefined, {
-        ...at,
+      ...when(expert > 1 && a.experts === undefined, path, {
+        level,
         must: 'must have an expert degree of 1 for a model without experts',
         got: expert,
         fix: 'remove it',
@@ -87,8 +81,7 @@ export const TRAINING_RULES: readonly Rule[] = [
     ];
   }),
   rule('training/offload', 'warning', ({ training }) =>
-    when(training.activationOffload && training.activationCheckpointing === 'none', {
-      path: 'training.activationOffload',
+    when(training.activationOffload && training.activationCheckpointing === 'none', 'training.activationOffload', {
       must: 'must be used with activationCheckpointing selective or full',
       fix: 'use activationCheckpointing: full',
     }),
@@ -97,8 +90,7 @@ export const TRAINING_RULES: readonly Rule[] = [
     'training/large-batch',
     'warning, may acknowledge',
     ({ training: { globalBatchSize = 0, sequenceLength = 0 } }) =>
-      when(globalBatchSize * sequenceLength > LARGE_BATCH_TOKENS, {
-        path: 'training.globalBatchSize',
+      when(globalBatchSize * sequenceLength > LARGE_BATCH_TOKENS, 'training.globalBatchSize', {
         must: 'should be below about 4 million tokens per step',
         got: `${((globalBatchSize * sequenceLength) / 1e6).toFixed(1)} million`,
         fix: 'reduce it, or use tensor parallelism',
