@@ -39,7 +39,7 @@ export const SPARE_RULES: readonly Rule[] = [
       }),
     );
   }),
-  trainingRule(
+  ...[
     rule('compute/spare-launcher', 'error', ({ distribution }) => {
       const { contract, launcher: given, library, collectives } = distribution;
       const fixed = given === 'mpi' || given === 'ray';
@@ -63,8 +63,6 @@ export const SPARE_RULES: readonly Rule[] = [
         }),
       ];
     }),
-  ),
-  trainingRule(
     rule('compute/spare-data', 'error', (run) =>
       eachChannel(run, (channel, at) =>
         when(channel.s3DataDistribution === 'ShardedByS3Key', `${at}.s3DataDistribution`, {
@@ -73,8 +71,6 @@ export const SPARE_RULES: readonly Rule[] = [
         }),
       ),
     ),
-  ),
-  trainingRule(
     rule('compute/spare-checkpoints', 'error', (run) => {
       const { mode } = run.checkpoints;
       const modes = modesBesideManaged(run);
@@ -87,8 +83,6 @@ export const SPARE_RULES: readonly Rule[] = [
         fix: `use ${modes[0]}, or remove spareInstances`,
       });
     }),
-  ),
-  trainingRule(
     rule('compute/spare-share', 'warning', (run) => {
       const { spareInstances } = run.compute;
       return counts(run).flatMap(({ path, hosts: training }) =>
@@ -98,5 +92,5 @@ export const SPARE_RULES: readonly Rule[] = [
         }),
       );
     }),
-  ),
+  ].map(trainingRule),
 ].map(ruleWhere(({ compute }) => compute.spareInstances > 0));

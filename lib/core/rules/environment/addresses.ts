@@ -3,6 +3,7 @@ import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
 import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
+import { notCreated } from './network';
 
 /** Ranges for private networks: RFC 1918, and RFC 6598, which large companies also use. */
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'] as const;
@@ -62,18 +63,14 @@ function vpcPrefixLength(prefixLength: number): number {
   return Math.min(Math.max(prefixLength, largest), smallest);
 }
 
-function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): EnvironmentFinding[] {
-  const must = `must be used with a network that the stack creates, unlike mode ${mode}`;
-  const fix = 'use mode: vpc-locked or vpc-nat, or remove it';
-  return [
-    ...when(cidr !== DEFAULT_VPC_CIDR, 'network.cidr', { must, fix, isIgnored: true }),
-    ...when(reserved.length > 0, 'network.reserved', { must, fix, isIgnored: true }),
-  ];
-}
-
 /** Rules for the address range of an environment's own network. */
 export const ADDRESS_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/address-block', 'error', ['network'], (spec) =>
-    spec.network.mode.startsWith('vpc-') ? [...shape(spec), ...neighbours(spec)] : unused(spec),
+    spec.network.mode.startsWith('vpc-')
+      ? [...shape(spec), ...neighbours(spec)]
+      : [
+          ...notCreated(spec.network, 'cidr', spec.network.cidr !== DEFAULT_VPC_CIDR),
+          ...notCreated(spec.network, 'reserved', spec.network.reserved.length > 0),
+        ],
   ),
 ];

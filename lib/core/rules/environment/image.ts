@@ -2,14 +2,6 @@ import { when } from '../../config/rule';
 import { IMAGE_URI } from '../image';
 import { type EnvironmentRule, environmentRule } from './environment-rule';
 
-const region = environmentRule('environment/image-region', 'warning', ['image'], ({ region: here, image: { uri } }) => {
-  const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(uri ?? '')?.[1];
-  return when(there !== undefined && there !== here, 'image.uri', {
-    must: `must be in ${here}: SageMaker pulls from the region of the job`,
-    fix: `push it to ${here}, and set it under regions.${here}.image`,
-  });
-});
-
 /** Rules for the training image. */
 export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/image', 'error', ['image'], ({ region, image: { uri } }, file) => [
@@ -26,7 +18,13 @@ export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [
       fix: 'correct it',
     }),
   ]),
-  region,
+  environmentRule('environment/image-region', 'warning', ['image'], ({ region: here, image: { uri } }) => {
+    const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(uri ?? '')?.[1];
+    return when(there !== undefined && there !== here, 'image.uri', {
+      must: `must be in ${here}: SageMaker pulls from the region of the job`,
+      fix: `push it to ${here}, and set it under regions.${here}.image`,
+    });
+  }),
   environmentRule('environment/image-build', 'error', ['image'], ({ image: { build, uri } }) =>
     when(!uri && !build, 'image.build', {
       must: 'must be true without image.uri',

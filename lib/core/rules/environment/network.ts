@@ -1,22 +1,25 @@
 import { MAX_PLANNED_ZONES, zoneIdPrefix, zonePosition } from '../../catalog/subnet-plan';
+import type { EnvironmentSpec } from '../../config/environment-file';
 import { when } from '../../config/rule';
 import { type EnvironmentRule, environmentRule } from './environment-rule';
 
-const zones = environmentRule(
-  'environment/zones',
-  'error',
-  ['network'],
-  ({ region, network: { mode, availabilityZoneIds } }) => {
-    const prefix = zoneIdPrefix(region);
-    if (availabilityZoneIds === 'all' || !prefix || !mode.startsWith('vpc-')) return [];
-    return availabilityZoneIds.flatMap((zone, i) =>
-      when(!zone.startsWith(`${prefix}-`), `network.availabilityZoneIds[${i}]`, {
-        must: `must be a zone of ${region}, such as ${prefix}-az1`,
-        fix: `use zones of ${region}; set them under regions.${region}.network if they differ from those of other regions`,
-      }),
-    );
-  },
-);
+type Network = EnvironmentSpec['network'];
+
+/** Finding for an option that has an effect only with another value of `setting`. */
+const unused = (network: Network, option: keyof Network, setting: 'mode' | 'packages', needed: string) =>
+  when(network[setting] !== needed && network[option] !== undefined, `network.${option}`, {
+    must: `must be used with ${setting} ${needed}, not ${network[setting]}`,
+    fix: `set ${setting}: ${needed}, or remove it`,
+    isIgnored: true,
+  });
+
+/** Finding for an option of a network that the stack creates, in an environment with another one. */
+export const notCreated = ({ mode }: Network, option: keyof Network, isGiven: boolean) =>
+  when(!mode.startsWith('vpc-') && isGiven, `network.${option}`, {
+    must: `must be used with a network that the stack creates, unlike mode ${mode}`,
+    fix: 'use mode: vpc-locked or vpc-nat, or remove it',
+    isIgnored: true,
+  });
 
 /** Rules for the network of an environment. */
 export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
@@ -39,47 +42,24 @@ export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
       }),
     ],
   ),
-  environmentRule(
-    'environment/network-unused',
-    'error',
-    ['network'],
-    ({
-      network: { mode, existing, packages, wheels, codeArtifact, availabilityZoneIds: zones, subnetOrder, endpoints },
-    }) => [
-      ...when(mode !== 'existing' && existing !== undefined, 'network.existing', {
-        must: `must be used with mode existing, not ${mode}`,
-        got: existing?.vpcId,
-        fix: 'set mode: existing, or remove it',
-        isIgnored: true,
+  environmentRule('environment/network-unused', 'error', ['network'], ({ network }) => [
+    ...unused(network, 'existing', 'mode', 'existing').map((found) => ({ ...found, got: network.existing?.vpcId })),
+    ...notCreated(network, 'availabilityZoneIds', network.availabilityZoneIds !== 'all'),
+    ...notCreated(network, 'subnetOrder', network.subnetOrder !== undefined),
+    ...unused(network, 'endpoints', 'mode', 'vpc-locked'),
+    ...unused(network, 'wheels', 'packages', 'wheels'),
+    ...unused(network, 'codeArtifact', 'packages', 'codeartifact'),
+  ]),
+  environmentRule('environment/zones', 'error', ['network'], ({ region, network: { mode, availabilityZoneIds } }) => {
+    const prefix = zoneIdPrefix(region);
+    if (availabilityZoneIds === 'all' || !prefix || !mode.startsWith('vpc-')) return [];
+    return availabilityZoneIds.flatMap((zone, i) =>
+      when(!zone.startsWith(`${prefix}-`), `network.availabilityZoneIds[${i}]`, {
+        must: `must be a zone of ${region}, such as ${prefix}-az1`,
+        fix: `use zones of ${region}; set them under regions.${region}.network if they differ from those of other regions`,
       }),
-      ...when(!mode.startsWith('vpc-') && zones !== 'all', 'network.availabilityZoneIds', {
-        must: `must be used with a network that the stack creates, unlike mode ${mode}`,
-        fix: 'use mode: vpc-locked or vpc-nat, or remove it',
-        isIgnored: true,
-      }),
-      ...when(!mode.startsWith('vpc-') && subnetOrder !== undefined, 'network.subnetOrder', {
-        must: `must be used with a network that the stack creates, unlike mode ${mode}`,
-        fix: 'use mode: vpc-locked or vpc-nat, or remove it',
-        isIgnored: true,
-      }),
-      ...when(mode !== 'vpc-locked' && endpoints !== undefined, 'network.endpoints', {
-        must: `must be used with mode vpc-locked, not ${mode}`,
-        fix: 'set mode: vpc-locked, or remove it',
-        isIgnored: true,
-      }),
-      ...when(packages !== 'wheels' && wheels !== undefined, 'network.wheels', {
-        must: `must be used with packages wheels, not ${packages}`,
-        fix: 'set packages: wheels, or remove it',
-        isIgnored: true,
-      }),
-      ...when(packages !== 'codeartifact' && codeArtifact !== undefined, 'network.codeArtifact', {
-        must: `must be used with packages codeartifact, not ${packages}`,
-        fix: 'set packages: codeartifact, or remove it',
-        isIgnored: true,
-      }),
-    ],
-  ),
-  zones,
+    );
+  }),
   environmentRule(
     'environment/subnet-addresses',
     'error',

@@ -49,48 +49,6 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
   ];
 }
 
-const buckets = environmentRule(
-  'environment/buckets',
-  'error',
-  ['name', 'regions', 'storage'],
-  ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
-    const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
-    const named = Object.entries({ data, checkpoints });
-    return [
-      ...when(data !== undefined && data === checkpoints, 'storage.buckets.checkpoints', {
-        must: 'must not be the bucket of storage.buckets.data',
-        fix: 'use another one, or remove it',
-      }),
-      ...named.flatMap(([purpose, bucket]) =>
-        when(bucket !== undefined && made.test(bucket), `storage.buckets.${purpose}`, {
-          must: 'must not be a bucket that the stack creates for another purpose',
-          fix: 'use another bucket',
-        }),
-      ),
-    ];
-  },
-);
-
-const key = environmentRule(
-  'environment/key',
-  'error',
-  ['account', 'storage', 'regions', 'teams'],
-  ({ region, account, teams, storage: { kmsKeyArn } }) =>
-    [['storage.kmsKeyArn', kmsKeyArn ?? 'own'], ...ofTeams(teams)].flatMap(([path = '', got = '']) => {
-      const [, , , keyRegion, keyAccount] = got.split(':');
-      return [
-        ...when(keyRegion !== undefined && keyRegion !== region, path, {
-          must: `must be a key in ${region}`,
-          fix: `use a key in ${region}`,
-        }),
-        ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, path, {
-          must: `must be a key in account ${account}`,
-          fix: 'use a key in that account; keys of other accounts can be listed under storage.external',
-        }),
-      ];
-    }),
-);
-
 /** Options that set the key of a team, with their values. */
 const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
   Object.entries(teamKeysOf(teams)).map(([team, key]) => [`teams.${team}.kmsKey`, key]);
@@ -189,8 +147,46 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
       ];
     }),
   ),
-  buckets,
-  key,
+  environmentRule(
+    'environment/buckets',
+    'error',
+    ['name', 'regions', 'storage'],
+    ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
+      const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
+      const named = Object.entries({ data, checkpoints });
+      return [
+        ...when(data !== undefined && data === checkpoints, 'storage.buckets.checkpoints', {
+          must: 'must not be the bucket of storage.buckets.data',
+          fix: 'use another one, or remove it',
+        }),
+        ...named.flatMap(([purpose, bucket]) =>
+          when(bucket !== undefined && made.test(bucket), `storage.buckets.${purpose}`, {
+            must: 'must not be a bucket that the stack creates for another purpose',
+            fix: 'use another bucket',
+          }),
+        ),
+      ];
+    },
+  ),
+  environmentRule(
+    'environment/key',
+    'error',
+    ['account', 'storage', 'regions', 'teams'],
+    ({ region, account, teams, storage: { kmsKeyArn } }) =>
+      [['storage.kmsKeyArn', kmsKeyArn ?? 'own'], ...ofTeams(teams)].flatMap(([path = '', got = '']) => {
+        const [, , , keyRegion, keyAccount] = got.split(':');
+        return [
+          ...when(keyRegion !== undefined && keyRegion !== region, path, {
+            must: `must be a key in ${region}`,
+            fix: `use a key in ${region}`,
+          }),
+          ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, path, {
+            must: `must be a key in account ${account}`,
+            fix: 'use a key in that account; keys of other accounts can be listed under storage.external',
+          }),
+        ];
+      }),
+  ),
   environmentRule('environment/team-key', 'error', ['storage', 'teams'], ({ teams, storage: { adopt } }) =>
     ofTeams(teams).flatMap(([path = '', got]) =>
       when(adopt && got === 'own', path, {
