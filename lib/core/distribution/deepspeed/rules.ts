@@ -165,16 +165,13 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
   rule('deepspeed/offload', 'error', (_run, { stage, zero }) => {
     const device = (key: string) => section(zero[key]).device;
     const asks = (key: string) => key in zero && device(key) !== 'none';
+    const isEarly = asks('offload_param') && stage !== undefined && stage < 3;
     return [
-      ...when(
-        asks('offload_param') && stage !== undefined && stage < 3,
-        parameterPath('zero_optimization.offload_param'),
-        {
-          must: 'must be used with stage 3',
-          got: `stage ${stage}`,
-          fix: 'use stage 3, or remove it',
-        },
-      ),
+      ...when(isEarly, parameterPath('zero_optimization.offload_param'), {
+        must: 'must be used with stage 3',
+        got: `stage ${stage}`,
+        fix: 'use stage 3, or remove it',
+      }),
       ...when(asks('offload_optimizer') && stage === 0, parameterPath('zero_optimization.offload_optimizer'), {
         must: 'must be used with stage 1, 2 or 3',
         got: 'stage 0',
@@ -195,13 +192,10 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
   rule('deepspeed/backend', 'error', (run) => {
     const backend = run.distribution.parameters.dist_backend;
     const { collectives, collectivesAuto } = run.distribution;
-    return when(
-      typeof backend === 'string' && backend !== collectives && !(collectivesAuto && backend === 'nccl'),
-      parameterPath('dist_backend'),
-      {
-        must: `must agree with distribution.collectives ${collectives}`,
-        fix: `set distribution.collectives ${backend}, or remove it`,
-      },
-    );
+    const isOther = typeof backend === 'string' && backend !== collectives && !(collectivesAuto && backend === 'nccl');
+    return when(isOther, parameterPath('dist_backend'), {
+      must: `must agree with distribution.collectives ${collectives}`,
+      fix: `set distribution.collectives ${backend}, or remove it`,
+    });
   }),
 ];

@@ -137,15 +137,12 @@ export const MEGATRON_RULES: readonly Rule[] = [
       };
     }
     const ranks = world / pipeline;
-    return when(
-      ranks % (expert * expertTensor) !== 0,
-      flagPath(run, expert > 1 ? 'expert-model-parallel-size' : EXPERT_TENSOR),
-      {
-        must: `must make expert x ${EXPERT_TENSOR} a divisor of the ${ranks} ranks of a pipeline stage`,
-        got: `${expert} x ${expertTensor} = ${expert * expertTensor}`,
-        fix: `use sizes whose product is ${orList(divisorsUpTo(ranks, 64))}, for example with ${EXPERT_TENSOR} 1`,
-      },
-    );
+    const isUneven = ranks % (expert * expertTensor) !== 0;
+    return when(isUneven, flagPath(run, expert > 1 ? 'expert-model-parallel-size' : EXPERT_TENSOR), {
+      must: `must make expert x ${EXPERT_TENSOR} a divisor of the ${ranks} ranks of a pipeline stage`,
+      got: `${expert} x ${expertTensor} = ${expert * expertTensor}`,
+      fix: `use sizes whose product is ${orList(divisorsUpTo(ranks, 64))}, for example with ${EXPERT_TENSOR} 1`,
+    });
   }),
   megatronRule('megatron/sequence-parallel', 'warning', (run, { tensor }) =>
     when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, flagPath(run, 'sequence-parallel'), {
