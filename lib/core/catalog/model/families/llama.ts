@@ -34,8 +34,8 @@ const MINIMAX_IGNORED = `attn_type_list mtp_transformer_layers num_mtp_modules u
 const useWindow = (f: ConfigFields) => (f.flag('use_sliding_window') ? undefined : never);
 
 /** `no_rope_layers` is 1 for layers with rotary positions; without it, every `no_rope_layer_interval`-th layer has none. */
-export function unrotatedOf(f: ConfigFields, layers: number, interval = 4): Pick<ModelShape, 'unrotatedLayers'> {
-  const every = f.count('no_rope_layer_interval', interval);
+function unrotatedOf(f: ConfigFields, layers: number): Pick<ModelShape, 'unrotatedLayers'> {
+  const every = f.count('no_rope_layer_interval', 4);
   const given = f.isEmpty('no_rope_layers') ? undefined : f.perLayer('no_rope_layers', layers);
   const rotates = (layer: number) => (given ? given[layer] === 1 : allBut(every)(layer));
   const unrotatedLayers = layersWhere(layers, (layer) => !rotates(layer));
