@@ -10,15 +10,7 @@ import { memoryIssues } from './memory';
 import { plannedCostIssues, priceIssues } from './price';
 
 export * from './memory';
-
 export * from './price';
-
-export * from './training-plan';
-
-export * from './training-plan';
-
-export * from './training-plan';
-
 export * from './training-plan';
 
 /** Waiting does not help above the limit; if only the free capacity is exceeded, the run waits in the queue. */

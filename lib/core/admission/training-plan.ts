@@ -1,5 +1,6 @@
-import { type Issue, issue } from '../config/issue';
+import type { Issue } from '../config/issue';
 import { hostCount, onInstances, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
+import { type Finding, issueOf, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { type DataPlan, planData } from '../planner/run/data-plan';
 import { type NearestPublished, nearestPublished } from '../planner/run/nearest-published';
@@ -64,52 +65,45 @@ export function trainingPlanIssues(
   state: TrainingPlanState,
   { now, hours }: { now: number; hours?: number },
 ): Issue[] {
-  return [
+  const found = [
     ...unusable(named, state),
     ...(isOver(state) ? [] : [...sizes(named, state), ...times(named, state, now, hours)]),
   ];
+  return found.map((finding) => issueOf(RULE, finding));
 }
 
 const isOver = ({ status }: TrainingPlanState): boolean => status === 'Expired' || status === 'Failed';
 
-const rule = 'preflight/training-plan';
+const RULE = { id: 'preflight/training-plan', level: 'error' } as const;
 const OTHER_PLAN = 'name another plan (aws sagemaker list-training-plans), or remove it';
 
-function unusable({ path, instanceType }: NamedTrainingPlan, state: TrainingPlanState): Issue[] {
+function unusable({ path, instanceType }: NamedTrainingPlan, state: TrainingPlanState): Finding[] {
   return [
-    ...(isOver(state)
-      ? [issue(rule, 'error', path, { must: 'must be active or scheduled', got: state.status, fix: OTHER_PLAN })]
-      : []),
-    ...(state.targets.includes('training-job')
-      ? []
-      : [
-          issue(rule, 'error', path, { must: 'must be a plan for training jobs', got: state.targets, fix: OTHER_PLAN }),
-        ]),
-    ...(state.instanceTypes.includes(instanceType)
-      ? []
-      : [
-          issue(rule, 'error', path, {
-            must: `must contain ${instanceType}`,
-            got: state.instanceTypes,
-            fix: `${OTHER_PLAN}, or use its instance type`,
-          }),
-        ]),
+    ...when(isOver(state), path, { must: 'must be active or scheduled', got: state.status, fix: OTHER_PLAN }),
+    ...when(!state.targets.includes('training-job'), path, {
+      must: 'must be a plan for training jobs',
+      got: state.targets,
+      fix: OTHER_PLAN,
+    }),
+    ...when(!state.instanceTypes.includes(instanceType), path, {
+      must: `must contain ${instanceType}`,
+      got: state.instanceTypes,
+      fix: `${OTHER_PLAN}, or use its instance type`,
+    }),
   ];
 }
 
-function sizes(named: NamedTrainingPlan, state: TrainingPlanState): Issue[] {
+function sizes(named: NamedTrainingPlan, state: TrainingPlanState): Finding[] {
   const { path, instanceCount } = named;
-  if (instanceCount > state.totalInstances)
-    return [
-      issue(rule, 'error', path, {
-        must: `must contain the ${instanceCount} instances of the job`,
-        got: `${state.totalInstances} in all`,
-        fix: smallerSize(named, state),
-      }),
-    ];
-  if (state.status !== 'Active' || instanceCount <= state.freeInstances) return [];
+  const isTooSmall = instanceCount > state.totalInstances;
   return [
-    issue(rule, 'warning', path, {
+    ...when(isTooSmall, path, {
+      must: `must contain the ${instanceCount} instances of the job`,
+      got: `${state.totalInstances} in all`,
+      fix: smallerSize(named, state),
+    }),
+    ...when(!isTooSmall && state.status === 'Active' && instanceCount > state.freeInstances, path, {
+      level: 'warning',
       must: `must have ${instanceCount} free instances to start at once`,
       got: freeText(state),
       fix:
@@ -131,30 +125,23 @@ function smallerSize({ sizes: all = [] }: NamedTrainingPlan, { totalInstances }:
   return `set ${count}, the largest size that the plan holds, or name a larger plan`;
 }
 
-function times({ path }: NamedTrainingPlan, state: TrainingPlanState, now: number, hours?: number): Issue[] {
-  const { startsAt, endsAt } = state;
-  const from = Math.max(now, startsAt ?? now);
-  const left = endsAt === undefined ? undefined : (endsAt - from) / 3_600_000;
-  const day = (time: number) => `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+function times({ path }: NamedTrainingPlan, state: TrainingPlanState, now: number, hours?: number): Finding[] {
+  const { startsAt = now, endsAt } = state;
+  const left = ((endsAt ?? Number.POSITIVE_INFINITY) - Math.max(now, startsAt)) / 3_600_000;
+  const day = (time = now) => `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
   return [
-    ...(startsAt !== undefined && startsAt > now
-      ? [
-          issue(rule, 'warning', path, {
-            must: 'must have begun for the job to start at once',
-            got: `a start at ${day(startsAt)}`,
-            fix: 'the job waits until then',
-          }),
-        ]
-      : []),
-    ...(hours !== undefined && left !== undefined && endsAt !== undefined && hours > left
-      ? [
-          issue(rule, 'warning', path, {
-            must: `must last for the ${hours.toFixed(1)} hours that the run takes by its plan`,
-            got: `${Math.max(0, left).toFixed(1)} hours until ${day(endsAt)}`,
-            fix: 'the job ends with the training plan, and the run waits from its newest checkpoint for capacity; extend the training plan, or use more instances',
-          }),
-        ]
-      : []),
+    ...when(startsAt > now, path, {
+      level: 'warning',
+      must: 'must have begun for the job to start at once',
+      got: `a start at ${day(startsAt)}`,
+      fix: 'the job waits until then',
+    }),
+    ...when(hours !== undefined && hours > left, path, {
+      level: 'warning',
+      must: `must last for the ${hours?.toFixed(1)} hours that the run takes by its plan`,
+      got: `${Math.max(0, left).toFixed(1)} hours until ${day(endsAt)}`,
+      fix: 'the job ends with the training plan, and the run waits from its newest checkpoint for capacity; extend the training plan, or use more instances',
+    }),
   ];
 }
 

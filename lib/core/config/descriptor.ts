@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { EnvironmentSpec } from './environment-file';
+import { formed } from './formats/field';
 
 /**
  * Information about an environment for its tools, one per team, in the SSM parameter `/slipway/environments/<name>/<team>`. Unknown keys
@@ -12,7 +13,7 @@ export const descriptorSchema = z.looseObject({
   name: z.string().min(1),
   team: z.string().min(1),
   partition: z.string().default('aws'),
-  account: z.string().regex(/^\d{12}$/, 'must be 12 digits'),
+  account: formed(/^\d{12}$/, 'must be 12 digits'),
   region: z.string().min(1),
   executionRoleArn: z.string().min(20),
   processingRoleArn: z.string().optional(),

@@ -4,32 +4,28 @@ import { region } from './environment/formats';
 import { type Guardrails, PREEMPTION_TIMES, type PreemptionTimes } from './environment/limits';
 import type { team } from './environment/people';
 import { sections } from './environment/sections';
-import { field, option } from './formats/field';
+import { field, formed, option, section } from './formats/field';
 
 const regionOverride = z
   .strictObject(sections)
   .nullable()
   .transform((v) => v ?? {});
 
-const registeredRun = z
-  .strictObject({
-    file: field(z.string().min(1), 'Run file, relative to this file.', {
-      examples: ['../runs/sagemaker/llama2-13b.yaml'],
-    }),
-    submit: option(
-      z.enum(['manual', 'on-change']),
-      'When a deployment submits the run: never (manual), or when the file has changed (on-change).',
-      { default: 'manual' },
-    ),
-    region: option(
-      region,
-      'Region in which a deployment submits the run. Default: the only region of the environment.',
-      { examples: ['us-west-2'] },
-    ),
-  })
-  .meta({ description: 'A run that belongs to the environment.' });
+const registeredRun = section('A run that belongs to the environment.', {
+  file: field(z.string().min(1), 'Run file, relative to this file.', {
+    examples: ['../runs/sagemaker/llama2-13b.yaml'],
+  }),
+  submit: option(
+    z.enum(['manual', 'on-change']),
+    'When a deployment submits the run: never (manual), or when the file has changed (on-change).',
+    { default: 'manual' },
+  ),
+  region: option(region, 'Region in which a deployment submits the run. Default: the only region of the environment.', {
+    examples: ['us-west-2'],
+  }),
+});
 
-const accountId = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes');
+const accountId = formed(/^\d{12}$/, 'must be 12 digits in quotes');
 
 /**
  * The file that a platform team writes, one per environment. All options are optional except name and regions. `.meta` of each field is
@@ -38,7 +34,7 @@ const accountId = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes');
 export const environmentFileSchema = z.strictObject({
   schema: option(z.literal(1), 'Version of the file format.', { default: 1 }),
   name: field(
-    z.string().regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter'),
+    formed(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter'),
     'Name of the environment; stacks are Slipway-<name>-<region>.',
     { examples: ['research'] },
   ),
@@ -48,9 +44,7 @@ export const environmentFileSchema = z.strictObject({
   accounts: option(
     z
       .record(
-        z
-          .string()
-          .regex(/^[A-Za-z][A-Za-z0-9-]{0,31}$/, 'must be 1-32 letters, digits and hyphens, the first a letter'),
+        formed(/^[A-Za-z][A-Za-z0-9-]{0,31}$/, 'must be 1-32 letters, digits and hyphens, the first a letter'),
         field(accountId, 'AWS account of one stage, 12 digits in quotes.'),
       )
       .refine((given) => Object.keys(given).length > 0, 'must name at least one account'),
@@ -77,6 +71,10 @@ export const environmentFileSchema = z.strictObject({
 /** An environment file after schema and defaults. */
 export type EnvironmentFile = z.output<typeof environmentFileSchema>;
 type Sections = Omit<EnvironmentFile, 'schema' | 'name' | 'account' | 'accounts' | 'regions' | 'runs'>;
+type Section<K extends keyof Sections> = NonNullable<Sections[K]>;
+/** A section in which the options `Filled` have their defaults. */
+type Resolved<K extends keyof Sections, Filled extends keyof Section<K>> = Omit<Section<K>, Filled> &
+  Required<Pick<Section<K>, Filled>>;
 
 /** One environment in one region, with overrides merged and defaults filled in. */
 export interface EnvironmentSpec {
@@ -85,32 +83,12 @@ export interface EnvironmentSpec {
   /** Accounts by stage of a pipeline. @default - one account */
   accounts?: Record<string, string>;
   region: string;
-  iam: NonNullable<Sections['iam']>;
+  iam: Section<'iam'>;
   tags: Record<string, string>;
-  network: NonNullable<Sections['network']> & {
-    cidr: string;
-    reserved: string[];
-    mode: 'vpc-locked' | 'vpc-nat' | 'existing' | 'none';
-    availabilityZoneIds: 'all' | string[];
-    packages: 'none' | 'wheels' | 'codeartifact';
-  };
-  storage: NonNullable<Sections['storage']> & {
-    retain: boolean;
-    runRetentionDays: number;
-    checkpointExpirationDays: number;
-    adopt: boolean;
-  };
-  image: NonNullable<Sections['image']> & {
-    base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda';
-    build: boolean;
-    encryption: 'kms' | 'aes256';
-  };
-  quotas: {
-    enforce: 'fail' | 'warn' | 'off';
-    requestIncrease: boolean;
-    alarmPercent?: number;
-    require: QuotaRequirement[];
-  };
+  network: Resolved<'network', 'cidr' | 'reserved' | 'mode' | 'availabilityZoneIds' | 'packages'>;
+  storage: Resolved<'storage', 'retain' | 'runRetentionDays' | 'checkpointExpirationDays' | 'adopt'>;
+  image: Resolved<'image', 'base' | 'build' | 'encryption'>;
+  quotas: Omit<Resolved<'quotas', 'enforce' | 'requestIncrease'>, 'require'> & { require: QuotaRequirement[] };
   guardrails: Guardrails;
   teams: Record<
     string,
@@ -127,17 +105,14 @@ export interface EnvironmentSpec {
       notifications: Notifications;
     }
   >;
-  access: { platformAdmins: string[]; auditors: string[]; ci: string[] };
+  access: Required<Section<'access'>>;
   prices: Record<string, number>;
   budget?: Sections['budget'];
-  queue: {
-    backend: 'slipway' | 'batch';
-    preemption: PreemptionTimes;
-  };
+  queue: { backend: 'slipway' | 'batch'; preemption: PreemptionTimes };
   notifications: Notifications & { docsUrl?: string };
-  secrets: NonNullable<Sections['secrets']>;
+  secrets: Section<'secrets'>;
   logging: { kms: boolean; retentionDays: number };
-  protection: { terminationProtection: boolean; tableDeletionProtection: boolean };
+  protection: Required<Section<'protection'>>;
   /** `region`: the region in which a deploy submits the run; required only if the environment has several. */
   runs: { file: string; submit: 'manual' | 'on-change'; region?: string }[];
 }
@@ -175,7 +150,7 @@ const NETWORK_DEFAULTS = {
 } satisfies Partial<EnvironmentSpec['network']>;
 
 function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sections): EnvironmentSpec {
-  const merged = <K extends keyof Sections>(key: K) => ({ ...file[key], ...over[key] }) as NonNullable<Sections[K]>;
+  const merged = <K extends keyof Sections>(key: K) => ({ ...file[key], ...over[key] }) as Section<K>;
   return {
     name: file.name,
     account: file.account,
@@ -192,13 +167,22 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
       ...merged('storage'),
     },
     image: { base: 'pytorch-2.13', build: true, encryption: 'kms', ...merged('image') },
-    quotas: resolveQuotas(merged('quotas')),
+    quotas: {
+      enforce: 'fail',
+      requestIncrease: false,
+      ...merged('quotas'),
+      require: (merged('quotas').require ?? []).map((required) => ({ usage: 'training' as const, ...required })),
+    },
     guardrails: merged('guardrails'),
     teams: resolveTeams(merged('teams')),
     access: { platformAdmins: [], auditors: [], ci: [], ...merged('access') },
     prices: merged('prices'),
     budget: over.budget ?? file.budget,
-    queue: resolveQueue(merged('queue')),
+    queue: {
+      backend: 'slipway',
+      ...merged('queue'),
+      preemption: { ...PREEMPTION_TIMES, ...merged('queue').preemption },
+    },
     notifications: { emails: [], ...merged('notifications') },
     secrets: merged('secrets'),
     logging: { ...DEFAULT_LOGGING, ...merged('logging') },
@@ -214,7 +198,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
 const TEAM_DEFAULTS = { principals: [], share: 1, data: [], mlflow: [], trainingPlans: [], dashboards: false };
 
 /** An environment without teams has one team, `default`. */
-function resolveTeams(given: NonNullable<Sections['teams']>): EnvironmentSpec['teams'] {
+function resolveTeams(given: Section<'teams'>): EnvironmentSpec['teams'] {
   const named = Object.entries(given);
   const teams = named.length > 0 ? named : [['default', {} as z.output<typeof team>] as const];
   return Object.fromEntries(
@@ -223,17 +207,4 @@ function resolveTeams(given: NonNullable<Sections['teams']>): EnvironmentSpec['t
       { ...TEAM_DEFAULTS, ...options, notifications: { emails: [], ...options.notifications } },
     ]),
   );
-}
-
-function resolveQueue({ backend = 'slipway', preemption }: NonNullable<Sections['queue']>): EnvironmentSpec['queue'] {
-  return { backend, preemption: { ...PREEMPTION_TIMES, ...preemption } };
-}
-
-function resolveQuotas(given: NonNullable<Sections['quotas']>): EnvironmentSpec['quotas'] {
-  return {
-    enforce: given.enforce ?? 'fail',
-    requestIncrease: given.requestIncrease ?? false,
-    ...(given.alarmPercent !== undefined && { alarmPercent: given.alarmPercent }),
-    require: (given.require ?? []).map((r) => ({ usage: 'training' as const, ...r })),
-  };
 }

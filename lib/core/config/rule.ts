@@ -22,6 +22,8 @@ export const regionOf = ({ region, descriptor }: RuleContext): string | undefine
 export interface Finding extends IssueText {
   /** In the user's own terms, e.g. `compute.instanceType`; '' = the file as a whole. */
   path: string;
+  /** The value as given. @default - the one at `path`, where there is one */
+  got?: unknown;
   /** Overrides the level of the rule. */
   level?: IssueLevel;
 }
@@ -38,33 +40,72 @@ export interface Rule {
   check(run: RunSpec, context: RuleContext): Finding[];
 }
 
-/** The finding if `broken`, otherwise none. */
-export const when = <F extends Finding>(broken: boolean, finding: F): F[] => (broken ? [finding] : []);
+/** The level of a rule, with `isLocal` and `mayAcknowledge`. */
+export type RuleKind = `${IssueLevel}${'' | ', local'}${'' | ', may acknowledge'}`;
+
+/** A rule by its id, its level with `isLocal` and `mayAcknowledge`, and its check. */
+export const rule = (
+  id: string,
+  kind: RuleKind,
+  check: (run: RunSpec, context: RuleContext) => Finding | Finding[],
+): Rule => ({
+  id,
+  level: kind.split(',')[0] as IssueLevel,
+  ...(kind.includes('local') && { isLocal: true }),
+  ...(kind.includes('may acknowledge') && { mayAcknowledge: true }),
+  check: (run, context) => [check(run, context)].flat().map((found) => withValue(found, run)),
+});
+
+/** For a finding that shows no value, although there is one at its path. */
+export const UNSHOWN = Symbol('unshown');
+
+/** The finding with the value at its path in a resolved file, unless it has one of its own. */
+export function withValue<F extends Finding>(found: F, file: object): F {
+  const value = 'got' in found ? found.got : valueAt(file, found.path);
+  if (value !== UNSHOWN && (value !== undefined || 'got' in found)) return { ...found, got: value };
+  const { got: _got, ...rest } = found;
+  return rest as F;
+}
+
+/** The value at a path such as `data[0].s3`. Keys of a map may contain dots. */
+function valueAt(value: unknown, path: string): unknown {
+  if (path === '') return value;
+  const rest = path.replace(/^\.|^\[(\d+)\]/, '$1');
+  const [found] = Object.entries(value ?? {})
+    .filter(([key]) => rest === key || (rest.startsWith(key) && /[.[]/.test(rest.charAt(key.length))))
+    .sort(([one], [other]) => other.length - one.length);
+  return found && valueAt(found[1], rest.slice(found[0].length));
+}
+
+/** The finding about the value at `path` if `broken`, otherwise none. */
+export const when = <F extends Omit<Finding, 'path'>>(broken: boolean, path: string, finding: F) =>
+  broken ? [{ path, ...finding }] : [];
+
+/** Restricts a rule to runs of which something holds. */
+export const ruleWhere =
+  (applies: (run: RunSpec) => boolean) =>
+  (given: Rule): Rule => ({ ...given, check: (run, context) => (applies(run) ? given.check(run, context) : []) });
 
 /** Restricts a rule to training runs. */
-export function trainingRule(rule: Rule): Rule {
-  return { ...rule, check: (run, context) => (run.kind === 'training' ? rule.check(run, context) : []) };
-}
-
-/** A rule in the form that `rulesAbout` accepts. */
-export interface RuleAbout<Subject> extends Omit<Rule, 'check'> {
-  find(run: RunSpec, subject: Subject, context: RuleContext): Finding[];
-}
+export const trainingRule = ruleWhere(({ kind }) => kind === 'training');
 
 /**
  * Creates the rules for one subject of training runs. `read` extracts from a run what the rules need; undefined means that the run does not
  * have the subject, and the rules find nothing.
  */
-export function rulesAbout<Subject>(read: (run: RunSpec) => Subject | undefined): (given: RuleAbout<Subject>) => Rule {
-  return ({ find, ...rest }) =>
-    trainingRule({
-      ...rest,
-      check: (run, context) => {
+export const rulesAbout =
+  <Subject>(read: (run: RunSpec) => Subject | undefined) =>
+  (
+    id: string,
+    kind: RuleKind,
+    find: (run: RunSpec, subject: Subject, context: RuleContext) => Finding | Finding[],
+  ): Rule =>
+    trainingRule(
+      rule(id, kind, (run, context) => {
         const subject = read(run);
         return subject === undefined ? [] : find(run, subject, context);
-      },
-    });
-}
+      }),
+    );
 
 /** Converts a finding of a rule to an issue. */
 export function issueOf(rule: Pick<Rule, 'id' | 'level'>, { path, level, ...text }: Finding): Issue {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, option } from './formats/field';
+import { field, flag, formed, option, section } from './formats/field';
 import { code, image } from './run/code';
 import { compute, distribution } from './run/compute';
 import { channel, checkpoints } from './run/data';
@@ -20,9 +20,7 @@ const scalars = z
 export const runFileSchema = z.strictObject({
   schema: option(z.literal(1), 'Version of the file format.', { default: 1 }),
   name: field(
-    z
-      .string()
-      .regex(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'must be 1-32 lower-case letters, digits or inner hyphens'),
+    formed(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'must be 1-32 lower-case letters, digits or inner hyphens'),
     'Name of the run; the run ID is <name>-<yymmddhhmmss>.',
     { examples: ['llama2-13b-pretrain'] },
   ),
@@ -30,12 +28,10 @@ export const runFileSchema = z.strictObject({
     default: 'training',
   }),
   environment: option(
-    z
-      .string()
-      .regex(
-        /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/,
-        'must be an environment name ([a-z][a-z0-9]{0,11}), or name/team',
-      ),
+    formed(
+      /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/,
+      'must be an environment name ([a-z][a-z0-9]{0,11}), or name/team',
+    ),
     'Environment to launch into, or environment/team; `--environment` overrides it. Default: none.',
     { examples: ['research', 'research/nlp'] },
   ),
@@ -48,11 +44,7 @@ export const runFileSchema = z.strictObject({
     default: 0,
     examples: [10],
   }),
-  preemptible: option(
-    z.boolean(),
-    'Whether a run of higher priority may preempt this run after it has saved a checkpoint.',
-    { default: false },
-  ),
+  preemptible: flag('Whether a run of higher priority may preempt this run after it has saved a checkpoint.'),
   tags: option(
     z.record(z.string(), field(scalars, 'Value of one tag.')),
     'Tags of the jobs. The key prefixes `slipway:` and `aws:` are reserved.',
@@ -130,15 +122,12 @@ export const runFileSchema = z.strictObject({
   ),
   secrets: option(
     z.record(
-      z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable: letters, digits and _'),
+      formed(/^[A-Za-z_]\w*$/, 'must be the name of a variable: letters, digits and _'),
       field(
-        z
-          .string()
-          .regex(
-            /^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]+|arn:aws[a-z-]*:ssm:[a-z0-9-]+:\d{12}:parameter\/[\w./-]+|\/[\w./-]+|[\w+=.@][\w/+=.@-]*)$/,
-            'must be the ARN or the name of a secret, or of a parameter, whose name begins with /',
-          )
-          .max(2048),
+        formed(
+          /^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]+|arn:aws[a-z-]*:ssm:[a-z0-9-]+:\d{12}:parameter\/[\w./-]+|\/[\w./-]+|[\w+=.@][\w/+=.@-]*)$/,
+          'must be the ARN or the name of a secret, or of a parameter, whose name begins with /',
+        ).max(2048),
         'ARN or name of a secret in Secrets Manager, or of a parameter in Systems Manager.',
       ),
     ),
@@ -147,12 +136,10 @@ export const runFileSchema = z.strictObject({
   ),
   acknowledge: option(
     z.array(
-      z
-        .strictObject({
-          rule: field(words(128), 'ID of the rule.', { examples: ['smddp/frozen'] }),
-          reason: field(text, 'Reason, which is printed with the warning.', { examples: ['p4d fleet until 2027'] }),
-        })
-        .meta({ description: 'One rule that is acknowledged.' }),
+      section('One rule that is acknowledged.', {
+        rule: field(words(128), 'ID of the rule.', { examples: ['smddp/frozen'] }),
+        reason: field(text, 'Reason, which is printed with the warning.', { examples: ['p4d fleet until 2027'] }),
+      }),
     ),
     'Rules whose errors become warnings, if the rule allows it.',
     { default: [], examples: [[{ rule: 'smddp/frozen', reason: 'p4d fleet until 2027' }]] },

@@ -2,6 +2,9 @@ import type { ModelShape } from '../catalog/model/shape';
 import type { RunFile } from './run-file';
 
 type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
+/** A section in which the options `Filled` have their defaults. */
+type Resolved<K extends keyof RunFile, Filled extends keyof Section<K>> = Omit<Section<K>, Filled> &
+  Required<Pick<Section<K>, Filled>>;
 
 /** Name of a library; lib/core/distribution lists them. */
 export type Library = string;
@@ -13,12 +16,8 @@ export type Collectives = 'nccl' | 'smddp' | 'gloo';
 export type Contract = 'entrypoint' | 'toolkit' | 'container';
 /** Where the image of a run comes from. */
 export type ImageKind = 'environment' | 'dlc' | 'smp' | 'huggingface' | 'uri';
-/** How the instances of a run are paid for. */
-export type Capacity = 'on-demand' | 'spot' | 'training-plan';
 /** How checkpoints are stored: by the trainer, by SageMaker, on a file system, or not at all. */
 export type CheckpointMode = 'direct' | 'managed' | 'fsx' | 'none';
-/** Precision of the matrix products. */
-export type Precision = 'bf16' | 'fp16' | 'fp32' | 'fp8' | 'mxfp8' | 'nvfp4';
 
 /** Instances of one type in a heterogeneous cluster. */
 export interface InstanceGroup {
@@ -30,28 +29,19 @@ export interface InstanceGroup {
 /** Check of a host before the first start of its ranks; docs/health-check.md. */
 export type HealthCheck = 'off' | 'quick' | 'full';
 
-/** Section `compute` with its defaults. */
-export interface ComputeSpec {
-  /** Empty when `instanceGroups` describes the cluster. */
-  instanceType: string;
+/** Section `compute` with its defaults. `instanceType` is empty when `instanceGroups` describes the cluster. */
+export interface ComputeSpec
+  extends Omit<
+    Resolved<
+      'compute',
+      'instanceType' | 'spareInstances' | 'instanceGroups' | 'alternatives' | 'capacity' | 'keepAliveSeconds'
+    >,
+    'instanceCount'
+  > {
   /** Number of hosts that train; for an elastic run the maximum, until an attempt has its size. */
   instanceCount: number;
   /** Each attempt uses as many hosts as are available within this range. @default - always `instanceCount` */
   elastic?: { min: number; max: number };
-  /** Number of additional hosts in the job, which replace hosts with broken hardware. */
-  spareInstances: number;
-  instanceGroups: InstanceGroup[];
-  alternatives: { instanceType: string; instanceCount?: number; trainingPlanArn?: string }[];
-  capacity: Capacity;
-  trainingPlanArn?: string;
-  volumeSizeGiB?: number;
-  keepAliveSeconds: number;
-  /** As written; `healthCheckOf` applies the default. */
-  healthCheck?: HealthCheck;
-  /** SageMaker's own check before the start. @default - the service's default */
-  infraCheck?: boolean;
-  /** Placement on UltraServers. @default - the service places instances */
-  placement?: { multipleJobs?: boolean; ultraServers?: { id?: string; instanceCount: number }[] };
 }
 
 /** Section `distribution` with its defaults. */
@@ -76,35 +66,14 @@ export interface DistributionSpec {
 export type MixturePhase = NonNullable<Section<'training'>['mixture']>[number];
 
 /** Section `training` with its defaults. */
-export interface TrainingSpec {
-  sequenceLength?: number;
-  microBatchSize?: number;
-  globalBatchSize?: number;
-  totalTokens?: number;
-  steps?: number;
-  precision: Precision;
-  /** Granularity of the scales under `fp8`. @default - `tensorwise` */
-  fp8Recipe?: 'tensorwise' | 'rowwise' | 'blockwise';
-  activationCheckpointing: 'none' | 'selective' | 'full';
-  activationOffload: boolean;
-  seed: number;
+export interface TrainingSpec
+  extends Omit<Resolved<'training', 'precision' | 'activationCheckpointing' | 'activationOffload' | 'seed'>, 'lora'> {
   lora?: LoraSpec;
-  /** @default - `pretrain` */
-  objective?: 'pretrain' | 'sft' | 'dpo';
-  /** Whether a mask separates the documents within a row of text. @default false */
-  documentMask?: boolean;
-  /** Channels from which samples are drawn. @default - the one in the argument data-channel */
-  mixture?: MixturePhase[];
 }
 
+type WrittenLora = NonNullable<Section<'training'>['lora']>;
 /** Low-rank adapters. */
-export interface LoraSpec {
-  rank: number;
-  alpha: number;
-  targets: string[];
-  /** Format of the frozen weights. @default - they keep their precision */
-  quantization?: 'nf4';
-}
+export type LoraSpec = Required<Omit<WrittenLora, 'quantization'>> & Pick<WrittenLora, 'quantization'>;
 
 /** The model, however the run file describes it. */
 export interface ModelSpec {
@@ -115,9 +84,6 @@ export interface ModelSpec {
 
 /** One data channel. */
 export type ChannelSpec = NonNullable<RunFile['data']>[number];
-
-/** `checkpoints.memory` as written. */
-export type MemorySetting = 'auto' | 'off' | Partial<MemoryCopies>;
 
 /** Copies of the state in host memory. */
 export interface MemoryCopies {
@@ -140,74 +106,21 @@ export interface RunSpec {
   training: TrainingSpec;
   /** Options of the tokenise step. @default - the tokenizer's template, and the loss on the assistant's messages */
   tokenizer?: NonNullable<RunFile['tokenizer']>;
-  progress: {
-    format: NonNullable<Section<'progress'>['format']>;
-    stepRegex?: string;
-    lossRegex?: string;
-    startupMinutes: number;
-    silenceMinutes: number;
-  };
-  code: {
-    source: string;
+  progress: Resolved<'progress', 'format' | 'startupMinutes' | 'silenceMinutes'>;
+  code: Resolved<'code', 'entryPoint' | 'arguments'> & {
     /** The built-in trainer, tokenise or fetch step; undefined = custom code. */
     builtin?: 'builtin' | 'builtin-tokenize' | 'builtin-fetch';
-    entryPoint: string;
-    arguments: NonNullable<Section<'code'>['arguments']>;
-    requirements?: string;
-    /** Digest of an archive in S3, which the driver verifies. */
-    sha256?: string;
-    /** With contract container: the entrypoint that the API sets. @default - the entrypoint of the image */
-    containerEntrypoint?: string[];
-    /** With contract container. @default - the arguments of the image */
-    containerArguments?: string[];
   };
-  image: {
-    kind: ImageKind;
-    version?: string;
-    uri?: string;
-    /** @default - `platform`, Amazon ECR */
-    repositoryAccess?: 'platform' | 'vpc';
-    credentialsProviderArn?: string;
-  };
+  image: Resolved<'image', 'kind'>;
   compute: ComputeSpec;
   distribution: DistributionSpec;
   data: ChannelSpec[];
-  checkpoints: {
-    mode: CheckpointMode;
-    s3: string;
-    localPath: string;
-    channel?: string;
-    intervalMinutes: 'auto' | number;
-    /** @default - auto: memoryCopies() in lib/core/distribution */
-    memory?: MemorySetting;
-    keep: number;
-    committedMarker?: string;
-    startFrom?: string;
-  };
+  checkpoints: Resolved<'checkpoints', 'mode' | 's3' | 'localPath' | 'intervalMinutes' | 'keep'>;
   /** @default - a prefix of the run, uncompressed */
-  output?: { s3?: string; compression?: 'none' | 'gzip' };
-  limits: {
-    maxRuntimeSeconds: number;
-    maxWaitSeconds?: number;
-    maxPendingSeconds?: number;
-    maxCostUsd?: number;
-    maxAttempts: number;
-    retryInternalErrors: number;
-  };
-  network: {
-    isolation: boolean;
-    interContainerEncryption: boolean;
-    efa: 'required' | 'preferred' | 'off';
-    efaVariables: 'auto' | 'guide-2023';
-  };
-  observability: {
-    metrics: { name: string; regex: string }[];
-    profiler: 'off' | 'pytorch' | 'sagemaker';
-    tensorBoard: boolean;
-    remoteDebug: boolean;
-    wandb?: { project: string; entity?: string; baseUrl?: string };
-    mlflow?: { arn: string; experiment?: string };
-  };
+  output?: Section<'output'>;
+  limits: Resolved<'limits', 'maxRuntimeSeconds' | 'maxAttempts' | 'retryInternalErrors'>;
+  network: Required<Section<'network'>>;
+  observability: Resolved<'observability', 'metrics' | 'profiler' | 'tensorBoard' | 'remoteDebug'>;
   hyperparameters: Record<string, unknown>;
   environmentVariables: Record<string, string>;
   /** Variable names, each with the secret or parameter that contains the value; absent = none. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { field } from '../config/formats/field';
 import { RUN_STATES } from './control-requests';
 import { lineageSchema } from './lineage';
 
@@ -10,15 +11,15 @@ const text = z.string();
 const number = z.number();
 const whole = z.int();
 const orNull = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
-const time = text.meta({ description: 'ISO 8601, UTC' });
+const time = field(text, 'ISO 8601, UTC');
 
 /** A document that is printed with `--json`. */
 export type Printed<Name extends keyof typeof ANSWERS> = z.output<(typeof ANSWERS)[Name]>;
 
 const issue = z.object({
-  rule: text.meta({ description: 'id of the rule; docs/rules has a page for each' }),
+  rule: field(text, 'id of the rule; docs/rules has a page for each'),
   level: z.enum(['error', 'warning', 'info']),
-  path: text.meta({ description: "path of the option in the run file; '' for the whole file" }),
+  path: field(text, "path of the option in the run file; '' for the whole file"),
   message: text,
 });
 
@@ -46,8 +47,8 @@ const attempt = z.object({
   startedAt: orNull(time),
   endedAt: orNull(time),
   instanceCount: whole.optional(),
-  gpuHours: number.optional().meta({ description: 'GPU hours allocated to the attempt; 0 without GPUs' }),
-  gpuUtilizationPercent: number.optional().meta({ description: 'mean over its hosts; absent when no host reports it' }),
+  gpuHours: field(number.optional(), 'GPU hours allocated to the attempt; 0 without GPUs'),
+  gpuUtilizationPercent: field(number.optional(), 'mean over its hosts; absent when no host reports it'),
 });
 
 const runState = z.enum(RUN_STATES);
@@ -65,23 +66,24 @@ const status = z.object({
   state: runState,
   desiredState: z.enum(['run', 'stop']),
   reason: text,
-  createdAt: time.optional().meta({ description: 'when it was launched' }),
-  attempt: orNull(whole).optional().meta({ description: 'number of the newest attempt' }),
+  createdAt: field(time.optional(), 'when it was launched'),
+  attempt: field(orNull(whole).optional(), 'number of the newest attempt'),
   /** All attempts in `status`; only the newest in `list`. */
   attempts: z.array(attempt),
-  committedStep: orNull(whole).meta({ description: 'step of the newest committed checkpoint' }),
+  committedStep: field(orNull(whole), 'step of the newest committed checkpoint'),
   step: orNull(whole),
   /** When the driver recorded that step, by the host's clock. */
   stepAt: orNull(time).optional(),
   loss: orNull(number),
-  goodput: orNull(number).meta({ description: 'share of the run time spent in steps that were kept; null in list' }),
-  progressPercent: orNull(number).optional().meta({ description: '0 to 100; null when the run file specifies no end' }),
-  etaAt: orNull(time).optional().meta({ description: 'based on the speed and failures of the run' }),
+  goodput: field(orNull(number), 'share of the run time spent in steps that were kept; null in list'),
+  progressPercent: field(orNull(number).optional(), '0 to 100; null when the run file specifies no end'),
+  etaAt: field(orNull(time).optional(), 'based on the speed and failures of the run'),
   /** 80 % interval of the end time. */
   etaInterval80: orNull(z.tuple([time, time])).optional(),
-  interruptions: whole
-    .optional()
-    .meta({ description: 'number of interruptions, from which the expected end and its interval are computed' }),
+  interruptions: field(
+    whole.optional(),
+    'number of interruptions, from which the expected end and its interval are computed',
+  ),
   spendUsd: orNull(number),
   /** `left` is null until a job reports it. */
   spareInstances: z.object({ left: orNull(whole), of: whole }).optional(),
@@ -90,7 +92,7 @@ const status = z.object({
   handOver: z.object({ why: z.enum(['preempted', 'resized']), at: time, isRead: z.boolean() }).optional(),
   tags: z.record(text, text).optional(),
   note: text.optional(),
-  after: z.array(text).optional().meta({ description: 'runs that must be completed before it starts' }),
+  after: field(z.array(text).optional(), 'runs that must be completed before it starts'),
   /** Whether another run may preempt it. */
   preemptible: z.boolean().optional(),
   configuration: z
@@ -122,18 +124,18 @@ const plan = z.looseObject({
   activeParameters: number.optional(),
   steps: orNull(whole),
   tokens: orNull(number),
-  hours: orNull(number).meta({ description: 'training time without failures' }),
-  wallHours: orNull(number).meta({ description: 'including saves, failures and restarts' }),
+  hours: field(orNull(number), 'training time without failures'),
+  wallHours: field(orNull(number), 'including saves, failures and restarts'),
   usd: z.looseObject({ onDemand: orNull(number) }),
   goodput: number,
   gpus: whole,
 });
 
 const neuronPlan = z.looseObject({
-  fits: z.enum(['oom', 'unknown']).meta({ description: 'oom: the state exceeds the memory of all NeuronCores' }),
+  fits: field(z.enum(['oom', 'unknown']), 'oom: the state exceeds the memory of all NeuronCores'),
   instanceType: text,
-  cores: whole.meta({ description: 'NeuronCores as reported by the runtime, over all instances' }),
-  coreGiB: number.meta({ description: 'device memory of one core, including what the runtime reserves' }),
+  cores: field(whole, 'NeuronCores as reported by the runtime, over all instances'),
+  coreGiB: field(number, 'device memory of one core, including what the runtime reserves'),
   layouts: z.array(z.looseObject({ tensor: whole, shard: whole, memoryGiB: z.looseObject({ total: number }) })),
   parameters: number,
   activeParameters: number,
@@ -143,12 +145,12 @@ const neuronPlan = z.looseObject({
 });
 
 const compared = z.object({
-  label: text.meta({ description: 'label that distinguishes it from the other runs' }),
+  label: field(text, 'label that distinguishes it from the other runs'),
   runId: text,
   state: text,
   step: orNull(whole),
-  loss: orNull(number).meta({ description: 'loss after the last step' }),
-  tokensPerSecondPerGpu: orNull(number).meta({ description: 'median over all steps' }),
+  loss: field(orNull(number), 'loss after the last step'),
+  tokensPerSecondPerGpu: field(orNull(number), 'median over all steps'),
   goodput: orNull(number),
   spendUsd: orNull(number),
 });
@@ -161,24 +163,20 @@ const teamRun = z.object({
   state: runState,
   reason: text,
   queuePosition: orNull(whole),
-  instances: orNull(whole).meta({ description: 'instances of the newest attempt' }),
+  instances: field(orNull(whole), 'instances of the newest attempt'),
   step: orNull(whole),
   progressPercent: orNull(number),
   etaAt: orNull(time),
-  endedAt: orNull(time).meta({ description: 'end of its newest attempt; null while that is live' }),
+  endedAt: field(orNull(time), 'end of its newest attempt; null while that is live'),
   goodput: orNull(number),
-  spentUsd: number.meta({ description: 'cost of its attempts in the month, from the ledger' }),
-  gpuHours: orNull(number).meta({
-    description: 'GPU hours of its attempts in the month; null = not reported by an older launcher',
-  }),
-  gpuUtilizationPercent: orNull(number).meta({ description: 'mean over these hours, for runs that report it' }),
+  spentUsd: field(number, 'cost of its attempts in the month, from the ledger'),
+  gpuHours: field(orNull(number), 'GPU hours of its attempts in the month; null = not reported by an older launcher'),
+  gpuUtilizationPercent: field(orNull(number), 'mean over these hours, for runs that report it'),
 });
 
 const gpuUse = z.object({
-  utilizationPercent: orNull(number).meta({
-    description: 'mean over the GPUs of the host; null when not reported',
-  }),
-  memoryGiB: number.meta({ description: 'memory in use on the GPU with the highest usage' }),
+  utilizationPercent: field(orNull(number), 'mean over the GPUs of the host; null when not reported'),
+  memoryGiB: field(number, 'memory in use on the GPU with the highest usage'),
   totalGiB: number,
 });
 
@@ -194,18 +192,16 @@ export const ANSWERS = {
     offers: z.array(
       z.object({
         kind: z.enum(['on-demand', 'spot', 'training-plan-on-offer', 'own-training-plan']),
-        id: text.optional().meta({ description: 'id of the offering, or ARN of the plan' }),
+        id: field(text.optional(), 'id of the offering, or ARN of the plan'),
         startAt: time,
         startInterval80: z.tuple([time, time]),
-        endAt: orNull(time).meta({ description: 'null when the reserved time is too short' }),
+        endAt: field(orNull(time), 'null when the reserved time is too short'),
         endInterval80: orNull(z.tuple([time, time])),
-        usd: orNull(number).meta({ description: 'including failures and restarts; null = price unknown' }),
+        usd: field(orNull(number), 'including failures and restarts; null = price unknown'),
         usdInterval80: orNull(z.tuple([number, number])),
-        chance: number.meta({ description: 'probability that the run ends by the date, 0 to 1' }),
-        makesDate: z.boolean().meta({ description: 'true if the probability is at least 0.9' }),
-        latestStartAt: orNull(time).meta({
-          description: 'latest launch time with a probability of at least 0.9',
-        }),
+        chance: field(number, 'probability that the run ends by the date, 0 to 1'),
+        makesDate: field(z.boolean(), 'true if the probability is at least 0.9'),
+        latestStartAt: field(orNull(time), 'latest launch time with a probability of at least 0.9'),
         basis: text,
         note: text,
       }),
@@ -225,18 +221,15 @@ export const ANSWERS = {
   noted: z.object({ runId: text, note: text }),
   comparison: z.object({ runs: z.array(compared) }),
   matrix: z.object({
-    matrix: text.meta({ description: 'value of the tag `matrix` on its runs' }),
+    matrix: field(text, 'value of the tag `matrix` on its runs'),
     runs: z.array(
       z.union([
         compared.extend({
-          stoppedEarly: z
-            .boolean()
-            .optional()
-            .meta({ description: 'true if stopped by --stop-when; otherwise absent' }),
+          stoppedEarly: field(z.boolean().optional(), 'true if stopped by --stop-when; otherwise absent'),
         }),
         z.object({
           label: text,
-          set: z.array(text).meta({ description: 'values for --set' }),
+          set: field(z.array(text), 'values for --set'),
           runId: text,
           state: runState,
           queuePosition: orNull(whole),
@@ -249,7 +242,7 @@ export const ANSWERS = {
     options: z.array(
       z.object({
         path: text,
-        values: z.array(z.unknown()).meta({ description: 'values of both runs; null or absent = not set' }),
+        values: field(z.array(z.unknown()), 'values of both runs; null or absent = not set'),
       }),
     ),
     code: versions,
@@ -260,38 +253,34 @@ export const ANSWERS = {
   lineage: lineageSchema,
   published: z.object({
     runId: text,
-    uri: text.meta({ description: 'prefix of the weights' }),
+    uri: field(text, 'prefix of the weights'),
     files: z.array(z.object({ name: text, bytes: whole })),
-    card: text.meta({ description: 'URI of the model card' }),
-    modelPackageArn: orNull(text).meta({
-      description: 'model package version in the registry; null without --registry',
-    }),
+    card: field(text, 'URI of the model card'),
+    modelPackageArn: field(orNull(text), 'model package version in the registry; null without --registry'),
   }),
   event: timelineLine.extend({ runId: text }),
   logLine: z.object({ at: time, attempt: whole, host: text, message: text }),
-  gpuLine: z.object({ attempt: whole, at: time, gpus: z.record(text, gpuUse).meta({ description: 'by host' }) }),
+  gpuLine: z.object({ attempt: whole, at: time, gpus: field(z.record(text, gpuUse), 'by host') }),
   teamReport: z.object({
     environment: text,
     region: text,
-    month: text.meta({ description: 'for example 2026-11, UTC' }),
+    month: field(text, 'for example 2026-11, UTC'),
     readAt: time,
     teams: z.array(
       z.object({
         team: text,
         spentUsd: number,
-        budgetUsd: orNull(number).meta({ description: 'null = the team has no budget' }),
-        goodput: orNull(number).meta({ description: 'mean over the runs of the month, weighted by cost' }),
-        gpuHours: orNull(number).meta({ description: 'GPU hours of its runs in the month; null = not known' }),
-        gpuUtilizationPercent: orNull(number).meta({ description: 'mean over these hours, for runs that report it' }),
-        runs: z
-          .array(teamRun)
-          .meta({ description: 'runs of the month and all runs that have not ended; newest first' }),
+        budgetUsd: field(orNull(number), 'null = the team has no budget'),
+        goodput: field(orNull(number), 'mean over the runs of the month, weighted by cost'),
+        gpuHours: field(orNull(number), 'GPU hours of its runs in the month; null = not known'),
+        gpuUtilizationPercent: field(orNull(number), 'mean over these hours, for runs that report it'),
+        runs: field(z.array(teamRun), 'runs of the month and all runs that have not ended; newest first'),
       }),
     ),
     notes: z.array(text),
   }),
   imported: z.object({
-    runFile: text.meta({ description: 'YAML' }),
+    runFile: field(text, 'YAML'),
     notCarried: z.array(z.object({ field: text, value: z.unknown(), why: text })),
     issues: z.array(issue),
     verdicts: z.record(text, z.unknown()).optional(),

@@ -53,10 +53,13 @@ export interface Refusal {
   quota?: QuotaAnswer[];
 }
 
-/** A start was accepted: the caller must make these uploads and then confirm. */
-export interface IntentAnswer {
+interface OfRun {
   ok: true;
   runId: string;
+}
+
+/** A start was accepted: the caller must make these uploads and then confirm. */
+export interface IntentAnswer extends OfRun {
   uploads: UploadAnswer[];
   issues: Issue[];
   quota: QuotaAnswer[];
@@ -68,9 +71,7 @@ export interface StartAnswer extends Printed<'launched'> {
 }
 
 /** The answer to `stop` and `resume`. */
-export interface DesiredAnswer {
-  ok: true;
-  runId: string;
+export interface DesiredAnswer extends OfRun {
   desiredState: DesiredState;
   /** State of the run when the request arrived. Like `changed`, not set by older launchers. */
   state?: RunState;
@@ -79,9 +80,7 @@ export interface DesiredAnswer {
 }
 
 /** Result of releasing the warm pool of a run's last job. */
-export interface ReleaseAnswer {
-  ok: true;
-  runId: string;
+export interface ReleaseAnswer extends OfRun {
   /** null = the run has had no training job. */
   trainingJobName: string | null;
   /** Whether this call ended it. */
@@ -95,9 +94,7 @@ export interface ReleaseAnswer {
 }
 
 /** The files of a run below its own prefixes, and how many of them this call deleted. */
-export interface DeleteAnswer {
-  ok: true;
-  runId: string;
+export interface DeleteAnswer extends OfRun {
   /** What is left now. */
   places: { uri: string; objects: number; bytes: number }[];
   /** False when there are more objects than one call counts. */
@@ -110,9 +107,7 @@ export interface DeleteAnswer {
 }
 
 /** The note as stored. */
-export interface NoteAnswer {
-  ok: true;
-  runId: string;
+export interface NoteAnswer extends OfRun {
   note: string;
 }
 
@@ -128,9 +123,7 @@ export interface LogEventAnswer {
 }
 
 /** A session that is ready for the caller. The token is a secret: it grants access to the shell. */
-export interface ShellAnswer {
-  ok: true;
-  runId: string;
+export interface ShellAnswer extends OfRun {
   trainingJobName: string;
   /** Input of StartSession, which session-manager-plugin requires in addition to the response. */
   request: { Target?: string; DocumentName?: string; Parameters?: Record<string, string[]>; Reason?: string };
@@ -176,9 +169,7 @@ export interface CardAnswer {
 }
 
 /** A page may be empty even if more pages follow. */
-export interface LogAnswer {
-  ok: true;
-  runId: string;
+export interface LogAnswer extends OfRun {
   trainingJobName: string;
   events: LogEventAnswer[];
   nextToken?: string;

@@ -1,60 +1,63 @@
 import { z } from 'zod';
+import { field } from '../config/formats/field';
 
 /** An S3 URI has up to 1,100 characters, and a note quotes one. */
 const text = z.string().max(4096);
 const number = z.number();
 const whole = z.int();
 const orNull = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
-const time = text.meta({ description: 'ISO 8601, UTC' });
+const time = field(text, 'ISO 8601, UTC');
 
 const checkpointOrigin = z.object({
   uri: text,
-  runId: orNull(text).meta({ description: 'the run that wrote it' }),
+  runId: field(orNull(text), 'the run that wrote it'),
   attempt: orNull(whole),
   step: whole,
   tokens: orNull(number),
   savedAt: orNull(time),
-  configHash: orNull(text).meta({ description: 'sha256 of the run file including overrides and defaults' }),
+  configHash: field(orNull(text), 'sha256 of the run file including overrides and defaults'),
   codeDigest: orNull(text),
   imageUri: orNull(text),
-  dataDigest: orNull(text).meta({ description: 'digest over names, sizes and digests of the token shards' }),
+  dataDigest: field(orNull(text), 'digest over names, sizes and digests of the token shards'),
   seed: orNull(whole),
   nextSample: orNull(whole),
 });
 
 /** The complete origin of a run: printed by `slipway status --lineage --json` and sent by callers for a model card. */
 export const lineageSchema = z.object({
-  of: text.meta({ description: 'the requested run or checkpoint' }),
-  checkpoint: orNull(checkpointOrigin).meta({ description: 'the requested checkpoint, or the newest committed one' }),
-  runs: z
-    .array(
-      z.object({
-        runId: text,
-        name: text,
-        team: text,
-        state: text,
-        configHash: orNull(text),
-        code: z.object({ source: orNull(text), sha256: orNull(text) }),
-        driverHash: orNull(text),
-        image: orNull(text),
-        data: z.object({
-          channels: z.array(z.object({ channel: text, source: text })).max(100),
-          digest: orNull(text),
+  of: field(text, 'the requested run or checkpoint'),
+  checkpoint: field(orNull(checkpointOrigin), 'the requested checkpoint, or the newest committed one'),
+  runs: field(
+    z
+      .array(
+        z.object({
+          runId: text,
+          name: text,
+          team: text,
+          state: text,
+          configHash: orNull(text),
+          code: z.object({ source: orNull(text), sha256: orNull(text) }),
+          driverHash: orNull(text),
+          image: orNull(text),
+          data: z.object({
+            channels: z.array(z.object({ channel: text, source: text })).max(100),
+            digest: orNull(text),
+          }),
+          parents: z
+            .array(
+              z.object({
+                kind: z.enum(['checkpoint', 'weights']),
+                source: field(text, 'S3 URI or run id'),
+                runId: orNull(text),
+                step: orNull(whole),
+                by: field(text, 'attempt or option that started from it'),
+              }),
+            )
+            .max(1000),
         }),
-        parents: z
-          .array(
-            z.object({
-              kind: z.enum(['checkpoint', 'weights']),
-              source: text.meta({ description: 'S3 URI or run id' }),
-              runId: orNull(text),
-              step: orNull(whole),
-              by: text.meta({ description: 'attempt or option that started from it' }),
-            }),
-          )
-          .max(1000),
-      }),
-    )
-    .max(1000)
-    .meta({ description: 'the run itself, followed by the runs that it started from' }),
-  notes: z.array(text).max(1000).meta({ description: 'origins that could not be determined, with the reason' }),
+      )
+      .max(1000),
+    'the run itself, followed by the runs that it started from',
+  ),
+  notes: field(z.array(text).max(1000), 'origins that could not be determined, with the reason'),
 });

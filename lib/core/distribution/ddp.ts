@@ -5,7 +5,6 @@ import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
 export const ddp = strategy({
   name: 'ddp',
   libraries: ['ddp'],
-  matches: (library, launcher) => library === 'ddp' && launcher === 'torchrun',
   hyperparameters: torchrunHyperparameters,
   environment: smddpEnvironment,
 });

@@ -62,43 +62,31 @@ export const fsdpCompiles = (run: RunSpec): boolean =>
 const rule = rulesAbout((run) => (run.distribution.library === 'fsdp' ? run.distribution.parameters : undefined));
 
 const rules: Rule[] = [
-  rule({
-    id: 'fsdp/parameters',
-    level: 'error',
-    find: (run, given) => {
-      const known = run.code.builtin
-        ? given
-        : Object.fromEntries(Object.entries(given).filter(([key]) => key in PARAMETERS));
-      return parameterFindings(known, PARAMETERS, { library: 'the built-in FSDP trainer' });
-    },
+  rule('fsdp/parameters', 'error', (run, given) => {
+    const known = run.code.builtin
+      ? given
+      : Object.fromEntries(Object.entries(given).filter(([key]) => key in PARAMETERS));
+    return parameterFindings(known, PARAMETERS, { library: 'the built-in FSDP trainer' });
   }),
-  rule({
-    id: 'fsdp/degrees',
-    level: 'error',
-    find: (run, given) => {
-      if (fsdpLayout(run)) return [];
-      const world = worldSize(run);
-      const [key = 'shard_degree'] = [...DEGREES, 'shard_degree', 'replicate_degree'].filter(
-        (k) => k in given && world % degree(run, k, 1) !== 0,
-      );
-      const p = (name: string) => degree(run, name, 1);
-      const text = `TP ${p('tensor_parallel_degree')} x CP ${p('context_parallel_degree')} x shard ${p('shard_degree')} x replicate ${p('replicate_degree')}`;
-      return [
-        {
-          path: parameterPath(key),
-          must: `must divide the world size ${world} together with the other degrees`,
-          got: text,
-          fix: `use degrees among ${orList(divisorsUpTo(world, 64))} whose product is ${world}`,
-        },
-      ];
-    },
+  rule('fsdp/degrees', 'error', (run, given) => {
+    if (fsdpLayout(run)) return [];
+    const world = worldSize(run);
+    const [key = 'shard_degree'] = [...DEGREES, 'shard_degree', 'replicate_degree'].filter(
+      (k) => k in given && world % degree(run, k, 1) !== 0,
+    );
+    const p = (name: string) => degree(run, name, 1);
+    const text = `TP ${p('tensor_parallel_degree')} x CP ${p('context_parallel_degree')} x shard ${p('shard_degree')} x replicate ${p('replicate_degree')}`;
+    return {
+      path: parameterPath(key),
+      must: `must divide the world size ${world} together with the other degrees`,
+      got: text,
+      fix: `use degrees among ${orList(divisorsUpTo(world, 64))} whose product is ${world}`,
+    };
   }),
-  rule({
-    id: 'fsdp/context-sequence',
-    level: 'error',
-    find: (run) => (run.code.builtin ? unevenSequence(run, fsdpDegrees(run).context) : []),
-  }),
-  rule({ id: 'fsdp/tensor-sequence', level: 'error', find: (run) => (run.code.builtin ? unsharedSequence(run) : []) }),
+  rule('fsdp/context-sequence', 'error', (run) =>
+    run.code.builtin ? unevenSequence(run, fsdpDegrees(run).context) : [],
+  ),
+  rule('fsdp/tensor-sequence', 'error', (run) => (run.code.builtin ? unsharedSequence(run) : [])),
 ];
 
 function unsharedSequence(run: RunSpec): Finding[] {
@@ -110,7 +98,6 @@ function unsharedSequence(run: RunSpec): Finding[] {
     {
       path: 'training.sequenceLength',
       must: `must be a multiple of ${ranks} (context x tensor_parallel_degree)`,
-      got: length,
       fix: `use ${Math.ceil(length / ranks) * ranks}`,
     },
   ];
@@ -120,7 +107,6 @@ function unsharedSequence(run: RunSpec): Finding[] {
 export const fsdp = strategy({
   name: 'fsdp',
   libraries: ['fsdp'],
-  matches: (library, launcher) => library === 'fsdp' && launcher === 'torchrun',
   layout: fsdpLayout,
   hyperparameters: torchrunHyperparameters,
   environment: smddpEnvironment,

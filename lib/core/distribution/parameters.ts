@@ -35,57 +35,44 @@ export function parameterFindings(
     const kind = known[key];
     if (!kind) {
       const fix = words.unknownFix?.(key) ?? `use ${orList(nearest(key, Object.keys(known)))}, or remove it`;
-      return [{ path, must: `must be a parameter of ${words.library}`, got: key, fix }];
+      return { path, must: `must be a parameter of ${words.library}`, got: key, fix };
     }
-    return typeFindings(path, kind, value);
+    const refusal = refusalOf(kind, value);
+    return refusal ? [{ path, ...refusal }] : [];
   });
 }
 
-function typeFindings(path: string, kind: ParameterKind, value: unknown): Finding[] {
+/** What a value of a parameter must be, and the remedy; undefined if it is right. */
+function refusalOf(kind: ParameterKind, value: unknown): Pick<Finding, 'must' | 'fix'> | undefined {
   switch (kind.type) {
     case 'bool':
-      return typeof value === 'boolean'
-        ? []
-        : [{ path, must: 'must be true or false', got: value, fix: 'use true or false' }];
+      return typeof value === 'boolean' ? undefined : { must: 'must be true or false', fix: 'use true or false' };
     case 'string':
-      return typeof value === 'string' ? [] : [{ path, must: 'must be text', got: value, fix: 'write it in quotes' }];
+      return typeof value === 'string' ? undefined : { must: 'must be text', fix: 'write it in quotes' };
     case 'enum':
       return kind.values.includes(String(value))
-        ? []
-        : [{ path, must: `must be ${orList(kind.values)}`, got: value, fix: 'use one of them' }];
+        ? undefined
+        : { must: `must be ${orList(kind.values)}`, fix: 'use one of them' };
     default:
-      return numberFindings(path, kind, value);
+      return numberRefusal(kind, value);
   }
 }
 
-function numberFindings(
-  path: string,
-  kind: { type: 'int' | 'number'; min?: number; max?: number },
+function numberRefusal(
+  { type, min, max }: Extract<ParameterKind, { type: 'int' | 'number' }>,
   value: unknown,
-): Finding[] {
-  const noun = kind.type === 'int' ? 'a whole number' : 'a number';
-  const range = [
-    kind.min !== undefined && `of at least ${kind.min}`,
-    kind.max !== undefined && `of at most ${kind.max}`,
-  ]
-    .filter(Boolean)
-    .join(' and ');
+): Pick<Finding, 'must' | 'fix'> | undefined {
   const fits =
-    typeof value === 'number' &&
-    Number.isFinite(value) &&
-    (kind.type === 'number' || Number.isInteger(value)) &&
-    value >= (kind.min ?? Number.NEGATIVE_INFINITY) &&
-    value <= (kind.max ?? Number.POSITIVE_INFINITY);
-  return fits
-    ? []
-    : [
-        {
-          path,
-          must: `must be ${noun} ${range}`.trim(),
-          got: value,
-          fix: `use ${noun}${kind.min !== undefined ? ` from ${kind.min} on` : ''}`,
-        },
-      ];
+    (type === 'int' ? Number.isInteger(value) : Number.isFinite(value)) &&
+    Number(value) >= (min ?? Number.NEGATIVE_INFINITY) &&
+    Number(value) <= (max ?? Number.POSITIVE_INFINITY);
+  if (fits) return undefined;
+  const noun = type === 'int' ? 'a whole number' : 'a number';
+  const bounds = [min !== undefined && `of at least ${min}`, max !== undefined && `of at most ${max}`].filter(Boolean);
+  return {
+    must: `must be ${noun} ${bounds.join(' and ')}`.trim(),
+    fix: `use ${noun}${min !== undefined ? ` from ${min} on` : ''}`,
+  };
 }
 
 const PRODUCTS_ONLY: readonly string[] = ['fp8', 'mxfp8', 'nvfp4'] satisfies RunSpec['training']['precision'][];
@@ -103,10 +90,8 @@ export function contradictsPrecision(written: string | undefined, theirs: 'bf16'
 export function bf16Findings(run: RunSpec, key: string): Finding[] {
   return trainingInstanceTypes(run).flatMap((type) => {
     const accelerator = findInstanceType(type)?.accelerator;
-    return when(accelerator !== undefined && lacksBf16(accelerator), {
-      path: parameterPath(key),
+    return when(accelerator !== undefined && lacksBf16(accelerator), parameterPath(key), {
       must: `must be off on ${type}, whose GPUs have no bf16`,
-      got: true,
       fix: 'use fp16, or ml.g5, ml.p4d and newer',
     });
   });
@@ -116,10 +101,8 @@ export function bf16Findings(run: RunSpec, key: string): Finding[] {
 export function tensorAcrossHosts(run: RunSpec, tensor: number, path: string): Finding[] {
   const hosts = hostsOfDomain(run);
   const gpus = run.distribution.processesPerHost * hosts;
-  return when(tensor > gpus, {
-    path,
+  return when(tensor > gpus, path, {
     must: `must be at most the ${gpus} GPUs of one ${hosts > 1 ? 'UltraServer' : 'instance'}`,
-    got: tensor,
     fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
   });
 }
@@ -132,7 +115,6 @@ export function unevenSequence({ training: { sequenceLength } }: RunSpec, contex
     {
       path: 'training.sequenceLength',
       must: `must be a multiple of ${pieces} (2 x context_parallel_degree)`,
-      got: sequenceLength,
       fix: `use ${Math.ceil(sequenceLength / pieces) * pieces}`,
     },
   ];

@@ -36,9 +36,10 @@ export interface Strategy {
 
 const none = () => ({});
 
-/** A strategy in which everything that is not given is empty. */
-export function strategy(given: Pick<Strategy, 'name' | 'libraries' | 'matches'> & Partial<Strategy>): Strategy {
+/** A strategy of its libraries under torchrun, in which everything that is not given is empty. */
+export function strategy(given: Pick<Strategy, 'name' | 'libraries'> & Partial<Strategy>): Strategy {
   return {
+    matches: (library, launcher) => given.libraries.includes(library) && launcher === 'torchrun',
     layout: dataParallelLayout,
     hyperparameters: none,
     environment: none,

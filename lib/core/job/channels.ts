@@ -39,37 +39,23 @@ function dataChannel(spec: ChannelSpec, plan: JobPlan): Channel {
   };
 }
 
-/** A channel that Slipway adds: a prefix or object that is copied completely to every host. */
-function ownChannel(name: string, uri: string, groups: readonly string[]): Channel {
-  return {
-    ChannelName: name,
-    InputMode: 'File',
-    DataSource: {
-      S3DataSource: {
-        S3DataType: 'S3Prefix',
-        S3Uri: uri,
-        S3DataDistributionType: 'FullyReplicated',
-        ...(groups.length > 0 && { InstanceGroupNames: [...groups] }),
-      },
-    },
-  };
-}
-
 /**
  * Instance groups for the channels that Slipway adds: either all channels name groups or none does (docs/facts/training-job.md 1.3). The
  * SageMaker Python SDK v2 violates this for the code channel of an isolated job, which names none; in that case the request deliberately
  * differs from the SDK's.
  */
-function ownGroups(plan: JobPlan): string[] {
+function ownGroups(plan: JobPlan): string[] | undefined {
   const named = plan.run.data.some((c) => c.instanceGroups);
-  return named ? plan.run.compute.instanceGroups.map((g) => g.name) : [];
+  const names = plan.run.compute.instanceGroups.map((g) => g.name);
+  return named && names.length > 0 ? names : undefined;
 }
 
 /** The run's channels, plus driver, job and code for the entrypoint contract, or the code of an isolated toolkit job. */
 export function inputChannels(plan: JobPlan): Channel[] {
   const { run, code } = plan;
-  const groups = ownGroups(plan);
-  const own = (name: string, uri: string) => ownChannel(name, uri, groups);
+  const instanceGroups = ownGroups(plan);
+  // A prefix or object that is copied completely to every host.
+  const own = (channel: string, s3: string) => dataChannel({ channel, s3, instanceGroups }, plan);
   const data = run.data.map((c) => dataChannel(c, plan));
   if (run.distribution.contract === 'container') return data;
   if (run.distribution.contract === 'toolkit') {

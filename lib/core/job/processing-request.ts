@@ -1,12 +1,12 @@
 import type { CreateProcessingJobCommandInput, ProcessingInput } from '@aws-sdk/client-sagemaker';
 import { writingKey } from '../config/descriptor';
 import { fillPlaceholders } from '../config/formats/places';
-import type { ChannelSpec, RunSpec } from '../config/run-spec';
+import type { ChannelSpec } from '../config/run-spec';
 import { jobName } from '../contracts/names';
 import { imageUri } from './image';
 import { type JobPlan, runPrefixes } from './plan';
 import { teamKeyVariable } from './team-key';
-import { hasEbsVolumes, tags } from './training-request';
+import { cluster, hasEbsVolumes, tags } from './training-request';
 
 const BASE = '/opt/ml/processing';
 const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/processing/input/driver/launch.sh"'];
@@ -15,6 +15,8 @@ const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/pr
 const DEFAULT_VOLUME_GIB = 100;
 /** Maximum runtime of a processing job, seconds. */
 const MAX_RUNTIME_SECONDS = 777_600;
+
+type ClusterConfig = NonNullable<CreateProcessingJobCommandInput['ProcessingResources']>['ClusterConfig'];
 
 /** The CreateProcessingJob request of one attempt. */
 export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandInput {
@@ -35,14 +37,14 @@ export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandI
     },
     ProcessingInputs: [
       ...run.data.map((c) => dataInput(c, plan)),
-      ownInput('driver', plan.driver.uri),
-      ownInput('job', runPrefixes(plan).job),
-      ...(plan.code ? [ownInput('code', plan.code.uri)] : []),
+      dataInput({ channel: 'driver', s3: plan.driver.uri }, plan),
+      dataInput({ channel: 'job', s3: runPrefixes(plan).job }, plan),
+      ...(plan.code ? [dataInput({ channel: 'code', s3: plan.code.uri }, plan)] : []),
     ],
     ProcessingOutputConfig: outputConfig(plan),
     ProcessingResources: {
       ClusterConfig: {
-        ...instances(run.compute),
+        ...(cluster(run.compute) as ClusterConfig),
         VolumeSizeInGB: run.compute.volumeSizeGiB ?? DEFAULT_VOLUME_GIB,
         ...(hasEbsVolumes(run.compute) && { VolumeKmsKeyId: writingKey(descriptor) }),
       },
@@ -76,24 +78,6 @@ function networkConfig({ run, descriptor }: JobPlan): Pick<CreateProcessingJobCo
   };
 }
 
-type ClusterConfig = NonNullable<NonNullable<CreateProcessingJobCommandInput['ProcessingResources']>['ClusterConfig']>;
-
-/** One type, or the preferred types in order; the count is either on each of them or once for all. */
-function instances({
-  instanceType,
-  instanceCount,
-  alternatives,
-}: RunSpec['compute']): Pick<ClusterConfig, 'InstanceType' | 'InstanceCount' | 'InstancePreferences'> {
-  const typed = (type: string) => type as ClusterConfig['InstanceType'];
-  if (alternatives.length === 0) return { InstanceType: typed(instanceType), InstanceCount: instanceCount };
-  const onEach = alternatives.some((a) => a.instanceCount !== undefined);
-  const InstancePreferences = [{ instanceType, instanceCount }, ...alternatives].map((a) => ({
-    InstanceType: typed(a.instanceType),
-    ...(onEach && { InstanceCount: a.instanceCount ?? instanceCount }),
-  }));
-  return { InstancePreferences, ...(!onEach && { InstanceCount: instanceCount }) };
-}
-
 function dataInput(spec: ChannelSpec, plan: JobPlan): ProcessingInput {
   return {
     InputName: spec.channel,
@@ -103,19 +87,6 @@ function dataInput(spec: ChannelSpec, plan: JobPlan): ProcessingInput {
       S3DataType: spec.s3DataType === 'ManifestFile' ? 'ManifestFile' : 'S3Prefix',
       S3InputMode: spec.inputMode === 'Pipe' ? 'Pipe' : 'File',
       S3DataDistributionType: spec.s3DataDistribution ?? 'FullyReplicated',
-    },
-  };
-}
-
-function ownInput(name: string, uri: string): ProcessingInput {
-  return {
-    InputName: name,
-    S3Input: {
-      S3Uri: uri,
-      LocalPath: `${BASE}/input/${name}`,
-      S3DataType: 'S3Prefix',
-      S3InputMode: 'File',
-      S3DataDistributionType: 'FullyReplicated',
     },
   };
 }

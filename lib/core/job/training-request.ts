@@ -153,7 +153,8 @@ function placementConfig({
   };
 }
 
-function cluster(compute: JobPlan['run']['compute']): ResourceConfig {
+/** The instances of a job: groups, one type, or the preferred types in order. */
+export function cluster(compute: JobPlan['run']['compute']): ResourceConfig {
   if (compute.instanceGroups.length > 0) {
     return {
       InstanceGroups: compute.instanceGroups.map((g) => ({

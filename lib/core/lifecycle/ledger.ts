@@ -57,6 +57,22 @@ const CAUSE_OF_STATUS: Readonly<Record<string, Cause>> = {
   Restarting: 'gap',
   Uploading: 'save',
 };
+/** Causes that begin with an event, whatever it says. */
+const CAUSE_OF_EVENT: Readonly<Record<string, Cause>> = {
+  'run-intended': 'queued',
+  'run-confirmed': 'queued',
+  'run-preempted': 'queued',
+  'room-returned': 'queued',
+  'quota-wait': 'pending',
+  'run-admitted': 'pending',
+  'attempt-ended': 'gap',
+  'run-stopped': 'stopped',
+  'run-failed': 'stopped',
+  'run-completed': 'stopped',
+  'first-step': 'step',
+  'last-step': 'save',
+  'ranks-restarted': 'warmup',
+};
 
 const TRAINING: readonly Cause[] = ['step', 'save', 'eval'];
 /** Statuses of a job from its creation to its first step; after an interruption it passes through `Interrupted` first. */
@@ -67,38 +83,17 @@ function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
   // If the clock was set back, the end of a run can be recorded before events that happened earlier: only a resume continues the run.
   if (before === 'stopped' && line.what !== 'resume-asked') return undefined;
   switch (line.what) {
-    case 'run-intended':
-    case 'run-confirmed':
-      return 'queued';
-    case 'run-preempted':
-    case 'room-returned':
-      return 'queued';
     case 'resume-asked':
       return before === 'stopped' ? 'queued' : undefined;
-    case 'quota-wait':
-    case 'run-admitted':
-      return 'pending';
-    case 'attempt-ended':
-      return 'gap';
-    case 'run-stopped':
-    case 'run-failed':
-    case 'run-completed':
-      return 'stopped';
     case 'job-status':
       // When steps of the job have been seen already, a status from before them is an old answer of the service.
       return BEFORE_STEPS.has(line.evidence.secondaryStatus) && TRAINING.includes(before)
         ? undefined
         : CAUSE_OF_STATUS[String(line.evidence.secondaryStatus)];
-    case 'first-step':
-      return 'step';
-    case 'last-step':
-      return 'save';
-    case 'ranks-restarted':
-      return 'warmup';
     case 'phase':
       return CAUSE_OF_PHASE[String(line.evidence.phase)] ?? 'step';
     default:
-      return undefined;
+      return CAUSE_OF_EVENT[line.what];
   }
 }
 

@@ -11,7 +11,7 @@ import { issueOf, when } from '../config/rule';
 import { ADDRESS_RULES } from './environment/addresses';
 import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
 import { COMPANY_RULES } from './environment/company';
-import type { EnvironmentFinding, EnvironmentRule } from './environment/environment-rule';
+import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment/environment-rule';
 import { ENVIRONMENT_IMAGE_RULES, IMAGE_SOURCE_RULES } from './environment/image';
 import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
 import { BUDGET_RULES, PEOPLE_RULES } from './environment/people';
@@ -19,21 +19,15 @@ import { REGION_RULES } from './environment/regions';
 import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
 import { undoubted } from './partial-file';
 
-const backend: EnvironmentRule = {
-  id: 'environment/queue-backend',
-  level: 'error',
-  reads: ['queue'],
-  check: ({ queue }) =>
-    when(queue.backend === 'batch', {
-      path: 'queue.backend',
+/** Rules for the queue. */
+const QUEUE_RULES: readonly EnvironmentRule[] = [
+  environmentRule('environment/queue-backend', 'error', ['queue'], ({ queue }) =>
+    when(queue.backend === 'batch', 'queue.backend', {
       must: 'must be slipway: AWS Batch would create jobs with a role without guardrails',
-      got: queue.backend,
       fix: 'remove it; docs/decisions/0008-aws-batch.md has the reasons and requirements',
     }),
-};
-
-/** Rules for the queue. */
-const QUEUE_RULES: readonly EnvironmentRule[] = [backend];
+  ),
+];
 
 /** All named rules for environment files. */
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [

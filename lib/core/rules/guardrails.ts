@@ -2,7 +2,7 @@ import type { Descriptor } from '../config/descriptor';
 import { matchesGlob } from '../config/formats/patterns';
 import { type Issue, orList } from '../config/issue';
 import { hostCount, instanceGroupsOf, requestedGroupsOf } from '../config/resolve-run';
-import { type Finding, issueOf, type Rule, when } from '../config/rule';
+import { type Finding, issueOf, type Rule, rule, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { modesBesideManaged } from './own-code';
 
@@ -25,74 +25,6 @@ export const isAllowedType = (allowed: readonly string[] | undefined, type: stri
 
 const ASK = 'ask the platform team, or launch into another environment';
 
-function instanceTypes(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
-  const allowed = descriptor?.guardrails?.allowedInstanceTypes;
-  if (!allowed) return [];
-  const named = [
-    ...instanceGroupsOf(run.compute).map((g, i) => ({
-      path:
-        run.compute.instanceGroups.length > 0 ? `compute.instanceGroups[${i}].instanceType` : 'compute.instanceType',
-      type: g.instanceType,
-    })),
-    ...run.compute.alternatives.map((a, i) => ({
-      path: `compute.alternatives[${i}].instanceType`,
-      type: a.instanceType,
-    })),
-  ];
-  return named
-    .filter(({ type }) => type !== '' && !isAllowedType(allowed, type))
-    .map(({ path, type }) => ({
-      path,
-      must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
-      got: type,
-      fix: ASK,
-    }));
-}
-
-function sizes(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
-  const limits = descriptor?.guardrails;
-  const instances = hostCount(requestedGroupsOf(run.compute));
-  const spares = run.compute.spareInstances > 0 ? ', spare hosts among them' : '';
-  const path = run.compute.instanceGroups.length > 0 ? 'compute.instanceGroups' : 'compute.instanceCount';
-  const most = Math.min(
-    limits?.maxInstancesPerRun ?? Number.POSITIVE_INFINITY,
-    limits?.maxConcurrentInstances ?? Number.POSITIVE_INFINITY,
-  );
-  return [
-    ...when(instances > most, {
-      path,
-      must: `must be at most ${most} in environment ${descriptor?.name}${spares}`,
-      got: instances,
-      fix: ASK,
-    }),
-    ...when(limits?.maxRuntimeSeconds !== undefined && run.limits.maxRuntimeSeconds > limits.maxRuntimeSeconds, {
-      path: 'limits.maxRuntimeSeconds',
-      must: `must be at most ${limits?.maxRuntimeSeconds} in environment ${descriptor?.name}`,
-      got: run.limits.maxRuntimeSeconds,
-      fix: 'reduce it; a longer run continues in further attempts',
-    }),
-    ...when(limits?.maxCostPerRunUsd !== undefined && (run.limits.maxCostUsd ?? 0) > limits.maxCostPerRunUsd, {
-      path: 'limits.maxCostUsd',
-      must: `must be at most ${limits?.maxCostPerRunUsd} in environment ${descriptor?.name}`,
-      got: run.limits.maxCostUsd,
-      fix: ASK,
-    }),
-  ];
-}
-
-function images(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
-  const allowed = descriptor?.guardrails?.allowedImages;
-  const { kind, uri } = run.image;
-  if (!allowed || allowed.includes(kind)) return [];
-  const fits = kind === 'uri' && uri !== undefined && allowed.some((prefix) => isBelow(uri, prefix));
-  return when(!fits, {
-    path: kind === 'uri' ? 'image.uri' : 'image.kind',
-    must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
-    got: uri ?? kind,
-    fix: ASK,
-  });
-}
-
 /** Whether a prefix of an image URI ends where a part of the URI ends: `.../team` does not allow `.../team-evil`. */
 function isBelow(uri: string, prefix: string): boolean {
   if (!uri.startsWith(prefix)) return false;
@@ -101,61 +33,106 @@ function isBelow(uri: string, prefix: string): boolean {
   return prefix.endsWith('/') || separators.includes(uri.charAt(prefix.length));
 }
 
-function switches(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
-  const limits = descriptor?.guardrails;
-  return [
-    ...when(limits?.requireNetworkIsolation === true && !run.network.isolation, {
-      path: 'network.isolation',
-      must: `must be true in environment ${descriptor?.name}`,
-      got: false,
-      fix: 'add network: { isolation: true }',
-    }),
-    ...when(limits?.allowRemoteDebug === false && run.observability.remoteDebug, {
-      path: 'observability.remoteDebug',
-      must: `must be false in environment ${descriptor?.name}: it opens a shell with the role's credentials`,
-      got: true,
-      fix: 'remove it',
-    }),
-  ];
-}
-
-/**
- * SageMaker uploads these itself, and its request cannot name a key for them: they would be encrypted with the bucket's key, with which the
- * role may only decrypt.
- */
-function teamKey(run: RunSpec, { descriptor }: GuardrailContext): Finding[] {
-  if (!descriptor?.teamKeyArn) return [];
-  const modes = modesBesideManaged(run);
-  const why = `in environment ${descriptor.name}: the team has a key of its own, which`;
-  return [
-    ...when(run.checkpoints.mode === 'managed', {
-      path: 'checkpoints.mode',
-      must: `must be ${orList([...modes, 'none'])} ${why} CheckpointConfig cannot name`,
-      got: 'managed',
-      fix: `write checkpoints: { mode: ${modes[0]} }`,
-    }),
-    ...when(run.observability.tensorBoard, {
-      path: 'observability.tensorBoard',
-      must: `must be false ${why} TensorBoardOutputConfig cannot name`,
-      got: true,
-      fix: 'remove it; slipway status --chart and slipway report draw the same lines',
-    }),
-    ...when(run.observability.profiler === 'sagemaker', {
-      path: 'observability.profiler',
-      must: `must not be sagemaker ${why} ProfilerConfig cannot name`,
-      got: 'sagemaker',
-      fix: 'write profiler: pytorch, or remove it',
-    }),
-  ];
-}
-
 /** Rules for the guardrails of an environment. */
 export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
-  { id: 'guardrails/instance-types', level: 'error', check: instanceTypes },
-  { id: 'guardrails/sizes', level: 'error', check: sizes },
-  { id: 'guardrails/images', level: 'error', check: images },
-  { id: 'guardrails/switches', level: 'error', check: switches },
-  { id: 'guardrails/team-key', level: 'error', check: teamKey },
+  rule('guardrails/instance-types', 'error', (run, { descriptor }) => {
+    const allowed = descriptor?.guardrails?.allowedInstanceTypes;
+    if (!allowed) return [];
+    const named = [
+      ...instanceGroupsOf(run.compute).map((g, i) => ({
+        path:
+          run.compute.instanceGroups.length > 0 ? `compute.instanceGroups[${i}].instanceType` : 'compute.instanceType',
+        type: g.instanceType,
+      })),
+      ...run.compute.alternatives.map((a, i) => ({
+        path: `compute.alternatives[${i}].instanceType`,
+        type: a.instanceType,
+      })),
+    ];
+    return named
+      .filter(({ type }) => type !== '' && !isAllowedType(allowed, type))
+      .map(({ path }) => ({
+        path,
+        must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
+        fix: ASK,
+      }));
+  }),
+  rule('guardrails/sizes', 'error', (run, { descriptor }) => {
+    const limits = descriptor?.guardrails;
+    const instances = hostCount(requestedGroupsOf(run.compute));
+    const spares = run.compute.spareInstances > 0 ? ', spare hosts among them' : '';
+    const path = run.compute.instanceGroups.length > 0 ? 'compute.instanceGroups' : 'compute.instanceCount';
+    const most = Math.min(
+      limits?.maxInstancesPerRun ?? Number.POSITIVE_INFINITY,
+      limits?.maxConcurrentInstances ?? Number.POSITIVE_INFINITY,
+    );
+    const isTooLong =
+      limits?.maxRuntimeSeconds !== undefined && run.limits.maxRuntimeSeconds > limits.maxRuntimeSeconds;
+    const isTooCostly =
+      limits?.maxCostPerRunUsd !== undefined && (run.limits.maxCostUsd ?? 0) > limits.maxCostPerRunUsd;
+    return [
+      ...when(instances > most, path, {
+        must: `must be at most ${most} in environment ${descriptor?.name}${spares}`,
+        got: instances,
+        fix: ASK,
+      }),
+      ...when(isTooLong, 'limits.maxRuntimeSeconds', {
+        must: `must be at most ${limits?.maxRuntimeSeconds} in environment ${descriptor?.name}`,
+        fix: 'reduce it; a longer run continues in further attempts',
+      }),
+      ...when(isTooCostly, 'limits.maxCostUsd', {
+        must: `must be at most ${limits?.maxCostPerRunUsd} in environment ${descriptor?.name}`,
+        fix: ASK,
+      }),
+    ];
+  }),
+  rule('guardrails/images', 'error', (run, { descriptor }) => {
+    const allowed = descriptor?.guardrails?.allowedImages;
+    const { kind, uri } = run.image;
+    if (!allowed || allowed.includes(kind)) return [];
+    const fits = kind === 'uri' && uri !== undefined && allowed.some((prefix) => isBelow(uri, prefix));
+    return when(!fits, kind === 'uri' ? 'image.uri' : 'image.kind', {
+      must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
+      got: uri ?? kind,
+      fix: ASK,
+    });
+  }),
+  rule('guardrails/switches', 'error', (run, { descriptor }) => {
+    const limits = descriptor?.guardrails;
+    return [
+      ...when(limits?.requireNetworkIsolation === true && !run.network.isolation, 'network.isolation', {
+        must: `must be true in environment ${descriptor?.name}`,
+        fix: 'add network: { isolation: true }',
+      }),
+      ...when(limits?.allowRemoteDebug === false && run.observability.remoteDebug, 'observability.remoteDebug', {
+        must: `must be false in environment ${descriptor?.name}: it opens a shell with the role's credentials`,
+        fix: 'remove it',
+      }),
+    ];
+  }),
+  /**
+   * SageMaker uploads these itself, and its request cannot name a key for them: they would be encrypted with the bucket's key, with which the
+   * role may only decrypt.
+   */
+  rule('guardrails/team-key', 'error', (run, { descriptor }) => {
+    if (!descriptor?.teamKeyArn) return [];
+    const modes = modesBesideManaged(run);
+    const why = `in environment ${descriptor.name}: the team has a key of its own, which`;
+    return [
+      ...when(run.checkpoints.mode === 'managed', 'checkpoints.mode', {
+        must: `must be ${orList([...modes, 'none'])} ${why} CheckpointConfig cannot name`,
+        fix: `write checkpoints: { mode: ${modes[0]} }`,
+      }),
+      ...when(run.observability.tensorBoard, 'observability.tensorBoard', {
+        must: `must be false ${why} TensorBoardOutputConfig cannot name`,
+        fix: 'remove it; slipway status --chart and slipway report draw the same lines',
+      }),
+      ...when(run.observability.profiler === 'sagemaker', 'observability.profiler', {
+        must: `must not be sagemaker ${why} ProfilerConfig cannot name`,
+        fix: 'write profiler: pytorch, or remove it',
+      }),
+    ];
+  }),
 ];
 
 /** Guardrail issues of a run for an environment that is not deployed yet. */

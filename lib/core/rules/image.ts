@@ -18,62 +18,13 @@ import { nearest } from '../catalog/nearest';
 import { REGIONS } from '../catalog/regions';
 import { orList } from '../config/issue';
 import { instanceGroupsOf } from '../config/resolve-run';
-import { type Finding, type Rule, type RuleContext, regionOf, when } from '../config/rule';
+import { type Finding, type Rule, regionOf, rule, when } from '../config/rule';
 import type { ImageKind, RunSpec } from '../config/run-spec';
 import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage } from '../distribution/image-version';
 
 /** An image in any registry, with a tag, a digest, both or neither. */
 export const IMAGE_URI =
   /^(\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?|[a-z0-9][a-z0-9.-]*(:\d+)?)\/[a-z0-9._/-]+(:[A-Za-z0-9._-]{1,128})?(@sha256:[0-9a-f]{64})?$/;
-
-function uriForm(run: RunSpec): Finding[] {
-  const { uri } = run.image;
-  if (run.image.kind !== 'uri' || uri === undefined) return [];
-  const pinned = /[@]sha256:|:[^/]+$/.test(uri) && !uri.endsWith(':latest');
-  return [
-    ...when(!IMAGE_URI.test(uri), {
-      path: 'image.uri',
-      must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
-      got: uri,
-      fix: 'correct it',
-    }),
-    ...when(IMAGE_URI.test(uri) && !pinned, {
-      path: 'image.uri',
-      level: 'warning',
-      must: 'must have a digest, or a tag that is not mutable',
-      got: uri,
-      fix: 'pin it by digest',
-    }),
-  ];
-}
-
-function uriRegion(run: RunSpec, context: RuleContext): Finding[] {
-  const here = regionOf(context);
-  const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(run.image.uri ?? '')?.[1];
-  return when(here !== undefined && there !== undefined && here !== there, {
-    path: 'image.uri',
-    level: 'warning',
-    must: `must be in the run's region ${here}: SageMaker pulls from the region of the job`,
-    got: run.image.uri,
-    fix: `push it to ${here}`,
-  });
-}
-
-/** The roles of jobs may pull from every repository of the environment's account, and from those of AWS's images. */
-function repository(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  const image = run.image.kind === 'uri' ? parseEcrUri(run.image.uri ?? '') : undefined;
-  // With a list of allowed images, the rule guardrails/images decides, and the roles have the repositories of the list.
-  if (!image || !descriptor || descriptor.guardrails?.allowedImages || image.account === descriptor.account) return [];
-  const isAws = awsRepositories(descriptor.region).some(
-    (known) => known.account === image.account && known.repository === image.repository,
-  );
-  return when(!isAws, {
-    path: 'image.uri',
-    must: `must be in a repository of account ${descriptor.account} or of AWS's training images: the role of the job may pull from no other`,
-    got: run.image.uri,
-    fix: `copy it into the account, or name ${image.repository} and the other images in use in guardrails.allowedImages of the environment`,
-  });
-}
 
 /** Hosts that cannot run CUDA images for x86: Neuron devices, and GB200 with its Arm cores. */
 const isForeign = (type: string) => acceleratorKind(type) === 'neuron' || type === 'ml.p6e-gb200.36xlarge';
@@ -86,10 +37,8 @@ function foreign(run: RunSpec, type: string): Finding[] {
   const { kind, version } = run.image;
   if (kind === 'uri' || kind === 'environment') return [];
   if (asksNeuron(run))
-    return when(!NEURON_VERSIONS.includes(fullPytorchVersion(version ?? '') ?? ''), {
-      path: 'image.version',
+    return when(!NEURON_VERSIONS.includes(fullPytorchVersion(version ?? '') ?? ''), 'image.version', {
       must: `must be ${orList(NEURON_VERSIONS)} on ${type}: there are no other Neuron builds of kind dlc`,
-      got: version,
       fix: `use it, or set image.uri to an image of ${NEURONX_REPOSITORY.dlc}`,
     });
   const neuronx = NEURONX_REPOSITORY[kind === 'huggingface' ? kind : 'dlc'];
@@ -98,31 +47,9 @@ function foreign(run: RunSpec, type: string): Finding[] {
     {
       path: 'image.kind',
       must: `must be uri or environment on ${type}: AWS's images of this kind are CUDA builds for x86`,
-      got: kind,
       fix: isNeuron ? `set image.uri to an image of ${neuronx}` : 'build an image for it and set image.uri',
     },
   ];
-}
-
-function processor(run: RunSpec): Finding[] {
-  const types = instanceGroupsOf(run.compute)
-    .map((g) => g.instanceType)
-    .filter((type) => findInstanceType(type));
-  const gpu = types.some((type) => acceleratorCount(type) > 0);
-  const full = fullPytorchVersion(run.image.version ?? '');
-  const other = types.find(isForeign);
-  if (other !== undefined) return foreign(run, other);
-  if (types.length === 0 || gpu) return [];
-  const gpuOnly =
-    run.image.kind === 'smp' ||
-    run.image.kind === 'huggingface' ||
-    (run.image.kind === 'dlc' && full !== undefined && !(full in PYTORCH_PYTHON));
-  return when(gpuOnly, {
-    path: 'image.kind',
-    must: `must have a CPU build for ${types[0]}`,
-    got: `${run.image.kind} ${run.image.version ?? ''}`.trim(),
-    fix: 'use kind dlc up to version "2.8.0", or a GPU type',
-  });
 }
 
 interface Stack {
@@ -148,61 +75,8 @@ const suits = (version: string, { from, below }: Stack): boolean =>
   (from === undefined || compareVersions(version, from) >= 0) &&
   (below === undefined || compareVersions(version, below) < 0);
 
-function stack(run: RunSpec): Finding[] {
-  const version = run.image.kind === 'dlc' || run.image.kind === 'huggingface' ? pytorchOfImage(run) : undefined;
-  if (version === undefined) return [];
-  return instanceGroupsOf(run.compute).flatMap(({ instanceType }) =>
-    STACKS.filter((asks) => asks.types.test(instanceType) && !suits(version, asks)).map(({ from, below, because }) => ({
-      path: 'image.version',
-      must: `must be PyTorch ${from ? `${from} or newer` : `before ${below}`} on ${instanceType}: ${because}`,
-      got: run.image.version,
-      fix: from ? 'use "2.13" where the library allows it' : 'use "2.8.0"',
-    })),
-  );
-}
-
 /** The date on which the table of patches was read. */
 const FACTS_DATE = '2026-11-20';
-
-function endOfPatch(run: RunSpec): Finding[] {
-  const pytorch = pytorchOfImage(run);
-  const minor = pytorch?.split('.').slice(0, 2).join('.');
-  if (run.image.kind !== 'dlc' || !pytorch || !minor) return [];
-  if (asksNeuron(run))
-    return when(NEURON_VERSIONS.includes(pytorch), {
-      path: 'image.version',
-      must: `must be an image that is still patched, which no Neuron build of kind dlc is (PyTorch ${orList(NEURON_VERSIONS)})`,
-      got: run.image.version,
-      fix: `set image.uri to an image of ${NEURONX_REPOSITORY.dlc}, or acknowledge image/end-of-patch`,
-    });
-  const end = PYTORCH_END_OF_PATCH[minor];
-  // Nothing is known about a version that is newer than the table; image/version reports it.
-  const isNewer = Object.keys(PYTORCH_END_OF_PATCH).every((known) => compareVersions(minor, known) > 0);
-  if (isNewer || (end !== undefined && end >= FACTS_DATE)) return [];
-  return [
-    {
-      path: 'image.version',
-      must: `must be an image that is still patched: PyTorch 2.10 or newer (${minor} got its last patch ${end ? `on ${end}` : 'before 2026'})`,
-      got: run.image.version,
-      fix: 'use "2.13" where the library allows it, or acknowledge image/end-of-patch',
-    },
-  ];
-}
-
-function registry(run: RunSpec, context: RuleContext): Finding[] {
-  const here = regionOf(context);
-  const { kind } = run.image;
-  const regions = kind === 'smp' ? SMP_REGIONS : asksNeuron(run) ? NEURON_REGIONS : Object.keys(REGIONS);
-  // For that library, smp-v2/region reports it.
-  const isJudged =
-    kind === 'dlc' || kind === 'huggingface' || (kind === 'smp' && run.distribution.library !== 'smp-v2');
-  return when(here !== undefined && isJudged && !regions.includes(here), {
-    path: 'image.kind',
-    must: 'must be uri or environment in a region without a known registry of these images',
-    got: `${kind} in ${here}`,
-    fix: `use a region such as ${nearest(here ?? '', regions, 2).join(' or ')}`,
-  });
-}
 
 interface Versions {
   known: readonly string[];
@@ -224,19 +98,12 @@ function version({ image }: RunSpec): Finding[] {
   const path = 'image.version';
   const versions = VERSIONS[kind];
   if (!versions)
-    return when(given !== undefined, {
-      path,
-      must: `must be omitted with kind ${kind}`,
-      got: given,
-      fix: 'remove it',
-    });
+    return when(given !== undefined, path, { must: `must be omitted with kind ${kind}`, fix: 'remove it' });
   const { known, isKnown } = versions;
   if (given === undefined)
     return [{ path, must: `must be set with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];
-  return when(!isKnown(given), {
-    path,
+  return when(!isKnown(given), path, {
     must: `must be a version with ${kind} images`,
-    got: given,
     fix: `use ${orList(nearest(given, known, 4))}`,
   });
 }
@@ -246,33 +113,122 @@ function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
   if (VERSIONS[kind] && given === undefined) return [];
   const path = 'image.uri';
   return [
-    ...when(kind === 'uri' && uri === undefined, {
-      path,
+    ...when(kind === 'uri' && uri === undefined, path, {
       must: 'must be set with kind uri',
       fix: 'add the URI of the image',
     }),
-    ...when(kind !== 'uri' && uri !== undefined, {
-      path,
+    ...when(kind !== 'uri' && uri !== undefined, path, {
       must: 'must be used with kind uri',
-      got: uri,
       fix: 'set kind: uri, or remove it',
     }),
   ];
 }
 
-/** Findings about the version and the URI that a kind of image requires or does not allow. */
-function versionAndUri(run: RunSpec): Finding[] {
-  return [...version(run), ...uriKind(run)];
-}
-
 /** Rules for the image of a run. */
 export const IMAGE_RULES: readonly Rule[] = [
-  { id: 'image/version', level: 'error', isLocal: true, check: versionAndUri },
-  { id: 'image/uri', level: 'error', isLocal: true, check: uriForm },
-  { id: 'image/region', level: 'error', check: uriRegion },
-  { id: 'image/repository', level: 'warning', mayAcknowledge: true, check: repository },
-  { id: 'image/processor', level: 'error', check: processor },
-  { id: 'image/stack', level: 'warning', mayAcknowledge: true, check: stack },
-  { id: 'image/end-of-patch', level: 'warning', mayAcknowledge: true, check: endOfPatch },
-  { id: 'image/registry', level: 'error', check: registry },
+  /** Findings about the version and the URI that a kind of image requires or does not allow. */
+  rule('image/version', 'error, local', (run) => [...version(run), ...uriKind(run)]),
+  rule('image/uri', 'error, local', (run) => {
+    const { uri } = run.image;
+    if (run.image.kind !== 'uri' || uri === undefined) return [];
+    const pinned = /[@]sha256:|:[^/]+$/.test(uri) && !uri.endsWith(':latest');
+    return [
+      ...when(!IMAGE_URI.test(uri), 'image.uri', {
+        must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
+        fix: 'correct it',
+      }),
+      ...when(IMAGE_URI.test(uri) && !pinned, 'image.uri', {
+        level: 'warning',
+        must: 'must have a digest, or a tag that is not mutable',
+        fix: 'pin it by digest',
+      }),
+    ];
+  }),
+  rule('image/region', 'error', (run, context) => {
+    const here = regionOf(context);
+    const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(run.image.uri ?? '')?.[1];
+    return when(here !== undefined && there !== undefined && here !== there, 'image.uri', {
+      level: 'warning',
+      must: `must be in the run's region ${here}: SageMaker pulls from the region of the job`,
+      fix: `push it to ${here}`,
+    });
+  }),
+  /** The roles of jobs may pull from every repository of the environment's account, and from those of AWS's images. */
+  rule('image/repository', 'warning, may acknowledge', (run, { descriptor }) => {
+    const image = run.image.kind === 'uri' ? parseEcrUri(run.image.uri ?? '') : undefined;
+    // With a list of allowed images, the rule guardrails/images decides, and the roles have the repositories of the list.
+    if (!image || !descriptor || descriptor.guardrails?.allowedImages || image.account === descriptor.account)
+      return [];
+    const isAws = awsRepositories(descriptor.region).some(
+      (known) => known.account === image.account && known.repository === image.repository,
+    );
+    return when(!isAws, 'image.uri', {
+      must: `must be in a repository of account ${descriptor.account} or of AWS's training images: the role of the job may pull from no other`,
+      fix: `copy it into the account, or name ${image.repository} and the other images in use in guardrails.allowedImages of the environment`,
+    });
+  }),
+  rule('image/processor', 'error', (run) => {
+    const types = instanceGroupsOf(run.compute)
+      .map((g) => g.instanceType)
+      .filter((type) => findInstanceType(type));
+    const gpu = types.some((type) => acceleratorCount(type) > 0);
+    const full = fullPytorchVersion(run.image.version ?? '');
+    const other = types.find(isForeign);
+    if (other !== undefined) return foreign(run, other);
+    if (types.length === 0 || gpu) return [];
+    const gpuOnly =
+      run.image.kind === 'smp' ||
+      run.image.kind === 'huggingface' ||
+      (run.image.kind === 'dlc' && full !== undefined && !(full in PYTORCH_PYTHON));
+    return when(gpuOnly, 'image.kind', {
+      must: `must have a CPU build for ${types[0]}`,
+      got: `${run.image.kind} ${run.image.version ?? ''}`.trim(),
+      fix: 'use kind dlc up to version "2.8.0", or a GPU type',
+    });
+  }),
+  rule('image/stack', 'warning, may acknowledge', (run) => {
+    const version = run.image.kind === 'dlc' || run.image.kind === 'huggingface' ? pytorchOfImage(run) : undefined;
+    if (version === undefined) return [];
+    return instanceGroupsOf(run.compute).flatMap(({ instanceType }) =>
+      STACKS.filter((asks) => asks.types.test(instanceType) && !suits(version, asks)).map(
+        ({ from, below, because }) => ({
+          path: 'image.version',
+          must: `must be PyTorch ${from ? `${from} or newer` : `before ${below}`} on ${instanceType}: ${because}`,
+          fix: from ? 'use "2.13" where the library allows it' : 'use "2.8.0"',
+        }),
+      ),
+    );
+  }),
+  rule('image/end-of-patch', 'warning, may acknowledge', (run) => {
+    const pytorch = pytorchOfImage(run);
+    const minor = pytorch?.split('.').slice(0, 2).join('.');
+    if (run.image.kind !== 'dlc' || !pytorch || !minor) return [];
+    if (asksNeuron(run))
+      return when(NEURON_VERSIONS.includes(pytorch), 'image.version', {
+        must: `must be an image that is still patched, which no Neuron build of kind dlc is (PyTorch ${orList(NEURON_VERSIONS)})`,
+        fix: `set image.uri to an image of ${NEURONX_REPOSITORY.dlc}, or acknowledge image/end-of-patch`,
+      });
+    const end = PYTORCH_END_OF_PATCH[minor];
+    // Nothing is known about a version that is newer than the table; image/version reports it.
+    const isNewer = Object.keys(PYTORCH_END_OF_PATCH).every((known) => compareVersions(minor, known) > 0);
+    if (isNewer || (end !== undefined && end >= FACTS_DATE)) return [];
+    return {
+      path: 'image.version',
+      must: `must be an image that is still patched: PyTorch 2.10 or newer (${minor} got its last patch ${end ? `on ${end}` : 'before 2026'})`,
+      fix: 'use "2.13" where the library allows it, or acknowledge image/end-of-patch',
+    };
+  }),
+  rule('image/registry', 'error', (run, context) => {
+    const here = regionOf(context);
+    const { kind } = run.image;
+    const regions = kind === 'smp' ? SMP_REGIONS : asksNeuron(run) ? NEURON_REGIONS : Object.keys(REGIONS);
+    // For that library, smp-v2/region reports it.
+    const isJudged =
+      kind === 'dlc' || kind === 'huggingface' || (kind === 'smp' && run.distribution.library !== 'smp-v2');
+    return when(here !== undefined && isJudged && !regions.includes(here), 'image.kind', {
+      must: 'must be uri or environment in a region without a known registry of these images',
+      got: `${kind} in ${here}`,
+      fix: `use a region such as ${nearest(here ?? '', regions, 2).join(' or ')}`,
+    });
+  }),
 ];

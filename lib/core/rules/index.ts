@@ -147,39 +147,20 @@ function acknowledged(found: Issue, run: RunSpec): Issue {
 }
 
 function acknowledgementIssues(run: RunSpec): Issue[] {
-  return run.acknowledge.flatMap(({ rule, reason }, i) => {
-    const at = `acknowledge[${i}]`;
-    const known = RULE_BY_ID.get(rule);
+  return run.acknowledge.flatMap(({ rule: id, reason }, i) => {
+    const refused = (rule: string, option: 'rule' | 'reason', must: string, fix: string) =>
+      issue(rule, 'error', `acknowledge[${i}].${option}`, { must, got: option === 'rule' ? id : reason, fix });
+    const known = RULE_BY_ID.get(id);
     if (!known) {
-      const near = orList(nearest(rule, [...RULE_BY_ID.keys()]));
-      return [
-        issue('acknowledge/unknown-rule', 'error', `${at}.rule`, {
-          must: 'must be the id of a rule',
-          got: rule,
-          fix: `use ${near}`,
-        }),
-      ];
+      const near = orList(nearest(id, [...RULE_BY_ID.keys()]));
+      return [refused('acknowledge/unknown-rule', 'rule', 'must be the id of a rule', `use ${near}`)];
     }
-    const empty = reason.trim() === '';
+    const fixed = 'must be a judgement rule; errors of the service or of a library cannot be acknowledged';
     return [
-      ...(empty
-        ? [
-            issue('acknowledge/reason', 'error', `${at}.reason`, {
-              must: 'must contain the reason',
-              got: reason,
-              fix: 'write the reason',
-            }),
-          ]
+      ...(reason.trim() === ''
+        ? [refused('acknowledge/reason', 'reason', 'must contain the reason', 'write the reason')]
         : []),
-      ...(known.mayAcknowledge
-        ? []
-        : [
-            issue('acknowledge/not-allowed', 'error', `${at}.rule`, {
-              must: 'must be a judgement rule; errors of the service or of a library cannot be acknowledged',
-              got: rule,
-              fix: 'correct the run instead',
-            }),
-          ]),
+      ...(known.mayAcknowledge ? [] : [refused('acknowledge/not-allowed', 'rule', fixed, 'correct the run instead')]),
     ];
   });
 }

@@ -2,7 +2,7 @@ import { REGIONS } from '../regions';
 import { SMP_REGIONS, SMP_RELEASES } from './smp-releases';
 
 /**
- * PyTorch training images that the SageMaker Python SDK lists, with their Python version. The SDK's short tag is used:
+ * PyTorch training images that the SageMaker Python SDK lists, the oldest first, with their Python version. The SDK's short tag is used:
  * `<version>-<gpu|cpu>-<python>`. Source: sagemaker 2.257.7 image_uri_config/pytorch.json (Apache-2.0), retrieved 2026-11-20.
  */
 export const PYTORCH_PYTHON: Readonly<Record<string, string>> = {
@@ -28,25 +28,6 @@ export const PYTORCH_PYTHON: Readonly<Record<string, string>> = {
   '2.8.0': 'py312',
 };
 
-/** Short versions and the full versions that the SDK maps them to. Same source. */
-const PYTORCH_ALIASES: Readonly<Record<string, string>> = {
-  '1.8': '1.8.1',
-  '1.9': '1.9.1',
-  '1.10': '1.10.2',
-  '1.11': '1.11.0',
-  '1.12': '1.12.1',
-  '1.13': '1.13.1',
-  '2.0': '2.0.1',
-  '2.1': '2.1.0',
-  '2.2': '2.2.0',
-  '2.3': '2.3.0',
-  '2.4': '2.4.0',
-  '2.5': '2.5.1',
-  '2.6': '2.6.0',
-  '2.7': '2.7.1',
-  '2.8': '2.8.0',
-};
-
 /** GPU images newer than those in the SDK. Source: aws/deep-learning-containers@e0ecedea6a docs/src/data, retrieved 2026-11-20. */
 const NEWER_PYTORCH: Readonly<Record<string, { repository: string; tag: string }>> = {
   '2.9.0': { repository: 'pytorch-training', tag: '2.9.0-gpu-py312-cu130-ubuntu22.04-sagemaker' },
@@ -54,13 +35,6 @@ const NEWER_PYTORCH: Readonly<Record<string, { repository: string; tag: string }
   '2.11.0': { repository: 'pytorch', tag: '2.11.0-cu130-amzn2023-sagemaker' },
   '2.12.1': { repository: 'pytorch', tag: '2.12.1-cu130-amzn2023-sagemaker' },
   '2.13.0': { repository: 'pytorch', tag: '2.13.0-cu133-amzn2023-sagemaker' },
-};
-const NEWER_ALIASES: Readonly<Record<string, string>> = {
-  '2.9': '2.9.0',
-  '2.10': '2.10.0',
-  '2.11': '2.11.0',
-  '2.12': '2.12.1',
-  '2.13': '2.13.0',
 };
 
 /** End-of-patch dates of images that were still patched in 2026. Same source. */
@@ -176,10 +150,10 @@ export const NEURON_REGIONS: readonly string[] = [
   ...new Set(Object.values(NEURON_PYTORCH).flatMap(({ regions }) => regions)),
 ];
 
-/** The full PyTorch version for `version` of a dlc image; undefined when there is no such image. */
+/** The full PyTorch version for `version` of a dlc image, by default its newest patch release; undefined when there is none. */
 export function fullPytorchVersion(version: string): string | undefined {
-  const full = PYTORCH_ALIASES[version] ?? NEWER_ALIASES[version] ?? version;
-  return full in PYTORCH_PYTHON || full in NEWER_PYTORCH ? full : undefined;
+  const known = dlcVersions();
+  return known.includes(version) ? version : known.findLast((full) => full.replace(/\.\d+$/, '') === version);
 }
 
 /** The full transformers version for `version` of a huggingface image. */

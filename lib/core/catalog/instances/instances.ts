@@ -76,6 +76,4 @@ export function defaultProcessesPerHost(name: string, variables: Readonly<Record
 }
 
 /** Types with the most similar names, best first, for "did you mean". */
-export function nearestInstanceTypes(name: string, limit = 3): string[] {
-  return nearest(name, [...ALL.keys()], limit);
-}
+export const nearestInstanceTypes = (name: string): string[] => nearest(name, [...ALL.keys()]);

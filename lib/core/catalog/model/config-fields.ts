@@ -12,7 +12,7 @@ export interface ConfigProblem {
 export type Config = Readonly<Record<string, unknown>>;
 
 /** Splits a text into keys at white space. */
-export const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
+const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
 
 /** Keys that do not affect the model's shape: library metadata, generation, dropout, training settings. */
 const BOOKKEEPING = new Set(
@@ -48,6 +48,11 @@ export class ConfigFields {
 
   constructor(private readonly config: Config) {}
 
+  /** `model_type` of the file. */
+  get modelType(): string {
+    return typeof this.config.model_type === 'string' ? this.config.model_type : '';
+  }
+
   /** The value of the first of `keys` that is present and not null. */
   private find(keys: readonly string[]): { key: string; value: unknown } {
     for (const key of keys) this.read.add(key);
@@ -73,9 +78,9 @@ export class ConfigFields {
     if (!isKnown) this.problems.push({ key, must, got, fix });
   }
 
-  /** Marks keys that have no effect here as read. */
-  ignore(...keys: string[]): void {
-    for (const key of keys) this.read.add(key);
+  /** Marks keys that have no effect here, separated by white space, as read. */
+  ignore(keys: string): void {
+    for (const key of keysOf(keys)) this.read.add(key);
   }
 
   has(key: string): boolean {
@@ -128,28 +133,25 @@ export class ConfigFields {
   }
 
   number(keys: string | readonly string[], otherwise: number): number {
-    const { key, value } = this.find(typeof keys === 'string' ? [keys] : keys);
-    this.fractions.add(key);
-    if (value === undefined) return this.take(keys, otherwise);
-    if (typeof value === 'number' && Number.isFinite(value)) return this.take(keys, value);
-    this.refuse(key, 'must be a number', 'copy it from the model', value);
-    return otherwise;
+    const listed = typeof keys === 'string' ? [keys] : keys;
+    this.fractions.add(this.find(listed).key);
+    return this.typed(listed, (value) => Number.isFinite(value), 'must be a number', otherwise);
   }
 
   /** `null` means false, because transformers tests for truthiness. */
   flag(key: string, otherwise = false): boolean {
-    const { value } = this.find([key]);
-    if (value === undefined) return this.take(key, otherwise && !this.isNull(key));
-    if (typeof value === 'boolean') return this.take(key, value);
-    this.refuse(key, 'must be true or false', 'copy it from the model', value);
-    return otherwise;
+    const usual = otherwise && !this.isNull(key);
+    return this.typed([key], (value) => typeof value === 'boolean', 'must be true or false', usual);
   }
 
   text(key: string, otherwise: string): string {
-    const { value } = this.find([key]);
-    if (value === undefined) return this.take(key, otherwise);
-    if (typeof value === 'string') return this.take(key, value);
-    this.refuse(key, 'must be text', 'copy it from the model', value);
+    return this.typed([key], (value) => typeof value === 'string', 'must be text', otherwise);
+  }
+
+  private typed<T>(keys: readonly string[], isRight: (value: unknown) => boolean, must: string, otherwise: T): T {
+    const { key, value = otherwise } = this.find(keys);
+    if (isRight(value)) return this.take(keys, value as T);
+    this.refuse(key, must, 'copy it from the model', value);
     return otherwise;
   }
 
@@ -221,11 +223,12 @@ export class ConfigFields {
     return undefined;
   }
 
-  /** Requires this value if the key is present, because other values define a different model. */
-  only(key: string, allowed: unknown): void {
-    const { value } = this.find([key]);
-    this.take(key, allowed ?? null);
-    if (value !== undefined && value !== allowed) {
+  /** Requires these values of keys that are present, because other values define a different model. */
+  only(required: Config): void {
+    for (const [key, allowed] of Object.entries(required)) {
+      const { value } = this.find([key]);
+      this.take(key, allowed ?? null);
+      if (value === undefined || value === allowed) continue;
       const must = allowed === undefined ? 'absent or null' : JSON.stringify(allowed);
       this.refuse(key, `must be ${must}: no other value is supported`, 'use model.architecture');
     }

@@ -14,10 +14,9 @@ export const readConfig = (config: Config): ReadConfig => readFields(config, new
 
 /** The same, with access to the keys that the reader takes. */
 export function readFields(config: Config, f: ConfigFields): ReadConfig {
-  const modelType = typeof config.model_type === 'string' ? config.model_type : '';
-  const family = Object.hasOwn(FAMILIES, modelType) ? FAMILIES[modelType] : undefined;
-  if (!family) return { problems: [unknownFamily(config, modelType)] };
-  const shape = family(f, modelType);
+  const family = Object.hasOwn(FAMILIES, f.modelType) ? FAMILIES[f.modelType] : undefined;
+  if (!family) return { problems: [unknownFamily(config, f.modelType)] };
+  const shape = family(f);
   const problems = [...f.problems, ...contradictions(shape), ...f.unknownKeys()];
   return problems.length > 0 ? { problems } : { shape, problems: [] };
 }

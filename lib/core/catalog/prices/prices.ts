@@ -116,27 +116,32 @@ export function findPrice(
 ): Price | undefined {
   const rate = own[instanceType];
   if (rate !== undefined) return { usdPerHour: rate, asOf: '', basis: 'own', note: "the environment's own rate" };
-  const rows = OBSERVED_PRICES[instanceType] ?? {};
-  const here = rows[region];
-  if (here) return { ...pick(here), basis: 'observed', note: `list price of ${region}, ${here.asOf}` };
-  const [otherRegion, other] = Object.entries(rows)[0] ?? [];
-  if (other) {
-    return {
-      ...pick(other),
-      basis: 'other-region',
-      note: `list price of ${otherRegion}, ${other.asOf}; ${region} may differ`,
-    };
-  }
+  const seen = nearest(OBSERVED_PRICES[instanceType], region, (_, place) => `list price of ${place}`);
+  if (seen) return seen;
   const estimate = ESTIMATED_PRICES[instanceType];
   if (!estimate) return undefined;
   return {
-    ...pick(estimate),
+    ...estimate,
     basis: 'estimate',
     note: `estimate from the EC2 price of ${estimate.asOf}, not a published rate`,
   };
 }
 
-const pick = (row: { usdPerHour: number; asOf: string }) => ({ usdPerHour: row.usdPerHour, asOf: row.asOf });
+/** The price of a region, or of another one if there is none. The note says if it is from another region. */
+function nearest<Row extends { usdPerHour: number; asOf: string }>(
+  rows: Readonly<Record<string, Row>> = {},
+  region: string,
+  what: (row: Row, place: string) => string,
+): (Omit<Price, 'basis'> & { basis: 'observed' | 'other-region' }) | undefined {
+  const here = rows[region];
+  const [place, row] = here ? [region, here] : (Object.entries(rows)[0] ?? []);
+  if (place === undefined || !row) return undefined;
+  const { usdPerHour, asOf } = row;
+  const note = `${what(row, place)}, ${asOf}`;
+  return here
+    ? { usdPerHour, asOf, basis: 'observed', note }
+    : { usdPerHour, asOf, basis: 'other-region', note: `${note}; ${region} may differ` };
+}
 
 /**
  * List prices for the standing cost of an environment in us-east-1 and us-west-2 (they are equal), USD. Other Regions differ by up to 50 %.
@@ -206,23 +211,5 @@ const SEEN: Readonly<Record<PricedCapacity, Readonly<Record<string, Readonly<Rec
 };
 
 /** Observed price of spot or of a training plan; undefined when there is none. The note says if the price is from another region. */
-export function findCapacityPrice(
-  capacity: PricedCapacity,
-  instanceType: string,
-  region: string,
-): (Omit<Price, 'basis'> & { basis: 'observed' | 'other-region' }) | undefined {
-  const rows = SEEN[capacity][instanceType] ?? {};
-  const here = rows[region];
-  if (here) return priceOf(here, 'observed', `${here.what} in ${region}, ${here.asOf}`);
-  const [otherRegion, other] = Object.entries(rows)[0] ?? [];
-  return (
-    other && priceOf(other, 'other-region', `${other.what} in ${otherRegion}, ${other.asOf}; ${region} may differ`)
-  );
-}
-
-const priceOf = ({ usdPerHour, asOf }: CapacityPrice, basis: 'observed' | 'other-region', note: string) => ({
-  usdPerHour,
-  asOf,
-  basis,
-  note,
-});
+export const findCapacityPrice = (capacity: PricedCapacity, instanceType: string, region: string) =>
+  nearest(SEEN[capacity][instanceType], region, ({ what }, place) => `${what} in ${place}`);

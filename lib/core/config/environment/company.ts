@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { option } from '../formats/field';
+import { field, flag, formed, option } from '../formats/field';
 import { unique } from './formats';
 
 // Company-wide settings of every stack: names, paths and boundaries of roles, tags, logs.
@@ -21,27 +21,22 @@ export const iam = z.strictObject({
     { examples: ['ml-boundary', 'arn:aws:iam::111122223333:policy/ml-boundary'] },
   ),
   rolePath: option(
-    z
-      .string()
-      .regex(/^\/([\w.,+@=-]+\/){0,8}$/, 'must be a path such as /ml/, that begins and ends with /')
-      .max(512),
+    formed(/^\/([\w.,+@=-]+\/){0,8}$/, 'must be a path such as /ml/, that begins and ends with /').max(512),
     'Path of every role in the stack. A change replaces the roles.',
     { default: '/', examples: ['/ml/'] },
   ),
   rolePrefix: option(
-    z.string().regex(/^[\w+=,.@-]{1,24}$/, 'must be 1-24 letters, digits and +=,.@_-'),
+    formed(/^[\w+=,.@-]{1,24}$/, 'must be 1-24 letters, digits and +=,.@_-'),
     'Name prefix of every role in the stack. A change replaces the roles. Default: none; only the roles of teams and users have stable names.',
     { examples: ['acme-'] },
   ),
   oidcProvider: option(
-    z
-      .string()
-      .regex(/^arn:aws[a-z-]*:iam::\d{12}:oidc-provider\/[\w./-]+$/, 'must be the ARN of an OIDC provider of IAM'),
+    formed(/^arn:aws[a-z-]*:iam::\d{12}:oidc-provider\/[\w./-]+$/, 'must be the ARN of an OIDC provider of IAM'),
     'OIDC provider of the CI system, whose jobs with a subject in `oidcSubjects` may assume the role of `access.ci`. Default: none.',
     { examples: ['arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com'] },
   ),
   oidcSubjects: option(
-    unique(z.array(z.string().regex(/^[^*?][^?]*$/, 'must not begin with a wildcard')).min(1)),
+    unique(z.array(formed(/^[^*?][^?]*$/, 'must not begin with a wildcard')).min(1)),
     'Accepted subjects of tokens, with `oidcProvider`; `*` matches any text. Default: none.',
     { examples: [['repo:acme/training:ref:refs/heads/main']] },
   ),
@@ -57,11 +52,13 @@ const tagText = (most: number) =>
 /** Tags of every resource and job. */
 export const tags = z.record(
   tagText(128).min(1, 'must have a character at least'),
-  z
-    .union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, true or false' })
-    .transform(String)
-    .pipe(tagText(256))
-    .meta({ description: 'Value of the tag, at most 256 characters.' }),
+  field(
+    z
+      .union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, true or false' })
+      .transform(String)
+      .pipe(tagText(256)),
+    'Value of the tag, at most 256 characters.',
+  ),
 );
 
 /**
@@ -74,10 +71,9 @@ export const RETENTION_DAYS = [
 
 /** Section `logging`. */
 export const logging = z.strictObject({
-  kms: option(
-    z.boolean(),
+  kms: flag(
     'Whether the log groups of the stack are encrypted with the key of the stack (true) or with the default encryption of CloudWatch Logs (false).',
-    { default: true },
+    true,
   ),
   retentionDays: option(z.literal(RETENTION_DAYS), 'Retention of the log groups of the stack, in days.', {
     default: 90,
@@ -88,7 +84,7 @@ export const logging = z.strictObject({
 /** Section `secrets`. */
 export const secrets = z.strictObject({
   allowedPrefix: option(
-    z.string().regex(/^([\w/+=.@-]|\{team\}){1,256}$/, 'must be 1-256 letters, digits and /_+=.@-, or {team}'),
+    formed(/^([\w/+=.@-]|\{team\}){1,256}$/, 'must be 1-256 letters, digits and /_+=.@-, or {team}'),
     'Name prefix of the secrets and parameters that run files may use under `secrets`; {team} is replaced by the name of the team. Default: none; runs cannot use secrets.',
     { examples: ['slipway/{team}/'] },
   ),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { REGION_FORM } from '../../catalog/regions';
+import { formed } from '../formats/field';
 
 // Formats of values that several sections of the environment file share.
 
@@ -18,49 +19,37 @@ const PRINCIPAL = /^arn:aws[a-z-]*:iam::\d{12}:(root|(role|user)\/[\w+=,.@/-]*[\
 export const isPermissionSet = (principal: string): boolean => PERMISSION_SET.test(principal);
 
 /** Principals that a trust policy accepts: IAM rejects a group, a policy, and a `*` that is only part of a name. */
-export const principal = z
-  .string()
-  .regex(
-    new RegExp(`${PRINCIPAL.source}|${PERMISSION_SET.source}`),
-    'must be the ARN of an IAM role or user, arn:aws:iam::<account>:root, or the roles of a permission set: arn:aws:iam::<account>:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_<permission set>_*',
-  );
+export const principal = formed(
+  new RegExp(`${PRINCIPAL.source}|${PERMISSION_SET.source}`),
+  'must be the ARN of an IAM role or user, arn:aws:iam::<account>:root, or the roles of a permission set: arn:aws:iam::<account>:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_<permission set>_*',
+);
 /** Key aliases cannot be used in policies. */
-export const keyArn = z.string().regex(
+export const keyArn = formed(
   /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/([0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32})$/,
   // Ends the check, so that a union with other values gives its own message.
   { error: 'must be the ARN of a KMS key, not of an alias', abort: true },
 );
 /** Name of a region. */
-export const region = z.string().regex(REGION_FORM, 'must be a region such as us-west-2');
+export const region = formed(REGION_FORM, 'must be a region such as us-west-2');
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; a `*` would be a wildcard in the roles' policies. */
-export const s3Prefix = z
-  .string()
-  .regex(
-    /^s3:\/\/(?!\d+\.\d+\.\d+\.\d+(?:\/|$))(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[^*?]*)?$/,
-    'must be an S3 URI such as s3://bucket/prefix/, without * and ?',
-  );
+export const s3Prefix = formed(
+  /^s3:\/\/(?!\d+\.\d+\.\d+\.\d+(?:\/|$))(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[^*?]*)?$/,
+  'must be an S3 URI such as s3://bucket/prefix/, without * and ?',
+);
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html */
-export const bucketName = z
-  .string()
-  .regex(
-    /^(?!\d+\.\d+\.\d+\.\d+$)(?!.*\.\.)(?!.*--x-s3$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
-    'must be the name of a general purpose bucket, without s3:// and without a prefix',
-  );
+export const bucketName = formed(
+  /^(?!\d+\.\d+\.\d+\.\d+$)(?!.*\.\.)(?!.*--x-s3$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
+  'must be the name of a general purpose bucket, without s3:// and without a prefix',
+);
 /** Ids of EC2 have 8 or 17 hexadecimal digits, those of file systems 8 to 40. */
 export const ec2Id = (prefix: string, kind: string) =>
-  z
-    .string()
-    .regex(new RegExp(`^${prefix}-([0-9a-f]{8}|[0-9a-f]{17})$`), `must be ${kind} such as ${prefix}-0123456789abcdef0`);
+  formed(new RegExp(`^${prefix}-([0-9a-f]{8}|[0-9a-f]{17})$`), `must be ${kind} such as ${prefix}-0123456789abcdef0`);
 /** Id of an FSx file system. */
-export const fileSystemId = z
-  .string()
-  .regex(/^fs-[0-9a-f]{8,40}$/, 'must be a file system id such as fs-0123456789abcdef0');
+export const fileSystemId = formed(/^fs-[0-9a-f]{8,40}$/, 'must be a file system id such as fs-0123456789abcdef0');
 /** Id of an availability zone, which identifies the same zone in every account. */
-export const zoneId = z.string().regex(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2');
+export const zoneId = formed(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2');
 /** Id or name of an availability zone. */
-export const zone = z
-  .string()
-  .regex(/^([a-z0-9]+-az\d+|[a-z-]+-\d[a-z])$/, 'must be a zone id such as usw2-az2, or a zone name');
+export const zone = formed(/^([a-z0-9]+-az\d+|[a-z-]+-\d[a-z])$/, 'must be a zone id such as usw2-az2, or a zone name');
 /** An e-mail address. */
 export const email = z.email('must be an e-mail address');
 /** Maximum value: CloudFormation and other services use 32-bit numbers. */
@@ -69,9 +58,7 @@ export const MAX = 2_147_483_647;
 export const unique = <T extends z.ZodType>(list: T) =>
   list.refine((items) => new Set(items as unknown[]).size === (items as unknown[]).length, 'must name each entry once');
 /** An IPv4 block. A rule checks that the address is the first of its block, because it can suggest the right one. */
-export const cidr = z
-  .string()
-  .regex(
-    /^((25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(25[0-5]|2[0-4]\d|1?\d?\d)\/(3[0-2]|[12]?\d)$/,
-    'must be a block of IPv4 addresses such as 10.64.0.0/16',
-  );
+export const cidr = formed(
+  /^((25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(25[0-5]|2[0-4]\d|1?\d?\d)\/(3[0-2]|[12]?\d)$/,
+  'must be a block of IPv4 addresses such as 10.64.0.0/16',
+);

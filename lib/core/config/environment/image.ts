@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { ecrImageByDigest, parseEcrUri } from '../../catalog/images/base-images';
-import { option } from '../formats/field';
+import { flag, formed, option } from '../formats/field';
 import type { Issue } from '../issue';
 import { parseYaml, type YamlFile } from '../reading/yaml-file';
 import { zodIssues } from '../reading/zod-issues';
@@ -15,7 +15,7 @@ export const image = z.strictObject({
     'Base of the image: an AWS image with PyTorch or the SageMaker model parallel library, to which a few layers are added, or a full build with the EFA installer (cuda).',
     { default: 'pytorch-2.13' },
   ),
-  build: option(z.boolean(), 'Whether the stack builds the image with CodeBuild in the account.', { default: true }),
+  build: flag('Whether the stack builds the image with CodeBuild in the account.', true),
   uri: option(
     z.string().min(1).max(255),
     'Existing image in Amazon ECR, instead of an image that the stack builds. Default: none.',
@@ -36,7 +36,7 @@ export const image = z.strictObject({
 const lockedBase = z.strictObject({
   /** ECR image with the tag that was resolved. */
   image: z.string().refine((uri) => parseEcrUri(uri)?.tag !== undefined, 'must be an ECR image with a tag'),
-  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits'),
+  digest: formed(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits'),
   /** When it was resolved, ISO 8601. */
   resolvedAt: z.string(),
 });

@@ -1,18 +1,16 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, flag, option, section } from '../formats/field';
 import { email, MAX, unique } from './formats';
 
-const requirement = z
-  .strictObject({
-    instanceType: field(z.string(), 'SageMaker instance type.', { examples: ['ml.p5.48xlarge'] }),
-    count: field(z.int().min(1).max(MAX), 'Number of instances.', { examples: [64] }),
-    usage: option(
-      z.enum(['training', 'spot', 'warm-pool', 'processing']),
-      'Usage of the instances; each usage has its own quota.',
-      { default: 'training' },
-    ),
-  })
-  .meta({ description: 'Instances that the quotas must allow at once.' });
+const requirement = section('Instances that the quotas must allow at once.', {
+  instanceType: field(z.string(), 'SageMaker instance type.', { examples: ['ml.p5.48xlarge'] }),
+  count: field(z.int().min(1).max(MAX), 'Number of instances.', { examples: [64] }),
+  usage: option(
+    z.enum(['training', 'spot', 'warm-pool', 'processing']),
+    'Usage of the instances; each usage has its own quota.',
+    { default: 'training' },
+  ),
+});
 
 /** Section `quotas`. */
 export const quotas = z.strictObject({
@@ -21,9 +19,7 @@ export const quotas = z.strictObject({
     'Reaction of a deployment to an insufficient quota: fail before any resource is created (fail), warn (warn), or no check (off).',
     { default: 'fail' },
   ),
-  requestIncrease: option(z.boolean(), 'Whether a deployment requests the required increases, each once.', {
-    default: false,
-  }),
+  requestIncrease: flag('Whether a deployment requests the required increases, each once.'),
   alarmPercent: option(
     z.int().min(1).max(100),
     'Usage of an instance quota by all jobs of the account, in percent, above which an alarm is raised while a job of the environment uses the quota. Costs 0.40 USD per month. Default: no alarm.',
@@ -61,11 +57,9 @@ export const guardrails = z.strictObject({
     'Images that runs may use: environment, dlc, smp, huggingface, and prefixes of image URIs, which end where a part of the URI ends: `.../team` allows `.../team:1` and `.../team/app`, not `.../team-2`. Default: all.',
     { examples: [['environment', 'dlc']] },
   ),
-  requireNetworkIsolation: option(z.boolean(), 'Whether every run must set `network.isolation`.', { default: false }),
-  allowRemoteDebug: option(
-    z.boolean(),
+  requireNetworkIsolation: flag('Whether every run must set `network.isolation`.'),
+  allowRemoteDebug: flag(
     'Whether runs may enable remote debug, which allows a shell with the credentials of the execution role in the containers.',
-    { default: false },
   ),
 });
 

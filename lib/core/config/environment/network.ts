@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { findInstanceType } from '../../catalog/instances/instances';
 import type { EnvironmentSpec } from '../environment-file';
-import { field, option } from '../formats/field';
+import { field, formed, option } from '../formats/field';
 import { cidr, ec2Id, s3Prefix, unique, zone, zoneId } from './formats';
 
 /** ARNs of the MLflow tracking servers of all teams. MLflow apps, which a team may also name, have another address. */
@@ -89,12 +89,12 @@ export const network = z.strictObject({
   codeArtifact: option(
     z.strictObject({
       domain: field(
-        z.string().regex(/^[a-z][a-z0-9-]{0,48}[a-z0-9]$/, 'must be the name of a CodeArtifact domain'),
+        formed(/^[a-z][a-z0-9-]{0,48}[a-z0-9]$/, 'must be the name of a CodeArtifact domain'),
         'CodeArtifact domain.',
         { examples: ['company'] },
       ),
       repository: field(
-        z.string().regex(/^[A-Za-z0-9][\w.-]{1,99}$/, 'must be the name of a CodeArtifact repository'),
+        formed(/^[A-Za-z0-9][\w.-]{1,99}$/, 'must be the name of a CodeArtifact repository'),
         'CodeArtifact repository.',
         { examples: ['python'] },
       ),

@@ -1,32 +1,32 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, flag, formed, option } from '../formats/field';
 import { trainingPlanArn } from '../run/formats';
 import { email, keyArn, principal, unique } from './formats';
 
 /** A prefix of the data bucket; `*` and `?` would be wildcards in a policy. */
-const dataPrefix = z
-  .string()
-  .regex(/^[\w!.()'-][\w!.()'/ -]*\/$/, 'must be a prefix of the data bucket that ends with /, such as tokens/');
-const mlflowArn = z
-  .string()
-  .regex(
-    /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:mlflow-(tracking-server|app)\/[\w-]+$/,
-    'must be the ARN of an MLflow tracking server or app',
-  );
+const dataPrefix = formed(
+  /^[\w!.()'-][\w!.()'/ -]*\/$/,
+  'must be a prefix of the data bucket that ends with /, such as tokens/',
+);
+const mlflowArn = formed(
+  /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:mlflow-(tracking-server|app)\/[\w-]+$/,
+  'must be the ARN of an MLflow tracking server or app',
+);
 /** Name of a team: it is used in names of roles, aliases and parameters. */
-export const teamName = z
-  .string()
-  .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter');
+export const teamName = formed(
+  /^[a-z][a-z0-9]{0,11}$/,
+  'must be 1-12 lower-case letters or digits, the first a letter',
+);
 
 /** A channel of a workspace that was authorised for the account in the console of Amazon Q Developer in chat applications. */
 const slackChannel = z.strictObject({
   workspaceId: field(
-    z.string().regex(/^[0-9A-Z]{1,255}$/, 'must be the id of a Slack workspace, such as T0123ABCD'),
+    formed(/^[0-9A-Z]{1,255}$/, 'must be the id of a Slack workspace, such as T0123ABCD'),
     'ID of the Slack workspace.',
     { examples: ['T0123ABCD'] },
   ),
   channelId: field(
-    z.string().regex(/^[A-Za-z0-9]{1,128}$/, 'must be the id of a Slack channel, such as C0123ABCD'),
+    formed(/^[A-Za-z0-9]{1,128}$/, 'must be the id of a Slack channel, such as C0123ABCD'),
     'ID of the Slack channel.',
     { examples: ['C0123ABCD'] },
   ),
@@ -48,13 +48,10 @@ export const notifications = z.strictObject({
 /** Section `notifications` of the environment. */
 export const notificationsOfAll = notifications.extend({
   docsUrl: option(
-    z
-      .string()
-      .regex(
-        /^https:\/\/[\w.-]+(:\d+)?(\/[\w./-]*)?$/,
-        'must be an https address without query, such as https://docs.example.com/slipway',
-      )
-      .max(500),
+    formed(
+      /^https:\/\/[\w.-]+(:\d+)?(\/[\w./-]*)?$/,
+      'must be an https address without query, such as https://docs.example.com/slipway',
+    ).max(500),
     'Address of a copy of this documentation (`npm run docs` builds it), to which notices link. Default: notices contain what the runbook says to do.',
     { examples: ['https://docs.example.com/slipway'] },
   ),
@@ -94,10 +91,8 @@ export const team = z.strictObject({
     'Maximum recorded spend of the runs of the team in a calendar month (UTC), in USD. When it is reached, new runs do not start and users cannot resume runs; started runs continue. AWS Budgets sends email to the addresses of `notifications` at 50, 80 and 100 percent. Default: no limit.',
     { examples: [50_000] },
   ),
-  dashboards: option(
-    z.boolean(),
+  dashboards: flag(
     'Whether the team has a CloudWatch dashboard with its queue, instances, spend of the month and failed runs, and the GPUs of all jobs of the environment. The dashboard and five metrics cost about 4.50 USD per month.',
-    { default: false },
   ),
   kmsKey: option(
     z.union([z.enum(['own', 'shared']), keyArn], {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, flag, option } from '../formats/field';
 import { iam, logging, secrets, tags } from './company';
 import { image } from './image';
 import { budget, guardrails, queue, quotas } from './limits';
@@ -13,10 +13,8 @@ export const protection = z.strictObject({
     z.boolean(),
     'Whether CloudFormation rejects the deletion of the stack until this is deployed as false. Default: `storage.retain`.',
   ),
-  tableDeletionProtection: option(
-    z.boolean(),
+  tableDeletionProtection: flag(
     'Whether DynamoDB rejects the deletion of the run table until this is deployed as false.',
-    { default: false },
   ),
 });
 

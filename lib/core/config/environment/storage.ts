@@ -1,46 +1,39 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, flag, formed, option, section } from '../formats/field';
 import { bucketName, fileSystemId, keyArn, MAX, s3Prefix, unique, zoneId } from './formats';
 
-const hubArn = z
-  .string()
-  .regex(
-    /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub\/[a-zA-Z0-9-]+$/,
-    'must be the ARN of a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub/models',
-  );
+const hubArn = formed(
+  /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub\/[a-zA-Z0-9-]+$/,
+  'must be the ARN of a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub/models',
+);
 
-const external = z
-  .strictObject({
-    s3: field(s3Prefix, 'S3 prefix.', { examples: ['s3://company-lake/tokens/'] }),
-    access: option(z.enum(['read', 'read-write']), 'Access of the jobs.', { default: 'read' }),
-    kmsKeyArn: option(keyArn, 'KMS key of the bucket. Default: none, for buckets without a KMS key.', {
-      examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
-    }),
-  })
-  .meta({ description: 'A place in S3 that is not of this environment, in this account or another one.' });
+const external = section('A place in S3 that is not of this environment, in this account or another one.', {
+  s3: field(s3Prefix, 'S3 prefix.', { examples: ['s3://company-lake/tokens/'] }),
+  access: option(z.enum(['read', 'read-write']), 'Access of the jobs.', { default: 'read' }),
+  kmsKeyArn: option(keyArn, 'KMS key of the bucket. Default: none, for buckets without a KMS key.', {
+    examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
+  }),
+});
 
-const fileSystem = z
-  .strictObject({
-    fsxLustre: option(fileSystemId, 'ID of an FSx for Lustre file system; specify this or `efs`. Default: none.', {
-      examples: ['fs-0123456789abcdef0'],
-    }),
-    efs: option(fileSystemId, 'ID of an EFS file system; specify this or `fsxLustre`. Default: none.', {
-      examples: ['fs-0123456789abcdef1'],
-    }),
-    directoryPath: field(
-      z.string().regex(/^\//, 'must be a path that starts with /'),
-      'Folder of the file system that jobs may mount. For FSx for Lustre it begins with the mount name, which `aws fsx describe-file-systems` shows.',
-      { examples: ['/abcdefgh/data'] },
-    ),
-  })
-  .meta({ description: 'An existing file system.' });
+const fileSystem = section('An existing file system.', {
+  fsxLustre: option(fileSystemId, 'ID of an FSx for Lustre file system; specify this or `efs`. Default: none.', {
+    examples: ['fs-0123456789abcdef0'],
+  }),
+  efs: option(fileSystemId, 'ID of an EFS file system; specify this or `fsxLustre`. Default: none.', {
+    examples: ['fs-0123456789abcdef1'],
+  }),
+  directoryPath: field(
+    formed(/^\//, 'must be a path that starts with /'),
+    'Folder of the file system that jobs may mount. For FSx for Lustre it begins with the mount name, which `aws fsx describe-file-systems` shows.',
+    { examples: ['/abcdefgh/data'] },
+  ),
+});
 
 /** Section `storage`. */
 export const storage = z.strictObject({
-  retain: option(
-    z.boolean(),
+  retain: flag(
     'Whether buckets, keys, the run table and the image repository are retained when the stack is deleted.',
-    { default: true },
+    true,
   ),
   runRetentionDays: option(
     z.int().min(0).max(36_500),
@@ -52,10 +45,8 @@ export const storage = z.strictObject({
     'Age at which objects of incomplete checkpoints expire, in days. Complete checkpoints do not expire.',
     { default: 90, examples: [30] },
   ),
-  adopt: option(
-    z.boolean(),
+  adopt: flag(
     'Whether the stack imports the buckets, key, table and repository that an earlier environment of this name retained.',
-    { default: false },
   ),
   buckets: option(
     z.strictObject({
@@ -123,7 +114,7 @@ export const storage = z.strictObject({
     { examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }] },
   ),
   fileSystems: option(
-    z.record(z.string().regex(/^[A-Za-z][\w-]*$/, 'must be letters, digits, - and _, the first a letter'), fileSystem),
+    z.record(formed(/^[A-Za-z][\w-]*$/, 'must be letters, digits, - and _, the first a letter'), fileSystem),
     'Existing file systems that jobs may mount, by name. Default: none.',
     { examples: [{ corpus: { fsxLustre: 'fs-0123456789abcdef0', directoryPath: '/abcdefgh/data' } }] },
   ),

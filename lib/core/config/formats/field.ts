@@ -1,10 +1,9 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 
 /** What the JSON Schema and the documentation say of a field in addition to its description. */
 interface More {
   default?: unknown;
   examples?: unknown[];
-  deprecated?: boolean;
 }
 
 /** A field of a file that must be given. */
@@ -14,3 +13,14 @@ export const field = <T extends z.ZodType>(type: T, description: string, more: M
 /** A field of a file that may be left out. */
 export const option = <T extends z.ZodType>(type: T, description: string, more: More = {}) =>
   field(type.optional(), description, more);
+
+/** A field of a file that is true or false. */
+export const flag = (description: string, byDefault = false) =>
+  option(z.boolean(), description, { default: byDefault });
+
+/** A section with these fields. */
+export const section = <T extends z.ZodRawShape>(description: string, fields: T) =>
+  z.strictObject(fields).meta({ description });
+
+/** Text of this form, or the reason why it is refused. */
+export const formed = (form: RegExp, must: Parameters<z.ZodString['regex']>[1]) => z.string().regex(form, must);

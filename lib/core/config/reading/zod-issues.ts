@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { nearest } from '../../catalog/nearest';
-import { formatPath, type Issue, issue, orList } from '../issue';
+import { formatPath, type Issue, type IssueText, issue, orList } from '../issue';
 
 type ZodIssue = z.core.$ZodIssue;
 
@@ -104,13 +104,6 @@ function typeName(expected: string): string {
     record: 'a section',
   };
   return names[expected] ?? expected;
-}
-
-/** The parts of a message; without `got` no value was given. */
-interface IssueText {
-  must: string;
-  got?: unknown;
-  fix: string;
 }
 
 const schemaIssue = (rule: string, path: string, { must, got, fix }: IssueText): Issue =>

@@ -1,20 +1,18 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, flag, option } from '../formats/field';
 import { count } from './formats';
 
 const layerNumbers = z.array(z.int().min(0)).min(1);
 
 const slidingWindow = z.strictObject({
   size: field(count, 'Size of the window in positions, including the position of the query.', { examples: [4096] }),
-  pattern: z
-    .union([z.enum(['all', 'alternate']), layerNumbers], {
+  pattern: field(
+    z.union([z.enum(['all', 'alternate']), layerNumbers], {
       error: 'must be all, alternate or a list of layer numbers from 0 on',
-    })
-    .meta({
-      description:
-        'Layers with the window: all, every second layer starting with the first, or a list of layer indexes.',
-      examples: ['alternate', [0, 1, 2]],
     }),
+    'Layers with the window: all, every second layer starting with the first, or a list of layer indexes.',
+    { examples: ['alternate', [0, 1, 2]] },
+  ),
 });
 
 const logitSoftcap = z.strictObject({
@@ -36,16 +34,12 @@ const latentAttention = z.strictObject({
 
 /** Fields of attention other than its heads. */
 export const attentionFields = {
-  qkNorm: option(z.boolean(), 'Whether an RMS norm over each head is applied to queries and keys (Qwen 3).', {
-    default: false,
-  }),
-  attentionBias: option(z.boolean(), 'Whether the query, key, value and output projections have biases.', {
-    default: false,
-  }),
+  qkNorm: flag('Whether an RMS norm over each head is applied to queries and keys (Qwen 3).'),
+  attentionBias: flag('Whether the query, key, value and output projections have biases.'),
   slidingWindow: option(slidingWindow, 'Layers with sliding window attention. Default: none.', {
     examples: [{ size: 4096, pattern: 'alternate' }],
   }),
-  attentionSinks: option(z.boolean(), 'Whether each head has a learned attention sink (GPT-OSS).', { default: false }),
+  attentionSinks: flag('Whether each head has a learned attention sink (GPT-OSS).'),
   logitSoftcap: option(logitSoftcap, 'Soft caps of attention scores and logits (Gemma 2). Default: none.', {
     examples: [{ attention: 50, final: 30 }],
   }),

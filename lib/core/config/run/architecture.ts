@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_LAYERS } from '../../catalog/model/shape';
-import { field, option } from '../formats/field';
+import { field, flag, option, section } from '../formats/field';
 import { attentionFields } from './architecture-attention';
 import { count } from './formats';
 
@@ -10,13 +10,9 @@ const layers = z.union([z.int().min(0), z.array(z.int().min(0)).min(1)], {
 
 const routing = z.strictObject({
   score: option(z.enum(['softmax', 'sigmoid']), 'Function of the router outputs.', { default: 'softmax' }),
-  normalise: option(z.boolean(), 'Whether the weights of the selected experts are divided by their sum.', {
-    default: true,
-  }),
-  bias: option(
-    z.boolean(),
+  normalise: flag('Whether the weights of the selected experts are divided by their sum.', true),
+  bias: flag(
     'Whether a bias per expert is added to the scores for the selection of experts only. The bias is loaded and not trained.',
-    { default: false },
   ),
   groups: option(count, 'Number of expert groups.', { default: 1, examples: [8] }),
   topGroups: option(count, 'Number of groups from which experts can be selected for a token. Default: `groups`.', {
@@ -56,64 +52,56 @@ const originalMaxPositionEmbeddings = field(count, 'Context length of pre-traini
 const ropeScaling = z.discriminatedUnion(
   'type',
   [
-    z
-      .strictObject({
-        type: field(z.literal('linear'), 'All frequencies are divided by `factor`.'),
-        factor,
-      })
-      .meta({ description: 'Linear position interpolation.' }),
-    z
-      .strictObject({
-        type: field(z.literal('llama3'), 'Low frequencies are divided by `factor`, high frequencies are unchanged.'),
-        factor,
-        lowFreqFactor: field(
-          z.number().positive(),
-          'Frequencies with a wavelength above the original context length divided by this value are divided by `factor`.',
-          { examples: [1] },
-        ),
-        highFreqFactor: field(
-          z.number().positive(),
-          'Frequencies with a wavelength below the original context length divided by this value are unchanged.',
-          { examples: [4] },
-        ),
-        originalMaxPositionEmbeddings,
-      })
-      .meta({ description: 'The scaling of Llama 3.1 and later.' }),
-    z
-      .strictObject({
-        type: field(z.literal('yarn'), 'YaRN, https://arxiv.org/abs/2309.00071.'),
-        factor,
-        originalMaxPositionEmbeddings,
-        betaFast: option(
-          z.number().positive(),
-          'Dimensions with more rotations than this over the original context are unchanged.',
-          { default: 32, examples: [32] },
-        ),
-        betaSlow: option(
-          z.number().positive(),
-          'Dimensions with fewer rotations than this over the original context are fully interpolated.',
-          { default: 1, examples: [1] },
-        ),
-        attentionFactor: option(
-          z.number().positive(),
-          'Factor by which sines and cosines are multiplied. Default: 0.1 ln(factor) + 1.',
-          { examples: [1.0] },
-        ),
-        truncate: option(z.boolean(), 'Whether the bounds of the interpolated range are rounded to whole dimensions.', {
-          default: true,
-        }),
-        mscale: option(
-          z.number().positive(),
-          'Sines and cosines are multiplied by (0.1 mscale ln(factor) + 1) / (0.1 mscaleAllDim ln(factor) + 1), as in DeepSeek. Default: no factor.',
-          { examples: [1.0] },
-        ),
-        mscaleAllDim: option(
-          z.number().positive(),
-          'With `latentAttention`, scores are multiplied by the square of 0.1 mscaleAllDim ln(factor) + 1, as in DeepSeek. Default: no factor.',
-          { examples: [1.0] },
-        ),
-      })
-      .meta({ description: 'YaRN, https://arxiv.org/abs/2309.00071.' }),
+    section('Linear position interpolation.', {
+      type: field(z.literal('linear'), 'All frequencies are divided by `factor`.'),
+      factor,
+    }),
+    section('The scaling of Llama 3.1 and later.', {
+      type: field(z.literal('llama3'), 'Low frequencies are divided by `factor`, high frequencies are unchanged.'),
+      factor,
+      lowFreqFactor: field(
+        z.number().positive(),
+        'Frequencies with a wavelength above the original context length divided by this value are divided by `factor`.',
+        { examples: [1] },
+      ),
+      highFreqFactor: field(
+        z.number().positive(),
+        'Frequencies with a wavelength below the original context length divided by this value are unchanged.',
+        { examples: [4] },
+      ),
+      originalMaxPositionEmbeddings,
+    }),
+    section('YaRN, https://arxiv.org/abs/2309.00071.', {
+      type: field(z.literal('yarn'), 'YaRN, https://arxiv.org/abs/2309.00071.'),
+      factor,
+      originalMaxPositionEmbeddings,
+      betaFast: option(
+        z.number().positive(),
+        'Dimensions with more rotations than this over the original context are unchanged.',
+        { default: 32, examples: [32] },
+      ),
+      betaSlow: option(
+        z.number().positive(),
+        'Dimensions with fewer rotations than this over the original context are fully interpolated.',
+        { default: 1, examples: [1] },
+      ),
+      attentionFactor: option(
+        z.number().positive(),
+        'Factor by which sines and cosines are multiplied. Default: 0.1 ln(factor) + 1.',
+        { examples: [1.0] },
+      ),
+      truncate: flag('Whether the bounds of the interpolated range are rounded to whole dimensions.', true),
+      mscale: option(
+        z.number().positive(),
+        'Sines and cosines are multiplied by (0.1 mscale ln(factor) + 1) / (0.1 mscaleAllDim ln(factor) + 1), as in DeepSeek. Default: no factor.',
+        { examples: [1.0] },
+      ),
+      mscaleAllDim: option(
+        z.number().positive(),
+        'With `latentAttention`, scores are multiplied by the square of 0.1 mscaleAllDim ln(factor) + 1, as in DeepSeek. Default: no factor.',
+        { examples: [1.0] },
+      ),
+    }),
   ],
   { error: 'must be linear, llama3 or yarn' },
 );
@@ -135,12 +123,11 @@ export const architecture = z.strictObject({
     { examples: [14336] },
   ),
   vocabularySize: field(count, 'Number of token IDs.', { examples: [128256] }),
-  gatedMlp: option(
-    z.boolean(),
+  gatedMlp: flag(
     'Whether the feed-forward block is gated (SwiGLU, three matrices) instead of plain (two matrices).',
-    { default: true },
+    true,
   ),
-  tiedEmbeddings: option(z.boolean(), 'Whether the output projection shares the embedding matrix.', { default: false }),
+  tiedEmbeddings: flag('Whether the output projection shares the embedding matrix.'),
   ...mixtureFields,
   ...attentionFields,
   ropeTheta: option(z.number().positive(), 'Base of the rotary position embedding.', {

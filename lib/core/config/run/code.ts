@@ -21,12 +21,10 @@ export const code = z.strictObject({
   arguments: option(
     z.record(
       z.string(),
-      z
-        .union([scalar, z.array(scalar)], { error: 'must be text, a number, true, false, null or a list of them' })
-        .meta({
-          description:
-            'One argument: true becomes `--key`, false leaves it out, a list repeats it. The toolkit cannot pass the first and the last so (`code/argument-form`).',
-        }),
+      field(
+        z.union([scalar, z.array(scalar)], { error: 'must be text, a number, true, false, null or a list of them' }),
+        'One argument: true becomes `--key`, false leaves it out, a list repeats it. The toolkit cannot pass the first and the last so (`code/argument-form`).',
+      ),
     ),
     'Arguments of the script, passed as `--key value` in this order and never through a shell. With `contract: toolkit` they are added to `hyperparameters`.',
     { default: {}, examples: [{ 'learning-rate': 3.0e-4, 'warmup-steps': 2000 }] },

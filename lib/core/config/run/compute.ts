@@ -1,54 +1,46 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, flag, option, section } from '../formats/field';
 import { arn, count, groupName, text, trainingPlanArn, words } from './formats';
 
 const instanceType = 'SageMaker instance type.';
 
-const instanceGroup = z
-  .strictObject({
-    name: field(groupName, 'Name of the group, to which channels refer.', { examples: ['gpu'] }),
-    instanceType: field(text, instanceType, { examples: ['ml.p4d.24xlarge'] }),
-    instanceCount: field(count, 'Number of instances of the group.', { examples: [2] }),
-  })
-  .meta({ description: 'A group of equal instances.' });
+const instanceGroup = section('A group of equal instances.', {
+  name: field(groupName, 'Name of the group, to which channels refer.', { examples: ['gpu'] }),
+  instanceType: field(text, instanceType, { examples: ['ml.p4d.24xlarge'] }),
+  instanceCount: field(count, 'Number of instances of the group.', { examples: [2] }),
+});
 
 /** `{min, max}`: each attempt uses as many instances as are available. */
 const instanceCount = z.union(
   [
     field(count, 'Number of instances.'),
-    z
-      .strictObject({
-        min: field(count, 'Minimum number of instances of an attempt.', { examples: [2] }),
-        max: field(count, 'Maximum number of instances of an attempt.', { examples: [8] }),
-      })
-      .meta({ description: 'Each attempt has as many instances as there is room for.' }),
+    section('Each attempt has as many instances as there is room for.', {
+      min: field(count, 'Minimum number of instances of an attempt.', { examples: [2] }),
+      max: field(count, 'Maximum number of instances of an attempt.', { examples: [8] }),
+    }),
   ],
   { error: 'must be a whole number from 1 on, or { min, max }' },
 );
 
-const alternative = z
-  .strictObject({
-    instanceType: field(text, instanceType, { examples: ['ml.p4de.24xlarge'] }),
-    instanceCount: option(count, 'Number of instances of this type. Default: `compute.instanceCount`.', {
-      examples: [4],
-    }),
-    trainingPlanArn: option(arn('sagemaker'), 'Training plan that holds these instances. Default: none, on demand.', {
-      examples: ['arn:aws:sagemaker:us-west-2:111122223333:training-plan/mine'],
-    }),
-  })
-  .meta({ description: 'Instances to take when those before it have no capacity.' });
+const alternative = section('Instances to take when those before it have no capacity.', {
+  instanceType: field(text, instanceType, { examples: ['ml.p4de.24xlarge'] }),
+  instanceCount: option(count, 'Number of instances of this type. Default: `compute.instanceCount`.', {
+    examples: [4],
+  }),
+  trainingPlanArn: option(arn('sagemaker'), 'Training plan that holds these instances. Default: none, on demand.', {
+    examples: ['arn:aws:sagemaker:us-west-2:111122223333:training-plan/mine'],
+  }),
+});
 
 const placement = z.strictObject({
-  multipleJobs: option(z.boolean(), 'Whether other jobs may share the UltraServers.', { default: false }),
+  multipleJobs: flag('Whether other jobs may share the UltraServers.'),
   ultraServers: option(
     z
       .array(
-        z
-          .strictObject({
-            id: option(words(256), 'ID of the UltraServer. Default: any.', { examples: ['us-0123456789abcdef0'] }),
-            instanceCount: field(count, 'Number of instances on this UltraServer.', { examples: [9] }),
-          })
-          .meta({ description: 'One UltraServer.' }),
+        section('One UltraServer.', {
+          id: option(words(256), 'ID of the UltraServer. Default: any.', { examples: ['us-0123456789abcdef0'] }),
+          instanceCount: field(count, 'Number of instances on this UltraServer.', { examples: [9] }),
+        }),
       )
       .min(1)
       .max(10),

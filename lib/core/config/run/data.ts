@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, option, section } from '../formats/field';
 import { HUB_DATASET } from '../formats/places';
 import { channelName, count, fileSystemId, hubSource, s3Uri, text, words } from './formats';
 
@@ -17,83 +17,81 @@ const fileSystem = (kind: string, directory: string) =>
     .optional();
 
 /** One entry of `data`. */
-export const channel = z
-  .strictObject({
-    channel: field(channelName, 'Name of the channel; its data is in /opt/ml/input/data/<name>.', {
-      examples: ['train'],
-    }),
-    s3: option(
-      s3Uri,
-      'S3 prefix or manifest. The placeholders `{dataBucket}`, `{checkpointBucket}`, `{team}` and `{runId}` are replaced. Give this, `source`, `fsxLustre` or `efs`. Default: none.',
-      { examples: ['s3://{dataBucket}/c4-tokens/'] },
-    ),
-    source: option(
-      hubSource(HUB_DATASET, 'hf:datasets/HuggingFaceH4/no_robots'),
-      'Data set of a hub that `slipway fetch` has copied, instead of `s3`: `hf:datasets/ORG/NAME[@REVISION]`. A launch replaces the revision by the fetched commit. Default: none.',
-      { examples: ['hf:datasets/HuggingFaceH4/no_robots'] },
-    ),
-    inputMode: option(
-      z.enum(['File', 'FastFile', 'Pipe']),
-      'Input mode of S3 data: copied before the start (File), read on demand as files (FastFile), or streamed (Pipe). Default: FastFile for the built-in trainer, File for user code.',
-    ),
-    s3DataType: option(
-      z.enum(['S3Prefix', 'ManifestFile', 'AugmentedManifestFile']),
-      'Type of `s3`: a prefix, a manifest of objects, or an augmented manifest (JSON lines).',
-      { default: 'S3Prefix' },
-    ),
-    s3DataDistribution: option(
-      z.enum(['FullyReplicated', 'ShardedByS3Key']),
-      'Whether each instance gets all objects or a subset.',
-      { default: 'FullyReplicated' },
-    ),
-    attributeNames: option(
-      z.array(words(256)).max(16),
-      'Attributes of an augmented manifest that the job reads; only with AugmentedManifestFile. Default: none.',
-      { examples: [['text']] },
-    ),
-    instanceGroups: option(
-      z.array(text).min(1).max(5),
-      'Instance groups that get the channel, in a heterogeneous cluster; on every channel or on none. Default: all groups.',
-      { examples: [['gpu']] },
-    ),
-    shuffleSeed: option(
-      z.int().min(0),
-      'Seed with which SageMaker shuffles the objects or manifest entries. Default: no shuffling.',
-      { examples: [7] },
-    ),
-    hubContentArn: option(
-      z
-        .string()
-        .max(255)
-        .regex(
-          /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub-content\/[\w-]+\/Model(Reference)?\/[\w.-]+(\/[\w.-]+)?$/,
-          'must be the ARN of a model in a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub-content/mine/ModelReference/llama/1.0.0',
-        ),
-      'Model of a private SageMaker hub that `s3` belongs to (HubAccessConfig of the API); its hub is one of `storage.hubs` of the environment. Default: none.',
-      {
-        examples: [
-          'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/meta-textgeneration-llama-3-8b/1.0.0',
-        ],
-      },
-    ),
-    acceptEula: option(
-      z.boolean(),
-      'Whether the license of the gated model in `s3` is accepted (ModelAccessConfig of the API). Default: not sent; a gated model requires true.',
-      { examples: [true] },
-    ),
-    contentType: option(z.string().max(256), 'MIME type of the data. Default: none.', {
-      examples: ['application/jsonlines'],
-    }),
-    fsxLustre: field(
-      fileSystem('FSx for Lustre', '{fsxPath}/data'),
-      'FSx for Lustre file system instead of `s3`. Default: none.',
-      { examples: [{ fileSystemId: '{fsx}', directoryPath: '{fsxPath}/data', access: 'ro' }] },
-    ),
-    efs: field(fileSystem('EFS', '/data'), 'EFS file system instead of `s3`. Default: none.', {
-      examples: [{ fileSystemId: 'fs-0123456789abcdef1', directoryPath: '/data', access: 'ro' }],
-    }),
-  })
-  .meta({ description: 'A channel: data that SageMaker gives each instance as a folder.' });
+export const channel = section('A channel: data that SageMaker gives each instance as a folder.', {
+  channel: field(channelName, 'Name of the channel; its data is in /opt/ml/input/data/<name>.', {
+    examples: ['train'],
+  }),
+  s3: option(
+    s3Uri,
+    'S3 prefix or manifest. The placeholders `{dataBucket}`, `{checkpointBucket}`, `{team}` and `{runId}` are replaced. Give this, `source`, `fsxLustre` or `efs`. Default: none.',
+    { examples: ['s3://{dataBucket}/c4-tokens/'] },
+  ),
+  source: option(
+    hubSource(HUB_DATASET, 'hf:datasets/HuggingFaceH4/no_robots'),
+    'Data set of a hub that `slipway fetch` has copied, instead of `s3`: `hf:datasets/ORG/NAME[@REVISION]`. A launch replaces the revision by the fetched commit. Default: none.',
+    { examples: ['hf:datasets/HuggingFaceH4/no_robots'] },
+  ),
+  inputMode: option(
+    z.enum(['File', 'FastFile', 'Pipe']),
+    'Input mode of S3 data: copied before the start (File), read on demand as files (FastFile), or streamed (Pipe). Default: FastFile for the built-in trainer, File for user code.',
+  ),
+  s3DataType: option(
+    z.enum(['S3Prefix', 'ManifestFile', 'AugmentedManifestFile']),
+    'Type of `s3`: a prefix, a manifest of objects, or an augmented manifest (JSON lines).',
+    { default: 'S3Prefix' },
+  ),
+  s3DataDistribution: option(
+    z.enum(['FullyReplicated', 'ShardedByS3Key']),
+    'Whether each instance gets all objects or a subset.',
+    { default: 'FullyReplicated' },
+  ),
+  attributeNames: option(
+    z.array(words(256)).max(16),
+    'Attributes of an augmented manifest that the job reads; only with AugmentedManifestFile. Default: none.',
+    { examples: [['text']] },
+  ),
+  instanceGroups: option(
+    z.array(text).min(1).max(5),
+    'Instance groups that get the channel, in a heterogeneous cluster; on every channel or on none. Default: all groups.',
+    { examples: [['gpu']] },
+  ),
+  shuffleSeed: option(
+    z.int().min(0),
+    'Seed with which SageMaker shuffles the objects or manifest entries. Default: no shuffling.',
+    { examples: [7] },
+  ),
+  hubContentArn: option(
+    z
+      .string()
+      .max(255)
+      .regex(
+        /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub-content\/[\w-]+\/Model(Reference)?\/[\w.-]+(\/[\w.-]+)?$/,
+        'must be the ARN of a model in a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub-content/mine/ModelReference/llama/1.0.0',
+      ),
+    'Model of a private SageMaker hub that `s3` belongs to (HubAccessConfig of the API); its hub is one of `storage.hubs` of the environment. Default: none.',
+    {
+      examples: [
+        'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/meta-textgeneration-llama-3-8b/1.0.0',
+      ],
+    },
+  ),
+  acceptEula: option(
+    z.boolean(),
+    'Whether the license of the gated model in `s3` is accepted (ModelAccessConfig of the API). Default: not sent; a gated model requires true.',
+    { examples: [true] },
+  ),
+  contentType: option(z.string().max(256), 'MIME type of the data. Default: none.', {
+    examples: ['application/jsonlines'],
+  }),
+  fsxLustre: field(
+    fileSystem('FSx for Lustre', '{fsxPath}/data'),
+    'FSx for Lustre file system instead of `s3`. Default: none.',
+    { examples: [{ fileSystemId: '{fsx}', directoryPath: '{fsxPath}/data', access: 'ro' }] },
+  ),
+  efs: field(fileSystem('EFS', '/data'), 'EFS file system instead of `s3`. Default: none.', {
+    examples: [{ fileSystemId: 'fs-0123456789abcdef1', directoryPath: '/data', access: 'ro' }],
+  }),
+});
 
 /** Section `checkpoints`. */
 export const checkpoints = z.strictObject({
@@ -131,20 +129,18 @@ export const checkpoints = z.strictObject({
       [
         field(z.literal('auto'), 'On for the built-in trainer on two or more hosts, as often as pays.'),
         field(z.literal('off'), 'Restarts in place continue from the newest checkpoint.'),
-        z
-          .strictObject({
-            everySteps: option(
-              z.union([z.literal('auto'), count], { error: 'must be auto or a number of steps' }),
-              'Steps between two copies; auto uses the number with the lowest sum of overhead and expected loss, from the measured time of a copy.',
-              { default: 'auto', examples: [1] },
-            ),
-            copies: option(
-              z.union([z.literal(1), z.literal(2)], { error: 'must be 1 or 2' }),
-              'Copies of each state: 1 on its own host, 2 also on another host.',
-              { default: 2, examples: [2] },
-            ),
-          })
-          .meta({ description: 'Copies at a fixed interval, or on the own host only.' }),
+        section('Copies at a fixed interval, or on the own host only.', {
+          everySteps: option(
+            z.union([z.literal('auto'), count], { error: 'must be auto or a number of steps' }),
+            'Steps between two copies; auto uses the number with the lowest sum of overhead and expected loss, from the measured time of a copy.',
+            { default: 'auto', examples: [1] },
+          ),
+          copies: option(
+            z.union([z.literal(1), z.literal(2)], { error: 'must be 1 or 2' }),
+            'Copies of each state: 1 on its own host, 2 also on another host.',
+            { default: 2, examples: [2] },
+          ),
+        }),
       ],
       { error: 'must be auto, off, or { everySteps, copies }' },
     ),

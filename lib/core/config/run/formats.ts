@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formed } from '../formats/field';
 
 // Formats of values that several sections of the run file share.
 
@@ -24,18 +25,20 @@ export const s3Uri = z
 export const hubSource = (form: RegExp, example: string) =>
   z.string().max(420).regex(form, `must be a repository of a hub such as ${example}`);
 /** Name of a channel, in the format of SageMaker. */
-export const channelName = z
-  .string()
-  .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1-64 letters, digits, dots, underscores or hyphens');
+export const channelName = formed(
+  /^[A-Za-z0-9._-]{1,64}$/,
+  'must be 1-64 letters, digits, dots, underscores or hyphens',
+);
 /** ARN of a service's resource. */
 export const arn = (service: string) =>
-  z.string().regex(new RegExp(`^arn:aws[a-z-]*:${service}:`), `must be an ARN that begins with arn:aws:${service}:`);
+  formed(new RegExp(`^arn:aws[a-z-]*:${service}:`), `must be an ARN that begins with arn:aws:${service}:`);
 /** Id of an FSx file system. */
-export const fileSystemId = z
-  .string()
-  .regex(/^(fs-[0-9a-f]{8,17}|\{fsx\})$/, 'must be a file system id such as fs-0123456789abcdef0');
+export const fileSystemId = formed(
+  /^(fs-[0-9a-f]{8,17}|\{fsx\})$/,
+  'must be a file system id such as fs-0123456789abcdef0',
+);
 /** Name of an instance group. */
-export const groupName = z.string().regex(/^.{1,64}$/, 'must be 1-64 characters without line breaks');
+export const groupName = formed(/^.{1,64}$/, 'must be 1-64 characters without line breaks');
 /** ARN of a Lambda function, with or without a version or an alias. */
 export const functionArn = z
   .string()
@@ -45,6 +48,7 @@ export const functionArn = z
     'must be the ARN of a Lambda function',
   );
 /** ARN of a SageMaker training plan. */
-export const trainingPlanArn = z
-  .string()
-  .regex(/^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan\/.+/, 'must be the ARN of a training plan');
+export const trainingPlanArn = formed(
+  /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan\/.+/,
+  'must be the ARN of a training plan',
+);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, flag, formed, option, section } from '../formats/field';
 import { count, words } from './formats';
 
 /** Section `limits`. */
@@ -34,16 +34,10 @@ export const limits = z.strictObject({
 
 /** Section `network` of a run file. */
 export const network = z.strictObject({
-  isolation: option(
-    z.boolean(),
+  isolation: flag(
     'Whether containers have no network access except to each other (EnableNetworkIsolation of the API).',
-    { default: false },
   ),
-  interContainerEncryption: option(
-    z.boolean(),
-    'Whether SageMaker encrypts traffic between instances. EFA traffic is not encrypted.',
-    { default: false },
-  ),
+  interContainerEncryption: flag('Whether SageMaker encrypts traffic between instances. EFA traffic is not encrypted.'),
   efa: option(
     z.enum(['required', 'preferred', 'off']),
     'Reaction to a fallback from EFA to sockets: required ends the job, preferred reports it, off does not expect EFA. Default: required on several instances of types with EFA, otherwise off.',
@@ -55,14 +49,12 @@ export const network = z.strictObject({
   ),
 });
 
-const metric = z
-  .strictObject({
-    name: field(words(255), 'Name of the metric.', { examples: ['train:loss'] }),
-    regex: field(words(500), 'Regular expression with one group that matches the value in a log line.', {
-      examples: ['loss=([0-9.eE+-]+)'],
-    }),
-  })
-  .meta({ description: 'A metric that SageMaker reads from the log.' });
+const metric = section('A metric that SageMaker reads from the log.', {
+  name: field(words(255), 'Name of the metric.', { examples: ['train:loss'] }),
+  regex: field(words(500), 'Regular expression with one group that matches the value in a log line.', {
+    examples: ['loss=([0-9.eE+-]+)'],
+  }),
+});
 
 /** Section `observability`. */
 export const observability = z.strictObject({
@@ -79,13 +71,9 @@ export const observability = z.strictObject({
     'Profiler: the PyTorch profiler (pytorch), the SageMaker profiler (sagemaker), or none (off).',
     { default: 'off', examples: ['pytorch'] },
   ),
-  tensorBoard: option(z.boolean(), 'Whether TensorBoard event files are copied to the artifact bucket.', {
-    default: false,
-  }),
-  remoteDebug: option(
-    z.boolean(),
+  tensorBoard: flag('Whether TensorBoard event files are copied to the artifact bucket.'),
+  remoteDebug: flag(
     'Whether users can open a shell in the containers with AWS Systems Manager (RemoteDebugConfig of the API); the guardrails of the environment must allow it.',
-    { default: false },
   ),
   wandb: option(
     z.strictObject({
@@ -105,12 +93,10 @@ export const observability = z.strictObject({
   mlflow: option(
     z.strictObject({
       arn: field(
-        z
-          .string()
-          .regex(
-            /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:\d{12}:mlflow-[a-zA-Z-]*\/.+/,
-            'must be the ARN of an MLflow tracking server or app',
-          ),
+        formed(
+          /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:\d{12}:mlflow-[a-zA-Z-]*\/.+/,
+          'must be the ARN of an MLflow tracking server or app',
+        ),
         'ARN of an MLflow tracking server or app; the environment must declare it for the team.',
         { examples: ['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared'] },
       ),

@@ -1,22 +1,20 @@
 import { z } from 'zod';
 import { PROGRESS_FORMATS } from '../../catalog/progress-formats';
-import { field, option } from '../formats/field';
+import { field, flag, option, section } from '../formats/field';
 import { channelName, count, words } from './formats';
 
-const mixturePhase = z
-  .strictObject({
-    fromStep: option(
-      z.int().min(0),
-      'Step at which the phase starts; skipped batches after a loss spike also count. Default: 0.',
-      { examples: [10000] },
-    ),
-    weights: field(
-      z.record(channelName, field(z.number().positive(), 'Weight of one channel.', { examples: [0.2] })),
-      'Weight of each channel of `data`: the share of a channel is its weight divided by the sum of all weights.',
-      { examples: [{ web: 0.8, books: 0.2 }] },
-    ),
-  })
-  .meta({ description: 'One phase of the mixture.' });
+const mixturePhase = section('One phase of the mixture.', {
+  fromStep: option(
+    z.int().min(0),
+    'Step at which the phase starts; skipped batches after a loss spike also count. Default: 0.',
+    { examples: [10000] },
+  ),
+  weights: field(
+    z.record(channelName, field(z.number().positive(), 'Weight of one channel.', { examples: [0.2] })),
+    'Weight of each channel of `data`: the share of a channel is its weight divided by the sum of all weights.',
+    { examples: [{ web: 0.8, books: 0.2 }] },
+  ),
+});
 
 /** Section `training`. */
 export const training = z.strictObject({
@@ -76,11 +74,7 @@ export const training = z.strictObject({
     'Which activations are recomputed in the backward pass instead of stored: none, those that are cheap to compute (selective), or those of whole layers (full).',
     { default: 'none' },
   ),
-  activationOffload: option(
-    z.boolean(),
-    'Whether activations are moved to host memory between the forward and the backward pass.',
-    { default: false },
-  ),
+  activationOffload: flag('Whether activations are moved to host memory between the forward and the backward pass.'),
   seed: option(z.int().min(0), 'Seed of initialization and data order.', { default: 1234, examples: [42] }),
   lora: option(
     z.strictObject({

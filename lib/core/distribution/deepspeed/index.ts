@@ -1,7 +1,7 @@
 import { worldSize } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
 import { contradictsPrecision } from '../parameters';
-import { type ParallelLayout, strategy } from '../strategy';
+import { dataParallelLayout, type ParallelLayout, strategy } from '../strategy';
 import { smddpEnvironment, torchrunHyperparameters } from '../torchrun';
 import { DEEPSPEED_RULES, deepspeedConfig } from './rules';
 
@@ -9,16 +9,7 @@ import { DEEPSPEED_RULES, deepspeedConfig } from './rules';
 function layout(run: RunSpec): ParallelLayout {
   const world = worldSize(run);
   const shard = (deepspeedConfig(run).stage ?? 0) > 0 ? world : 1;
-  return {
-    worldSize: world,
-    tensor: 1,
-    pipeline: 1,
-    context: 1,
-    expert: 1,
-    shard,
-    replicate: world / shard,
-    dataParallel: world,
-  };
+  return { ...dataParallelLayout(run), shard, replicate: world / shard };
 }
 
 /** The run's DeepSpeed JSON, with "auto" values replaced by values from the run file where it has them. */
@@ -48,7 +39,6 @@ export function resolvedDeepspeedConfig(run: RunSpec): Record<string, unknown> {
 export const deepspeed = strategy({
   name: 'deepspeed',
   libraries: ['deepspeed'],
-  matches: (library, launcher) => library === 'deepspeed' && launcher === 'torchrun',
   layout,
   hyperparameters: torchrunHyperparameters,
   environment: (run) => ({

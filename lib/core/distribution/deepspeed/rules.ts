@@ -91,149 +91,111 @@ const OFFLOAD_DEVICES = ['none', 'cpu', 'nvme'];
 
 const rule = rulesAbout((run) => (run.distribution.library === 'deepspeed' ? deepspeedConfig(run) : undefined));
 
-function batchFindings(run: RunSpec, view: View): Finding[] {
-  const world = worldSize(run);
-  const [train, micro, accumulation] = [
-    'train_batch_size',
-    'train_micro_batch_size_per_gpu',
-    'gradient_accumulation_steps',
-  ].map(view.batch);
-  if (train === undefined || micro === undefined)
-    return train === undefined ? [] : notMultiple(train, world, accumulation ?? 1);
-  const expected = micro * (accumulation ?? 1) * world;
-  const fits = accumulation === undefined ? train % (micro * world) === 0 : train === expected;
-  if (fits) return [];
-  return [
-    {
-      path: parameterPath('train_batch_size'),
-      must: `must be train_micro_batch_size_per_gpu ${micro} x gradient_accumulation_steps ${accumulation ?? 'n'} x ${world} ranks${accumulation ? ` = ${expected}` : ''}`,
-      got: train,
-      fix: `use ${accumulation ? expected : nearestMultiple(train, micro * world)}, or auto`,
-    },
-  ];
-}
-
 function notMultiple(train: number, world: number, accumulation: number): Finding[] {
   const unit = world * accumulation;
-  return when(train % unit !== 0, {
-    path: parameterPath('train_batch_size'),
+  return when(train % unit !== 0, parameterPath('train_batch_size'), {
     must: `must be a multiple of the ${world} ranks${accumulation > 1 ? ` x gradient_accumulation_steps ${accumulation} = ${unit}` : ''}`,
-    got: train,
     fix: `use ${nearestMultiple(train, unit)}`,
   });
 }
 
 function conflict(key: string, ours: number | undefined, view: View, name: string): Finding[] {
   const theirs = view.batch(key);
-  return when(ours !== undefined && theirs !== undefined && ours !== theirs, {
-    path: parameterPath(key),
+  return when(ours !== undefined && theirs !== undefined && ours !== theirs, parameterPath(key), {
     must: `must agree with training.${name} ${ours}`,
-    got: theirs,
     fix: 'write "auto", or one of the two',
   });
 }
 
 /** Rules for runs with `library: deepspeed`. */
 export const DEEPSPEED_RULES: readonly Rule[] = [
-  rule({
-    id: 'deepspeed/stage',
-    level: 'error',
-    isLocal: true,
-    find: (_run, { zero }) =>
-      when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), {
-        path: parameterPath('zero_optimization.stage'),
-        must: 'must be 0, 1, 2 or 3',
-        got: zero.stage,
-        fix: 'use 3 to shard parameters, gradients and optimizer',
+  rule('deepspeed/stage', 'error, local', (_run, { zero }) =>
+    when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), parameterPath('zero_optimization.stage'), {
+      must: 'must be 0, 1, 2 or 3',
+      fix: 'use 3 to shard parameters, gradients and optimizer',
+    }),
+  ),
+  rule('deepspeed/keys', 'warning', (run) =>
+    Object.keys(run.distribution.parameters)
+      .filter((key) => !KEYS.includes(key))
+      .map((key) => ({
+        path: parameterPath(key),
+        must: 'must be a key of the DeepSpeed configuration',
+        got: key,
+        fix: `use ${nearest(key, KEYS, 2).join(' or ')}, or remove it`,
+      })),
+  ),
+  rule('deepspeed/batch', 'error', (run, view) => {
+    const world = worldSize(run);
+    const [train, micro, accumulation] = [
+      'train_batch_size',
+      'train_micro_batch_size_per_gpu',
+      'gradient_accumulation_steps',
+    ].map(view.batch);
+    if (train === undefined || micro === undefined)
+      return train === undefined ? [] : notMultiple(train, world, accumulation ?? 1);
+    const expected = micro * (accumulation ?? 1) * world;
+    const fits = accumulation === undefined ? train % (micro * world) === 0 : train === expected;
+    if (fits) return [];
+    return {
+      path: parameterPath('train_batch_size'),
+      must: `must be train_micro_batch_size_per_gpu ${micro} x gradient_accumulation_steps ${accumulation ?? 'n'} x ${world} ranks${accumulation ? ` = ${expected}` : ''}`,
+      fix: `use ${accumulation ? expected : nearestMultiple(train, micro * world)}, or auto`,
+    };
+  }),
+  rule('deepspeed/conflict', 'error', (run, view) => {
+    const written = run.written.training ?? {};
+    const precision = view.isOn('bf16') ? 'bf16' : view.isOn('fp16') ? 'fp16' : undefined;
+    return [
+      ...conflict('train_batch_size', written.globalBatchSize, view, 'globalBatchSize'),
+      ...conflict('train_micro_batch_size_per_gpu', written.microBatchSize, view, 'microBatchSize'),
+      ...when(contradictsPrecision(written.precision, precision), parameterPath(`${precision}.enabled`), {
+        must: `must agree with training.precision ${written.precision}`,
+        fix: 'write one of the two',
       }),
+    ];
   }),
-  rule({
-    id: 'deepspeed/keys',
-    level: 'warning',
-    find: (run) =>
-      Object.keys(run.distribution.parameters)
-        .filter((key) => !KEYS.includes(key))
-        .map((key) => ({
-          path: parameterPath(key),
-          must: 'must be a key of the DeepSpeed configuration',
-          got: key,
-          fix: `use ${nearest(key, KEYS, 2).join(' or ')}, or remove it`,
-        })),
-  }),
-  rule({ id: 'deepspeed/batch', level: 'error', find: batchFindings }),
-  rule({
-    id: 'deepspeed/conflict',
-    level: 'error',
-    find: (run, view) => {
-      const written = run.written.training ?? {};
-      const precision = view.isOn('bf16') ? 'bf16' : view.isOn('fp16') ? 'fp16' : undefined;
-      return [
-        ...conflict('train_batch_size', written.globalBatchSize, view, 'globalBatchSize'),
-        ...conflict('train_micro_batch_size_per_gpu', written.microBatchSize, view, 'microBatchSize'),
-        ...when(contradictsPrecision(written.precision, precision), {
-          path: parameterPath(`${precision}.enabled`),
-          must: `must agree with training.precision ${written.precision}`,
-          got: true,
-          fix: 'write one of the two',
-        }),
-      ];
-    },
-  }),
-  rule({
-    id: 'deepspeed/precision',
-    level: 'error',
-    find: (run, view) => [
-      ...when(view.isOn('bf16') === true && view.isOn('fp16') === true, {
-        path: parameterPath('fp16.enabled'),
-        must: 'must be false when bf16 is enabled',
-        got: true,
-        fix: 'keep one of the two',
+  rule('deepspeed/precision', 'error', (run, view) => [
+    ...when(view.isOn('bf16') === true && view.isOn('fp16') === true, parameterPath('fp16.enabled'), {
+      must: 'must be false when bf16 is enabled',
+      fix: 'keep one of the two',
+    }),
+    ...(view.isOn('bf16') ? bf16Findings(run, 'bf16.enabled') : []),
+  ]),
+  rule('deepspeed/offload', 'error', (_run, { stage, zero }) => {
+    const device = (key: string) => section(zero[key]).device;
+    const asks = (key: string) => key in zero && device(key) !== 'none';
+    const isEarly = asks('offload_param') && stage !== undefined && stage < 3;
+    return [
+      ...when(isEarly, parameterPath('zero_optimization.offload_param'), {
+        must: 'must be used with stage 3',
+        got: `stage ${stage}`,
+        fix: 'use stage 3, or remove it',
       }),
-      ...(view.isOn('bf16') ? bf16Findings(run, 'bf16.enabled') : []),
-    ],
-  }),
-  rule({
-    id: 'deepspeed/offload',
-    level: 'error',
-    find: (_run, { stage, zero }) => {
-      const device = (key: string) => section(zero[key]).device;
-      const asks = (key: string) => key in zero && device(key) !== 'none';
-      return [
-        ...when(asks('offload_param') && stage !== undefined && stage < 3, {
-          path: parameterPath('zero_optimization.offload_param'),
-          must: 'must be used with stage 3',
-          got: `stage ${stage}`,
-          fix: 'use stage 3, or remove it',
-        }),
-        ...when(asks('offload_optimizer') && stage === 0, {
-          path: parameterPath('zero_optimization.offload_optimizer'),
-          must: 'must be used with stage 1, 2 or 3',
-          got: 'stage 0',
-          fix: 'use stage 1 or higher, or remove it',
-        }),
-        ...['offload_param', 'offload_optimizer'].flatMap((key) =>
-          when(asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu')), {
-            path: parameterPath(`zero_optimization.${key}.device`),
+      ...when(asks('offload_optimizer') && stage === 0, parameterPath('zero_optimization.offload_optimizer'), {
+        must: 'must be used with stage 1, 2 or 3',
+        got: 'stage 0',
+        fix: 'use stage 1 or higher, or remove it',
+      }),
+      ...['offload_param', 'offload_optimizer'].flatMap((key) =>
+        when(
+          asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu')),
+          parameterPath(`zero_optimization.${key}.device`),
+          {
             must: `must be ${orList(OFFLOAD_DEVICES)}`,
-            got: device(key),
             fix: 'use cpu',
-          }),
+          },
         ),
-      ];
-    },
+      ),
+    ];
   }),
-  rule({
-    id: 'deepspeed/backend',
-    level: 'error',
-    find: (run) => {
-      const backend = run.distribution.parameters.dist_backend;
-      const { collectives, collectivesAuto } = run.distribution;
-      return when(typeof backend === 'string' && backend !== collectives && !(collectivesAuto && backend === 'nccl'), {
-        path: parameterPath('dist_backend'),
-        must: `must agree with distribution.collectives ${collectives}`,
-        got: backend,
-        fix: `set distribution.collectives ${backend}, or remove it`,
-      });
-    },
+  rule('deepspeed/backend', 'error', (run) => {
+    const backend = run.distribution.parameters.dist_backend;
+    const { collectives, collectivesAuto } = run.distribution;
+    const isOther = typeof backend === 'string' && backend !== collectives && !(collectivesAuto && backend === 'nccl');
+    return when(isOther, parameterPath('dist_backend'), {
+      must: `must agree with distribution.collectives ${collectives}`,
+      fix: `set distribution.collectives ${backend}, or remove it`,
+    });
   }),
 ];

@@ -17,7 +17,6 @@ function layout(run: RunSpec): ParallelLayout | undefined {
 export const megatron = strategy({
   name: 'megatron',
   libraries: ['megatron'],
-  matches: (library, launcher) => library === 'megatron' && launcher === 'torchrun',
   layout,
   hyperparameters: (run) => ({ ...torchrunHyperparameters(run), ...run.distribution.parameters }),
   arguments: (run) => flagArguments(run.distribution.parameters),

@@ -1,6 +1,6 @@
 import { orList } from '../../config/issue';
 import { worldSize } from '../../config/resolve-run';
-import { type Finding, type Rule, rulesAbout, when } from '../../config/rule';
+import { type Rule, rulesAbout, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { contradictsPrecision, divisorsUpTo, nearestMultiple, parameterPath, tensorAcrossHosts } from '../parameters';
 
@@ -63,66 +63,46 @@ const SHARED = [
   { name: 'global-batch-size', option: 'globalBatchSize' },
 ] as const;
 
-function batch(run: RunSpec, { world, tensor, pipeline, context }: Sizes): Finding[] {
-  const [global, micro] = [flagNumber(run, 'global-batch-size'), flagNumber(run, 'micro-batch-size')];
-  const ranks = world / (tensor * pipeline * context);
-  if (global === undefined || micro === undefined || !Number.isInteger(ranks)) return [];
-  const unit = micro * ranks;
-  return when(global % unit !== 0, {
-    path: flagPath(run, 'global-batch-size'),
-    must: `must be a multiple of micro-batch-size ${micro} x ${ranks} data-parallel ranks = ${unit}`,
-    got: global,
-    fix: `use ${nearestMultiple(global, unit)}`,
-  });
-}
-
 /** Assertions of Megatron-LM about model and batch, as far as its flags give them. */
 const MEGATRON_MODEL_RULES: readonly Rule[] = [
-  megatronRule({
-    id: 'megatron/divisibility',
-    level: 'warning',
-    find: (run, sizes) =>
-      DIVIDED.flatMap(({ name, by, divisor }) => {
-        const [given, parts] = [flagNumber(run, name), divisor(sizes)];
-        return when(given !== undefined && given % parts !== 0, {
-          path: flagPath(run, name),
-          must: `must be a multiple of ${by} ${parts}`,
-          got: given,
-          fix: `use a multiple of ${parts}, or a size of ${orList(divisorsUpTo(given ?? 1, 16))}`,
+  megatronRule('megatron/divisibility', 'warning', (run, sizes) =>
+    DIVIDED.flatMap(({ name, by, divisor }) => {
+      const [given, parts] = [flagNumber(run, name), divisor(sizes)];
+      return when(given !== undefined && given % parts !== 0, flagPath(run, name), {
+        must: `must be a multiple of ${by} ${parts}`,
+        fix: `use a multiple of ${parts}, or a size of ${orList(divisorsUpTo(given ?? 1, 16))}`,
+      });
+    }),
+  ),
+  megatronRule('megatron/batch', 'error', (run, { world, tensor, pipeline, context }) => {
+    const [global, micro] = [flagNumber(run, 'global-batch-size'), flagNumber(run, 'micro-batch-size')];
+    const ranks = world / (tensor * pipeline * context);
+    if (global === undefined || micro === undefined || !Number.isInteger(ranks)) return [];
+    const unit = micro * ranks;
+    return when(global % unit !== 0, flagPath(run, 'global-batch-size'), {
+      must: `must be a multiple of micro-batch-size ${micro} x ${ranks} data-parallel ranks = ${unit}`,
+      fix: `use ${nearestMultiple(global, unit)}`,
+    });
+  }),
+  megatronRule('megatron/tensor-within-node', 'warning, may acknowledge', (run, { tensor }) =>
+    tensorAcrossHosts(run, tensor, flagPath(run, 'tensor-model-parallel-size')),
+  ),
+  megatronRule('megatron/conflict', 'error', (run) => {
+    const written = run.written.training ?? {};
+    const [precision] = (['bf16', 'fp16'] as const).filter((kind) => flag(run, kind)?.value === true);
+    return [
+      ...SHARED.flatMap(({ name, option }) => {
+        const [ours, theirs] = [written[option], flagNumber(run, name)];
+        return when(ours !== undefined && theirs !== undefined && ours !== theirs, flagPath(run, name), {
+          must: `must agree with training.${option} ${ours}`,
+          fix: 'write one of the two',
         });
       }),
-  }),
-  megatronRule({ id: 'megatron/batch', level: 'error', find: batch }),
-  megatronRule({
-    id: 'megatron/tensor-within-node',
-    level: 'warning',
-    mayAcknowledge: true,
-    find: (run, { tensor }) => tensorAcrossHosts(run, tensor, flagPath(run, 'tensor-model-parallel-size')),
-  }),
-  megatronRule({
-    id: 'megatron/conflict',
-    level: 'error',
-    find: (run) => {
-      const written = run.written.training ?? {};
-      const [precision] = (['bf16', 'fp16'] as const).filter((kind) => flag(run, kind)?.value === true);
-      return [
-        ...SHARED.flatMap(({ name, option }) => {
-          const [ours, theirs] = [written[option], flagNumber(run, name)];
-          return when(ours !== undefined && theirs !== undefined && ours !== theirs, {
-            path: flagPath(run, name),
-            must: `must agree with training.${option} ${ours}`,
-            got: theirs,
-            fix: 'write one of the two',
-          });
-        }),
-        ...when(contradictsPrecision(written.precision, precision), {
-          path: flagPath(run, precision ?? 'bf16'),
-          must: `must agree with training.precision ${written.precision}`,
-          got: true,
-          fix: 'write one of the two',
-        }),
-      ];
-    },
+      ...when(contradictsPrecision(written.precision, precision), flagPath(run, precision ?? 'bf16'), {
+        must: `must agree with training.precision ${written.precision}`,
+        fix: 'write one of the two',
+      }),
+    ];
   }),
 ];
 
@@ -136,97 +116,67 @@ const SIZES = [
 
 /** Assertions of Megatron-LM about its parallel sizes before the first step. */
 export const MEGATRON_RULES: readonly Rule[] = [
-  megatronRule({
-    id: 'megatron/sizes',
-    level: 'error',
-    find: (run) =>
-      SIZES.flatMap((name) => {
-        const given = flag(run, name);
-        if (!given || (Number.isInteger(given.value) && (given.value as number) > 0)) return [];
-        return [
-          {
-            path: parameterPath(given.key),
-            must: 'must be a whole number of at least 1',
-            got: given.value,
-            fix: 'use 1 or more',
-          },
-        ];
-      }),
+  megatronRule('megatron/sizes', 'error', (run) =>
+    SIZES.flatMap((name) => {
+      const given = flag(run, name);
+      if (!given || (Number.isInteger(given.value) && (given.value as number) > 0)) return [];
+      return { path: parameterPath(given.key), must: 'must be a whole number of at least 1', fix: 'use 1 or more' };
+    }),
+  ),
+  megatronRule('megatron/degrees', 'error', (run, { world, tensor, pipeline, context, expert, expertTensor }) => {
+    const product = tensor * pipeline * context;
+    if (world % product !== 0) {
+      const name =
+        SIZES.find((n) => world % size(run, n) !== 0) ??
+        (pipeline > 1 ? 'pipeline-model-parallel-size' : 'tensor-model-parallel-size');
+      return {
+        path: flagPath(run, name),
+        must: `must make tensor x pipeline x context a divisor of the world size ${world}`,
+        got: `${tensor} x ${pipeline} x ${context} = ${product}`,
+        fix: `use sizes whose product is ${orList(divisorsUpTo(world, 64))}`,
+      };
+    }
+    const ranks = world / pipeline;
+    const isUneven = ranks % (expert * expertTensor) !== 0;
+    return when(isUneven, flagPath(run, expert > 1 ? 'expert-model-parallel-size' : EXPERT_TENSOR), {
+      must: `must make expert x ${EXPERT_TENSOR} a divisor of the ${ranks} ranks of a pipeline stage`,
+      got: `${expert} x ${expertTensor} = ${expert * expertTensor}`,
+      fix: `use sizes whose product is ${orList(divisorsUpTo(ranks, 64))}, for example with ${EXPERT_TENSOR} 1`,
+    });
   }),
-  megatronRule({
-    id: 'megatron/degrees',
-    level: 'error',
-    find: (run, { world, tensor, pipeline, context, expert, expertTensor }) => {
-      const product = tensor * pipeline * context;
-      if (world % product !== 0) {
-        const name =
-          SIZES.find((n) => world % size(run, n) !== 0) ??
-          (pipeline > 1 ? 'pipeline-model-parallel-size' : 'tensor-model-parallel-size');
-        return [
-          {
-            path: flagPath(run, name),
-            must: `must make tensor x pipeline x context a divisor of the world size ${world}`,
-            got: `${tensor} x ${pipeline} x ${context} = ${product}`,
-            fix: `use sizes whose product is ${orList(divisorsUpTo(world, 64))}`,
-          },
-        ];
-      }
-      const ranks = world / pipeline;
-      return when(ranks % (expert * expertTensor) !== 0, {
-        path: flagPath(run, expert > 1 ? 'expert-model-parallel-size' : EXPERT_TENSOR),
-        must: `must make expert x ${EXPERT_TENSOR} a divisor of the ${ranks} ranks of a pipeline stage`,
-        got: `${expert} x ${expertTensor} = ${expert * expertTensor}`,
-        fix: `use sizes whose product is ${orList(divisorsUpTo(ranks, 64))}, for example with ${EXPERT_TENSOR} 1`,
-      });
-    },
-  }),
-  megatronRule({
-    id: 'megatron/sequence-parallel',
-    level: 'warning',
-    find: (run, { tensor }) =>
-      when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, {
-        path: flagPath(run, 'sequence-parallel'),
-        must: 'must be used with tensor-model-parallel-size above 1',
-        got: true,
-        fix: 'remove it, or raise the tensor size',
-      }),
-  }),
-  megatronRule({
-    id: 'megatron/expert-sequence',
-    level: 'error',
-    find: (run, { tensor, expert }) =>
-      when(tensor > 1 && expert > 1 && flag(run, 'sequence-parallel')?.value !== true, {
-        path: flagPath(run, 'sequence-parallel'),
+  megatronRule('megatron/sequence-parallel', 'warning', (run, { tensor }) =>
+    when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, flagPath(run, 'sequence-parallel'), {
+      must: 'must be used with tensor-model-parallel-size above 1',
+      fix: 'remove it, or raise the tensor size',
+    }),
+  ),
+  megatronRule('megatron/expert-sequence', 'error', (run, { tensor, expert }) =>
+    when(
+      tensor > 1 && expert > 1 && flag(run, 'sequence-parallel')?.value !== true,
+      flagPath(run, 'sequence-parallel'),
+      {
         must: 'must be true with tensor-model-parallel-size and expert-model-parallel-size above 1',
         got: flag(run, 'sequence-parallel')?.value ?? 'nothing',
         fix: 'set it to true',
-      }),
-  }),
-  megatronRule({
-    id: 'megatron/virtual-stages',
-    level: 'error',
-    find: (run, { pipeline }) => {
-      const name = 'num-layers-per-virtual-pipeline-stage';
-      const perStage = flagNumber(run, name);
-      const layers = Number(flag(run, 'num-layers')?.value ?? run.model?.architecture.layers ?? 0);
-      if (perStage === undefined) return [];
-      const path = flagPath(run, name);
-      if (pipeline === 1)
-        return [
-          {
-            path,
-            must: 'must be used with pipeline-model-parallel-size above 1',
-            got: perStage,
-            fix: 'remove it, or raise the pipeline size',
-          },
-        ];
-      return when(layers > 0 && (layers / pipeline) % perStage !== 0, {
+      },
+    ),
+  ),
+  megatronRule('megatron/virtual-stages', 'error', (run, { pipeline }) => {
+    const name = 'num-layers-per-virtual-pipeline-stage';
+    const perStage = flagNumber(run, name);
+    const layers = Number(flag(run, 'num-layers')?.value ?? run.model?.architecture.layers ?? 0);
+    if (perStage === undefined) return [];
+    const path = flagPath(run, name);
+    if (pipeline === 1)
+      return {
         path,
-        must: `must divide the ${layers / pipeline} layers of one stage`,
-        got: perStage,
-        fix: `use ${orList(divisorsUpTo(Math.floor(layers / pipeline), 16))}`,
-      });
-    },
+        must: 'must be used with pipeline-model-parallel-size above 1',
+        fix: 'remove it, or raise the pipeline size',
+      };
+    return when(layers > 0 && (layers / pipeline) % perStage !== 0, path, {
+      must: `must divide the ${layers / pipeline} layers of one stage`,
+      fix: `use ${orList(divisorsUpTo(Math.floor(layers / pipeline), 16))}`,
+    });
   }),
   ...MEGATRON_MODEL_RULES,
 ];

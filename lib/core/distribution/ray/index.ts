@@ -1,7 +1,7 @@
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
 import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, rulesAbout, when } from '../../config/rule';
+import { type Rule, rulesAbout, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { acceleratorKind } from '../image-version';
 import { parameterPath } from '../parameters';
@@ -48,91 +48,60 @@ const WITHOUT_RAY: readonly string[] = ['environment', 'dlc', 'smp', 'huggingfac
 
 const rayRule = rulesAbout((run) => (startsRay(run) ? run : undefined));
 
-function options({ distribution: { parameters } }: RunSpec): Finding[] {
-  return Object.keys(parameters).flatMap((key) => {
-    const [name, path] = [optionName(key), parameterPath(key)];
-    if (DRIVER_OPTIONS.includes(name))
-      return [{ path, must: 'must not be an option that the driver sets itself', got: key, fix: 'remove it' }];
-    return when(!RUN_OPTIONS.includes(name), {
-      path,
-      level: 'warning' as const,
-      must: 'must be an option of ray start',
-      got: key,
-      fix: `use ${orList(nearest(name, RUN_OPTIONS))}, or remove it`,
-    });
-  });
-}
-
-function library(run: RunSpec): Finding[] {
-  const { library: given, collectives } = run.distribution;
-  return [
-    ...when(given !== 'custom', {
-      path: 'distribution.library',
-      must: 'must be custom with launcher ray: the script starts its own workers',
-      got: given,
-      fix: 'use custom, or launcher torchrun',
-    }),
-    ...when(collectives === 'smddp', {
-      path: 'distribution.collectives',
-      must: 'must not be smddp with launcher ray: its workers start under torchrun or mpirun only',
-      got: collectives,
-      fix: 'use auto',
-    }),
-  ];
-}
-
 /** Rules for runs in which Ray starts custom code. */
 const RAY_RULES: readonly Rule[] = [
-  rayRule({
-    id: 'ray/contract',
-    level: 'error',
-    find: ({ distribution: { contract } }) =>
-      when(contract !== 'entrypoint', {
-        path: 'distribution.contract',
-        must: 'must be entrypoint with launcher ray: the driver starts Ray',
-        got: contract,
-        fix: 'use entrypoint',
+  rayRule('ray/contract', 'error', ({ distribution: { contract } }) =>
+    when(contract !== 'entrypoint', 'distribution.contract', {
+      must: 'must be entrypoint with launcher ray: the driver starts Ray',
+      fix: 'use entrypoint',
+    }),
+  ),
+  rayRule('ray/library', 'error', (run) => {
+    const { library: given, collectives } = run.distribution;
+    return [
+      ...when(given !== 'custom', 'distribution.library', {
+        must: 'must be custom with launcher ray: the script starts its own workers',
+        fix: 'use custom, or launcher torchrun',
       }),
+      ...when(collectives === 'smddp', 'distribution.collectives', {
+        must: 'must not be smddp with launcher ray: its workers start under torchrun or mpirun only',
+        fix: 'use auto',
+      }),
+    ];
   }),
-  rayRule({ id: 'ray/library', level: 'error', find: library }),
-  rayRule({ id: 'ray/options', level: 'error', find: options }),
-  rayRule({
-    id: 'ray/accelerator',
-    level: 'error',
-    find: (run) => {
-      const neuron = trainingTypes(run).find(({ type }) => acceleratorKind(type) === 'neuron');
-      return when(neuron !== undefined, {
-        path: 'distribution.launcher',
-        must: `must be torchrun or script on ${neuron?.type}`,
-        got: 'ray',
-        fix: 'use torchrun',
+  rayRule('ray/options', 'error', ({ distribution: { parameters } }) =>
+    Object.keys(parameters).flatMap((key) => {
+      const [name, path] = [optionName(key), parameterPath(key)];
+      if (DRIVER_OPTIONS.includes(name))
+        return { path, must: 'must not be an option that the driver sets itself', got: key, fix: 'remove it' };
+      return when(!RUN_OPTIONS.includes(name), path, {
+        level: 'warning' as const,
+        must: 'must be an option of ray start',
+        got: key,
+        fix: `use ${orList(nearest(name, RUN_OPTIONS))}, or remove it`,
       });
-    },
+    }),
+  ),
+  rayRule('ray/accelerator', 'error', (run) => {
+    const neuron = trainingTypes(run).find(({ type }) => acceleratorKind(type) === 'neuron');
+    return when(neuron !== undefined, 'distribution.launcher', {
+      must: `must be torchrun or script on ${neuron?.type}`,
+      fix: 'use torchrun',
+    });
   }),
-  rayRule({
-    id: 'ray/image',
-    level: 'warning',
-    mayAcknowledge: true,
-    find: ({ image, code }) =>
-      when(WITHOUT_RAY.includes(image.kind) && code.requirements === undefined, {
-        path: 'code.requirements',
-        must: 'must name a file with ray, or the image must have it',
-        got: undefined,
-        fix: 'add code.requirements, or image.uri of an image with Ray',
-      }),
-  }),
-  rayRule({
-    id: 'ray/checkpoints',
-    level: 'warning',
-    mayAcknowledge: true,
-    find: (run) =>
-      when(run.checkpoints.mode === 'none' && hostCount(trainingGroupsOf(run)) > 1, {
-        path: 'checkpoints.mode',
-        must: 'must not be none on several hosts with launcher ray',
-        got: 'none',
-        fix: 'set checkpoints.mode: managed, and save below /opt/ml/checkpoints',
-      }),
-  }),
+  rayRule('ray/image', 'warning, may acknowledge', ({ image, code }) =>
+    when(WITHOUT_RAY.includes(image.kind) && code.requirements === undefined, 'code.requirements', {
+      must: 'must name a file with ray, or the image must have it',
+      got: undefined,
+      fix: 'add code.requirements, or image.uri of an image with Ray',
+    }),
+  ),
+  rayRule('ray/checkpoints', 'warning, may acknowledge', (run) =>
+    when(run.checkpoints.mode === 'none' && hostCount(trainingGroupsOf(run)) > 1, 'checkpoints.mode', {
+      must: 'must not be none on several hosts with launcher ray',
+      fix: 'set checkpoints.mode: managed, and save below /opt/ml/checkpoints',
+    }),
+  ),
 ];
 
 /** One worker per GPU. The script decides how it divides its model among them; a plan assumes full sharding and says so. */

@@ -50,109 +50,67 @@ function bufferSizes({ environmentVariables, distribution: { mpiOptions } }: Run
 
 /** Rules for runs with SMDDP collectives. */
 const SMDDP_RULES: readonly Rule[] = [
-  rule({
-    id: 'smddp/instance-type',
-    level: 'error',
-    find: (run) =>
-      trainingTypes(run).flatMap(({ path, type }) => {
-        const allReduceOnly = SMDDP_ALLREDUCE_ONLY.includes(type) && !gathers(run);
-        if (type === '' || SMDDP_INSTANCE_TYPES.includes(type) || allReduceOnly) return [];
-        return [
-          {
-            path,
-            must: `must be ${orList(SMDDP_INSTANCE_TYPES)} for collectives smddp`,
-            got: type,
-            fix: 'use one of them, or distribution.collectives nccl',
-          },
-        ];
-      }),
-  }),
-  rule({ id: 'smddp/pytorch', level: 'error', find: (run, _distribution, context) => pytorchFinding(run, context) }),
-  rule({
-    id: 'smddp/launcher',
-    level: 'error',
-    find: (_run, distribution) => {
-      if (distribution.launcher === 'script')
-        return [
-          {
-            path: 'distribution.launcher',
-            must: 'must be torchrun or mpi for collectives smddp',
-            got: 'script',
-            fix: 'use torchrun',
-          },
-        ];
-      return when(distribution.launcher === 'mpi' && distribution.contract === 'entrypoint', {
-        path: 'distribution.contract',
-        must: 'must be toolkit for smddp under mpi',
-        got: 'entrypoint',
-        fix: 'use contract toolkit, or launcher torchrun',
-      });
-    },
-  }),
-  rule({
-    id: 'smddp/allreduce-under-torchrun',
-    level: 'warning',
-    find: (_run, { library, launcher }) =>
-      when(library === 'ddp' && launcher === 'torchrun', {
+  rule('smddp/instance-type', 'error', (run) =>
+    trainingTypes(run).flatMap(({ path, type }) => {
+      const allReduceOnly = SMDDP_ALLREDUCE_ONLY.includes(type) && !gathers(run);
+      if (type === '' || SMDDP_INSTANCE_TYPES.includes(type) || allReduceOnly) return [];
+      return {
+        path,
+        must: `must be ${orList(SMDDP_INSTANCE_TYPES)} for collectives smddp`,
+        fix: 'use one of them, or distribution.collectives nccl',
+      };
+    }),
+  ),
+  rule('smddp/pytorch', 'error', (run, _distribution, context) => pytorchFinding(run, context)),
+  rule('smddp/launcher', 'error', (_run, distribution) => {
+    if (distribution.launcher === 'script')
+      return {
         path: 'distribution.launcher',
-        must: 'must be mpi for SMDDP AllReduce',
-        got: 'torchrun',
-        fix: 'use launcher mpi with contract toolkit, or collectives nccl',
-      }),
+        must: 'must be torchrun or mpi for collectives smddp',
+        fix: 'use torchrun',
+      };
+    return when(distribution.launcher === 'mpi' && distribution.contract === 'entrypoint', 'distribution.contract', {
+      must: 'must be toolkit for smddp under mpi',
+      fix: 'use contract toolkit, or launcher torchrun',
+    });
   }),
-  rule({
-    id: 'smddp/allgather-option',
-    level: 'warning',
-    find: (run, { launcher, library, mpiOptions }) => {
-      const sharded = library === 'fsdp' || library === 'deepspeed';
-      const requested =
-        mpiOptions.includes('SMDATAPARALLEL_OPTIMIZE_SDP=true') ||
-        run.environmentVariables.SMDATAPARALLEL_OPTIMIZE_SDP === 'true';
-      return when(launcher === 'mpi' && sharded && !requested, {
-        path: 'distribution.mpiOptions',
-        must: 'must set SMDATAPARALLEL_OPTIMIZE_SDP=true for SMDDP AllGather',
-        got: mpiOptions,
-        fix: 'add "-x SMDATAPARALLEL_OPTIMIZE_SDP=true"',
-      });
-    },
+  rule('smddp/allreduce-under-torchrun', 'warning', (_run, { library, launcher }) =>
+    when(library === 'ddp' && launcher === 'torchrun', 'distribution.launcher', {
+      must: 'must be mpi for SMDDP AllReduce',
+      fix: 'use launcher mpi with contract toolkit, or collectives nccl',
+    }),
+  ),
+  rule('smddp/allgather-option', 'warning', (run, { launcher, library, mpiOptions }) => {
+    const sharded = library === 'fsdp' || library === 'deepspeed';
+    const requested =
+      mpiOptions.includes('SMDATAPARALLEL_OPTIMIZE_SDP=true') ||
+      run.environmentVariables.SMDATAPARALLEL_OPTIMIZE_SDP === 'true';
+    return when(launcher === 'mpi' && sharded && !requested, 'distribution.mpiOptions', {
+      must: 'must set SMDATAPARALLEL_OPTIMIZE_SDP=true for SMDDP AllGather',
+      fix: 'add "-x SMDATAPARALLEL_OPTIMIZE_SDP=true"',
+    });
   }),
-  rule({
-    id: 'smddp/one-instance',
-    level: 'warning',
-    find: (run) =>
-      when(hostCount(instanceGroupsOf(run.compute)) === 1, {
-        path: 'compute.instanceCount',
-        must: 'must be at least 2 for SMDDP to gain anything',
-        got: 1,
-        fix: 'use 2 or more, or collectives nccl',
-      }),
-  }),
-  rule({
-    id: 'smddp/buffers',
-    level: 'error',
-    find: (run) =>
-      bufferSizes(run)
-        .filter(({ value }) => !/^\d+$/.test(value) || Number(value) === 0 || Number(value) % 8192 !== 0)
-        .map(({ path, name, value }) => ({
-          path,
-          must: `must have ${name} in multiples of 8192 bytes`,
-          got: value,
-          fix: 'use 16777216 (scratch) or 134217728 (sort)',
-        })),
-  }),
-  rule({
-    id: 'smddp/frozen',
-    level: 'warning',
-    mayAcknowledge: true,
-    find: () => [
-      {
-        path: 'distribution.collectives',
-        must: 'must be a library that still gets releases',
-        got: 'smddp',
-        fix: 'use nccl on newer types, or acknowledge smddp/frozen',
-      },
-    ],
-  }),
+  rule('smddp/one-instance', 'warning', (run) =>
+    when(hostCount(instanceGroupsOf(run.compute)) === 1, 'compute.instanceCount', {
+      must: 'must be at least 2 for SMDDP to gain anything',
+      fix: 'use 2 or more, or collectives nccl',
+    }),
+  ),
+  rule('smddp/buffers', 'error', (run) =>
+    bufferSizes(run)
+      .filter(({ value }) => !/^\d+$/.test(value) || Number(value) === 0 || Number(value) % 8192 !== 0)
+      .map(({ path, name, value }) => ({
+        path,
+        must: `must have ${name} in multiples of 8192 bytes`,
+        got: value,
+        fix: 'use 16777216 (scratch) or 134217728 (sort)',
+      })),
+  ),
+  rule('smddp/frozen', 'warning, may acknowledge', () => ({
+    path: 'distribution.collectives',
+    must: 'must be a library that still gets releases',
+    fix: 'use nccl on newer types, or acknowledge smddp/frozen',
+  })),
 ];
 
 const layout = (run: RunSpec) => (run.distribution.library === 'fsdp' ? fsdpLayout(run) : dataParallelLayout(run));

@@ -1,6 +1,6 @@
 import type { Rule } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { groupHyperparameters, type ParallelLayout, sdkInstanceType, strategy } from '../strategy';
+import { dataParallelLayout, groupHyperparameters, type ParallelLayout, sdkInstanceType, strategy } from '../strategy';
 import { mpiHyperparameters } from '../torchrun';
 import { SMP_V1_ADVICE, SMP_V1_TECHNIQUE_ADVICE } from './advice';
 import { SMP_V1_BATCH_RULES, SMP_V1_DEGREE_RULES } from './degree-rules';
@@ -26,11 +26,9 @@ function layout(run: RunSpec): ParallelLayout | undefined {
   const sharded = shard > 1 ? shard : optimizerShard;
   if (replicas % sharded !== 0) return undefined;
   return {
-    worldSize: world,
+    ...dataParallelLayout(run),
     tensor,
     pipeline,
-    context: 1,
-    expert: 1,
     shard: sharded,
     replicate: replicas / sharded,
     // With prescaled_batch the tensor-parallel ranks share one batch; without it each rank reads its own.

@@ -1,5 +1,5 @@
 import { onInstances } from '../../config/resolve-run';
-import { type Finding, type Rule, when } from '../../config/rule';
+import { type Rule, rule, ruleWhere, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { BUILTIN_LAYOUT_RULES } from '../model/builtin-layout';
@@ -49,82 +49,62 @@ function spread(sizes: readonly number[]): number[] {
   return [...new Set(nearest)];
 }
 
-function cluster({ kind, compute, distribution, code }: RunSpec): Finding[] {
-  const { elastic } = compute;
-  const got = elastic && `${elastic.min}-${elastic.max}`;
-  return [
-    ...when(kind !== 'training', { path, must: 'must be one number in a processing run', got, fix: 'use one number' }),
-    ...when(elastic !== undefined && elastic.min > elastic.max, {
-      path: `${path}.min`,
-      must: `must be at most max ${elastic?.max}`,
-      got: elastic?.min,
-      fix: 'swap them',
-    }),
-    ...when(compute.instanceGroups.length > 0, {
-      path,
-      must: 'must not be given with instanceGroups',
-      got,
-      fix: 'use instanceType with instanceCount',
-    }),
-    ...when(
-      compute.alternatives.some((a) => a.instanceCount !== undefined),
-      {
-        path: 'compute.alternatives',
+/** The rules apply only to elastic runs. */
+export const ELASTIC_RULES: readonly Rule[] = [
+  rule('compute/elastic', 'error', ({ kind, compute, distribution, code }) => {
+    const { elastic } = compute;
+    const got = elastic && `${elastic.min}-${elastic.max}`;
+    const isCounted = compute.alternatives.some((a) => a.instanceCount !== undefined);
+    return [
+      ...when(kind !== 'training', path, {
+        must: 'must be one number in a processing run',
+        got,
+        fix: 'use one number',
+      }),
+      ...when(elastic !== undefined && elastic.min > elastic.max, `${path}.min`, {
+        must: `must be at most max ${elastic?.max}`,
+        got: elastic?.min,
+        fix: 'swap them',
+      }),
+      ...when(compute.instanceGroups.length > 0, path, {
+        must: 'must not be given with instanceGroups',
+        got,
+        fix: 'use instanceType with instanceCount',
+      }),
+      ...when(isCounted, 'compute.alternatives', {
         must: 'must not have their own counts when compute.instanceCount is {min, max}',
         got: compute.alternatives.map((a) => a.instanceCount),
         fix: 'remove instanceCount from the alternatives',
-      },
-    ),
-    ...when(code.builtin === 'builtin' && !RESHARDS.includes(distribution.library), {
-      path,
-      must: `must be one number with ${distribution.library}, whose checkpoints can only be loaded with the same number of ranks`,
-      got,
-      fix: 'use one number, or distribution.library fsdp',
-    }),
-  ];
-}
-
-function checkpoints({ checkpoints: { mode }, compute: { elastic } }: RunSpec): Finding[] {
-  return when(mode === 'none', {
-    path: 'checkpoints.mode',
-    must: 'must not be none when compute.instanceCount is {min, max}: the next size continues from a checkpoint',
-    got: `none with ${elastic?.min}-${elastic?.max}`,
-    fix: 'set checkpoints, or use one number',
-  });
-}
-
-function sizes(run: RunSpec): Finding[] {
-  const { elastic } = run.compute;
-  const found = elasticSizes(run);
-  if (!elastic || elastic.min > elastic.max) return [];
-  return when(found.length < 2 || found[0] !== elastic.max, {
-    path,
-    must: `must allow its max and a smaller size with the same global batch size (allowed between ${elastic.min} and ${elastic.max}: ${found.join(', ') || 'none'})`,
-    got: `{ min: ${elastic.min}, max: ${elastic.max} }`,
-    fix: 'change min or max, microBatchSize or globalBatchSize; or use one number',
-  });
-}
-
-const RULES: readonly Rule[] = [
-  { id: 'compute/elastic', level: 'error', check: cluster },
-  { id: 'compute/elastic-checkpoints', level: 'error', check: checkpoints },
-  { id: 'compute/elastic-sizes', level: 'error', check: sizes },
-  {
-    id: 'compute/elastic-own-code',
-    level: 'error',
-    mayAcknowledge: true,
-    check: ({ code, compute: { elastic } }) =>
-      when(code.builtin === undefined, {
-        path,
-        must: 'must be used with code whose checkpoints can be loaded with any number of ranks, and which keeps its global batch size',
-        got: `custom code with ${elastic?.min}-${elastic?.max}`,
-        fix: 'acknowledge compute/elastic-own-code with a description of how it does this, or use one number',
       }),
-  },
-];
-
-/** The rules apply only to elastic runs. */
-export const ELASTIC_RULES: readonly Rule[] = RULES.map((rule) => ({
-  ...rule,
-  check: (run, context) => (run.compute.elastic ? rule.check(run, context) : []),
-}));
+      ...when(code.builtin === 'builtin' && !RESHARDS.includes(distribution.library), path, {
+        must: `must be one number with ${distribution.library}, whose checkpoints can only be loaded with the same number of ranks`,
+        got,
+        fix: 'use one number, or distribution.library fsdp',
+      }),
+    ];
+  }),
+  rule('compute/elastic-checkpoints', 'error', ({ checkpoints: { mode }, compute: { elastic } }) =>
+    when(mode === 'none', 'checkpoints.mode', {
+      must: 'must not be none when compute.instanceCount is {min, max}: the next size continues from a checkpoint',
+      got: `none with ${elastic?.min}-${elastic?.max}`,
+      fix: 'set checkpoints, or use one number',
+    }),
+  ),
+  rule('compute/elastic-sizes', 'error', (run) => {
+    const { elastic } = run.compute;
+    const found = elasticSizes(run);
+    if (!elastic || elastic.min > elastic.max) return [];
+    return when(found.length < 2 || found[0] !== elastic.max, path, {
+      must: `must allow its max and a smaller size with the same global batch size (allowed between ${elastic.min} and ${elastic.max}: ${found.join(', ') || 'none'})`,
+      got: `{ min: ${elastic.min}, max: ${elastic.max} }`,
+      fix: 'change min or max, microBatchSize or globalBatchSize; or use one number',
+    });
+  }),
+  rule('compute/elastic-own-code', 'error, may acknowledge', ({ code, compute: { elastic } }) =>
+    when(code.builtin === undefined, path, {
+      must: 'must be used with code whose checkpoints can be loaded with any number of ranks, and which keeps its global batch size',
+      got: `custom code with ${elastic?.min}-${elastic?.max}`,
+      fix: 'acknowledge compute/elastic-own-code with a description of how it does this, or use one number',
+    }),
+  ),
+].map(ruleWhere(({ compute }) => compute.elastic !== undefined));

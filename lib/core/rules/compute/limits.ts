@@ -1,8 +1,7 @@
 import { acceleratorCount } from '../../catalog/instances/instances';
 import { countGroups } from '../../config/formats/patterns';
 import { instanceGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
-import type { RunSpec } from '../../config/run-spec';
+import { type Finding, type Rule, rule, when } from '../../config/rule';
 import { findStrategy } from '../../distribution';
 import { pythonJson } from '../../distribution/python-json';
 
@@ -14,219 +13,171 @@ const OWN_ENVIRONMENT = 4;
 const OWN_TAGS = 4;
 const SDK_HYPERPARAMETERS = 5;
 
-function spotWait({ limits, compute, written }: RunSpec): Finding[] {
-  const given = written.limits?.maxWaitSeconds;
-  if (given === undefined) return [];
-  return [
-    ...when(compute.capacity !== 'spot', {
-      path: 'limits.maxWaitSeconds',
-      must: 'must be used with capacity spot',
-      got: given,
-      fix: 'remove it; maxPendingSeconds bounds the wait for on-demand capacity',
-    }),
-    ...when(compute.capacity === 'spot' && given < limits.maxRuntimeSeconds, {
-      path: 'limits.maxWaitSeconds',
-      must: `must be at least maxRuntimeSeconds ${limits.maxRuntimeSeconds}: it includes the run time`,
-      got: given,
-      fix: `use ${limits.maxRuntimeSeconds} or more`,
-    }),
-  ];
-}
-
-function pending({ limits, compute }: RunSpec): Finding[] {
-  const accelerated = instanceGroupsOf(compute).some((g) => acceleratorCount(g.instanceType) > 0);
-  return when(limits.maxPendingSeconds !== undefined && !accelerated && compute.instanceType !== '', {
-    path: 'limits.maxPendingSeconds',
-    must: 'must be used with accelerated types (ml.p, ml.g, ml.trn): others ignore it',
-    got: limits.maxPendingSeconds,
-    fix: 'remove it',
-  });
-}
-
-function hyperparameters(run: RunSpec): Finding[] {
-  const toolkit = run.distribution.contract === 'toolkit';
-  const own = toolkit ? Object.keys(findStrategy(run)?.hyperparameters(run) ?? {}).length + SDK_HYPERPARAMETERS : 0;
-  const entries = [
-    ...Object.entries(run.hyperparameters).map(([key, value]) => ({ section: 'hyperparameters', key, value })),
-    ...(toolkit
-      ? Object.entries(run.code.arguments).map(([key, value]) => ({
-          section: 'code.arguments',
-          key,
-          value: value as unknown,
-        }))
-      : []),
-  ];
-  return [
-    ...when(entries.length + own > 100, {
-      path: 'hyperparameters',
-      must: `must be at most ${100 - own} (100 minus those of the launcher)`,
-      got: entries.length,
-      fix: 'move the others to a file',
-    }),
-    ...entries.flatMap(({ section, key, value }) => hyperparameter(`${section}.${key}`, key, value, toolkit)),
-  ];
-}
-
 function hyperparameter(path: string, key: string, value: unknown, toolkit: boolean): Finding[] {
   const text = toolkit || typeof value !== 'string' ? pythonJson(value) : value;
   return [
-    ...when(key.length > 256, {
-      path,
+    ...when(key.length > 256, path, {
       must: 'must have a name of at most 256 characters',
       got: key.length,
       fix: 'shorten it',
     }),
-    ...when(key.startsWith('sagemaker_') || key === 'mp_parameters', {
-      path,
+    ...when(key.startsWith('sagemaker_') || key === 'mp_parameters', path, {
       must: 'must not start with sagemaker_ or be mp_parameters, which the launcher sets',
       got: key,
       fix: key === 'mp_parameters' ? 'use distribution.parameters' : 'use another name',
     }),
-    ...when(text.length > 2500, {
-      path,
+    ...when(text.length > 2500, path, {
       must: 'must be at most 2500 characters as text',
       got: `${text.length} characters`,
       fix: 'move it to a file of the code',
     }),
-    ...when(/[\r\n]/.test(text), {
-      path,
-      must: 'must not contain line breaks',
-      got: value,
-      fix: 'move it to a file of the code',
-    }),
-  ];
-}
-
-function environmentVariables(run: RunSpec): Finding[] {
-  const entries = Object.entries(run.environmentVariables);
-  return [
-    ...when(entries.length + OWN_ENVIRONMENT > 100, {
-      path: 'environmentVariables',
-      must: `must be at most ${100 - OWN_ENVIRONMENT} (100 minus those of the launcher)`,
-      got: entries.length,
-      fix: 'move the others to a file',
-    }),
-    ...entries.flatMap(([name, value]) => {
-      const path = `environmentVariables.${name}`;
-      return [
-        ...when(!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) || name.length > 512, {
-          path,
-          must: 'must have a name of letters, digits and underscores that does not start with a digit',
-          got: name,
-          fix: 'rename it',
-        }),
-        ...when(value.length > 512, {
-          path,
-          must: 'must be at most 512 characters',
-          got: `${value.length} characters`,
-          fix: 'move it to a file of the code',
-        }),
-      ];
-    }),
+    ...when(/[\r\n]/.test(text), path, { must: 'must not contain line breaks', fix: 'move it to a file of the code' }),
   ];
 }
 
 const TAG_TEXT = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
 
-function tags(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  const entries = Object.entries(run.tags);
-  // Every job has the environment's tags; one with the same name replaces the run's tag.
-  const added = Object.keys({ ...run.tags, ...descriptor?.tags }).length - entries.length;
-  return [
-    ...when(entries.length + added + OWN_TAGS > 50, {
-      path: 'tags',
-      must: `must be at most ${50 - OWN_TAGS - added} (50 minus those of the launcher${added > 0 ? ` and ${added} of the environment` : ''})`,
-      got: entries.length,
-      fix: 'remove some',
-    }),
-    ...entries.flatMap(([key, value]) => {
-      const path = `tags.${key}`;
-      return [
-        ...when(/^(aws|slipway):/i.test(key), {
-          path,
-          must: 'must not start with aws: or slipway:',
-          got: key,
-          fix: 'use another name',
-        }),
-        ...when(key.length === 0 || key.length > 128 || !TAG_TEXT.test(key), {
-          path,
-          must: 'must have a name of 1-128 letters, digits, spaces or _ . : / = + - @',
-          got: key,
-          fix: 'rename it',
-        }),
-        ...when(value.length > 256 || !TAG_TEXT.test(value), {
-          path,
-          must: 'must be at most 256 letters, digits, spaces or _ . : / = + - @',
-          got: value,
-          fix: 'shorten or rename it',
-        }),
-      ];
-    }),
-  ];
-}
-
-function metrics(run: RunSpec): Finding[] {
-  const all = run.observability.metrics;
-  return [
-    ...all.flatMap(({ name, regex }, i) => {
-      const path = `observability.metrics[${i}]`;
-      const groups = countGroups(regex);
-      return [
-        ...when(groups === undefined, {
-          path: `${path}.regex`,
-          must: 'must be a regular expression',
-          got: regex,
-          fix: 'close its groups and brackets',
-        }),
-        ...when(groups === 0, {
-          path: `${path}.regex`,
-          must: 'must contain a group, whose match is the value',
-          got: regex,
-          fix: 'use for example loss=([0-9.]+)',
-        }),
-        ...when(all.findIndex((m) => m.name === name) !== i, {
-          path: `${path}.name`,
-          must: 'must be unique (a duplicate of an earlier metric)',
-          got: name,
-          fix: 'use another name',
-        }),
-      ];
-    }),
-  ];
-}
-
 /** Rules for run time, waiting time and cost. */
 export const LIMIT_RULES: readonly Rule[] = [
-  {
-    id: 'queue/after',
-    level: 'error',
-    isLocal: true,
-    check: ({ after }) =>
-      after.flatMap((id, i) =>
-        when(!/^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id), {
-          path: `after[${i}]`,
+  rule('queue/after', 'error, local', ({ after }) =>
+    after.flatMap((id, i) =>
+      when(
+        !/^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id),
+        `after[${i}]`,
+        {
           must: 'must be a run id or latest:<run name>',
-          got: id,
           fix: 'use an id from slipway list',
-        }),
+        },
       ),
-  },
-  { id: 'limits/spot-wait', level: 'error', check: spotWait },
-  { id: 'limits/pending', level: 'warning', check: pending },
-  {
-    id: 'limits/longest-run',
-    level: 'warning',
-    mayAcknowledge: true,
-    check: ({ limits }) =>
-      when(limits.maxRuntimeSeconds > 432_000, {
-        path: 'limits.maxRuntimeSeconds',
-        must: 'must be within the quota on the longest run time (432000 s by default)',
-        got: limits.maxRuntimeSeconds,
-        fix: 'check it with slipway quota',
+    ),
+  ),
+  rule('limits/spot-wait', 'error', ({ limits, compute, written }) => {
+    const given = written.limits?.maxWaitSeconds;
+    if (given === undefined) return [];
+    return [
+      ...when(compute.capacity !== 'spot', 'limits.maxWaitSeconds', {
+        must: 'must be used with capacity spot',
+        fix: 'remove it; maxPendingSeconds bounds the wait for on-demand capacity',
       }),
-  },
-  { id: 'limits/hyperparameters', level: 'error', isLocal: true, check: hyperparameters },
-  { id: 'limits/environment-variables', level: 'error', isLocal: true, check: environmentVariables },
-  { id: 'limits/tags', level: 'error', isLocal: true, check: tags },
-  { id: 'limits/metrics', level: 'error', isLocal: true, check: metrics },
+      ...when(compute.capacity === 'spot' && given < limits.maxRuntimeSeconds, 'limits.maxWaitSeconds', {
+        must: `must be at least maxRuntimeSeconds ${limits.maxRuntimeSeconds}: it includes the run time`,
+        fix: `use ${limits.maxRuntimeSeconds} or more`,
+      }),
+    ];
+  }),
+  rule('limits/pending', 'warning', ({ limits, compute }) => {
+    const accelerated = instanceGroupsOf(compute).some((g) => acceleratorCount(g.instanceType) > 0);
+    const isIgnored = limits.maxPendingSeconds !== undefined && !accelerated && compute.instanceType !== '';
+    return when(isIgnored, 'limits.maxPendingSeconds', {
+      must: 'must be used with accelerated types (ml.p, ml.g, ml.trn): others ignore it',
+      fix: 'remove it',
+    });
+  }),
+  rule('limits/longest-run', 'warning, may acknowledge', ({ limits }) =>
+    when(limits.maxRuntimeSeconds > 432_000, 'limits.maxRuntimeSeconds', {
+      must: 'must be within the quota on the longest run time (432000 s by default)',
+      fix: 'check it with slipway quota',
+    }),
+  ),
+  rule('limits/hyperparameters', 'error, local', (run) => {
+    const toolkit = run.distribution.contract === 'toolkit';
+    const own = toolkit ? Object.keys(findStrategy(run)?.hyperparameters(run) ?? {}).length + SDK_HYPERPARAMETERS : 0;
+    const entries = [
+      ...Object.entries(run.hyperparameters).map(([key, value]) => ({ section: 'hyperparameters', key, value })),
+      ...(toolkit
+        ? Object.entries(run.code.arguments).map(([key, value]) => ({
+            section: 'code.arguments',
+            key,
+            value: value as unknown,
+          }))
+        : []),
+    ];
+    return [
+      ...when(entries.length + own > 100, 'hyperparameters', {
+        must: `must be at most ${100 - own} (100 minus those of the launcher)`,
+        got: entries.length,
+        fix: 'move the others to a file',
+      }),
+      ...entries.flatMap(({ section, key, value }) => hyperparameter(`${section}.${key}`, key, value, toolkit)),
+    ];
+  }),
+  rule('limits/environment-variables', 'error, local', (run) => {
+    const entries = Object.entries(run.environmentVariables);
+    return [
+      ...when(entries.length + OWN_ENVIRONMENT > 100, 'environmentVariables', {
+        must: `must be at most ${100 - OWN_ENVIRONMENT} (100 minus those of the launcher)`,
+        got: entries.length,
+        fix: 'move the others to a file',
+      }),
+      ...entries.flatMap(([name, value]) => {
+        const path = `environmentVariables.${name}`;
+        return [
+          ...when(!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) || name.length > 512, path, {
+            must: 'must have a name of letters, digits and underscores that does not start with a digit',
+            got: name,
+            fix: 'rename it',
+          }),
+          ...when(value.length > 512, path, {
+            must: 'must be at most 512 characters',
+            got: `${value.length} characters`,
+            fix: 'move it to a file of the code',
+          }),
+        ];
+      }),
+    ];
+  }),
+  rule('limits/tags', 'error, local', (run, { descriptor }) => {
+    const entries = Object.entries(run.tags);
+    // Every job has the environment's tags; one with the same name replaces the run's tag.
+    const added = Object.keys({ ...run.tags, ...descriptor?.tags }).length - entries.length;
+    return [
+      ...when(entries.length + added + OWN_TAGS > 50, 'tags', {
+        must: `must be at most ${50 - OWN_TAGS - added} (50 minus those of the launcher${added > 0 ? ` and ${added} of the environment` : ''})`,
+        got: entries.length,
+        fix: 'remove some',
+      }),
+      ...entries.flatMap(([key, value]) => {
+        const path = `tags.${key}`;
+        return [
+          ...when(/^(aws|slipway):/i.test(key), path, {
+            must: 'must not start with aws: or slipway:',
+            got: key,
+            fix: 'use another name',
+          }),
+          ...when(key.length === 0 || key.length > 128 || !TAG_TEXT.test(key), path, {
+            must: 'must have a name of 1-128 letters, digits, spaces or _ . : / = + - @',
+            got: key,
+            fix: 'rename it',
+          }),
+          ...when(value.length > 256 || !TAG_TEXT.test(value), path, {
+            must: 'must be at most 256 letters, digits, spaces or _ . : / = + - @',
+            fix: 'shorten or rename it',
+          }),
+        ];
+      }),
+    ];
+  }),
+  rule('limits/metrics', 'error, local', (run) => {
+    const all = run.observability.metrics;
+    return [
+      ...all.flatMap(({ name, regex }, i) => {
+        const path = `observability.metrics[${i}]`;
+        const groups = countGroups(regex);
+        return [
+          ...when(groups === undefined, `${path}.regex`, {
+            must: 'must be a regular expression',
+            fix: 'close its groups and brackets',
+          }),
+          ...when(groups === 0, `${path}.regex`, {
+            must: 'must contain a group, whose match is the value',
+            fix: 'use for example loss=([0-9.]+)',
+          }),
+          ...when(all.findIndex((m) => m.name === name) !== i, `${path}.name`, {
+            must: 'must be unique (a duplicate of an earlier metric)',
+            fix: 'use another name',
+          }),
+        ];
+      }),
+    ];
+  }),
 ];

@@ -1,55 +1,11 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import { hostCount, instanceGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 const hosts = (run: RunSpec) => hostCount(instanceGroupsOf(run.compute));
 const efaType = (run: RunSpec) =>
   instanceGroupsOf(run.compute).find((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
-
-function encryption(run: RunSpec): Finding[] {
-  if (!run.network.interContainerEncryption) return [];
-  const path = 'network.interContainerEncryption';
-  const efa = efaType(run);
-  if (hosts(run) === 1)
-    return [
-      {
-        path,
-        level: 'warning',
-        must: 'must be off for one instance, where it has no effect',
-        got: true,
-        fix: 'remove it',
-      },
-    ];
-  return when(efa !== undefined && run.network.efa !== 'off', {
-    path,
-    must: `must be off on ${efa?.instanceType} with EFA: it covers IP traffic only, and EFA bypasses it`,
-    got: true,
-    fix: 'set network.efa: off to use encrypted sockets, or acknowledge network/encryption-with-efa',
-  });
-}
-
-function requiredEfa(run: RunSpec): Finding[] {
-  const { written } = run;
-  if (written.network?.efa !== 'required') return [];
-  const types = instanceGroupsOf(run.compute);
-  const without = types.find((g) => findInstanceType(g.instanceType)?.efaInterfaces === 0);
-  return [
-    ...when(types.length > 0 && !efaType(run) && without !== undefined, {
-      path: 'network.efa',
-      must: `must be preferred or off on ${without?.instanceType}, which has no EFA`,
-      got: 'required',
-      fix: 'remove it, or use an EFA type',
-    }),
-    ...when(hosts(run) === 1 && efaType(run) !== undefined, {
-      path: 'network.efa',
-      level: 'info',
-      must: 'must not be required for one instance, where it has no effect',
-      got: 'required',
-      fix: 'remove it',
-    }),
-  ];
-}
 
 /**
  * Values that driver and plugin choose by instance type and version; setting them is allowed and reported. Source: docs/facts/efa.md 2.3.
@@ -85,127 +41,119 @@ const EFA_VARIABLES = [
   'OFI_NCCL_NIC_DUP_CONNS',
 ];
 
-/** The settings of 2023 were written for p4d. They force device RDMA, which aborts on hosts without it. */
-function guide2023(run: RunSpec): Finding[] {
-  if (run.network.efaVariables !== 'guide-2023') return [];
-  return instanceGroupsOf(run.compute)
-    .filter(({ instanceType }) => findInstanceType(instanceType) && !/^ml\.p4de?\./.test(instanceType))
-    .map(({ instanceType }) => ({
-      path: 'network.efaVariables',
-      ...(findInstanceType(instanceType)?.gpuDirectRdma === false && { level: 'error' as const }),
-      must: `must be auto on ${instanceType}: the values from 2023 are for ml.p4d and ml.p4de`,
-      got: 'guide-2023',
-      fix: 'use auto',
-    }));
-}
-
-/** libfabric aborts the program if device RDMA is required but not available. */
-function deviceRdma({ compute, environmentVariables }: RunSpec): Finding[] {
-  const without = instanceGroupsOf(compute).find((g) => {
-    const facts = findInstanceType(g.instanceType);
-    return facts !== undefined && facts.efaInterfaces > 0 && !facts.gpuDirectRdma;
-  });
-  return when(environmentVariables.FI_EFA_USE_DEVICE_RDMA === '1' && without !== undefined, {
-    path: 'environmentVariables.FI_EFA_USE_DEVICE_RDMA',
-    must: `must not be 1 on ${without?.instanceType}, whose EFA has no RDMA: the program would abort`,
-    got: '1',
-    fix: 'remove it: libfabric selects the value',
-  });
-}
-
-function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  const { wandb: tracker } = run.observability;
-  if (!tracker) return [];
-  // Without the driver nothing reads `secrets`; with another contract the script must fetch its key itself.
-  const hasKey =
-    run.distribution.contract !== 'entrypoint' ||
-    [run.secrets, run.environmentVariables].some((named) => named?.WANDB_API_KEY !== undefined);
-  const isLocked = descriptor?.network?.mode === 'vpc-locked';
-  // In offline mode the client writes files and contacts no server.
-  if (run.environmentVariables.WANDB_MODE === 'offline') return [];
-  return [
-    ...when(!hasKey, {
-      path: 'observability.wandb',
-      must: 'must be used with the secret that contains the API key',
-      got: 'no secrets.WANDB_API_KEY',
-      fix: 'add secrets: { WANDB_API_KEY: <name of the secret> }',
-    }),
-    ...when(isLocked && tracker.baseUrl === undefined, {
-      path: 'observability.wandb.baseUrl',
-      must: `must be a server that the network of environment ${descriptor?.name} can reach: it has no internet access`,
-      got: 'none',
-      fix: 'use your own server, launch into an environment with network.mode vpc-nat, or use observability.mlflow',
-    }),
-  ];
-}
-
 /** Rules for EFA, encryption between containers, and network isolation. */
 export const NETWORK_RULES: readonly Rule[] = [
-  { id: 'network/encryption-with-efa', level: 'error', mayAcknowledge: true, check: encryption },
-  { id: 'network/efa-required', level: 'error', check: requiredEfa },
-  {
-    id: 'network/pinned-efa-variables',
-    level: 'warning',
-    mayAcknowledge: true,
-    check: (run) =>
-      EFA_VARIABLES.filter((name) => name in run.environmentVariables).map((name) => ({
-        path: `environmentVariables.${name}`,
-        must: 'should be left to network.efaVariables: auto',
-        got: run.environmentVariables[name],
-        fix: 'remove it unless you measured it',
-      })),
-  },
-  { id: 'network/guide-2023', level: 'warning', check: guide2023 },
-  { id: 'network/device-rdma', level: 'error', check: deviceRdma },
-  {
-    id: 'network/isolated-tools',
-    level: 'error',
-    check: (run) => {
-      if (!run.network.isolation) return [];
-      return [
-        ...when(run.observability.mlflow !== undefined, {
-          path: 'observability.mlflow',
-          must: 'must be absent with network.isolation',
-          got: run.observability.mlflow?.arn,
-          fix: 'remove one of the two',
-        }),
-        ...when(run.observability.wandb !== undefined, {
-          path: 'observability.wandb',
-          must: 'must be absent with network.isolation',
-          got: run.observability.wandb?.project,
-          fix: 'remove one of the two',
-        }),
-        ...when(run.observability.remoteDebug, {
-          path: 'observability.remoteDebug',
-          must: 'must be false with network.isolation',
-          got: true,
-          fix: 'remove one of the two',
-        }),
-      ];
-    },
-  },
-  { id: 'observability/wandb', level: 'error', check: wandb },
-  {
-    id: 'observability/profiler',
-    level: 'warning',
-    isLocal: true,
-    check: (run) =>
-      when(run.observability.profiler === 'sagemaker', {
-        path: 'observability.profiler',
-        must: 'must be off for accounts without Debugger',
-        got: 'sagemaker',
-        fix: 'use pytorch, or off and torch.profiler in custom code',
+  rule('network/encryption-with-efa', 'error, may acknowledge', (run) => {
+    if (!run.network.interContainerEncryption) return [];
+    const path = 'network.interContainerEncryption';
+    const efa = efaType(run);
+    if (hosts(run) === 1)
+      return { path, level: 'warning', must: 'must be off for one instance, where it has no effect', fix: 'remove it' };
+    return when(efa !== undefined && run.network.efa !== 'off', path, {
+      must: `must be off on ${efa?.instanceType} with EFA: it covers IP traffic only, and EFA bypasses it`,
+      fix: 'set network.efa: off to use encrypted sockets, or acknowledge network/encryption-with-efa',
+    });
+  }),
+  rule('network/efa-required', 'error', (run) => {
+    const { written } = run;
+    if (written.network?.efa !== 'required') return [];
+    const types = instanceGroupsOf(run.compute);
+    const without = types.find((g) => findInstanceType(g.instanceType)?.efaInterfaces === 0);
+    return [
+      ...when(types.length > 0 && !efaType(run) && without !== undefined, 'network.efa', {
+        must: `must be preferred or off on ${without?.instanceType}, which has no EFA`,
+        fix: 'remove it, or use an EFA type',
       }),
-  },
-  {
-    id: 'observability/pytorch-profiler',
-    level: 'warning',
-    check: (run) =>
-      when(run.observability.profiler === 'pytorch' && run.code.builtin !== 'builtin', {
-        path: 'observability.profiler',
-        must: 'must be off with custom code',
-        got: 'pytorch',
-        fix: 'use off, and torch.profiler in the script',
+      ...when(hosts(run) === 1 && efaType(run) !== undefined, 'network.efa', {
+        level: 'info',
+        must: 'must not be required for one instance, where it has no effect',
+        fix: 'remove it',
       }),
-  },
+    ];
+  }),
+  rule('network/pinned-efa-variables', 'warning, may acknowledge', (run) =>
+    EFA_VARIABLES.filter((name) => name in run.environmentVariables).map((name) => ({
+      path: `environmentVariables.${name}`,
+      must: 'should be left to network.efaVariables: auto',
+      fix: 'remove it unless you measured it',
+    })),
+  ),
+  /** The settings of 2023 were written for p4d. They force device RDMA, which aborts on hosts without it. */
+  rule('network/guide-2023', 'warning', (run) => {
+    if (run.network.efaVariables !== 'guide-2023') return [];
+    return instanceGroupsOf(run.compute)
+      .filter(({ instanceType }) => findInstanceType(instanceType) && !/^ml\.p4de?\./.test(instanceType))
+      .map(({ instanceType }) => ({
+        path: 'network.efaVariables',
+        ...(findInstanceType(instanceType)?.gpuDirectRdma === false && { level: 'error' as const }),
+        must: `must be auto on ${instanceType}: the values from 2023 are for ml.p4d and ml.p4de`,
+        fix: 'use auto',
+      }));
+  }),
+  /** libfabric aborts the program if device RDMA is required but not available. */
+  rule('network/device-rdma', 'error', ({ compute, environmentVariables }) => {
+    const without = instanceGroupsOf(compute).find((g) => {
+      const facts = findInstanceType(g.instanceType);
+      return facts !== undefined && facts.efaInterfaces > 0 && !facts.gpuDirectRdma;
+    });
+    const isForced = environmentVariables.FI_EFA_USE_DEVICE_RDMA === '1' && without !== undefined;
+    return when(isForced, 'environmentVariables.FI_EFA_USE_DEVICE_RDMA', {
+      must: `must not be 1 on ${without?.instanceType}, whose EFA has no RDMA: the program would abort`,
+      fix: 'remove it: libfabric selects the value',
+    });
+  }),
+  rule('network/isolated-tools', 'error', (run) => {
+    if (!run.network.isolation) return [];
+    return [
+      ...when(run.observability.mlflow !== undefined, 'observability.mlflow', {
+        must: 'must be absent with network.isolation',
+        got: run.observability.mlflow?.arn,
+        fix: 'remove one of the two',
+      }),
+      ...when(run.observability.wandb !== undefined, 'observability.wandb', {
+        must: 'must be absent with network.isolation',
+        got: run.observability.wandb?.project,
+        fix: 'remove one of the two',
+      }),
+      ...when(run.observability.remoteDebug, 'observability.remoteDebug', {
+        must: 'must be false with network.isolation',
+        fix: 'remove one of the two',
+      }),
+    ];
+  }),
+  rule('observability/wandb', 'error', (run, { descriptor }) => {
+    const { wandb: tracker } = run.observability;
+    if (!tracker) return [];
+    // Without the driver nothing reads `secrets`; with another contract the script must fetch its key itself.
+    const hasKey =
+      run.distribution.contract !== 'entrypoint' ||
+      [run.secrets, run.environmentVariables].some((named) => named?.WANDB_API_KEY !== undefined);
+    const isLocked = descriptor?.network?.mode === 'vpc-locked';
+    // In offline mode the client writes files and contacts no server.
+    if (run.environmentVariables.WANDB_MODE === 'offline') return [];
+    return [
+      ...when(!hasKey, 'observability.wandb', {
+        must: 'must be used with the secret that contains the API key',
+        got: 'no secrets.WANDB_API_KEY',
+        fix: 'add secrets: { WANDB_API_KEY: <name of the secret> }',
+      }),
+      ...when(isLocked && tracker.baseUrl === undefined, 'observability.wandb.baseUrl', {
+        must: `must be a server that the network of environment ${descriptor?.name} can reach: it has no internet access`,
+        got: 'none',
+        fix: 'use your own server, launch into an environment with network.mode vpc-nat, or use observability.mlflow',
+      }),
+    ];
+  }),
+  rule('observability/profiler', 'warning, local', (run) =>
+    when(run.observability.profiler === 'sagemaker', 'observability.profiler', {
+      must: 'must be off for accounts without Debugger',
+      fix: 'use pytorch, or off and torch.profiler in custom code',
+    }),
+  ),
+  rule('observability/pytorch-profiler', 'warning', (run) =>
+    when(run.observability.profiler === 'pytorch' && run.code.builtin !== 'builtin', 'observability.profiler', {
+      must: 'must be off with custom code',
+      fix: 'use off, and torch.profiler in the script',
+    }),
+  ),
 ];

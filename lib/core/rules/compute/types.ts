@@ -1,6 +1,6 @@
 import { findInstanceType, hasLocalNvme, LOGICAL_CORE_VARIABLE } from '../../catalog/instances/instances';
 import { writingKey } from '../../config/descriptor';
-import { type Finding, type Rule, type RuleContext, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, rule, trainingRule, UNSHOWN, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { acceleratorKind } from '../../distribution/image-version';
 import { trainingInstanceTypes } from '../../distribution/strategy';
@@ -11,60 +11,46 @@ const CACHE_VARIABLES = ['NEURON_COMPILE_CACHE_URL', 'TORCH_NEURONX_NEFF_CACHE_D
 const neuronType = (run: RunSpec): string | undefined =>
   trainingInstanceTypes(run).find((type) => acceleratorKind(type) === 'neuron');
 
-function logicalCores(run: RunSpec): Finding[] {
-  const type = neuronType(run);
-  const given = run.environmentVariables[LOGICAL_CORE_VARIABLE];
-  if (type === undefined || given === undefined) return [];
-  const path = `environmentVariables.${LOGICAL_CORE_VARIABLE}`;
-  const joinsCores = findInstanceType(type)?.accelerator?.logicalCoresPerChip !== undefined;
-  if (!joinsCores)
-    return [
-      {
+/** Rules for the NeuronCores of Trainium and their compiled programs. */
+export const TRAINIUM_RULES: readonly Rule[] = [
+  rule('launcher/logical-cores', 'error', (run) => {
+    const type = neuronType(run);
+    const given = run.environmentVariables[LOGICAL_CORE_VARIABLE];
+    if (type === undefined || given === undefined) return [];
+    const path = `environmentVariables.${LOGICAL_CORE_VARIABLE}`;
+    const joinsCores = findInstanceType(type)?.accelerator?.logicalCoresPerChip !== undefined;
+    if (!joinsCores)
+      return {
         path,
         level: 'warning',
         must: `must be left out on ${type}, whose NeuronCores are not combined`,
-        got: given,
         fix: 'remove it',
-      },
+      };
+    return [
+      ...when(given !== '1' && given !== '2', path, {
+        must: `must be 1 or 2 on ${type}`,
+        fix: 'remove it; the default is 2',
+      }),
+      ...when(given === '1' && run.distribution.contract === 'toolkit', path, {
+        level: 'warning',
+        must: `must be 2 on ${type} under the toolkit contract, whose toolkit starts 64 processes on every host`,
+        fix: 'remove it, or use contract entrypoint',
+      }),
     ];
-  return [
-    ...when(given !== '1' && given !== '2', {
-      path,
-      must: `must be 1 or 2 on ${type}`,
-      got: given,
-      fix: 'remove it; the default is 2',
-    }),
-    ...when(given === '1' && run.distribution.contract === 'toolkit', {
-      path,
-      level: 'warning',
-      must: `must be 2 on ${type} under the toolkit contract, whose toolkit starts 64 processes on every host`,
-      got: given,
-      fix: 'remove it, or use contract entrypoint',
-    }),
-  ];
-}
-
-function compileCache(run: RunSpec): Finding[] {
-  const type = neuronType(run);
-  const variables = run.environmentVariables;
-  const isKept =
-    CACHE_VARIABLES.some((name) => variables[name] !== undefined) ||
-    variables.NEURON_CC_FLAGS?.includes('--cache_dir') === true;
-  return when(type !== undefined && !isKept, {
-    path: 'environmentVariables',
-    must: `must be a persistent compilation cache on ${type}: otherwise each attempt compiles again`,
-    got: undefined,
-    fix: 'set NEURON_COMPILE_CACHE_URL (PyTorch/XLA, also s3://) or TORCH_NEURONX_NEFF_CACHE_DIR (TorchNeuron), or acknowledge launcher/compile-cache',
-  });
-}
-
-const RULES: readonly Rule[] = [
-  { id: 'launcher/logical-cores', level: 'error', check: logicalCores },
-  { id: 'launcher/compile-cache', level: 'warning', mayAcknowledge: true, check: compileCache },
-];
-
-/** Rules for the NeuronCores of Trainium and their compiled programs. */
-export const TRAINIUM_RULES: readonly Rule[] = RULES.map(trainingRule);
+  }),
+  rule('launcher/compile-cache', 'warning, may acknowledge', (run) => {
+    const type = neuronType(run);
+    const variables = run.environmentVariables;
+    const isKept =
+      CACHE_VARIABLES.some((name) => variables[name] !== undefined) ||
+      variables.NEURON_CC_FLAGS?.includes('--cache_dir') === true;
+    return when(type !== undefined && !isKept, 'environmentVariables', {
+      must: `must be a persistent compilation cache on ${type}: otherwise each attempt compiles again`,
+      got: undefined,
+      fix: 'set NEURON_COMPILE_CACHE_URL (PyTorch/XLA, also s3://) or TORCH_NEURONX_NEFF_CACHE_DIR (TorchNeuron), or acknowledge launcher/compile-cache',
+    });
+  }),
+].map(trainingRule);
 
 /** All paths of the file that name an instance type. */
 export function namedTypes(run: RunSpec): { path: string; type: string }[] {
@@ -88,19 +74,17 @@ export function oneForm({ compute, written }: RunSpec): Finding[] {
       {
         path: 'compute.instanceType',
         must: 'must be given',
+        got: UNSHOWN,
         fix: 'add instanceType: ml.p4d.24xlarge, or instanceGroups',
       },
     ];
   const counted = written.compute.instanceCount !== undefined && groups;
   return [
-    ...when(counted, {
-      path: 'compute.instanceCount',
+    ...when(counted, 'compute.instanceCount', {
       must: 'must not be given together with instanceGroups, which have their own counts',
-      got: compute.instanceCount,
       fix: 'remove it',
     }),
-    ...when(plain && groups, {
-      path: 'compute.instanceGroups',
+    ...when(plain && groups, 'compute.instanceGroups', {
       must: 'must not be given together with compute.instanceType',
       got: compute.instanceGroups.map((g) => g.name),
       fix: 'keep one of the two',
@@ -112,10 +96,8 @@ export function oneForm({ compute, written }: RunSpec): Finding[] {
 export function groupNames({ compute }: RunSpec): Finding[] {
   const names = compute.instanceGroups.map((g) => g.name);
   return names.flatMap((name, i) =>
-    when(names.indexOf(name) !== i, {
-      path: `compute.instanceGroups[${i}].name`,
+    when(names.indexOf(name) !== i, `compute.instanceGroups[${i}].name`, {
       must: 'must be unique among the groups',
-      got: name,
       fix: 'use another name',
     }),
   );
@@ -134,7 +116,6 @@ export function mixedStorage(run: RunSpec, { descriptor }: RuleContext): Finding
     {
       path: odd.path,
       must: `must have local NVMe storage exactly if ${first.type} has it: SageMaker rejects the key of EBS volumes for types with it`,
-      got: odd.type,
       fix: has
         ? 'use a type with it, such as ml.m5d, ml.r5d or ml.g5'
         : 'use a type without it, such as ml.m5 or ml.c5',

@@ -1,5 +1,5 @@
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, when } from '../../config/rule';
 import type { ChannelSpec, RunSpec } from '../../config/run-spec';
 
 /** Channels that the entrypoint contract adds to the run's own. */
@@ -13,67 +13,52 @@ function reservedChannels(run: RunSpec): string[] {
   return [...OWN_CHANNELS, ...(run.model?.weights ? ['weights'] : [])];
 }
 
-function names(run: RunSpec): Finding[] {
-  const all = run.data.map((c) => c.channel);
-  const reserved = reservedChannels(run);
-  const limit = MAX_CHANNELS - reserved.length;
-  return [
-    ...all.flatMap((name, i) => [
-      ...when(all.indexOf(name) !== i, {
-        path: `data[${i}].channel`,
-        must: 'must be unique (a duplicate of an earlier channel)',
-        got: name,
-        fix: 'use another name',
-      }),
-      ...when(/^\.\.?$/.test(name), {
-        path: `data[${i}].channel`,
-        must: 'must be the name of a folder below /opt/ml/input/data',
-        got: name,
-        fix: 'use another name',
-      }),
-      ...when(reserved.includes(name), {
-        path: `data[${i}].channel`,
-        must: `must not be ${orList(reserved)}, which the launcher uses`,
-        got: name,
-        fix: 'use another name',
-      }),
-    ]),
-    ...when(all.length > limit, {
-      path: 'data',
-      must: `must be at most ${limit} channels (20 less the launcher's own)`,
-      got: all.length,
-      fix: 'combine related data under one prefix',
-    }),
-  ];
-}
-
 const variableOf = (channel: string): string => `SM_CHANNEL_${channel.toUpperCase()}`;
-
-function variables({ data, code }: RunSpec): Finding[] {
-  const all = data.map(({ channel }) => channel);
-  return all.flatMap((name, i) => {
-    const same = all.slice(0, i).find((other) => other !== name && variableOf(other) === variableOf(name));
-    return [
-      ...when(same !== undefined, {
-        path: `data[${i}].channel`,
-        must: `must not differ from ${same} in case alone: the folders of both would be in ${variableOf(name)}`,
-        got: name,
-        fix: 'use another name',
-      }),
-      ...when(code.entryPoint.endsWith('.sh') && /[.-]/.test(name), {
-        path: `data[${i}].channel`,
-        must: `must contain only letters, digits and underscores for a shell script, which cannot read ${variableOf(name)}`,
-        got: name,
-        fix: `use ${name.replace(/[.-]/g, '_')}, or the path /opt/ml/input/data/${name} in the script, and acknowledge it`,
-      }),
-    ];
-  });
-}
 
 /** Rules for the names of channels. */
 export const CHANNEL_NAME_RULES: readonly Rule[] = [
-  { id: 'data/channels', level: 'error', check: names },
-  { id: 'data/channel-variables', level: 'warning', mayAcknowledge: true, check: variables },
+  rule('data/channels', 'error', (run) => {
+    const all = run.data.map((c) => c.channel);
+    const reserved = reservedChannels(run);
+    const limit = MAX_CHANNELS - reserved.length;
+    return [
+      ...all.flatMap((name, i) => [
+        ...when(all.indexOf(name) !== i, `data[${i}].channel`, {
+          must: 'must be unique (a duplicate of an earlier channel)',
+          fix: 'use another name',
+        }),
+        ...when(/^\.\.?$/.test(name), `data[${i}].channel`, {
+          must: 'must be the name of a folder below /opt/ml/input/data',
+          fix: 'use another name',
+        }),
+        ...when(reserved.includes(name), `data[${i}].channel`, {
+          must: `must not be ${orList(reserved)}, which the launcher uses`,
+          fix: 'use another name',
+        }),
+      ]),
+      ...when(all.length > limit, 'data', {
+        must: `must be at most ${limit} channels (20 less the launcher's own)`,
+        got: all.length,
+        fix: 'combine related data under one prefix',
+      }),
+    ];
+  }),
+  rule('data/channel-variables', 'warning, may acknowledge', ({ data, code }) => {
+    const all = data.map(({ channel }) => channel);
+    return all.flatMap((name, i) => {
+      const same = all.slice(0, i).find((other) => other !== name && variableOf(other) === variableOf(name));
+      return [
+        ...when(same !== undefined, `data[${i}].channel`, {
+          must: `must not differ from ${same} in case alone: the folders of both would be in ${variableOf(name)}`,
+          fix: 'use another name',
+        }),
+        ...when(code.entryPoint.endsWith('.sh') && /[.-]/.test(name), `data[${i}].channel`, {
+          must: `must contain only letters, digits and underscores for a shell script, which cannot read ${variableOf(name)}`,
+          fix: `use ${name.replace(/[.-]/g, '_')}, or the path /opt/ml/input/data/${name} in the script, and acknowledge it`,
+        }),
+      ];
+    });
+  }),
 ];
 
 /** Applies `find` to every channel; `at` is the path of the channel in the file. */

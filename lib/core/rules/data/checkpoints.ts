@@ -1,7 +1,7 @@
 import { parameterShape } from '../../catalog/model/parameters';
 import { orList } from '../../config/issue';
 import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { canKeepCopies, copiesMemory, memoryCopies, stateBytes } from '../../distribution/memory-copies';
 import { modesBesideManaged } from '../own-code';
@@ -9,192 +9,128 @@ import { modesBesideManaged } from '../own-code';
 /** Managed checkpoints are copied to every instance at each start; above this size the copy takes longer than most restarts. */
 const MANAGED_LIMIT_GIB = 100;
 
-function fsx(run: RunSpec): Finding[] {
-  const { mode, channel } = run.checkpoints;
-  if (mode !== 'fsx') {
-    return when(run.written.checkpoints?.channel !== undefined, {
-      path: 'checkpoints.channel',
-      must: 'must be used with mode fsx',
-      got: channel,
-      fix: 'use mode: fsx, or remove it',
-    });
-  }
-  const candidates = run.data.filter((c) => c.fsxLustre);
-  if (channel === undefined)
-    return [
-      {
-        path: 'checkpoints.channel',
-        must: 'must be an fsxLustre channel with access rw',
-        got: candidates.map((c) => c.channel),
-        fix: 'add channel: <name>, and the channel under data',
-      },
-    ];
-  const found = candidates.find((c) => c.channel === channel);
-  if (!found)
-    return [
-      {
-        path: 'checkpoints.channel',
-        must: 'must be an fsxLustre channel of data',
-        got: channel,
-        fix: 'add the channel under data',
-      },
-    ];
-  return when((found.fsxLustre?.access ?? 'ro') !== 'rw', {
-    path: `data[${run.data.indexOf(found)}].fsxLustre.access`,
-    must: 'must be rw for checkpoints',
-    got: found.fsxLustre?.access ?? 'ro (default)',
-    fix: 'use access: rw',
-  });
-}
-
-function managedSize(run: RunSpec): Finding[] {
-  if (run.checkpoints.mode !== 'managed' || !run.model) return [];
-  const modes = modesBesideManaged(run);
-  const gib = stateBytes(run.training, parameterShape(run.model.architecture)) / 2 ** 30;
-  return when(gib > MANAGED_LIMIT_GIB, {
-    path: 'checkpoints.mode',
-    must: `must be ${orList(modes)} for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,
-    got: 'managed',
-    fix: `use mode: ${modes[0]}`,
-  });
-}
-
-function localPath(run: RunSpec): Finding[] {
-  const given = run.written.checkpoints?.localPath;
-  if (given === undefined) return [];
-  const reserved = ['/opt/ml/input', '/opt/ml/output', '/opt/ml/model', '/opt/ml/code'];
-  return [
-    ...when(run.checkpoints.mode !== 'managed', {
-      path: 'checkpoints.localPath',
-      level: 'warning',
-      must: 'must be used with mode managed',
-      got: given,
-      fix: 'remove it',
-    }),
-    ...when(!given.startsWith('/'), {
-      path: 'checkpoints.localPath',
-      must: 'must be an absolute path',
-      got: given,
-      fix: 'use /opt/ml/checkpoints',
-    }),
-    ...when(
-      reserved.some((p) => given === p || given.startsWith(`${p}/`)),
-      {
-        path: 'checkpoints.localPath',
-        must: 'must not be in a folder that SageMaker uses for another purpose',
-        got: given,
-        fix: 'use /opt/ml/checkpoints',
-      },
-    ),
-  ];
-}
-
-/** Findings for copies that are asked for; `auto` leaves them out where they are not possible. */
-function memory(run: RunSpec): Finding[] {
-  const { memory: given, mode } = run.checkpoints;
-  if (given === undefined || given === 'auto' || given === 'off') return [];
-  const path = 'checkpoints.memory';
-  const got = given;
-  if (!canKeepCopies(run))
-    return [
-      {
-        path,
-        must: 'must be off without the built-in trainer with distribution.library fsdp or ddp, or a script under torchrun',
-        got,
-        fix: 'remove it',
-      },
-    ];
-  return [
-    ...when(mode === 'none', { path, must: 'must be off with checkpoints.mode none', got, fix: 'use another mode' }),
-    ...when(given.copies === 2 && hostCount(trainingGroupsOf(run)) < 2, {
-      path: `${path}.copies`,
-      must: 'must be 1 on a single host: the other copy would be on another host',
-      got: 2,
-      fix: 'use 1, or two or more instances',
-    }),
-    ...memoryHeadroom(run, path),
-  ];
-}
-
 function memoryHeadroom(run: RunSpec, path: string): Finding[] {
   const copies = memoryCopies(run);
   const needed = copies && copiesMemory(run, copies);
   if (!needed) return [];
-  return when(needed.gib > needed.availableGiB, {
-    path,
+  return when(needed.gib > needed.availableGiB, path, {
     must: `must fit in the ${Math.floor(needed.availableGiB)} GiB that copies may use on each host`,
     got: `${Math.ceil(needed.gib)} GiB`,
     fix: 'use copies: 1, more instances, or off',
   });
 }
 
-const RULES: readonly Rule[] = [
-  { id: 'checkpoints/fsx', level: 'error', check: fsx },
-  { id: 'checkpoints/local-path', level: 'error', isLocal: true, check: localPath },
-  { id: 'checkpoints/managed-too-large', level: 'error', mayAcknowledge: true, check: managedSize },
-  {
-    id: 'checkpoints/spot-without',
-    level: 'error',
-    mayAcknowledge: true,
-    check: (run) =>
-      when(run.compute.capacity === 'spot' && run.checkpoints.mode === 'none', {
-        path: 'checkpoints.mode',
-        must: 'must not be none with capacity spot',
-        got: 'none',
-        fix: `use mode managed or ${modesBesideManaged(run)[0]}, or acknowledge checkpoints/spot-without`,
-      }),
-  },
-  {
-    id: 'checkpoints/isolated-direct',
-    level: 'error',
-    check: (run) =>
-      when(run.network.isolation && run.checkpoints.mode === 'direct', {
-        path: 'checkpoints.mode',
-        must: 'must be managed, fsx or none with network.isolation',
-        got: 'direct',
-        fix: 'use mode: managed',
-      }),
-  },
-  {
-    id: 'checkpoints/keep',
-    level: 'warning',
-    check: (run) =>
-      when(run.written.checkpoints?.keep === 1 && run.checkpoints.mode !== 'none', {
-        path: 'checkpoints.keep',
-        must: 'must be at least 2 to survive a damaged checkpoint',
-        got: 1,
-        fix: 'use 2 or more',
-      }),
-  },
-  { id: 'checkpoints/memory', level: 'error', check: memory },
-  {
-    id: 'checkpoints/unused',
-    level: 'warning',
-    check: (run) => {
-      const given = Object.keys(run.written.checkpoints ?? {}).filter((key) => !['mode', 'startFrom'].includes(key));
-      return when(run.written.checkpoints?.mode === 'none' && given.length > 0, {
-        path: 'checkpoints.mode',
-        must: `must not be none when ${given.join(', ')} is set`,
-        got: 'none',
-        fix: 'use another mode, or remove them',
-      });
-    },
-  },
-  {
-    id: 'checkpoints/start-from',
-    level: 'error',
-    isLocal: true,
-    check: (run) => {
-      const from = run.checkpoints.startFrom;
-      return when(from !== undefined && !/^(s3:\/\/.+|[a-z0-9][a-z0-9-]*-\d{12})$/.test(from), {
-        path: 'checkpoints.startFrom',
-        must: 'must be a run id (<name>-<yymmddhhmmss>) or s3://...',
-        got: from,
-        fix: 'use an id from slipway list',
-      });
-    },
-  },
-];
-
 /** Rules for checkpoints. */
-export const CHECKPOINT_RULES: readonly Rule[] = RULES.map(trainingRule);
+export const CHECKPOINT_RULES: readonly Rule[] = [
+  rule('checkpoints/fsx', 'error', (run) => {
+    const { mode, channel } = run.checkpoints;
+    if (mode !== 'fsx') {
+      return when(run.written.checkpoints?.channel !== undefined, 'checkpoints.channel', {
+        must: 'must be used with mode fsx',
+        fix: 'use mode: fsx, or remove it',
+      });
+    }
+    const candidates = run.data.filter((c) => c.fsxLustre);
+    if (channel === undefined)
+      return {
+        path: 'checkpoints.channel',
+        must: 'must be an fsxLustre channel with access rw',
+        got: candidates.map((c) => c.channel),
+        fix: 'add channel: <name>, and the channel under data',
+      };
+    const found = candidates.find((c) => c.channel === channel);
+    if (!found)
+      return {
+        path: 'checkpoints.channel',
+        must: 'must be an fsxLustre channel of data',
+        fix: 'add the channel under data',
+      };
+    return when((found.fsxLustre?.access ?? 'ro') !== 'rw', `data[${run.data.indexOf(found)}].fsxLustre.access`, {
+      must: 'must be rw for checkpoints',
+      got: found.fsxLustre?.access ?? 'ro (default)',
+      fix: 'use access: rw',
+    });
+  }),
+  rule('checkpoints/local-path', 'error, local', (run) => {
+    const given = run.written.checkpoints?.localPath;
+    if (given === undefined) return [];
+    const reserved = ['/opt/ml/input', '/opt/ml/output', '/opt/ml/model', '/opt/ml/code'];
+    const isReserved = reserved.some((p) => given === p || given.startsWith(`${p}/`));
+    return [
+      ...when(run.checkpoints.mode !== 'managed', 'checkpoints.localPath', {
+        level: 'warning',
+        must: 'must be used with mode managed',
+        fix: 'remove it',
+      }),
+      ...when(!given.startsWith('/'), 'checkpoints.localPath', {
+        must: 'must be an absolute path',
+        fix: 'use /opt/ml/checkpoints',
+      }),
+      ...when(isReserved, 'checkpoints.localPath', {
+        must: 'must not be in a folder that SageMaker uses for another purpose',
+        fix: 'use /opt/ml/checkpoints',
+      }),
+    ];
+  }),
+  rule('checkpoints/managed-too-large', 'error, may acknowledge', (run) => {
+    if (run.checkpoints.mode !== 'managed' || !run.model) return [];
+    const modes = modesBesideManaged(run);
+    const gib = stateBytes(run.training, parameterShape(run.model.architecture)) / 2 ** 30;
+    return when(gib > MANAGED_LIMIT_GIB, 'checkpoints.mode', {
+      must: `must be ${orList(modes)} for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,
+      fix: `use mode: ${modes[0]}`,
+    });
+  }),
+  rule('checkpoints/spot-without', 'error, may acknowledge', (run) =>
+    when(run.compute.capacity === 'spot' && run.checkpoints.mode === 'none', 'checkpoints.mode', {
+      must: 'must not be none with capacity spot',
+      fix: `use mode managed or ${modesBesideManaged(run)[0]}, or acknowledge checkpoints/spot-without`,
+    }),
+  ),
+  rule('checkpoints/isolated-direct', 'error', (run) =>
+    when(run.network.isolation && run.checkpoints.mode === 'direct', 'checkpoints.mode', {
+      must: 'must be managed, fsx or none with network.isolation',
+      fix: 'use mode: managed',
+    }),
+  ),
+  rule('checkpoints/keep', 'warning', (run) =>
+    when(run.written.checkpoints?.keep === 1 && run.checkpoints.mode !== 'none', 'checkpoints.keep', {
+      must: 'must be at least 2 to survive a damaged checkpoint',
+      fix: 'use 2 or more',
+    }),
+  ),
+  /** Findings for copies that are asked for; `auto` leaves them out where they are not possible. */
+  rule('checkpoints/memory', 'error', (run) => {
+    const { memory: given, mode } = run.checkpoints;
+    if (given === undefined || given === 'auto' || given === 'off') return [];
+    const path = 'checkpoints.memory';
+    if (!canKeepCopies(run))
+      return {
+        path,
+        must: 'must be off without the built-in trainer with distribution.library fsdp or ddp, or a script under torchrun',
+        fix: 'remove it',
+      };
+    return [
+      ...when(mode === 'none', path, { must: 'must be off with checkpoints.mode none', fix: 'use another mode' }),
+      ...when(given.copies === 2 && hostCount(trainingGroupsOf(run)) < 2, `${path}.copies`, {
+        must: 'must be 1 on a single host: the other copy would be on another host',
+        fix: 'use 1, or two or more instances',
+      }),
+      ...memoryHeadroom(run, path),
+    ];
+  }),
+  rule('checkpoints/unused', 'warning', (run) => {
+    const given = Object.keys(run.written.checkpoints ?? {}).filter((key) => !['mode', 'startFrom'].includes(key));
+    return when(run.written.checkpoints?.mode === 'none' && given.length > 0, 'checkpoints.mode', {
+      must: `must not be none when ${given.join(', ')} is set`,
+      fix: 'use another mode, or remove them',
+    });
+  }),
+  rule('checkpoints/start-from', 'error, local', (run) => {
+    const from = run.checkpoints.startFrom;
+    return when(from !== undefined && !/^(s3:\/\/.+|[a-z0-9][a-z0-9-]*-\d{12})$/.test(from), 'checkpoints.startFrom', {
+      must: 'must be a run id (<name>-<yymmddhhmmss>) or s3://...',
+      fix: 'use an id from slipway list',
+    });
+  }),
+].map(trainingRule);

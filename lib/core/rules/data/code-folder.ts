@@ -1,6 +1,6 @@
 import { IMAGE_PACKAGES, STANDARD_MODULES } from '../../catalog/python-modules';
 import type { CodeFolder } from '../../config/code-source';
-import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, type RuleKind, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { plainName, scriptText, someOf } from './script-text';
 
@@ -10,10 +10,8 @@ const LARGE_MIB = 50;
 const has = ({ files }: CodeFolder, wanted: string): boolean => files.some(({ name }) => name === plainName(wanted));
 
 /** A rule about the content of a local folder. */
-const aboutFolder =
-  (find: (run: RunSpec, folder: CodeFolder) => Finding[]) =>
-  (run: RunSpec, { codeFolder }: RuleContext): Finding[] =>
-    codeFolder === undefined ? [] : find(run, codeFolder);
+const folderRule = (id: string, kind: RuleKind, find: (run: RunSpec, folder: CodeFolder) => Finding[]) =>
+  rule(id, kind, (run, { codeFolder }) => (codeFolder === undefined ? [] : find(run, codeFolder)));
 
 /** What each contract can start: the driver runs any other name as a module, the toolkit as a command. */
 function entryPointExists({ code: { entryPoint }, distribution }: RunSpec, folder: CodeFolder): boolean {
@@ -23,146 +21,15 @@ function entryPointExists({ code: { entryPoint }, distribution }: RunSpec, folde
   return isModule && (has(folder, `${path}.py`) || has(folder, `${path}/__main__.py`));
 }
 
-function folder(run: RunSpec, { codeFolder, codeProblem, codeFix }: RuleContext): Finding[] {
-  const { source, entryPoint, requirements } = run.code;
-  if (codeProblem)
-    return [
-      { path: 'code.source', must: codeProblem, got: source, fix: codeFix ?? 'use a folder relative to the run file' },
-    ];
-  if (!codeFolder) return [];
-  return [
-    ...codeFolder.problems.map((problem) => ({ path: 'code.source', ...problem })),
-    ...when(!entryPointExists(run, codeFolder), {
-      path: 'code.entryPoint',
-      must: `must exist inside ${source} as a .py file, a .sh file or a module`,
-      got: entryPoint,
-      fix: 'use a file of that folder',
-    }),
-    ...when(requirements !== undefined && !has(codeFolder, requirements), {
-      path: 'code.requirements',
-      must: `must exist inside ${source}`,
-      got: requirements,
-      fix: 'use a file of that folder',
-    }),
-  ];
-}
-
-function outsideLinks(_: RunSpec, { outside = [] }: CodeFolder): Finding[] {
-  return when(outside.length > 0, {
-    path: 'code.source',
-    must: 'must contain no link that leaves its repository, because it is left out',
-    got: someOf(outside),
-    fix: 'put a copy in its place, name data under data, or acknowledge it',
-  });
-}
-
-function oneHostLauncher({ code, compute, distribution }: RunSpec, { files }: CodeFolder): Finding[] {
-  const entry = plainName(code.entryPoint);
-  const launcher = files.find(({ name }) => name === entry)?.oneHostLauncher;
-  const isAlone = compute.instanceCount === 1 || distribution.launcher !== 'script' || !entry.endsWith('.sh');
-  return when(!isAlone && launcher !== undefined, {
-    path: 'code.entryPoint',
-    must: `must tell its launcher how many hosts there are and which one it is on, because ${compute.instanceCount} hosts run the script, and each would train alone`,
-    got: `${launcher} without these options in ${code.entryPoint}`,
-    fix: 'pass them as containers/examples/trainers/accelerate.sh does (deepspeed: with --no_ssh), use distribution.launcher torchrun with the Python script, or acknowledge it',
-  });
-}
-
-function size(_: RunSpec, { files }: CodeFolder): Finding[] {
-  const mib = (bytes: number) => Math.ceil(bytes / 2 ** 20);
-  const total = mib(files.reduce((sum, { bytes }) => sum + bytes, 0));
-  const large = files.filter(({ bytes }) => bytes >= 2 ** 20).sort((a, b) => b.bytes - a.bytes);
-  const parts = large.slice(0, 3).map(({ name, bytes }) => `${name}: ${mib(bytes)} MiB`);
-  return when(total > LARGE_MIB, {
-    path: 'code.source',
-    must: `must be code, at most ${LARGE_MIB} MiB of it, because each host downloads it at every start`,
-    got: `${total} MiB in ${files.length} files${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`,
-    fix: 'put data and weights into S3 and name them under data',
-  });
-}
-
 /** Files that hold credentials by convention, and templates that do not. */
 const CREDENTIALS =
   /(^|\/)(\.env(\.(?!example$|sample$|template$|dist$)[^/]+)?|\.netrc|\.pgpass|\.git-credentials|\.pypirc|kaggle\.json|\.aws\/credentials)$/;
-
-function secrets(_: RunSpec, { files }: CodeFolder): Finding[] {
-  const fix = 'move it out of the folder, and name it under secrets if the code needs it, or acknowledge it';
-  const named = files.filter(({ name, secret, bytes }) => secret === undefined && bytes > 0 && CREDENTIALS.test(name));
-  const certain = files.flatMap(({ name, secret }) => (secret === undefined ? [] : [`${name} (${secret})`]));
-  return [
-    ...when(certain.length > 0, {
-      path: 'code.source',
-      must: 'must contain no secret: the archive is kept in S3, where everyone who may read the code of the team reads it',
-      got: someOf(certain),
-      fix,
-    }),
-    ...when(named.length > 0, {
-      path: 'code.source',
-      level: 'warning' as const,
-      must: 'must contain no file that usually holds secrets',
-      got: someOf(named.map(({ name }) => name)),
-      fix,
-    }),
-  ];
-}
 
 /** Folders that Python searches before the packages of the image: the root, and that of the script. */
 const searched = ({ code }: RunSpec): string[] => {
   const [, inside = ''] = /^(.*\/)[^/]+\.py$/.exec(plainName(code.entryPoint)) ?? [];
   return [...new Set(['', inside])];
 };
-
-function shadowed(run: RunSpec, { files }: CodeFolder): Finding[] {
-  const folders = searched(run);
-  const found = files.flatMap(({ name }) => {
-    const [, at = '', module = ''] = /^(.*\/)?([^/]+)\.py$/.exec(name.replace(/\/__init__\.py$/, '.py')) ?? [];
-    return folders.includes(at) && (STANDARD_MODULES.has(module) || IMAGE_PACKAGES.has(module)) ? [name] : [];
-  });
-  return when(found.length > 0, {
-    path: 'code.source',
-    must: 'must contain no module with the name of a package of Python or of the image: all packages import it in its place',
-    got: someOf(found),
-    fix: 'rename it, or acknowledge it',
-  });
-}
-
-function notInstalled(run: RunSpec, given: CodeFolder): Finding[] {
-  if (run.distribution.contract !== 'entrypoint') return [];
-  const isPackage = has(given, 'setup.py') || has(given, 'pyproject.toml');
-  const below = given.files.find(({ name }) => /^src\/[^/]+\/__init__\.py$/.test(name));
-  return [
-    ...when(run.code.requirements === undefined && has(given, 'requirements.txt'), {
-      path: 'code.requirements',
-      must: 'must name requirements.txt, which is not installed otherwise',
-      got: 'nothing',
-      fix: 'write requirements: requirements.txt, or acknowledge it',
-    }),
-    ...when(
-      isPackage && below !== undefined && !searched(run).includes('src/') && run.code.requirements === undefined,
-      {
-        path: 'code.source',
-        must: 'must be importable as it is: the folder is not installed as a package, and Python does not search src/',
-        got: below?.name,
-        fix: 'use src/ as source, or a requirements file with a line that contains only a dot',
-      },
-    ),
-  ];
-}
-
-function toolkitPackage(run: RunSpec, given: CodeFolder): Finding[] {
-  const { code, distribution } = run;
-  if (distribution.contract !== 'toolkit' || !has(given, 'setup.py') || code.entryPoint.endsWith('.sh')) return [];
-  const isNested = code.entryPoint.includes('/');
-  return when(distribution.launcher === 'torchrun' || isNested, {
-    path: 'code.source',
-    must:
-      distribution.launcher === 'torchrun'
-        ? 'must contain no setup.py under the toolkit contract with torchrun, which starts no package'
-        : 'must contain no setup.py under the toolkit contract, which then starts the entry point as a module and finds none with a slash',
-    got: `setup.py, entry point ${code.entryPoint}`,
-    fix: 'use the folder of the entry point as source, or contract entrypoint',
-  });
-}
 
 /** Requirements that the toolkit installs because the file is there. */
 export const toolkitRequirements = (run: RunSpec, { codeFolder }: RuleContext): string | undefined =>
@@ -172,25 +39,114 @@ export const toolkitRequirements = (run: RunSpec, { codeFolder }: RuleContext): 
 
 /** Rules for what a local code folder contains. */
 export const CODE_FOLDER_RULES: readonly Rule[] = [
-  { id: 'code/folder', level: 'error', isLocal: true, check: folder },
-  { id: 'code/line-endings', level: 'error', isLocal: true, check: aboutFolder(scriptText) },
-  {
-    id: 'code/outside-links',
-    level: 'warning',
-    mayAcknowledge: true,
-    isLocal: true,
-    check: aboutFolder(outsideLinks),
-  },
-  { id: 'code/one-host-launcher', level: 'warning', mayAcknowledge: true, check: aboutFolder(oneHostLauncher) },
-  { id: 'code/size', level: 'warning', mayAcknowledge: true, isLocal: true, check: aboutFolder(size) },
-  { id: 'code/secrets', level: 'error', mayAcknowledge: true, isLocal: true, check: aboutFolder(secrets) },
-  {
-    id: 'code/shadowed-packages',
-    level: 'warning',
-    mayAcknowledge: true,
-    isLocal: true,
-    check: aboutFolder(shadowed),
-  },
-  { id: 'code/not-installed', level: 'warning', mayAcknowledge: true, check: aboutFolder(notInstalled) },
-  { id: 'code/toolkit-package', level: 'error', check: aboutFolder(toolkitPackage) },
+  rule('code/folder', 'error, local', (run, { codeFolder, codeProblem, codeFix }) => {
+    const { source, requirements } = run.code;
+    if (codeProblem)
+      return { path: 'code.source', must: codeProblem, fix: codeFix ?? 'use a folder relative to the run file' };
+    if (!codeFolder) return [];
+    return [
+      ...codeFolder.problems.map((problem) => ({ path: 'code.source', ...problem })),
+      ...when(!entryPointExists(run, codeFolder), 'code.entryPoint', {
+        must: `must exist inside ${source} as a .py file, a .sh file or a module`,
+        fix: 'use a file of that folder',
+      }),
+      ...when(requirements !== undefined && !has(codeFolder, requirements), 'code.requirements', {
+        must: `must exist inside ${source}`,
+        fix: 'use a file of that folder',
+      }),
+    ];
+  }),
+  folderRule('code/line-endings', 'error, local', scriptText),
+  folderRule('code/outside-links', 'warning, local, may acknowledge', (_, { outside = [] }) =>
+    when(outside.length > 0, 'code.source', {
+      must: 'must contain no link that leaves its repository, because it is left out',
+      got: someOf(outside),
+      fix: 'put a copy in its place, name data under data, or acknowledge it',
+    }),
+  ),
+  folderRule('code/one-host-launcher', 'warning, may acknowledge', ({ code, compute, distribution }, { files }) => {
+    const entry = plainName(code.entryPoint);
+    const launcher = files.find(({ name }) => name === entry)?.oneHostLauncher;
+    const isAlone = compute.instanceCount === 1 || distribution.launcher !== 'script' || !entry.endsWith('.sh');
+    return when(!isAlone && launcher !== undefined, 'code.entryPoint', {
+      must: `must tell its launcher how many hosts there are and which one it is on, because ${compute.instanceCount} hosts run the script, and each would train alone`,
+      got: `${launcher} without these options in ${code.entryPoint}`,
+      fix: 'pass them as containers/examples/trainers/accelerate.sh does (deepspeed: with --no_ssh), use distribution.launcher torchrun with the Python script, or acknowledge it',
+    });
+  }),
+  folderRule('code/size', 'warning, local, may acknowledge', (_, { files }) => {
+    const mib = (bytes: number) => Math.ceil(bytes / 2 ** 20);
+    const total = mib(files.reduce((sum, { bytes }) => sum + bytes, 0));
+    const large = files.filter(({ bytes }) => bytes >= 2 ** 20).sort((a, b) => b.bytes - a.bytes);
+    const parts = large.slice(0, 3).map(({ name, bytes }) => `${name}: ${mib(bytes)} MiB`);
+    return when(total > LARGE_MIB, 'code.source', {
+      must: `must be code, at most ${LARGE_MIB} MiB of it, because each host downloads it at every start`,
+      got: `${total} MiB in ${files.length} files${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`,
+      fix: 'put data and weights into S3 and name them under data',
+    });
+  }),
+  folderRule('code/secrets', 'error, local, may acknowledge', (_, { files }) => {
+    const fix = 'move it out of the folder, and name it under secrets if the code needs it, or acknowledge it';
+    const named = files.filter(
+      ({ name, secret, bytes }) => secret === undefined && bytes > 0 && CREDENTIALS.test(name),
+    );
+    const certain = files.flatMap(({ name, secret }) => (secret === undefined ? [] : [`${name} (${secret})`]));
+    return [
+      ...when(certain.length > 0, 'code.source', {
+        must: 'must contain no secret: the archive is kept in S3, where everyone who may read the code of the team reads it',
+        got: someOf(certain),
+        fix,
+      }),
+      ...when(named.length > 0, 'code.source', {
+        level: 'warning' as const,
+        must: 'must contain no file that usually holds secrets',
+        got: someOf(named.map(({ name }) => name)),
+        fix,
+      }),
+    ];
+  }),
+  folderRule('code/shadowed-packages', 'warning, local, may acknowledge', (run, { files }) => {
+    const folders = searched(run);
+    const found = files.flatMap(({ name }) => {
+      const [, at = '', module = ''] = /^(.*\/)?([^/]+)\.py$/.exec(name.replace(/\/__init__\.py$/, '.py')) ?? [];
+      return folders.includes(at) && (STANDARD_MODULES.has(module) || IMAGE_PACKAGES.has(module)) ? [name] : [];
+    });
+    return when(found.length > 0, 'code.source', {
+      must: 'must contain no module with the name of a package of Python or of the image: all packages import it in its place',
+      got: someOf(found),
+      fix: 'rename it, or acknowledge it',
+    });
+  }),
+  folderRule('code/not-installed', 'warning, may acknowledge', (run, given) => {
+    if (run.distribution.contract !== 'entrypoint') return [];
+    const isPackage = has(given, 'setup.py') || has(given, 'pyproject.toml');
+    const below = given.files.find(({ name }) => /^src\/[^/]+\/__init__\.py$/.test(name));
+    const isNotFound =
+      isPackage && below !== undefined && !searched(run).includes('src/') && run.code.requirements === undefined;
+    return [
+      ...when(run.code.requirements === undefined && has(given, 'requirements.txt'), 'code.requirements', {
+        must: 'must name requirements.txt, which is not installed otherwise',
+        got: 'nothing',
+        fix: 'write requirements: requirements.txt, or acknowledge it',
+      }),
+      ...when(isNotFound, 'code.source', {
+        must: 'must be importable as it is: the folder is not installed as a package, and Python does not search src/',
+        got: below?.name,
+        fix: 'use src/ as source, or a requirements file with a line that contains only a dot',
+      }),
+    ];
+  }),
+  folderRule('code/toolkit-package', 'error', (run, given) => {
+    const { code, distribution } = run;
+    if (distribution.contract !== 'toolkit' || !has(given, 'setup.py') || code.entryPoint.endsWith('.sh')) return [];
+    const isNested = code.entryPoint.includes('/');
+    return when(distribution.launcher === 'torchrun' || isNested, 'code.source', {
+      must:
+        distribution.launcher === 'torchrun'
+          ? 'must contain no setup.py under the toolkit contract with torchrun, which starts no package'
+          : 'must contain no setup.py under the toolkit contract, which then starts the entry point as a module and finds none with a slash',
+      got: `setup.py, entry point ${code.entryPoint}`,
+      fix: 'use the folder of the entry point as source, or contract entrypoint',
+    });
+  }),
 ];

@@ -1,108 +1,7 @@
 import { isArchiveInS3, isPrefixInS3 } from '../../config/code-source';
-import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
-import type { RunSpec } from '../../config/run-spec';
+import { type Rule, rule, when } from '../../config/rule';
 import { CODE_FOLDER_RULES, toolkitRequirements } from './code-folder';
 import { REQUIREMENTS_RULES } from './requirements';
-
-function builtin(run: RunSpec): Finding[] {
-  const { builtin: name, requirements } = run.code;
-  if (!name) return [];
-  const wrong = (run.kind === 'training') !== (name === 'builtin');
-  return [
-    ...when(wrong, {
-      path: 'code.source',
-      must:
-        run.kind === 'training'
-          ? 'must be builtin or custom code for a training run'
-          : 'must be builtin-tokenize, builtin-fetch or custom code for a processing run',
-      got: name,
-      fix: run.kind === 'training' ? 'use builtin, or kind: processing' : 'use builtin-tokenize',
-    }),
-    ...when(run.written.code.entryPoint !== undefined, {
-      path: 'code.entryPoint',
-      level: 'warning',
-      must: 'must be omitted: the built-in code has its own',
-      got: run.written.code.entryPoint,
-      fix: 'remove it',
-    }),
-    ...when(requirements !== undefined, {
-      path: 'code.requirements',
-      must: 'must be omitted: the built-in code needs none',
-      got: requirements,
-      fix: 'remove it',
-    }),
-  ];
-}
-
-function archive(run: RunSpec): Finding[] {
-  const { source, sha256 } = run.code;
-  const inS3 = source.startsWith('s3://');
-  return [
-    // The driver searches for *.tar.gz in its channel.
-    ...when(isPrefixInS3(source) && sha256 !== undefined, {
-      path: 'code.sha256',
-      must: 'must be omitted for a prefix, which is archived at launch',
-      got: sha256,
-      fix: 'remove it, or use an archive',
-    }),
-    ...when(
-      isArchiveInS3(source) &&
-        !(run.distribution.contract === 'toolkit' ? /\.(tar\.gz|tgz)$/ : /\.tar\.gz$/).test(source),
-      {
-        path: 'code.source',
-        must: 'must be a .tar.gz, or a prefix that ends with /, when it is in S3',
-        got: source,
-        fix: 'pack the folder as .tar.gz, or use the prefix with a trailing /',
-      },
-    ),
-    ...when(!inS3 && sha256 !== undefined, {
-      path: 'code.sha256',
-      must: 'must be omitted: it only applies to an archive in S3',
-      got: sha256,
-      fix: 'remove it',
-    }),
-  ];
-}
-
-function requirementsIndex(run: RunSpec, context: RuleContext): Finding[] {
-  const { descriptor } = context;
-  const got = run.code.requirements ?? toolkitRequirements(run, context);
-  if (got === undefined) return [];
-  const path = 'code.requirements';
-  const locked = descriptor?.network?.mode === 'vpc-locked' && (descriptor.network.packages ?? 'none') === 'none';
-  return [
-    ...when(run.network.isolation, {
-      path,
-      must: 'must not be given with network.isolation: nothing can be installed',
-      got,
-      fix: 'include the packages in the image',
-    }),
-    ...when(locked && !run.network.isolation, {
-      path,
-      must: 'must have a package index, which the environment does not provide (vpc-locked with packages none)',
-      got,
-      fix: 'include the packages in the image, or ask the platform team to set network.packages to wheels or codeartifact',
-    }),
-    ...when(run.distribution.contract === 'toolkit' && got !== 'requirements.txt', {
-      path,
-      must: 'must be requirements.txt under the toolkit contract, which installs no other file',
-      got,
-      fix: 'rename it, or use contract entrypoint',
-    }),
-  ];
-}
-
-function argumentCollisions(run: RunSpec): Finding[] {
-  if (run.distribution.contract !== 'toolkit') return [];
-  return Object.keys(run.code.arguments)
-    .filter((key) => key in run.hyperparameters)
-    .map((key) => ({
-      path: `code.arguments.${key}`,
-      must: 'must not also be a hyperparameter: the toolkit contract passes both to the script in the same way',
-      got: run.code.arguments[key],
-      fix: 'keep one of the two',
-    }));
-}
 
 /** What the toolkit makes of an argument that the driver passes in another form; undefined where both pass the same. */
 function toolkitForm(key: string, value: unknown): string | undefined {
@@ -119,50 +18,116 @@ const asOneText = (key: string): string => `--${key} and the whole value as one 
 const hyperparameterForm = (key: string, value: unknown): string | undefined =>
   Array.isArray(value) ? asOneText(key) : undefined;
 
-function argumentForms({ distribution, code, hyperparameters }: RunSpec): Finding[] {
-  if (distribution.contract !== 'toolkit') return [];
-  const findingsIn = (section: string, values: object, formOf: typeof toolkitForm) =>
-    Object.entries(values).flatMap(([key, value]) => {
-      const form = formOf(key, value);
-      return when(form !== undefined, {
-        path: `${section}.${key}`,
-        must: `must have a form that the toolkit passes as it is; it passes ${form}`,
-        got: value,
-        fix: 'write the text that the script expects, use contract entrypoint and code.arguments, or acknowledge it',
-      });
-    });
-  return [
-    ...findingsIn('code.arguments', code.arguments, toolkitForm),
-    ...findingsIn('hyperparameters', hyperparameters, hyperparameterForm),
-  ];
-}
-
 /** Rules for a run's code. */
 export const CODE_RULES: readonly Rule[] = [
   ...CODE_FOLDER_RULES,
   ...REQUIREMENTS_RULES,
-  { id: 'code/builtin', level: 'error', check: builtin },
-  { id: 'code/archive', level: 'error', isLocal: true, check: archive },
-  { id: 'code/requirements', level: 'error', check: requirementsIndex },
-  { id: 'code/argument-collision', level: 'error', check: argumentCollisions },
-  { id: 'code/argument-form', level: 'warning', mayAcknowledge: true, check: argumentForms },
-  {
-    id: 'code/shell-characters',
-    level: 'warning',
-    check: (run) => {
-      if (run.distribution.contract !== 'toolkit') return [];
-      const values = [
-        ...Object.entries(run.code.arguments).map(([k, v]) => [`code.arguments.${k}`, v] as const),
-        ...Object.entries(run.hyperparameters).map(([k, v]) => [`hyperparameters.${k}`, v] as const),
-      ];
-      return values
-        .filter(([, value]) => typeof value === 'string' && /[;$`|&<>(){}]|\s/.test(value))
-        .map(([path, value]) => ({
-          path,
-          must: 'must not contain spaces or shell characters for toolkits before 5.1.4',
-          got: value,
-          fix: 'use contract entrypoint, or an image with a newer toolkit',
-        }));
-    },
-  },
+  rule('code/builtin', 'error', (run) => {
+    const { builtin: name, requirements } = run.code;
+    if (!name) return [];
+    const wrong = (run.kind === 'training') !== (name === 'builtin');
+    return [
+      ...when(wrong, 'code.source', {
+        must:
+          run.kind === 'training'
+            ? 'must be builtin or custom code for a training run'
+            : 'must be builtin-tokenize, builtin-fetch or custom code for a processing run',
+        fix: run.kind === 'training' ? 'use builtin, or kind: processing' : 'use builtin-tokenize',
+      }),
+      ...when(run.written.code.entryPoint !== undefined, 'code.entryPoint', {
+        level: 'warning',
+        must: 'must be omitted: the built-in code has its own',
+        fix: 'remove it',
+      }),
+      ...when(requirements !== undefined, 'code.requirements', {
+        must: 'must be omitted: the built-in code needs none',
+        fix: 'remove it',
+      }),
+    ];
+  }),
+  rule('code/archive', 'error, local', (run) => {
+    const { source, sha256 } = run.code;
+    const inS3 = source.startsWith('s3://');
+    const isOtherFile =
+      isArchiveInS3(source) &&
+      !(run.distribution.contract === 'toolkit' ? /\.(tar\.gz|tgz)$/ : /\.tar\.gz$/).test(source);
+    return [
+      // The driver searches for *.tar.gz in its channel.
+      ...when(isPrefixInS3(source) && sha256 !== undefined, 'code.sha256', {
+        must: 'must be omitted for a prefix, which is archived at launch',
+        fix: 'remove it, or use an archive',
+      }),
+      ...when(isOtherFile, 'code.source', {
+        must: 'must be a .tar.gz, or a prefix that ends with /, when it is in S3',
+        fix: 'pack the folder as .tar.gz, or use the prefix with a trailing /',
+      }),
+      ...when(!inS3 && sha256 !== undefined, 'code.sha256', {
+        must: 'must be omitted: it only applies to an archive in S3',
+        fix: 'remove it',
+      }),
+    ];
+  }),
+  rule('code/requirements', 'error', (run, context) => {
+    const { descriptor } = context;
+    const got = run.code.requirements ?? toolkitRequirements(run, context);
+    if (got === undefined) return [];
+    const path = 'code.requirements';
+    const locked = descriptor?.network?.mode === 'vpc-locked' && (descriptor.network.packages ?? 'none') === 'none';
+    return [
+      ...when(run.network.isolation, path, {
+        must: 'must not be given with network.isolation: nothing can be installed',
+        got,
+        fix: 'include the packages in the image',
+      }),
+      ...when(locked && !run.network.isolation, path, {
+        must: 'must have a package index, which the environment does not provide (vpc-locked with packages none)',
+        got,
+        fix: 'include the packages in the image, or ask the platform team to set network.packages to wheels or codeartifact',
+      }),
+      ...when(run.distribution.contract === 'toolkit' && got !== 'requirements.txt', path, {
+        must: 'must be requirements.txt under the toolkit contract, which installs no other file',
+        got,
+        fix: 'rename it, or use contract entrypoint',
+      }),
+    ];
+  }),
+  rule('code/argument-collision', 'error', (run) => {
+    if (run.distribution.contract !== 'toolkit') return [];
+    return Object.keys(run.code.arguments)
+      .filter((key) => key in run.hyperparameters)
+      .map((key) => ({
+        path: `code.arguments.${key}`,
+        must: 'must not also be a hyperparameter: the toolkit contract passes both to the script in the same way',
+        fix: 'keep one of the two',
+      }));
+  }),
+  rule('code/argument-form', 'warning, may acknowledge', ({ distribution, code, hyperparameters }) => {
+    if (distribution.contract !== 'toolkit') return [];
+    const findingsIn = (section: string, values: object, formOf: typeof toolkitForm) =>
+      Object.entries(values).flatMap(([key, value]) => {
+        const form = formOf(key, value);
+        return when(form !== undefined, `${section}.${key}`, {
+          must: `must have a form that the toolkit passes as it is; it passes ${form}`,
+          fix: 'write the text that the script expects, use contract entrypoint and code.arguments, or acknowledge it',
+        });
+      });
+    return [
+      ...findingsIn('code.arguments', code.arguments, toolkitForm),
+      ...findingsIn('hyperparameters', hyperparameters, hyperparameterForm),
+    ];
+  }),
+  rule('code/shell-characters', 'warning', (run) => {
+    if (run.distribution.contract !== 'toolkit') return [];
+    const values = [
+      ...Object.entries(run.code.arguments).map(([k, v]) => [`code.arguments.${k}`, v] as const),
+      ...Object.entries(run.hyperparameters).map(([k, v]) => [`hyperparameters.${k}`, v] as const),
+    ];
+    return values
+      .filter(([, value]) => typeof value === 'string' && /[;$`|&<>(){}]|\s/.test(value))
+      .map(([path]) => ({
+        path,
+        must: 'must not contain spaces or shell characters for toolkits before 5.1.4',
+        fix: 'use contract entrypoint, or an image with a newer toolkit',
+      }));
+  }),
 ];

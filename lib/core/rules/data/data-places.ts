@@ -1,7 +1,7 @@
 import { isArchiveInS3 } from '../../config/code-source';
 import { allowedPlaces, fillPlaceholders, mayUsePlace, type PlaceUse, placeOf } from '../../config/formats/places';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { eachChannel, fileSystem, fileSystemKey } from './channel-names';
 
@@ -20,14 +20,6 @@ function s3Uris(run: RunSpec): { path: string; uri: string }[] {
     ['model.weights', placeOf(written.model?.weights)],
   ];
   return candidates.flatMap(([path, uri]) => (uri === undefined ? [] : [{ path, uri }]));
-}
-
-function placeholders(run: RunSpec): Finding[] {
-  const { source } = run.code;
-  return [
-    ...s3Uris(run).flatMap((place) => unknownPlaceholders(place, PLACEHOLDERS)),
-    ...(source.startsWith('s3://') ? unknownPlaceholders({ path: 'code.source', uri: source }, CODE_PLACEHOLDERS) : []),
-  ];
 }
 
 function unknownPlaceholders({ path, uri }: { path: string; uri: string }, known: readonly string[]): Finding[] {
@@ -86,8 +78,7 @@ const foreignPlaces =
     return usedPlaces(run).flatMap(({ path, uri, use }) => {
       if (!uri?.startsWith('s3://') || !uses.includes(use)) return [];
       const { what, fix } = USES[use];
-      return when(!mayUsePlace(use, fillPlaceholders(uri, { descriptor }), descriptor), {
-        path,
+      return when(!mayUsePlace(use, fillPlaceholders(uri, { descriptor }), descriptor), path, {
         must: `must be in a location that runs of team ${descriptor.team} ${what} (${orList(allowedPlaces(use, descriptor))})`,
         got: uri,
         fix: fix(descriptor.team),
@@ -95,89 +86,82 @@ const foreignPlaces =
     });
   };
 
-function foreignHubs(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  if (!descriptor) return [];
-  const hubs = descriptor.hubs ?? [];
-  return eachChannel(run, ({ hubContentArn: arn }, at) =>
-    when(arn !== undefined && !hubs.includes(hubOf(arn)), {
-      path: `${at}.hubContentArn`,
-      must:
-        hubs.length > 0
-          ? `must be a model of a hub of the environment (${orList(hubs)})`
-          : 'must be absent: the environment names no hubs',
-      got: arn,
-      fix: 'ask the platform team to add its hub to storage.hubs',
-    }),
-  );
-}
-
 /** ARN of the hub that a model belongs to. */
 const hubOf = (contentArn: string): string =>
   contentArn.replace(/:hub-content\/([^/]+)\/.*$/, (_, hub: string) => `:hub/${hub}`);
 
-function foreignMlflow(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  const arn = run.observability.mlflow?.arn;
-  if (arn === undefined || !descriptor) return [];
-  const servers = descriptor.mlflow ?? [];
-  return when(!servers.includes(arn), {
-    path: 'observability.mlflow.arn',
-    must:
-      servers.length > 0
-        ? `must be one that team ${descriptor.team} may log to (${orList(servers)})`
-        : `must be absent: team ${descriptor.team} may log to no MLflow server`,
-    got: arn,
-    fix: `ask the platform team to add it to teams.${descriptor.team}.mlflow`,
-  });
-}
-
-function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  if (!descriptor) return [];
-  const ids = Object.values(descriptor.fileSystems ?? {}).flatMap((f) =>
-    [f.id, f.fsxLustre, f.efs].filter((id) => id !== undefined),
-  );
-  return eachChannel(run, (channel, at) => {
-    const id = fileSystem(channel)?.fileSystemId;
-    if (id === undefined) return [];
-    return when(id === '{fsx}' ? ids.length === 0 : !ids.includes(id), {
-      path: `${at}.${fileSystemKey(channel)}.fileSystemId`,
-      must: 'must be a file system of the environment',
-      got: id,
-      fix: ids.length > 0 ? `use ${orList(ids)}` : 'ask the platform team to add it to storage.fileSystems',
-    });
-  });
-}
-
-/** SageMaker mounts a directory by its whole path, which for FSx for Lustre begins with the mount name of the file system. */
-function foreignDirectories(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  if (!descriptor) return [];
-  const systems = Object.values(descriptor.fileSystems ?? {});
-  return eachChannel(run, (channel, at) => {
-    const given = fileSystem(channel);
-    const id = given && fillPlaceholders(given.fileSystemId, { descriptor });
-    const root = systems.find((f) => [f.id, f.fsxLustre, f.efs].includes(id))?.directoryPath;
-    if (!given || root === undefined) return [];
-    const directory = fillPlaceholders(given.directoryPath, { descriptor });
-    const folder = root.replace(/\/$/, '');
-    const isBelow =
-      directory === folder || (directory.startsWith(`${folder}/`) && !directory.split('/').includes('..'));
-    return when(!isBelow, {
-      path: `${at}.${fileSystemKey(channel)}.directoryPath`,
-      must: `must be ${root} or a folder below it, which is what jobs may mount of ${id}`,
-      got: given.directoryPath,
-      fix: given.fileSystemId === '{fsx}' ? 'begin it with {fsxPath}' : `begin it with ${root}`,
-    });
-  });
-}
-
 /** Rules for data locations: placeholders, buckets and file systems that the run may use. */
 export const DATA_PLACE_RULES: readonly Rule[] = [
-  { id: 'data/placeholders', level: 'error', isLocal: true, check: placeholders },
-  { id: 'data/foreign-bucket', level: 'error', check: foreignPlaces('read') },
-  { id: 'data/foreign-checkpoints', level: 'error', check: foreignPlaces('checkpoints') },
-  { id: 'data/foreign-output', level: 'error', check: foreignPlaces('results') },
-  { id: 'data/foreign-training-output', level: 'error', check: foreignPlaces('output') },
-  { id: 'data/foreign-hub', level: 'error', check: foreignHubs },
-  { id: 'data/foreign-mlflow', level: 'error', check: foreignMlflow },
-  { id: 'data/foreign-file-system', level: 'error', check: foreignFileSystems },
-  { id: 'data/foreign-directory', level: 'error', check: foreignDirectories },
+  rule('data/placeholders', 'error, local', (run) => {
+    const { source } = run.code;
+    return [
+      ...s3Uris(run).flatMap((place) => unknownPlaceholders(place, PLACEHOLDERS)),
+      ...(source.startsWith('s3://')
+        ? unknownPlaceholders({ path: 'code.source', uri: source }, CODE_PLACEHOLDERS)
+        : []),
+    ];
+  }),
+  rule('data/foreign-bucket', 'error', foreignPlaces('read')),
+  rule('data/foreign-checkpoints', 'error', foreignPlaces('checkpoints')),
+  rule('data/foreign-output', 'error', foreignPlaces('results')),
+  rule('data/foreign-training-output', 'error', foreignPlaces('output')),
+  rule('data/foreign-hub', 'error', (run, { descriptor }) => {
+    if (!descriptor) return [];
+    const hubs = descriptor.hubs ?? [];
+    return eachChannel(run, ({ hubContentArn: arn }, at) =>
+      when(arn !== undefined && !hubs.includes(hubOf(arn)), `${at}.hubContentArn`, {
+        must:
+          hubs.length > 0
+            ? `must be a model of a hub of the environment (${orList(hubs)})`
+            : 'must be absent: the environment names no hubs',
+        fix: 'ask the platform team to add its hub to storage.hubs',
+      }),
+    );
+  }),
+  rule('data/foreign-mlflow', 'error', (run, { descriptor }) => {
+    const arn = run.observability.mlflow?.arn;
+    if (arn === undefined || !descriptor) return [];
+    const servers = descriptor.mlflow ?? [];
+    return when(!servers.includes(arn), 'observability.mlflow.arn', {
+      must:
+        servers.length > 0
+          ? `must be one that team ${descriptor.team} may log to (${orList(servers)})`
+          : `must be absent: team ${descriptor.team} may log to no MLflow server`,
+      fix: `ask the platform team to add it to teams.${descriptor.team}.mlflow`,
+    });
+  }),
+  rule('data/foreign-file-system', 'error', (run, { descriptor }) => {
+    if (!descriptor) return [];
+    const ids = Object.values(descriptor.fileSystems ?? {}).flatMap((f) =>
+      [f.id, f.fsxLustre, f.efs].filter((id) => id !== undefined),
+    );
+    return eachChannel(run, (channel, at) => {
+      const id = fileSystem(channel)?.fileSystemId;
+      if (id === undefined) return [];
+      const isUnknown = id === '{fsx}' ? ids.length === 0 : !ids.includes(id);
+      return when(isUnknown, `${at}.${fileSystemKey(channel)}.fileSystemId`, {
+        must: 'must be a file system of the environment',
+        fix: ids.length > 0 ? `use ${orList(ids)}` : 'ask the platform team to add it to storage.fileSystems',
+      });
+    });
+  }),
+  /** SageMaker mounts a directory by its whole path, which for FSx for Lustre begins with the mount name of the file system. */
+  rule('data/foreign-directory', 'error', (run, { descriptor }) => {
+    if (!descriptor) return [];
+    const systems = Object.values(descriptor.fileSystems ?? {});
+    return eachChannel(run, (channel, at) => {
+      const given = fileSystem(channel);
+      const id = given && fillPlaceholders(given.fileSystemId, { descriptor });
+      const root = systems.find((f) => [f.id, f.fsxLustre, f.efs].includes(id))?.directoryPath;
+      if (!given || root === undefined) return [];
+      const directory = fillPlaceholders(given.directoryPath, { descriptor });
+      const folder = root.replace(/\/$/, '');
+      const isBelow =
+        directory === folder || (directory.startsWith(`${folder}/`) && !directory.split('/').includes('..'));
+      return when(!isBelow, `${at}.${fileSystemKey(channel)}.directoryPath`, {
+        must: `must be ${root} or a folder below it, which is what jobs may mount of ${id}`,
+        fix: given.fileSystemId === '{fsx}' ? 'begin it with {fsxPath}' : `begin it with ${root}`,
+      });
+    });
+  }),
 ];

@@ -1,52 +1,32 @@
 import { placeOf } from '../../config/formats/places';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
-import type { ChannelSpec, RunSpec } from '../../config/run-spec';
+import { type Finding, type Rule, rule, UNSHOWN, when } from '../../config/rule';
+import type { ChannelSpec } from '../../config/run-spec';
 import { CHANNEL_NAME_RULES, eachChannel, fileSystem, fileSystemKey } from './channel-names';
 import { DATA_PLACE_RULES } from './data-places';
 
-function oneSource(run: RunSpec): Finding[] {
-  return eachChannel(run, (channel, at) => {
-    // The folder of a fetched data set has been filled in.
-    const { s3, ...others } = channel;
-    const written = s3 === undefined || s3 === placeOf(channel.source) ? others : channel;
-    const given = (['s3', 'source', 'fsxLustre', 'efs'] as const).filter((key) => key in written);
-    return when(given.length !== 1, {
-      path: at,
-      must: 'must set exactly one of s3, source, fsxLustre or efs',
-      got: given.length === 0 ? 'none' : given,
-      fix: 'keep one',
-    });
-  });
-}
-
 function fastFile(channel: ChannelSpec, at: string): Finding[] {
   const type = channel.s3DataType ?? 'S3Prefix';
-  return when(channel.inputMode === 'FastFile' && type !== 'S3Prefix', {
-    path: `${at}.s3DataType`,
+  return when(channel.inputMode === 'FastFile' && type !== 'S3Prefix', `${at}.s3DataType`, {
     must: 'must be S3Prefix with inputMode FastFile',
-    got: type,
     fix: type === 'ManifestFile' ? 'use inputMode File' : 'use inputMode Pipe',
   });
 }
 
 function augmented(channel: ChannelSpec, at: string): Finding[] {
   if (channel.s3DataType !== 'AugmentedManifestFile') {
-    return when(channel.attributeNames !== undefined, {
-      path: `${at}.attributeNames`,
+    return when(channel.attributeNames !== undefined, `${at}.attributeNames`, {
       must: 'must be used with s3DataType AugmentedManifestFile',
-      got: channel.attributeNames,
       fix: 'remove it',
     });
   }
   return [
-    ...when(!channel.attributeNames?.length, {
-      path: `${at}.attributeNames`,
+    ...when(!channel.attributeNames?.length, `${at}.attributeNames`, {
       must: 'must be set with AugmentedManifestFile',
+      got: UNSHOWN,
       fix: 'list the attributes to pass, for example [text]',
     }),
-    ...when((channel.inputMode ?? 'File') === 'File', {
-      path: `${at}.inputMode`,
+    ...when((channel.inputMode ?? 'File') === 'File', `${at}.inputMode`, {
       level: 'warning',
       must: 'must be Pipe with AugmentedManifestFile',
       got: channel.inputMode ?? 'File (default)',
@@ -75,55 +55,16 @@ function fileSystems(channel: ChannelSpec, at: string): Finding[] {
     (option) => channel[option] !== undefined && !(option === 'inputMode' && channel.inputMode === 'File'),
   );
   return [
-    ...when(!/^(\/|\{fsxPath\})/.test(fs.directoryPath), {
-      path: `${at}.${key}.directoryPath`,
+    ...when(!/^(\/|\{fsxPath\})/.test(fs.directoryPath), `${at}.${key}.directoryPath`, {
       must: 'must start with /',
-      got: fs.directoryPath,
       fix: `use /${fs.directoryPath}`,
     }),
     ...s3Only.map((option) => ({
       path: `${at}.${option}`,
       must: 'must be used with s3, not with a file system',
-      got: channel[option],
       fix: 'remove it',
     })),
   ];
-}
-
-function needsVpc(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  if (!descriptor || descriptor.subnetIds.length > 0) return [];
-  return eachChannel(run, (channel, at) =>
-    when(fileSystem(channel) !== undefined, {
-      path: `${at}.${fileSystemKey(channel)}`,
-      must: 'must be in an environment with a VPC: FSx and EFS are reached through subnets',
-      got: `environment ${descriptor.name} without subnets`,
-      fix: 'use an environment with network.mode vpc-locked, or S3',
-    }),
-  );
-}
-
-function channelGroups(run: RunSpec): Finding[] {
-  const known = run.compute.instanceGroups.map((g) => g.name);
-  const isNaming = run.data.some((c) => c.instanceGroups);
-  return eachChannel(run, (channel, at) => [
-    // A file system is available on every host: the API has no groups for it.
-    ...when(isNaming && !channel.instanceGroups && channel.s3 !== undefined, {
-      path: `${at}.instanceGroups`,
-      must: 'must be set on all channels or on none',
-      fix: `add instanceGroups: [${known[0] ?? 'gpu'}]`,
-    }),
-    ...(channel.instanceGroups ?? []).flatMap((name, j) =>
-      when(!known.includes(name), {
-        path: `${at}.instanceGroups[${j}]`,
-        must:
-          known.length > 0
-            ? `must be a group of compute.instanceGroups (${orList(known)})`
-            : 'must be used with compute.instanceGroups',
-        got: name,
-        fix: known.length > 0 ? 'use one of them' : 'remove it',
-      }),
-    ),
-  ]);
 }
 
 /** An object such as `corpus/train.csv` has an extension; FastFile provides only folders. */
@@ -143,10 +84,8 @@ function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
         fix: 'end it before the pattern, or list the objects in a manifest (s3DataType: ManifestFile)',
       },
     ];
-  return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), {
-    path,
+  return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), path, {
     must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
-    got: s3,
     fix: 'add a trailing /, or acknowledge it',
   });
 }
@@ -154,25 +93,64 @@ function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
 /** Rules for data channels. */
 export const DATA_RULES: readonly Rule[] = [
   ...CHANNEL_NAME_RULES,
-  { id: 'data/source', level: 'error', isLocal: true, check: oneSource },
-  { id: 'data/fastfile', level: 'error', isLocal: true, check: (run) => eachChannel(run, fastFile) },
-  { id: 'data/augmented-manifest', level: 'error', check: (run) => eachChannel(run, augmented) },
-  {
-    id: 'data/shuffle',
-    level: 'warning',
-    check: (run) =>
-      eachChannel(run, (c, at) =>
-        when(c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile', {
-          path: `${at}.shuffleSeed`,
+  rule('data/source', 'error, local', (run) =>
+    eachChannel(run, (channel, at) => {
+      // The folder of a fetched data set has been filled in.
+      const { s3, ...others } = channel;
+      const written = s3 === undefined || s3 === placeOf(channel.source) ? others : channel;
+      const given = (['s3', 'source', 'fsxLustre', 'efs'] as const).filter((key) => key in written);
+      return when(given.length !== 1, at, {
+        must: 'must set exactly one of s3, source, fsxLustre or efs',
+        got: given.length === 0 ? 'none' : given,
+        fix: 'keep one',
+      });
+    }),
+  ),
+  rule('data/fastfile', 'error, local', (run) => eachChannel(run, fastFile)),
+  rule('data/augmented-manifest', 'error', (run) => eachChannel(run, augmented)),
+  rule('data/shuffle', 'warning', (run) =>
+    eachChannel(run, (c, at) =>
+      when(
+        c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile',
+        `${at}.shuffleSeed`,
+        {
           must: 'must be used with inputMode Pipe',
-          got: c.shuffleSeed,
           fix: 'shuffle in the data loader, or use Pipe',
+        },
+      ),
+    ),
+  ),
+  rule('data/file-system', 'error, local', (run) => eachChannel(run, fileSystems)),
+  rule('data/file-system-vpc', 'error', (run, { descriptor }) => {
+    if (!descriptor || descriptor.subnetIds.length > 0) return [];
+    return eachChannel(run, (channel, at) =>
+      when(fileSystem(channel) !== undefined, `${at}.${fileSystemKey(channel)}`, {
+        must: 'must be in an environment with a VPC: FSx and EFS are reached through subnets',
+        got: `environment ${descriptor.name} without subnets`,
+        fix: 'use an environment with network.mode vpc-locked, or S3',
+      }),
+    );
+  }),
+  rule('data/instance-groups', 'error', (run) => {
+    const known = run.compute.instanceGroups.map((g) => g.name);
+    const isNaming = run.data.some((c) => c.instanceGroups);
+    return eachChannel(run, (channel, at) => [
+      // A file system is available on every host: the API has no groups for it.
+      ...when(isNaming && !channel.instanceGroups && channel.s3 !== undefined, `${at}.instanceGroups`, {
+        must: 'must be set on all channels or on none',
+        fix: `add instanceGroups: [${known[0] ?? 'gpu'}]`,
+      }),
+      ...(channel.instanceGroups ?? []).flatMap((name, j) =>
+        when(!known.includes(name), `${at}.instanceGroups[${j}]`, {
+          must:
+            known.length > 0
+              ? `must be a group of compute.instanceGroups (${orList(known)})`
+              : 'must be used with compute.instanceGroups',
+          fix: known.length > 0 ? 'use one of them' : 'remove it',
         }),
       ),
-  },
-  { id: 'data/file-system', level: 'error', isLocal: true, check: (run) => eachChannel(run, fileSystems) },
-  { id: 'data/file-system-vpc', level: 'error', check: needsVpc },
-  { id: 'data/instance-groups', level: 'error', check: channelGroups },
+    ]);
+  }),
   ...DATA_PLACE_RULES,
-  { id: 'data/whole-folder', level: 'warning', mayAcknowledge: true, check: (run) => eachChannel(run, wholeFolder) },
+  rule('data/whole-folder', 'warning, may acknowledge', (run) => eachChannel(run, wholeFolder)),
 ];

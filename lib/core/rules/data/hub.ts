@@ -1,29 +1,12 @@
 import { isPinned, parseHubSource } from '../../config/formats/places';
-import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-
-/** Sources of the file that a launch has not replaced by a commit. */
-function withoutCommit({ written: { model, data = [] } }: RunSpec): Finding[] {
-  const named = [{ path: 'model.weights', text: model?.weights }].concat(
-    data.map(({ source }, i) => ({ path: `data[${i}].source`, text: source })),
-  );
-  return named.flatMap(({ path, text }) => {
-    const source = parseHubSource(text ?? '');
-    return when(source !== undefined && !isPinned(source), {
-      path,
-      must: 'must be a fetched commit, which is looked up in an environment',
-      got: text,
-      fix: 'add --environment, or write the commit after @',
-    });
-  });
-}
 
 const sourcesOf = ({ code }: RunSpec): string[] => String(code.arguments.source ?? '').split(',');
 
 function fetched(run: RunSpec): Finding[] {
   const wrong = sourcesOf(run).find((text) => parseHubSource(text.trim()) === undefined);
-  return when(wrong !== undefined, {
-    path: 'code.arguments.source',
+  return when(wrong !== undefined, 'code.arguments.source', {
     must: 'must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without',
     got: wrong || 'nothing',
     fix: 'correct it',
@@ -35,8 +18,8 @@ const withoutInternet: Rule['check'] = (run, { descriptor }) =>
   when(
     (descriptor?.network?.mode === 'vpc-locked' && run.environmentVariables.HF_ENDPOINT === undefined) ||
       run.network.isolation,
+    'code.source',
     {
-      path: 'code.source',
       must: 'must run in a network with internet access, or with a mirror in environmentVariables.HF_ENDPOINT',
       got: run.network.isolation ? 'network.isolation' : `${descriptor?.name} (vpc-locked)`,
       fix: `copy it through this machine: ${localCommands(run, descriptor).join('; ')}`,
@@ -61,7 +44,20 @@ const ofFetchStep =
 
 /** Rules for models and data sets of a hub. */
 export const HUB_RULES: readonly Rule[] = [
-  { id: 'data/hub-commit', level: 'error', check: withoutCommit },
-  { id: 'processing/fetch-source', level: 'error', check: ofFetchStep(fetched) },
-  { id: 'processing/fetch-network', level: 'error', check: ofFetchStep(withoutInternet) },
+  /** Sources of the file that a launch has not replaced by a commit. */
+  rule('data/hub-commit', 'error', ({ written: { model, data = [] } }) => {
+    const named = [{ path: 'model.weights', text: model?.weights }].concat(
+      data.map(({ source }, i) => ({ path: `data[${i}].source`, text: source })),
+    );
+    return named.flatMap(({ path, text }) => {
+      const source = parseHubSource(text ?? '');
+      return when(source !== undefined && !isPinned(source), path, {
+        must: 'must be a fetched commit, which is looked up in an environment',
+        got: text,
+        fix: 'add --environment, or write the commit after @',
+      });
+    });
+  }),
+  rule('processing/fetch-source', 'error', ofFetchStep(fetched)),
+  rule('processing/fetch-network', 'error', ofFetchStep(withoutInternet)),
 ];

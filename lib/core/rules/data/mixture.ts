@@ -1,9 +1,9 @@
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
 import { totalSteps } from '../../config/resolve-run';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, UNSHOWN, when } from '../../config/rule';
 import type { MixturePhase, RunSpec } from '../../config/run-spec';
-import { builtinOnly } from '../own-code';
+import { BUILTIN_ONLY } from '../own-code';
 
 const OPTION = 'training.mixture';
 
@@ -12,17 +12,14 @@ function phaseFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding[]
   return phases.flatMap(({ fromStep = 0 }, i) => {
     const before = phases[i - 1]?.fromStep ?? 0;
     return [
-      ...when(i === 0 ? fromStep !== 0 : fromStep <= before, {
-        path: `${OPTION}[${i}].fromStep`,
+      ...when(i === 0 ? fromStep !== 0 : fromStep <= before, `${OPTION}[${i}].fromStep`, {
         must: i === 0 ? 'must be 0 in the first phase' : `must be above ${before}, where the previous phase begins`,
         got: fromStep,
         fix: i === 0 ? 'remove it' : 'sort the phases by step',
       }),
-      ...when(i > 0 && fromStep >= last, {
-        path: `${OPTION}[${i}].fromStep`,
+      ...when(i > 0 && fromStep >= last, `${OPTION}[${i}].fromStep`, {
         level: 'warning',
         must: `must be below the ${last} steps of the run for the phase to begin`,
-        got: fromStep,
         fix: 'reduce it, or remove the phase',
       }),
     ];
@@ -32,9 +29,9 @@ function phaseFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding[]
 function channelFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding[] {
   const channels = run.data.map(({ channel }) => channel);
   return phases.flatMap(({ weights }, i) => [
-    ...when(Object.keys(weights).length === 0, {
-      path: `${OPTION}[${i}].weights`,
+    ...when(Object.keys(weights).length === 0, `${OPTION}[${i}].weights`, {
       must: 'must contain at least one channel',
+      got: UNSHOWN,
       fix: 'add channels of data, each with its weight',
     }),
     ...Object.keys(weights)
@@ -48,23 +45,19 @@ function channelFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding
   ]);
 }
 
-function mixture(run: RunSpec): Finding[] {
-  const phases = run.training.mixture;
-  if (!phases) return [];
-  if (run.code.builtin !== 'builtin') return when(run.code.builtin === undefined, builtinOnly(OPTION));
-  return [
-    ...phaseFindings(run, phases),
-    ...channelFindings(run, phases),
-    ...when(run.code.arguments['data-channel'] !== undefined, {
-      path: 'code.arguments.data-channel',
-      must: 'must be omitted with training.mixture, which lists the channels',
-      got: run.code.arguments['data-channel'],
-      fix: 'remove it',
-    }),
-  ];
-}
-
 /** Rules for training on several channels. */
 export const MIXTURE_RULES: readonly Rule[] = [
-  { id: 'training/mixture', level: 'error', check: mixture } satisfies Rule,
+  rule('training/mixture', 'error', (run) => {
+    const phases = run.training.mixture;
+    if (!phases) return [];
+    if (run.code.builtin !== 'builtin') return when(run.code.builtin === undefined, OPTION, BUILTIN_ONLY);
+    return [
+      ...phaseFindings(run, phases),
+      ...channelFindings(run, phases),
+      ...when(run.code.arguments['data-channel'] !== undefined, 'code.arguments.data-channel', {
+        must: 'must be omitted with training.mixture, which lists the channels',
+        fix: 'remove it',
+      }),
+    ];
+  }),
 ].map(trainingRule);

@@ -1,5 +1,5 @@
 import { countGroups, regexProblem } from '../../config/formats/patterns';
-import type { Finding, Rule } from '../../config/rule';
+import { type Finding, type Rule, rule } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 type Option = 'stepRegex' | 'lossRegex';
@@ -9,28 +9,17 @@ function expression(run: RunSpec, option: Option, means: string, example: string
   if (regex === undefined) return [];
   const path = `progress.${option}`;
   const problem = regexProblem(regex);
-  if (problem)
-    return [{ path, must: 'must be a regular expression in JavaScript and in Python', got: regex, fix: problem }];
+  if (problem) return [{ path, must: 'must be a regular expression in JavaScript and in Python', fix: problem }];
   const groups = countGroups(regex) ?? 0;
   // The expression for steps may have several groups: since the first release, its first group counts.
   const isRight = option === 'stepRegex' ? groups > 0 : groups === 1;
   const must =
     option === 'stepRegex' ? 'must contain a group that matches' : 'must contain exactly one group, which matches';
-  return isRight ? [] : [{ path, must: `${must} the ${means}`, got: regex, fix: `use for example ${example}` }];
+  return isRight ? [] : [{ path, must: `${must} the ${means}`, fix: `use for example ${example}` }];
 }
 
 /** Rules for the expressions with which the driver reads progress. */
 export const PROGRESS_RULES: readonly Rule[] = [
-  {
-    id: 'progress/step-regex',
-    level: 'error',
-    isLocal: true,
-    check: (run) => expression(run, 'stepRegex', 'step', 'step=(\\d+)'),
-  },
-  {
-    id: 'progress/loss-regex',
-    level: 'error',
-    isLocal: true,
-    check: (run) => expression(run, 'lossRegex', 'loss', 'loss=([-+.0-9e]+)'),
-  },
+  rule('progress/step-regex', 'error, local', (run) => expression(run, 'stepRegex', 'step', 'step=(\\d+)')),
+  rule('progress/loss-regex', 'error, local', (run) => expression(run, 'lossRegex', 'loss', 'loss=([-+.0-9e]+)')),
 ];

@@ -1,5 +1,5 @@
 import type { CodeFolder } from '../../config/code-source';
-import { type Finding, type Rule, type RuleContext, when } from '../../config/rule';
+import { type Rule, type RuleContext, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
 import { plainName, someOf } from './script-text';
@@ -80,37 +80,32 @@ function installed(run: RunSpec, { codeFolder }: RuleContext): readonly string[]
   return (isInstalled && codeFolder && fileOf(run, codeFolder)?.requirements) || [];
 }
 
-function imagePackages(run: RunSpec, context: RuleContext): Finding[] {
-  const pytorch = pytorchOfImage(run);
-  const found = installed(run, context).flatMap((line) => {
-    const given = requirementOf(line);
-    return given && pytorch !== undefined && replacesPytorch(given, pytorch) ? [given.line] : [];
-  });
-  return when(found.length > 0, {
-    path: 'code.requirements',
-    must: `must keep PyTorch ${pytorch} of the image, which its NCCL, EFA plugin and other packages are built for`,
-    got: someOf(found),
-    fix: 'leave it out, choose an image with this version, or acknowledge it',
-  });
-}
-
 /** Lines that send pip to another place than the index. */
 const ELSEWHERE =
   /^(?:-e\s+|--editable[\s=]+)?(?:git|hg|svn|bzr)\+|^(?:-e\s+)?https?:\/\/|@\s*(?:git\+|https?:\/\/)|^(?:-i|--index-url|--extra-index-url|-f|--find-links)\b[\s=]*https?:/;
 
-function otherPlaces(run: RunSpec, context: RuleContext): Finding[] {
-  const network = context.descriptor?.network;
-  const found = installed(run, context).filter((line) => ELSEWHERE.test(line));
-  return when(network?.mode === 'vpc-locked' && (network.packages ?? 'none') !== 'none' && found.length > 0, {
-    path: 'code.requirements',
-    must: `must name packages only: the network of the environment reaches no other place than its ${network?.packages}`,
-    got: someOf(found),
-    fix: 'ask the platform team to add the package there, or include it in the image',
-  });
-}
-
 /** Rules for what a requirements file contains. */
 export const REQUIREMENTS_RULES: readonly Rule[] = [
-  { id: 'code/image-packages', level: 'warning', mayAcknowledge: true, check: imagePackages },
-  { id: 'code/package-places', level: 'error', check: otherPlaces },
+  rule('code/image-packages', 'warning, may acknowledge', (run, context) => {
+    const pytorch = pytorchOfImage(run);
+    const found = installed(run, context).flatMap((line) => {
+      const given = requirementOf(line);
+      return given && pytorch !== undefined && replacesPytorch(given, pytorch) ? [given.line] : [];
+    });
+    return when(found.length > 0, 'code.requirements', {
+      must: `must keep PyTorch ${pytorch} of the image, which its NCCL, EFA plugin and other packages are built for`,
+      got: someOf(found),
+      fix: 'leave it out, choose an image with this version, or acknowledge it',
+    });
+  }),
+  rule('code/package-places', 'error', (run, context) => {
+    const network = context.descriptor?.network;
+    const found = installed(run, context).filter((line) => ELSEWHERE.test(line));
+    const isBeyondReach = network?.mode === 'vpc-locked' && (network.packages ?? 'none') !== 'none' && found.length > 0;
+    return when(isBeyondReach, 'code.requirements', {
+      must: `must name packages only: the network of the environment reaches no other place than its ${network?.packages}`,
+      got: someOf(found),
+      fix: 'ask the platform team to add the package there, or include it in the image',
+    });
+  }),
 ];

@@ -1,4 +1,4 @@
-import { type Finding, type Rule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 /** Environment variables that a run file may not set, or should not set without a reason; the first group that matches a name decides. */
@@ -56,7 +56,7 @@ const reserved =
     Object.keys(environmentVariables).flatMap((name) => {
       const group = groupOf(name);
       if (group?.level !== level) return [];
-      return [{ path: `environmentVariables.${name}`, must: group.must, got: name, fix: group.fix }];
+      return { path: `environmentVariables.${name}`, must: group.must, got: name, fix: group.fix };
     });
 
 /** `$NAME` or `${NAME}`. */
@@ -65,31 +65,35 @@ const REFERENCE = /\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)/;
 /** Placeholders of locations, such as `s3://{dataBucket}/`. */
 const PLACEHOLDER = /\{(dataBucket|checkpointBucket|team|runId|fsx|fsxPath)\}/;
 
-function references({ environmentVariables, code, distribution }: RunSpec): Finding[] {
-  const words = distribution.contract === 'entrypoint' ? Object.entries(code.arguments) : [];
-  const values = [
-    ...Object.entries(environmentVariables).map(([name, value]) => [`environmentVariables.${name}`, value] as const),
-    ...words.flatMap(([name, value]) => [value].flat().map((one) => [`code.arguments.${name}`, String(one)] as const)),
-  ];
-  return values.flatMap(([path, value]) => [
-    ...when(REFERENCE.test(value), {
-      path,
-      must: 'must not refer to a variable, because nothing expands it: the program gets the text with the dollar sign',
-      got: REFERENCE.exec(value)?.[0],
-      fix: 'write the whole value, or read the variable in the code of the run',
-    }),
-    ...when(PLACEHOLDER.test(value), {
-      path,
-      must: 'must not contain a placeholder, which is filled in only in the locations of a run file',
-      got: PLACEHOLDER.exec(value)?.[0],
-      fix: 'write the whole value, or name the location under data and pass its folder below /opt/ml/input/data',
-    }),
-  ]);
-}
-
 /** Rules for names and values of environment variables. */
 export const RESERVED_VARIABLE_RULES: readonly Rule[] = [
-  { id: 'code/reserved-variables', level: 'error', isLocal: true, check: reserved('error') },
-  { id: 'code/replaced-variables', level: 'warning', mayAcknowledge: true, isLocal: true, check: reserved('warning') },
-  { id: 'code/unexpanded-variables', level: 'warning', mayAcknowledge: true, isLocal: true, check: references },
+  rule('code/reserved-variables', 'error, local', reserved('error')),
+  rule('code/replaced-variables', 'warning, local, may acknowledge', reserved('warning')),
+  rule(
+    'code/unexpanded-variables',
+    'warning, local, may acknowledge',
+    ({ environmentVariables, code, distribution }) => {
+      const words = distribution.contract === 'entrypoint' ? Object.entries(code.arguments) : [];
+      const values = [
+        ...Object.entries(environmentVariables).map(
+          ([name, value]) => [`environmentVariables.${name}`, value] as const,
+        ),
+        ...words.flatMap(([name, value]) =>
+          [value].flat().map((one) => [`code.arguments.${name}`, String(one)] as const),
+        ),
+      ];
+      return values.flatMap(([path, value]) => [
+        ...when(REFERENCE.test(value), path, {
+          must: 'must not refer to a variable, because nothing expands it: the program gets the text with the dollar sign',
+          got: REFERENCE.exec(value)?.[0],
+          fix: 'write the whole value, or read the variable in the code of the run',
+        }),
+        ...when(PLACEHOLDER.test(value), path, {
+          must: 'must not contain a placeholder, which is filled in only in the locations of a run file',
+          got: PLACEHOLDER.exec(value)?.[0],
+          fix: 'write the whole value, or name the location under data and pass its folder below /opt/ml/input/data',
+        }),
+      ]);
+    },
+  ),
 ];

@@ -44,11 +44,10 @@ const MARK = { must: 'must have no byte order mark', fix: UNMARK };
 type Text = typeof LINES;
 
 const entryPoint = (got: string, fact: unknown, { must, fix }: Text): Finding[] =>
-  when(fact !== undefined, { path: 'code.entryPoint', must, got, fix });
+  when(fact !== undefined, 'code.entryPoint', { must, got, fix });
 
 const otherScripts = (got: string, files: CodeFolder['files'], { must, fix }: Text): Finding[] =>
-  when(files.length > 0, {
-    path: 'code.source',
+  when(files.length > 0, 'code.source', {
     level: 'warning' as const,
     must: `${must} in scripts`,
     got: `${got} in ${someOf(files.map(({ name }) => name))}`,

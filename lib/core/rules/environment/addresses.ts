@@ -2,41 +2,26 @@ import { addressText, blockOf, DEFAULT_VPC_CIDR, overlaps, VPC_PREFIX_LENGTHS } 
 import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
-import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
+import { notCreated } from './network';
 
 /** Ranges for private networks: RFC 1918, and RFC 6598, which large companies also use. */
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'] as const;
 /** Docker's own network, which SageMaker uses: https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html */
 const DOCKER = '172.17.0.0/16';
 
-const addressBlock: EnvironmentRule = {
-  id: 'environment/address-block',
-  level: 'error',
-  reads: ['network'],
-  check: (spec) => (spec.network.mode.startsWith('vpc-') ? [...shape(spec), ...neighbours(spec)] : unused(spec)),
-};
-
 function shape({ network: { cidr } }: EnvironmentSpec): EnvironmentFinding[] {
   const { first, base, prefixLength } = blockOf(cidr);
   const [largest, smallest] = VPC_PREFIX_LENGTHS;
   const fix = `write ${blockText(first, vpcPrefixLength(prefixLength))}`;
   return [
-    ...when(prefixLength < largest || prefixLength > smallest, {
-      path: 'network.cidr',
+    ...when(prefixLength < largest || prefixLength > smallest, 'network.cidr', {
       must: `must be a block from /${largest} to /${smallest}`,
-      got: cidr,
       fix,
     }),
-    ...when(first !== base, {
-      path: 'network.cidr',
-      must: 'must start with the first address of its block',
-      got: cidr,
-      fix,
-    }),
-    ...when(!PRIVATE.some((range) => overlaps(range, cidr)), {
-      path: 'network.cidr',
+    ...when(first !== base, 'network.cidr', { must: 'must start with the first address of its block', fix }),
+    ...when(!PRIVATE.some((range) => overlaps(range, cidr)), 'network.cidr', {
       must: `must be in a private range: ${orList(PRIVATE)}`,
-      got: cidr,
       fix: `use ${DEFAULT_VPC_CIDR}, or another block in these ranges`,
     }),
   ];
@@ -53,7 +38,6 @@ function neighbours({ network: { cidr, reserved } }: EnvironmentSpec): Environme
       block === DOCKER
         ? `must not overlap ${DOCKER}, which SageMaker uses itself`
         : `must not overlap ${block}, which is reserved`,
-    got: cidr,
     fix,
   }));
 }
@@ -79,14 +63,14 @@ function vpcPrefixLength(prefixLength: number): number {
   return Math.min(Math.max(prefixLength, largest), smallest);
 }
 
-function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): EnvironmentFinding[] {
-  const must = `must be used with a network that the stack creates, unlike mode ${mode}`;
-  const fix = 'use mode: vpc-locked or vpc-nat, or remove it';
-  return [
-    ...when(cidr !== DEFAULT_VPC_CIDR, { path: 'network.cidr', must, got: cidr, fix, isIgnored: true }),
-    ...when(reserved.length > 0, { path: 'network.reserved', must, got: reserved, fix, isIgnored: true }),
-  ];
-}
-
 /** Rules for the address range of an environment's own network. */
-export const ADDRESS_RULES: readonly EnvironmentRule[] = [addressBlock];
+export const ADDRESS_RULES: readonly EnvironmentRule[] = [
+  environmentRule('environment/address-block', 'error', ['network'], (spec) =>
+    spec.network.mode.startsWith('vpc-')
+      ? [...shape(spec), ...neighbours(spec)]
+      : [
+          ...notCreated(spec.network, 'cidr', spec.network.cidr !== DEFAULT_VPC_CIDR),
+          ...notCreated(spec.network, 'reserved', spec.network.reserved.length > 0),
+        ],
+  ),
+];

@@ -4,87 +4,16 @@ import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
 import { isAllowedType, matchesPattern } from '../guardrails';
-import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
 
 const IMAGE_KINDS = ['environment', 'dlc', 'smp', 'huggingface', 'uri'];
-
-const instanceType: EnvironmentRule = {
-  id: 'environment/instance-type',
-  level: 'error',
-  reads: ['quotas', 'prices'],
-  check: ({ quotas, prices }) =>
-    [
-      ...quotas.require.map((row, i) => ({ path: `quotas.require[${i}].instanceType`, type: row.instanceType })),
-      ...Object.keys(prices).map((type) => ({ path: `prices[${JSON.stringify(type)}]`, type })),
-    ].flatMap(({ path, type }) =>
-      when(!findInstanceType(type), {
-        path,
-        must: 'must be a SageMaker training instance type',
-        got: type,
-        fix: `use for example ${orList(nearestInstanceTypes(type))}`,
-      }),
-    ),
-};
-
-const quotaCode: EnvironmentRule = {
-  id: 'environment/quota-code',
-  level: 'warning',
-  reads: ['quotas'],
-  check: ({ quotas }) =>
-    quotas.require.flatMap(({ instanceType: type, usage }, i) => {
-      const quota = instanceQuota(type, usage);
-      return when(findInstanceType(type) !== undefined && !quota.code, {
-        path: `quotas.require[${i}].instanceType`,
-        must: `must have a known quota code; "${quota.name}" is looked up by its name at deploy`,
-        got: type,
-        fix: 'no action, unless the deployment reports that the region has no such quota',
-      });
-    }),
-};
-
-const guardrails: EnvironmentRule = {
-  id: 'environment/guardrails',
-  level: 'error',
-  reads: ['guardrails'],
-  check: ({ guardrails: { allowedImages = [], allowedInstanceTypes: patterns = [] } }) => {
-    const unmatched = patterns.filter((pattern) => !INSTANCE_TYPES.some(({ name }) => matchesPattern(pattern, name)));
-    return [
-      ...allowedImages.flatMap((name, i) =>
-        when(!IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name), {
-          path: `guardrails.allowedImages[${i}]`,
-          must: `must be ${orList(IMAGE_KINDS)} or a prefix of an image URI`,
-          got: name,
-          fix: 'use one of them',
-        }),
-      ),
-      ...unmatched.map((pattern) => ({
-        path: `guardrails.allowedInstanceTypes[${patterns.indexOf(pattern)}]`,
-        // A pattern for types that do not exist yet is harmless if other patterns match.
-        level: unmatched.length === patterns.length ? ('error' as const) : ('warning' as const),
-        must: 'must match an instance type; * and ? are the only wildcards',
-        got: pattern,
-        fix: `write for example ${orList(nearestInstanceTypes(pattern))}`,
-      })),
-    ];
-  },
-};
-
-/** Combinations of values that the schema allows individually but that contradict each other. */
-const contradiction: EnvironmentRule = {
-  id: 'environment/guardrail-limits',
-  level: 'warning',
-  reads: ['guardrails', 'quotas'],
-  check: (spec) => [...unreachableLimit(spec), ...unusableQuotas(spec)],
-};
 
 function unreachableLimit({
   guardrails: { maxInstancesPerRun, maxConcurrentInstances },
 }: EnvironmentSpec): EnvironmentFinding[] {
   const [perRun, together] = [maxInstancesPerRun ?? 0, maxConcurrentInstances ?? Number.POSITIVE_INFINITY];
-  return when(perRun > together, {
-    path: 'guardrails.maxInstancesPerRun',
+  return when(perRun > together, 'guardrails.maxInstancesPerRun', {
     must: `must be at most guardrails.maxConcurrentInstances ${together}`,
-    got: perRun,
     fix: 'reduce it, or increase the other',
   });
 }
@@ -92,25 +21,74 @@ function unreachableLimit({
 function unusableQuotas({ quotas, guardrails: limits }: EnvironmentSpec): EnvironmentFinding[] {
   const most = limits.maxConcurrentInstances ?? Number.POSITIVE_INFINITY;
   return quotas.require.flatMap(({ instanceType: type, count }, i) => [
-    ...when(count > most, {
-      path: `quotas.require[${i}].count`,
+    ...when(count > most, `quotas.require[${i}].count`, {
       must: `must be at most guardrails.maxConcurrentInstances ${most}`,
-      got: count,
       fix: 'reduce it, or increase the guardrail',
     }),
-    ...when(findInstanceType(type) !== undefined && !isAllowedType(limits.allowedInstanceTypes, type), {
-      path: `quotas.require[${i}].instanceType`,
-      must: `must be allowed by guardrails.allowedInstanceTypes (${orList(limits.allowedInstanceTypes ?? [])})`,
-      got: type,
-      fix: 'remove it, or allow the type',
-    }),
+    ...when(
+      findInstanceType(type) !== undefined && !isAllowedType(limits.allowedInstanceTypes, type),
+      `quotas.require[${i}].instanceType`,
+      {
+        must: `must be allowed by guardrails.allowedInstanceTypes (${orList(limits.allowedInstanceTypes ?? [])})`,
+        fix: 'remove it, or allow the type',
+      },
+    ),
   ]);
 }
 
 /** Rules for the capacity and the spend of an environment. */
 export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
-  instanceType,
-  quotaCode,
-  guardrails,
-  contradiction,
+  environmentRule('environment/instance-type', 'error', ['quotas', 'prices'], ({ quotas, prices }) =>
+    [
+      ...quotas.require.map((row, i) => ({ path: `quotas.require[${i}].instanceType`, type: row.instanceType })),
+      ...Object.keys(prices).map((type) => ({ path: `prices[${JSON.stringify(type)}]`, type })),
+    ].flatMap(({ path, type }) =>
+      when(!findInstanceType(type), path, {
+        must: 'must be a SageMaker training instance type',
+        got: type,
+        fix: `use for example ${orList(nearestInstanceTypes(type))}`,
+      }),
+    ),
+  ),
+  environmentRule('environment/quota-code', 'warning', ['quotas'], ({ quotas }) =>
+    quotas.require.flatMap(({ instanceType: type, usage }, i) => {
+      const quota = instanceQuota(type, usage);
+      return when(findInstanceType(type) !== undefined && !quota.code, `quotas.require[${i}].instanceType`, {
+        must: `must have a known quota code; "${quota.name}" is looked up by its name at deploy`,
+        fix: 'no action, unless the deployment reports that the region has no such quota',
+      });
+    }),
+  ),
+  environmentRule(
+    'environment/guardrails',
+    'error',
+    ['guardrails'],
+    ({ guardrails: { allowedImages = [], allowedInstanceTypes: patterns = [] } }) => {
+      const unmatched = patterns.filter((pattern) => !INSTANCE_TYPES.some(({ name }) => matchesPattern(pattern, name)));
+      return [
+        ...allowedImages.flatMap((name, i) =>
+          when(
+            !IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name),
+            `guardrails.allowedImages[${i}]`,
+            {
+              must: `must be ${orList(IMAGE_KINDS)} or a prefix of an image URI`,
+              fix: 'use one of them',
+            },
+          ),
+        ),
+        ...unmatched.map((pattern) => ({
+          path: `guardrails.allowedInstanceTypes[${patterns.indexOf(pattern)}]`,
+          // A pattern for types that do not exist yet is harmless if other patterns match.
+          level: unmatched.length === patterns.length ? ('error' as const) : ('warning' as const),
+          must: 'must match an instance type; * and ? are the only wildcards',
+          fix: `write for example ${orList(nearestInstanceTypes(pattern))}`,
+        })),
+      ];
+    },
+  ),
+  /** Combinations of values that the schema allows individually but that contradict each other. */
+  environmentRule('environment/guardrail-limits', 'warning', ['guardrails', 'quotas'], (spec) => [
+    ...unreachableLimit(spec),
+    ...unusableQuotas(spec),
+  ]),
 ];

@@ -1,5 +1,6 @@
 import type { EnvironmentFile, EnvironmentSpec } from '../../config/environment-file';
-import type { Finding, Rule } from '../../config/rule';
+import type { IssueLevel } from '../../config/issue';
+import { type Finding, type Rule, withValue } from '../../config/rule';
 
 /** A section of an environment file that a rule reads. */
 export type EnvironmentSection = keyof EnvironmentFile;
@@ -20,3 +21,16 @@ export interface EnvironmentRule extends Omit<Rule, 'check' | 'mayAcknowledge' |
   /** Paths are those at the file's top level; `checkEnvironment` determines whether the region overrides the option. */
   check(spec: EnvironmentSpec, file: EnvironmentFile): EnvironmentFinding[];
 }
+
+/** A rule by its id, its level, what it reads, and its check. */
+export const environmentRule = (
+  id: string,
+  level: IssueLevel,
+  reads: EnvironmentRule['reads'],
+  check: EnvironmentRule['check'],
+): EnvironmentRule => ({
+  id,
+  level,
+  reads,
+  check: (spec, file) => check(spec, file).map((found) => withValue(found, spec)),
+});

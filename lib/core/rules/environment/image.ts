@@ -1,89 +1,64 @@
-import type { EnvironmentSpec } from '../../config/environment-file';
 import { when } from '../../config/rule';
 import { IMAGE_URI } from '../image';
-import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+import { type EnvironmentRule, environmentRule } from './environment-rule';
 
-const oneImage: EnvironmentRule = {
-  id: 'environment/image',
-  level: 'error',
-  reads: ['image'],
-  check: ({ region, image: { uri } }, file) => [
+/** Rules for the training image. */
+export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [
+  environmentRule('environment/image', 'error', ['image'], ({ region, image: { uri } }, file) => [
     ...['image', `regions.${region}.image`].flatMap((at) => {
       const own = at === 'image' ? file.image : file.regions[region]?.image;
-      return when(own?.uri !== undefined && own.base !== undefined, {
-        path: `${at}.uri`,
+      return when(own?.uri !== undefined && own.base !== undefined, `${at}.uri`, {
         must: 'must not be given together with image.base',
         got: own?.uri,
         fix: 'keep one of the two',
       });
     }),
-    ...when(uri !== undefined && !IMAGE_URI.test(uri), {
-      path: 'image.uri',
+    ...when(uri !== undefined && !IMAGE_URI.test(uri), 'image.uri', {
       must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
-      got: uri,
       fix: 'correct it',
     }),
-  ],
-};
-
-const region: EnvironmentRule = {
-  id: 'environment/image-region',
-  level: 'warning',
-  reads: ['image'],
-  check: ({ region: here, image: { uri } }) => {
+  ]),
+  environmentRule('environment/image-region', 'warning', ['image'], ({ region: here, image: { uri } }) => {
     const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(uri ?? '')?.[1];
-    return when(there !== undefined && there !== here, {
-      path: 'image.uri',
+    return when(there !== undefined && there !== here, 'image.uri', {
       must: `must be in ${here}: SageMaker pulls from the region of the job`,
-      got: uri,
       fix: `push it to ${here}, and set it under regions.${here}.image`,
     });
-  },
-};
-
-const built: EnvironmentRule = {
-  id: 'environment/image-build',
-  level: 'error',
-  reads: ['image'],
-  check: ({ image: { build, uri } }) =>
-    when(!uri && !build, {
-      path: 'image.build',
+  }),
+  environmentRule('environment/image-build', 'error', ['image'], ({ image: { build, uri } }) =>
+    when(!uri && !build, 'image.build', {
       must: 'must be true without image.uri',
-      got: build,
       fix: 'remove it, or set image.uri',
     }),
-};
-
-/** Rules for the training image. */
-export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [oneImage, region, built];
-
-/** Findings for functions and hubs that jobs in another region, or with roles of another account, cannot use. */
-function foreignArns({ account, region, image, storage }: EnvironmentSpec): EnvironmentFinding[] {
-  const named = [
-    ...(image.credentialsProviders ?? []).map((arn, i) => ({ path: `image.credentialsProviders[${i}]`, arn })),
-    ...(storage.hubs ?? []).map((arn, i) => ({ path: `storage.hubs[${i}]`, arn })),
-  ];
-  return named.flatMap(({ path, arn }) => {
-    const [, , , there, owner] = arn.split(':');
-    return [
-      ...when(there !== region, {
-        path,
-        must: `must be in ${region}, like the jobs`,
-        got: arn,
-        fix: `use the one in ${region}, under regions.${region} if the environment has several regions`,
-      }),
-      // A hub may be shared by another account (AWS RAM); a function is called with a role of this account.
-      ...when(path.startsWith('image.') && account !== undefined && owner !== account, {
-        path,
-        must: `must be in account ${account}`,
-        got: arn,
-        fix: 'use a function in that account',
-      }),
-    ];
-  });
-}
+  ),
+];
 
 /** Rules for sources of images and models other than ECR and buckets. */
 export const IMAGE_SOURCE_RULES: readonly EnvironmentRule[] = [
-  { id: 'environment/image-sources', level: 'error', reads: ['image', 'storage', 'account'], check: foreignArns },
+  /** Findings for functions and hubs that jobs in another region, or with roles of another account, cannot use. */
+  environmentRule(
+    'environment/image-sources',
+    'error',
+    ['image', 'storage', 'account'],
+    ({ account, region, image, storage }) => {
+      const named = [
+        ...(image.credentialsProviders ?? []).map((arn, i) => ({ path: `image.credentialsProviders[${i}]`, arn })),
+        ...(storage.hubs ?? []).map((arn, i) => ({ path: `storage.hubs[${i}]`, arn })),
+      ];
+      return named.flatMap(({ path, arn }) => {
+        const [, , , there, owner] = arn.split(':');
+        return [
+          ...when(there !== region, path, {
+            must: `must be in ${region}, like the jobs`,
+            fix: `use the one in ${region}, under regions.${region} if the environment has several regions`,
+          }),
+          // A hub may be shared by another account (AWS RAM); a function is called with a role of this account.
+          ...when(path.startsWith('image.') && account !== undefined && owner !== account, path, {
+            must: `must be in account ${account}`,
+            fix: 'use a function in that account',
+          }),
+        ];
+      });
+    },
+  ),
 ];

@@ -1,128 +1,87 @@
 import { MAX_PLANNED_ZONES, zoneIdPrefix, zonePosition } from '../../catalog/subnet-plan';
+import type { EnvironmentSpec } from '../../config/environment-file';
 import { when } from '../../config/rule';
-import type { EnvironmentRule } from './environment-rule';
+import { type EnvironmentRule, environmentRule } from './environment-rule';
 
-const given: EnvironmentRule = {
-  id: 'environment/network',
-  level: 'error',
-  reads: ['network'],
-  check: ({ network: { mode, existing, packages, wheels, codeArtifact } }) => [
-    ...when(mode === 'existing' && !existing, {
-      path: 'network.existing',
-      must: 'must be set with mode existing',
-      fix: 'add vpcId, subnetIds and securityGroupIds',
-    }),
-    ...when(packages === 'wheels' && !wheels, {
-      path: 'network.wheels',
-      must: 'must be set with packages wheels',
-      fix: 'add wheels: s3://bucket/prefix/',
-    }),
-    ...when(packages === 'codeartifact' && !codeArtifact, {
-      path: 'network.codeArtifact',
-      must: 'must be set with packages codeartifact',
-      fix: 'add codeArtifact: { domain, repository }',
-    }),
-  ],
-};
+type Network = EnvironmentSpec['network'];
 
-const used: EnvironmentRule = {
-  id: 'environment/network-unused',
-  level: 'error',
-  reads: ['network'],
-  check: ({
-    network: { mode, existing, packages, wheels, codeArtifact, availabilityZoneIds: zones, subnetOrder, endpoints },
-  }) => [
-    ...when(mode !== 'existing' && existing !== undefined, {
-      path: 'network.existing',
-      must: `must be used with mode existing, not ${mode}`,
-      got: existing?.vpcId,
-      fix: 'set mode: existing, or remove it',
-      isIgnored: true,
-    }),
-    ...when(!mode.startsWith('vpc-') && zones !== 'all', {
-      path: 'network.availabilityZoneIds',
-      must: `must be used with a network that the stack creates, unlike mode ${mode}`,
-      got: zones,
-      fix: 'use mode: vpc-locked or vpc-nat, or remove it',
-      isIgnored: true,
-    }),
-    ...when(!mode.startsWith('vpc-') && subnetOrder !== undefined, {
-      path: 'network.subnetOrder',
-      must: `must be used with a network that the stack creates, unlike mode ${mode}`,
-      got: subnetOrder,
-      fix: 'use mode: vpc-locked or vpc-nat, or remove it',
-      isIgnored: true,
-    }),
-    ...when(mode !== 'vpc-locked' && endpoints !== undefined, {
-      path: 'network.endpoints',
-      must: `must be used with mode vpc-locked, not ${mode}`,
-      got: endpoints,
-      fix: 'set mode: vpc-locked, or remove it',
-      isIgnored: true,
-    }),
-    ...when(packages !== 'wheels' && wheels !== undefined, {
-      path: 'network.wheels',
-      must: `must be used with packages wheels, not ${packages}`,
-      got: wheels,
-      fix: 'set packages: wheels, or remove it',
-      isIgnored: true,
-    }),
-    ...when(packages !== 'codeartifact' && codeArtifact !== undefined, {
-      path: 'network.codeArtifact',
-      must: `must be used with packages codeartifact, not ${packages}`,
-      got: codeArtifact,
-      fix: 'set packages: codeartifact, or remove it',
-      isIgnored: true,
-    }),
-  ],
-};
+/** Finding for an option that has an effect only with another value of `setting`. */
+const unused = (network: Network, option: keyof Network, setting: 'mode' | 'packages', needed: string) =>
+  when(network[setting] !== needed && network[option] !== undefined, `network.${option}`, {
+    must: `must be used with ${setting} ${needed}, not ${network[setting]}`,
+    fix: `set ${setting}: ${needed}, or remove it`,
+    isIgnored: true,
+  });
 
-const zones: EnvironmentRule = {
-  id: 'environment/zones',
-  level: 'error',
-  reads: ['network'],
-  check: ({ region, network: { mode, availabilityZoneIds } }) => {
+/** Finding for an option of a network that the stack creates, in an environment with another one. */
+export const notCreated = ({ mode }: Network, option: keyof Network, isGiven: boolean) =>
+  when(!mode.startsWith('vpc-') && isGiven, `network.${option}`, {
+    must: `must be used with a network that the stack creates, unlike mode ${mode}`,
+    fix: 'use mode: vpc-locked or vpc-nat, or remove it',
+    isIgnored: true,
+  });
+
+/** Rules for the network of an environment. */
+export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
+  environmentRule(
+    'environment/network',
+    'error',
+    ['network'],
+    ({ network: { mode, existing, packages, wheels, codeArtifact } }) => [
+      ...when(mode === 'existing' && !existing, 'network.existing', {
+        must: 'must be set with mode existing',
+        fix: 'add vpcId, subnetIds and securityGroupIds',
+      }),
+      ...when(packages === 'wheels' && !wheels, 'network.wheels', {
+        must: 'must be set with packages wheels',
+        fix: 'add wheels: s3://bucket/prefix/',
+      }),
+      ...when(packages === 'codeartifact' && !codeArtifact, 'network.codeArtifact', {
+        must: 'must be set with packages codeartifact',
+        fix: 'add codeArtifact: { domain, repository }',
+      }),
+    ],
+  ),
+  environmentRule('environment/network-unused', 'error', ['network'], ({ network }) => [
+    ...unused(network, 'existing', 'mode', 'existing').map((found) => ({ ...found, got: network.existing?.vpcId })),
+    ...notCreated(network, 'availabilityZoneIds', network.availabilityZoneIds !== 'all'),
+    ...notCreated(network, 'subnetOrder', network.subnetOrder !== undefined),
+    ...unused(network, 'endpoints', 'mode', 'vpc-locked'),
+    ...unused(network, 'wheels', 'packages', 'wheels'),
+    ...unused(network, 'codeArtifact', 'packages', 'codeartifact'),
+  ]),
+  environmentRule('environment/zones', 'error', ['network'], ({ region, network: { mode, availabilityZoneIds } }) => {
     const prefix = zoneIdPrefix(region);
     if (availabilityZoneIds === 'all' || !prefix || !mode.startsWith('vpc-')) return [];
     return availabilityZoneIds.flatMap((zone, i) =>
-      when(!zone.startsWith(`${prefix}-`), {
-        path: `network.availabilityZoneIds[${i}]`,
+      when(!zone.startsWith(`${prefix}-`), `network.availabilityZoneIds[${i}]`, {
         must: `must be a zone of ${region}, such as ${prefix}-az1`,
-        got: zone,
         fix: `use zones of ${region}; set them under regions.${region}.network if they differ from those of other regions`,
       }),
     );
-  },
-};
-
-const addresses: EnvironmentRule = {
-  id: 'environment/subnet-addresses',
-  level: 'error',
-  reads: ['network'],
-  check: ({ network: { availabilityZoneIds: zones, subnetOrder: order = [] } }) => {
-    const isById = zones !== 'all';
-    return [
-      ...(isById ? zones : []).flatMap((zone, i) =>
-        when((zonePosition(zone) ?? 0) >= MAX_PLANNED_ZONES, {
-          path: `network.availabilityZoneIds[${i}]`,
-          must: `must be one of the first ${MAX_PLANNED_ZONES} zones of the region`,
-          got: zone,
-          fix: 'remove it, or use mode: existing with your own network',
-        }),
-      ),
-      ...order.flatMap((zone, i) =>
-        when(/-az\d+$/.test(zone) !== isById, {
-          path: `network.subnetOrder[${i}]`,
-          must: isById
-            ? 'must be a zone id, as availabilityZoneIds are'
-            : 'must be a zone name, as availabilityZoneIds is all',
-          got: zone,
-          fix: isById ? 'write the id' : 'write the name, such as us-west-2a',
-        }),
-      ),
-    ];
-  },
-};
-
-/** Rules for the network of an environment. */
-export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [given, used, zones, addresses];
+  }),
+  environmentRule(
+    'environment/subnet-addresses',
+    'error',
+    ['network'],
+    ({ network: { availabilityZoneIds: zones, subnetOrder: order = [] } }) => {
+      const isById = zones !== 'all';
+      return [
+        ...(isById ? zones : []).flatMap((zone, i) =>
+          when((zonePosition(zone) ?? 0) >= MAX_PLANNED_ZONES, `network.availabilityZoneIds[${i}]`, {
+            must: `must be one of the first ${MAX_PLANNED_ZONES} zones of the region`,
+            fix: 'remove it, or use mode: existing with your own network',
+          }),
+        ),
+        ...order.flatMap((zone, i) =>
+          when(/-az\d+$/.test(zone) !== isById, `network.subnetOrder[${i}]`, {
+            must: isById
+              ? 'must be a zone id, as availabilityZoneIds are'
+              : 'must be a zone name, as availabilityZoneIds is all',
+            fix: isById ? 'write the id' : 'write the name, such as us-west-2a',
+          }),
+        ),
+      ];
+    },
+  ),
+];

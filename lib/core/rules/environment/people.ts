@@ -1,6 +1,6 @@
 import { REGIONS } from '../../catalog/regions';
 import { when } from '../../config/rule';
-import type { EnvironmentRule } from './environment-rule';
+import { type EnvironmentRule, environmentRule } from './environment-rule';
 
 /**
  * Teams with a key, five principals and data in 60 external locations: their template has 470 of 500 resources and 980,000 of 1,000,000
@@ -8,11 +8,9 @@ import type { EnvironmentRule } from './environment-rule';
  */
 const MAX_TEAMS = 30;
 
-const principals: EnvironmentRule = {
-  id: 'environment/principals',
-  level: 'error',
-  reads: ['teams', 'access'],
-  check: ({ region, teams, access }) => {
+/** Rules for teams and their principals. */
+export const PEOPLE_RULES: readonly EnvironmentRule[] = [
+  environmentRule('environment/principals', 'error', ['teams', 'access'], ({ region, teams, access }) => {
     const own = REGIONS[region]?.partition;
     const named = [
       ...Object.entries(teams).map(([team, { principals: arns }]) => ({ at: `teams.${team}.principals`, arns })),
@@ -20,65 +18,45 @@ const principals: EnvironmentRule = {
     ];
     return named.flatMap(({ at, arns }) =>
       arns.flatMap((arn, i) =>
-        when(own !== undefined && arn.split(':')[1] !== own, {
-          path: `${at}[${i}]`,
+        when(own !== undefined && arn.split(':')[1] !== own, `${at}[${i}]`, {
           must: `must be a principal in partition ${own} of ${region}`,
-          got: arn,
           fix: `write arn:${own}:iam::...`,
         }),
       ),
     );
-  },
-};
-
-const teamCount: EnvironmentRule = {
-  id: 'environment/teams',
-  level: 'error',
-  reads: ['teams'],
-  check: ({ teams }) => {
+  }),
+  environmentRule('environment/teams', 'error', ['teams'], ({ teams }) => {
     const count = Object.keys(teams).length;
-    return when(count > MAX_TEAMS, {
-      path: 'teams',
+    return when(count > MAX_TEAMS, 'teams', {
       must: `must be at most ${MAX_TEAMS}`,
       got: count,
       fix: 'create a second environment for the others',
     });
-  },
-};
-
-/** Rules for teams and their principals. */
-export const PEOPLE_RULES: readonly EnvironmentRule[] = [principals, teamCount];
-
-const recipients: EnvironmentRule = {
-  id: 'environment/budget',
-  level: 'warning',
-  reads: ['budget'],
-  check: ({ budget }) =>
-    when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, {
-      path: 'budget.thresholdsPercent',
-      must: 'must be used with budget.emails',
-      got: budget?.thresholdsPercent,
-      fix: 'add emails, or remove it',
-    }),
-};
+  }),
+];
 
 /** https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_NotificationWithSubscribers.html, 2026-11-26. */
 const MAX_ADDRESSES = 10;
 
-const subscribers: EnvironmentRule = {
-  id: 'environment/budget-addresses',
-  level: 'error',
-  reads: ['teams'],
-  check: ({ teams }) =>
-    Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) =>
-      when(budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES, {
-        path: `teams.${team}.notifications.emails`,
-        must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
-        got: notifications.emails.length,
-        fix: 'use the address of a mailing list',
-      }),
-    ),
-};
-
 /** Rules for budgets. */
-export const BUDGET_RULES: readonly EnvironmentRule[] = [recipients, subscribers];
+export const BUDGET_RULES: readonly EnvironmentRule[] = [
+  environmentRule('environment/budget', 'warning', ['budget'], ({ budget }) =>
+    when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, 'budget.thresholdsPercent', {
+      must: 'must be used with budget.emails',
+      fix: 'add emails, or remove it',
+    }),
+  ),
+  environmentRule('environment/budget-addresses', 'error', ['teams'], ({ teams }) =>
+    Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) =>
+      when(
+        budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES,
+        `teams.${team}.notifications.emails`,
+        {
+          must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
+          got: notifications.emails.length,
+          fix: 'use the address of a mailing list',
+        },
+      ),
+    ),
+  ),
+];

@@ -3,53 +3,7 @@ import { REGIONS } from '../../catalog/regions';
 import { type EnvironmentSpec, resolveEnvironments } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
-import type { EnvironmentRule } from './environment-rule';
-
-const known: EnvironmentRule = {
-  id: 'environment/region',
-  level: 'error',
-  reads: [],
-  check: ({ region }) =>
-    when(!Object.hasOwn(REGIONS, region), {
-      path: `regions.${region}`,
-      must: 'must be a region with SageMaker images',
-      got: region,
-      fix: `use ${orList(nearest(region, Object.keys(REGIONS)))}`,
-    }),
-};
-
-const partition: EnvironmentRule = {
-  id: 'environment/partition',
-  level: 'error',
-  reads: ['regions'],
-  check: (_, { regions }) => {
-    const partitions = new Set(Object.keys(regions).flatMap((region) => REGIONS[region]?.partition ?? []));
-    return when(partitions.size > 1, {
-      path: 'regions',
-      must: 'must be in one partition',
-      got: [...partitions].join(', '),
-      fix: 'write an environment file for each of them',
-    });
-  },
-};
-
-const ids: EnvironmentRule = {
-  id: 'environment/region-ids',
-  level: 'error',
-  reads: ['regions', 'network', 'storage'],
-  check: (spec, file) => {
-    const elsewhere = resolveEnvironments(file).filter(({ region }) => region !== spec.region);
-    const taken = new Set(elsewhere.flatMap(regionalIds).map(({ id }) => id));
-    return regionalIds(spec)
-      .filter(({ id }) => taken.has(id))
-      .map(({ path, id }) => ({
-        path,
-        must: 'must be set for one region only',
-        got: id,
-        fix: `set it under regions.<region>, for each of ${Object.keys(file.regions).join(', ')}`,
-      }));
-  },
-};
+import { type EnvironmentRule, environmentRule } from './environment-rule';
 
 function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id: string }[] {
   const vpcId = network.mode === 'existing' ? network.existing?.vpcId : undefined;
@@ -65,20 +19,41 @@ function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id:
   ];
 }
 
-const runs: EnvironmentRule = {
-  id: 'environment/runs',
-  level: 'error',
-  reads: ['regions', 'runs'],
-  check: (_, { regions, runs: named = [] }) =>
+/** Rules for regions and the runs that are registered in them. */
+export const REGION_RULES: readonly EnvironmentRule[] = [
+  environmentRule('environment/region', 'error', [], ({ region }) =>
+    when(!Object.hasOwn(REGIONS, region), `regions.${region}`, {
+      must: 'must be a region with SageMaker images',
+      got: region,
+      fix: `use ${orList(nearest(region, Object.keys(REGIONS)))}`,
+    }),
+  ),
+  environmentRule('environment/partition', 'error', ['regions'], (_, { regions }) => {
+    const partitions = new Set(Object.keys(regions).flatMap((region) => REGIONS[region]?.partition ?? []));
+    return when(partitions.size > 1, 'regions', {
+      must: 'must be in one partition',
+      got: [...partitions].join(', '),
+      fix: 'write an environment file for each of them',
+    });
+  }),
+  environmentRule('environment/region-ids', 'error', ['regions', 'network', 'storage'], (spec, file) => {
+    const elsewhere = resolveEnvironments(file).filter(({ region }) => region !== spec.region);
+    const taken = new Set(elsewhere.flatMap(regionalIds).map(({ id }) => id));
+    return regionalIds(spec)
+      .filter(({ id }) => taken.has(id))
+      .map(({ path, id }) => ({
+        path,
+        must: 'must be set for one region only',
+        got: id,
+        fix: `set it under regions.<region>, for each of ${Object.keys(file.regions).join(', ')}`,
+      }));
+  }),
+  environmentRule('environment/runs', 'error', ['regions', 'runs'], (_, { regions, runs: named = [] }) =>
     named.flatMap(({ region }, i) =>
-      when(region !== undefined && !Object.hasOwn(regions, region), {
-        path: `runs[${i}].region`,
+      when(region !== undefined && !Object.hasOwn(regions, region), `runs[${i}].region`, {
         must: "must be one of the environment's regions",
-        got: region,
         fix: `write region: ${orList(Object.keys(regions))}`,
       }),
     ),
-};
-
-/** Rules for regions and the runs that are registered in them. */
-export const REGION_RULES: readonly EnvironmentRule[] = [known, partition, ids, runs];
+  ),
+];

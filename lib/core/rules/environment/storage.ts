@@ -2,36 +2,26 @@ import { REGIONS } from '../../catalog/regions';
 import { teamKeysOf } from '../../config/descriptor';
 import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
-import { when } from '../../config/rule';
-import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+import { UNSHOWN, when } from '../../config/rule';
+import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
 
 /** Throughput per TiB that FSx for Lustre offers for PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html */
 const FSX_THROUGHPUT = [125, 250, 500, 1000];
-
-const fileSystem: EnvironmentRule = {
-  id: 'environment/file-system',
-  level: 'error',
-  reads: ['storage', 'network'],
-  check: (spec) => [...madeFileSystem(spec), ...namedFileSystems(spec)],
-};
 
 const NEEDS_VPC = { must: 'must be in a VPC', got: 'network.mode none', fix: 'use network.mode vpc-locked' };
 
 function madeFileSystem({ storage: { fsxLustre: fsx }, network }: EnvironmentSpec): EnvironmentFinding[] {
   if (!fsx) return [];
   const { sizeGiB, throughputMBpsPerTiB: throughput } = fsx;
+  const isUnknown = throughput !== undefined && !FSX_THROUGHPUT.includes(throughput);
   return [
-    ...when(network.mode === 'none', { path: 'storage.fsxLustre', ...NEEDS_VPC }),
-    ...when(sizeGiB !== 1200 && sizeGiB % 2400 !== 0, {
-      path: 'storage.fsxLustre.sizeGiB',
+    ...when(network.mode === 'none', 'storage.fsxLustre', { ...NEEDS_VPC }),
+    ...when(sizeGiB !== 1200 && sizeGiB % 2400 !== 0, 'storage.fsxLustre.sizeGiB', {
       must: 'must be 1200 or a multiple of 2400',
-      got: sizeGiB,
       fix: `use ${Math.max(1, Math.ceil(sizeGiB / 2400)) * 2400}`,
     }),
-    ...when(throughput !== undefined && !FSX_THROUGHPUT.includes(throughput), {
-      path: 'storage.fsxLustre.throughputMBpsPerTiB',
+    ...when(isUnknown, 'storage.fsxLustre.throughputMBpsPerTiB', {
       must: `must be ${orList(FSX_THROUGHPUT)}`,
-      got: throughput,
       fix: 'use one of them',
     }),
   ];
@@ -41,155 +31,27 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
   const named = Object.entries(storage.fileSystems ?? {});
   return [
     ...named.flatMap(([name, { fsxLustre, efs }]) =>
-      when((fsxLustre === undefined) === (efs === undefined), {
-        path: `storage.fileSystems.${name}`,
+      when((fsxLustre === undefined) === (efs === undefined), `storage.fileSystems.${name}`, {
         must: 'must set exactly one of fsxLustre and efs',
+        got: UNSHOWN,
         fix: 'keep one',
       }),
     ),
-    ...when(storage.fsxLustre !== undefined && named.some(([name]) => name === 'fsx'), {
-      path: 'storage.fileSystems.fsx',
+    ...when(storage.fsxLustre !== undefined && named.some(([name]) => name === 'fsx'), 'storage.fileSystems.fsx', {
       must: 'must have another name: fsx is the file system of storage.fsxLustre',
       got: 'fsx',
       fix: 'rename it',
     }),
-    ...when(named.length > 0 && network.mode === 'none', {
-      path: 'storage.fileSystems',
+    ...when(named.length > 0 && network.mode === 'none', 'storage.fileSystems', {
       ...NEEDS_VPC,
       isIgnored: true,
     }),
   ];
 }
 
-/** A file system is in one zone: the subnet of that zone is only known if zones are given by id. */
-const zone: EnvironmentRule = {
-  id: 'environment/support',
-  level: 'error',
-  reads: ['storage', 'network'],
-  check: ({ network: { mode, availabilityZoneIds: zones }, storage: { fsxLustre } }) => {
-    const isOurs = mode.startsWith('vpc-');
-    const isNamed = isOurs && zones !== 'all' && fsxLustre !== undefined && zones.includes(fsxLustre.zoneId);
-    return when(fsxLustre !== undefined && !isNamed, {
-      path: 'storage.fsxLustre.zoneId',
-      must: isOurs
-        ? 'must be one of network.availabilityZoneIds'
-        : `must be in a network that the stack creates, unlike mode ${mode}`,
-      got: fsxLustre?.zoneId,
-      fix: isOurs
-        ? `write network: { availabilityZoneIds: [${fsxLustre?.zoneId}, ...] }`
-        : 'use mode: vpc-locked, or name an existing file system under storage.fileSystems',
-    });
-  },
-};
-
-const external: EnvironmentRule = {
-  id: 'environment/external',
-  level: 'error',
-  reads: ['storage'],
-  check: ({ region, storage: { external: places = [] } }) =>
-    places.flatMap(({ s3, kmsKeyArn = '' }, i) => {
-      const [, partition, , keyRegion] = kmsKeyArn.split(':');
-      const own = REGIONS[region]?.partition;
-      const isForeign = partition !== undefined && own !== undefined && partition !== own;
-      return [
-        ...when(places.findIndex((other) => other.s3 === s3) !== i, {
-          path: `storage.external[${i}].s3`,
-          must: 'must be listed once',
-          got: s3,
-          fix: 'keep one entry, with the wider access',
-        }),
-        ...when(isForeign, {
-          path: `storage.external[${i}].kmsKeyArn`,
-          must: `must be a key in partition ${own} of ${region}`,
-          got: kmsKeyArn,
-          fix: 'use a key in that partition',
-        }),
-        ...when(!isForeign && keyRegion !== undefined && keyRegion !== region, {
-          path: `storage.external[${i}].kmsKeyArn`,
-          level: 'warning',
-          must: `must be a key in ${region}: jobs read buckets in their region`,
-          got: kmsKeyArn,
-          fix: `set the locations of each region under regions.<region>.storage`,
-        }),
-      ];
-    }),
-};
-
-const buckets: EnvironmentRule = {
-  id: 'environment/buckets',
-  level: 'error',
-  reads: ['name', 'regions', 'storage'],
-  check: ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
-    const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
-    const named = Object.entries({ data, checkpoints });
-    return [
-      ...when(data !== undefined && data === checkpoints, {
-        path: 'storage.buckets.checkpoints',
-        must: 'must not be the bucket of storage.buckets.data',
-        got: checkpoints,
-        fix: 'use another one, or remove it',
-      }),
-      ...named.flatMap(([purpose, bucket]) =>
-        when(bucket !== undefined && made.test(bucket), {
-          path: `storage.buckets.${purpose}`,
-          must: 'must not be a bucket that the stack creates for another purpose',
-          got: bucket,
-          fix: 'use another bucket',
-        }),
-      ),
-    ];
-  },
-};
-
-const key: EnvironmentRule = {
-  id: 'environment/key',
-  level: 'error',
-  reads: ['account', 'storage', 'regions', 'teams'],
-  check: ({ region, account, teams, storage: { kmsKeyArn } }) =>
-    [['storage.kmsKeyArn', kmsKeyArn ?? 'own'], ...ofTeams(teams)].flatMap(([path = '', got = '']) => {
-      const [, , , keyRegion, keyAccount] = got.split(':');
-      return [
-        ...when(keyRegion !== undefined && keyRegion !== region, {
-          path,
-          must: `must be a key in ${region}`,
-          got,
-          fix: `use a key in ${region}`,
-        }),
-        ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, {
-          path,
-          must: `must be a key in account ${account}`,
-          got,
-          fix: 'use a key in that account; keys of other accounts can be listed under storage.external',
-        }),
-      ];
-    }),
-};
-
 /** Options that set the key of a team, with their values. */
 const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
   Object.entries(teamKeysOf(teams)).map(([team, key]) => [`teams.${team}.kmsKey`, key]);
-
-const teamKey: EnvironmentRule = {
-  id: 'environment/team-key',
-  level: 'error',
-  reads: ['storage', 'teams'],
-  check: ({ teams, storage: { adopt } }) =>
-    ofTeams(teams).flatMap(([path = '', got]) =>
-      when(adopt && got === 'own', {
-        path,
-        must: 'must be the ARN of an existing key while storage.adopt is true',
-        got,
-        fix: 'use the key that the earlier stack created: it has the tags slipway:environment and slipway:team',
-      }),
-    ),
-};
-
-const replication: EnvironmentRule = {
-  id: 'environment/replication',
-  level: 'error',
-  reads: ['account', 'storage', 'regions', 'teams'],
-  check: (spec) => [...replicaPlace(spec), ...replicaSource(spec)],
-};
 
 const REPLICATION = 'storage.replicateCheckpoints';
 
@@ -201,23 +63,18 @@ function replicaPlace({
 }: EnvironmentSpec): EnvironmentFinding[] {
   if (!to) return [];
   const [, , , keyRegion, keyAccount] = to.kmsKeyArn.split(':');
+  const isNear = to.region === region || REGIONS[to.region]?.partition !== REGIONS[region]?.partition;
   return [
-    ...when(to.region === region || REGIONS[to.region]?.partition !== REGIONS[region]?.partition, {
-      path: `${REPLICATION}.region`,
+    ...when(isNear, `${REPLICATION}.region`, {
       must: `must be another region of the partition of ${region}`,
-      got: to.region,
       fix: 'use the region in which runs should be able to continue',
     }),
-    ...when(keyRegion !== to.region, {
-      path: `${REPLICATION}.kmsKeyArn`,
+    ...when(keyRegion !== to.region, `${REPLICATION}.kmsKeyArn`, {
       must: `must be a key in ${to.region}`,
-      got: to.kmsKeyArn,
       fix: `use the key of the environment in ${to.region}, which is in its descriptor`,
     }),
-    ...when(account !== undefined && keyAccount !== account, {
-      path: `${REPLICATION}.kmsKeyArn`,
+    ...when(account !== undefined && keyAccount !== account, `${REPLICATION}.kmsKeyArn`, {
       must: `must be a key in account ${account}`,
-      got: to.kmsKeyArn,
       fix: 'use a key in that account',
     }),
   ];
@@ -231,14 +88,12 @@ function replicaSource({
   if (!replicateCheckpoints) return [];
   const [withOwnKey] = ofTeams(teams);
   return [
-    ...when(adopt || buckets?.checkpoints !== undefined, {
-      path: REPLICATION,
+    ...when(adopt || buckets?.checkpoints !== undefined, REPLICATION, {
       must: 'must be omitted when the stack does not create the checkpoint bucket',
       got: adopt ? 'storage.adopt: true' : 'storage.buckets.checkpoints',
       fix: 'configure replication of that bucket yourself',
     }),
-    ...when(withOwnKey !== undefined, {
-      path: REPLICATION,
+    ...when(withOwnKey !== undefined, REPLICATION, {
       must: 'must be omitted when a team has its own key',
       got: withOwnKey?.[0],
       fix: 'remove kmsKey from the team, or remove replicateCheckpoints',
@@ -248,11 +103,100 @@ function replicaSource({
 
 /** Rules for buckets, keys and file systems. */
 export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
-  fileSystem,
-  zone,
-  external,
-  buckets,
-  key,
-  teamKey,
-  replication,
+  environmentRule('environment/file-system', 'error', ['storage', 'network'], (spec) => [
+    ...madeFileSystem(spec),
+    ...namedFileSystems(spec),
+  ]),
+  /** A file system is in one zone: the subnet of that zone is only known if zones are given by id. */
+  environmentRule(
+    'environment/support',
+    'error',
+    ['storage', 'network'],
+    ({ network: { mode, availabilityZoneIds: zones }, storage: { fsxLustre } }) => {
+      const isOurs = mode.startsWith('vpc-');
+      const isNamed = isOurs && zones !== 'all' && fsxLustre !== undefined && zones.includes(fsxLustre.zoneId);
+      return when(fsxLustre !== undefined && !isNamed, 'storage.fsxLustre.zoneId', {
+        must: isOurs
+          ? 'must be one of network.availabilityZoneIds'
+          : `must be in a network that the stack creates, unlike mode ${mode}`,
+        fix: isOurs
+          ? `write network: { availabilityZoneIds: [${fsxLustre?.zoneId}, ...] }`
+          : 'use mode: vpc-locked, or name an existing file system under storage.fileSystems',
+      });
+    },
+  ),
+  environmentRule('environment/external', 'error', ['storage'], ({ region, storage: { external: places = [] } }) =>
+    places.flatMap(({ s3, kmsKeyArn = '' }, i) => {
+      const [, partition, , keyRegion] = kmsKeyArn.split(':');
+      const own = REGIONS[region]?.partition;
+      const isForeign = partition !== undefined && own !== undefined && partition !== own;
+      return [
+        ...when(places.findIndex((other) => other.s3 === s3) !== i, `storage.external[${i}].s3`, {
+          must: 'must be listed once',
+          fix: 'keep one entry, with the wider access',
+        }),
+        ...when(isForeign, `storage.external[${i}].kmsKeyArn`, {
+          must: `must be a key in partition ${own} of ${region}`,
+          fix: 'use a key in that partition',
+        }),
+        ...when(!isForeign && keyRegion !== undefined && keyRegion !== region, `storage.external[${i}].kmsKeyArn`, {
+          level: 'warning',
+          must: `must be a key in ${region}: jobs read buckets in their region`,
+          fix: `set the locations of each region under regions.<region>.storage`,
+        }),
+      ];
+    }),
+  ),
+  environmentRule(
+    'environment/buckets',
+    'error',
+    ['name', 'regions', 'storage'],
+    ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
+      const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
+      const named = Object.entries({ data, checkpoints });
+      return [
+        ...when(data !== undefined && data === checkpoints, 'storage.buckets.checkpoints', {
+          must: 'must not be the bucket of storage.buckets.data',
+          fix: 'use another one, or remove it',
+        }),
+        ...named.flatMap(([purpose, bucket]) =>
+          when(bucket !== undefined && made.test(bucket), `storage.buckets.${purpose}`, {
+            must: 'must not be a bucket that the stack creates for another purpose',
+            fix: 'use another bucket',
+          }),
+        ),
+      ];
+    },
+  ),
+  environmentRule(
+    'environment/key',
+    'error',
+    ['account', 'storage', 'regions', 'teams'],
+    ({ region, account, teams, storage: { kmsKeyArn } }) =>
+      [['storage.kmsKeyArn', kmsKeyArn ?? 'own'], ...ofTeams(teams)].flatMap(([path = '', got = '']) => {
+        const [, , , keyRegion, keyAccount] = got.split(':');
+        return [
+          ...when(keyRegion !== undefined && keyRegion !== region, path, {
+            must: `must be a key in ${region}`,
+            fix: `use a key in ${region}`,
+          }),
+          ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, path, {
+            must: `must be a key in account ${account}`,
+            fix: 'use a key in that account; keys of other accounts can be listed under storage.external',
+          }),
+        ];
+      }),
+  ),
+  environmentRule('environment/team-key', 'error', ['storage', 'teams'], ({ teams, storage: { adopt } }) =>
+    ofTeams(teams).flatMap(([path = '', got]) =>
+      when(adopt && got === 'own', path, {
+        must: 'must be the ARN of an existing key while storage.adopt is true',
+        fix: 'use the key that the earlier stack created: it has the tags slipway:environment and slipway:team',
+      }),
+    ),
+  ),
+  environmentRule('environment/replication', 'error', ['account', 'storage', 'regions', 'teams'], (spec) => [
+    ...replicaPlace(spec),
+    ...replicaSource(spec),
+  ]),
 ];

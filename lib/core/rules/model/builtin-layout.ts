@@ -1,6 +1,6 @@
 import { splitSizes } from '../../catalog/model/trainer-limits';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
@@ -14,10 +14,8 @@ const precisions = (library: string): string[] => (library === 'fsdp' ? ['bf16',
 
 function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
   const known = precisions(distribution.library);
-  return when(!known.includes(training.precision), {
-    path: 'training.precision',
+  return when(!known.includes(training.precision), 'training.precision', {
     must: `must be ${orList(known)} for the built-in trainer with ${distribution.library}`,
-    got: training.precision,
     fix: `set training.precision to one of them${/^(mxfp8|nvfp4)$/.test(training.precision) ? ', or use custom code with torchao or Transformer Engine' : '; GPUs without bf16 need fp32'}`,
   });
 }
@@ -34,17 +32,10 @@ type Degrees = ReturnType<typeof fsdpDegrees>;
 function unevenParts(run: RunSpec, { tensor, expert, shard, context }: ParallelLayout): Finding[] {
   return [
     ...Object.entries(run.model ? splitSizes(run.model.architecture) : {}).flatMap(([name, size]) =>
-      when(size % tensor !== 0, {
-        path: pathOf('tensor'),
-        must: `must divide ${name} ${size}`,
-        got: tensor,
-        fix: 'use a divisor',
-      }),
+      when(size % tensor !== 0, pathOf('tensor'), { must: `must divide ${name} ${size}`, fix: 'use a divisor' }),
     ),
-    ...when(expert > 1 && (shard * context) % expert !== 0, {
-      path: pathOf('expert'),
+    ...when(expert > 1 && (shard * context) % expert !== 0, pathOf('expert'), {
       must: `must divide shard ${shard} x context ${context}`,
-      got: expert,
       fix: 'use a divisor',
     }),
   ];
@@ -55,28 +46,21 @@ function besideTensor(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
   if (tensor <= 1 || usesFsdp1(run)) return [];
   const path = pathOf('tensor');
   return [
-    ...when(expert > 1, {
-      path,
+    ...when(expert > 1, path, {
       must: 'must be 1 with expert_parallel_degree in the built-in trainer',
-      got: tensor,
       fix: 'use one of the two',
     }),
-    ...when(adaptedExperts(run).length > 0, {
-      path: 'training.lora.targets',
+    ...when(adaptedExperts(run).length > 0, 'training.lora.targets', {
       must: 'must only contain layers outside experts with tensor_parallel_degree in the built-in trainer',
       got: adaptedExperts(run).join(', '),
       fix: 'remove them, or the degree',
     }),
-    ...when(run.training.precision === 'fp8', {
-      path,
+    ...when(run.training.precision === 'fp8', path, {
       must: 'must be 1 with precision fp8 in the built-in trainer',
-      got: tensor,
       fix: 'use bf16, or remove the degree',
     }),
-    ...when(run.distribution.parameters.compile === true, {
-      path: 'distribution.parameters.compile',
+    ...when(run.distribution.parameters.compile === true, 'distribution.parameters.compile', {
       must: 'must be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would have different results',
-      got: true,
       fix: 'remove it',
     }),
   ];
@@ -86,17 +70,15 @@ function besideTensor(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
 function unsupportedOnFsdp1(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
   const { distribution, training } = run;
   if (!usesFsdp1(run)) return [];
-  const beyond: [path: string, allowed: string | number | boolean, got: unknown, isWrong: boolean][] = [
-    [pathOf('tensor'), 1, tensor, tensor > 1],
-    [pathOf('expert'), 1, expert, expert > 1],
-    ['distribution.parameters.compile', false, true, distribution.parameters.compile === true],
-    ['training.precision', 'bf16 or fp32', training.precision, training.precision === 'fp8'],
+  const beyond: [path: string, allowed: string | number | boolean, isWrong: boolean][] = [
+    [pathOf('tensor'), 1, tensor > 1],
+    [pathOf('expert'), 1, expert > 1],
+    ['distribution.parameters.compile', false, distribution.parameters.compile === true],
+    ['training.precision', 'bf16 or fp32', training.precision === 'fp8'],
   ];
-  return beyond.flatMap(([path, allowed, got, isWrong]) =>
-    when(isWrong, {
-      path,
+  return beyond.flatMap(([path, allowed, isWrong]) =>
+    when(isWrong, path, {
       must: `must be ${allowed} with the built-in trainer's backend fsdp1`,
-      got,
       fix: 'change it, or leave out backend fsdp1 and collectives smddp',
     }),
   );
@@ -107,23 +89,17 @@ function unsupportedOnFsdp1(run: RunSpec, { tensor, expert }: Degrees): Finding[
  * test/core/rules/trainer-layout.test.ts compares both.
  */
 export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
-  {
-    id: 'training/builtin-precision',
-    level: 'error',
-    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? unsupportedPrecision(run) : []),
-  } satisfies Rule,
-  {
-    id: 'training/builtin-layout',
-    level: 'error',
-    check: (run: RunSpec) => {
-      if (run.code.builtin !== 'builtin' || run.distribution.library !== 'fsdp') return [];
-      const layout = findStrategy(run)?.layout(run);
-      const degrees = fsdpDegrees(run);
-      return [
-        ...(layout ? unevenParts(run, layout) : []),
-        ...besideTensor(run, degrees),
-        ...unsupportedOnFsdp1(run, degrees),
-      ];
-    },
-  } satisfies Rule,
+  rule('training/builtin-precision', 'error', (run) =>
+    run.code.builtin === 'builtin' ? unsupportedPrecision(run) : [],
+  ),
+  rule('training/builtin-layout', 'error', (run) => {
+    if (run.code.builtin !== 'builtin' || run.distribution.library !== 'fsdp') return [];
+    const layout = findStrategy(run)?.layout(run);
+    const degrees = fsdpDegrees(run);
+    return [
+      ...(layout ? unevenParts(run, layout) : []),
+      ...besideTensor(run, degrees),
+      ...unsupportedOnFsdp1(run, degrees),
+    ];
+  }),
 ].map(trainingRule);

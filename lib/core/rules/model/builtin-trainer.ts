@@ -1,118 +1,88 @@
 import { type ArgumentKind, BUILTIN_ARGUMENTS } from '../../catalog/builtin-arguments';
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
-import type { RunSpec } from '../../config/run-spec';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 
 /** Arguments of the trainer that report to a service, and the variable without which they cannot. */
 const TRACKED = { mlflow: 'MLFLOW_TRACKING_URI', wandb: 'WANDB_PROJECT' } as const;
 
-const RULES: readonly Rule[] = [
-  {
-    id: 'training/builtin-library',
-    level: 'error',
-    check: (run) =>
-      when(run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library), {
-        path: 'distribution.library',
-        must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
-        got: run.distribution.library,
-        fix: 'use fsdp, or custom code',
-      }),
-  },
-  {
-    id: 'training/builtin-trackers',
-    level: 'error',
-    check: ({ code, observability, environmentVariables, secrets, image }) =>
-      Object.entries(TRACKED).flatMap(([name, variable]) =>
-        when(
-          code.builtin === 'builtin' &&
-            code.arguments[name] === true &&
-            observability[name as keyof typeof TRACKED] === undefined &&
-            [environmentVariables, secrets].every((given) => given?.[variable] === undefined),
-          {
-            path: `code.arguments.${name}`,
-            // An image of one's own may set the variable.
-            ...(image.kind === 'uri' && { level: 'warning' as const }),
-            must: `must be used with observability.${name}, or with ${variable} in environmentVariables`,
-            got: true,
-            fix: `set observability.${name} and remove it`,
-          },
-        ),
-      ),
-  },
-  {
-    id: 'training/builtin-smp',
-    level: 'error',
-    check: ({ code, distribution, model }) => {
-      if (code.builtin !== 'builtin' || distribution.library !== 'smp-v2') return [];
-      return [
-        ...when(model?.architecture.gatedMlp === false, {
-          path: 'model.architecture.gatedMlp',
-          must: 'must be true with smp-v2 in the built-in trainer',
-          got: false,
-          fix: 'use fsdp',
-        }),
-        ...when(code.arguments['export-weights'] === true, {
-          path: 'code.arguments.export-weights',
-          must: 'must be left out with smp-v2 in the built-in trainer',
-          got: true,
-          fix: 'use fsdp',
-        }),
-      ];
-    },
-  },
-  {
-    id: 'training/builtin-deepspeed',
-    level: 'error',
-    check: ({ code, distribution, checkpoints }) => {
-      if (code.builtin !== 'builtin' || distribution.library !== 'deepspeed') return [];
-      return [
-        ...['optimizer', 'scheduler'].flatMap((own) =>
-          when(own in distribution.parameters, {
-            path: `distribution.parameters.${own}`,
-            must: 'must be left out with the built-in trainer, which has its own',
-            got: 'given',
-            fix: 'remove it, and use code.arguments',
-          }),
-        ),
-        ...when(checkpoints.mode === 'direct', {
-          path: 'checkpoints.mode',
-          must: 'must be fsx or managed with deepspeed, which writes to a folder, in the built-in trainer',
-          got: 'direct',
-          fix: 'use managed',
-        }),
-      ];
-    },
-  },
-  {
-    id: 'training/builtin-data',
-    level: 'error',
-    check: ({ code, training, data }) => {
-      if (code.builtin !== 'builtin') return [];
-      // The variable with the folder of a channel is in upper case.
-      const missing = (channel: string) => !data.some((one) => one.channel.toUpperCase() === channel.toUpperCase());
-      const channels = data.map((one) => one.channel);
-      const [channel, held] = [String(code.arguments['data-channel'] ?? 'train'), code.arguments['eval-channel']];
-      return [
-        ...when(!training.mixture && missing(channel), {
-          path: 'data',
-          must: `must have a channel ${channel} for the built-in trainer`,
-          got: channels,
-          fix: `add - { channel: ${channel}, s3: "s3://{dataBucket}/tokens/" }`,
-        }),
-        ...when(typeof held === 'string' && held !== '' && missing(held), {
-          path: 'code.arguments.eval-channel',
-          must: `must be a channel of data (${channels.join(', ')})`,
-          got: held,
-          fix: `use one of them, or add - { channel: ${held}, s3: "s3://{dataBucket}/held-out/" }`,
-        }),
-      ];
-    },
-  },
-];
-
 /** Rules for the capabilities of the built-in trainer. */
-export const BUILTIN_TRAINER_RULES: readonly Rule[] = RULES.map(trainingRule);
+export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
+  rule('training/builtin-library', 'error', (run) =>
+    when(
+      run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library),
+      'distribution.library',
+      {
+        must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
+        fix: 'use fsdp, or custom code',
+      },
+    ),
+  ),
+  rule('training/builtin-trackers', 'error', ({ code, observability, environmentVariables, secrets, image }) =>
+    Object.entries(TRACKED).flatMap(([name, variable]) =>
+      when(
+        code.builtin === 'builtin' &&
+          code.arguments[name] === true &&
+          observability[name as keyof typeof TRACKED] === undefined &&
+          [environmentVariables, secrets].every((given) => given?.[variable] === undefined),
+        `code.arguments.${name}`,
+        {
+          // An image of one's own may set the variable.
+          ...(image.kind === 'uri' && { level: 'warning' as const }),
+          must: `must be used with observability.${name}, or with ${variable} in environmentVariables`,
+          fix: `set observability.${name} and remove it`,
+        },
+      ),
+    ),
+  ),
+  rule('training/builtin-smp', 'error', ({ code, distribution, model }) => {
+    if (code.builtin !== 'builtin' || distribution.library !== 'smp-v2') return [];
+    return [
+      ...when(model?.architecture.gatedMlp === false, 'model.architecture.gatedMlp', {
+        must: 'must be true with smp-v2 in the built-in trainer',
+        fix: 'use fsdp',
+      }),
+      ...when(code.arguments['export-weights'] === true, 'code.arguments.export-weights', {
+        must: 'must be left out with smp-v2 in the built-in trainer',
+        fix: 'use fsdp',
+      }),
+    ];
+  }),
+  rule('training/builtin-deepspeed', 'error', ({ code, distribution, checkpoints }) => {
+    if (code.builtin !== 'builtin' || distribution.library !== 'deepspeed') return [];
+    return [
+      ...['optimizer', 'scheduler'].flatMap((own) =>
+        when(own in distribution.parameters, `distribution.parameters.${own}`, {
+          must: 'must be left out with the built-in trainer, which has its own',
+          got: 'given',
+          fix: 'remove it, and use code.arguments',
+        }),
+      ),
+      ...when(checkpoints.mode === 'direct', 'checkpoints.mode', {
+        must: 'must be fsx or managed with deepspeed, which writes to a folder, in the built-in trainer',
+        fix: 'use managed',
+      }),
+    ];
+  }),
+  rule('training/builtin-data', 'error', ({ code, training, data }) => {
+    if (code.builtin !== 'builtin') return [];
+    // The variable with the folder of a channel is in upper case.
+    const missing = (channel: string) => !data.some((one) => one.channel.toUpperCase() === channel.toUpperCase());
+    const channels = data.map((one) => one.channel);
+    const [channel, held] = [String(code.arguments['data-channel'] ?? 'train'), code.arguments['eval-channel']];
+    return [
+      ...when(!training.mixture && missing(channel), 'data', {
+        must: `must have a channel ${channel} for the built-in trainer`,
+        got: channels,
+        fix: `add - { channel: ${channel}, s3: "s3://{dataBucket}/tokens/" }`,
+      }),
+      ...when(typeof held === 'string' && held !== '' && missing(held), 'code.arguments.eval-channel', {
+        must: `must be a channel of data (${channels.join(', ')})`,
+        fix: `use one of them, or add - { channel: ${held}, s3: "s3://{dataBucket}/held-out/" }`,
+      }),
+    ];
+  }),
+].map(trainingRule);
 
 const WHOLE = /^[+-]?\d+$/;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
@@ -162,39 +132,38 @@ function refusedValue(kind: ArgumentKind, given: unknown): { must: string; got: 
 
 const path = (name: string): string => `code.arguments.${name}`;
 
-/** Findings for arguments that built-in code does not know, and for values that it does not take. */
-function argumentFindings({ code }: RunSpec): Finding[] {
-  if (!code.builtin) return [];
-  const known = BUILTIN_ARGUMENTS[code.builtin];
-  return Object.entries(code.arguments).flatMap(([name, given]): Finding[] => {
-    const kind = known[name];
-    if (!kind) {
-      const fix = `use ${orList(nearest(name, Object.keys(known)))}, or remove it`;
-      return [{ path: path(name), must: `must be an argument of ${code.source}`, got: name, fix }];
-    }
-    const refused = refusedValue(kind, given);
-    return refused ? [{ path: path(name), ...refused, fix: 'correct or remove it' }] : [];
-  });
-}
-
-/** Layers are recomputed in groups only by FSDP, and only where all are recomputed. */
-function recomputedGroups({ code, training, distribution }: RunSpec): Finding[] {
-  const name = 'recompute-layers';
-  const got = code.arguments[name];
-  if (code.builtin !== 'builtin' || !(Number(got) > 1)) return [];
-  const { library } = distribution;
-  const at = { path: path(name), got, fix: 'remove it' };
-  return [
-    ...when(training.activationCheckpointing !== 'full', {
-      ...at,
-      must: 'must be 1 without activationCheckpointing full',
-    }),
-    ...when(library === 'smp-v2' || library === 'deepspeed', { ...at, must: `must be 1 with ${library}` }),
-  ];
-}
-
 /** Rules for the arguments of built-in code. */
 export const BUILTIN_ARGUMENT_RULES: readonly Rule[] = [
-  { id: 'code/builtin-arguments', level: 'error', check: argumentFindings },
-  trainingRule({ id: 'training/recompute-layers', level: 'error', check: recomputedGroups }),
+  /** Findings for arguments that built-in code does not know, and for values that it does not take. */
+  rule('code/builtin-arguments', 'error', ({ code }) => {
+    if (!code.builtin) return [];
+    const known = BUILTIN_ARGUMENTS[code.builtin];
+    return Object.entries(code.arguments).flatMap(([name, given]): Finding[] => {
+      const kind = known[name];
+      if (!kind) {
+        const fix = `use ${orList(nearest(name, Object.keys(known)))}, or remove it`;
+        return [{ path: path(name), must: `must be an argument of ${code.source}`, got: name, fix }];
+      }
+      const refused = refusedValue(kind, given);
+      return refused ? [{ path: path(name), ...refused, fix: 'correct or remove it' }] : [];
+    });
+  }),
+  trainingRule(
+    /** Layers are recomputed in groups only by FSDP, and only where all are recomputed. */
+    rule('training/recompute-layers', 'error', ({ code, training, distribution }) => {
+      const name = 'recompute-layers';
+      if (code.builtin !== 'builtin' || !(Number(code.arguments[name]) > 1)) return [];
+      const { library } = distribution;
+      return [
+        ...when(training.activationCheckpointing !== 'full', path(name), {
+          must: 'must be 1 without activationCheckpointing full',
+          fix: 'remove it',
+        }),
+        ...when(library === 'smp-v2' || library === 'deepspeed', path(name), {
+          must: `must be 1 with ${library}`,
+          fix: 'remove it',
+        }),
+      ];
+    }),
+  ),
 ];

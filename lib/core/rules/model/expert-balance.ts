@@ -1,4 +1,4 @@
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees } from '../../distribution/fsdp';
 
@@ -25,28 +25,19 @@ function balanceFindings(run: RunSpec): Finding[] {
     const got = run.code.arguments[name];
     const path = `code.arguments.${name}`;
     const wrong = Number(got ?? 0) > 0 ? refusals(name).filter(([isWrong]) => isWrong) : [];
-    return wrong.map(([, must]) => ({ path, must, got, fix: 'remove it' }));
+    return wrong.map(([, must]) => ({ path, must, fix: 'remove it' }));
   });
 }
 
 /** Rules for balancing the experts of a mixture. */
 export const EXPERT_BALANCE_RULES: readonly Rule[] = [
-  {
-    id: 'training/expert-balance',
-    level: 'error',
-    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? balanceFindings(run) : []),
-  } satisfies Rule,
-  {
-    id: 'training/balance-loss-over',
-    level: 'warning',
-    check: ({ code }: RunSpec) => {
-      const over = code.arguments['balance-loss-over'];
-      return when(code.builtin === 'builtin' && over !== undefined && !code.arguments['balance-loss'], {
-        path: 'code.arguments.balance-loss-over',
-        must: 'must be used with balance-loss',
-        got: over,
-        fix: 'add balance-loss, or remove it',
-      });
-    },
-  } satisfies Rule,
+  rule('training/expert-balance', 'error', (run) => (run.code.builtin === 'builtin' ? balanceFindings(run) : [])),
+  rule('training/balance-loss-over', 'warning', ({ code }) => {
+    const over = code.arguments['balance-loss-over'];
+    const isAlone = code.builtin === 'builtin' && over !== undefined && !code.arguments['balance-loss'];
+    return when(isAlone, 'code.arguments.balance-loss-over', {
+      must: 'must be used with balance-loss',
+      fix: 'add balance-loss, or remove it',
+    });
+  }),
 ].map(trainingRule);

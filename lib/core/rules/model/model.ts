@@ -5,46 +5,27 @@ import { nearest } from '../../catalog/nearest';
 import { isHubSource } from '../../config/formats/places';
 import { readModelConfig } from '../../config/inline';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 const AT = 'model.architecture';
-
-/** Contradictions in an architecture that a run file gives. */
-function shapeFindings(run: RunSpec): Finding[] {
-  const a = run.written.model?.architecture;
-  if (!a) return [];
-  const resolved = run.model?.architecture;
-  return [
-    ...headFindings(a),
-    ...mixtureFindings(a),
-    ...(resolved ? routingFindings(resolved) : []),
-    ...layerFindings(a),
-    ...latentFindings(a),
-    ...ropeFindings(a.ropeScaling),
-  ];
-}
 
 type Written = NonNullable<NonNullable<RunSpec['written']['model']>['architecture']>;
 
 function headFindings(a: Written): Finding[] {
   const kvHeads = a.kvHeads ?? a.attentionHeads;
   const rotated = (a.headSize ?? a.hiddenSize / a.attentionHeads) * (a.partialRotary ?? 1);
+  const isUneven = a.headSize === undefined && !a.latentAttention && a.hiddenSize % a.attentionHeads !== 0;
   return [
-    ...when(a.headSize === undefined && !a.latentAttention && a.hiddenSize % a.attentionHeads !== 0, {
-      path: `${AT}.attentionHeads`,
+    ...when(isUneven, `${AT}.attentionHeads`, {
       must: `must divide hiddenSize ${a.hiddenSize}`,
-      got: a.attentionHeads,
       fix: 'use a divisor, or set headSize',
     }),
-    ...when(a.attentionHeads % kvHeads !== 0, {
-      path: `${AT}.kvHeads`,
+    ...when(a.attentionHeads % kvHeads !== 0, `${AT}.kvHeads`, {
       must: `must divide the ${a.attentionHeads} attention heads`,
-      got: kvHeads,
       fix: 'use a divisor',
     }),
-    ...when(a.partialRotary !== undefined && rotated % 2 !== 0, {
-      path: `${AT}.partialRotary`,
+    ...when(a.partialRotary !== undefined && rotated % 2 !== 0, `${AT}.partialRotary`, {
       must: 'must apply to an even number of elements of a head',
       got: rotated,
       fix: 'use another share',
@@ -56,24 +37,19 @@ function headFindings(a: Written): Finding[] {
 const OF_EXPERTS = ['expertFfnHiddenSize', 'sharedExperts', 'denseLayers', 'routing'] as const;
 
 function mixtureFindings(a: Written): Finding[] {
+  const isHalf = (a.experts === undefined) !== (a.expertsPerToken === undefined);
   return [
-    ...when((a.experts === undefined) !== (a.expertsPerToken === undefined), {
-      path: a.experts === undefined ? `${AT}.expertsPerToken` : `${AT}.experts`,
+    ...when(isHalf, a.experts === undefined ? `${AT}.expertsPerToken` : `${AT}.experts`, {
       must: 'must be set together: experts and expertsPerToken',
-      got: a.experts ?? a.expertsPerToken,
       fix: 'add the other',
     }),
-    ...when((a.expertsPerToken ?? 0) > (a.experts ?? Number.POSITIVE_INFINITY), {
-      path: `${AT}.expertsPerToken`,
+    ...when((a.expertsPerToken ?? 0) > (a.experts ?? Number.POSITIVE_INFINITY), `${AT}.expertsPerToken`, {
       must: `must be at most the ${a.experts} experts`,
-      got: a.expertsPerToken,
       fix: 'reduce it',
     }),
     ...OF_EXPERTS.flatMap((key) =>
-      when(a.experts === undefined && a[key] !== undefined, {
-        path: `${AT}.${key}`,
+      when(a.experts === undefined && a[key] !== undefined, `${AT}.${key}`, {
         must: 'must be used with experts',
-        got: a[key],
         fix: 'remove it, or add experts and expertsPerToken',
       }),
     ),
@@ -86,14 +62,11 @@ function routingFindings({ experts = 1, expertsPerToken = 1, routing }: ModelSha
   const { groups = 1, topGroups = groups } = routing;
   const reached = (topGroups * experts) / groups;
   return [
-    ...when(experts % groups !== 0, {
-      path: `${AT}.routing.groups`,
+    ...when(experts % groups !== 0, `${AT}.routing.groups`, {
       must: `must divide the ${experts} experts`,
-      got: groups,
       fix: 'use a divisor',
     }),
-    ...when(topGroups > groups || reached < expertsPerToken, {
-      path: `${AT}.routing.topGroups`,
+    ...when(topGroups > groups || reached < expertsPerToken, `${AT}.routing.topGroups`, {
       must: `must be at most the ${groups} groups, and contain the ${expertsPerToken} experts of a token`,
       got: topGroups,
       fix: 'use another number',
@@ -107,17 +80,14 @@ function layerFindings(a: Written): Finding[] {
   const lists = { denseLayers: a.denseLayers, 'slidingWindow.pattern': a.slidingWindow?.pattern };
   return [
     ...Object.entries(lists).flatMap(([key, list]) =>
-      when(beyond(list).length > 0, {
-        path: `${AT}.${key}`,
+      when(beyond(list).length > 0, `${AT}.${key}`, {
         must: `must be layer indices from 0 to ${last}`,
         got: beyond(list),
         fix: 'correct the list or layers',
       }),
     ),
-    ...when(typeof a.denseLayers === 'number' && a.denseLayers >= a.layers, {
-      path: `${AT}.denseLayers`,
+    ...when(typeof a.denseLayers === 'number' && a.denseLayers >= a.layers, `${AT}.denseLayers`, {
       must: `must leave at least one of the ${a.layers} layers for the experts`,
-      got: a.denseLayers,
       fix: 'reduce it',
     }),
   ];
@@ -127,17 +97,13 @@ function latentFindings(a: Written): Finding[] {
   if (!a.latentAttention) return [];
   return [
     ...(['kvHeads', 'headSize', 'partialRotary', 'qkNorm'] as const).flatMap((key) =>
-      when(a[key] !== undefined, {
-        path: `${AT}.${key}`,
+      when(a[key] !== undefined, `${AT}.${key}`, {
         must: 'must be omitted with latentAttention, which determines it',
-        got: a[key],
         fix: 'remove it',
       }),
     ),
-    ...when(a.latentAttention.ropeHeadSize % 2 !== 0, {
-      path: `${AT}.latentAttention.ropeHeadSize`,
+    ...when(a.latentAttention.ropeHeadSize % 2 !== 0, `${AT}.latentAttention.ropeHeadSize`, {
       must: 'must be even',
-      got: a.latentAttention.ropeHeadSize,
       fix: 'use an even size',
     }),
   ];
@@ -147,14 +113,12 @@ function ropeFindings(given: RopeScaling | undefined): Finding[] {
   const path = `${AT}.ropeScaling`;
   const [fast, slow] = given?.type === 'yarn' ? [given.betaFast ?? 32, given.betaSlow ?? 1] : [1, 0];
   return [
-    ...scalingContradictions(given).map(({ field, must, got, fix }) => ({
+    ...scalingContradictions(given).map(({ field, must, fix }) => ({
       path: `${path}.${field}`,
       must: `must be ${must}`,
-      got,
       fix,
     })),
-    ...when(fast <= slow, {
-      path: `${path}.betaFast`,
+    ...when(fast <= slow, `${path}.betaFast`, {
       must: `must be greater than betaSlow ${slow}`,
       got: fast,
       fix: 'remove both for 32 and 1',
@@ -162,47 +126,50 @@ function ropeFindings(given: RopeScaling | undefined): Finding[] {
   ];
 }
 
-function named(run: RunSpec): Finding[] {
-  const given = run.written.model;
-  if (!given)
-    return when(run.code.builtin === 'builtin', {
-      path: 'model',
-      must: 'must be set for the built-in trainer',
-      fix: 'add model: { preset: llama3-8b }',
-    });
-  const ways = (['preset', 'config', 'architecture'] as const).filter((way) => given[way] !== undefined);
-  return [
-    ...when(given.preset !== undefined && !findModel(given.preset), {
-      path: 'model.preset',
-      must: 'must be a preset of the catalog',
-      got: given.preset,
-      fix: `use ${orList(nearest(given.preset ?? '', MODEL_NAMES))}, or model.architecture`,
-    }),
-    ...when(ways.length > 1, {
-      path: `model.${ways[1]}`,
-      must: `must not be given together with model.${ways[0]}`,
-      got: 'both',
-      fix: 'keep one of the two',
-    }),
-    // That of a model of a hub is inserted with its commit (data/hub-commit).
-    ...when(ways.length === 0 && !isHubSource(given.weights), {
-      path: 'model',
-      must: 'must contain a preset, a config or an architecture',
-      fix: 'add preset: llama3-8b',
-    }),
-  ];
-}
-
-const config = (run: RunSpec): Finding[] => {
-  const given = run.written.model?.config;
-  return given === undefined ? [] : readModelConfig(given).findings;
-};
-
-const RULES: readonly Rule[] = [
-  { id: 'model/named', level: 'error', isLocal: true, check: named },
-  { id: 'model/config', level: 'error', isLocal: true, check: config },
-  { id: 'model/shape', level: 'error', isLocal: true, check: shapeFindings },
-];
-
 /** Rules for what the planner and the trainer must know about the model. */
-export const MODEL_RULES: readonly Rule[] = RULES.map(trainingRule);
+export const MODEL_RULES: readonly Rule[] = [
+  rule('model/named', 'error, local', (run) => {
+    const given = run.written.model;
+    if (!given)
+      return when(run.code.builtin === 'builtin', 'model', {
+        must: 'must be set for the built-in trainer',
+        fix: 'add model: { preset: llama3-8b }',
+      });
+    const ways = (['preset', 'config', 'architecture'] as const).filter((way) => given[way] !== undefined);
+    return [
+      ...when(given.preset !== undefined && !findModel(given.preset), 'model.preset', {
+        must: 'must be a preset of the catalog',
+        got: given.preset,
+        fix: `use ${orList(nearest(given.preset ?? '', MODEL_NAMES))}, or model.architecture`,
+      }),
+      ...when(ways.length > 1, `model.${ways[1]}`, {
+        must: `must not be given together with model.${ways[0]}`,
+        got: 'both',
+        fix: 'keep one of the two',
+      }),
+      // That of a model of a hub is inserted with its commit (data/hub-commit).
+      ...when(ways.length === 0 && !isHubSource(given.weights), 'model', {
+        must: 'must contain a preset, a config or an architecture',
+        fix: 'add preset: llama3-8b',
+      }),
+    ];
+  }),
+  rule('model/config', 'error, local', (run) => {
+    const given = run.written.model?.config;
+    return given === undefined ? [] : readModelConfig(given).findings;
+  }),
+  /** Contradictions in an architecture that a run file gives. */
+  rule('model/shape', 'error, local', (run) => {
+    const a = run.written.model?.architecture;
+    if (!a) return [];
+    const resolved = run.model?.architecture;
+    return [
+      ...headFindings(a),
+      ...mixtureFindings(a),
+      ...(resolved ? routingFindings(resolved) : []),
+      ...layerFindings(a),
+      ...latentFindings(a),
+      ...ropeFindings(a.ropeScaling),
+    ];
+  }),
+].map(trainingRule);

@@ -1,7 +1,7 @@
-import { type Finding, type Rule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
-import { builtinOnly } from '../own-code';
+import { BUILTIN_ONLY } from '../own-code';
 
 const DEGREES = 'distribution.parameters';
 
@@ -13,32 +13,24 @@ function unsupportedObjective(run: RunSpec): Finding[] {
   const degrees = fsdpDegrees(run);
   const isDpo = objective === 'dpo';
   const degree = (name: 'context' | 'tensor' | 'expert'): Finding[] =>
-    when(library === 'fsdp' && isDpo && degrees[name] > 1, {
-      path: `${DEGREES}.${name}_parallel_degree`,
+    when(library === 'fsdp' && isDpo && degrees[name] > 1, `${DEGREES}.${name}_parallel_degree`, {
       must: `must be 1 with objective ${objective}`,
-      got: degrees[name],
       fix: 'remove it, and shard over more ranks',
     });
   return [
-    ...when(!['fsdp', 'ddp'].includes(library), {
-      path: 'distribution.library',
+    ...when(!['fsdp', 'ddp'].includes(library), 'distribution.library', {
       must: `must be fsdp with objective ${objective}`,
-      got: library,
       fix: 'use fsdp',
     }),
-    ...when(isDpo && usesFsdp1(run), {
-      path: collectives === 'smddp' ? 'distribution.collectives' : 'code.arguments.backend',
+    ...when(isDpo && usesFsdp1(run), collectives === 'smddp' ? 'distribution.collectives' : 'code.arguments.backend', {
       must: 'must not disable FSDP2 with objective dpo',
-      got: collectives === 'smddp' ? 'smddp' : 'fsdp1',
       fix: 'remove it',
     }),
     ...degree('context'),
     ...degree('tensor'),
     ...degree('expert'),
-    ...when(isDpo && precision === 'fp8', {
-      path: 'training.precision',
+    ...when(isDpo && precision === 'fp8', 'training.precision', {
       must: 'must be bf16 or fp32 with objective dpo',
-      got: precision,
       fix: 'use bf16',
     }),
   ];
@@ -48,81 +40,58 @@ function unsupportedObjective(run: RunSpec): Finding[] {
 function preferences(run: RunSpec): Finding[] {
   const { arguments: given } = run.code;
   if (run.training.objective !== 'dpo')
-    return when(given.beta !== undefined, {
-      path: 'code.arguments.beta',
+    return when(given.beta !== undefined, 'code.arguments.beta', {
       must: 'must be used with training.objective dpo',
-      got: given.beta,
       fix: 'remove it, or set training.objective: dpo',
     });
   const weightOfZ = Number(given['z-loss'] ?? 0);
   return [
-    ...when(!run.written.model?.weights, {
-      path: 'model.weights',
+    ...when(!run.written.model?.weights, 'model.weights', {
       level: 'warning',
       must: 'must be set with objective dpo: random weights are not a useful reference model',
       fix: 'add model.weights, for example the weights exported by a fine-tuning run',
     }),
-    ...when(run.checkpoints.startFrom !== undefined, {
-      path: 'checkpoints.startFrom',
+    ...when(run.checkpoints.startFrom !== undefined, 'checkpoints.startFrom', {
       must: 'must be absent with objective dpo, whose reference is model.weights',
-      got: run.checkpoints.startFrom,
       fix: 'export weights from that run (argument export-weights) and start from them',
     }),
-    ...when(weightOfZ !== 0, {
-      path: 'code.arguments.z-loss',
-      must: 'must be 0 with objective dpo',
-      got: given['z-loss'],
-      fix: 'remove it',
-    }),
+    ...when(weightOfZ !== 0, 'code.arguments.z-loss', { must: 'must be 0 with objective dpo', fix: 'remove it' }),
   ];
 }
 
 /** The tokenise step reads the section `tokenizer`, and arguments with the same meaning when it is started manually. */
 const SECTION_OF = { 'chat-template': 'chatTemplate', 'train-on': 'trainOn' } as const;
 
-function tokenizerSection(run: RunSpec): Finding[] {
-  if (run.code.builtin !== 'builtin-tokenize')
-    return when(run.tokenizer !== undefined, {
-      path: 'tokenizer',
-      must: 'must be used with code.source builtin-tokenize',
-      got: run.code.source,
-      fix: 'remove it, or move it to the run that prepares the data',
-    });
-  const template = run.tokenizer?.chatTemplate;
-  const isPath = template !== undefined && !/\{[{%]/.test(template);
-  return [
-    ...when(isPath && !template.startsWith('/opt/ml/'), {
-      path: 'tokenizer.chatTemplate',
-      must: 'must be a Jinja template, or the path of one in an input of the job',
-      got: template,
-      fix: 'write the template behind `chatTemplate: |`, or use /opt/ml/processing/input/<channel>/<file>',
-    }),
-    ...(Object.keys(SECTION_OF) as (keyof typeof SECTION_OF)[]).flatMap((name) =>
-      when(run.code.arguments[name] !== undefined, {
-        path: `code.arguments.${name}`,
-        must: `must be set as tokenizer.${SECTION_OF[name]}`,
-        got: run.code.arguments[name],
-        fix: 'move it there',
-      }),
-    ),
-  ];
-}
-
 /** Rules for fine-tuning in the built-in trainer, and its data. */
 export const OBJECTIVE_RULES: readonly Rule[] = [
-  {
-    id: 'training/objective',
-    level: 'error',
-    check: (run) => {
-      if (run.kind !== 'training' || run.training.objective === undefined) return [];
-      if (run.code.builtin === 'builtin') return unsupportedObjective(run);
-      return when(run.training.objective !== 'pretrain', builtinOnly('training.objective'));
-    },
-  },
-  {
-    id: 'training/preferences',
-    level: 'error',
-    check: (run) => (run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : []),
-  },
-  { id: 'processing/tokenizer', level: 'error', check: tokenizerSection },
+  rule('training/objective', 'error', (run) => {
+    if (run.kind !== 'training' || run.training.objective === undefined) return [];
+    if (run.code.builtin === 'builtin') return unsupportedObjective(run);
+    return when(run.training.objective !== 'pretrain', 'training.objective', BUILTIN_ONLY);
+  }),
+  rule('training/preferences', 'error', (run) =>
+    run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : [],
+  ),
+  rule('processing/tokenizer', 'error', (run) => {
+    if (run.code.builtin !== 'builtin-tokenize')
+      return when(run.tokenizer !== undefined, 'tokenizer', {
+        must: 'must be used with code.source builtin-tokenize',
+        got: run.code.source,
+        fix: 'remove it, or move it to the run that prepares the data',
+      });
+    const template = run.tokenizer?.chatTemplate;
+    const isPath = template !== undefined && !/\{[{%]/.test(template);
+    return [
+      ...when(isPath && !template.startsWith('/opt/ml/'), 'tokenizer.chatTemplate', {
+        must: 'must be a Jinja template, or the path of one in an input of the job',
+        fix: 'write the template behind `chatTemplate: |`, or use /opt/ml/processing/input/<channel>/<file>',
+      }),
+      ...(Object.keys(SECTION_OF) as (keyof typeof SECTION_OF)[]).flatMap((name) =>
+        when(run.code.arguments[name] !== undefined, `code.arguments.${name}`, {
+          must: `must be set as tokenizer.${SECTION_OF[name]}`,
+          fix: 'move it there',
+        }),
+      ),
+    ];
+  }),
 ];

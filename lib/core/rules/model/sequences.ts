@@ -1,8 +1,8 @@
 import { POSITIONS_OF_PRESETS, scaledPositions } from '../../catalog/model/positions';
 import { configKeys } from '../../config/inline';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { builtinOnly } from '../own-code';
+import { BUILTIN_ONLY } from '../own-code';
 
 const OPTION = 'training.documentMask';
 
@@ -11,16 +11,12 @@ function unsupportedMask(run: RunSpec): Finding[] {
   const { library } = run.distribution;
   const { objective = 'pretrain' } = run.training;
   return [
-    ...when(!['fsdp', 'ddp'].includes(library), {
-      path: OPTION,
+    ...when(!['fsdp', 'ddp'].includes(library), OPTION, {
       must: `must be false with ${library} in the built-in trainer`,
-      got: true,
       fix: 'use fsdp',
     }),
-    ...when(objective !== 'pretrain', {
-      path: OPTION,
+    ...when(objective !== 'pretrain', OPTION, {
       must: `must be omitted with objective ${objective}, which always uses it`,
-      got: true,
       fix: 'remove it',
     }),
   ];
@@ -28,15 +24,11 @@ function unsupportedMask(run: RunSpec): Finding[] {
 
 /** Rules for pre-training with a document mask. */
 export const DOCUMENT_MASK_RULES: readonly Rule[] = [
-  {
-    id: 'training/document-mask',
-    level: 'error',
-    check: (run) => {
-      if (run.kind !== 'training' || !run.training.documentMask) return [];
-      if (run.code.builtin === 'builtin') return unsupportedMask(run);
-      return when(run.code.builtin === undefined, builtinOnly(OPTION));
-    },
-  },
+  rule('training/document-mask', 'error', (run) => {
+    if (run.kind !== 'training' || !run.training.documentMask) return [];
+    if (run.code.builtin === 'builtin') return unsupportedMask(run);
+    return when(run.code.builtin === undefined, OPTION, BUILTIN_ONLY);
+  }),
 ];
 
 /** `max_position_embeddings` of a config.json, or of the language model inside it. */
@@ -46,24 +38,20 @@ function positionsOfConfig(text: string): number | undefined {
   return typeof found === 'number' ? found : undefined;
 }
 
-function beyondPositions(run: RunSpec): Finding[] {
-  const { model, written, training } = run;
-  const { preset, config } = written.model ?? {};
-  const stated = preset ? POSITIONS_OF_PRESETS.get(preset) : config && positionsOfConfig(config);
-  // Without weights, the model learns whatever length it is trained on.
-  if (!stated || !model?.weights || training.sequenceLength === undefined) return [];
-  const positions = scaledPositions(stated, model.architecture?.ropeScaling);
-  return when(training.sequenceLength > positions, {
-    path: 'training.sequenceLength',
-    must: `must be at most the ${positions} positions for which the weights of ${preset ?? 'model.config'} were made`,
-    got: training.sequenceLength,
-    fix: `use ${positions}, or give model.config with the rope_scaling and max_position_embeddings of the longer context`,
-  });
-}
-
 /** Rules for the length of sequences against the positions of the model. */
 export const POSITION_RULES: readonly Rule[] = [
-  { id: 'training/positions', level: 'warning' as const, check: beyondPositions },
+  rule('training/positions', 'warning' as const, (run) => {
+    const { model, written, training } = run;
+    const { preset, config } = written.model ?? {};
+    const stated = preset ? POSITIONS_OF_PRESETS.get(preset) : config && positionsOfConfig(config);
+    // Without weights, the model learns whatever length it is trained on.
+    if (!stated || !model?.weights || training.sequenceLength === undefined) return [];
+    const positions = scaledPositions(stated, model.architecture?.ropeScaling);
+    return when(training.sequenceLength > positions, 'training.sequenceLength', {
+      must: `must be at most the ${positions} positions for which the weights of ${preset ?? 'model.config'} were made`,
+      fix: `use ${positions}, or give model.config with the rope_scaling and max_position_embeddings of the longer context`,
+    });
+  }),
 ].map(trainingRule);
 
 const WEIGHT = 'code.arguments.mtp-loss';
@@ -74,11 +62,9 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
   const modules = model?.architecture.mtpLayers ?? 0;
   const weight = code.arguments['mtp-loss'];
   if (modules === 0)
-    return when(weight !== undefined, {
-      path: WEIGHT,
+    return when(weight !== undefined, WEIGHT, {
       level: 'warning',
       must: 'must be used with model.architecture.mtpLayers',
-      got: weight,
       fix: 'add them, or remove it',
     });
   const { library } = distribution;
@@ -89,13 +75,9 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
     [modules >= (training.sequenceLength ?? Infinity), 'must be less than sequenceLength'],
   ];
   return [
-    ...refused
-      .filter(([isWrong]) => isWrong)
-      .map(([, must]) => ({ path: MODULES, must, got: modules, fix: 'remove it' })),
-    ...when(weight !== false && Number(weight) === 0, {
-      path: WEIGHT,
+    ...refused.filter(([isWrong]) => isWrong).map(([, must]) => ({ path: MODULES, must, fix: 'remove it' })),
+    ...when(weight !== false && Number(weight) === 0, WEIGHT, {
       must: 'must be a number above 0 for a model with mtpLayers',
-      got: weight,
       fix: 'remove it, or remove mtpLayers',
     }),
   ];
@@ -103,11 +85,7 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
 
 /** Rules for multi-token prediction in the built-in trainer. */
 export const FURTHER_TOKEN_RULES: readonly Rule[] = [
-  {
-    id: 'model/further-tokens',
-    level: 'error',
-    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? moduleFindings(run) : []),
-  } satisfies Rule,
+  rule('model/further-tokens', 'error', (run) => (run.code.builtin === 'builtin' ? moduleFindings(run) : [])),
 ].map(trainingRule);
 
 const COUNT = 'samples';
@@ -125,20 +103,13 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
   const { sequenceLength = Number.POSITIVE_INFINITY, objective = 'pretrain' } = training;
   const remaining = sequenceLength - (objective === 'pretrain' ? Number(prompt) : 1);
   return [
-    ...when(distribution.library === 'smp-v2', {
-      path: path(COUNT),
-      must: 'must be 0 with smp-v2',
-      got,
-      fix: 'remove it',
-    }),
-    ...when(remaining < 1, {
-      path: path('sample-prompt-tokens'),
+    ...when(distribution.library === 'smp-v2', path(COUNT), { must: 'must be 0 with smp-v2', fix: 'remove it' }),
+    ...when(remaining < 1, path('sample-prompt-tokens'), {
       must: `must be less than sequenceLength ${sequenceLength}`,
       got: prompt,
       fix: 'use a smaller number',
     }),
-    ...when(remaining >= 1 && Number(tokens) > remaining, {
-      path: path('sample-tokens'),
+    ...when(remaining >= 1 && Number(tokens) > remaining, path('sample-tokens'), {
       must: `must be 1 to ${remaining}, what sequenceLength ${sequenceLength} leaves`,
       got: tokens,
       fix: 'use a smaller number',
@@ -148,24 +119,15 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
 
 /** Rules for sample generations of the built-in trainer. */
 export const SAMPLE_RULES: readonly Rule[] = [
-  {
-    id: 'training/samples',
-    level: 'error',
-    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? sampleFindings(run) : []),
-  } satisfies Rule,
-  {
-    id: 'training/samples-unused',
-    level: 'warning',
-    check: ({ code }: RunSpec) =>
-      code.builtin !== 'builtin' || Number(code.arguments[COUNT] ?? 0) !== 0
-        ? []
-        : Object.keys(DEFAULTS).flatMap((name) =>
-            when(code.arguments[name] !== undefined, {
-              path: path(name),
-              must: `must be used with ${COUNT}`,
-              got: code.arguments[name],
-              fix: `add ${COUNT}, or remove it`,
-            }),
-          ),
-  } satisfies Rule,
+  rule('training/samples', 'error', (run) => (run.code.builtin === 'builtin' ? sampleFindings(run) : [])),
+  rule('training/samples-unused', 'warning', ({ code }) =>
+    code.builtin !== 'builtin' || Number(code.arguments[COUNT] ?? 0) !== 0
+      ? []
+      : Object.keys(DEFAULTS).flatMap((name) =>
+          when(code.arguments[name] !== undefined, path(name), {
+            must: `must be used with ${COUNT}`,
+            fix: `add ${COUNT}, or remove it`,
+          }),
+        ),
+  ),
 ].map(trainingRule);

@@ -1,6 +1,5 @@
 import type { Issue } from '../../config/issue';
-import { type Finding, type Rule, trainingRule, when } from '../../config/rule';
-import type { RunSpec } from '../../config/run-spec';
+import { type Rule, rule, trainingRule, when } from '../../config/rule';
 
 /**
  * Features that the contract defines and this version does not support yet. `validate` warns, so that a file can be checked before its
@@ -8,43 +7,24 @@ import type { RunSpec } from '../../config/run-spec';
  */
 const PREFIX = 'not-supported/';
 
-const notYet = (path: string, what: string, got: unknown, fix: string): Finding => ({
-  path,
-  must: `${what} is not supported yet`,
-  got,
-  fix,
-});
-
 const LIBRARIES = ['fsdp', 'ddp', 'smp-v2', 'deepspeed'];
 const OWN_CODE = 'use fsdp, or custom code (containers/examples)';
 
-function trainer(run: RunSpec): Finding[] {
-  if (run.code.builtin !== 'builtin') return [];
-  const { library, collectives } = run.distribution;
-  return [
-    ...when(
-      !LIBRARIES.includes(library),
-      notYet('distribution.library', `${library} in the built-in trainer`, library, OWN_CODE),
-    ),
-    ...when(
-      collectives === 'smddp' && library === 'ddp',
-      notYet('distribution.collectives', 'smddp with ddp in the built-in trainer', collectives, OWN_CODE),
-    ),
-    ...trainerPrecision(run),
-  ];
-}
-
-function trainerPrecision({ training: { precision }, distribution: { library } }: RunSpec): Finding[] {
-  return when(
-    precision === 'fp16' || (precision === 'fp8' && library !== 'fsdp'),
-    notYet('training.precision', `${precision} in the built-in trainer`, precision, 'use bf16'),
-  );
-}
-
-const RULES: readonly Rule[] = [{ id: `${PREFIX}trainer`, level: 'warning', check: trainer }];
-
 /** Rules for what the built-in trainer can train. */
-export const SUPPORT_RULES: readonly Rule[] = RULES.map(trainingRule);
+export const SUPPORT_RULES: readonly Rule[] = [
+  rule(`${PREFIX}trainer`, 'warning', ({ code, distribution: { library, collectives }, training: { precision } }) => {
+    if (code.builtin !== 'builtin') return [];
+    const notYet = (isWrong: boolean, path: string, what: string, fix: string) =>
+      when(isWrong, path, { must: `${what} in the built-in trainer is not supported yet`, fix });
+    const isSmddp = collectives === 'smddp' && library === 'ddp';
+    const isNoPrecision = precision === 'fp16' || (precision === 'fp8' && library !== 'fsdp');
+    return [
+      ...notYet(!LIBRARIES.includes(library), 'distribution.library', library, OWN_CODE),
+      ...notYet(isSmddp, 'distribution.collectives', 'smddp with ddp', OWN_CODE),
+      ...notYet(isNoPrecision, 'training.precision', precision, 'use bf16'),
+    ];
+  }),
+].map(trainingRule);
 
 /** The issues for a launch: features that are not supported yet are errors. */
 export function refuseUnsupported(issues: readonly Issue[]): Issue[] {

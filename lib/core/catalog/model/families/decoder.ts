@@ -34,10 +34,21 @@ export interface Decoder extends Partial<RopeDefaults> {
   recurrent?: boolean;
   /** Whether positions are described in a way of the family's own, which plans do not need. @default false */
   ownPositions?: boolean;
+  /** Fraction of each head with rotary positions in a file without it. @default - all of it */
+  partial?: number;
+  /** Whether files enable the biases of attention's projections by `attention_bias`. @default false */
+  biased?: boolean;
+  /** @default - a dense model */
+  mixture?: Mixture | ((m: ModelShape) => Mixture);
+  traits?: Partial<FamilyTraits>;
+  fields?: Partial<ModelShape>;
 }
 
 /** A model family: a function that reads its config.json. */
-export type Family = (f: ConfigFields, modelType: string) => ModelShape;
+export type Family = (f: ConfigFields) => ModelShape;
+
+/** Families by `model_type`. */
+export type Families = Readonly<Record<string, Family>>;
 
 /** Activations by their names in config.json; the first name of each is that of exports. */
 export const ACTIVATIONS: Readonly<Record<string, Activation>> = {
@@ -63,7 +74,7 @@ function activationOf(f: ConfigFields, key: string, otherwise: Activation): Acti
 }
 
 /** Reads a decoder whose config.json has the usual keys; the function of a family adds its own features. */
-export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
+export function decoder(f: ConfigFields, d: Decoder = {}): ModelShape {
   const layers = d.layers ?? f.layers();
   const hiddenSize = f.count('hidden_size');
   const attentionHeads = f.count('num_attention_heads', d.heads);
@@ -74,7 +85,8 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
   const windows: Windows = d.recurrent ? { chunked: [] } : windowsOf(f, layers, d.windowed ?? always, d.window);
   const headSize = headSizeOf(f, d.headSize) ?? divided(f, hiddenSize, attentionHeads);
   f.take('head_dim', headSize);
-  return {
+  const partialRotary = rope.partialRotary || d.partial;
+  const m: ModelShape = {
     layers,
     hiddenSize,
     attentionHeads,
@@ -87,10 +99,10 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
     normEpsilon: f.number(d.epsilonKey ?? 'rms_norm_eps', d.epsilon ?? 1e-6),
     ...(rope.ropeTheta && { ropeTheta: rope.ropeTheta }),
     ...(rope.ropeScaling && { ropeScaling: rope.ropeScaling }),
-    ...(rope.partialRotary && { partialRotary: rope.partialRotary }),
+    ...(partialRotary !== undefined && { partialRotary }),
     ...(windows.slidingWindow && { slidingWindow: windows.slidingWindow }),
     family: {
-      modelType,
+      modelType: f.modelType,
       ...(d.norm && { norm: d.norm }),
       ...(activation !== (gatedMlp ? 'silu' : 'gelu') && { activation }),
       ...(rope.localRopeTheta && windows.slidingWindow && { localRopeTheta: rope.localRopeTheta }),
@@ -98,10 +110,13 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
       ...untrainedOf([...rope.untrained, ...(windows.slidingWindow ? rope.untrainedWindows : [])]),
     },
   };
+  const { mixture, traits = {}, fields } = d;
+  const mixed = mixture && mixtureOf(f, layers, typeof mixture === 'function' ? mixture(m) : mixture);
+  return withTraits({ ...m, ...mixed }, traits, { ...(d.biased && attentionBiasOf(f)), ...fields });
 }
 
 function noRope(f: ConfigFields): Partial<Rope> & Pick<Rope, 'untrained' | 'untrainedWindows'> {
-  f.ignore('rope_parameters', 'rope_scaling', 'rope_theta', 'partial_rotary_factor');
+  f.ignore('rope_parameters rope_scaling rope_theta partial_rotary_factor');
   return { untrained: ['positions of its own'], untrainedWindows: [] };
 }
 
@@ -223,9 +238,9 @@ export interface GroupDefaults {
 
 /** Routing of DeepSeek-V3 and families derived from it: sigmoid scores, a bias for the selection, groups. */
 export function biasedRouting(f: ConfigFields, experts: number, given: GroupDefaults = {}): Routing {
-  f.only('topk_method', 'noaux_tc');
+  f.only({ topk_method: 'noaux_tc' });
   // dots.llm1 stores the method under this key.
-  if (f.text('scoring_func', 'sigmoid') !== 'noaux_tc') f.only('scoring_func', 'sigmoid');
+  if (f.text('scoring_func', 'sigmoid') !== 'noaux_tc') f.only({ scoring_func: 'sigmoid' });
   return {
     score: 'sigmoid',
     bias: true,

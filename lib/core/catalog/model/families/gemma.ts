@@ -2,31 +2,18 @@ import type { Config, ConfigFields } from '../config-fields';
 import { allBut, layersWhere, never } from '../config-window';
 import { hasWindow, headSizeOf } from '../parameters';
 import type { DifferingLayers, ModelShape } from '../shape';
-import { attentionBiasOf, capOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+import { attentionBiasOf, capOf, type Decoder, decoder, type Families, mixtureOf, withTraits } from './decoder';
 
 /** Gemma: norm weights are offsets from one; embeddings are scaled by sqrt(hidden_size) and tied. */
 
-const GEMMA: Decoder = {
-  tied: true,
-  headSize: 256,
-  kvHeads: 4,
-  norm: 'rms-offset',
-  activation: 'gelu-tanh',
-};
+const GEMMA: Decoder = { tied: true, headSize: 256, kvHeads: 4, norm: 'rms-offset', activation: 'gelu-tanh' };
 
-function gemmaOf(f: ConfigFields, modelType: string, d: Decoder) {
-  const m = decoder(f, modelType, { activationKey: 'hidden_activation', ...GEMMA, ...d });
-  f.only('use_bidirectional_attention', false);
-  f.ignore('hidden_act', 'hidden_activation');
+function gemmaOf(f: ConfigFields, d: Decoder) {
+  const m = decoder(f, { activationKey: 'hidden_activation', ...GEMMA, ...d });
+  f.only({ use_bidirectional_attention: false });
+  f.ignore('hidden_act hidden_activation');
   return { ...m, embeddingScale: Math.sqrt(m.hiddenSize), ...attentionBiasOf(f) };
 }
-
-/** Gemma: no window, RMSNorm with weights around zero, embeddings scaled by the root of the hidden size. */
-export const gemma: Family = (f, modelType) => {
-  const m = gemmaOf(f, modelType, { kvHeads: 16, windowed: never, activationKey: 'hidden_act' });
-  // The first configurations say gelu but mean its tanh approximation.
-  return m.family?.activation === 'gelu' ? withTraits(m, { activation: 'gelu-tanh' }) : m;
-};
 
 /** Scale of attention scores, and soft caps of scores and logits. */
 function caps(f: ConfigFields, attention: number, final: number) {
@@ -38,32 +25,6 @@ function caps(f: ConfigFields, attention: number, final: number) {
     fields: Object.keys(logitSoftcap).length > 0 ? { logitSoftcap } : {},
   };
 }
-
-/** Gemma 2: alternating windows, sandwich norms, soft caps on attention and logits. */
-export const gemma2: Family = (f, modelType) => {
-  const m = gemmaOf(f, modelType, { windowed: (layer) => layer % 2 === 0, window: 4096 });
-  f.ignore('cache_implementation');
-  f.only('sliding_window_size', m.slidingWindow?.size);
-  const { traits, fields } = caps(f, 50, 30);
-  return withTraits(m, traits, { ...fields, normPlacement: 'sandwich' });
-};
-
-/** Gemma 3 text: five layers with a window followed by one without, QK norm, a separate RoPE base in layers with a window. */
-export const gemma3: Family = (f, modelType) => {
-  const period = f.count(['sliding_window_pattern', '_sliding_window_pattern'], 6);
-  const m = gemmaOf(f, modelType, {
-    theta: 1_000_000,
-    windowTheta: 10_000,
-    windowed: allBut(period),
-    window: 4096,
-    // The text_config of larger models omits both.
-    heads: 8,
-    vocabulary: 262_208,
-  });
-  f.only('attn_logit_softcapping', undefined);
-  const { traits, fields } = caps(f, 0, 0);
-  return withTraits(m, traits, { ...fields, normPlacement: 'sandwich', qkNorm: true });
-};
 
 /** Gemma 4's tables of embeddings for each layer: parameters of a block, of its norm, and of the tables with their projection. */
 function perLayerInputs(f: ConfigFields, m: ModelShape) {
@@ -128,7 +89,7 @@ function gemma4Layers(f: ConfigFields, m: ModelShape): DifferingLayers[] {
 /** Experts beside a dense feed-forward block, each with norms of its own, and a router with scales. */
 function gemma4Experts(f: ConfigFields, m: ModelShape): ModelShape {
   if (!f.flag('enable_moe_block')) {
-    f.ignore('num_experts', 'top_k_experts', 'moe_intermediate_size');
+    f.ignore('num_experts top_k_experts moe_intermediate_size');
     return m;
   }
   const mixture = mixtureOf(f, m.layers, { perTokenKeys: ['top_k_experts'] });
@@ -141,34 +102,69 @@ function gemma4Experts(f: ConfigFields, m: ModelShape): ModelShape {
   return withTraits(m, traits, { ...mixture, sharedExperts: 1 });
 }
 
-/** Gemma 4 text: windows in five of six layers, larger heads in the others, normed values; optionally experts, embeddings of each layer. */
-export const gemma4: Family = (f, modelType) => {
-  const layers = f.layers();
-  if (f.perLayer('layer_types', layers)?.at(-1) === 'sliding_attention')
-    f.refuse('layer_types', 'must end with full_attention', 'correct the list');
-  const d = {
-    theta: 1_000_000,
-    windowTheta: 10_000,
-    // The last layer never has a window.
-    windowed: (layer: number) => allBut(6)(layer) && layer !== layers - 1,
-    window: 512,
-    activationKey: 'hidden_activation',
-  };
-  const m = decoder(f, modelType, { ...GEMMA, norm: 'rms', ...d });
-  // Text is causal; vision tokens are not part of this model.
-  if (f.text('use_bidirectional_attention', 'vision') !== 'vision') f.only('use_bidirectional_attention', 'vision');
-  f.ignore('expert_intermediate_size');
-  const { traits, fields } = caps(f, 0, 0);
-  const shape = gemma4Experts(f, withTraits(m, { ...traits, attentionScale: 1 }, { ...fields, ...attentionBiasOf(f) }));
-  return withTraits(
-    { ...shape, embeddingScale: Math.sqrt(m.hiddenSize), normPlacement: 'sandwich', qkNorm: true },
-    { differing: gemma4Layers(f, shape), ...perLayerInputs(f, m), untrained: ['layers with heads of another size'] },
-  );
-};
-
-/** VaultGemma: Gemma 2 with norms only before attention and MLP. */
-export const vaultGemma: Family = (f, modelType) => {
-  const m = gemmaOf(f, modelType, { windowed: (layer) => layer % 2 === 0, window: 4096 });
-  const { traits, fields } = caps(f, 50, 30);
-  return withTraits(m, traits, fields);
+/** Gemma 1 to 4, and VaultGemma. */
+export const GEMMA_FAMILIES: Families = {
+  /** Gemma: no window, RMSNorm with weights around zero, embeddings scaled by the root of the hidden size. */
+  gemma: (f) => {
+    const m = gemmaOf(f, { kvHeads: 16, windowed: never, activationKey: 'hidden_act' });
+    // The first configurations say gelu but mean its tanh approximation.
+    return m.family?.activation === 'gelu' ? withTraits(m, { activation: 'gelu-tanh' }) : m;
+  },
+  /** Gemma 2: alternating windows, sandwich norms, soft caps on attention and logits. */
+  gemma2: (f) => {
+    const m = gemmaOf(f, { windowed: (layer) => layer % 2 === 0, window: 4096 });
+    f.ignore('cache_implementation');
+    f.only({ sliding_window_size: m.slidingWindow?.size });
+    const { traits, fields } = caps(f, 50, 30);
+    return withTraits(m, traits, { ...fields, normPlacement: 'sandwich' });
+  },
+  /** Gemma 3 text: five layers with a window followed by one without, QK norm, a separate RoPE base in layers with a window. */
+  gemma3_text: (f) => {
+    const period = f.count(['sliding_window_pattern', '_sliding_window_pattern'], 6);
+    const m = gemmaOf(f, {
+      theta: 1_000_000,
+      windowTheta: 10_000,
+      windowed: allBut(period),
+      window: 4096,
+      // The text_config of larger models omits both.
+      heads: 8,
+      vocabulary: 262_208,
+    });
+    f.only({ attn_logit_softcapping: undefined });
+    const { traits, fields } = caps(f, 0, 0);
+    return withTraits(m, traits, { ...fields, normPlacement: 'sandwich', qkNorm: true });
+  },
+  /** Gemma 4 text: windows in five of six layers, larger heads in the others, normed values; optionally experts, embeddings of each layer. */
+  gemma4_text: (f) => {
+    const layers = f.layers();
+    if (f.perLayer('layer_types', layers)?.at(-1) === 'sliding_attention')
+      f.refuse('layer_types', 'must end with full_attention', 'correct the list');
+    const d = {
+      theta: 1_000_000,
+      windowTheta: 10_000,
+      // The last layer never has a window.
+      windowed: (layer: number) => allBut(6)(layer) && layer !== layers - 1,
+      window: 512,
+      activationKey: 'hidden_activation',
+    };
+    const m = decoder(f, { ...GEMMA, norm: 'rms', ...d });
+    // Text is causal; vision tokens are not part of this model.
+    if (f.text('use_bidirectional_attention', 'vision') !== 'vision') f.only({ use_bidirectional_attention: 'vision' });
+    f.ignore('expert_intermediate_size');
+    const { traits, fields } = caps(f, 0, 0);
+    const shape = gemma4Experts(
+      f,
+      withTraits(m, { ...traits, attentionScale: 1 }, { ...fields, ...attentionBiasOf(f) }),
+    );
+    return withTraits(
+      { ...shape, embeddingScale: Math.sqrt(m.hiddenSize), normPlacement: 'sandwich', qkNorm: true },
+      { differing: gemma4Layers(f, shape), ...perLayerInputs(f, m), untrained: ['layers with heads of another size'] },
+    );
+  },
+  /** VaultGemma: Gemma 2 with norms only before attention and MLP. */
+  vaultgemma: (f) => {
+    const m = gemmaOf(f, { windowed: (layer) => layer % 2 === 0, window: 4096 });
+    const { traits, fields } = caps(f, 50, 30);
+    return withTraits(m, traits, fields);
+  },
 };

@@ -1,7 +1,7 @@
-import { type Config, type ConfigFields, keysOf } from '../config-fields';
+import type { Config, ConfigFields } from '../config-fields';
 import { layersWhere } from '../config-window';
 import { type DifferingLayers, MAX_LAYERS, type ModelShape } from '../shape';
-import { biasedRouting, decoder, type Family, mixtureOf, ROUTED_EXPERTS, withTraits } from './decoder';
+import { biasedRouting, decoder, type Families, mixtureOf, ROUTED_EXPERTS, withTraits } from './decoder';
 import { MAMBA_UNTRAINED, type MambaKeys, mamba2 } from './recurrent';
 
 const NEMOTRON_MAMBA: MambaKeys = {
@@ -47,43 +47,6 @@ function nemotronLayers(f: ConfigFields): NemotronLayer[] {
   });
 }
 
-/** Nemotron-H and Nemotron 3: each layer is either Mamba-2, attention, a feed-forward block or experts. */
-export const nemotronH: Family = (f, modelType) => {
-  const types = nemotronLayers(f);
-  if (f.layers('num_hidden_layers', types.length) !== types.length)
-    f.refuse('num_hidden_layers', `must be the ${types.length} layers that the file lists`, 'correct one of the two');
-  const where = (type: NemotronLayer) => layersWhere(types.length, (layer) => types[layer] === type);
-  f.only('mlp_bias', false);
-  f.ignore(...NEMOTRON_IGNORED);
-  const m = decoder(f, modelType, {
-    headSize: 128,
-    kvHeads: 8,
-    gated: false,
-    activationKey: 'mlp_hidden_act',
-    activation: 'relu2',
-    epsilonKey: ['layer_norm_epsilon', 'norm_eps'],
-    epsilon: 1e-5,
-    layers: types.length,
-    recurrent: true,
-  });
-  f.only('attention_head_dim', m.headSize);
-  const recurrence = { layers: where('recurrent'), of: mamba2(f, m.hiddenSize, NEMOTRON_MAMBA) };
-  const alone = {
-    mixing: [...where('recurrent'), ...where('attention')],
-    feeding: [...where('dense'), ...where('experts')],
-  };
-  const traits = {
-    recurrence,
-    alone,
-    normsPerBlock: 1,
-    untrained: [...MAMBA_UNTRAINED, 'layers of attention or a feed-forward block alone'],
-  };
-  // transformers creates a separate embedding and output head, and attention without biases, regardless of the file.
-  const mixed = withTraits(m, traits, { tiedEmbeddings: false });
-  f.ignore('moe_latent_size');
-  return where('experts').length === 0 ? mixed : nemotronExperts(f, mixed, types);
-};
-
 /** Adds the experts of the layers that have them. */
 function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly NemotronLayer[]): ModelShape {
   const mixture = mixtureOf(f, types.length, {
@@ -128,32 +91,70 @@ function nasLayers(blocks: readonly NasBlock[], m: ModelShape): DifferingLayers[
   return [...found.values()];
 }
 
-/** Nemotron-NAS (https://arxiv.org/abs/2411.19146): Llama's layers, each with its own sizes, and some without attention or a feed-forward block. */
-export const nemotronNas: Family = (f, modelType) => {
-  f.only('mlp_bias', false);
-  f.only('attention_bias', false);
-  f.ignore('intermediate_size');
-  const layers = f.layers();
-  const blocks = (f.perLayer('block_configs', layers) ?? []) as NasBlock[];
-  if (blocks.length === 0) f.refuse('block_configs', 'must state the blocks of all layers', 'copy it from the model');
-  for (const part of blocks.flatMap(({ attention, ffn }) => [attention, ffn])) {
-    const other = NAS_OTHERS.find((key) => part?.[key]);
-    if (other) f.refuse('block_configs', `must have no ${other}`, 'use model.architecture', part?.[other]);
-  }
-  const m = decoder(f, modelType, { recurrent: true, ffn: 1 });
-  const where = (part: keyof NasBlock) => layersWhere(layers, (layer) => blocks[layer]?.[part]?.no_op === true);
-  const traits = {
-    differing: nasLayers(blocks, m),
-    alone: { mixing: where('ffn'), feeding: where('attention') },
-    untrained: ['layers of different sizes'],
-  };
-  return withTraits(m, traits, { ffnHiddenSize: Math.max(1, ...traits.differing.map(({ block }) => block?.ffn ?? 0)) });
-};
-
 /** Numerical settings and initialisation of Mamba-2, and keys that are present even in models without the corresponding part. */
-const NEMOTRON_IGNORED = keysOf(
-  `attention_bias expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
+const NEMOTRON_IGNORED = `attention_bias expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
   mamba_ssm_cache_dtype moe_shared_expert_overlap mtp_layers_block_type mtp_hybrid_override_pattern num_nextn_predict_layers residual_in_fp32 rescale_prenorm_residual num_logits_to_keep
   num_hidden_layers rms_norm_eps time_step_rank n_routed_experts n_shared_experts moe_intermediate_size moe_shared_expert_intermediate_size num_experts_per_tok
-  routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`,
-);
+  routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`;
+
+/** Nemotron-H and Nemotron-NAS. */
+export const NEMOTRON_FAMILIES: Families = {
+  /** Nemotron-H and Nemotron 3: each layer is either Mamba-2, attention, a feed-forward block or experts. */
+  nemotron_h: (f) => {
+    const types = nemotronLayers(f);
+    if (f.layers('num_hidden_layers', types.length) !== types.length)
+      f.refuse('num_hidden_layers', `must be the ${types.length} layers that the file lists`, 'correct one of the two');
+    const where = (type: NemotronLayer) => layersWhere(types.length, (layer) => types[layer] === type);
+    f.only({ mlp_bias: false });
+    f.ignore(NEMOTRON_IGNORED);
+    const m = decoder(f, {
+      headSize: 128,
+      kvHeads: 8,
+      gated: false,
+      activationKey: 'mlp_hidden_act',
+      activation: 'relu2',
+      epsilonKey: ['layer_norm_epsilon', 'norm_eps'],
+      epsilon: 1e-5,
+      layers: types.length,
+      recurrent: true,
+    });
+    f.only({ attention_head_dim: m.headSize });
+    const recurrence = { layers: where('recurrent'), of: mamba2(f, m.hiddenSize, NEMOTRON_MAMBA) };
+    const alone = {
+      mixing: [...where('recurrent'), ...where('attention')],
+      feeding: [...where('dense'), ...where('experts')],
+    };
+    const traits = {
+      recurrence,
+      alone,
+      normsPerBlock: 1,
+      untrained: [...MAMBA_UNTRAINED, 'layers of attention or a feed-forward block alone'],
+    };
+    // transformers creates a separate embedding and output head, and attention without biases, regardless of the file.
+    const mixed = withTraits(m, traits, { tiedEmbeddings: false });
+    f.ignore('moe_latent_size');
+    return where('experts').length === 0 ? mixed : nemotronExperts(f, mixed, types);
+  },
+  /** Nemotron-NAS (https://arxiv.org/abs/2411.19146): Llama's layers, each with its own sizes, and some without attention or a feed-forward block. */
+  'nemotron-nas': (f) => {
+    f.only({ mlp_bias: false, attention_bias: false });
+    f.ignore('intermediate_size');
+    const layers = f.layers();
+    const blocks = (f.perLayer('block_configs', layers) ?? []) as NasBlock[];
+    if (blocks.length === 0) f.refuse('block_configs', 'must state the blocks of all layers', 'copy it from the model');
+    for (const part of blocks.flatMap(({ attention, ffn }) => [attention, ffn])) {
+      const other = NAS_OTHERS.find((key) => part?.[key]);
+      if (other) f.refuse('block_configs', `must have no ${other}`, 'use model.architecture', part?.[other]);
+    }
+    const m = decoder(f, { recurrent: true, ffn: 1 });
+    const where = (part: keyof NasBlock) => layersWhere(layers, (layer) => blocks[layer]?.[part]?.no_op === true);
+    const traits = {
+      differing: nasLayers(blocks, m),
+      alone: { mixing: where('ffn'), feeding: where('attention') },
+      untrained: ['layers of different sizes'],
+    };
+    return withTraits(m, traits, {
+      ffnHiddenSize: Math.max(1, ...traits.differing.map(({ block }) => block?.ffn ?? 0)),
+    });
+  },
+};

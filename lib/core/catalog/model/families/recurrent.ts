@@ -1,8 +1,9 @@
-import { type ConfigFields, keysOf } from '../config-fields';
+import type { ConfigFields } from '../config-fields';
 import { allBut, layersWhere } from '../config-window';
-import type { FamilyTraits, ModelShape, Recurrence } from '../shape';
-import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
-import { multiplied } from './granite';
+import type { ModelShape, Recurrence } from '../shape';
+import { type Decoder, decoder, type Families, withTraits } from './decoder';
+import { GRANITE_MIXTURE, multiplied } from './granite';
+import { denseLayers } from './qwen';
 
 const RECURRENT = ['linear_attention', 'mamba'];
 const ATTENTION = ['full_attention', 'attention'];
@@ -93,70 +94,34 @@ export const MAMBA_UNTRAINED = ['Mamba-2 layers'];
  * Keys of the published files that no module reads: prediction modules, whose weights are in the files but not in the model, and the
  * precision in which servers keep states.
  */
-const QWEN_UNREAD = keysOf('mtp_num_hidden_layers mtp_use_dedicated_embeddings mamba_ssm_dtype');
+const QWEN_UNREAD = 'mtp_num_hidden_layers mtp_use_dedicated_embeddings mamba_ssm_dtype';
 
 /** Attention with an output gate in every fourth layer, gated DeltaNet in the others. */
-function qwenRecurrent(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
-  f.ignore(...QWEN_UNREAD);
-  f.only('attn_output_gate', true);
-  // The gate of the recurrence, under the second name of SiLU.
-  f.only('output_gate_type', 'swish');
+function qwenRecurrent(f: ConfigFields, d: Decoder = {}): ModelShape {
+  f.ignore(QWEN_UNREAD);
+  // The second is the gate of the recurrence, under the second name of SiLU.
+  f.only({ attn_output_gate: true, output_gate_type: 'swish' });
   const interval = f.count('full_attention_interval', 4);
-  const m = decoder(f, modelType, {
-    headSize: 256,
-    kvHeads: 2,
-    recurrent: true,
-    norm: 'rms-offset',
-    ...d,
-  });
+  const fields = { qkNorm: true };
+  const m = decoder(f, { headSize: 256, kvHeads: 2, recurrent: true, norm: 'rms-offset', biased: true, fields, ...d });
   const layers = recurrentLayers(f, m.layers, allBut(interval));
   const recurrence = { layers, of: deltaNet(f, m.hiddenSize) };
-  const traits = { recurrence, gatedAttention: true, untrained: DELTA_UNTRAINED };
-  return { ...withTraits(m, traits, attentionBiasOf(f)), qkNorm: true };
+  return withTraits(m, { recurrence, gatedAttention: true, untrained: DELTA_UNTRAINED });
 }
-
-/** OLMo Hybrid: OLMo 3's attention in every fourth layer, gated DeltaNet in the others. */
-export const olmoHybrid: Family = (f, modelType) => {
-  f.ignore(
-    ...keysOf(
-      'linear_a_log_min linear_a_log_max linear_dt_min linear_dt_max linear_dt_init_floor linear_allow_neg_eigval',
-    ),
-  );
-  const m = decoder(f, modelType, { recurrent: true });
-  const layers = recurrentLayers(f, m.layers, (layer) => layer % 4 !== 3 && !(m.layers < 4 && layer === m.layers - 1));
-  const of = deltaNet(f, m.hiddenSize, {
-    keyHeads: m.attentionHeads,
-    valueHeads: m.attentionHeads,
-    keySize: (heads) => Math.floor((0.75 * m.hiddenSize) / heads),
-    valueSize: (keys) => 2 * keys,
-  });
-  const traits: Partial<FamilyTraits> = { recurrence: { layers, of }, qkNorm: 'whole', untrained: [DELTA] };
-  return { ...withTraits(m, traits, attentionBiasOf(f)), qkNorm: true };
-};
 
 /** Experts in every layer, with one shared expert and its gate. */
-function withExperts(f: ConfigFields, m: ModelShape, experts: number, perToken: number): ModelShape {
-  const step = f.count('decoder_sparse_step', 1);
-  const only = f.layerNumbers('mlp_only_layers', m.layers) ?? [];
-  const dense = layersWhere(m.layers, (layer) => only.includes(layer) || (layer + 1) % step !== 0);
-  const routing = { normalise: f.flag('norm_topk_prob', true) };
-  const mixture = mixtureOf(f, m.layers, { experts, perToken, dense, routing, sharedExperts: 1 });
-  const sharedFfnHiddenSize = f.count('shared_expert_intermediate_size', 512);
-  return withTraits(m, { sharedFfnHiddenSize, sharedExpertGate: true }, mixture);
-}
-
-/** Qwen 3 Next: gated DeltaNet in three of four layers, 512 experts. */
-export const qwen3Next: Family = (f, modelType) => withExperts(f, qwenRecurrent(f, modelType), 512, 10);
-
-/** Text model of Qwen 3.5. */
-export const qwen35: Family = (f, modelType) => {
-  f.isEmpty('mlp_only_layers');
-  return qwenRecurrent(f, modelType, { kvHeads: 4 });
-};
-
-/** Text model of Qwen 3.5 with experts in every layer. */
-export const qwen35Moe: Family = (f, modelType) =>
-  withExperts(f, qwenRecurrent(f, modelType, { ffnKey: 'moe_intermediate_size' }), 256, 8);
+const withExperts = (f: ConfigFields, experts: number, perToken: number, d: Decoder = {}): ModelShape =>
+  qwenRecurrent(f, {
+    ...d,
+    mixture: ({ layers }) => ({
+      experts,
+      perToken,
+      dense: denseLayers(f, layers),
+      routing: { normalise: f.flag('norm_topk_prob', true) },
+      sharedExperts: 1,
+    }),
+    traits: { sharedFfnHiddenSize: f.count('shared_expert_intermediate_size', 512), sharedExpertGate: true },
+  });
 
 /** Mamba-2 with the key names of Granite 4 and Falcon-H1. */
 export const HYBRID_MAMBA: MambaKeys = {
@@ -173,26 +138,50 @@ export const HYBRID_MAMBA: MambaKeys = {
   chunkSize: 256,
 };
 
-/** Granite 4: Mamba-2 in most layers, a shared feed-forward block, and optionally experts beside it. */
-export const graniteHybrid: Family = (f, modelType) => {
-  f.ignore('mamba_expand', 'position_embedding_type', 'time_step_limit', 'normalization_function', 'init_method');
-  const m = multiplied(f, modelType, { recurrent: true });
-  const recurrence = {
-    layers: recurrentLayers(f, m.layers, () => true),
-    of: mamba2(f, m.hiddenSize, HYBRID_MAMBA),
-  };
-  const mixed = withTraits(m, { recurrence, untrained: MAMBA_UNTRAINED });
-  if (f.count('num_local_experts', 8, 0) === 0) {
-    f.ignore('num_experts_per_tok');
-    return { ...mixed, ffnHiddenSize: f.count('shared_intermediate_size', 1024) };
-  }
-  const shared = f.count('shared_intermediate_size', 1024, 0);
-  const mixture = mixtureOf(f, m.layers, {
-    sizeKey: 'intermediate_size',
-    keys: ['num_local_experts'],
-    experts: 8,
-    perToken: 2,
-    sharedExperts: 1,
-  });
-  return withTraits(mixed, { sharedFfnHiddenSize: shared }, mixture);
+/** Families with recurrences between layers of attention. */
+export const RECURRENT_FAMILIES: Families = {
+  /** OLMo Hybrid: OLMo 3's attention in every fourth layer, gated DeltaNet in the others. */
+  olmo_hybrid: (f) => {
+    f.ignore(
+      'linear_a_log_min linear_a_log_max linear_dt_min linear_dt_max linear_dt_init_floor linear_allow_neg_eigval',
+    );
+    const m = decoder(f, { recurrent: true, biased: true, traits: { qkNorm: 'whole' }, fields: { qkNorm: true } });
+    const layers = recurrentLayers(
+      f,
+      m.layers,
+      (layer) => layer % 4 !== 3 && !(m.layers < 4 && layer === m.layers - 1),
+    );
+    const of = deltaNet(f, m.hiddenSize, {
+      keyHeads: m.attentionHeads,
+      valueHeads: m.attentionHeads,
+      keySize: (heads) => Math.floor((0.75 * m.hiddenSize) / heads),
+      valueSize: (keys) => 2 * keys,
+    });
+    return withTraits(m, { recurrence: { layers, of }, untrained: [DELTA] });
+  },
+  /** Qwen 3 Next: gated DeltaNet in three of four layers, 512 experts. */
+  qwen3_next: (f) => withExperts(f, 512, 10),
+  /** Text model of Qwen 3.5. */
+  qwen3_5_text: (f) => {
+    f.isEmpty('mlp_only_layers');
+    return qwenRecurrent(f, { kvHeads: 4 });
+  },
+  /** Text model of Qwen 3.5 with experts in every layer. */
+  qwen3_5_moe_text: (f) => withExperts(f, 256, 8, { ffnKey: 'moe_intermediate_size' }),
+  /** Granite 4: Mamba-2 in most layers, a shared feed-forward block, and optionally experts beside it. */
+  granitemoehybrid: (f) => {
+    f.ignore('mamba_expand position_embedding_type time_step_limit normalization_function init_method');
+    const isDense = f.count('num_local_experts', 8, 0) === 0;
+    if (isDense) f.ignore('num_experts_per_tok');
+    const shared = f.count('shared_intermediate_size', 1024, isDense ? 1 : 0);
+    const m = multiplied(f, {
+      recurrent: true,
+      ...(isDense
+        ? { fields: { ffnHiddenSize: shared } }
+        : { mixture: { ...GRANITE_MIXTURE, sharedExperts: 1 }, traits: { sharedFfnHiddenSize: shared } }),
+    });
+    const layers = recurrentLayers(f, m.layers, () => true);
+    const recurrence = { layers, of: mamba2(f, m.hiddenSize, HYBRID_MAMBA) };
+    return withTraits(m, { recurrence, untrained: MAMBA_UNTRAINED });
+  },
 };

@@ -5,6 +5,7 @@ import type { DifferingLayers, ModelShape } from '../shape';
 import {
   type Decoder,
   decoder,
+  type Families,
   type Family,
   LOCAL_EXPERTS,
   leading,
@@ -13,8 +14,6 @@ import {
   withTraits,
 } from './decoder';
 import { DEEPSEEK, DEEPSEEK_GROUPS, type LatentDefaults, type Relative, v3 } from './deepseek';
-
-/** Families whose attention selects the positions that a query attends to. */
 
 /** The heads that score positions (DeepSeek Sparse Attention): parameters, and elements that are multiplied with every position. */
 function indexer(f: ConfigFields, hidden: number, queryRank: number, headCount: number) {
@@ -33,9 +32,9 @@ const selective =
     latent: LatentDefaults,
     runsIndexer: (f: ConfigFields, layers: number) => (layer: number) => boolean,
   ): Family =>
-  (f, modelType) => {
-    f.ignore('mlp_bias', 'indexer_rope_interleave', 'index_share_for_mtp_iteration', 'moe_router_dtype');
-    const m = v3(given, { recurrent: true, ...d }, latent)(f, modelType);
+  (f) => {
+    f.ignore('mlp_bias indexer_rope_interleave index_share_for_mtp_iteration moe_router_dtype');
+    const m = v3(given, { recurrent: true, ...d }, latent)(f);
     for (const type of f.perLayer('layer_types', m.layers) ?? [])
       if (type !== 'indexed_attention')
         f.refuse('layer_types', 'must only have indexed_attention', 'use model.architecture', type);
@@ -51,14 +50,6 @@ const selective =
     return withTraits(m, { differing, untrained: UNTRAINED });
   };
 
-/** DeepSeek-V3.2: DeepSeek-V3 with an indexer in every layer. */
-export const deepseekV32 = selective(
-  { dense: 3, mixture: { experts: 256 }, groups: DEEPSEEK_GROUPS, indexHeads: 64 },
-  {},
-  DEEPSEEK,
-  () => () => true,
-);
-
 /** Layers of GLM 5 that run the indexer; the others take the selection of the last one that does. */
 function fullIndexers(f: ConfigFields, layers: number): (layer: number) => boolean {
   const types = f.perLayerOf('indexer_types', layers, ['full', 'shared']);
@@ -70,14 +61,6 @@ function fullIndexers(f: ConfigFields, layers: number): (layer: number) => boole
   return (layer) =>
     types ? types[layer] === 'full' : pattern ? pattern[layer] === 'F' : Math.max(layer - offset + 1, 0) % every === 0;
 }
-
-/** GLM 5: DeepSeek-V3.2's layers with other sizes; some take the selection of an earlier layer. */
-export const glmMoeDsa = selective(
-  { dense: 3, mixture: { experts: 256 }, groups: {}, indexHeads: 32 },
-  { epsilon: 1e-5 },
-  { qRank: 2048, kvRank: 512, nope: 192, rope: 64, value: 256 },
-  fullIndexers,
-);
 
 /** Sizes of the indexer of MiniMax-M3 by the names of transformers, with those in the section of the published file, and their defaults. */
 const M3_SIZES = {
@@ -119,19 +102,15 @@ function m3Dense(f: ConfigFields, layers: number): number | number[] {
 }
 
 /** MiniMax-M3 text: block-sparse attention and experts after the first layers, a clamped activation, norms around one. */
-export const minimaxM3: Family = (f, modelType) => {
-  for (const key of ['use_gemma_norm', 'use_qk_norm', 'use_routing_bias']) f.only(key, true);
-  f.only('qk_norm_type', 'per_head');
-  f.only('scoring_func', 'sigmoid');
-  f.only('attention_output_gate', false);
-  f.only('swiglu_alpha', 1.702);
-  f.only('swiglu_limit', 7);
-  f.ignore('num_mtp_modules', 'num_nextn_predict_layers');
+const minimaxM3: Family = (f) => {
+  f.only({ use_gemma_norm: true, use_qk_norm: true, use_routing_bias: true, qk_norm_type: 'per_head' });
+  f.only({ scoring_func: 'sigmoid', attention_output_gate: false, swiglu_alpha: 1.702, swiglu_limit: 7 });
+  f.ignore('num_mtp_modules num_nextn_predict_layers');
   const d: Decoder = { theta: 5_000_000, recurrent: true, kvHeads: 4, headSize: 128, norm: 'rms-offset' };
-  const m = decoder(f, modelType, d);
+  const m = decoder(f, d);
   const partialRotary = m.partialRotary ?? f.count('rotary_dim', 64) / (m.headSize ?? 128);
   f.ignore('rotary_dim');
-  f.only('moe_intermediate_size', m.ffnHiddenSize);
+  f.only({ moe_intermediate_size: m.ffnHiddenSize });
   const mixture = mixtureOf(f, m.layers, {
     sizeKey: 'intermediate_size',
     keys: LOCAL_EXPERTS,
@@ -216,40 +195,54 @@ function v4Differing(f: ConfigFields, m: ModelShape, queryRank: number): Differi
   ];
 }
 
-/**
- * DeepSeek-V4: one key and value head, compressed and selected positions beyond a window, grouped output projections, and several residual
- * streams. Modules of transformers 5.23, modeling_deepseek_v4.py.
- */
-export const deepseekV4: Family = (f, modelType) => {
-  f.only('mlp_bias', false);
-  // No module reads the first two.
-  f.ignore('attention_bias', 'n_shared_experts');
-  f.ignore(
-    'scoring_func',
-    'topk_method',
-    'num_hash_layers',
-    'mlp_layer_types',
-    'num_nextn_predict_layers',
-    'swiglu_limit',
-  );
-  f.ignore('expert_dtype', 'compress_rope_theta', 'qk_rope_head_dim', 'hc_eps', 'hc_sinkhorn_iters');
-  const d = { recurrent: true, ownPositions: true, ffnKey: 'moe_intermediate_size', kvHeads: 1, headSize: 512 };
-  const m = decoder(f, modelType, d);
-  // The second name of the size.
-  f.only('intermediate_size', m.ffnHiddenSize);
-  const experts = { keys: ROUTED_EXPERTS, experts: 256, perToken: 6, sharedExperts: 1 };
-  const routing = { score: 'sigmoid', bias: true, normalise: f.flag('norm_topk_prob', true) } as const;
-  const mixture = mixtureOf(f, m.layers, { ...experts, routing });
-  const streams = f.count('hc_mult', 4);
-  // Of each sublayer: a projection of all streams to the weights of their mixtures, biases, three scales.
-  const mixing = (2 + streams) * streams * (streams * m.hiddenSize + 1) + 3;
-  const traits = {
-    streams,
-    differing: v4Differing(f, m, f.count('q_lora_rank', 1024)),
-    blockParameters: 2 * mixing,
-    outerParameters: streams * (streams * m.hiddenSize + 1) + 1,
-    routedScaling: f.number('routed_scaling_factor', 1.5),
-    untrained: ['compressed and sparse attention', 'several residual streams', 'routing of DeepSeek-V4'],
-  };
-  return withTraits({ ...m, ...mixture, attentionSinks: true }, traits);
+/** Families whose attention selects the positions that a query attends to. */
+export const SPARSE_FAMILIES: Families = {
+  /** DeepSeek-V3.2: DeepSeek-V3 with an indexer in every layer. */
+  deepseek_v32: selective(
+    { dense: 3, mixture: { experts: 256 }, groups: DEEPSEEK_GROUPS, indexHeads: 64 },
+    {},
+    DEEPSEEK,
+    () => () => true,
+  ),
+  /** GLM 5: DeepSeek-V3.2's layers with other sizes; some take the selection of an earlier layer. */
+  glm_moe_dsa: selective(
+    { dense: 3, mixture: { experts: 256 }, groups: {}, indexHeads: 32 },
+    { epsilon: 1e-5 },
+    { qRank: 2048, kvRank: 512, nope: 192, rope: 64, value: 256 },
+    fullIndexers,
+  ),
+  minimax_m3: minimaxM3,
+  minimax_m3_vl_text: minimaxM3,
+  /**
+   * DeepSeek-V4: one key and value head, compressed and selected positions beyond a window, grouped output projections, and several residual
+   * streams. Modules of transformers 5.23, modeling_deepseek_v4.py.
+   */
+  deepseek_v4: (f) => {
+    f.only({ mlp_bias: false });
+    // No module reads the first two.
+    f.ignore('attention_bias n_shared_experts');
+    f.ignore(
+      `scoring_func topk_method num_hash_layers mlp_layer_types num_nextn_predict_layers swiglu_limit expert_dtype
+    compress_rope_theta qk_rope_head_dim hc_eps hc_sinkhorn_iters`,
+    );
+    const d = { recurrent: true, ownPositions: true, ffnKey: 'moe_intermediate_size', kvHeads: 1, headSize: 512 };
+    const m = decoder(f, d);
+    // The second name of the size.
+    f.only({ intermediate_size: m.ffnHiddenSize });
+    const experts = { keys: ROUTED_EXPERTS, experts: 256, perToken: 6, sharedExperts: 1 };
+    const routing = { score: 'sigmoid', bias: true, normalise: f.flag('norm_topk_prob', true) } as const;
+    const mixture = mixtureOf(f, m.layers, { ...experts, routing });
+    const streams = f.count('hc_mult', 4);
+    // Of each sublayer: a projection of all streams to the weights of their mixtures, biases, three scales.
+    const mixing = (2 + streams) * streams * (streams * m.hiddenSize + 1) + 3;
+    const traits = {
+      streams,
+      differing: v4Differing(f, m, f.count('q_lora_rank', 1024)),
+      blockParameters: 2 * mixing,
+      outerParameters: streams * (streams * m.hiddenSize + 1) + 1,
+      routedScaling: f.number('routed_scaling_factor', 1.5),
+      untrained: ['compressed and sparse attention', 'several residual streams', 'routing of DeepSeek-V4'],
+    };
+    return withTraits({ ...m, ...mixture, attentionSinks: true }, traits);
+  },
 };

@@ -1,14 +1,12 @@
-import { type ConfigFields, keysOf } from '../config-fields';
+import type { ConfigFields } from '../config-fields';
 import { layersWhere } from '../config-window';
 import type { ModelShape } from '../shape';
-import { decoder, type Family, leading, mixtureOf, withTraits } from './decoder';
+import { decoder, type Families, leading, mixtureOf, withTraits } from './decoder';
 
 /** Keys without parameters: positions and limits of activations by layer, prediction modules, and names of what all files have. */
-const UNREAD = keysOf(
-  `partial_rotary_factors yarn_only_types use_rope_layers swiglu_limits swiglu_limits_shared num_nextn_predict_layers need_fp32_gate
+const UNREAD = `partial_rotary_factors yarn_only_types use_rope_layers swiglu_limits swiglu_limits_shared num_nextn_predict_layers need_fp32_gate
   att_impl_type zero_centered max_seq_len use_moe moe_layer_offset moe_every_n_layer moe_dynamic_exp_p sink num_key_value_heads
-  mtp_layer_types mtp_mlp_layer_types per_layer_config query_pre_attn_scalar`,
-);
+  mtp_layer_types mtp_mlp_layer_types per_layer_config query_pre_attn_scalar`;
 
 /** Entries of a list by layer; undefined without the list. */
 const ofLayers = (f: ConfigFields, key: string, layers: number): unknown[] | undefined =>
@@ -42,35 +40,36 @@ function attentionOf(f: ConfigFields, m: ModelShape) {
   };
 }
 
-/** Step 3.5 and the text model of Step 3.7. Modules of transformers 5.23, modeling_step3p7.py. */
-export const step35: Family = (f, modelType) => {
-  f.ignore(...UNREAD);
-  for (const key of ['use_qk_norm', 'use_head_wise_attn_gate']) f.only(key, true);
-  f.only('moe_router_activation', 'sigmoid');
-  f.only('attention_bias', false);
-  f.only('mlp_bias', false);
-  const d = { recurrent: true, ownPositions: true, headSize: 128, norm: 'rms-offset', epsilon: 1e-5 } as const;
-  const m = decoder(f, modelType, d);
-  const kvHeads = f.count(['num_attention_groups', 'num_key_value_heads'], 8);
-  const { slidingWindow, differing } = attentionOf(f, m);
-  const mixture = mixtureOf(f, m.layers, {
-    keys: ['moe_num_experts', 'n_routed_experts', 'num_local_experts'],
-    experts: 288,
-    perTokenKeys: ['moe_top_k', 'num_experts_per_tok'],
-    perToken: 8,
-    dense: denseLayers(f, m.layers),
-    sharedExperts: 1,
-    routing: {
-      score: 'sigmoid',
-      bias: f.flag('use_moe_router_bias', true),
-      normalise: f.flag('norm_expert_weight', true),
-    },
-  });
-  const traits = {
-    sharedFfnHiddenSize: f.count(['share_expert_dim', 'share_expert_dims'], 1280),
-    routedScaling: f.number('moe_router_scaling_factor', 1),
-    differing,
-    untrained: ['gates of heads', 'windowed layers with more heads', 'limits of activations by layer'],
-  };
-  return withTraits({ ...m, ...mixture, kvHeads, qkNorm: true, ...(slidingWindow && { slidingWindow }) }, traits);
+/** Step 3.5 and 3.7. */
+export const STEP_FAMILIES: Families = {
+  /** Step 3.5 and the text model of Step 3.7. Modules of transformers 5.23, modeling_step3p7.py. */
+  step3p5: (f) => {
+    f.ignore(UNREAD);
+    f.only({ use_qk_norm: true, use_head_wise_attn_gate: true });
+    f.only({ moe_router_activation: 'sigmoid', attention_bias: false, mlp_bias: false });
+    const d = { recurrent: true, ownPositions: true, headSize: 128, norm: 'rms-offset', epsilon: 1e-5 } as const;
+    const m = decoder(f, d);
+    const kvHeads = f.count(['num_attention_groups', 'num_key_value_heads'], 8);
+    const { slidingWindow, differing } = attentionOf(f, m);
+    const mixture = mixtureOf(f, m.layers, {
+      keys: ['moe_num_experts', 'n_routed_experts', 'num_local_experts'],
+      experts: 288,
+      perTokenKeys: ['moe_top_k', 'num_experts_per_tok'],
+      perToken: 8,
+      dense: denseLayers(f, m.layers),
+      sharedExperts: 1,
+      routing: {
+        score: 'sigmoid',
+        bias: f.flag('use_moe_router_bias', true),
+        normalise: f.flag('norm_expert_weight', true),
+      },
+    });
+    const traits = {
+      sharedFfnHiddenSize: f.count(['share_expert_dim', 'share_expert_dims'], 1280),
+      routedScaling: f.number('moe_router_scaling_factor', 1),
+      differing,
+      untrained: ['gates of heads', 'windowed layers with more heads', 'limits of activations by layer'],
+    };
+    return withTraits({ ...m, ...mixture, kvHeads, qkNorm: true, ...(slidingWindow && { slidingWindow }) }, traits);
+  },
 };
