@@ -1,6 +1,6 @@
 import { CODE_IN_IMAGE } from '../../core/config/code-source';
+import { parseJson } from '../../core/config/formats/json';
 import { pythonJson } from '../../core/distribution/python-json';
-import { parseJson } from '../../shared/files/json';
 import { lastCommand, ofCommand, readCommand } from './command-line';
 import type { ForeignRequest } from './read-request';
 import { type Draft, type Drafted, filled, isObject } from './rows';

@@ -1,8 +1,8 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import type { Descriptor } from '../../core/config/descriptor';
+import { parseJson } from '../../core/config/formats/json';
 import type { ControlAnswer, ControlPayload, Refusal as RefusalAnswer } from '../../core/contracts/control';
 import { invokeControl, isAuditable } from '../../shared/aws/control';
-import { parseJson } from '../../shared/files/json';
 import { calling, isDenied } from '../aws-errors';
 import { Refusal, ServiceError, UsageError } from '../exit';
 

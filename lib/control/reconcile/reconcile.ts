@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/config/formats/json';
 import {
   jobEventSchema,
   messageGroup,
@@ -9,7 +10,6 @@ import {
 import { isDueForObservation, TICK_MS } from '../../core/lifecycle/health/observation-schedule';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
-import { parseJson } from '../shared/json';
 import { AGAIN_SECONDS, MAX_IN_BATCH, retryLater, sendMessage, sendMessages } from '../shared/queue';
 import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';

@@ -1,5 +1,6 @@
 import { ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
+import { parseJson } from '../../core/config/formats/json';
 import { MAX_STEP } from '../../core/config/formats/numbers';
 import { bucketAndKey } from '../../core/config/formats/places';
 import type { Observed } from '../../core/lifecycle/observed';
@@ -7,7 +8,6 @@ import type { EpochMs, StartTimes } from '../../core/lifecycle/record';
 import { readObject, TooLarge } from '../../shared/aws/read-object';
 import { isNamed } from './custom-resource';
 import { describeError } from './errors';
-import { parseJson } from './json';
 
 /** A heartbeat has a few kilobytes; the job writes it, so every part of it is bounded here. */
 const MAX_BYTES = 65_536;

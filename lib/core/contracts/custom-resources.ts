@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../config/formats/json';
 import { sha256 } from '../config/formats/sha256';
 
 /**
@@ -16,14 +17,6 @@ const json = <T extends z.ZodType>(shape: T) =>
     context.issues.push({ code: 'custom', message: `must contain ${z.prettifyError(parsed.error)}`, input: text });
     return z.NEVER;
   });
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** Compares the quotas that the environment needs with the account's limits at deployment. */
 export const QUOTA_PREFLIGHT_TYPE = 'Custom::SlipwayQuotaPreflight';

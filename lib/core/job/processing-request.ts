@@ -1,6 +1,7 @@
 import type { CreateProcessingJobCommandInput, ProcessingInput } from '@aws-sdk/client-sagemaker';
 import { writingKey } from '../config/descriptor';
 import { fillPlaceholders } from '../config/formats/places';
+import { DEFAULT_VOLUME_GIB } from '../config/run/compute';
 import type { ChannelSpec } from '../config/run-spec';
 import { jobName } from '../contracts/names';
 import { imageUri } from './image';
@@ -11,8 +12,6 @@ import { cluster, hasEbsVolumes, tags } from './training-request';
 const BASE = '/opt/ml/processing';
 const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/processing/input/driver/launch.sh"'];
 
-/** Default EBS volume of a processing instance, GiB. */
-const DEFAULT_VOLUME_GIB = 100;
 /** Maximum runtime of a processing job, seconds. */
 const MAX_RUNTIME_SECONDS = 777_600;
 

@@ -9,6 +9,7 @@ import { findInstanceType, hasLocalNvme } from '../catalog/instances/instances';
 import { writingKey } from '../config/descriptor';
 import { fillPlaceholders } from '../config/formats/places';
 import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
+import { DEFAULT_VOLUME_GIB } from '../config/run/compute';
 import { jobName } from '../contracts/names';
 import { inputChannels } from './channels';
 import { imageUri, plainHyperparameters, toolkitHyperparameters } from './image';
@@ -17,9 +18,6 @@ import { teamKeyVariable } from './team-key';
 
 /** docs/reference/runtime.md: the same request works in a container and in the sandbox, where each instance has its own directory tree. */
 const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/input/data/driver/launch.sh"'];
-
-/** Default EBS volume for a type without local NVMe, GiB. */
-const DEFAULT_VOLUME_GIB = 100;
 
 /** Maximum number of MetricDefinitions of a job. */
 const MAX_METRICS = 40;

@@ -2,6 +2,7 @@ import { hasLocalNvme } from '../catalog/instances/instances';
 import { generalQuota, instanceQuota, QUOTA, type QuotaRef, type QuotaUsage } from '../catalog/quotas';
 import type { QuotaRequirement } from '../config/environment-file';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
+import { DEFAULT_VOLUME_GIB } from '../config/run/compute';
 import type { RunSpec } from '../config/run-spec';
 
 /** One quota that a run or an environment requires, and the amount. */
@@ -21,9 +22,6 @@ export interface QuotaNeed extends QuotaRef {
 
 /** Quotas on processing jobs that have no name in `QUOTA`. Source: quota-codes.ts. */
 const PROCESSING = { perJob: 'L-A5D63399', runtime: 'L-EA47BDD3', volume: 'L-D7BEE2A3' } as const;
-
-/** Default EBS volume of a request (lib/core/job), GiB. */
-const DEFAULT_VOLUME_GIB = 100;
 
 type Pool = 'training' | 'spot' | 'processing';
 

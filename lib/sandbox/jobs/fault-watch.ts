@@ -1,4 +1,4 @@
-import { parseJson } from '../../shared/files/json';
+import { parseJson } from '../../core/config/formats/json';
 import type { FaultOf, FaultTarget } from '../faults/fault';
 import type { FaultEntry, FaultPlan } from '../faults/fault-plan';
 import type { Fleet } from './capacity';

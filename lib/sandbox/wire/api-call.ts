@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { parseJson } from '../../core/config/formats/json';
 import { plainText } from '../../core/config/formats/plain-text';
-import { parseJson } from '../../shared/files/json';
 
 /** An error that a service returns, in the AWS JSON 1.1 format. */
 export class ServiceError extends Error {

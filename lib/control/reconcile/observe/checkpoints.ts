@@ -1,6 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import { NAMES_NEWEST, STEP_IN_PATH } from '../../../core/catalog/progress-formats';
+import { parseJson } from '../../../core/config/formats/json';
 import { MAX_STEP, stepNumber } from '../../../core/config/formats/numbers';
 import { matchesGlob } from '../../../core/config/formats/patterns';
 import type { CheckpointObservation } from '../../../core/lifecycle/observed';
@@ -8,7 +9,6 @@ import { type Checkpoint, checkpointKey } from '../../../core/lifecycle/record';
 import { readObject } from '../../../shared/aws/read-object';
 import { whileTimeRemains } from '../../shared/deadline';
 import { describeError } from '../../shared/errors';
-import { parseJson } from '../../shared/json';
 import type { ReconcileDeps } from '../deps';
 import { type Folder, listFolder } from './folders';
 

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { field, flag, option, section } from '../formats/field';
 import { arn, count, groupName, text, trainingPlanArn, words } from './formats';
 
+/** Size of the EBS volume of an instance without local disks, unless the run file says otherwise, GiB. */
+export const DEFAULT_VOLUME_GIB = 100;
+
 const instanceType = 'SageMaker instance type.';
 
 const instanceGroup = section('A group of equal instances.', {
@@ -94,7 +97,7 @@ export const compute = z.strictObject({
   ),
   volumeSizeGiB: option(
     count,
-    'Size of the EBS volume of each instance, in GiB. Types with local NVMe disks have no such volume. Default: 100 on types without NVMe.',
+    `Size of the EBS volume of each instance, in GiB. Types with local NVMe disks have no such volume. Default: ${DEFAULT_VOLUME_GIB} on types without NVMe.`,
     { examples: [500] },
   ),
   keepAliveSeconds: option(

@@ -3,7 +3,7 @@ import { copyFile, mkdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Channel, ProcessingInput, ProcessingOutput } from '@aws-sdk/client-sagemaker';
-import { parseJson } from '../../../shared/files/json';
+import { parseJson } from '../../../core/config/formats/json';
 import type { Cluster } from '../cluster';
 import { JobFailure } from '../job-failure';
 import { downloadObject, inParallel, listKeys, parseS3Uri, readObject, type S3Location } from './s3-transfer';
