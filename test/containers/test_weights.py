@@ -1,6 +1,7 @@
 """Published weights in and out, and adapters: compared with `transformers` where it is installed."""
 
 import json
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.published_config import config_issues, published_config  # noqa: E402
 from slipway_trainer.safetensors import SafetensorsFile, write_file  # noqa: E402
 from slipway_trainer.settings import Lora, resolve_settings  # noqa: E402
+from slipway_trainer.sharding import fill_all  # noqa: E402
 from slipway_trainer.weights import PublishedWeights, load_weights, published_name  # noqa: E402
 
 LLAMA3 = {"type": "llama3", "factor": 8, "lowFreqFactor": 1, "highFreqFactor": 4, "originalMaxPositionEmbeddings": 128}
@@ -102,6 +104,55 @@ def test_weights_go_out_and_in_again_bit_for_bit(tmp_path: Path) -> None:
     load(again, tmp_path)
     for (name, first), second in zip(ours.named_parameters(), again.parameters(), strict=True):
         assert torch.equal(first, second), name
+
+
+def resident(path: Path) -> int:
+    """Bytes of the mappings of a file that this process has read."""
+    found, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if not line[0].isupper():
+            inside = line.endswith(str(path))
+        elif inside and line.startswith("Rss:"):
+            found += 1024 * int(line.split()[1])
+    return found
+
+
+def test_a_rank_reads_only_its_part_of_a_file(tmp_path: Path) -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import DTensor, Shard
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    path, size = tmp_path / "model.safetensors", 64 << 20
+    whole = torch.arange(size // 4, dtype=torch.float32).reshape(8192, -1)
+    write_file(path, [("weight", whole)], {"weight": (torch.float32, tuple(whole.shape))})
+    torch.distributed.init_process_group("fake", rank=3, world_size=8, store=FakeStore())
+    try:
+        shard = DTensor.from_local(torch.zeros(1024, whole.shape[1]), init_device_mesh("cpu", (8,)), [Shard(0)], run_check=False)
+        model = torch.nn.Module()
+        model.weight = torch.nn.Parameter(shard)
+        file = SafetensorsFile(path)
+        fill_all(model, lambda name, _shape: file.tensor(name))
+        assert torch.equal(model.weight.to_local(), whole[3072:4096])
+        # The kernel maps some pages around those that are read.
+        assert resident(path) < size / 4
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_what_is_changed_in_memory_is_not_changed_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    write_file(path, [("weight", torch.ones(4))], {"weight": (torch.float32, (4,))})
+    SafetensorsFile(path).tensor("weight").zero_()
+    assert SafetensorsFile(path).tensor("weight").tolist() == [1.0] * 4
+
+
+def test_a_header_of_any_length_is_read(tmp_path: Path) -> None:
+    head = json.dumps({"weight": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    for padding in range(8):
+        data = torch.tensor([1.0, 2.0]).numpy().tobytes()
+        path = tmp_path / f"{padding}.safetensors"
+        path.write_bytes(struct.pack("<Q", len(head) + padding) + head + b" " * padding + data)
+        assert SafetensorsFile(path).tensor("weight").tolist() == [1.0, 2.0]
 
 
 def test_fails_with_every_difference_when_weights_are_of_another_architecture(tmp_path: Path) -> None:

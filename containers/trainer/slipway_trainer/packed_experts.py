@@ -27,7 +27,7 @@ def unpacked(row: Tensor, place: Place) -> Tensor:
     """Extracts the parameter from the row of its expert."""
     if place.half is not None:
         row = row[..., place.half :: 2] if place.alternates else row.chunk(2, dim=-1)[place.half]
-    return row.t().contiguous()
+    return row.t()
 
 
 def _row(halves: Mapping[int | None, Tensor], alternates: bool) -> Tensor:

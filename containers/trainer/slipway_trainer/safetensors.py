@@ -27,12 +27,12 @@ WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
 class SafetensorsFile:
-    """A memory-mapped file: tensors use memory only while they are read. Raises DataFailed for an invalid file."""
+    """A memory-mapped file: of a tensor, only the parts that are used are read. Raises DataFailed for an invalid file."""
 
     def __init__(self, path: Path) -> None:
         try:
             with path.open("rb") as handle:
-                self._map = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
+                self._map = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_COPY)
             (length,) = struct.unpack("<Q", self._map[:8])
             if length > min(LONGEST_HEADER, len(self._map) - 8):
                 raise ValueError("its header is longer than the file")
@@ -65,15 +65,20 @@ class SafetensorsFile:
         return tuple(self._header[name]["shape"])
 
     def tensor(self, name: str, row: int | None = None) -> Tensor:
-        """A copy of a tensor, or of one row of its first dimension."""
+        """A tensor, or one row of its first dimension, in the memory of the file: a change of its values does not reach the file."""
         entry = self._header[name]
         (first, last), shape = entry["data_offsets"], entry["shape"]
         if row is not None:
             size, shape = (last - first) // shape[0], shape[1:]
             first, last = first + row * size, first + (row + 1) * size
-        data = bytearray(self._map[self._start + first : self._start + last])
-        dtype = DTYPES[entry["dtype"]]
-        return (torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)).reshape(shape)
+        dtype, place = DTYPES[entry["dtype"]], self._start + first
+        count = (last - first) // dtype.itemsize
+        if count == 0:
+            return torch.empty(shape, dtype=dtype)
+        # Headers of other writers may end anywhere.
+        aligned = place % dtype.itemsize == 0
+        data, offset = (self._map, place) if aligned else (bytearray(self._map[place : place + last - first]), 0)
+        return torch.frombuffer(data, dtype=dtype, count=count, offset=offset).reshape(shape)
 
 
 def open_folder(folder: Path) -> dict[str, SafetensorsFile]:

@@ -51,7 +51,7 @@ def fill_all(model: nn.Module, values: Values) -> None:
         if layer is not None:
             layer.pack(whole)
         else:
-            fill(tensor, whole.to(tensor.device))
+            fill(tensor, whole)
 
 
 def _whole_shape(tensor: Tensor, layer: Packed | None) -> torch.Size:

@@ -67,7 +67,7 @@ class PublishedWeights:
         return None if ".lora_" in name else published_place(name, self._shape)
 
     def whole(self, name: str) -> Tensor | None:
-        """Reads one full parameter; None for adapters, which published weights do not have."""
+        """One full parameter, of which only the used part is read; None for adapters, which published weights do not have."""
         place = self._place(name)
         if place is None:
             return None
