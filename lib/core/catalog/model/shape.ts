@@ -1,5 +1,3 @@
-import type { BlockShape } from './parameters';
-
 /**
  * How RoPE frequencies are scaled for contexts longer than in pre-training, in the terms of Hugging Face's `rope_parameters`:
  * https://github.com/huggingface/transformers, src/transformers/modeling_rope_utils.py (5.23, 2026-11-22). llama3 keeps high frequencies,
@@ -80,11 +78,27 @@ export interface Recurrence {
   besideAttention?: boolean;
 }
 
+/** Sizes of a block that only some layers of a model have. */
+export interface DifferingSizes {
+  heads?: number;
+  kvHeads?: number;
+  headSize?: number;
+  valueHeadSize?: number;
+  /** Positions that a query attends to. */
+  window?: number;
+  /** Parameters of attention's matrices. */
+  attention?: number;
+  /** Elements of heads that score every position to select those that are attended to. */
+  scored?: number;
+  ffn?: number;
+  sharedFfn?: number;
+}
+
 /** Layers of which a block differs from the others in what the other fields of a shape cannot state. */
 export interface DifferingLayers {
   layers: number[];
   /** Sizes of the block that replace those of the shape. */
-  block?: Partial<BlockShape>;
+  block?: DifferingSizes;
   /** Norms, biases and other small parameters beside those of the shape; negative where the shape has more. @default 0 */
   small?: number;
 }
