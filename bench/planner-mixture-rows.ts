@@ -28,11 +28,15 @@ const RECIPES = recipes.rows as Readonly<Record<string, string>>;
 const wordsOf = ({ id, parallel }: Row): string => RECIPES[id] ?? parallel.strategy ?? '';
 
 /**
- * What the recipe of a row recomputes: no block, only activation functions, norms and projections of attention; or those with experts, which
- * are half of the blocks of Nemotron 3 Nano.
+ * What the recipe of a row recomputes: norms and activation functions of all blocks; at most projections of attention; or the blocks with
+ * experts, which are half of those of Nemotron 3 Nano.
  */
-export const recomputeOfRecipe = (row: Row): Recompute | undefined =>
-  /blocks-kept/.test(wordsOf(row)) ? 'none' : /blocks-recomputed/.test(wordsOf(row)) ? 'block' : undefined;
+export function recomputeOfRecipe(row: Row): Recompute | undefined {
+  const words = wordsOf(row);
+  if (/elementwise-recomputed/.test(words)) return 'products';
+  if (/blocks-kept/.test(words)) return 'none';
+  return /blocks-recomputed/.test(words) ? 'block' : undefined;
+}
 
 /** Recipes of mixtures name Transformer Engine's loss (`cross_entropy_fusion_impl`), except those of GPT OSS. */
 export const hasLossOfTransformerEngine = (row: Row): boolean =>

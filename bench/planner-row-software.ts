@@ -56,7 +56,8 @@ export function softwareOf(row: Row, precision: PlanPrecision): Software {
 function lossOf(row: Row, kernels: Kernels, attention: AttentionKernel): LayoutInput['loss'] {
   const s = row.parallel.strategy ?? '';
   if (/liger/.test(s)) return 'fused';
-  if (/transformer-engine/.test(s) || hasLossOfTransformerEngine(row)) return '16-bit';
+  if (hasLossOfTransformerEngine(row)) return 'in-place';
+  if (/transformer-engine/.test(s)) return '16-bit';
   if (/chunk|kernel=ac$|optinbwd|adam8/.test(s)) return 'chunked';
   const compiled = kernels === 'compiled' && /H200|B200|B300/.test(row.hardware.gpu);
   const ofMpt = attention === 'flash1' && row.model.mlp_matrices === 2 && /fsdp/.test(s);

@@ -76,9 +76,10 @@ export interface LayoutInput {
   attention: AttentionKernel;
   /**
    * plain: logits in fp32; 16-bit: logits stay in 16 bit (compiled, or FlashAttention's cross-entropy kernel); chunked: 16 bit, with
-   * gradients computed in chunks (torchtune); fused: logits are never stored (Liger).
+   * gradients computed in chunks (torchtune); in-place: the gradient replaces the logits in 16 bit (Transformer Engine); fused: logits are
+   * never stored (Liger).
    */
-  loss: 'plain' | '16-bit' | 'chunked' | 'fused';
+  loss: 'plain' | '16-bit' | 'in-place' | 'chunked' | 'fused';
   /** FSDP copies parameters and gradients that are not sharded as well: in the built-in trainer, except on one GPU for layers that are compiled or computed in fp32. */
   wrapsOneRank?: boolean;
   /**

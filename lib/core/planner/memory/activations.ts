@@ -1,7 +1,7 @@
 import { hasAttention } from '../../catalog/model/parameters';
 import { kindsOf } from '../kinds';
 import { blocksAtOnce, elementBytesOf, type LayoutInput, microBatchesOf } from '../layout';
-import { activeFfn, meanHeadSize, mixedElements } from '../model-size';
+import { activeFfn, expertHiddenOf, meanHeadSize, mixedElements } from '../model-size';
 import { hasPlainRmsNorm, tokensPerRank } from '../time/compute';
 import type { MemoryConstants } from './constants';
 
@@ -85,7 +85,7 @@ function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
 function productBytes(l: LayoutInput): number {
   const m = l.model;
   const split = mixedElements(m) + (m.mlpMatrices - 1) * activeFfn(m);
-  const last = l.kernels === 'compiled' ? 0 : m.hidden * m.expertsPerToken;
+  const last = l.kernels === 'compiled' ? 0 : expertHiddenOf(m) * m.expertsPerToken;
   const scattered = (l.tensor > 1 ? 3 : 1) * (m.hidden / normRanks(l));
   return elementBytesOf(l) * (split / l.tensor + m.hidden + last + scattered);
 }

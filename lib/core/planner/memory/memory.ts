@@ -199,8 +199,8 @@ function bufferBytes(l: LayoutInput, k: MemoryConstants): number {
 const PLAIN_LOSS_BYTES = 22;
 const HANDED_OUT_BYTES = 4;
 
-/** Bytes per logit of losses without an fp32 copy: logits and their gradient in 16 bit; logits alone; nothing. */
-const LEAN_LOSS_BYTES = { '16-bit': 4, chunked: 2, fused: 0 };
+/** Bytes per logit of losses without an fp32 copy: logits and their gradient in 16 bit; one in the place of the other; nothing. */
+const LEAN_LOSS_BYTES = { '16-bit': 4, 'in-place': 2, chunked: 2, fused: 0 };
 
 /** Logits that a rank holds at a time. Without chunks, the logits of all heads are kept until the backward pass. */
 function logitsAtOnce(l: LayoutInput): number {

@@ -4,7 +4,7 @@ import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/rul
 import { type LayoutInput, microBatchesOf } from '../layout';
 
 type OfMegatron = Pick<LayoutInput, 'sendsOncePerNode' | 'overlapsExperts' | 'launchesGraphs' | 'expertTensor'> &
-  Partial<Pick<LayoutInput, 'loss'>>;
+  Partial<Pick<LayoutInput, 'loss' | 'recompute'>>;
 
 const PIPELINE_LAYOUT = 'pipeline-model-parallel-layout';
 const PER_CHUNK = 'num-layers-per-virtual-pipeline-stage';
@@ -21,9 +21,17 @@ export function ofMegatron(run: RunSpec): OfMegatron {
     ...(isOn(run, 'overlap-moe-expert-parallel-comm') && { overlapsExperts: true }),
     ...(launchesGraphs(run) && { launchesGraphs: true }),
     // Its gradient takes the place of the logits in 16 bit; the other kernel computes in fp32.
-    ...(flag(run, 'cross-entropy-fusion-impl')?.value === 'te' && { loss: '16-bit' }),
+    ...(flag(run, 'cross-entropy-fusion-impl')?.value === 'te' && { loss: 'in-place' }),
+    ...(run.training.activationCheckpointing === 'selective' && keepsProducts(run) && { recompute: 'products' }),
     ...(expertTensor !== undefined && { expertTensor }),
   };
+}
+
+/** Whether selective recomputation is of norms and activation functions alone. */
+function keepsProducts(run: RunSpec): boolean {
+  const given = flag(run, 'recompute-modules')?.value;
+  const modules = Array.isArray(given) ? given.map(String) : typeof given === 'string' ? given.split(' ') : [];
+  return modules.includes('moe_act') && modules.every((name) => name === 'moe_act' || name === 'layernorm');
 }
 
 /** CUDA graphs of Megatron-Core; one of attention alone leaves the host the kernels of experts. */

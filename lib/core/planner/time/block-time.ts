@@ -65,7 +65,10 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
   const matmul = (l.adapters === undefined ? 3 : 2) * b.gemmForward;
   const attention = b.attentionForward + b.attentionBackward;
   const elementwise = 3 * b.trafficForward;
-  const recompute = again.products * b.gemmForward + again.core * b.attentionForward + again.traffic * b.trafficForward;
+  // Megatron-Core keeps the tokens of experts, which are inputs of products.
+  const permuted = l.recompute === 'products' && l.stack === 'megatron' ? b.permutationForward : 0;
+  const traffic = again.traffic * (b.trafficForward - permuted);
+  const recompute = again.products * b.gemmForward + again.core * b.attentionForward + traffic;
   const tensorParallel = tensorSeconds(l, net, k);
   const contextParallel = contextSeconds(l, net, k, b.attentionForward);
   const forward = b.gemmForward + b.attentionForward + b.trafficForward + tensorParallel / 3 + contextParallel / 3;

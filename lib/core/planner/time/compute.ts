@@ -62,6 +62,8 @@ export interface BlockSeconds {
   attentionForward: number;
   attentionBackward: number;
   trafficForward: number;
+  /** The part of it in which tokens are copied for their experts, sorted and summed. */
+  permutationForward: number;
   /** Minimum time that the host needs to launch the forward kernels. */
   launchForward: number;
 }
@@ -95,6 +97,7 @@ export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSecon
     attentionForward: attention.forward,
     attentionBackward: attention.backward,
     trafficForward: trafficBytes(l, k) / gpu.memoryBytesPerSecond,
+    permutationForward: permutedBytes(l, k) / gpu.memoryBytesPerSecond,
     launchForward: launchSeconds(l, k),
   };
 }
@@ -228,6 +231,9 @@ export const hasPlainRmsNorm = (l: LayoutInput) =>
 /** Tokens are copied for each of their experts, sorted by expert, and the results are summed. */
 const permutedElements = ({ model: m, tensor }: LayoutInput, k: Constants) =>
   m.experts > 1 ? (k.expertPasses * m.expertsPerToken * expertHiddenOf(m)) / tensor : 0;
+
+const permutedBytes = (l: LayoutInput, k: Constants) =>
+  elementBytesOf(l) * tokensPerRank(l) * permutedElements(l, k) * trafficScale(l, k);
 
 /** Elements that are exchanged between the products of attention and of a recurrence. */
 const mixedTraffic = (m: LayoutInput['model']) =>

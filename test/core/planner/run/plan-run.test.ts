@@ -202,6 +202,7 @@ test.each<[string, Partial<RunFile>, Record<string, unknown>]>([
     // NVIDIA-NeMo/Megatron-Bridge@v0.5.0, recipes/nemotronh/nemotron_3_super.py.
     "megatron with further tokens and Transformer Engine's loss",
     {
+      training: { ...FILE.training, activationCheckpointing: 'selective' },
       model: { preset: 'mixtral-8x7b' },
       distribution: {
         library: 'megatron',
@@ -209,10 +210,11 @@ test.each<[string, Partial<RunFile>, Record<string, unknown>]>([
           'mtp-num-layers': 2,
           'cross-entropy-loss-fusion': true,
           'cross-entropy-fusion-impl': 'te',
+          'recompute-modules': ['layernorm', 'moe_act'],
         },
       },
     },
-    { loss: '16-bit', model: { layers: 34, mtpLayers: 2 } },
+    { loss: 'in-place', recompute: 'products', model: { layers: 34, mtpLayers: 2 } },
   ],
 ])('the layout of %s', (_name, changes, expected) => {
   const mapped = layoutOfRun(run(changes));
