@@ -161,7 +161,7 @@ class StallWatch:
             else:
                 self._tried = step
                 self._keep(step)
-            if step is not None and step == self._tried and step != self._over and self._saves.kept_step() == step:
+            if step is not None and step != self._over and self._saves.kept_step() == step:
                 self._over = step
                 self._end(step)
 
