@@ -16,6 +16,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from slipway_trainer.backend_choice import compiles
 from slipway_trainer.batches import MicroBatch
+from slipway_trainer.chunks import chunks_as_read
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
 from slipway_trainer.float8 import apply_float8
@@ -134,7 +135,8 @@ class Fsdp2Backend:
             if self._compiled:
                 block.compile()
         if not self._is_whole:
-            self._shard(model, reshard)
+            with chunks_as_read():
+                self._shard(model, reshard)
         elif self._casts:
             self._cast(model)
 

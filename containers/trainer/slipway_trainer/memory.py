@@ -18,6 +18,7 @@ from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE, MemoryPlan
 from slipway_trainer.checkpoint.memory_restore import MemoryRestore, Restored, gathered
 from slipway_trainer.checkpoint.partners import Partners
 from slipway_trainer.checkpoint.shared_state import places_of
+from slipway_trainer.host_groups import host_group
 
 #: How often a copy is reported: with a copy after each step, the log would have two lines for each.
 REPORT_SECONDS = 60.0
@@ -139,7 +140,7 @@ def open_memory(plan: MemoryPlan | None, world: Ranks, replicate: int, state: Ma
         print(f"the state is not kept in memory: {complaints[0]}; use more instances, or a type with more memory", flush=True)
     if complaints or file is None:
         return None
-    group = dist.new_group(backend="gloo", timeout=EXCHANGE_TIMEOUT) if partners.are_sent else None
+    group = host_group(EXCHANGE_TIMEOUT) if partners.are_sent else None
     copies = MemoryCopies(file, state, partners, group)
     if world.device.type == "cuda":
         copies.pin()

@@ -16,6 +16,7 @@ from slipway_trainer import progress
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.memory_plan import read_memory_plan
 from slipway_trainer.checkpoint.memory_restore import gathered
+from slipway_trainer.host_groups import host_group
 from slipway_trainer.memory import Memory, open_memory
 
 #: The ranks agree on copies every so many steps, unless the run file says how often to copy.
@@ -43,7 +44,7 @@ class ScriptRanks:
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
         self.local_rank = int(os.environ["LOCAL_RANK"])
         self.device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
-        self.control = dist.new_group(backend="gloo")
+        self.control = host_group()
 
     @property
     def hosts(self) -> int:

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 
 from slipway_trainer.checkpoint.process import SaverProcess
+from slipway_trainer.host_groups import host_group
 from slipway_trainer.phase_seconds import PHASE_SECONDS
 from slipway_trainer.progress import emit
 from slipway_trainer.timeouts import CollectiveTimeouts
@@ -38,8 +39,7 @@ class World:
         #: Key-value store of all ranks; it works even if the network of the collectives fails.
         self.store = dist.PrefixStore("slipway", dist.distributed_c10d._get_default_store())
         # The training thread and the thread of the saver need separate groups.
-        self.control = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
-        self.saving = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
+        self.control, self.saving = host_group(SIDE_TIMEOUT), host_group(SIDE_TIMEOUT)
         #: The process that writes this rank's checkpoints; it was started before the process group.
         self.saver = saver
         self.timeouts = CollectiveTimeouts(timeout_seconds, steady_seconds, {self.control: SIDE_TIMEOUT.total_seconds(), self.saving: None})

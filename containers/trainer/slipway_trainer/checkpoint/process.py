@@ -37,6 +37,7 @@ from slipway_trainer.checkpoint.shared_state import Place, tensors_at
 from slipway_trainer.checkpoint.store import Store, open_store
 from slipway_trainer.checkpoint.writing import CheckpointWriter, first_reason
 from slipway_trainer.exits import CheckpointFailed
+from slipway_trainer.host_groups import connected_when_used
 
 #: prctl(2): the signal that a process receives when its parent dies.
 PR_SET_PDEATHSIG = 1
@@ -71,7 +72,8 @@ class _Meeting:
     def join(self) -> dist.ProcessGroup:
         address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
         store = dist.PrefixStore(self.prefix, dist.TCPStore(address, port, is_master=False))
-        dist.init_process_group("gloo", store=store, rank=self.rank, world_size=self.ranks, timeout=JOIN_TIMEOUT)
+        with connected_when_used():
+            dist.init_process_group("gloo", store=store, rank=self.rank, world_size=self.ranks, timeout=JOIN_TIMEOUT)
         return dist.group.WORLD
 
 
