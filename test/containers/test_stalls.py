@@ -14,7 +14,7 @@ from rank_world import events, run_ranks, trainer_job, write_shards
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from slipway_trainer.stalls import Ballot, StallWatch  # noqa: E402
+from slipway_trainer.stalls import Ballot, StallWatch, compiling  # noqa: E402
 
 
 def asked(ranks: int, votes: int, seconds: float, late: float = 0.0) -> list[bool]:
@@ -71,6 +71,27 @@ class FakeSaves:
 
     def complete(self) -> None:
         self.kept = self.written[-1] if self.written else self.kept
+
+
+def test_a_rank_that_compiles_is_told_from_one_that_runs_compiled_code() -> None:
+    seen: list[bool] = []
+
+    def compiled(graph: torch.fx.GraphModule, inputs: object) -> torch.fx.GraphModule:
+        with ThreadPoolExecutor(1) as watch:
+            seen.append(watch.submit(compiling).result())
+        return graph
+
+    @torch._dynamo.disable
+    def run(values: torch.Tensor) -> torch.Tensor:
+        seen.append(compiling())
+        return values
+
+    function = torch.compile(lambda values: run(values + 1) * 2, backend=compiled)
+    function(torch.ones(3))
+    assert seen == [True, False, True]
+    seen.clear()
+    function(torch.ones(3))
+    assert seen == [False]
 
 
 def alone() -> Ballot:

@@ -196,14 +196,20 @@ def test_timeouts_are_short_only_between_steady_steps() -> None:
         for _ in range(WARM_UP_STEPS):
             timeouts.tighten(100.0)
         assert timeouts.seconds == 600.0, "the first steps compile"
+        assert timeouts.stalled_seconds == 300.0
         timeouts.tighten(2.0)
         assert timeouts.seconds == 150.0
         assert timeout_of(dist.group.WORLD) == 150.0
         assert timeout_of(saving) > 150.0, "checkpoints are coordinated there"
+        assert timeouts.stalled_seconds == 30.0
         timeouts.relax()
         assert timeout_of(dist.group.WORLD) == 600.0
+        assert timeouts.stalled_seconds == 300.0, "evaluations and saves are slow"
+        timeouts.tighten(20.0)
+        assert timeouts.stalled_seconds == 60.0, "three slow steps"
         timeouts.tighten(60.0)
         assert timeouts.seconds == 300.0, "five slow steps"
+        assert timeouts.stalled_seconds == 150.0, "half of it"
     finally:
         dist.destroy_process_group()
 

@@ -7,8 +7,8 @@ newest copy in memory or checkpoint.
 
 Once a restart would repeat no step, because the state is saved or in memory, waiting for the timeout only adds to the time lost: rank 0
 reports the stall, and the driver restarts the ranks in place. The same applies to a frozen rank if there are copies in memory. A rank
-that waits for data or a tracker, or writes a trace, prevents this. The repeated step has the long timeout, so a slow step does not end the
-run.
+that waits for data or a tracker, writes a trace or compiles, prevents this. The repeated step has the long timeout, so a slow step does not
+end the run.
 
 The step of the state is known only on the device, because the host launches steps in advance (standing.py). Ranks at different steps
 request different saves, so none is written. If the collective completes, an update that was launched after it may start while the state is
@@ -17,6 +17,7 @@ ensures that a checkpoint never mixes two steps. If the host itself runs the upd
 """
 
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -27,13 +28,31 @@ import torch.distributed as dist
 from slipway_trainer import progress
 from slipway_trainer.world import World
 
-#: Share of the collective timeout; the rest is reserved for the save itself.
-PATIENCE = 0.5
 #: Time within which all ranks must request the same save. They detect a stall within a second of each other.
 VOTE_SECONDS = 10.0
 POLL_SECONDS = 0.25
 #: Verdicts of a ballot.
 YES, NO, SILENT = "yes", "no", "silent"
+
+
+#: Files of PyTorch and Triton that are on the stack of a thread only while code is compiled or tuned.
+_COMPILERS = tuple(
+    f"{package}.py"
+    for package in (
+        *(f"torch/{name}" for name in ("_dynamo/convert_frame", "_inductor/graph", "_inductor/codecache", "_inductor/async_compile")),
+        *("triton/compiler/compiler", "triton/runtime/autotuner"),
+    )
+)
+
+
+def compiling() -> bool:
+    """Whether a thread of this process compiles: a step whose shapes are new may take minutes on one rank, and the others wait for it."""
+    for frame in sys._current_frames().values():
+        while frame is not None:
+            if frame.f_code.co_filename.endswith(_COMPILERS):
+                return True
+            frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 class Ballot:
@@ -186,11 +205,11 @@ def watch_steps(world: World, saves: Saving) -> StallWatch:
     """The watch of a rank of the trainer."""
 
     def patience() -> float:
-        return PATIENCE * world.timeouts.seconds if world.phase in (None, "eval") else math.inf
+        return world.timeouts.stalled_seconds if world.phase in (None, "eval") else math.inf
 
     def may_end() -> bool:
         # An evaluation has no steps to continue from.
-        return world.phase is None and watch.computes
+        return world.phase is None and watch.computes and not compiling()
 
     def give_up(step: int, silent: Sequence[int]) -> None:
         if world.rank == 0:

@@ -13,6 +13,11 @@ from torch.distributed import ProcessGroup, distributed_c10d
 WARM_UP_STEPS = 3
 #: The short timeout is at least this multiple of the slowest recent step.
 STEPS_OF_PATIENCE = 5.0
+#: A step that takes so many times as long as the slowest recent one, and at least so many seconds, is stalled. Links that flap are back
+#: within seconds (MegaScale, arXiv 2402.15627, section 6.3), and a restart in place takes about a minute.
+STALLED_STEPS, MIN_STALLED_SECONDS = 3.0, 30.0
+#: A step counts as stalled at the latest after this share of the timeout; the rest is reserved for saving the state before it.
+STALLED_SHARE = 0.5
 #: Decay per step of the slowest recent step time.
 FORGETTING = 0.9
 #: Smaller relative changes are not applied.
@@ -36,6 +41,12 @@ class CollectiveTimeouts:
         self._steps = 0
         self._slowest = 0.0
         self.seconds = long_seconds
+
+    @property
+    def stalled_seconds(self) -> float:
+        """The time without a completed step after which the current one counts as stalled."""
+        at_most = STALLED_SHARE * self.seconds
+        return at_most if self.seconds == self._long else min(at_most, max(MIN_STALLED_SECONDS, STALLED_STEPS * self._slowest))
 
     def relax(self) -> None:
         """Sets the long timeout. All ranks must call it before the first collective of a slow phase."""
