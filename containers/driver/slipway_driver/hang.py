@@ -7,13 +7,16 @@ import shutil
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, Sequence
 
 from slipway_driver.dumps import ask_for_traces
 from slipway_driver.rank_session import receivers, send
+from slipway_driver.remains import is_running
 
-DUMP_SECONDS = 5.0
+#: Time for the ranks to print their stacks; one that hangs in the kernel never does.
+DUMP_SECONDS, POLL_SECONDS = 5.0, 0.1
 PY_SPY_SECONDS = 20.0
 
 
@@ -30,13 +33,16 @@ def dump_ranks(sessions: Sequence[int], dumps: Path, log: Callable[[str], None])
     if traces:
         log("%d rank(s) wrote NCCL's flight recorder" % traces)
     py_spy = shutil.which("py-spy")
-    for pid in pids:
-        if py_spy:
-            _py_spy(py_spy, pid, dumps, log)
+    if py_spy and pids:
+        # All GPUs of the job wait for this.
+        with ThreadPoolExecutor(len(pids)) as pool:
+            list(pool.map(lambda pid: _py_spy(py_spy, pid, dumps, log), pids))
     for pid in pids:
         send(pid, signal.SIGABRT)
         send(pid, signal.SIGCONT)
-    time.sleep(min(DUMP_SECONDS, 0.5 + 0.5 * len(pids)))
+    deadline = time.monotonic() + DUMP_SECONDS
+    while time.monotonic() < deadline and any(is_running(pid) for pid in pids):
+        time.sleep(POLL_SECONDS)
 
 
 def _py_spy(program: str, pid: int, dumps: Path, log: Callable[[str], None]) -> None:
