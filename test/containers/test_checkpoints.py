@@ -4,7 +4,7 @@ import json
 import os
 import pickle
 import signal
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from slipway_trainer.checkpoint.committed import marked_folders, newest_complete
 from slipway_trainer.checkpoint.interval import auto_interval_minutes  # noqa: E402
 from slipway_trainer.checkpoint.metadata import read_metadata  # noqa: E402
 from slipway_trainer.checkpoint.resume import find_resume  # noqa: E402
-from slipway_trainer.checkpoint.saver import CheckpointSaver  # noqa: E402
+from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved  # noqa: E402
 from slipway_trainer.checkpoint.store import FolderStore, S3Store, Store, write_object  # noqa: E402
 from slipway_trainer.exits import CheckpointFailed  # noqa: E402
 
@@ -33,7 +33,7 @@ SAVE = """
 import os, sys, torch, torch.distributed as dist
 from slipway_trainer.checkpoint import store as stores, writer, writing
 from slipway_trainer.checkpoint.process import SaverProcess, Target
-from slipway_trainer.checkpoint.saver import CheckpointSaver
+from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved
 uri, stage, where = sys.argv[1:]
 elements = int(os.environ.get("ELEMENTS", 64))
 stores.PART_BYTES = int(os.environ.get("PART_BYTES", stores.PART_BYTES))
@@ -282,8 +282,9 @@ GLOO = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:545] Read error [1
 )
 def test_a_save_that_fails_because_a_rank_died_is_no_fault_of_the_storage(error: Exception, kind: type, lost: bool) -> None:
     saver = CheckpointSaver.__new__(CheckpointSaver)
-    saver._running = Future()
-    saver._running.set_exception(error)
+    failed: Future[Saved] = Future()
+    failed.set_exception(error)
+    saver._running = deque([failed])
     with pytest.raises(kind) as raised:
         saver.wait()
     summary = f"{type(raised.value).__name__}: {raised.value}"

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import os
 import random
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -156,8 +157,10 @@ class FakeCopies:
         self.taken: list[int] = []
         self.busy = False
 
-    def take(self, facts: dict[str, int]) -> None:
+    def take(self, facts: dict[str, int], write: Any) -> None:
         self.taken.append(facts["step"])
+        if write is not None:
+            write({}, facts, 0.0)
 
     def sound_until(self, step: int) -> None: ...
 
@@ -172,6 +175,18 @@ def test_requests_that_were_made_before_a_copy_ask_for_no_other() -> None:
     for requests, read in ((asked, 4), (asked, 5), (busy, 6), (asked, 7), (asked, 7), (frozenset(), 8), (asked, 9)):
         memory.after_step(requests, read, {"step": read + 1}, 1.0)
     assert copies.taken == [5, 8, 10]
+
+
+def test_a_copy_that_becomes_a_checkpoint_is_taken_at_once() -> None:
+    copies, written = FakeCopies(), []
+    memory = Memory(copies, Partners(2, 1, 1, 2), SimpleNamespace(rank=0), 100, History())  # type: ignore[arg-type]
+    assert not memory.requests(7)["copy"]
+    memory.write_next(lambda shards, facts, blocked: written.append(facts["step"]))
+    assert memory.requests(8)["copy"] and memory.awaits_copy
+    memory.after_step(frozenset({"copy", "copying"}), 7, {"step": 8}, 1.0)
+    assert memory.awaits_copy, "a rank has not completed the one before"
+    memory.after_step(frozenset({"copy"}), 8, {"step": 9}, 1.0)
+    assert written == [9] and not memory.awaits_copy and not memory.requests(10)["copy"]
 
 
 def test_free_memory_is_that_of_the_container(tmp_path: Path) -> None:
@@ -210,9 +225,10 @@ before(Trainer, "_accumulate", "step", lambda trainer: trainer.step + 1)
 before(MemoryCopies, "_finish", "unmarked", lambda copies, copied: copied.facts["step"])
 before(MemoryCopies, "_exchange", "unsent", lambda copies, slot, header, group: header.step)
 before(CheckpointSaver, "write", "save", lambda saver, step, *rest: step)
+before(CheckpointSaver, "write_copy", "save", lambda saver, step, *rest: step)
 
 take = MemoryCopies.take
-def half_taken(self, facts):
+def half_taken(self, facts, write):
     real = self._tensors
     half = {slot: dict(list(tensors.items())[: len(tensors) // 2]) for slot, tensors in real.items()}
     self._tensors = half
@@ -220,7 +236,7 @@ def half_taken(self, facts):
     die("half", facts["step"])
     self._tensors = real
     self._copied = None
-    take(self, facts)
+    take(self, facts, write)
 MemoryCopies.take = half_taken
 
 receive = memory_copies.receive
@@ -241,12 +257,13 @@ def kills(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def memory_job(root: Path, every_steps: int = 1, copies: int = 2, **changes: Any) -> dict[str, Any]:
+def memory_job(root: Path, every_steps: int = 1, copies: int = 2, by_time: bool = False, **changes: Any) -> dict[str, Any]:
+    """`by_time`: checkpoints follow each other in 0.3 s and are written from the copies in memory, otherwise every five steps."""
     memory = {"everySteps": every_steps, "copies": copies}
-    checkpoints = direct_checkpoints(root / "checkpoints")
+    checkpoints = direct_checkpoints(root / "checkpoints") | {"memory": memory} | ({"intervalMinutes": 0.005} if by_time else {})
     training = {"steps": STEPS, **changes.pop("training", {})}
-    arguments = ["--save-every-steps", "5", "--collective-timeout-seconds", "20"]
-    return trainer_job(checkpoints=checkpoints | {"memory": memory}, training=training, arguments=arguments, **changes)
+    arguments = [*([] if by_time else ["--save-every-steps", "5"]), "--collective-timeout-seconds", "20"]
+    return trainer_job(checkpoints=checkpoints, training=training, arguments=arguments, **changes)
 
 
 class Run:
@@ -313,6 +330,10 @@ LAYOUTS = {
 }
 
 
+#: Their checkpoints are written from the copies in memory.
+BY_TIME = ("sharded", "hybrid", "tensor parallel", "compiled")
+
+
 def points_of(layout: str) -> list[str]:
     """The points at which a rank of this layout can be killed: nothing is sent where a replica on another host is the copy."""
     return [point for point in POINTS if layout not in ("replicated", "hybrid") or point not in ("unsent", "received")]
@@ -341,7 +362,8 @@ def killed_run(root: Path, shards: Path, kills: str, layout: str, count: int, st
     (ranks, changes), chooser = LAYOUTS[layout], random.Random(SEED + layout)
     hosts = Hosts(ranks)
     try:
-        run = Run(root / "run", memory_job(root, training={"steps": steps}, **changes), ranks, shards, kills, hosts)
+        job = memory_job(root, by_time=layout in BY_TIME, training={"steps": steps}, **changes)
+        run = Run(root / "run", job, ranks, shards, kills, hosts)
         play(run, hosts, ranks, kills_of(points_of(layout), count, chooser), chooser)
         code, _resumed, output = run.start()
         assert code == 0, output
@@ -402,6 +424,52 @@ def test_copies_of_other_steps_no_longer_count_after_a_restart(tmp_path: Path, s
     assert steps == {resumed["step"]}
 
 
+#: Prints a line for each save for which training copies the state.
+BLOCKING = """
+from slipway_trainer.checkpoint.saver import CheckpointSaver
+stage = CheckpointSaver.stage
+def blocking(self, state):
+    print("training waits for a save", flush=True)
+    return stage(self, state)
+CheckpointSaver.stage = blocking
+"""
+
+
+def test_checkpoints_are_written_from_copies_and_hold_the_same_state(tmp_path: Path, shards: Path, kills: str, hosts: Hosts) -> None:
+    """Training does not wait for them; another job continues from one as from any other."""
+    patch = tmp_path / "blocking.py"
+    patch.write_text(BLOCKING)
+    job = memory_job(tmp_path, by_time=True, training={"steps": 200})
+    code, _resumed, output = Run(tmp_path / "first", job, 2, shards, str(patch), hosts).start()
+    assert code == 0, output
+    saved = events(output, "checkpoint")
+    assert len(saved) > 2 and output.count("training waits for a save") == 1, "for the last step"
+    losses = {event["step"]: event["loss"] for event in events(output, "step")}
+    for which in range(2):
+        hosts.lose(which)
+    again = job | {"attempt": 2}
+    again["checkpoints"] = job["checkpoints"] | {"keep": 9}
+    from_copy = saved[-2]["step"]
+    folder = Path(job["checkpoints"]["uri"])
+    for name in folder.iterdir():
+        if name.name.startswith("step-") and int(name.name[5:]) > from_copy:
+            shutil.rmtree(name)
+    second = Run(tmp_path / "second", again, 2, shards, kills, hosts)
+    code, (resumed,), output = second.start()
+    assert (code, resumed["step"], resumed["source"]) == (0, from_copy, "disk"), output
+    assert second.losses == {step: loss for step, loss in losses.items() if step > from_copy}
+
+
+def test_checkpoints_are_written_without_copies_once_these_have_ended(tmp_path: Path, shards: Path, hosts: Hosts) -> None:
+    patch = tmp_path / "unreachable.py"
+    patch.write_text(UNREACHABLE + BLOCKING)
+    job = memory_job(tmp_path, by_time=True, training={"steps": 200})
+    code, _resumed, output = Run(tmp_path, job, 2, shards, str(patch), hosts).start()
+    assert code == 0, output
+    saved = events(output, "checkpoint")
+    assert len(saved) > 2 and output.count("training waits for a save") == len(saved)
+
+
 def test_memory_is_bounded_and_stays_the_same_over_starts(tmp_path: Path, shards: Path, kills: str, hosts: Hosts) -> None:
     run = Run(tmp_path, memory_job(tmp_path), 2, shards, kills, hosts)
     assert run.start("1 step 3")[0] == -9
@@ -419,13 +487,17 @@ def test_a_run_without_enough_memory_trains_without_copies(tmp_path: Path, shard
     assert "the state is not kept in memory: " in output and "GiB; use more instances, or a type with more memory" in output
 
 
+UNREACHABLE = """
+from slipway_trainer.checkpoint.memory_copies import MemoryCopies
+def fail(*_arguments):
+    raise RuntimeError('no route to host')
+MemoryCopies._exchange = fail
+"""
+
+
 def test_an_exchange_that_fails_ends_the_copies_and_not_the_run(tmp_path: Path, shards: Path, hosts: Hosts) -> None:
     patch = tmp_path / "unreachable.py"
-    patch.write_text(
-        "from slipway_trainer.checkpoint.memory_copies import MemoryCopies\n"
-        "def fail(*_arguments):\n    raise RuntimeError('no route to host')\n"
-        "MemoryCopies._exchange = fail\n"
-    )
+    patch.write_text(UNREACHABLE)
     code, _resumed, output = Run(tmp_path, memory_job(tmp_path), 2, shards, str(patch), hosts).start()
     assert code == 0
     assert output.count("no further copies of the state are kept in memory: no route to host; training continues") == 1

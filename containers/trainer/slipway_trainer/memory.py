@@ -12,7 +12,7 @@ from torch import Tensor
 
 from slipway_trainer import progress
 from slipway_trainer.checkpoint.interval import History, auto_every_steps
-from slipway_trainer.checkpoint.memory_copies import EXCHANGE_TIMEOUT, MemoryCopies
+from slipway_trainer.checkpoint.memory_copies import EXCHANGE_TIMEOUT, MemoryCopies, Write
 from slipway_trainer.checkpoint.memory_file import HELD, OWN, MemoryFile, slot_bytes
 from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE, MemoryPlan
 from slipway_trainer.checkpoint.memory_restore import MemoryRestore, Restored, gathered
@@ -50,12 +50,14 @@ class Memory:
         self._requested = 0
         #: The step of the last copy that was taken. Requests of steps until then were made before it, and do not know of it.
         self._taken = 0
+        #: What writes the next copy as a checkpoint, if that was requested.
+        self._write: Write | None = None
         self._step_seconds = 0.0
         self._reported_at: float | None = None
 
     def requests(self, step: int) -> dict[str, bool]:
         """The requests of this rank with `step`: rank 0 asks for copies, and a rank whose last copy is not complete prevents them."""
-        due = self._world.rank == 0 and step - self._requested >= self._every_steps
+        due = self._world.rank == 0 and (self._write is not None or step - self._requested >= self._every_steps)
         if due:
             self._requested = step
         return {"copy": due, "copying": self._copies.busy}
@@ -80,9 +82,29 @@ class Memory:
         if self.is_due(requests) and read > self._taken:
             if state is not None:
                 self._copies.state = state
-            self._copies.take(facts)
+            write, self._write = self._write, None
+            self._copies.take(facts, write)
             self._taken = int(facts["step"])
             self._copies.sound_until(read)
+
+    def write_next(self, write: Write) -> None:
+        """Requests the next copy now, and that `write` is called with it. All ranks must call it after the same step."""
+        self._write = write
+
+    def end_write(self, step: int) -> None:
+        """Takes the request of `write_next` back, or waits until its copy is handed over. `step`: the newest that is known to be finite."""
+        self._write = None
+        self._copies.complete_write(step)
+
+    @property
+    def awaits_copy(self) -> bool:
+        """Whether the copy of `write_next` has not been taken."""
+        return self._write is not None
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a copy is being handed over to be written as a checkpoint."""
+        return self._copies.is_writing
 
     def resume(self, state: Mapping[str, Tensor], identity: Mapping[str, Any], newer_than: int) -> Restored | None:
         """Loads the newest copy that all ranks have into `state`, unless a checkpoint is newer."""

@@ -26,6 +26,10 @@ from slipway_trainer.standing import Standing
 from slipway_trainer.world import World
 
 
+#: Steps within which a copy is taken that was requested to be written. Copies end when one cannot be sent.
+COPY_STEPS = 10
+
+
 def _target(settings: RunSettings) -> Target:
     checkpoints = settings.checkpoints
     return Target(checkpoints.uri, checkpoints.local_copies, checkpoints.keep)
@@ -50,6 +54,9 @@ class Saves:
         self._live: dict[str, Tensor] | None = None
         self._standing = Standing(world.device)
         self._memory: Memory | None = None
+        #: Step after which the next copy in memory was requested as a checkpoint, and whether one was not taken in time.
+        self._requested_step = 0
+        self._copies_ended = False
 
     def requests(self, step: int) -> dict[str, bool]:
         """The requests of this rank with `step` for copies in memory."""
@@ -93,14 +100,38 @@ class Saves:
     @property
     def due(self) -> bool:
         """Whether the save interval has elapsed, by this rank's clock."""
-        if self._settings.arguments.save_every_steps:
+        if self._settings.arguments.save_every_steps or (self._memory is not None and self._memory.awaits_copy):
             return False
         return time.monotonic() - self._began_at >= 60.0 * self._interval_minutes
+
+    def save_next_copy(self, step: int) -> bool:
+        """Requests that the next copy in memory, after `step`, becomes a checkpoint: training does not wait for it. Returns False, equal on
+        all ranks, if there are no copies."""
+        if self._memory is None or self._copies_ended or not (isinstance(self._saver, CheckpointSaver) and self._saver.writes_beside):
+            return False
+        self._memory.write_next(self._write_copy)
+        self._began_at, self._requested_step = time.monotonic(), step
+        return True
+
+    def lacks_copy(self, step: int) -> bool:
+        """Whether that copy was not taken in time, so that the state has to be saved after `step`. Equal on all ranks."""
+        late = self._memory is not None and self._memory.awaits_copy and step - self._requested_step >= COPY_STEPS
+        self._copies_ended = self._copies_ended or late
+        return late
+
+    def _write_copy(self, shards: Mapping[str, Tensor], facts: Mapping[str, Any], blocked: float) -> None:
+        """Called by the thread that completes copies."""
+        assert isinstance(self._saver, CheckpointSaver)
+        self._begun_step = facts["step"]
+        self._saver.write_copy(facts["step"], {**shards, **random_state(self._world)}, self._run_facts() | saved_now() | facts, blocked)
 
     def save(self, facts: Mapping[str, Any], wait: bool) -> None:
         """Starts a checkpoint; with `wait`, also waits until it is complete."""
         if self._saver is None:
             return
+        if self._memory is not None:
+            # A copy that has become a checkpoint is older, and is written first on all ranks.
+            self._memory.end_write(facts["step"])
         # The wait for the previous save may differ between ranks.
         self._world.timeouts.relax()
         state = {} if self._backend.library_checkpoints else self._backend.state() | random_state(self._world)
@@ -152,7 +183,7 @@ class Saves:
         if step == self._begun_step:
             return False
         facts = self._standing.newest()
-        if facts is None or facts["step"] != step:
+        if facts is None or facts["step"] != step or (self._memory is not None and self._memory.is_writing):
             return agreed(False)
         self._report(self._saver.wait())
         with self._saver.beside():

@@ -170,7 +170,8 @@ class Trainer:
         if requests & {"leave", "hand_over"}:
             self._save(wait=True)
             return exits.TRY_AGAIN if "leave" in requests else exits.HAND_OVER
-        if "save" in requests or self._saves.due_at(self.step):
+        late = self._saves.lacks_copy(self.step)
+        if late or self._saves.due_at(self.step) or ("save" in requests and not self._saves.save_next_copy(self.step)):
             self._save(wait=False)
         return None
 

@@ -7,7 +7,7 @@ which at least the older one is complete everywhere.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -30,6 +30,11 @@ CLOSE_SECONDS = 30.0
 MESSAGE_BYTES = 256 << 20
 
 
+#: Writes a complete copy as a checkpoint: its shards by name, its facts, and the seconds for which it has blocked training. Returns once the
+#: shards may change.
+Write = Callable[[Mapping[str, Tensor], Mapping[str, Any], float], None]
+
+
 @dataclass
 class Copied:
     """A copy that has been taken, or is being taken by the GPU. `began_at`: time.monotonic()."""
@@ -39,6 +44,8 @@ class Copied:
     began_at: float
     #: Time for which the training thread was blocked, on a CPU.
     seconds: float
+    #: What is called with the copy once it is complete.
+    write: Write | None = None
     #: On a GPU: when the copy has been taken, and when the next update waits for it.
     taken: "torch.cuda.Event | None" = None
     awaited: "torch.cuda.Event | None" = None
@@ -86,6 +93,8 @@ class MemoryCopies:
         self._copied: Copied | None = None
         self._finishing: Future[MemorySaved] | None = None
         self._failed = False
+        #: Whether a copy is being handed over to be written as a checkpoint.
+        self.is_writing = False
         #: The copy that no update has waited for yet.
         self._unawaited: Copied | None = None
 
@@ -101,8 +110,9 @@ class MemoryCopies:
         return self._failed or self._copied is not None or self._finishing is not None
 
     @torch.no_grad()
-    def take(self, facts: Mapping[str, Any]) -> None:
-        """Copies the state, which `facts` describe, to the older slot. The state must not change before `before_update` was called."""
+    def take(self, facts: Mapping[str, Any], write: Write | None = None) -> None:
+        """Copies the state, which `facts` describe, to the older slot. The state must not change before `before_update` was called.
+        `write`: called with the copy once it is complete on this rank."""
         assert not self.busy, "a copy must not be taken before the last one is complete"
         began = time.monotonic()
         slot = OWN[1 - OWN.index(self.newest)]
@@ -111,7 +121,7 @@ class MemoryCopies:
             for name, buffer in self._tensors[slot].items():
                 buffer.copy_(local_part(self.state[name]), non_blocking=self._stream is not None)
             taken = self._stream.record_event(torch.cuda.Event(enable_timing=True)) if self._stream is not None else None
-        self._copied = self._unawaited = Copied(slot, facts, began, time.monotonic() - began, taken)
+        self._copied = self._unawaited = Copied(slot, facts, began, time.monotonic() - began, write, taken)
 
     def _beside(self) -> AbstractContextManager[Any]:
         if self._stream is None:
@@ -129,6 +139,7 @@ class MemoryCopies:
     def sound_until(self, step: int) -> None:
         """Completes the copy in the background once its step is known to be finite."""
         if self._copied is not None and self._copied.facts["step"] <= step:
+            self.is_writing = self._copied.write is not None
             self._finishing, self._copied = self._pool.submit(self._finish, self._copied), None
 
     def collect(self) -> MemorySaved | None:
@@ -149,6 +160,11 @@ class MemoryCopies:
         header = Header(self._rank, step, self.file.digest(copied.slot), self.shape, copied.facts)
         self.file.commit(copied.slot, header)
         self.newest = copied.slot
+        if copied.write is not None:
+            try:
+                copied.write(self._tensors[copied.slot], copied.facts, blocked)
+            finally:
+                self.is_writing = False
         if self._group is not None:
             self._exchange(copied.slot, header, self._group)
         self.kept_step = step
@@ -166,6 +182,13 @@ class MemoryCopies:
             work.wait()
         if theirs is not None and theirs.owner == source:
             self.file.commit(held, theirs)
+
+    def complete_write(self, step: int) -> None:
+        """Waits until a copy that is to be written as a checkpoint was handed over. `step`: the newest that is known to be finite."""
+        if self._copied is not None and self._copied.write is not None:
+            self.sound_until(step)
+        if self.is_writing:
+            self.wait()
 
     def wait(self) -> None:
         """Waits until the last copy is complete, here and on the host that holds it."""

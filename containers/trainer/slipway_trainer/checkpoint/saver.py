@@ -1,7 +1,9 @@
 """Saves checkpoints asynchronously, one at a time."""
 
 import re
+import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -55,7 +57,8 @@ class CheckpointSaver:
         self._staging: Staging = SharedStaging(pinned, process, target, group) if process else Staging(pinned)
         self._writer = None if process else CheckpointWriter(target.open(), target.keep, group)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
-        self._running: Future[Saved] | None = None
+        #: Saves that are in progress or not reported yet; one is written at a time.
+        self._running: deque[Future[Saved]] = deque()
 
     def prepare(self, state: Mapping[str, torch.Tensor]) -> None:
         """Allocates the buffers before the first save. `state` must have the same tensors as later saves."""
@@ -79,21 +82,44 @@ class CheckpointSaver:
 
     def write(self, step: int, staged: Staged, facts: Mapping[str, Any]) -> None:
         """Starts to write the copy of `stage`."""
-        self._running = self._pool.submit(self._write, step, staged, facts)
+        self._running.append(self._pool.submit(self._write, step, staged, facts))
+
+    @property
+    def writes_beside(self) -> bool:
+        """Whether another process writes, so that `write_copy` can be used."""
+        return self._process is not None
+
+    def write_copy(self, step: int, shards: Mapping[str, torch.Tensor], facts: Mapping[str, Any], blocked: float) -> None:
+        """Writes shards that are in host memory already, in another thread than training. Returns once they may change, after a save in
+        progress. `blocked`: time for which copying them has blocked training."""
+        began, copied = time.monotonic(), threading.Event()
+
+        def carry_out() -> Saved:
+            try:
+                snapshot = self._staging.copy(dict(shards))
+            finally:
+                copied.set()
+            return self._write(step, Staged(snapshot, began, blocked), facts)
+
+        self._running.append(self._pool.submit(carry_out))
+        copied.wait()
 
     def finished(self) -> Saved | None:
         """The save in progress if it has completed, returned only once. Raises CheckpointFailed, also if the process has ended."""
-        if self._running is None and self._process is not None:
+        if not self._running and self._process is not None:
             self._process.require_alive()
-        return self.wait() if self._running is not None and self._running.done() else None
+        return self._oldest() if self._running and self._running[0].done() else None
 
     def wait(self) -> Saved | None:
-        """Waits for the save in progress and returns it. Raises CheckpointFailed if it failed."""
-        if self._running is None:
-            return None
-        running, self._running = self._running, None
+        """Waits for all saves in progress and returns the newest. Raises CheckpointFailed if one failed."""
+        saved = None
+        while self._running:
+            saved = self._oldest()
+        return saved
+
+    def _oldest(self) -> Saved:
         try:
-            return running.result()
+            return self._running.popleft().result()
         except CheckpointFailed:
             raise
         except (Exception, CheckpointException) as error:

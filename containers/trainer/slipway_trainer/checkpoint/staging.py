@@ -82,6 +82,6 @@ class SharedStaging(Staging):
         assert self._buffers is not None
         for name, buffer in self._buffers.items():
             buffer.copy_(local_part(state[name]), non_blocking=self._pinned)
-        if self._pinned:
+        if self._pinned and any(local_part(tensor).is_cuda for tensor in state.values()):
             torch.cuda.current_stream().synchronize()
         return self._buffers
