@@ -22,7 +22,7 @@ export function ceiling(constants: Constants, rate: Rate, nodes: number, spares:
   const inPlace = prepareSeconds + started + (slipway.memory?.loadSeconds ?? 60 * slipway.localLoadMinutes);
   const down = ended * newAttempt + (1 - ended) * inPlace;
   const between = meanSecondsBetween(constants, rate, nodes);
-  const cost = savesOf(constants, nodes).blockedSeconds;
+  const cost = savesOf(constants, nodes).costSeconds;
   const losing = slipway.memory ? ended : 1 - shares.network / total;
   const steps = between * (1 - (slipway.memory?.overhead ?? 0));
   const kept = (interval: number) => steps * (interval / (interval + cost)) - (losing * interval) / 2;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import published from '../../lib/core/catalog/trainer-constants.json';
+import { NEW_ATTEMPT, RESTART_SECONDS } from '../../lib/core/planner/run/failures';
 
 const { llama3, rsc1Nodes, rsc1Jobs } = published.failuresPerNodeDay;
 const RSC1_NODE_SHARE = rsc1Nodes / rsc1Jobs;
@@ -41,20 +42,26 @@ export const constantsSchema = z.strictObject({
   returningHostShare: z.number().min(0).max(1).default(0.1),
   relapseHours: z.number().positive().default(6),
   /** From the create call to the first instruction of the container, beside waiting for capacity. */
-  newAttemptMinutes: z.number().nonnegative().default(15),
+  newAttemptMinutes: z
+    .number()
+    .nonnegative()
+    .default(NEW_ATTEMPT.startSeconds / 60),
   /** Between the end of the ranks and their first step in the same containers, beside loading. */
   restartInPlace: z
     .strictObject({
-      /** End of all ranks, fork of new ones, building the model: 1.4 s measured on CPUs (docs/recovery.md); 70B parameters take longer. */
-      prepareSeconds: z.number().nonnegative().default(20),
-      /** Communicators of all ranks: under 30 s for more than 10,000 GPUs (MegaScale, arXiv 2402.15627). */
-      rendezvousSeconds: z.number().nonnegative().default(30),
-      /** First steps with the files of the compiler: 13.1 s on an H200 (docs/evidence/2026-11-27-h200.md). */
-      compileSeconds: z.number().nonnegative().default(15),
+      /** End of all ranks, fork of new ones, building the model. */
+      prepareSeconds: z.number().nonnegative().default(RESTART_SECONDS.prepare),
+      /** Communicators of all ranks. */
+      rendezvousSeconds: z.number().nonnegative().default(RESTART_SECONDS.rendezvous),
+      /** First steps with the files of the compiler. */
+      compileSeconds: z.number().nonnegative().default(RESTART_SECONDS.firstSteps),
     })
     .prefault({}),
   /** Loads of a new attempt read what a save has written: the upload of 8 hosts, which hold the whole state, takes 52 s (saveUploadSeconds). */
-  checkpointLoadMinutes: z.number().nonnegative().default(1),
+  checkpointLoadMinutes: z
+    .number()
+    .nonnegative()
+    .default(NEW_ATTEMPT.loadSeconds / 60),
   /**
    * A new attempt on instances that a warm pool kept: no instance starts, no image travels, the container starts again. Measured
    * by AWS as under 20 s for small jobs.
@@ -76,18 +83,18 @@ export const constantsSchema = z.strictObject({
   maxRuntimeSeconds: z.number().positive().default(432_000),
   slipway: z
     .strictObject({
-      /** How long a save blocks training. Twice what the planner says unless given: 4.7 s on 8 nodes, 2.1 s on 1,250. */
+      /** How long a save blocks training. Unless given, twice what the planner says: with copies in memory not at all. */
       saveBlockedSeconds: z.number().nonnegative().optional(),
       /** From a rank's end to the decision of all drivers: 0.7 s measured (docs/goodput.md), and what nvidia-smi takes. */
       crashDetectionSeconds: z.number().nonnegative().default(10),
       /** NCCL timeout of the trainer, silence budget of the driver's watchdog: the product's defaults. */
       collectiveTimeoutSeconds: z.number().positive().default(150),
-      /** The share of it after which ranks that stand still save the last step, or end if copies in memory have it; 1 = never. */
-      stallPatience: z.number().min(0).max(1).default(0.5),
+      /** After this time in a step of 10 s, ranks save the last step, or end if copies in memory have it: the product's number. */
+      stalledSeconds: z.number().positive().default(30),
       /** How long ranks that stand still wait for the vote of a frozen one: the product's number. */
       voteSeconds: z.number().nonnegative().default(10),
-      /** Traces of NCCL and stacks of the ranks that the driver reads before it ends them; assumed for 8 ranks a host. */
-      evidenceSeconds: z.number().nonnegative().default(10),
+      /** Traces of NCCL, for which a second is assumed, and the most time that ranks have to print their stacks: the product's number. */
+      evidenceSeconds: z.number().nonnegative().default(6),
       silenceMinutes: z.number().positive().default(20),
       /** Restarts in place within one hour; the product's number if not given. */
       restartsInPlace: z.int().nonnegative().optional(),

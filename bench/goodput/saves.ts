@@ -1,5 +1,6 @@
 import { STATE_BYTES_PER_PARAMETER } from '../../lib/core/distribution/memory-copies';
 import { checkpointPlan } from '../../lib/core/planner/run/failures';
+import { saveCostSeconds } from '../../lib/core/planner/run/save-interval';
 import type { Constants } from './constants';
 
 /** 70B parameters with Adam on ml.p5.48xlarge. */
@@ -8,11 +9,11 @@ const CLUSTER = { gpusPerNode: 8, networkGbps: 3200 };
 /** The planner's figures are best cases. */
 const PATIENCE = 2;
 
-/** Saves of a job with so many nodes, unless the constants say otherwise. */
-export function savesOf(constants: Constants, nodes: number): { blockedSeconds: number; uploadSeconds: number } {
-  const plan = checkpointPlan(BYTES, { ...CLUSTER, nodes });
-  return {
-    blockedSeconds: constants.slipway.saveBlockedSeconds ?? PATIENCE * plan.blockedSeconds,
-    uploadSeconds: constants.saveUploadSeconds ?? PATIENCE * plan.saveSeconds,
-  };
+/** What saves of a job with so many nodes cost, in seconds of training, and how long they take, unless the constants say otherwise. */
+export function savesOf(constants: Constants, nodes: number): { costSeconds: number; uploadSeconds: number } {
+  const { memory, saveBlockedSeconds } = constants.slipway;
+  const plan = checkpointPlan(BYTES, { ...CLUSTER, nodes }, memory ? 1 : undefined);
+  const uploadSeconds = constants.saveUploadSeconds ?? PATIENCE * plan.saveSeconds;
+  const blockedSeconds = saveBlockedSeconds ?? PATIENCE * plan.blockedSeconds;
+  return { costSeconds: saveCostSeconds({ blockedSeconds, saveSeconds: uploadSeconds }), uploadSeconds };
 }

@@ -33,8 +33,8 @@ interface Job {
   restartedAt: number[];
   /** Position when steps last began: the driver restarts in place only after a step beyond it. */
   beganAt: number;
-  /** Steps stand still since; undefined = they do not. */
-  stuckSince?: number;
+  /** Steps stand still since; undefined = they do not. `source`: what a restart in place continues from, if there can be one. */
+  stuck?: { since: number; source?: Source };
   /** How and when the job ends, once that is certain. */
   ending?: { at: number; status: 'Failed' | 'Stopped'; reason: string };
 }
@@ -47,7 +47,7 @@ export class SlipwaySimulation {
   private readonly training: Training;
   private readonly horizon: number;
   private readonly uploadSeconds: number;
-  private readonly blockedSeconds: number;
+  private readonly saveCostSeconds: number;
   private record: RunRecord;
   private job: Job | undefined;
   private now = 0;
@@ -72,9 +72,9 @@ export class SlipwaySimulation {
   ) {
     this.failures = [...failures];
     this.horizon = constants.days * 86_400;
-    ({ blockedSeconds: this.blockedSeconds, uploadSeconds: this.uploadSeconds } = savesOf(constants, nodes));
+    ({ costSeconds: this.saveCostSeconds, uploadSeconds: this.uploadSeconds } = savesOf(constants, nodes));
     this.training = new Training({
-      blockedSeconds: this.blockedSeconds,
+      blockedSeconds: this.saveCostSeconds,
       intervalSeconds: this.saveIntervalSeconds(),
       uploadSeconds: this.uploadSeconds,
       ...(constants.slipway.memory && { copies: constants.slipway.memory }),
@@ -121,8 +121,9 @@ export class SlipwaySimulation {
       this.personAt,
       job?.ending?.at,
       job && this.isWaitingForSteps(job) ? job.stepsAt : undefined,
+      job?.stuck && job.stuck.since + this.silenceSeconds,
     ];
-    const leaves = job && !job.ending && job.stuckSince === undefined ? job.leavesAt : undefined;
+    const leaves = job && !job.ending && !job.stuck ? job.leavesAt : undefined;
     return Math.min(
       ...[...times, leaves].filter((t) => t !== undefined && t > this.now).map(Number),
       Number.POSITIVE_INFINITY,
@@ -130,7 +131,7 @@ export class SlipwaySimulation {
   }
 
   private isWaitingForSteps(job: Job): boolean {
-    return !job.ending && job.stuckSince === undefined && !this.training.stepping;
+    return !job.ending && !job.stuck && !this.training.stepping;
   }
 
   /** Whatever is due now, to the job and to the people. */
@@ -168,8 +169,7 @@ export class SlipwaySimulation {
     this.capacityWait = failure.capacityWaitSeconds;
     this.log(this.now, failure.kind, { silent: failure.silent, position, committed: this.training.committed });
     const isReplaced = failure.kind === 'node' && this.mayReplace(job, failure);
-    const isInPlace =
-      !failure.silent && (isReplaced || failure.kind !== 'node') && this.mayRestart(job) && position > job.beganAt;
+    const isInPlace = (isReplaced || failure.kind !== 'node') && this.mayRestart(job) && position > job.beganAt;
     const source = isInPlace && this.constants.slipway.memory && !failure.losesPartner ? 'memory' : 'checkpoint';
     if (this.savesTheStall(failure)) this.training.keep(this.now);
     else this.training.lose(this.now, source);
@@ -178,7 +178,7 @@ export class SlipwaySimulation {
     if (!isInPlace) this.ended += 1;
     this.training.intervalSeconds = this.saveIntervalSeconds();
     if (failure.silent) {
-      job.stuckSince = this.now;
+      job.stuck = { since: this.now, ...(isInPlace && { source }) };
       return;
     }
     const noticedAt = this.now + this.detectionSeconds(failure);
@@ -200,13 +200,12 @@ export class SlipwaySimulation {
   private detectionSeconds(failure: Failure): number {
     const { slipway } = this.constants;
     if (failure.kind !== 'hang' && failure.kind !== 'network') return slipway.crashDetectionSeconds;
-    const early =
-      slipway.stallPatience * slipway.collectiveTimeoutSeconds + slipway.voteSeconds + slipway.evidenceSeconds;
-    const save = this.blockedSeconds + this.uploadSeconds;
-    if (slipway.memory) return Math.min(early, slipway.collectiveTimeoutSeconds);
-    return this.savesTheStall(failure)
-      ? Math.min(early + save, slipway.collectiveTimeoutSeconds)
-      : slipway.collectiveTimeoutSeconds;
+    // A rank that hangs does not vote.
+    const vote = failure.kind === 'hang' ? slipway.voteSeconds : 0;
+    const save = slipway.memory ? 0 : this.saveCostSeconds + this.uploadSeconds;
+    const isEarly = slipway.memory !== null || this.savesTheStall(failure);
+    const early = slipway.stalledSeconds + save + vote + slipway.evidenceSeconds;
+    return isEarly ? Math.min(early, slipway.collectiveTimeoutSeconds) : slipway.collectiveTimeoutSeconds;
   }
 
   /** As the trainer sets it: with copies in memory, saves only have to cover what ends the job. */
@@ -214,7 +213,7 @@ export class SlipwaySimulation {
     const { memory } = this.constants.slipway;
     const share = memory ? endedShare(spareHosts(this.constants, this.nodes) > 0) : 1;
     const history = { failures: memory ? this.ended : this.struck, nodeDays: (this.nodes * this.now) / 86_400 };
-    return boundedSaveSeconds(optimalSaveSeconds(this.blockedSeconds, this.nodes, share, history));
+    return boundedSaveSeconds(optimalSaveSeconds(this.saveCostSeconds, this.nodes, share, history));
   }
 
   /**
@@ -222,9 +221,8 @@ export class SlipwaySimulation {
    * hang that is not assumed: a rank may be frozen.
    */
   private savesTheStall({ kind }: Failure): boolean {
-    const { collectiveTimeoutSeconds, stallPatience } = this.constants.slipway;
-    const save = this.blockedSeconds + this.uploadSeconds;
-    return kind === 'network' && stallPatience * collectiveTimeoutSeconds + save < collectiveTimeoutSeconds;
+    const { collectiveTimeoutSeconds, stalledSeconds } = this.constants.slipway;
+    return kind === 'network' && stalledSeconds + this.saveCostSeconds + this.uploadSeconds < collectiveTimeoutSeconds;
   }
 
   /** The service ends the job of a machine that is gone. */
@@ -259,12 +257,18 @@ export class SlipwaySimulation {
     return loaded + compileSeconds;
   }
 
-  /** The watchdog in the container ends a job that stands still; the platform's is behind it. */
+  /** The watchdog in the container ends the ranks of a job that stands still; the platform's is behind it. */
   private watchdog(job: Job): void {
-    const silence = this.constants.slipway.silenceMinutes * 60;
-    if (job.stuckSince === undefined || job.ending || this.now < job.stuckSince + silence) return;
-    this.book('detection', job.stuckSince, this.now);
-    job.ending = { at: this.now, status: 'Failed', reason: failureFile('hang', 70) };
+    const { stuck } = job;
+    if (!stuck || job.ending || this.now < stuck.since + this.silenceSeconds) return;
+    this.book('detection', stuck.since, this.now);
+    delete job.stuck;
+    if (stuck.source) this.restartInPlace(job, this.now, stuck.source);
+    else job.ending = { at: this.now, status: 'Failed', reason: failureFile('hang', 70) };
+  }
+
+  private get silenceSeconds(): number {
+    return this.constants.slipway.silenceMinutes * 60;
   }
 
   private personResumes(): void {
@@ -311,7 +315,7 @@ export class SlipwaySimulation {
     const { checkpointLoadMinutes, maxRuntimeSeconds } = this.constants;
     const startsAt = this.startOfAttempt();
     const loads = this.training.committed > 0 ? checkpointLoadMinutes * 60 : 0;
-    const leavesAt = startsAt + maxRuntimeSeconds - this.blockedSeconds - 2 * this.uploadSeconds;
+    const leavesAt = startsAt + maxRuntimeSeconds - this.saveCostSeconds - 2 * this.uploadSeconds;
     this.job = {
       name,
       attempt,
@@ -390,7 +394,7 @@ export class SlipwaySimulation {
   private heartbeat(attempt: Attempt | undefined): Observed['heartbeat'] {
     const { job } = this;
     if (!job || !attempt || job.attempt !== attempt.number || this.now < job.startsAt) return undefined;
-    const step = this.training.stepping || job.stuckSince !== undefined ? Math.floor(this.training.position) : null;
+    const step = this.training.stepping || job.stuck ? Math.floor(this.training.position) : null;
     return {
       attempt: job.attempt,
       step,

@@ -35,6 +35,7 @@ print(json.dumps({
     "failurePrior": {"failures": interval.PRIOR_FAILURES, "perNodeDay": interval.PRIOR_PER_NODE_DAY},
     "lostMachineShare": interval.LOST_MACHINES,
     "endedShare": {"withSpares": interval.ended_share(True), "withoutSpares": interval.ended_share(False)},
+    "savesSlowdown": interval.WRITING_SLOWDOWN,
     "saveIntervalMinutes": [interval.SHORTEST_MINUTES, interval.LONGEST_MINUTES],
     "filesFetchedAtOnce": AT_ONCE,
     "rowFiles": {"lines": LINES, "compressed": COMPRESSED, "tables": TABLES},

@@ -29,17 +29,20 @@ describe('simulated run', () => {
   });
 
   test('slower detection and blocking saves cost goodput', () => {
-    const usual = run({}).productiveSeconds;
-    const slow = { collectiveTimeoutSeconds: 1800 };
-    const blocking = { saveBlockedSeconds: 120 };
-    expect(run({ slipway: slow }).productiveSeconds).toBeLessThan(usual);
-    expect(run({ slipway: blocking }).productiveSeconds).toBeLessThan(usual);
+    const kept = (slipway: object) => run({ slipway }).productiveSeconds;
+    expect(kept({ stalledSeconds: 120 })).toBeLessThan(kept({}));
+    expect(kept({ saveBlockedSeconds: 120 })).toBeLessThan(kept({}));
+    const hung = (changes: object) => run({ days: 5, ...changes }, 512).productiveSeconds;
+    const silent = { silentHangShare: 1 };
+    expect(hung({ ...silent, slipway: { silenceMinutes: 60 } })).toBeLessThan(hung(silent));
+    const slow = { slipway: { memory: null, collectiveTimeoutSeconds: 1800 } };
+    expect(hung(slow)).toBeLessThan(hung({ slipway: { memory: null } }));
   });
 
   test('spare hosts, and a last step that is saved when the network breaks, are worth something', () => {
     const at512 = (changes: object) => run(changes, 512).productiveSeconds;
     expect(at512({ slipway: { spareHosts: {} } })).toBeLessThan(at512({}));
-    expect(at512({ slipway: { stallPatience: 1 } })).toBeLessThan(at512({}));
+    expect(at512({ slipway: { stalledSeconds: 150 } })).toBeLessThan(at512({}));
     expect(at512({ lostMachineShare: 1 })).toBeLessThan(at512({}));
   });
 

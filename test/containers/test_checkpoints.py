@@ -263,9 +263,11 @@ def test_metadata_that_dcp_wrote_is_read_for_every_dtype(tmp_path: Path) -> None
 
 
 def test_the_interval_grows_with_the_cost_and_shrinks_with_the_hosts() -> None:
-    assert auto_interval_minutes(0.0, 8) == 3
-    assert auto_interval_minutes(1e6, 8) == 60
-    assert auto_interval_minutes(3.0, 64) < auto_interval_minutes(3.0, 16) < auto_interval_minutes(20.0, 16)
+    assert auto_interval_minutes(0.0, 0.0, 8) == 3
+    assert auto_interval_minutes(1e6, 0.0, 8) == 60
+    assert auto_interval_minutes(3.0, 0.0, 64) < auto_interval_minutes(3.0, 0.0, 16) < auto_interval_minutes(20.0, 0.0, 16)
+    # What a copy in memory saves from does not block, but its upload takes network and cores.
+    assert auto_interval_minutes(0.0, 100.0, 16) == pytest.approx(auto_interval_minutes(2.0, 0.0, 16))
 
 
 GLOO = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:545] Read error [10.0.1.7]:395: Connection reset by peer. This is typically"

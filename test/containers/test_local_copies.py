@@ -17,11 +17,11 @@ from slipway_trainer.checkpoint.store import FolderStore, write_object  # noqa: 
 
 def test_the_interval_learns_from_the_failures_of_the_run() -> None:
     calm, rough = History(0.0, 2000.0), History(48.0, 2000.0)
-    assert auto_interval_minutes(5.0, 64, rough) < auto_interval_minutes(5.0, 64) < auto_interval_minutes(5.0, 64, calm)
+    assert auto_interval_minutes(5.0, 0.0, 64, rough) < auto_interval_minutes(5.0, 0.0, 64) < auto_interval_minutes(5.0, 0.0, 64, calm)
     # 48 failures in 2,000 node-days are RSC-1's 24 per 1,000; the prior hardly counts any more.
     assert rough.failures_per_node_day == pytest.approx(24e-3, rel=0.1)
     # The same case as in test/bench/goodput.test.ts: the simulation must save as the trainer does.
-    assert auto_interval_minutes(5.0, 64, rough) * 60 == pytest.approx(772.3, abs=0.5)
+    assert auto_interval_minutes(5.0, 0.0, 64, rough) * 60 == pytest.approx(772.3, abs=0.5)
 
 
 class CountingStore(FolderStore):

@@ -143,7 +143,7 @@ def test_checkpoints_are_as_rare_as_lost_jobs() -> None:
     for spares in (False, True):
         plain, covered, share = History(), History().of_jobs(0, spares), ended_share(spares)
         assert plain.failures_per_node_day * share == pytest.approx(covered.failures_per_node_day)
-        assert auto_interval_minutes(1.0, 64, covered) == pytest.approx(auto_interval_minutes(1.0, 64) / share**0.5)
+        assert auto_interval_minutes(1.0, 0.0, 64, covered) == pytest.approx(auto_interval_minutes(1.0, 0.0, 64) / share**0.5)
         restarted = History(3.0, 10.0)
         assert restarted.of_jobs(3.0, spares).failures_per_node_day < restarted.of_jobs(0.0, spares).failures_per_node_day
     # A broken host ends the job where no spare host takes its place.

@@ -25,7 +25,6 @@ from slipway_trainer.settings import RunSettings
 from slipway_trainer.standing import Standing
 from slipway_trainer.world import World
 
-
 #: Steps within which a copy is taken that was requested to be written. Copies end when one cannot be sent.
 COPY_STEPS = 10
 
@@ -313,7 +312,7 @@ class Saves:
         settings = self._settings.checkpoints
         if settings.interval_minutes is None:
             history = self._history() if self._memory is None else self._history().of_jobs(settings.restarts, settings.spares)
-            self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, self._world.hosts, history)
+            self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, saved.seconds_total, self._world.hosts, history)
         if self._world.rank == 0:
             blocked, total = round(saved.seconds_blocked, 3), round(saved.seconds_total, 3)
             progress.emit("checkpoint", step=saved.step, uri=saved.uri, secondsBlocked=blocked, secondsTotal=total)

@@ -18,6 +18,9 @@ SHORTEST_MINUTES, LONGEST_MINUTES = 3.0, 60.0
 LOST_MACHINES = 32 / 258
 #: Share of all failures that are those of a node: 258 of 354 with a known cause in Llama 3, and of RSC-1; their geometric mean.
 NODE_SHARE = math.sqrt(258 / 354 * RSC1_PER_NODE_DAY / RSC1_JOBS_PER_NODE_DAY)
+#: By how much a save slows training down while it is written: what is asked of asynchronous checkpoints at most is 2 to 5 %
+#: (NVIDIA-NeMo/Automodel#616, read 2026-11-29). Not measured on GPUs.
+WRITING_SLOWDOWN = 0.02
 #: Highest share of the time that copies in memory may cost.
 MAX_OVERHEAD = 0.01
 
@@ -46,9 +49,9 @@ class History:
         return (PRIOR_FAILURES + self.failures) / (PRIOR_FAILURES / PRIOR_PER_NODE_DAY + self.node_days)
 
 
-def auto_interval_minutes(blocked_seconds: float, hosts: int, history: History = History()) -> float:
-    """Optimal minutes between saves that block training for `blocked_seconds` on `hosts` hosts."""
-    best = _optimal_seconds(blocked_seconds, hosts, history) / 60.0
+def auto_interval_minutes(blocked_seconds: float, written_seconds: float, hosts: int, history: History = History()) -> float:
+    """Optimal minutes between saves on `hosts` hosts that block training for `blocked_seconds` and take `written_seconds`."""
+    best = _optimal_seconds(blocked_seconds + WRITING_SLOWDOWN * written_seconds, hosts, history) / 60.0
     return min(LONGEST_MINUTES, max(SHORTEST_MINUTES, best))
 
 

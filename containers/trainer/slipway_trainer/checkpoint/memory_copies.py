@@ -30,8 +30,8 @@ CLOSE_SECONDS = 30.0
 MESSAGE_BYTES = 256 << 20
 
 
-#: Writes a complete copy as a checkpoint: its shards by name, its facts, and the seconds for which it has blocked training. Returns once the
-#: shards may change.
+#: Writes a complete copy as a checkpoint: its shards by name, its facts, and the seconds for which it has blocked training. Returns when
+#: the shards may change.
 Write = Callable[[Mapping[str, Tensor], Mapping[str, Any], float], None]
 
 

@@ -9,9 +9,10 @@ import { versionDays } from '../../../core/contracts/storage';
 import type { LayoutInput } from '../../../core/planner/layout';
 import { planLayout } from '../../../core/planner/plan';
 import type { DataPlan } from '../../../core/planner/run/data-plan';
-import { IN_PLACE_SECONDS, NEW_ATTEMPT_SECONDS } from '../../../core/planner/run/failures';
+import { inPlaceSeconds, NEW_ATTEMPT_SECONDS } from '../../../core/planner/run/failures';
 import type { NeuronMemoryGiB } from '../../../core/planner/run/neuron';
 import { type PlanFacts, planRun, type RunPlan } from '../../../core/planner/run/plan-run';
+import { keptCopies } from '../../../core/planner/run/recovery';
 import type { MemoryCopiesPlan, SpareValue } from '../../../core/planner/run/spares';
 import type { PlanReport, PublishedRun } from '../../../report/plan/plan-report';
 
@@ -45,6 +46,7 @@ const dollars = (value: number) => `$${round(value)}`;
 export function planText(run: RunSpec, plan: RunPlan & Pick<PlanDocument, 'nearest'>): string {
   const { memoryGiB, interval80, usd } = plan;
   const spares = spareValues(run, plan);
+  const hasCopies = keptCopies(plan) !== undefined;
   const rows = [
     ['memory', `${VERDICT[plan.fits]}: ${round(memoryGiB.total, 1)} of ${round(memoryGiB.available, 1)} GiB per GPU`],
     ['', memoryParts(memoryGiB)],
@@ -62,7 +64,7 @@ export function planText(run: RunSpec, plan: RunPlan & Pick<PlanDocument, 'neare
     ['checkpoints', checkpointText(plan)],
     ['', checkpointStorageText(run, plan)],
     ...(plan.memoryCopies ? [['', memoryCopiesText(plan.memoryCopies)]] : []),
-    ...(spares.own ? [['spare hosts', `${spares.own.instances}: ${sparesText(spares.own)}`]] : []),
+    ...(spares.own ? [['spare hosts', `${spares.own.instances}: ${sparesText(spares.own, hasCopies)}`]] : []),
   ];
   return [
     `${pc.bold(run.name)}: ${round(plan.parameters / 1e9, 1)} B parameters${activeText(plan)} on ${plan.gpus} GPUs`,
@@ -73,7 +75,9 @@ export function planText(run: RunSpec, plan: RunPlan & Pick<PlanDocument, 'neare
         `${pc.cyan('try')} ${a.change}: ${a.why} (${round(a.memoryGiB, 1)} GiB, ${round(a.tokensPerSecondPerGpu)} tokens/s/GPU, ${a.fits})`,
     ),
     ...(spares.advice
-      ? [`${pc.cyan('try')} compute.spareInstances: ${spares.advice.instances}: ${sparesText(spares.advice)}`]
+      ? [
+          `${pc.cyan('try')} compute.spareInstances: ${spares.advice.instances}: ${sparesText(spares.advice, hasCopies)}`,
+        ]
       : []),
   ].join('\n');
 }
@@ -158,8 +162,11 @@ function checkpointStorageText({ checkpoints: { keep } }: RunSpec, { checkpoint,
   return `up to ${round(stored)} GB in S3 with deleted versions, ${dollars(usd / DAYS_A_MONTH)} per day`;
 }
 
-function sparesText({ met, goodput, goodputWithout, savedNodeHours, paidNodeHours }: SpareValue): string {
-  const minutes = `${IN_PLACE_SECONDS / 60} minutes instead of ${NEW_ATTEMPT_SECONDS / 60}`;
+function sparesText(
+  { met, goodput, goodputWithout, savedNodeHours, paidNodeHours }: SpareValue,
+  hasCopies: boolean,
+): string {
+  const minutes = `${round(inPlaceSeconds(hasCopies) / 60, 1)} minutes instead of ${round(NEW_ATTEMPT_SECONDS / 60, 1)}`;
   const share = `goodput ${round(100 * goodput, 1)} % instead of ${round(100 * goodputWithout, 1)} %`;
   return `${round(100 * met)} % of the hardware failures cost ${minutes}, ${share}; saves ${round(savedNodeHours)} node-hours per month for ${round(paidNodeHours)}`;
 }

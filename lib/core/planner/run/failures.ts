@@ -1,17 +1,32 @@
 import constants from '../../catalog/trainer-constants.json';
-import { boundedSaveSeconds, optimalSaveSeconds } from './save-interval';
+import { boundedSaveSeconds, optimalSaveSeconds, saveCostSeconds } from './save-interval';
 
 const HARDWARE_FAILURES_PER_NODE_DAY = constants.failuresPerNodeDay.rsc1Nodes;
 const HARDWARE_SHARE = HARDWARE_FAILURES_PER_NODE_DAY / constants.failuresPerNodeDay.rsc1Jobs;
 
-/** From a failure that ends the job to the first new step: health check or repair, start of the instances, load of the checkpoint. */
-export const NEW_ATTEMPT_SECONDS = 15 * 60;
+/**
+ * Seconds of a restart in place, before loading: of the end and start of all ranks with the model (measured on CPUs: docs/recovery.md; CUDA
+ * takes longer), of communicators (under 30 s for more than 10,000 GPUs: MegaScale, arXiv 2402.15627), and of first steps with the files of the
+ * compiler (13.1 s on an H200: docs/evidence/2026-11-27-h200.md).
+ */
+export const RESTART_SECONDS = { prepare: 10, rendezvous: 30, firstSteps: 15 };
+const STARTED_SECONDS = RESTART_SECONDS.rendezvous + RESTART_SECONDS.firstSteps;
+
+/** Of a new attempt: from its creation to the start of its containers, and the load of a checkpoint. */
+export const NEW_ATTEMPT = { startSeconds: 15 * 60, loadSeconds: 60 };
+
+/** From a failure that ends the job to the first new step: start of the instances, load of the checkpoint, first steps. */
+export const NEW_ATTEMPT_SECONDS = NEW_ATTEMPT.startSeconds + NEW_ATTEMPT.loadSeconds + STARTED_SECONDS;
 
 /** Share of the hardware failures after which the driver of the host still runs, so that a spare host can take over. */
 const DEVICE_SHARE = 1 - constants.lostMachineShare;
 
-/** From a failure to the first new step in the same job: detection, restart of all processes, load of the checkpoint or of a copy. */
-export const IN_PLACE_SECONDS = 3.5 * 60;
+/** Detection of a failure that leaves the job (crashes at once, hangs in half a minute), and load of a copy; a checkpoint takes longer. */
+const NOTICED_AND_LOADED_SECONDS = { copies: 30, checkpoint: 85 };
+
+/** From a failure to the first new step in the same job. */
+export const inPlaceSeconds = (hasCopies: boolean): number =>
+  RESTART_SECONDS.prepare + STARTED_SECONDS + NOTICED_AND_LOADED_SECONDS[hasCopies ? 'copies' : 'checkpoint'];
 
 const MINUTE = 60;
 const DAY = 86_400;
@@ -56,13 +71,19 @@ export const nodeBytesPerSecond = (networkGbps: number) =>
   Math.min(NODE_TO_S3_BYTES_PER_SECOND, ((networkGbps * 1e9) / 8) * NETWORK_SHARE);
 
 /**
- * Duration and interval of checkpoints of this size; a sharded asynchronous save blocks training only while it copies to host memory.
- * @param ended share of the failures after which the run continues from a save: those that end the job, if copies in memory cover the others
+ * Duration and interval of checkpoints of this size; a sharded asynchronous save blocks training only while it copies to host memory, and not
+ * at all if it is written from a copy in memory.
+ * @param ended share of the failures that end the job, if copies in memory cover the others; undefined = no copies
  */
-export function checkpointPlan(bytes: number, { nodes, gpusPerNode, networkGbps }: Cluster, ended = 1): CheckpointPlan {
+export function checkpointPlan(
+  bytes: number,
+  { nodes, gpusPerNode, networkGbps }: Cluster,
+  ended?: number,
+): CheckpointPlan {
   const saveSeconds = bytes / (nodeBytesPerSecond(networkGbps) * nodes) + 5;
-  const blockedSeconds = bytes / (nodes * gpusPerNode) / DEVICE_TO_HOST_BYTES_PER_SECOND + 1;
-  const optimal = optimalSaveSeconds(blockedSeconds, nodes, ended);
+  const copying = bytes / (nodes * gpusPerNode) / DEVICE_TO_HOST_BYTES_PER_SECOND + 1;
+  const blockedSeconds = ended === undefined ? copying : 0;
+  const optimal = optimalSaveSeconds(saveCostSeconds({ blockedSeconds, saveSeconds }), nodes, ended ?? 1);
   return {
     sizeGiB: bytes / 2 ** 30,
     saveSeconds,
@@ -145,10 +166,11 @@ function consequences(
 ): Consequence[] {
   const sinceSave = (intervalMinutes * MINUTE) / 2;
   const replaced = HARDWARE_SHARE * metBySpares(nodes, spares);
+  const downSeconds = inPlaceSeconds(copies !== undefined);
   const sinceCopy = copies?.lossSeconds ?? sinceSave;
   return [
-    { share: 1 - HARDWARE_SHARE, downSeconds: IN_PLACE_SECONDS, lossSeconds: sinceCopy },
-    { share: replaced, downSeconds: IN_PLACE_SECONDS, lossSeconds: copies?.copies === 1 ? sinceSave : sinceCopy },
+    { share: 1 - HARDWARE_SHARE, downSeconds, lossSeconds: sinceCopy },
+    { share: replaced, downSeconds, lossSeconds: copies?.copies === 1 ? sinceSave : sinceCopy },
     { share: HARDWARE_SHARE - replaced, downSeconds: NEW_ATTEMPT_SECONDS, lossSeconds: sinceSave },
   ];
 }
@@ -162,13 +184,13 @@ export const secondsPerFailure = (...given: Parameters<typeof consequences>): nu
 
 /** Share of the wall time spent on kept steps, after subtracting saves, copies, repeated steps and restarts. */
 export function expectedGoodput(
-  plan: Pick<CheckpointPlan, 'blockedSeconds' | 'intervalMinutes'>,
+  plan: Pick<CheckpointPlan, 'blockedSeconds' | 'saveSeconds' | 'intervalMinutes'>,
   nodes: number,
   spares: Spares = NO_SPARES,
   copies?: Copies,
 ): number {
   const each = secondsPerFailure(plan, nodes, spares, copies);
   const between = meanHoursBetweenFailures(nodes) * 3600;
-  const lost = plan.blockedSeconds / (plan.intervalMinutes * MINUTE) + (copies?.overhead ?? 0) + each / between;
+  const lost = saveCostSeconds(plan) / (plan.intervalMinutes * MINUTE) + (copies?.overhead ?? 0) + each / between;
   return 1 / (1 + lost);
 }
