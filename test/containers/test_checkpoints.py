@@ -33,7 +33,7 @@ SAVE = """
 import os, sys, torch, torch.distributed as dist
 from slipway_trainer.checkpoint import store as stores, writer, writing
 from slipway_trainer.checkpoint.process import SaverProcess, Target
-from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved
+from slipway_trainer.checkpoint.saver import CheckpointSaver
 uri, stage, where = sys.argv[1:]
 elements = int(os.environ.get("ELEMENTS", 64))
 stores.PART_BYTES = int(os.environ.get("PART_BYTES", stores.PART_BYTES))
@@ -292,6 +292,21 @@ def test_a_save_that_fails_because_a_rank_died_is_no_fault_of_the_storage(error:
     summary = f"{type(raised.value).__name__}: {raised.value}"
     record = {"rank": 0, "localRank": 0, "code": 1, "errorAt": 1.0, "endedAt": 1.0, "summary": summary, "tail": [summary]}
     assert is_peer_lost(record) == lost
+
+
+def test_parts_of_different_steps_are_no_checkpoint(tmp_path: Path) -> None:
+    """As in reports about copies of several ranks that were saved too early or too late (dlrover#972)."""
+    from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex
+    from torch.distributed.checkpoint.storage import WriteResult
+
+    from slipway_trainer.checkpoint.writer import ObjectStoreWriter, _Placed
+
+    store = FolderStore(str(tmp_path))
+    parts = [write_object(store, f"step-{step}/__{rank}_0.distcp", b"part") for rank, step in enumerate((2, 3))]
+    results = [[WriteResult(MetadataIndex(f"w{rank}"), 4, _Placed(0, 4, part))] for rank, part in enumerate(parts)]
+    with pytest.raises(RuntimeError, match="all ranks must save the step of step-2, got step-3/__1_0.distcp"):
+        ObjectStoreWriter(store, "step-2", {"step": 2}, 0).finish(Metadata({}), results)
+    assert not list(tmp_path.rglob("COMMITTED.json"))
 
 
 def test_a_folder_whose_number_is_longer_than_any_step_is_no_checkpoint() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from described import described
@@ -212,6 +213,21 @@ def test_timeouts_are_short_only_between_steady_steps() -> None:
         assert timeouts.stalled_seconds == 150.0, "half of it"
     finally:
         dist.destroy_process_group()
+
+
+def test_a_run_that_is_done_does_not_wait_for_communicators_that_hang(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    import threading
+
+    from slipway_trainer import world
+
+    released = threading.Event()
+    monkeypatch.setattr(world.dist, "destroy_process_group", released.wait)
+    monkeypatch.setattr(world, "CLOSE_SECONDS", 0.05)
+    one = world.World.__new__(world.World)
+    one.rank = 3
+    one.close()
+    released.set()
+    assert "the communicators of rank 3 were not released" in capsys.readouterr().out
 
 
 def timeout_of(group: object) -> float:

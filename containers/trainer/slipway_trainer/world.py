@@ -1,6 +1,7 @@
 """The process groups of a run, and communication between its ranks."""
 
 import os
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +16,8 @@ from slipway_trainer.timeouts import CollectiveTimeouts
 
 # Limit of the host-side groups: they may wait for slow storage.
 SIDE_TIMEOUT = timedelta(minutes=45)
+# Time for the release of communicators, which may hang after the work is done. The process exits next.
+CLOSE_SECONDS = 60.0
 
 
 class World:
@@ -86,5 +89,9 @@ class World:
             emit("phase", name=phase, state="begin" if begin else "end", budgetSeconds=PHASE_SECONDS.get(phase) if begin else None)
 
     def close(self) -> None:
-        """Destroys the process group."""
-        dist.destroy_process_group()
+        """Destroys the process group, for which it waits a limited time."""
+        ending = threading.Thread(target=dist.destroy_process_group, daemon=True)
+        ending.start()
+        ending.join(CLOSE_SECONDS)
+        if ending.is_alive():
+            print(f"the communicators of rank {self.rank} were not released within {CLOSE_SECONDS:.0f} s; the process ends", flush=True)

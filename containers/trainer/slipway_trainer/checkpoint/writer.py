@@ -95,6 +95,8 @@ class ObjectStoreWriter(StorageWriter):
         }
         metadata.storage_meta = None
         objects = {result.storage_data.written.name: result.storage_data.written for result in flat}
+        if foreign := [name for name in objects if not name.startswith(prefix)]:
+            raise RuntimeError(f"all ranks must save the step of {self._folder}, got {foreign[0]}")
         last = write_object(self._store, f"{self._folder}/{METADATA}", pickle.dumps(metadata))
         write_marker(self._store, self._folder, committed_record(self._facts, [*objects.values(), last], self._folder))
 
