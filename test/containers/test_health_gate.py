@@ -13,7 +13,18 @@ import pytest
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus, with_quick_torchrun
 from slipway_driver import health_answers as answers
 from slipway_driver.gpu_evidence import Gpu
-from slipway_driver.health_gate import DCGM, QUICK, HealthGate, Place, Tools, count_findings, quick_answers, tool_findings, tools_of
+from slipway_driver.health_gate import (
+    DCGM,
+    QUICK,
+    EarlyAnswers,
+    HealthGate,
+    Place,
+    Tools,
+    count_findings,
+    quick_answers,
+    tool_findings,
+    tools_of,
+)
 from slipway_driver.health_measure import Measured, Setup
 from slipway_driver.tool import Answer, answer_of
 
@@ -173,6 +184,15 @@ def test_nvidia_smi_is_asked_twice_and_not_again_once_it_hangs() -> None:
     assert quick_answers(slow)["gpus"].text == EIGHT and sorted({*slow.asked}) == sorted(QUICK)
     end = HealthGate("quick", P5, Tools(hung, lambda _stopped: Measured({}, [], []))).check()
     assert end is not None and end.reason == "health check before training: nvidia-smi --list-gpus: no answer in 30 s in 2 tries"
+
+
+def test_answers_that_were_read_while_packages_were_installed_are_not_read_again() -> None:
+    asked, lost = Asked(gpus=EIGHT), Asked(gpus=EIGHT.splitlines()[0])
+    nobody = Tools(lambda *_: pytest.fail("asked again"), lambda _stopped: Measured({}, [], []))  # type: ignore[arg-type, return-value]
+    assert HealthGate("quick", P5, nobody, early=EarlyAnswers(asked)).check() is None
+    assert sorted(asked.asked) == sorted(QUICK)
+    end = HealthGate("quick", P5, nobody, early=EarlyAnswers(lost)).check()
+    assert end is not None and "1 of 8 GPUs respond" in end.reason
 
 
 def test_off_asks_nothing_quick_asks_once_and_full_measures_a_host_that_is_not_refused_yet() -> None:

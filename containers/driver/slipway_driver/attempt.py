@@ -16,6 +16,7 @@ from slipway_driver.compile_cache import CompileCache, compile_cache_of
 from slipway_driver.dumps import trace_variables
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
 from slipway_driver.expected_bandwidth import GIB, expected_for
+from slipway_driver.health_gate import EarlyAnswers
 from slipway_driver.hidden import hide
 from slipway_driver.hosts import own_address, read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
@@ -64,6 +65,8 @@ class Attempt:
     hardware: Mapping[str, Any]
     #: Compiled code of earlier attempts; None = not kept.
     compile_cache: Optional[CompileCache]
+    #: Answers for the health check, which run since the start; None without a check.
+    early: Optional[EarlyAnswers]
     #: Returns the same attempt for a set and order of training hosts, and another checkpoint to resume from.
     on: Callable[[Cluster, str], Attempt]
 
@@ -159,6 +162,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups, job.spare_instances)
     # Before any other code runs, including pip.
     inherited = {**inherited, **read_secrets(job.secrets, inherited, hide, log)} if job.secrets else inherited
+    early = EarlyAnswers() if job.health_check != "off" else None
     _prepare_folders(job, paths, inherited, log)
     devices = efa_devices()
     hardware = inventory(devices, cluster.instance_type)
@@ -186,6 +190,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         devices=devices,
         hardware=hardware,
         compile_cache=cache,
+        early=early,
     )
     return _attempt(host, cluster, paths.localised(job.resume_from))
 
@@ -209,6 +214,7 @@ class _Host:
     devices: int
     hardware: Mapping[str, Any]
     compile_cache: Optional[CompileCache]
+    early: Optional[EarlyAnswers]
 
 
 def _attempt(host: _Host, cluster: Cluster, resume_from: str) -> Attempt:
@@ -262,6 +268,7 @@ def _attempt(host: _Host, cluster: Cluster, resume_from: str) -> Attempt:
         devices=host.devices,
         hardware=host.hardware,
         compile_cache=host.compile_cache,
+        early=host.early,
         on=lambda other, checkpoint: _attempt(host, other, checkpoint),
     )
 

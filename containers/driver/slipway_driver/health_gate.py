@@ -10,10 +10,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from slipway_driver import health_answers as answers
-from slipway_driver.attempt import Attempt
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.gpu_evidence import REMEMBERED, Gpu
@@ -27,6 +26,9 @@ from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import HARDWARE
 from slipway_driver.tables import EFA_INSTANCES, GPU_INSTANCES
 from slipway_driver.tool import Answer, answer_of
+
+if TYPE_CHECKING:
+    from slipway_driver.attempt import Attempt
 
 #: How the reason of a refusal begins.
 BEFORE_TRAINING = "health check before training"
@@ -96,6 +98,21 @@ def quick_answers(query: Ask) -> Dict[str, Answer]:
     return replies
 
 
+class EarlyAnswers:
+    """The answers of the quick commands, which are run at once: while the driver unpacks code and installs packages. The measurements of
+    `full` come after these, because packages may replace the PyTorch that they import."""
+
+    def __init__(self, query: Ask = answer_of) -> None:
+        self._replies: Dict[str, Answer] = {}
+        self._thread = threading.Thread(target=lambda: self._replies.update(quick_answers(query)), name="health", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> Dict[str, Answer]:
+        """The answers, once there are all of them."""
+        self._thread.join()
+        return self._replies
+
+
 def tool_findings(place: Place, replies: Mapping[str, Answer]) -> List[Finding]:
     """What the end of nvidia-smi says about a host of a type with GPUs. https://docs.nvidia.com/deploy/nvidia-smi/, "Return Value"."""
     found: List[Finding] = []
@@ -143,8 +160,18 @@ class Tools(NamedTuple):
 class HealthGate:
     """The health check of one host."""
 
-    def __init__(self, mode: str, place: Place, tools: Tools, known_bad: Sequence[Gpu] = (), suspect: Sequence[Gpu] = ()) -> None:
-        """`known_bad`: GPUs of this host that earlier jobs have found broken; `suspect`: those that they may have found broken."""
+    def __init__(
+        self,
+        mode: str,
+        place: Place,
+        tools: Tools,
+        known_bad: Sequence[Gpu] = (),
+        suspect: Sequence[Gpu] = (),
+        early: Optional[EarlyAnswers] = None,
+    ) -> None:
+        """`known_bad`: GPUs of this host that earlier jobs have found broken; `suspect`: those that they may have found broken.
+        `early`: the answers of the quick commands, if they were run before."""
+        self._early = early
         self._suspect = suspect
         #: UUIDs of suspect GPUs that have passed the full check, with every measurement.
         self.cleared: List[str] = []
@@ -164,7 +191,7 @@ class HealthGate:
         self._done = True
         before = time.monotonic()
         found = [Finding("remembered", "GPU %d (%s) %s" % (gpu.index, gpu.uuid, REMEMBERED), True) for gpu in self._known_bad]
-        replies = {} if found else quick_answers(self._tools.ask)
+        replies = {} if found else self._early.wait() if self._early else quick_answers(self._tools.ask)
         found += [] if found else quick_findings(self._place, replies)
         measured = Measured({}, [], [])
         # A host that is already rejected is not measured, because its GPUs may not respond.
@@ -201,7 +228,7 @@ def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
         log("health: full check, because earlier jobs have reported GPU %s" % ", ".join(str(gpu.index) for gpu in suspect))
     mode = "full" if suspect and job.health_check != "off" else job.health_check
     mode = "quick" if quick and mode == "full" else mode
-    return HealthGate(mode, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)), bad, suspect)
+    return HealthGate(mode, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)), bad, suspect, attempt.early)
 
 
 def tools_of(setup: Setup) -> Tools:
