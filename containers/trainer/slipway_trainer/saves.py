@@ -12,15 +12,13 @@ from slipway_trainer.backend import Backend
 from slipway_trainer.checkpoint.committed import saved_now, step_of
 from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, History, auto_interval_minutes
 from slipway_trainer.checkpoint.library_saver import LibrarySaver
-from slipway_trainer.checkpoint.local_copies import CopyingStore
 from slipway_trainer.checkpoint.process import Target
-from slipway_trainer.checkpoint.resume import find_resume
 from slipway_trainer.checkpoint.rollback import forget_newer
-from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, Staged, load
-from slipway_trainer.checkpoint.store import Store, open_store
-from slipway_trainer.exits import CheckpointFailed
+from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, Staged
+from slipway_trainer.checkpoint.store import Store
+from slipway_trainer.load import load_newest
 from slipway_trainer.memory import Memory, open_memory
-from slipway_trainer.random_state import random_state, restore_random_state
+from slipway_trainer.random_state import random_state
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.standing import Standing
 from slipway_trainer.world import World
@@ -208,7 +206,8 @@ class Saves:
             forget_newer(self._store, rollback)
         record = self._from_memory()
         if record is None:
-            record = self._from_store()
+            record, is_own = load_newest(self._settings, self._world, self._backend, self._store)
+            self._loaded_step = int(record["step"]) if record is not None and is_own else None
         self._prepare()
         self._world.announce("load", begin=False)
         return record
@@ -227,69 +226,12 @@ class Saves:
             progress.emit("resume", step=found.record["step"], source=found.source)
         return found.record if found is not None else None
 
-    def _from_store(self) -> Mapping[str, Any] | None:
-        resume_from = self._settings.checkpoints.resume_from
-        found, complaints = find_resume(self._store, resume_from, self._settings.attempt)
-        # All ranks must load the same checkpoint, even if their listings of the store differ.
-        chosen = self._world.from_first((found.store.uri, found.committed.folder, dict(found.committed.record)) if found else None)
-        if self._world.rank == 0:
-            for complaint in complaints:
-                print(f"checkpoint rejected: {complaint}", flush=True)
-        if chosen is None and resume_from:
-            raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from; see the lines above for what was rejected")
-        if chosen is not None:
-            self._load(*chosen)
-            if self._store is not None and chosen[0] == self._store.uri:
-                self._loaded_step = int(chosen[2]["step"])
-        return chosen[2] if chosen is not None else None
-
     def _prepare(self) -> None:
         """Allocates and pins the host memory for saves before training starts, unless each save gathers the state."""
         if self.watches:
             assert isinstance(self._saver, CheckpointSaver)
             self._live = self._backend.state()
             self._saver.prepare(self._live | random_state(self._world))
-
-    def _load(self, uri: str, folder: str, record: Mapping[str, Any]) -> None:
-        place = f"{uri}/{folder}".rstrip("/")
-        library = self._backend.library_checkpoints
-        wanted = library.format if library is not None else "dcp"
-        if record.get("format", "dcp") != wanted:
-            raise CheckpointFailed(
-                f"{place}: must be a checkpoint of format {wanted} for this library, got {record['format']}; "
-                "resume with the library that wrote it"
-            )
-        source = "s3" if uri.startswith("s3://") else "disk"
-        if library is not None:
-            library.read(place)
-        elif self._load_tensors(uri, folder, record):
-            source = "disk"
-        if self._world.rank == 0:
-            progress.emit("resume", step=record["step"], uri=place, source=source)
-
-    def _load_tensors(self, uri: str, folder: str, record: Mapping[str, Any]) -> bool:
-        """Returns whether all objects were read from this host's copies."""
-        random = random_state(self._world)
-        store: Store = open_store(uri)
-        here = 0
-        if isinstance(self._store, CopyingStore) and self._store.uri == uri:
-            store = self._store
-            here = self._store.trust(folder, record)
-            if self._world.rank == 0:
-                print(f"{here} objects of {folder} are read from copies on this host", flush=True)
-        state = self._backend.state()
-        missing = load(store, folder, state | random, self._world.saving)
-        lacking = sorted(name for name in missing if not name.startswith("random."))
-        if lacking:
-            raise CheckpointFailed(
-                f"{uri}/{folder}: lacks {len(lacking)} tensors of this model ({', '.join(lacking[:3])}); "
-                "resume with the model that wrote the checkpoint"
-            )
-        self._backend.restore(state)
-        if not missing:
-            # A checkpoint of a different number of ranks lacks some of these states; this trainer uses no random numbers after the start.
-            restore_random_state(self._world, random)
-        return here == len(record["objects"])
 
     def _run_facts(self) -> dict[str, Any]:
         """The fields of COMMITTED.json that are constant for the attempt."""

@@ -1,0 +1,77 @@
+"""Loads the newest complete checkpoint of a run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from slipway_trainer import progress
+from slipway_trainer.backend import Backend
+from slipway_trainer.checkpoint.local_copies import CopyingStore
+from slipway_trainer.checkpoint.resume import find_resume
+from slipway_trainer.checkpoint.saver import load
+from slipway_trainer.checkpoint.store import Store, open_store
+from slipway_trainer.exits import CheckpointFailed
+from slipway_trainer.random_state import random_state, restore_random_state
+from slipway_trainer.settings import RunSettings
+from slipway_trainer.world import World
+
+
+def load_newest(settings: RunSettings, world: World, backend: Backend, own: Store | None) -> tuple[Mapping[str, Any] | None, bool]:
+    """Loads the checkpoint into the backend's state on all ranks. Returns its record, None if there is none, and whether it is in the run's
+    `own` store. Raises CheckpointFailed."""
+    resume_from = settings.checkpoints.resume_from
+    found, complaints = find_resume(own, resume_from, settings.attempt)
+    # All ranks must load the same checkpoint, even if their listings of the store differ.
+    chosen = world.from_first((found.store.uri, found.committed.folder, dict(found.committed.record)) if found else None)
+    if world.rank == 0:
+        for complaint in complaints:
+            print(f"checkpoint rejected: {complaint}", flush=True)
+    if chosen is None:
+        if resume_from:
+            raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from; see the lines above for what was rejected")
+        return None, False
+    uri, folder, record = chosen
+    _load(world, backend, own, uri, folder, record)
+    return record, own is not None and uri == own.uri
+
+
+def _load(world: World, backend: Backend, own: Store | None, uri: str, folder: str, record: Mapping[str, Any]) -> None:
+    place = f"{uri}/{folder}".rstrip("/")
+    library = backend.library_checkpoints
+    wanted = library.format if library is not None else "dcp"
+    if record.get("format", "dcp") != wanted:
+        raise CheckpointFailed(
+            f"{place}: must be a checkpoint of format {wanted} for this library, got {record['format']}; "
+            "resume with the library that wrote it"
+        )
+    source = "s3" if uri.startswith("s3://") else "disk"
+    if library is not None:
+        library.read(place)
+    elif _load_tensors(world, backend, own, uri, folder, record):
+        source = "disk"
+    if world.rank == 0:
+        progress.emit("resume", step=record["step"], uri=place, source=source)
+
+
+def _load_tensors(world: World, backend: Backend, own: Store | None, uri: str, folder: str, record: Mapping[str, Any]) -> bool:
+    """Returns whether all objects were read from this host's copies."""
+    random = random_state(world)
+    store: Store = open_store(uri)
+    here = 0
+    if isinstance(own, CopyingStore) and own.uri == uri:
+        store = own
+        here = own.trust(folder, record)
+        if world.rank == 0:
+            print(f"{here} objects of {folder} are read from copies on this host", flush=True)
+    state = backend.state()
+    missing = load(store, folder, state | random, world.saving)
+    lacking = sorted(name for name in missing if not name.startswith("random."))
+    if lacking:
+        raise CheckpointFailed(
+            f"{uri}/{folder}: lacks {len(lacking)} tensors of this model ({', '.join(lacking[:3])}); "
+            "resume with the model that wrote the checkpoint"
+        )
+    backend.restore(state)
+    if not missing:
+        # A checkpoint of a different number of ranks lacks some of these states; this trainer uses no random numbers after the start.
+        restore_random_state(world, random)
+    return here == len(record["objects"])
