@@ -33,14 +33,35 @@ def restart_from_memory(_machine: Machine, folder: Path) -> Found:
     return Found(text, _is_done(world) and resumed["source"] == "memory" and same)
 
 
+def checkpoints_from_copies(_machine: Machine, folder: Path) -> Found:
+    """Checkpoints follow each other in 1.2 s; the last one is that of the exact step, for which training waits."""
+    world = _world(folder, {"everySteps": 1, "copies": 2}, interval_minutes=0.02)
+    codes = world.wait(300)
+    saved = world.events("algo-1", "checkpoint")
+    blocked = [f"{1000 * save['secondsBlocked']:.1f} ms" for save in saved]
+    text = f"codes {codes}; {len(saved)} checkpoints; blocked {', '.join(blocked[:-1])}, and for the last one {''.join(blocked[-1:])}"
+    return Found(text, _is_done(world) and len(saved) > 2)
+
+
 def _restarted(folder: Path, memory: "dict[str, int] | None" = None) -> "tuple[FakeWorld, float]":
     """The world of a run after the restart, and the seconds until it resumed."""
+    world = _world(folder, memory)
+    world.wait_for("algo-1", f'"step":{KILLED_AT},')
+    began = time.monotonic()
+    world.kill_rank("algo-2")
+    world.wait_for("algo-1", '"event":"resume"')
+    return world, time.monotonic() - began
+
+
+def _world(folder: Path, memory: "dict[str, int] | None", interval_minutes: "float | None" = None) -> "FakeWorld":
+    """A run on two hosts; checkpoints every other step, or after so many minutes."""
     from fake_world import FakeWorld
     from rank_world import trainer_job, write_shards
 
     shards = write_shards(folder / "shards")
-    checkpoints = {"mode": "direct", "uri": str(folder / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
-    slow = ["--save-every-steps", "2", "--minimum-step-seconds", "0.2"]
+    checkpoints = {"mode": "direct", "uri": str(folder / "checkpoints"), "resumeFrom": "", "keep": 3}
+    checkpoints["intervalMinutes"] = interval_minutes or "auto"
+    slow = [*([] if interval_minutes else ["--save-every-steps", "2"]), "--minimum-step-seconds", "0.2"]
     job = trainer_job(
         training={"steps": STEPS}, checkpoints=checkpoints | {"memory": memory}, arguments=slow, parameters={"compile": False}
     )
@@ -49,11 +70,7 @@ def _restarted(folder: Path, memory: "dict[str, int] | None" = None) -> "tuple[F
     world.add_channel("train", shards)
     for host in world.hosts:
         world.start({"NCCL_HOSTID": host, "NCCL_IB_DISABLE": "1", "CUDA_VISIBLE_DEVICES": "0"}, only=[host])
-    world.wait_for("algo-1", f'"step":{KILLED_AT},')
-    began = time.monotonic()
-    world.kill_rank("algo-2")
-    world.wait_for("algo-1", '"event":"resume"')
-    return world, time.monotonic() - began
+    return world
 
 
 def _is_done(world: "FakeWorld") -> bool:
@@ -63,4 +80,5 @@ def _is_done(world: "FakeWorld") -> bool:
 CASES = (
     Case("restart in place of two hosts on one GPU", "the run ends after its last step", lacks_gpu, restart_in_place),
     Case("the same from copies in memory", "continues from memory with the same losses", lacks_gpu, restart_from_memory),
+    Case("checkpoints from copies in memory", "are complete; how long they block is measured", lacks_gpu, checkpoints_from_copies),
 )

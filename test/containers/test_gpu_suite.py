@@ -86,7 +86,8 @@ def test_cases_that_also_run_on_a_cpu_hold_there(tmp_path: Path) -> None:
     import step_loop
     from machine import this_machine
 
-    for number, case in enumerate((step_loop.resume, restart.restart_in_place, restart.restart_from_memory)):
+    cases = (step_loop.resume, restart.restart_in_place, restart.restart_from_memory, restart.checkpoints_from_copies)
+    for number, case in enumerate(cases):
         (tmp_path / str(number)).mkdir()
         found = case(this_machine(), tmp_path / str(number))
         assert found.holds, found.figure
