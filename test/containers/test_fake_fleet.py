@@ -117,7 +117,9 @@ def computing_fleet(
     with pytest.MonkeyPatch.context() as patch, faked_world(ranks) as traffic:
         patch.setattr(dist, "all_to_all_single", mirrored)
         backend = Fsdp1Backend if settings.arguments.backend == "fsdp1" else fsdp2.Fsdp2Backend
-        yield backend(settings, layout, torch.device("cpu")), traffic
+        built = backend(settings, layout, torch.device("cpu"))
+        built.begin()
+        yield built, traffic
 
 
 def planned_counts(entry: dict[str, Any], micro_steps: int, done: int) -> dict[str, int]:

@@ -22,7 +22,9 @@ def backend_of(ranks: int, **changes: object) -> Fsdp2Backend:
     job = trainer_job(**changes)
     settings = resolve_settings(job, job["arguments"], {})
     layout = resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
-    return Fsdp2Backend(settings, layout, torch.device("cpu"))
+    backend = Fsdp2Backend(settings, layout, torch.device("cpu"))
+    backend.begin()
+    return backend
 
 
 def micro_steps(backend: Fsdp2Backend, count: int) -> None:

@@ -424,6 +424,32 @@ def test_copies_of_other_steps_no_longer_count_after_a_restart(tmp_path: Path, s
     assert steps == {resumed["step"]}
 
 
+#: Prints a line for each model that is filled with initial values.
+FILLING = """
+from slipway_trainer import fsdp2
+initialise = fsdp2.initialise
+def filling(*arguments):
+    print("initial values", flush=True)
+    return initialise(*arguments)
+fsdp2.initialise = filling
+"""
+
+
+def test_initial_values_are_set_only_where_no_state_is_loaded(tmp_path: Path, shards: Path, kills: str, hosts: Hosts) -> None:
+    patch = tmp_path / "filling.py"
+    patch.write_text(KILLS + FILLING)
+    run = Run(tmp_path, memory_job(tmp_path), 2, shards, str(patch), hosts)
+    found = []
+    for kill, lost in (("1 step 1", 0), ("1 step 8", 0), ("1 step 10", 2), ("0 never 0", 0)):
+        _code, resumed, output = run.start(kill)
+        found.append((output.count("initial values"), [event["source"] for event in resumed]))
+        for which in range(lost):
+            hosts.lose(which)
+    # Killed before its first step, the run begins again.
+    assert found == [(1, []), (1, []), (0, ["memory"]), (0, ["disk"])]
+    assert run.losses == undisturbed(tmp_path / "undisturbed", "sharded", shards)
+
+
 #: Prints a line for each save for which training copies the state.
 BLOCKING = """
 from slipway_trainer.checkpoint.saver import CheckpointSaver

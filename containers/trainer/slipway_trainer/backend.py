@@ -27,6 +27,9 @@ class Backend(Protocol):
     #: None: `state` is saved in DCP's format.
     library_checkpoints: LibraryCheckpoints | None
 
+    def begin(self) -> None:
+        """Sets the initial values of the model, unless they are set already. Must precede the first step if no state is loaded."""
+
     def state(self) -> dict[str, Tensor]:
         """The complete state of model and optimizer as sharded tensors, by stable names."""
 

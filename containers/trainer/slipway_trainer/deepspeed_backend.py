@@ -113,6 +113,9 @@ class DeepSpeedBackend:
                 if parameter.shape == whole.shape:
                     parameter.copy_(whole)
 
+    def begin(self) -> None:
+        """Does nothing: the values are set when the model is built."""
+
     def state(self) -> dict[str, Tensor]:
         raise NotImplementedError("DeepSpeed writes its own checkpoints")
 

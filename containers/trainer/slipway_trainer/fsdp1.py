@@ -136,6 +136,9 @@ class Fsdp1Backend:
             self.model, StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig(), ShardedOptimStateDictConfig()
         )
 
+    def begin(self) -> None:
+        """Does nothing: the values are set when the model is built."""
+
     def state(self) -> dict[str, Tensor]:
         with self._sharded_states():
             weights = self.model.state_dict()

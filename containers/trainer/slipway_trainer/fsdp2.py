@@ -60,10 +60,10 @@ class Fsdp2Backend:
         self._experts = expert_parallel(layout, device.type)
         self.shapes = {name: tensor.shape for name, tensor in named_tensors(self._module(None, None, packs=False))}
         published = published_of(settings, self.shapes, weights)
-        model = self._module(context, self._experts)
+        self.model = model = self._module(context, self._experts)
         self._distribute(model, settings.parallel.reshard_after_forward)
-        self._fill(model, published)
-        self.model = model
+        self._allocate(model)
+        self._published = published
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=True)
         self._spread: dict[DeviceMesh | None, dist.ProcessGroup] = {}
         if self._experts is not None:
@@ -71,10 +71,16 @@ class Fsdp2Backend:
             self._spread = dict.fromkeys(map(mesh_key, experts), self._experts.group)
         self._objective = Objective(settings, context, device, self._compiled, tensor, self._reference(published))
 
-    def _fill(self, model: Transformer, published: PublishedWeights | None) -> None:
-        """Initializes this rank's shards: the published weights, or random values."""
+    def _allocate(self, model: Transformer) -> None:
         model.to_empty(device=self.device)
         model.tie()
+
+    def begin(self) -> None:
+        """Fills the shards. A run that continues does not need it: its state replaces all values."""
+        self._fill(self.model, self._published)
+
+    def _fill(self, model: Transformer, published: PublishedWeights | None) -> None:
+        """Initializes this rank's shards: the published weights, or random values."""
         first = (self._settings.architecture.layers, self._settings.training.seed, self.device)
         if published is None:
             initialise(model, *first)
@@ -94,6 +100,7 @@ class Fsdp2Backend:
             parameter.data = parameter.data.to(_COMPUTE[training.precision])
         # The copy has no backward pass, for which its parameters could stay gathered.
         self._distribute(copy, reshard=True)
+        self._allocate(copy)
         self._fill(copy, published)
         return FrozenCopy(copy)
 

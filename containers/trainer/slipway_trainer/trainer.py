@@ -97,9 +97,10 @@ class Trainer:
         return self._continuation.facts(self.step)
 
     def resume(self) -> None:
-        """Continues from the newest complete checkpoint, if there is one."""
+        """Continues from the newest state of the run, or begins if there is none."""
         record = self._saves.resume()
         if record is None:
+            self.backend.begin()
             return
         self.step = int(record["step"])
         for difference in self._continuation.take(record):
