@@ -55,7 +55,7 @@ writing.CheckpointWriter.write = write
 if stage == "in-shard":
     die_from_step_2(writer.torch, "save", calls=3)
 elif stage == "before-metadata":
-    die_from_step_2(writer.ObjectStoreWriter, "finish")
+    die_from_step_2(writer.ObjectStoreWriter, "complete")
 elif stage == "before-marker":
     die_from_step_2(writer, "write_marker")
 elif stage == "in-tidy":
@@ -294,18 +294,84 @@ def test_a_save_that_fails_because_a_rank_died_is_no_fault_of_the_storage(error:
     assert is_peer_lost(record) == lost
 
 
+#: Two ranks that share a sharded tensor and have one each, and fail as FAIL says: `rank step`.
+REPEATED = """
+import os, sys, torch, torch.distributed as dist
+from pathlib import Path
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
+from slipway_trainer.checkpoint import store as stores, writer, writing
+root, fails = Path(sys.argv[1]), sys.argv[2:]
+rank = int(os.environ["RANK"])
+dist.init_process_group("gloo")
+mesh, planned = init_device_mesh("cpu", (2,)), []
+real = writing.dcp.save
+def counted(*arguments, **options):
+    planned.append(1)
+    return real(*arguments, **options)
+writing.dcp.save = counted
+def state(step):
+    whole = torch.arange(70.0).view(7, 10) + step
+    return {"model.w": distribute_tensor(whole, mesh, [Shard(0)]), f"random.{rank}": torch.full((3,), float(step))}
+def save(found, step):
+    facts = {"runId": "r", "attempt": 1, "step": step, "tokens": step, "savedAt": "then"}
+    found.write(facts, state(step), DefaultSavePlanner())
+store = stores.FolderStore(str(root / "repeated"))
+one = writing.CheckpointWriter(store, 9, None)
+original = writer.ObjectStoreWriter.write_items
+def write_items(self, plan, planner):
+    if fails and (str(rank), self._folder) == (fails[0], f"step-{fails[1]}"):
+        raise OSError("no space left on device")
+    # Whatever was complete of this step before does not count any longer.
+    assert self._store is not store or not (root / "repeated" / self._folder / "COMMITTED.json").exists()
+    return original(self, plan, planner)
+writer.ObjectStoreWriter.write_items = write_items
+for step in (1, 2, 3, 3):
+    try:
+        save(one, step)
+    except Exception as error:
+        print(f"{rank} {step} {writing.first_reason(error)}", flush=True)
+assert len(planned) == 1, planned
+save(writing.CheckpointWriter(stores.FolderStore(str(root / "alone")), 9, None), 3)
+dist.barrier()
+"""
+
+
+def run_repeated(root: Path, *fails: str) -> str:
+    script = root / "repeated.py"
+    script.write_text(REPEATED)
+    codes = run_forked(root / "output", 2, {}, [str(root), *fails], script=str(script))
+    found = "".join((root / f"output/{rank}.{kind}").read_text() for rank in range(2) for kind in ("out", "err"))
+    assert codes == [0, 0], found
+    return found
+
+
+def test_a_save_that_repeats_the_plan_of_the_first_writes_the_same_bytes(tmp_path: Path) -> None:
+    assert run_repeated(tmp_path) == ""
+    repeated, alone = tmp_path / "repeated/step-3", tmp_path / "alone/step-3"
+    names = sorted(path.name for path in alone.iterdir())
+    assert names == [".metadata", "COMMITTED.json", "__0_0.distcp", "__1_0.distcp"]
+    assert [(repeated / name).read_bytes() for name in names] == [(alone / name).read_bytes() for name in names]
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_a_rank_that_cannot_write_fails_the_save_on_all_ranks(tmp_path: Path, rank: str) -> None:
+    found = run_repeated(tmp_path, rank, "2")
+    reason = f"2 rank {rank}: no space left on device"
+    assert sorted(found.splitlines()) == [f"0 {reason}", f"1 {reason}"]
+    folder = tmp_path / "repeated"
+    assert [(folder / f"step-{step}/COMMITTED.json").exists() for step in (1, 2, 3)] == [True, False, True]
+
+
 def test_parts_of_different_steps_are_no_checkpoint(tmp_path: Path) -> None:
     """As in reports about copies of several ranks that were saved too early or too late (dlrover#972)."""
-    from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex
-    from torch.distributed.checkpoint.storage import WriteResult
-
-    from slipway_trainer.checkpoint.writer import ObjectStoreWriter, _Placed
+    from slipway_trainer.checkpoint.writer import ObjectStoreWriter
 
     store = FolderStore(str(tmp_path))
     parts = [write_object(store, f"step-{step}/__{rank}_0.distcp", b"part") for rank, step in enumerate((2, 3))]
-    results = [[WriteResult(MetadataIndex(f"w{rank}"), 4, _Placed(0, 4, part))] for rank, part in enumerate(parts)]
     with pytest.raises(RuntimeError, match="all ranks must save the step of step-2, got step-3/__1_0.distcp"):
-        ObjectStoreWriter(store, "step-2", {"step": 2}, 0).finish(Metadata({}), results)
+        ObjectStoreWriter(store, "step-2", {"step": 2}, 0).complete(parts, b"")
     assert not list(tmp_path.rglob("COMMITTED.json"))
 
 

@@ -29,7 +29,17 @@ class _Placed:
 
     offset: int
     length: int
-    written: Written | None
+    written: Written
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What is the same in all checkpoints of tensors with the same names, shapes and shards. `places`: offset and length of each item of
+    this rank's `plan` in its object; `metadata`: the content of `.metadata`, on the coordinator."""
+
+    plan: SavePlan
+    places: list[tuple[int, int]]
+    metadata: bytes
 
 
 class ObjectStoreWriter(StorageWriter):
@@ -37,6 +47,8 @@ class ObjectStoreWriter(StorageWriter):
 
     def __init__(self, store: Store, folder: str, facts: Mapping[str, Any], rank: int) -> None:
         self._store, self._folder, self._facts, self._rank = store, folder, facts, rank
+        #: Known after this rank has written, and on the coordinator after the metadata was written.
+        self.structure: Structure | None = None
 
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
         """Does nothing: a writer is used for one checkpoint."""
@@ -53,16 +65,22 @@ class ObjectStoreWriter(StorageWriter):
         return plans
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        results: list[WriteResult] = []
-        if plan.items:
-            results = self._write_items(plan, planner)
+        results, written = [], self.write_items(plan, planner)
+        if written is not None and self.structure is not None:
+            places = zip(plan.items, self.structure.places, strict=True)
+            results = [WriteResult(item.index, length, _Placed(offset, length, written)) for item, (offset, length) in places]
         future: Future[list[WriteResult]] = Future()
         future.set_result(results)
         return future
 
-    def _write_items(self, plan: SavePlan, planner: SavePlanner) -> list[WriteResult]:
+    def write_items(self, plan: SavePlan, planner: SavePlanner) -> Written | None:
+        """Writes the object of this rank; None if it has no items."""
+        places: list[tuple[int, int]] = []
+        self.structure = Structure(plan, places, b"")
+        if not plan.items:
+            return None
         writer = self._store.open(f"{self._folder}/{self._file}")
-        results, offset = [], 0
+        offset = 0
         try:
             for item in plan.items:
                 if item.type == WriteItemType.BYTE_IO:
@@ -71,13 +89,12 @@ class ObjectStoreWriter(StorageWriter):
                 torch.save(planner.resolve_data(item).detach().cpu(), blob)
                 data = blob.getbuffer()
                 writer.write(data)
-                results.append(WriteResult(item.index, len(data), _Placed(offset, len(data), None)))
+                places.append((offset, len(data)))
                 offset += len(data)
-            written = writer.close()
+            return writer.close()
         except BaseException:
             writer.abort()
             raise
-        return [replace(result, storage_data=replace(result.storage_data, written=written)) for result in results]
 
     @property
     def _file(self) -> str:
@@ -94,11 +111,17 @@ class ObjectStoreWriter(StorageWriter):
             for result in flat
         }
         metadata.storage_meta = None
+        assert self.structure is not None, "a rank that finishes has written"
+        self.structure = replace(self.structure, metadata=pickle.dumps(metadata))
         objects = {result.storage_data.written.name: result.storage_data.written for result in flat}
-        if foreign := [name for name in objects if not name.startswith(prefix)]:
+        self.complete(list(objects.values()), self.structure.metadata)
+
+    def complete(self, objects: list[Written], metadata: bytes) -> None:
+        """Writes the metadata, then the marker, after all ranks have written their `objects`."""
+        if foreign := [one.name for one in objects if not one.name.startswith(self._folder + "/")]:
             raise RuntimeError(f"all ranks must save the step of {self._folder}, got {foreign[0]}")
-        last = write_object(self._store, f"{self._folder}/{METADATA}", pickle.dumps(metadata))
-        write_marker(self._store, self._folder, committed_record(self._facts, [*objects.values(), last], self._folder))
+        last = write_object(self._store, f"{self._folder}/{METADATA}", metadata)
+        write_marker(self._store, self._folder, committed_record(self._facts, [*objects, last], self._folder))
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike) -> bool:
