@@ -39,7 +39,7 @@ test('the verbs and their options are what scripts rely on', () => {
     'tools completion': '',
     'tools mcp': '--allow',
     preflight: `${common} --regions --lock --base`,
-    quota: `${common} --request --yes --wait`,
+    quota: `${common} --request --yes`,
     status: `${common} --wait --chart --watch --events --follow --since --lineage --note`,
     list: `${common} --state --tag --search --active --events --follow --since`,
     drift: common,

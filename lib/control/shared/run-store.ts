@@ -26,6 +26,7 @@ import {
   RUN_TABLE_SORT_KEY,
   TEAM_INDEX,
   TEAM_INDEX_PARTITION_KEY,
+  UNREADABLE_ITEM,
 } from '../../core/contracts/storage';
 import { bookedUsd } from '../../core/lifecycle/accounting/month-spend';
 import type { TimelineEvent } from '../../core/lifecycle/action';
@@ -42,7 +43,6 @@ import {
   intentKey,
   itemsOf,
   monthItemKey,
-  type NotifiedItem,
   type QueueDocument,
   type RunIntent,
   requestItem,
@@ -239,14 +239,14 @@ export class RunStore {
     await this.put([documentItem(environmentKey(QUEUE_ITEM), queue)]);
   }
 
-  /** Subjects of which people were notified: the state of a notice about something other than one run. */
-  async findNotified(item: NotifiedItem): Promise<string[]> {
-    return findNames(await this.document(environmentKey(item))) ?? [];
+  /** Names of the unreadable items of which people were notified. */
+  async findNotified(): Promise<string[]> {
+    return findNames(await this.document(environmentKey(UNREADABLE_ITEM))) ?? [];
   }
 
   /** Written after the notice was sent, so that a notice may be sent twice but is never lost. */
-  async saveNotified(item: NotifiedItem, names: readonly string[]): Promise<void> {
-    await this.put([documentItem(environmentKey(item), names)]);
+  async saveNotified(names: readonly string[]): Promise<void> {
+    await this.put([documentItem(environmentKey(UNREADABLE_ITEM), names)]);
   }
 
   /** Digests of the pages that were last written, by team; none when they cannot be read. */

@@ -34,25 +34,13 @@ function identify(news: News): Record<string, unknown> {
       return { runId: news.record.runId, notice: news.notice.id };
     case 'state':
       return { runId: news.after.runId, state: news.after.state, previousState: news.before.state };
-    case 'quotas':
-      return { quotas: news.uses.map(({ quota }) => quota) };
   }
-}
-
-/** An instance quota, and how much of it all jobs of the account use. */
-export interface QuotaUse {
-  quota: string;
-  code?: string;
-  inUse: number;
-  limit: number;
-  percent: number;
 }
 
 /** What people or programs are notified of. */
 export type News =
   | { about: 'notice'; record: RunRecord; notice: Notice }
-  | { about: 'state'; before: RunRecord; after: RunRecord }
-  | { about: 'quotas'; uses: readonly QuotaUse[] };
+  | { about: 'state'; before: RunRecord; after: RunRecord };
 
 /** Sends one message. Rejects when the service did not accept it. */
 type Delivery = () => Promise<unknown>;
