@@ -21,7 +21,7 @@ export function cardOf(
 ): CardAnswer {
   const report = assembleReport({
     ...{ status, environment: deps.environment, region: deps.region, readAt: deps.now().toISOString() },
-    ...{ lines: known(lines), jobs: known(jobs), checkpoints: {}, quotas: {}, plan: {} },
+    ...{ lines: known(lines), jobs: known(jobs), checkpoints: {}, plan: {} },
   });
   const facts = modelFacts(report, lineage, status.configuration?.spec ?? {}, weights);
   return { ok: true, file: cardFile(weights), card: modelCard(facts), registryCard: registryCard(facts) };
