@@ -1,5 +1,5 @@
 import { findPrice } from '../../core/catalog/prices/prices';
-import type { CardRequest, RunConfiguration, StatusAnswer } from '../../core/contracts/control';
+import type { RunConfiguration, StatusAnswer } from '../../core/contracts/control';
 import { ledger } from '../../core/lifecycle/ledger';
 import { lineageRun } from '../lineage/lineage';
 import {
@@ -70,7 +70,12 @@ export type RunStatus = Pick<StatusAnswer, 'runId' | 'name' | 'team' | 'reason' 
 type ReportedJob = Omit<StatusAnswer['attempts'][number], 'instanceCount' | 'gpuHours' | 'gpuUtilizationPercent'>;
 
 /** Fields from DescribeTrainingJob. */
-export type JobFacts = NonNullable<CardRequest['jobs']>[number];
+export interface JobFacts {
+  trainingJobName: string;
+  instances: { instanceType: string; count: number }[];
+  isSpot: boolean;
+  billableSeconds: number | null;
+}
 
 /** All inputs of a run report. */
 export interface RunSources {

@@ -40,10 +40,6 @@ describe('audit', () => {
     { action: 'start', runFile: RUN_FILE, clientRequestId: 'c' },
     { action: 'validate', runFile: RUN_FILE },
     { action: 'plan', runFile: RUN_FILE },
-    {
-      ...{ action: 'card', runId: 'r', weights: { uri: 's3://b/', files: [] }, lines: null, jobs: null },
-      lineage: { of: 'r', checkpoint: null, runs: [], notes: [] },
-    },
   ])('refuses $action', async (payload) => {
     expect(READ_ACTIONS).not.toContain(payload.action);
     const before = JSON.stringify([...world.table.items]);
