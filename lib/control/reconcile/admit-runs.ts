@@ -9,7 +9,7 @@ import type { QueueDocument } from '../shared/items';
 import { sendAbout } from '../shared/queue';
 import { holdsCapacity, isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
-import { announce } from './notify/notify';
+import { announce } from './notify/event-bus';
 import { teamHolds } from './queue/others-usage';
 import { growNow, keepReservations, preemptRuns, releaseReservations } from './queue/preempt-runs';
 import { heldNow, planPass, poolsOf } from './queue/queue-pools';

@@ -2,23 +2,21 @@ import { PublishCommand } from '@aws-sdk/client-sns';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import type { Notice, RunRecord } from '../../../core/lifecycle/record';
 import { runbookAddress } from '../../../core/lifecycle/timeline';
+import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
 import { stepsFor, whereOf } from './email';
-import type { Notifier } from './notify';
 
-/** Publishes to the chat topics of the environment and of the run's team, once: an e-mail must not be repeated because of a chat topic. */
-export const chatNotifier: Notifier = {
-  ifRefused: { level: 'error', text: 'a chat channel was not notified' },
-  deliveries: (deps, news) =>
-    news.about === 'state'
-      ? []
-      : ['', news.record.team]
-          .flatMap((name) => deps.chatTopics?.[name] ?? [])
-          .map((TopicArn) => () => {
-            const Message = chatMessage(news.record, news.notice, deps);
-            return deps.sns.send(new PublishCommand({ TopicArn, Message }));
-          }),
-};
+/** Publishes a notice to the chat topics of the environment and of the run's team, once: a refusal is only logged. */
+export async function sendChat(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<void> {
+  for (const TopicArn of ['', record.team].flatMap((name) => deps.chatTopics?.[name] ?? [])) {
+    try {
+      await deps.sns.send(new PublishCommand({ TopicArn, Message: chatMessage(record, notice, deps) }));
+    } catch (error) {
+      const about = { runId: record.runId, notice: notice.id };
+      deps.log('error', 'a chat channel was not notified', { ...about, error: describeError(error) });
+    }
+  }
+}
 
 /** A message may have 256 KiB; chat applications truncate titles that are longer than this. */
 const MAX_TITLE = 250;

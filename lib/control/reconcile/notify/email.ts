@@ -5,25 +5,12 @@ import { dollars, runSpendUsd } from '../../../core/lifecycle/accounting/spend';
 import { type EpochMs, isOver, type Notice, type RunRecord, type RunState } from '../../../core/lifecycle/record';
 import { runbookAddress, runbookSteps } from '../../../core/lifecycle/timeline';
 import type { ReconcileDeps } from '../deps';
-import type { News, Notifier } from './notify';
 
-/** Publishes notices to the topic of the environment, to which people subscribe by e-mail and programs by HTTPS or SQS. */
-export const emailNotifier: Notifier = {
-  ifRefused: 'repeat',
-  deliveries(deps, news) {
-    const mail = mailFor(deps, news);
-    return mail ? [() => deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, ...mail }))] : [];
-  },
-};
-
-type Mail = Pick<PublishCommand['input'], 'Subject' | 'Message' | 'MessageAttributes'>;
-
-function mailFor(deps: ReconcileDeps, news: News): Mail | undefined {
-  if (news.about !== 'notice') return undefined;
-  const { record, notice } = news;
-  const { runId, team } = record;
-  const MessageAttributes = attributesOf({ notice: plainLine(notice.id), run: runId, team });
-  return { ...noticeMail(record, notice, deps), MessageAttributes };
+/** Publishes a notice to the topic of the environment, to which people subscribe by e-mail and programs by HTTPS or SQS. */
+export async function sendMail(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<void> {
+  const MessageAttributes = attributesOf({ notice: plainLine(notice.id), run: record.runId, team: record.team });
+  const mail = { ...noticeMail(record, notice, deps), MessageAttributes };
+  await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, ...mail }));
 }
 
 /** Attributes by which a subscription's filter policy can select notices, for example those of one team. */
