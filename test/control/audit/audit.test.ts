@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { onQuestion } from '../../../lib/control/audit/audit';
+import { onQuestion } from '../../../lib/control/audit/index';
 import type { ReadDeps } from '../../../lib/control/control/deps';
 import { readDeps } from '../../../lib/control/control/deps';
 import { type ControlPayload, READ_ACTIONS } from '../../../lib/core/contracts/control';
