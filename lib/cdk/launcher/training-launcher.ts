@@ -32,6 +32,7 @@ import {
 import { ENV_METRIC_TEAMS } from '../../core/contracts/team-metrics';
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
+import { placeOf } from '../access/statement';
 import { type JobRoles, passableArns } from '../access/training-roles';
 import { acknowledge } from '../acknowledged-checks';
 import { HandlerFunction } from '../functions/handler-function';
@@ -254,12 +255,9 @@ export class TrainingLauncher extends Construct {
   }
 
   private context(): LauncherContext {
-    const { partition, region, account } = Stack.of(this);
     const { storage, environment } = this.props;
     return {
-      partition,
-      region,
-      account,
+      ...placeOf(this),
       environment,
       runTableArn: this.table.tableArn,
       queueArn: this.queue.queueArn,
