@@ -131,7 +131,6 @@ export class EnvironmentStack extends Stack {
       environment: this.spec.name,
       launcher: this.launcher,
       failedInvocations: this.failedInvocations.queue,
-      quotaAlarmPercent: this.spec.quotas.alarmPercent,
       docsUrl: this.spec.notifications.docsUrl,
     });
   }
@@ -230,7 +229,6 @@ export class EnvironmentStack extends Stack {
       notificationEmails: notifications.emails,
       slackChannel: notifications.slackChannel,
       dashboardTeams: dashboardTeams(this.spec),
-      quotaAlarmPercent: this.spec.quotas.alarmPercent,
       teamNotifications: Object.fromEntries(Object.entries(teams).map(([team, t]) => [team, t.notifications])),
       retain: storage.retain,
       adopt: storage.adopt,

@@ -3,7 +3,7 @@ import { time } from './page/format';
 import { page } from './page/page';
 import { html } from './page/parts';
 import { attemptsSection } from './run/attempts';
-import { checkpointsSection, costSection, quotasSection } from './run/cost';
+import { checkpointsSection, costSection } from './run/cost';
 import { goodputSection, throughputSection } from './run/goodput';
 import { efaSection, gpusSections } from './run/gpus';
 import { hostsSections } from './run/hosts';
@@ -29,7 +29,6 @@ export function renderRunReport(report: RunReport): string {
       goodputSection,
       checkpointsSection,
       costSection,
-      quotasSection,
       efaSection,
       lineageSections,
       decisionsSection,

@@ -89,14 +89,14 @@ interface VerifyRow {
 export interface VerifyReport {
   readonly environment: string;
   readonly region: string;
-  /** Masked account id. */
+  /** `...` and the last four digits. */
   readonly account: string;
   readonly level: string;
-  /** Whether the AWS emulator was used instead of AWS. */
+  /** Whether the endpoints were those of the AWS emulator or another substitute for AWS. */
   readonly embedded: boolean;
   readonly startedAt: string;
   readonly costUsd: number;
   readonly rows: readonly VerifyRow[];
-  /** Resources that could not be cleaned up. */
+  /** Descriptions of resources that could not be cleaned up. */
   readonly left: readonly string[];
 }

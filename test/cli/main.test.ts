@@ -29,7 +29,7 @@ test('the verbs and their options are what scripts rely on', () => {
   const common = '--environment --region --set --json';
   expect(options).toEqual({
     init: `${common} --team --instance-type --ci --pipeline --run --package --no-lockfile --yes`,
-    validate: `${common} --sizes --data --tokenizer --html --python`,
+    validate: `${common} --data --tokenizer --html --python`,
     plan: `${common} --search --search-libraries --html --by --calibrate`,
     report: `${common} --html --diff`,
     publish: `${common} --to --registry --inference-image --overwrite`,
@@ -39,7 +39,7 @@ test('the verbs and their options are what scripts rely on', () => {
     'tools completion': '',
     'tools mcp': '--allow',
     preflight: `${common} --regions --lock --base`,
-    quota: `${common} --request --yes --wait`,
+    quota: `${common} --request --yes`,
     status: `${common} --wait --chart --watch --events --follow --since --lineage --note`,
     list: `${common} --state --tag --search --active --events --follow --since`,
     drift: common,

@@ -5,14 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import {
-  ListTrainingPlansCommand,
-  SageMakerClient,
-  SearchTrainingPlanOfferingsCommand,
-} from '@aws-sdk/client-sagemaker';
 import fc from 'fast-check';
 import { beforeEach, expect, test } from 'vitest';
-import { readTrainingPlans } from '../../lib/cli/plan/by-date';
 import { controlRequestSchema } from '../../lib/core/contracts/control-requests';
 import { type DifferentOption, differentOptions, lossAtEqualSteps } from '../../lib/report/compare/diff-runs';
 import { checkpointOrigin, lineageRows, lineageRun } from '../../lib/report/lineage/lineage';
@@ -326,59 +320,3 @@ test.each(['', '{', '{}', '{"lineage":null}', '{"lineage":{"checkpoint":null,"ru
     expect(python).toBe(cli);
   },
 );
-
-test('training plans are those that `slipway plan --by` looks at', async () => {
-  const offer = (id: string, more: object) => ({
-    TrainingPlanOfferingId: id,
-    UpfrontFee: '1200.5',
-    CurrencyCode: 'USD',
-    ReservedCapacityOfferings: [
-      { InstanceCount: 4, StartTime: new Date('2026-12-03T00:00:00Z'), EndTime: new Date('2026-12-04T00:00:00Z') },
-      { InstanceCount: 8, StartTime: new Date('2026-12-01T00:00:00Z'), EndTime: new Date('2026-12-02T00:00:00Z') },
-    ],
-    ...more,
-  });
-  const span = { StartTime: new Date('2026-12-01T00:00:00Z'), EndTime: new Date('2026-12-09T00:00:00Z') };
-  const own = (name: string, more: object) => ({
-    ...{ TrainingPlanArn: `arn:${name}`, TrainingPlanName: name, Status: 'Active', TargetResources: ['training-job'] },
-    ...{ AvailableInstanceCount: 3, TotalInstanceCount: 16, ...span },
-    ReservedCapacitySummaries: [{ InstanceType: 'ml.p5.48xlarge', ...span }],
-    ...more,
-  });
-  const offers = [offer('o1', {}), offer('o2', { UpfrontFee: '9', CurrencyCode: 'EUR' }), offer('o1', {})];
-  const plans = [
-    own('active', {}),
-    own('scheduled', { Status: 'Scheduled' }),
-    own('over', { Status: 'Expired' }),
-    own('other', { ReservedCapacitySummaries: [{ InstanceType: 'ml.p4d.24xlarge', ...span }] }),
-    own('clusters', { TargetResources: ['hyperpod-cluster'] }),
-  ];
-  const asked: Record<string, unknown>[] = [];
-  const sagemaker = mockClient(SageMakerClient);
-  sagemaker.on(SearchTrainingPlanOfferingsCommand).callsFake(({ StartTimeAfter, EndTimeBefore, ...input }) => {
-    asked.push(input);
-    return { TrainingPlanOfferings: offers };
-  });
-  sagemaker.on(ListTrainingPlansCommand).resolves({ TrainingPlanSummaries: plans as never });
-  const needs = { instanceType: 'ml.p5.48xlarge', instances: 6, hours: 30 };
-  const found = await readTrainingPlans({ region: 'us-west-2', now: 0, by: 1, ...needs });
-  const program = `
-import datetime
-class Client:
-    def search_training_plan_offerings(self, StartTimeAfter, EndTimeBefore, **asked):
-        print(json.dumps(asked))
-        return {"TrainingPlanOfferings": given["offers"]}
-    def get_paginator(self, name): return self
-    def paginate(self): return [{"TrainingPlanSummaries": given["plans"]}]
-def timed(item): return {k: datetime.datetime.fromisoformat(v.replace("Z", "+00:00")) if k.endswith("Time") else v for k, v in item.items()}
-given = json.load(sys.stdin, object_hook=timed)
-now = datetime.datetime.now(datetime.timezone.utc)
-print(json.dumps(found["training_plans"](Client(), given["needs"], now, now)))`;
-  const printed = lines(python3(program, JSON.stringify({ offers, plans, needs }))).map((line) => JSON.parse(line));
-  const iso = (at: number) => new Date(at).toISOString();
-  expect(printed.pop()).toEqual(
-    found.map((plan) => ({ ...plan, blocks: plan.blocks.map(({ from, to }) => ({ from: iso(from), to: iso(to) })) })),
-  );
-  expect(printed).toEqual(asked);
-  expect(found.map(({ id }) => id)).toEqual(['arn:active', 'arn:scheduled', 'o1', 'o2']);
-});

@@ -43,7 +43,6 @@ const SOURCES: RunSources = {
   lines: { value: Array.from({ length: 30 }, (_, i) => step(i + 1)) },
   checkpoints: { value: [] },
   jobs: { why: 'not permitted' },
-  quotas: { why: 'the Python client does not read quotas' },
   plan: {},
 };
 

@@ -15,13 +15,11 @@ const METHODS: Readonly<Record<string, string>> = {
   status: 'Run.status',
   logs: 'Run.logs',
   report: 'Run.report',
-  publish: 'Run.publish',
   stop: 'Run.stop',
   resume: 'Run.resume',
 };
 /** What only an option of a verb does, with its method. */
 const OPTIONS: readonly [verb: string, option: string, method: string][] = [
-  ['plan', '--by', 'Environment.plan_by'],
   ['status', '--wait', 'Run.wait'],
   ['status', '--chart', 'Run.metrics'],
   ['status', '--events', 'Run.timeline'],
@@ -48,6 +46,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   preflight: 'looks at the account; Environment.launch is judged by the launcher in any case',
   fetch: 'shows licence and price and asks; a run file with code.source builtin-fetch does the same',
   finetune: 'shows the plan and asks; it writes run files that Environment.launch starts',
+  publish: 'copies weights and registers them; a pipeline runs the command line for it',
   delete: 'shows what it would delete and asks',
   quota: 'looks at the account',
   drift: 'for who deploys',

@@ -37,7 +37,6 @@ import slipway  # noqa: E402
 from slipway._checkpoints import checkpoint_origin  # noqa: E402,F401
 from slipway._diff import diff_of, different_options  # noqa: E402,F401
 from slipway._lineage import lineage_rows, lineage_run  # noqa: E402,F401
-from slipway._training_plans import training_plans  # noqa: E402,F401
 
 RUN = {
     "runId": "a-261121120000",

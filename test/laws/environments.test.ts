@@ -2,7 +2,7 @@
 import { fullDiff, ResourceImpact } from '@aws-cdk/cloudformation-diff';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { changeOf } from '../../lib/control/guards/guards';
+import { changeOf } from '../../lib/control/guards/index';
 import { environmentFileSchema } from '../../lib/core/config/environment-file';
 import { GUARD_TYPE, guardSchema } from '../../lib/core/contracts/custom-resources';
 import { OPTION_CHANGES } from '../../scripts/option-changes';

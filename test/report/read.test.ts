@@ -274,7 +274,6 @@ describe('the report', () => {
     lines: { value: [{ at: at(12), attempt: 1, message: 'slipway {"event":"step","step":7,"loss":2}' }] },
     checkpoints: { value: [] },
     jobs: { value: [] },
-    quotas: { why: 'reading s3://a/run.yaml: must be permitted' },
     plan: {},
   };
 
@@ -315,12 +314,10 @@ describe('the report', () => {
     const report = assembleReport({ ...sources, lines: { why: 'no log' } });
     expect(report.steps).toBeUndefined();
     expect(report.efa).toBeUndefined();
-    expect(report.quotas).toBeUndefined();
     expect(report.checkpoints).toEqual([]);
     expect(report.missing).toEqual({
       steps: 'no log',
       efa: 'no log',
-      quotas: 'reading s3://a/run.yaml: must be permitted',
     });
   });
 

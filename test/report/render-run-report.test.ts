@@ -55,8 +55,6 @@ describe('what the sections say', () => {
     ['checkpoints', '3,400 3 2026-11-18 15:00:52 removed – – –'],
     ['cost', '2 16 × ml.p5.48xlarge 2 h 32 min $2,566.16'],
     ['cost', 'all $6,509.64'],
-    ['quotas', 'ml.p5.48xlarge for training job usage L-82E1C851 16 24 16 short needs 16, 8 are free'],
-    ['quotas', 'Longest run time for a training job L-33A961FD 5 d 5 d per job enough'],
     [
       'efa',
       'attempt 2 EFA without GPUDirect traffic went over EFA through host memory – 32 of 32 efa 1.17.3 2.1.0 2.27.7',
@@ -167,7 +165,6 @@ describe('what is not known', () => {
     ['goodput', 'The timeline was not read'],
     ['checkpoints', 'Checkpoints were not read'],
     ['cost', 'The jobs were not read'],
-    ['quotas', 'Quotas were not read'],
     ['efa', 'The verdict was not read'],
     ['decisions', 'The timeline was not read'],
   ];
@@ -189,7 +186,7 @@ describe('what is not known', () => {
   });
 
   test('read and empty is something else than not read', () => {
-    const report: RunReport = { ...bareReport(), steps: [], checkpoints: [], efa: [], quotas: [], timeline: [] };
+    const report: RunReport = { ...bareReport(), steps: [], checkpoints: [], efa: [], timeline: [] };
     const empty = renderRunReport(report);
     expect(shown('loss', empty)).toContain('No step has reported a loss');
     expect(shown('checkpoints', empty)).toContain('No committed checkpoint was found');
@@ -275,7 +272,6 @@ describe('text of users', () => {
         slowerHosts: [hostile],
         evidence: [hostile],
       });
-    for (const q of report.quotas ?? []) Object.assign(q, { name: hostile, code: hostile, reason: hostile });
     for (const p of report.cost?.prices ?? []) Object.assign(p, { instanceType: hostile, note: hostile });
     for (const a of report.cost?.attempts ?? []) a.instances = [{ instanceType: hostile, count: 1 }];
     report.missing = { checkpoints: hostile, cost: hostile };

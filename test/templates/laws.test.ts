@@ -101,7 +101,7 @@ describe('services in their own name', () => {
     const unmet = without('AWS::SNS::TopicPolicy', ({ PolicyDocument }) => {
       if (isOfAlarms(PolicyDocument as Document)) drop(PolicyDocument, 'Alarms');
     });
-    expect(unmet).toHaveLength(14);
+    expect(unmet).toHaveLength(12);
     expect(unmet[0]).toMatch(
       /^AlarmActions of .*: cloudwatch.amazonaws.com may not sns:Publish on LauncherNotifications/,
     );

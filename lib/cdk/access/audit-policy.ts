@@ -1,10 +1,7 @@
-import { type ExactStatement, logGroupArns, SHARED_LOG_GROUPS } from './statement';
+import { type ExactStatement, logGroupArns, type Place, SHARED_LOG_GROUPS } from './statement';
 
 /** Resources that audit reads, and that control and reconcile read too. All values may be tokens. */
-export interface AuditContext {
-  readonly partition: string;
-  readonly account: string;
-  readonly region: string;
+export interface AuditContext extends Place {
   readonly environment: string;
   readonly runTableArn: string;
   readonly checkpointBucketArn: string;

@@ -6,7 +6,7 @@ import type { AuditFunction } from '../launcher/audit-function';
 import type { TrainingLauncher } from '../launcher/training-launcher';
 import type { TrainingStorage } from '../storage/training-storage';
 import { auditorStatements, ciStatements, platformAdminStatements, researcherStatements } from './access-policy';
-import { allow, type ExactStatement, FEW_TEAMS, sharedPolicies } from './statement';
+import { allow, type ExactStatement, FEW_TEAMS, placeOf, sharedPolicies } from './statement';
 import type { AccessContext } from './statements/personas';
 import type { TrainingRoles } from './training-roles';
 
@@ -121,13 +121,10 @@ export class EnvironmentAccess extends Construct {
   }
 
   private context(): AccessContext {
-    const { partition, region, account } = Stack.of(this);
     const { storage, launcher, audit, environment, jobRoles, repositoryArn } = this.props;
     const teams = Object.entries(jobRoles.teams);
     return {
-      partition,
-      region,
-      account,
+      ...placeOf(this),
       environment,
       repositoryArn,
       jobRoleArns: Object.fromEntries(

@@ -1,11 +1,7 @@
+import type { Place } from './statement';
+
 /** Inputs for the roles of one team's jobs. All values may be tokens. */
-export interface JobRoleContext {
-  /** Partition of the account: aws, aws-cn or aws-us-gov. */
-  readonly partition: string;
-  /** Account of the environment. */
-  readonly account: string;
-  /** Region of the environment. */
-  readonly region: string;
+export interface JobRoleContext extends Place {
   /** Name of the environment: job names are `<environment>-...`. */
   readonly environment: string;
   /** Team whose jobs assume the role. */

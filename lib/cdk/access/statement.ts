@@ -197,10 +197,13 @@ function flatten(node: unknown): string {
   return reference.Ref ? `<${String(reference.Ref)}>` : JSON.stringify(node);
 }
 
-interface Place {
-  readonly partition: string;
-  readonly region: string;
-  readonly account: string;
+/** Where the resources of an ARN are. All values may be tokens. */
+export type Place = Pick<Stack, 'partition' | 'region' | 'account'>;
+
+/** The place of a stack. */
+export function placeOf(scope: IConstruct): Place {
+  const { partition, region, account } = Stack.of(scope);
+  return { partition, region, account };
 }
 
 /** ARN of a log group by its name, in the form used in policies for CloudWatch Logs. */

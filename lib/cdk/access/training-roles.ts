@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 import type { TrainingStorage } from '../storage/training-storage';
 import type { JobRoleContext } from './job-role-context';
 import { executionStatements, processingStatements } from './job-role-policy';
-import { allow, type ExactStatement, FEW_TEAMS, type SharedPolicies, sharedPolicies } from './statement';
+import { allow, type ExactStatement, FEW_TEAMS, placeOf, type SharedPolicies, sharedPolicies } from './statement';
 import { ownData } from './statements/job';
 
 /** Properties of `TrainingRoles`. */
@@ -138,13 +138,10 @@ export class TrainingRoles extends Construct implements JobRoles {
   }
 
   private contextOf(team: string): JobRoleContext {
-    const { partition, region, account } = Stack.of(this);
     const { storage, network, teams, data, mlflow, ...rest } = this.props;
     return {
       ...rest,
-      partition,
-      region,
-      account,
+      ...placeOf(this),
       team,
       otherTeams: teams.filter((other) => other !== team),
       writableData: this.writableData(team),

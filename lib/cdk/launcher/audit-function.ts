@@ -1,8 +1,9 @@
-import { Duration, Stack } from 'aws-cdk-lib';
+import { Duration } from 'aws-cdk-lib';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { CONTROL_TIMEOUT_SECONDS, ENV_ENVIRONMENT, ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import { auditStatements } from '../access/audit-policy';
+import { placeOf } from '../access/statement';
 import { HandlerFunction } from '../functions/handler-function';
 import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
 import { type TrainingLauncher, teamAliases } from './training-launcher';
@@ -42,11 +43,8 @@ export class AuditFunction extends Construct {
       encryptionKey: launcher.operationsKey,
       environment: { [ENV_ENVIRONMENT]: environment, [ENV_RUN_TABLE]: launcher.table.tableName },
     });
-    const { partition, account, region } = Stack.of(this);
     const statements = auditStatements({
-      partition,
-      account,
-      region,
+      ...placeOf(this),
       environment,
       runTableArn: launcher.table.tableArn,
       checkpointBucketArn: storage.checkpointBucket.bucketArn,

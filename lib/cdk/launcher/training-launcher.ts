@@ -29,9 +29,10 @@ import {
   RUN_QUEUE_MAX_RECEIVES,
   RUN_QUEUE_VISIBILITY_SECONDS,
 } from '../../core/contracts/launcher';
-import { ENV_METRIC_TEAMS, ENV_QUOTA_METRIC } from '../../core/contracts/team-metrics';
+import { ENV_METRIC_TEAMS } from '../../core/contracts/team-metrics';
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
+import { placeOf } from '../access/statement';
 import { type JobRoles, passableArns } from '../access/training-roles';
 import { acknowledge } from '../acknowledged-checks';
 import { HandlerFunction } from '../functions/handler-function';
@@ -69,11 +70,6 @@ export interface TrainingLauncherProps {
   readonly teamNotifications?: Readonly<Record<string, Notifications>>;
   /** Teams whose metrics reconcile writes, for `TeamDashboard`. @default - none */
   readonly dashboardTeams?: readonly string[];
-  /**
-   * Percentage of an instance quota from which a notice reports the quota, its use and its limit. Reconcile then also writes the metric
-   * that `quotaAlarmPercent` of `Observability` reads. @default - neither
-   */
-  readonly quotaAlarmPercent?: number;
   /** Whether the run table is retained when the stack is deleted. @default true */
   readonly retain?: boolean;
   /** Whether to adopt the run table of an earlier stack. @default false */
@@ -217,7 +213,6 @@ export class TrainingLauncher extends Construct {
         ...(this.props.dashboardTeams?.length && {
           [ENV_METRIC_TEAMS]: JSON.stringify(this.props.dashboardTeams),
         }),
-        ...(this.props.quotaAlarmPercent && { [ENV_QUOTA_METRIC]: String(this.props.quotaAlarmPercent) }),
         ...(this.props.preemption && { [ENV_PREEMPTION]: JSON.stringify(this.props.preemption) }),
       },
     });
@@ -260,12 +255,9 @@ export class TrainingLauncher extends Construct {
   }
 
   private context(): LauncherContext {
-    const { partition, region, account } = Stack.of(this);
     const { storage, environment } = this.props;
     return {
-      partition,
-      region,
-      account,
+      ...placeOf(this),
       environment,
       runTableArn: this.table.tableArn,
       queueArn: this.queue.queueArn,

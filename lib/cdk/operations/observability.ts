@@ -4,7 +4,6 @@ import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { LOG_RETENTION_TYPE } from '../../core/contracts/custom-resources';
-import { METRIC_NAMESPACE, QUOTA_METRIC } from '../../core/contracts/team-metrics';
 import { docsAddress } from '../../core/lifecycle/timeline';
 import { logGroupArns, SHARED_LOG_GROUPS } from '../access/statement';
 import { deployLogGroupName } from '../functions/handler-function';
@@ -24,7 +23,6 @@ const MEANINGS = {
   'failed-invocations':
     'A function of a deploy did not handle an event in three tries: it has no permission, no free concurrency, or cannot be loaded.',
   'no-ticks': 'Reconcile was not invoked for 15 minutes: the schedule is disabled, or the function cannot start.',
-  'quota-use': 'Jobs of the account use at least the share of an instance quota that `quotas.alarmPercent` sets.',
 } as const;
 
 /** Properties of `Observability`. */
@@ -35,11 +33,6 @@ export interface ObservabilityProps {
   readonly launcher: TrainingLauncher;
   /** Dead-letter queue of the other functions. @default - they have none */
   readonly failedInvocations?: sqs.IQueue;
-  /**
-   * Percentage of an instance quota at which an alarm is raised; the launcher must write the metric (its `quotaAlarmPercent`). @default -
-   * no alarm
-   */
-  readonly quotaAlarmPercent?: number;
   /** Address of the documentation site to which the alarms link. @default - they name the page of the package */
   readonly docsUrl?: string;
 }
@@ -83,7 +76,6 @@ export class Observability extends Construct {
       this.alarm('RunDeadLetters', 'run-dead-letters', depth(launcher.runDeadLetters)),
       this.alarm('EventDeadLetters', 'event-dead-letters', depth(launcher.eventDeadLetters)),
       ...(failedInvocations ? [this.alarm('FailedInvocations', 'failed-invocations', depth(failedInvocations))] : []),
-      ...this.quotaAlarm(),
       // Monitors the schedule itself: no invocation at all means that the schedule is disabled.
       this.alarm('NoTicks', 'no-ticks', launcher.reconcile.function.metricInvocations(quarterly), {
         comparisonOperator: cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
@@ -108,20 +100,6 @@ export class Observability extends Construct {
       treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
       ...more,
     });
-  }
-
-  private quotaAlarm(): cloudwatch.Alarm[] {
-    const { environment, quotaAlarmPercent: threshold } = this.props;
-    if (threshold === undefined) return [];
-    const metric = new cloudwatch.Metric({
-      namespace: METRIC_NAMESPACE,
-      metricName: QUOTA_METRIC,
-      dimensionsMap: { Environment: environment },
-      statistic: 'Maximum',
-      period: Duration.minutes(5),
-    });
-    // The metric has one value about every five minutes: a period without a value must not end an alarm that the next value would raise again.
-    return [this.alarm('QuotaUse', 'quota-use', metric, { threshold, evaluationPeriods: 2, datapointsToAlarm: 1 })];
   }
 
   private makeDashboard(): cloudwatch.Dashboard {

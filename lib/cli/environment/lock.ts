@@ -19,7 +19,6 @@ import { type CommonOptions, readText } from '../inputs';
 import { writing } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { refuseRunFile } from './environment-file';
-import { type ImageVersions, readImageVersions, versionChanges } from './image-versions';
 
 /** Options of `slipway preflight --lock`. */
 export interface LockOptions extends CommonOptions {
@@ -39,46 +38,16 @@ export async function lock(file: string, options: LockOptions, terminal: Termina
   if (specs.length === 0)
     throw new UsageError(`${file}: must have a region whose image is built, got image.uri everywhere; nothing to lock`);
   const bases: ImageLock['bases'] = { ...before.bases };
-  const changes: BaseChange[] = [];
   for (const spec of specs) {
     const { region, image } = spec;
     const found = await resolved(spec, options, before);
-    const old = before.bases[region]?.[image.base];
     bases[region] = { ...bases[region], [image.base]: found };
     if (!options.json) terminal.err(`${region} ${image.base}: ${found.image} is ${found.digest}`);
-    if (old && old.digest !== found.digest) changes.push(await changeOf(region, image.base, old, found));
   }
   writing('lock', 'file', target, () => writeFileSync(target, imageLockText({ schema: 1, bases })));
-  for (const { region, base, from, what } of options.json ? [] : changes)
-    terminal.err(`${region} ${base}: was ${from.slice(0, 19)}; ${what}`);
-  if (options.json) terminal.out(json({ file: target, bases, changes }));
+  if (options.json) terminal.out(json({ file: target, bases }));
   else terminal.err(`wrote ${target}; the next cdk deploy builds from it`);
   return EXIT.done;
-}
-
-/** The changes that a new digest contains, as far as both images declare their versions. */
-interface BaseChange {
-  region: string;
-  base: string;
-  from: string;
-  to: string;
-  what: string;
-}
-
-/** The lock is valid whether or not the images can be read: the versions are only information for the person who commits it. */
-async function changeOf(region: string, base: string, old: LockedBase, found: LockedBase): Promise<BaseChange> {
-  const change = { region, base, from: old.digest, to: found.digest };
-  try {
-    const [before, after] = await Promise.all([old, found].map(versionsOf));
-    return { ...change, what: versionChanges(before ?? {}, after ?? {}) || 'neither image specifies its versions' };
-  } catch (error) {
-    return { ...change, what: `the changes could not be read: ${(error as Error).message}` };
-  }
-}
-
-async function versionsOf({ image, digest }: LockedBase): Promise<ImageVersions> {
-  const parts = parseEcrUri(image);
-  return parts ? await readImageVersions(parts, digest) : {};
 }
 
 function readLock(target: string): ImageLock {

@@ -19,18 +19,16 @@ import { ask } from '../ask';
 import { EXIT } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
-import { json, quoted, type Terminal } from '../terminal';
+import { json, type Terminal } from '../terminal';
 import { fileMeant, needsOfStack } from './deployed-needs';
 import { callRegion } from './environment';
 import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
-import { followIncreases } from './quota-wait';
 
 /** Options of `slipway quota`. */
 export interface QuotaOptions extends CommonOptions {
   request?: boolean;
   /** Request without asking. */
   yes?: boolean;
-  wait?: boolean;
 }
 
 /** `slipway quota FILE|ENVIRONMENT`: shows every quota that a run or an environment needs. */
@@ -43,10 +41,7 @@ export async function quota(file: string, options: QuotaOptions, terminal: Termi
   const requests = options.request ? await fileAll(client, short) : await openRequests(client, short);
   if (options.json) terminal.out(json({ region, quotas: rows.map(quotaJson), requests }));
   else printQuotas({ region, rows, requests }, options.request ?? false, terminal);
-  if (!options.wait) return EXIT.done;
-  const ended = await untilApplied(client, short, terminal);
-  if (ended === EXIT.refused) terminal.err(nextCommands(file, options, region));
-  return ended;
+  return EXIT.done;
 }
 
 /** What is requested for which file, and from AWS, where a person reads each request: that is asked before. */
@@ -59,36 +54,6 @@ async function confirmRequests(
   for (const row of short)
     terminal.err(`  ${row.name}: ${row.limit ?? '-'} now, ${row.needed + (row.inUse ?? 0)} requested`);
   if (!yes) await ask('Request these increases?', 'quota --request');
-}
-
-/** Ctrl-C ends the wait but not the requests. */
-async function untilApplied(
-  client: ServiceQuotasClient,
-  short: readonly QuotaRow[],
-  terminal: Terminal,
-): Promise<number> {
-  const wanted = short.map(({ name, code = '', needed, inUse }) => ({ name, code, desired: needed + (inUse ?? 0) }));
-  const unmet = await followIncreases(client, wanted, terminal);
-  if (unmet.length > 0) return EXIT.refused;
-  if (wanted.length > 0)
-    terminal.err(
-      'a new limit applies to jobs after up to 30 minutes; a run that SageMaker rejects until then waits in the queue',
-    );
-  return EXIT.done;
-}
-
-/**
- * Next commands for quotas that were not increased, with the arguments given and the region. Other regions can only be compared for files.
- */
-function nextCommands(file: string, { environment, set = [] }: CommonOptions, region: string): string {
-  const words = [file, ...(environment ? ['--environment', environment] : []), ...set.flatMap((one) => ['--set', one])];
-  const named = words.map(quoted).join(' ');
-  return [
-    `to request the increases and wait: slipway quota ${named} --region ${region} --request --wait`,
-    ...(fileMeant(file) === undefined
-      ? []
-      : [`to find regions with sufficient quotas: slipway preflight ${named} --regions`]),
-  ].join('\n');
 }
 
 /** Applied limits in a region, at the rate that Service Quotas allows. */

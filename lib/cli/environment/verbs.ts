@@ -46,7 +46,6 @@ export function environmentVerbs(cli: CommandLine): void {
     )
     .option('--request', 'request the required increases, each once, after a confirmation')
     .option('--yes', 'request without a confirmation')
-    .option('--wait', 'wait until the increases are applied; exits with 1 if one is denied or was not requested')
     .action(cli.action(() => import('./quota.js'), 'quota'));
 }
 

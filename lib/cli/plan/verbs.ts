@@ -6,9 +6,8 @@ export function planVerbs(cli: CommandLine): void {
     .verb(
       'validate <file>',
       'check a run file or an environment file against every rule, offline',
-      'slipway validate runs/sagemaker/llama2-13b.yaml\n  slipway validate environments/research.yaml --sizes\n  slipway validate runs/data/chat-tokenize.yaml --data chats.jsonl --tokenizer llama3/tokenizer.json',
+      'slipway validate runs/sagemaker/llama2-13b.yaml\n  slipway validate environments/research.yaml\n  slipway validate runs/data/chat-tokenize.yaml --data chats.jsonl --tokenizer llama3/tokenizer.json',
     )
-    .option('--sizes', 'synthesise the environment, without AWS, and show what is closest to the limits of AWS')
     .option('--data <file>', 'show what a tokenise run would train in the first rows of a file; needs Python')
     .option('--tokenizer <file>', 'tokenizer.json for --data, on this machine')
     .option('--html <file>', 'write a page that shows the same as --data')

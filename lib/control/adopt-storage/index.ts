@@ -1,10 +1,115 @@
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { ECRClient } from '@aws-sdk/client-ecr';
-import { KMSClient } from '@aws-sdk/client-kms';
-import { S3Client } from '@aws-sdk/client-s3';
+import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DescribeRepositoriesCommand, ECRClient } from '@aws-sdk/client-ecr';
+import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms';
+import {
+  GetBucketLifecycleConfigurationCommand,
+  HeadBucketCommand,
+  type LifecycleRule,
+  PutBucketLifecycleConfigurationCommand,
+  PutBucketPolicyCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { type AdoptedBucket, adoptStorageSchema } from '../../core/contracts/custom-resources';
+import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../core/contracts/storage';
+import { answerOrUndefined } from '../../shared/aws/answers';
+import { bucketPolicy, canonicalStatement } from '../../shared/aws/policy-document';
 import { clientSettings, s3Settings } from '../shared/clients';
-import { acceptingRollback, entryPoint } from '../shared/custom-resource';
-import { type AdoptStorageDeps, onEvent } from './adopt-storage';
+import { acceptingRollback, entryPoint, parseProperties } from '../shared/custom-resource';
+
+/** Clients that storage adoption uses. */
+export interface AdoptStorageDeps {
+  s3: S3Client;
+  dynamo: DynamoDBClient;
+  ecr: ECRClient;
+  kms: KMSClient;
+}
+
+/**
+ * Adopts the storage that an earlier stack left behind. Create and update check that all of it exists, and fail with a list of everything
+ * that is missing; then they add the missing statements to the bucket policies and set the expiration of uncommitted checkpoints. Repeating
+ * an event changes nothing. Delete does nothing: the adopted storage and its policies stay.
+ */
+export async function onEvent(
+  deps: AdoptStorageDeps,
+  event: CdkCustomResourceEvent,
+): Promise<CdkCustomResourceResponse> {
+  if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
+  const { buckets, keyArn, tableName, repositoryName } = parseProperties(adoptStorageSchema, event);
+  const checks = await Promise.all([
+    ...buckets.map(({ name }) =>
+      missing(`bucket ${name}`, () => deps.s3.send(new HeadBucketCommand({ Bucket: name }))),
+    ),
+    missing(`key ${keyArn}`, () => requireEnabled(deps.kms, keyArn)),
+    tableName &&
+      missing(`table ${tableName}`, () => deps.dynamo.send(new DescribeTableCommand({ TableName: tableName }))),
+    repositoryName &&
+      missing(`repository ${repositoryName}`, () =>
+        deps.ecr.send(new DescribeRepositoriesCommand({ repositoryNames: [repositoryName] })),
+      ),
+  ]);
+  const absent = checks.flatMap((found) => found || []);
+  if (absent.length > 0)
+    throw new Error(
+      `storage.adopt: must find what an earlier stack left, got no ${absent.join(', no ')}; remove adopt, or restore it`,
+    );
+  for (const bucket of buckets) await restore(deps.s3, bucket);
+  return { PhysicalResourceId: `adopted-${buckets[0]?.name}` };
+}
+
+const NOT_FOUND = [
+  'NotFound',
+  'NoSuchBucket',
+  'ResourceNotFoundException',
+  'RepositoryNotFoundException',
+  'NotFoundException',
+];
+
+/** The name if the service does not find it; undefined if it does. */
+async function missing(name: string, read: () => Promise<unknown>): Promise<string | undefined> {
+  const found = await answerOrUndefined(
+    read().then(() => true),
+    ...NOT_FOUND,
+  );
+  return found ? undefined : name;
+}
+
+async function requireEnabled(kms: KMSClient, KeyId: string): Promise<void> {
+  const { KeyMetadata } = await kms.send(new DescribeKeyCommand({ KeyId }));
+  if (KeyMetadata?.KeyState === 'PendingDeletion')
+    throw new Error(
+      `storage.adopt: key ${KeyId} must not wait for its deletion; run aws kms cancel-key-deletion and enable-key`,
+    );
+}
+
+async function restore(s3: S3Client, bucket: AdoptedBucket): Promise<void> {
+  await restorePolicy(s3, bucket);
+  if (bucket.leftoverDays !== undefined) await restoreExpiration(s3, bucket.name, bucket.leftoverDays);
+}
+
+async function restorePolicy(s3: S3Client, { name, statements }: AdoptedBucket): Promise<void> {
+  const policy = await bucketPolicy(s3, name);
+  const there = policy.Statement.map(canonicalStatement);
+  const added = statements.filter((statement) => !there.includes(canonicalStatement(statement)));
+  if (added.length === 0) return;
+  const Policy = JSON.stringify({ ...policy, Statement: [...policy.Statement, ...added] });
+  await s3.send(new PutBucketPolicyCommand({ Bucket: name, Policy }));
+}
+
+async function restoreExpiration(s3: S3Client, Bucket: string, Days: number): Promise<void> {
+  const read = s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket }));
+  const rules = (await answerOrUndefined(read, 'NoSuchLifecycleConfiguration'))?.Rules ?? [];
+  const leftovers: LifecycleRule = {
+    ID: LEFTOVER_RULE,
+    Status: 'Enabled',
+    Filter: { Tag: { Key: LEFTOVER_TAG.key, Value: LEFTOVER_TAG.value } },
+    Expiration: { Days },
+  };
+  const current = rules.find(({ ID }) => ID === LEFTOVER_RULE);
+  if (current?.Expiration?.Days === Days) return;
+  const Rules = [...rules.filter((rule) => rule !== current), leftovers];
+  await s3.send(new PutBucketLifecycleConfigurationCommand({ Bucket, LifecycleConfiguration: { Rules } }));
+}
 
 const deps = (): AdoptStorageDeps => ({
   s3: new S3Client(s3Settings(process.env)),

@@ -6,7 +6,6 @@ import {
 } from '../../core/contracts/control';
 import { findTeamOfAlias } from '../../core/contracts/launcher';
 import { planOfRun, validateRun } from './ask-planner';
-import { cardOfRun } from './card';
 import { noteRun, releasePool, resumeRun, stopRun } from './change-run';
 import { deleteRun } from './delete-run';
 import type { ControlDeps } from './deps';
@@ -19,7 +18,7 @@ import { startRun } from './start/start';
 
 /**
  * The function that people invoke, through one alias per team: start, stop, resume, release, delete, status, list, logs, events, shell,
- * note, validate, plan, card.
+ * note, validate, plan.
  *
  * It only records the desired state, which reconcile then brings about; it handles only shells and warm pools itself. The team is that of
  * the alias that was invoked, never of the payload. Every write is conditional, so that two simultaneous calls have the same result as two
@@ -46,8 +45,6 @@ async function dispatch(deps: ControlDeps, team: string, request: ControlRequest
       return validateRun(deps, team, request);
     case 'plan':
       return planOfRun(deps, team, request);
-    case 'card':
-      return cardOfRun(deps, team, request);
     case 'status':
     case 'list':
     case 'events':

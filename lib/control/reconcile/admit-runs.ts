@@ -2,17 +2,17 @@ import { isDeepStrictEqual } from 'node:util';
 import { admitRun } from '../../core/lifecycle/intent';
 import { mayGrow } from '../../core/lifecycle/phases/grow';
 import type { RunRecord } from '../../core/lifecycle/record';
-import type { Admission } from '../../core/queue/admit';
+import { type Admission, admit, type QueueInput } from '../../core/queue/admit';
 import { advanceUsage, NO_USAGE, type QueueUsage } from '../../core/queue/usage';
 import { describeError } from '../shared/errors';
 import type { QueueDocument } from '../shared/items';
 import { sendAbout } from '../shared/queue';
-import { holdsCapacity, isQueued } from '../shared/queue-runs';
+import { holdsCapacity, isQueued, runningRun } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
-import { announce } from './notify/notify';
-import { teamHolds } from './queue/others-usage';
-import { growNow, keepReservations, preemptRuns, releaseReservations } from './queue/preempt-runs';
-import { heldNow, planPass, poolsOf } from './queue/queue-pools';
+import { announce } from './notify/event-bus';
+import { holdOf, teamHolds } from './queue/others-usage';
+import { growNow, keepReservations, preemptRuns, releaseReservations, reservationChanges } from './queue/preempt-runs';
+import { heldNow, heldOptionId, poolsOf, queuedOnItsSizes, stillAwaited } from './queue/queue-pools';
 import { readAgain } from './queue/read-again';
 import { isolateFailure, needsOf } from './queue/run-needs';
 import { type AwaitedRuns, awaitedRuns, notifyBlocked } from './queue/waits-for';
@@ -31,7 +31,6 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   if (needs.unreadable.length > 0) await reportUnreadable(deps, 'INTENT', needs.unreadable);
   const waiting = queued.filter(({ runId }) => !needs.unreadable.some((item) => item.runId === runId));
   const queue = await rememberedQueue(deps);
-  const usage = queue?.usage;
   const started = deps.now().getTime();
   if (queue) await rememberUsage(deps, { before: queue, held: heldNow(holding, needs), now: started });
   if (waiting.length === 0 && !holding.some((run) => mayGrow(run, started))) return;
@@ -39,16 +38,20 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   const awaited = await awaitedRuns(deps, waiting);
   const holds = await teamHolds(deps, active);
   const now = deps.now().getTime();
-  const { input, admission, reservations } = planPass(deps, {
-    waiting,
-    holding,
-    needs,
-    usage,
+  const input: QueueInput = {
+    waiting: waiting.map((run) => ({
+      ...queuedOnItsSizes(run, needs),
+      ...holdOf(run, holds),
+      after: stillAwaited(run, awaited),
+    })),
+    running: holding.map((run) => runningRun(run, needs.of(run, heldOptionId(run)))),
     pools,
-    awaited,
-    holds,
+    shares: deps.shares,
+    usage: advanceUsage(queue?.usage ?? NO_USAGE, heldNow(holding, needs), now),
     now,
-  });
+  };
+  const admission = admit(input);
+  const reservations = reservationChanges(input, admission, holding, needs);
   if (!(await releaseReservations(deps, reservations))) return;
   await startOrWait(deps, waiting, { ...admission, awaited, now, places: await createPlaces(deps, admission, now) });
   // Newly admitted runs count as holding their instances from the next pass on.

@@ -23,11 +23,8 @@ export interface ReconcileDeps {
   runbooks?: string;
   /** Queue shares by team. */
   shares: Record<string, number>;
-  /**
-   * Teams whose metrics are written; the percentage of an instance quota from which a notice is sent (without it, the use of quotas is not
-   * read); and the function that writes a metric line. @default - no metrics
-   */
-  metrics?: { teams: readonly string[]; quotaPercent?: number; write(line: string): void };
+  /** Teams whose metrics are written, and the function that writes a metric line. @default - no metrics */
+  metrics?: { teams: readonly string[]; write(line: string): void };
   /** @default PREEMPTION_TIMES */
   preemption?: PreemptionTimes;
   /** For read calls, which the SDK may retry. */

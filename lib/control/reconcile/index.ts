@@ -22,7 +22,7 @@ import {
   teamSharesSchema,
 } from '../../core/contracts/launcher';
 import { requireEnv } from '../../core/contracts/names';
-import { ENV_METRIC_TEAMS, ENV_QUOTA_METRIC, metricTeamsSchema } from '../../core/contracts/team-metrics';
+import { ENV_METRIC_TEAMS, metricTeamsSchema } from '../../core/contracts/team-metrics';
 import { clientSettings, onceSettings, s3Settings } from '../shared/clients';
 import { Deadline, type InvocationContext, LAST_RESERVE_MS } from '../shared/deadline';
 import { ServiceQuotaReader } from '../shared/limit-reader';
@@ -68,9 +68,7 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
 /** Metric lines are written to stdout directly: `console.log` of the Lambda runtime would prepend a time and an id. */
 function metricsOf(env: NodeJS.ProcessEnv): Pick<ReconcileDeps, 'metrics'> {
   const teams = metricTeamsSchema.parse(JSON.parse(env[ENV_METRIC_TEAMS] || '[]'));
-  const quotaPercent = Number(env[ENV_QUOTA_METRIC]) || undefined;
-  if (teams.length === 0 && !quotaPercent) return {};
-  return { metrics: { teams, quotaPercent, write: (line) => void process.stdout.write(`${line}\n`) } };
+  return teams.length === 0 ? {} : { metrics: { teams, write: (line) => void process.stdout.write(`${line}\n`) } };
 }
 
 const deadline = new Deadline();

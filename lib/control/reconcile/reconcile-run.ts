@@ -11,7 +11,7 @@ import { sendAbout } from '../shared/queue';
 import { isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { applyEffects } from './effects/apply-effects';
-import { announce } from './notify/notify';
+import { announce } from './notify/event-bus';
 import { tagLeftovers } from './observe/leftovers';
 import { type EffectResults, observe } from './observe/observe';
 import { checkpointPrefix, isLocated, jobFilesOf, ownFolders, readSubject, type Subject } from './observe/subject';

@@ -14,7 +14,6 @@ import { AGAIN_SECONDS, MAX_IN_BATCH, retryLater, sendMessage, sendMessages } fr
 import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
-import { writeQuotaUse } from './quota-metric';
 import { reconcileRun } from './reconcile-run';
 import { writeTeamMetrics } from './team-metrics';
 import { teamStates, writeTeamPages } from './team-page';
@@ -56,7 +55,6 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
   await reportUnreadable(deps, 'RUN', unreadable);
   const stateOf = teamStates(deps, all);
   await writeTeamMetrics(deps, all, stateOf);
-  await writeQuotaUse(deps, all);
   await writeTeamPages(deps, rotated(Object.keys(deps.shares), deps.now().getTime()), { active: all, stateOf });
 }
 

@@ -21,7 +21,7 @@ export async function writeTeamMetrics(
   for (const team of metrics?.teams ?? []) {
     try {
       const values = valuesOf(deps, team, active, await stateOf(team));
-      metrics?.write(metricLine(deps, TEAM_DIMENSIONS, TEAM_METRICS, { Team: team, ...values }));
+      metrics?.write(metricLine(deps, team, values));
     } catch (error) {
       deps.log('warn', 'metrics of a team were not written', { team, error: describeError(error) });
     }
@@ -54,21 +54,16 @@ function windowBefore(now: number): { from: number; to: number } {
 }
 
 /**
- * A line with the values of metrics, and what else it says.
+ * A line with the values of metrics.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html, 2026-11-23.
- * @param units of the metrics, by their names
  */
-export function metricLine(
-  { environment, now }: ReconcileDeps,
-  dimensions: readonly string[],
-  units: Readonly<Record<string, string>>,
-  values: object,
-): string {
-  const Metrics = Object.entries(units).map(([Name, Unit]) => ({ Name, Unit }));
-  const CloudWatchMetrics = [{ Namespace: METRIC_NAMESPACE, Dimensions: [dimensions], Metrics }];
+function metricLine({ environment, now }: ReconcileDeps, Team: string, values: Record<TeamMetric, number>): string {
+  const Metrics = Object.entries(TEAM_METRICS).map(([Name, Unit]) => ({ Name, Unit }));
+  const CloudWatchMetrics = [{ Namespace: METRIC_NAMESPACE, Dimensions: [TEAM_DIMENSIONS], Metrics }];
   return JSON.stringify({
     _aws: { Timestamp: now().getTime(), CloudWatchMetrics },
     Environment: environment,
+    Team,
     ...values,
   });
 }

@@ -1,5 +1,4 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
-import { UNREADABLE_ITEM } from '../../core/contracts/storage';
 import { runbookAddress } from '../../core/lifecycle/timeline';
 import { describeError } from '../shared/errors';
 import type { UnreadableItem } from '../shared/stored';
@@ -18,13 +17,13 @@ export async function reportUnreadable(
 ): Promise<void> {
   for (const { message } of items) deps.log('error', 'an item of the run table was left out', { error: message });
   try {
-    const before = await deps.store.findNotified(UNREADABLE_ITEM);
+    const before = await deps.store.findNotified();
     const names = items.map(({ runId }) => `${kind}/${runId}`);
     const next = [...before.filter((name) => !name.startsWith(`${kind}/`)), ...names];
     if (next.length === before.length && next.every((name) => before.includes(name))) return;
     const fresh = items.filter(({ runId }) => !before.includes(`${kind}/${runId}`));
     if (fresh.length > 0) await publish(deps, fresh);
-    await deps.store.saveNotified(UNREADABLE_ITEM, next);
+    await deps.store.saveNotified(next);
   } catch (error) {
     deps.log('error', 'unreadable items were not reported', { error: describeError(error) });
   }

@@ -13,7 +13,6 @@ import {
   type PAGES_ITEM,
   POOL_ONLY_ATTRIBUTE,
   type QUEUE_ITEM,
-  type QUOTAS_ITEM,
   REQUEST_ITEM,
   RUN_ITEM,
   RUN_TABLE_PARTITION_KEY,
@@ -63,11 +62,10 @@ const key = (runId: string, item: string): Item => ({
 export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
 /** Key of the intent item. */
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
-/** Items with the subjects of which people were notified. */
-export type NotifiedItem = typeof QUOTAS_ITEM | typeof UNREADABLE_ITEM;
 /** Key of an item that belongs to the environment and not to a run. */
-export const environmentKey = (item: NotifiedItem | typeof QUEUE_ITEM | typeof PAGES_ITEM | typeof CLOSED_ITEM): Item =>
-  key(item, item);
+export const environmentKey = (
+  item: typeof UNREADABLE_ITEM | typeof QUEUE_ITEM | typeof PAGES_ITEM | typeof CLOSED_ITEM,
+): Item => key(item, item);
 /** Key of the item of a client's request. */
 export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
 

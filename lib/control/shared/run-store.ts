@@ -26,6 +26,7 @@ import {
   RUN_TABLE_SORT_KEY,
   TEAM_INDEX,
   TEAM_INDEX_PARTITION_KEY,
+  UNREADABLE_ITEM,
 } from '../../core/contracts/storage';
 import { bookedUsd } from '../../core/lifecycle/accounting/month-spend';
 import type { TimelineEvent } from '../../core/lifecycle/action';
@@ -42,7 +43,6 @@ import {
   intentKey,
   itemsOf,
   monthItemKey,
-  type NotifiedItem,
   type QueueDocument,
   type RunIntent,
   requestItem,
@@ -73,8 +73,11 @@ const MAX_EARLIER = 1000;
 /** Number of items in one transaction, which may have 4 MB. */
 const MAX_EXPIRING = 25;
 
+/** Number of records that a process keeps, about 4 KB each: of the active runs, most are the same in the next listing. */
+const MAX_RECORDS = 4000;
+
 /** Parses the record in a document of the table. The result is shared and must not be changed. */
-export const recordOf = remember(readRecord);
+export const recordOf = remember(readRecord, MAX_RECORDS);
 
 /** The run id of an item. */
 export const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
@@ -110,8 +113,6 @@ export class RunStore {
   unreadable: readonly UnreadableItem[] = [];
   private readonly intents = new BoundedMap<RunIntent>(MAX_INTENTS);
   private readonly earlier = new BoundedMap<Attempt[]>(MAX_EARLIER);
-  /** Runs from the last listing, by id. */
-  private listed = new Map<string, { text: string; record: RunRecord }>();
 
   constructor(
     readonly dynamodb: DynamoDBClient,
@@ -239,14 +240,14 @@ export class RunStore {
     await this.put([documentItem(environmentKey(QUEUE_ITEM), queue)]);
   }
 
-  /** Subjects of which people were notified: the state of a notice about something other than one run. */
-  async findNotified(item: NotifiedItem): Promise<string[]> {
-    return findNames(await this.document(environmentKey(item))) ?? [];
+  /** Names of the unreadable items of which people were notified. */
+  async findNotified(): Promise<string[]> {
+    return findNames(await this.document(environmentKey(UNREADABLE_ITEM))) ?? [];
   }
 
   /** Written after the notice was sent, so that a notice may be sent twice but is never lost. */
-  async saveNotified(item: NotifiedItem, names: readonly string[]): Promise<void> {
-    await this.put([documentItem(environmentKey(item), names)]);
+  async saveNotified(names: readonly string[]): Promise<void> {
+    await this.put([documentItem(environmentKey(UNREADABLE_ITEM), names)]);
   }
 
   /** Digests of the pages that were last written, by team; none when they cannot be read. */
@@ -261,22 +262,9 @@ export class RunStore {
 
   /** Runs that are not over, according to the index. Items that cannot be read are in `unreadable` then, and stop no other run. */
   async active(): Promise<RunRecord[]> {
-    const listed: typeof this.listed = new Map();
     const unreadable: UnreadableItem[] = [];
-    const records = readable(
-      await this.query(byIndex(ACTIVE_INDEX, ACTIVE_INDEX_PARTITION_KEY, ACTIVE_VALUE)),
-      unreadable,
-      (item) => {
-        // Of a thousand active runs most are the same as in the previous listing, and are not parsed again.
-        const text = textOf(item);
-        const id = idOf(item);
-        const known = this.listed.get(id);
-        const now = known?.text === text ? known : { text, record: recordIn(item) };
-        listed.set(id, now);
-        return now.record;
-      },
-    );
-    this.listed = listed;
+    const items = await this.query(byIndex(ACTIVE_INDEX, ACTIVE_INDEX_PARTITION_KEY, ACTIVE_VALUE));
+    const records = readable(items, unreadable, recordIn);
     this.unreadable = unreadable;
     return records;
   }

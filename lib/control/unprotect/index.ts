@@ -1,7 +1,31 @@
-import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
+import { CloudFormationClient, UpdateTerminationProtectionCommand } from '@aws-sdk/client-cloudformation';
+import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { clientSettings } from '../shared/clients';
-import { entryPoint } from '../shared/custom-resource';
-import { onEvent } from './unprotect';
+import { entryPoint, stackStatus } from '../shared/custom-resource';
+
+/** Clients that the removal of termination protection uses. */
+export interface UnprotectDeps {
+  cloudFormation: CloudFormationClient;
+}
+
+/**
+ * Disables the termination protection of a stack while its creation is rolled back. The CDK enables it before the first deploy, and must
+ * delete the remains of a failed one before it deploys again, which a protected stack rejects.
+ *
+ * Create and update do nothing; neither does a deletion in any other state of the stack.
+ */
+export async function onEvent(
+  { cloudFormation }: UnprotectDeps,
+  event: CdkCustomResourceEvent,
+): Promise<CdkCustomResourceResponse> {
+  if (event.RequestType !== 'Delete') return { PhysicalResourceId: 'unprotect' };
+  const StackName = event.StackId;
+  if ((await stackStatus(cloudFormation, StackName)) === 'ROLLBACK_IN_PROGRESS')
+    await cloudFormation.send(
+      new UpdateTerminationProtectionCommand({ StackName, EnableTerminationProtection: false }),
+    );
+  return { PhysicalResourceId: event.PhysicalResourceId };
+}
 
 /** Entry point of the function that disables termination protection. */
 export const handler = entryPoint(() => ({ cloudFormation: new CloudFormationClient(clientSettings) }), onEvent);

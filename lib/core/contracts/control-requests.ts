@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { sha256 } from '../config/formats/sha256';
 import { MAX_CHARACTERS, MAX_OVERRIDES } from '../config/reading/limits';
-import { lineageSchema } from './lineage';
 
 /** Payloads of the control function. They never contain the team: it comes from the alias that was invoked. */
 
@@ -126,56 +125,8 @@ const shell = z.strictObject({
 const runText = { runFile: intent.shape.runFile, overrides: intent.shape.overrides };
 /** Checks schema and rules; writes nothing. */
 const validate = z.strictObject({ action: z.literal('validate'), ...runText });
-const time = z.iso.datetime({ precision: 3 });
-/** A training plan that the caller has read with its own permissions, because control has none for it. */
-const trainingPlan = z.strictObject({
-  kind: z.enum(['training-plan-on-offer', 'own-training-plan']),
-  id: z.string().max(256),
-  /** Time ranges in which its instances are available. */
-  blocks: z.array(z.strictObject({ from: time, to: time })).max(50),
-  instances: z.int().min(0),
-  /** Total price if bought now; 0 if already paid, null = the price is not in USD. */
-  usd: z.number().min(0).nullable(),
-  note: z.string().max(512).optional(),
-});
 /** Estimates memory, speed, time and cost; writes nothing. */
-const plan = z.strictObject({
-  action: z.literal('plan'),
-  ...runText,
-  /** Requests all offers with which the run ends by this time instead. */
-  by: time.optional(),
-  trainingPlans: z.array(trainingPlan).max(200).default([]),
-});
-
-const jobName = z.string().min(1).max(63);
-/**
- * Fields from DescribeTrainingJob. The caller sends them because control cannot read weights, and a card contains only what the caller is
- * allowed to see.
- */
-const job = z.strictObject({
-  trainingJobName: jobName,
-  instances: z.array(z.strictObject({ instanceType: z.string().max(64), count: z.int().min(0) })).max(16),
-  isSpot: z.boolean(),
-  billableSeconds: z.number().min(0).nullable(),
-});
-/** Renders the model card of a run from data that the caller has read with its own permissions; writes nothing. */
-const card = z.strictObject({
-  action: z.literal('card'),
-  runId,
-  /** Destination of the weights. */
-  weights: z.strictObject({
-    uri: z.string().max(2048),
-    files: z.array(z.strictObject({ name: z.string().min(1).max(1024), bytes: z.int().min(0) })).max(10_000),
-  }),
-  /** Progress lines that a card is built from: first and last step, first step of each attempt, newest evaluation, newest EFA verdict. */
-  lines: z
-    .array(z.strictObject({ at: time, attempt: z.int().min(1), message: z.string().max(300_000) }))
-    .max(100_000)
-    .nullable(),
-  /** null = the jobs could not be described. */
-  jobs: z.array(job).max(100_000).nullable(),
-  lineage: lineageSchema,
-});
+const plan = z.strictObject({ action: z.literal('plan'), ...runText });
 
 /** Schema of every payload of the control function. Unknown fields are rejected; the error names the field for the action in question. */
 export const controlRequestSchema = z.discriminatedUnion('action', [
@@ -192,7 +143,6 @@ export const controlRequestSchema = z.discriminatedUnion('action', [
   note,
   validate,
   plan,
-  card,
 ]);
 /** The payloads that change nothing and contain no run file: the only ones that the alias `audit` accepts. */
 export const readRequestSchema = z.discriminatedUnion('action', [status, list, events, logs]);
@@ -205,8 +155,6 @@ export type ReadRequest = z.output<typeof readRequestSchema>;
 export type ValidateRequest = z.output<typeof validate>;
 /** Request to estimate memory, speed, time and cost of a run file. */
 export type PlanRequest = z.output<typeof plan>;
-/** Request for the model card of a run. */
-export type CardRequest = z.output<typeof card>;
 /** A payload with defaults applied. */
 export type ControlRequest = z.output<typeof controlRequestSchema>;
 /** First call of a start: the run to start and the uploads that will follow. */

@@ -146,28 +146,6 @@ export interface PlanAnswer {
   plan: { fits: string };
 }
 
-/**
- * The offers of `slipway plan --by --json`, and the requirements for training plans that the caller may search for and send with the next
- * call.
- */
-export interface DatePlanAnswer {
-  ok: true;
-  byDate: { by: string; offers: object[] };
-  /** null for clusters of several instance types. */
-  needs: { instanceType: string; instances: number; hours: number } | null;
-}
-
-/** The model card of a run, as written by `slipway publish`. */
-export interface CardAnswer {
-  ok: true;
-  /** File name, in the folder of the weights. */
-  file: string;
-  /** Markdown. */
-  card: string;
-  /** `ModelCard.ModelCardContent` of a version in the model registry: JSON. */
-  registryCard: string;
-}
-
 /** A page may be empty even if more pages follow. */
 export interface LogAnswer extends OfRun {
   trainingJobName: string;
@@ -186,8 +164,6 @@ export type ControlAnswer =
   | Refusal
   | ValidateAnswer
   | PlanAnswer
-  | DatePlanAnswer
-  | CardAnswer
   | IntentAnswer
   | StartAnswer
   | DesiredAnswer

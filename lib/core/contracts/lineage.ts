@@ -23,7 +23,7 @@ const checkpointOrigin = z.object({
   nextSample: orNull(whole),
 });
 
-/** The complete origin of a run: printed by `slipway status --lineage --json` and sent by callers for a model card. */
+/** The complete origin of a run: printed by `slipway status --lineage --json`. */
 export const lineageSchema = z.object({
   of: field(text, 'the requested run or checkpoint'),
   checkpoint: field(orNull(checkpointOrigin), 'the requested checkpoint, or the newest committed one'),

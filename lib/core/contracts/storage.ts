@@ -130,8 +130,6 @@ export const INTENT_ITEM = 'INTENT';
 export const REQUEST_ITEM = 'REQUEST';
 /** Partition and sort key of the single queue item: it cannot collide with run ids, which are lower case. */
 export const QUEUE_ITEM = 'QUEUE';
-/** Partition and sort key of the item with the quotas for which a notice was sent. */
-export const QUOTAS_ITEM = 'QUOTAS';
 /** Partition and sort key of the item with the items that cannot be read, of which a notice was sent. */
 export const UNREADABLE_ITEM = 'UNREADABLE';
 /** Partition and sort key of the item with the digests of the pages that were last written. */

@@ -27,16 +27,3 @@ export type TeamMetric = keyof typeof TEAM_METRICS;
 export const ENV_METRIC_TEAMS = 'SLIPWAY_METRIC_TEAMS';
 /** Content of `ENV_METRIC_TEAMS`. */
 export const metricTeamsSchema = z.array(z.string());
-
-/**
- * Metric of the environment: usage in percent of the instance quota with the highest usage among those that its live jobs use, one value
- * per tick.
- */
-export const QUOTA_METRIC = 'QuotaUsePercent';
-/** Its dimensions. */
-export const QUOTA_DIMENSIONS = ['Environment'] as const;
-/**
- * Environment variable of reconcile: usage of an instance quota in percent from which a notice is sent; also enables the metric. Absent =
- * neither.
- */
-export const ENV_QUOTA_METRIC = 'SLIPWAY_QUOTA_METRIC';

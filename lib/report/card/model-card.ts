@@ -19,36 +19,7 @@ export const cardFile = ({ files }: PublishedWeights): string =>
   files.some(({ name }) => name === CARDS[0]) ? CARDS[1] : CARDS[0];
 
 /** The content of a model card; null = not known. Amounts in USD, sizes in bytes. */
-export interface ModelFacts {
-  runId: string;
-  name: string;
-  environment: string;
-  team: string;
-  region: string;
-  weights: PublishedWeights;
-  /** Options of the section `model`, defaults included, as path and value. */
-  model: [path: string, value: string][];
-  /** Options of the section `training`. */
-  training: [path: string, value: string][];
-  step: number | null;
-  tokens: number | null;
-  /** First and last training loss reported by rank 0. */
-  loss: { first: number; last: number } | null;
-  /** Newest loss on the evaluation channel. */
-  evaluation: { step: number; loss: number } | null;
-  attempts: number;
-  /** Names of the jobs, in chronological order. */
-  jobs: string[];
-  instances: string;
-  /** Billed hours of all attempts times the number of GPUs. */
-  gpuHours: number | null;
-  spendUsd: number | null;
-  listPriceUsd: number | null;
-  goodput: number | null;
-  /** Network verdict of the newest attempt. */
-  efa: string | null;
-  lineage: Lineage;
-}
+export type ModelFacts = ReturnType<typeof modelFacts>;
 
 /** Combines a run's report and lineage to the content of its card. Missing values are not estimated. */
 export function modelFacts(
@@ -56,33 +27,30 @@ export function modelFacts(
   lineage: Lineage,
   spec: Record<string, unknown>,
   weights: PublishedWeights,
-): ModelFacts {
+) {
   const losses = (report.steps ?? []).flatMap(({ loss }) => loss ?? []);
   const [first, last] = [losses[0], losses.at(-1)];
   const evaluated = report.evaluations?.at(-1);
   const newest = report.attempts.at(-1);
+  const { runId, name, environment, team, region, spendUsd, goodput } = report;
   return {
-    runId: report.runId,
-    name: report.name,
-    environment: report.environment,
-    team: report.team,
-    region: report.region,
-    weights,
+    ...{ runId, name, environment, team, region, weights, lineage, spendUsd, goodput },
+    /** Options of the sections `model` and `training`, defaults included, as path and value. */
     model: optionsOf(spec.model),
     training: optionsOf(spec.training),
     step: report.step ?? lineage.checkpoint?.step ?? null,
     tokens: report.steps?.findLast(({ tokens }) => tokens !== undefined)?.tokens ?? lineage.checkpoint?.tokens ?? null,
+    /** First and last training loss reported by rank 0. */
     loss: first === undefined || last === undefined ? null : { first, last },
     evaluation: evaluated ? { step: evaluated.step, loss: evaluated.loss } : null,
     attempts: report.attempts.length,
     jobs: report.attempts.filter(({ status }) => status !== '').map(({ trainingJobName }) => trainingJobName),
     instances: (newest?.instances ?? []).map((i) => `${i.count} x ${i.instanceType}`).join(' + '),
+    /** Billed hours of all attempts times the number of GPUs. */
     gpuHours: gpuHours(report.cost),
-    spendUsd: report.spendUsd,
     listPriceUsd: report.cost?.totalUsd ?? null,
-    goodput: report.goodput,
+    /** Network verdict of the newest attempt. */
     efa: report.efa?.at(-1)?.verdict ?? null,
-    lineage,
   };
 }
 

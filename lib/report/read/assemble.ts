@@ -1,7 +1,6 @@
 import { findPrice } from '../../core/catalog/prices/prices';
-import type { CardRequest, RunConfiguration, StatusAnswer } from '../../core/contracts/control';
+import type { RunConfiguration, StatusAnswer } from '../../core/contracts/control';
 import { ledger } from '../../core/lifecycle/ledger';
-import type { QuotaRow } from '../../core/quota';
 import { lineageRun } from '../lineage/lineage';
 import {
   median,
@@ -71,7 +70,12 @@ export type RunStatus = Pick<StatusAnswer, 'runId' | 'name' | 'team' | 'reason' 
 type ReportedJob = Omit<StatusAnswer['attempts'][number], 'instanceCount' | 'gpuHours' | 'gpuUtilizationPercent'>;
 
 /** Fields from DescribeTrainingJob. */
-export type JobFacts = NonNullable<CardRequest['jobs']>[number];
+export interface JobFacts {
+  trainingJobName: string;
+  instances: { instanceType: string; count: number }[];
+  isSpot: boolean;
+  billableSeconds: number | null;
+}
 
 /** All inputs of a run report. */
 export interface RunSources {
@@ -82,7 +86,6 @@ export interface RunSources {
   lines: Read<readonly LogLine[]>;
   checkpoints: Read<readonly ListedCheckpoint[]>;
   jobs: Read<readonly JobFacts[]>;
-  quotas: Read<QuotaRow[]>;
   plan: Read<PlannedSpeed>;
   /** Configuration at launch. @default - not provided by the launcher */
   configuration?: RunConfiguration;
@@ -135,7 +138,6 @@ export function assembleReport(sources: RunSources): RunReport {
     checkpoints: checkpointsOf(sources, progress),
     ledger: booked,
     timeline,
-    quotas: sources.quotas.value,
     cost: sources.jobs.value && listPriceCost(attempts, region, readAt),
     efa: progress?.efa,
     ...(sources.failure && { failure: sources.failure }),
@@ -245,13 +247,12 @@ const most = (values: readonly number[]): number => values.reduce((a, b) => Math
 const intendedAt = (timeline: readonly ReportEvent[], jobName: string): string | null =>
   timeline.find((e) => e.what === 'attempt-intended' && e.text.endsWith(` as ${jobName}`))?.at ?? null;
 
-function missingOf({ status, lines, checkpoints, jobs, quotas }: RunSources): RunReport['missing'] {
+function missingOf({ status, lines, checkpoints, jobs }: RunSources): RunReport['missing'] {
   const why: [ReportPart, string | undefined][] = [
     ['steps', lines.why],
     ['efa', lines.why],
     ['checkpoints', checkpoints.why],
     ['cost', jobs.why],
-    ['quotas', quotas.why],
     ['timeline', status.timeline ? undefined : 'not provided by the launcher'],
   ];
   return Object.fromEntries(why.filter(([, text]) => text !== undefined));

@@ -1,13 +1,9 @@
+import type { StatusAnswer } from '../../core/contracts/control';
 import { ledger } from '../../core/lifecycle/ledger';
 import { type CapacityHistory, NO_HISTORY } from '../../core/planner/deadline/course';
-import type { RunStatus } from './assemble';
 
 /** The data used from a run: its status with timeline and configuration. */
-export interface SeenRun {
-  attempts: readonly { trainingJobName: string; startedAt: string | null; instanceCount?: number }[];
-  timeline?: RunStatus['timeline'];
-  configuration?: { spec: Record<string, unknown> };
-}
+export type SeenRun = Pick<StatusAnswer, 'attempts' | 'timeline' | 'configuration'>;
 
 /** Number of a team's newest runs to inspect, and number of concurrent requests. */
 export const HISTORY = { runs: 40, atOnce: 8 } as const;

@@ -1,8 +1,6 @@
-import type { QuotaRow } from '../../core/quota';
 import { bytes, duration, number, time, UNKNOWN, usd } from '../page/format';
 import { type Section, unknown } from '../page/page';
-import { type Html, html, itemTable, table, word } from '../page/parts';
-import { color } from '../page/style';
+import { type Html, html, itemTable, table } from '../page/parts';
 import type { ReportCheckpoint, ReportCost, ReportInstances, RunReport } from './run-report';
 
 /** Cost of the run at list prices for its instance types, independent of the capacity that it used. */
@@ -92,38 +90,3 @@ const checkpointTable = (caption: string, rows: readonly ReportCheckpoint[]) =>
       { head: 'Until committed', kind: 'num', cell: (c) => duration(c.totalSeconds) },
     ],
   });
-
-const TONES = { enough: color('good'), short: color('bad'), unknown: color('warn') } as const;
-
-/** Quotas of the run, checked for another launch at the time of the report. */
-export function quotasSection(report: RunReport): Section {
-  const title = 'Quotas';
-  const { quotas } = report;
-  if (!quotas) return { id: 'quotas', title, body: unknown('Quotas were not read', report.missing.quotas) };
-  if (quotas.length === 0) return { id: 'quotas', title, body: unknown('The run requires no quota') };
-  return {
-    id: 'quotas',
-    title,
-    body: itemTable({
-      caption: `SageMaker quotas in ${report.region} for this run, checked for another launch now`,
-      layout: 'cards',
-      items: quotas,
-      columns: [
-        { head: 'Quota', cell: (row) => row.name },
-        { head: 'Code', kind: 'fixed', cell: (row) => html`<code>${row.code ?? ''}</code>` },
-        { head: 'Needed', kind: 'num', cell: (row) => amount(row, row.needed) },
-        { head: 'Limit', kind: 'num', cell: (row) => amount(row, row.limit) },
-        { head: 'In use', kind: 'num', cell: (row) => (row.kind === 'per-job' ? 'per job' : amount(row, row.inUse)) },
-        {
-          head: 'Verdict',
-          cell: (row) => html`${word(row.verdict, TONES[row.verdict])}${row.reason && html`<br>${row.reason}`}`,
-        },
-      ],
-    }),
-  };
-}
-
-const amount = ({ unit }: QuotaRow, value: number | null): string => {
-  if (unit === 'seconds') return duration(value);
-  return value !== null && unit === 'GiB' ? `${number(value)} GiB` : number(value);
-};

@@ -1,6 +1,5 @@
 import type { Printed, TimelineAnswer } from '../../core/contracts/answers';
 import type { Ledger } from '../../core/lifecycle/ledger';
-import type { QuotaRow } from '../../core/quota';
 import type { LineageRun } from '../lineage/lineage';
 
 /**
@@ -37,7 +36,6 @@ export interface RunReport {
   checkpoints?: ReportCheckpoint[];
   ledger?: Ledger;
   timeline?: ReportEvent[];
-  quotas?: QuotaRow[];
   cost?: ReportCost;
   efa?: ReportEfa[];
   /** What a person needs next; only of a run that failed. */
@@ -53,7 +51,7 @@ export interface RunReport {
 }
 
 /** A part of the report that could not be read. */
-export type ReportPart = 'steps' | 'checkpoints' | 'timeline' | 'quotas' | 'cost' | 'efa' | 'speed';
+export type ReportPart = 'steps' | 'checkpoints' | 'timeline' | 'cost' | 'efa';
 
 /** The end of a run that failed. */
 export interface ReportFailure {

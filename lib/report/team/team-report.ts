@@ -68,23 +68,9 @@ export function tenths<T extends number | null>(value: T): T {
   return (value === null ? null : Math.round(value * 10) / 10) as T;
 }
 
-/** The part of an attempt's answer that a month of its team needs. Times are ISO 8601. */
-interface AnsweredAttempt {
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
-  readonly instanceCount?: number;
-  readonly gpuHours?: number;
-  readonly gpuUtilizationPercent?: number;
-}
-
 /** A run as the control plane answers, with all of its attempts. */
-export interface AnsweredRun
-  extends Omit<TeamRun, 'endedAt' | 'etaAt' | 'instances' | 'progressPercent' | 'spentUsd' | keyof GpuUse> {
-  readonly progressPercent?: number | null;
-  readonly etaAt?: string | null;
-  readonly spendUsd: number | null;
-  readonly attempts: readonly AnsweredAttempt[];
-}
+export type AnsweredRun = Printed<'status'>;
+type AnsweredAttempt = AnsweredRun['attempts'][number];
 
 type GpuUse = Pick<TeamRun, 'gpuHours' | 'gpuUtilizationPercent'>;
 type Span = Pick<Month, 'start' | 'end'>;

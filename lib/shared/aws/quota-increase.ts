@@ -26,30 +26,14 @@ export interface HeldRequest {
   id: string;
   desired: number;
   status: string;
-  /** The support case for the request, if there is one. */
-  caseId?: string;
-  /** Time of the last status change. */
-  updatedAt?: Date;
 }
 
 /** The open request for this quota, if any: there can be only one. */
 export async function findOpenRequest(client: ServiceQuotasClient, code: string): Promise<HeldRequest | undefined> {
-  const open = (await requestsOf(client, code)).find((r) => OPEN.includes(r.Status ?? ''));
-  return open && heldRequest(open);
-}
-
-/** The newest request for this quota, in any state. */
-export async function findNewestRequest(client: ServiceQuotasClient, code: string): Promise<HeldRequest | undefined> {
-  const all = await requestsOf(client, code);
-  const [newest] = all.sort((a, b) => (b.Created?.getTime() ?? 0) - (a.Created?.getTime() ?? 0));
-  return newest && heldRequest(newest);
-}
-
-/** All requests for this quota that the service returns, over all pages; the order is not documented. */
-function requestsOf(client: ServiceQuotasClient, code: string): Promise<RequestedServiceQuotaChange[]> {
   const requested = { ...SERVICE, QuotaCode: code };
   const pages = paginateListRequestedServiceQuotaChangeHistoryByQuota({ client }, requested);
-  return itemsOf(pages, (page) => page.RequestedQuotas);
+  const open = (await itemsOf(pages, (page) => page.RequestedQuotas)).find(({ Status = '' }) => OPEN.includes(Status));
+  return open && heldRequest(open);
 }
 
 /** Files an increase. @throws the error of the service: QuotaExceededException when the account has too many open requests */
@@ -64,8 +48,6 @@ const heldRequest = (change: RequestedServiceQuotaChange): HeldRequest => ({
   id: change.Id ?? '',
   desired: change.DesiredValue ?? 0,
   status: change.Status ?? '',
-  caseId: change.CaseId,
-  updatedAt: change.LastUpdated,
 });
 
 /** Files an increase once: an open request is reported, not repeated. After a QuotaExceededException, further requests fail too. */

@@ -61,10 +61,9 @@ function storageItems({ storage: { fsxLustre } }: EnvironmentSpec): StandingItem
   return [priced('GiB of FSx for Lustre', fsxLustre.sizeGiB, perGb)];
 }
 
-const baseItems = ({ storage, teams, quotas }: EnvironmentSpec): StandingItem[] => [
+const baseItems = ({ storage, teams }: EnvironmentSpec): StandingItem[] => [
   priced('KMS key', ALWAYS.keys - (storage.kmsKeyArn ? 1 : 0) + ownKeysOf(teams), PRICES.keyMonth),
-  priced('CloudWatch alarm', ALWAYS.alarms + (quotas.alarmPercent === undefined ? 0 : 1), PRICES.alarmMonth),
-  priced('CloudWatch metric', quotas.alarmPercent === undefined ? 0 : 1, PRICES.metricMonth),
+  priced('CloudWatch alarm', ALWAYS.alarms, PRICES.alarmMonth),
   priced('CloudWatch dashboard', ALWAYS.dashboards + dashboardsOf(teams), PRICES.dashboardMonth),
 ];
 

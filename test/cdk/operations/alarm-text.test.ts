@@ -16,7 +16,7 @@ const descriptions = (resources: Resources): string[] =>
   );
 
 test('every alarm says what its section of the page begins with, and links to it where the environment has a site', () => {
-  const all = descriptions(smallEnvironment({ quotas: { alarmPercent: 75 } }));
+  const all = descriptions(smallEnvironment({}));
   expect(all.length).toBeGreaterThan(5);
   for (const text of all) {
     const [, said = '', anchor = ''] =

@@ -8,7 +8,6 @@ import {
   ListTrainingJobsCommand,
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
-import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StatusAnswer } from '../../../lib/core/contracts/control';
 import type { RunReport } from '../../../lib/report/run/run-report';
@@ -19,7 +18,6 @@ import { runCli } from '../../support/run-cli';
 const lambda = mockClient(LambdaClient);
 const s3 = mockClient(S3Client);
 const sagemaker = mockClient(SageMakerClient);
-const quotas = mockClient(ServiceQuotasClient);
 
 const { folder, environment } = labEnvironment();
 const page = path.join(folder, 'report.html');
@@ -128,7 +126,7 @@ const marker = {
 const body = (text: string) => ({ Body: { transformToString: async () => text } }) as never;
 
 beforeEach(() => {
-  for (const mock of [lambda, s3, sagemaker, quotas]) mock.reset();
+  for (const mock of [lambda, s3, sagemaker]) mock.reset();
   lambda.on(InvokeCommand).callsFake(launcher());
   s3.on(ListObjectsV2Command).resolves({
     Contents: [
@@ -147,7 +145,6 @@ beforeEach(() => {
   }));
   sagemaker.on(ListTrainingJobsCommand).resolves({ TrainingJobSummaries: [] });
   sagemaker.on(ListProcessingJobsCommand).resolves({ ProcessingJobSummaries: [] });
-  quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 5 } });
 });
 
 afterEach(() => rmSync(page, { force: true }));
@@ -205,11 +202,6 @@ describe('slipway report --json', () => {
     expect(cost?.totalUsd).toBeCloseTo(2 * 0.1 * 3 * 0.23, 6);
   });
 
-  test('judges quotas for the instances that the last job had, not those of the run file', async () => {
-    const { quotas: rows } = await reported();
-    expect(rows?.find((q) => q.name === 'ml.m5.xlarge for training job usage')).toMatchObject({ needed: 3, limit: 5 });
-  });
-
   test('says what the run was made from, by its newest complete checkpoint', async () => {
     const configuration = {
       ...{ spec: { code: { source: 'builtin' } }, codeSha256: null },
@@ -244,7 +236,6 @@ describe('a source that cannot be read', () => {
   test.each([
     ['cost', () => sagemaker.on(DescribeTrainingJobCommand).rejects(denied), 'describing'],
     ['checkpoints', () => s3.on(ListObjectsV2Command).rejects(denied), 'listing s3://lab-checkpoints/'],
-    ['quotas', () => s3.on(GetObjectCommand, { Bucket: 'lab-artifacts' }).rejects(denied), 'run.yaml'],
   ] as const)('leaves %s out, says why, and the rest is there', async (part, breakIt, doing) => {
     breakIt();
     const found = await reported('--html', page);

@@ -10,7 +10,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { beforeEach, expect, test } from 'vitest';
-import { onEvent } from '../../../lib/control/adopt-storage/adopt-storage';
+import { onEvent } from '../../../lib/control/adopt-storage/index';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';
 

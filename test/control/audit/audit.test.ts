@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { onQuestion } from '../../../lib/control/audit/audit';
+import { onQuestion } from '../../../lib/control/audit/index';
 import type { ReadDeps } from '../../../lib/control/control/deps';
 import { readDeps } from '../../../lib/control/control/deps';
 import { type ControlPayload, READ_ACTIONS } from '../../../lib/core/contracts/control';
@@ -40,10 +40,6 @@ describe('audit', () => {
     { action: 'start', runFile: RUN_FILE, clientRequestId: 'c' },
     { action: 'validate', runFile: RUN_FILE },
     { action: 'plan', runFile: RUN_FILE },
-    {
-      ...{ action: 'card', runId: 'r', weights: { uri: 's3://b/', files: [] }, lines: null, jobs: null },
-      lineage: { of: 'r', checkpoint: null, runs: [], notes: [] },
-    },
   ])('refuses $action', async (payload) => {
     expect(READ_ACTIONS).not.toContain(payload.action);
     const before = JSON.stringify([...world.table.items]);

@@ -8,7 +8,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { onEvent } from '../../../lib/control/empty-storage/empty-storage';
+import { onEvent } from '../../../lib/control/empty-storage/index';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';
 

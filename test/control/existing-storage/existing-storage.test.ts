@@ -10,7 +10,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { onEvent } from '../../../lib/control/existing-storage/existing-storage';
+import { onEvent } from '../../../lib/control/existing-storage/index';
 import { dataRepositoryKeyStatements } from '../../../lib/core/contracts/storage';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';

@@ -2,7 +2,7 @@ import { DynamoDBClient, PutItemCommand, QueryCommand } from '@aws-sdk/client-dy
 import { ListProcessingJobsCommand, ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { guardDeps } from '../../../lib/control/guards';
-import { onEvent } from '../../../lib/control/guards/guards';
+import { onEvent } from '../../../lib/control/guards/index';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';
 

@@ -2,7 +2,7 @@ import { CloudWatchLogsClient, GetLogEventsCommand } from '@aws-sdk/client-cloud
 import { BatchGetBuildsCommand, CodeBuildClient, StartBuildCommand } from '@aws-sdk/client-codebuild';
 import { BatchGetImageCommand, ECRClient, UpdateImageStorageClassCommand } from '@aws-sdk/client-ecr';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type BuildInFlight, isComplete, onEvent } from '../../../lib/control/image-build/image-build';
+import { type BuildInFlight, isComplete, onEvent } from '../../../lib/control/image-build/index';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';
 

@@ -5,7 +5,7 @@ import {
   PutRetentionPolicyCommand,
 } from '@aws-sdk/client-cloudwatch-logs';
 import { beforeEach, expect, test } from 'vitest';
-import { onEvent } from '../../../lib/control/log-retention/log-retention';
+import { onEvent } from '../../../lib/control/log-retention/index';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';
 

@@ -6,8 +6,7 @@ import {
   ServiceQuotasClient,
 } from '@aws-sdk/client-service-quotas';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { preflightDeps } from '../../../lib/control/quota-preflight';
-import { onEvent } from '../../../lib/control/quota-preflight/quota-preflight';
+import { onEvent, preflightDeps } from '../../../lib/control/quota-preflight';
 import type { QuotaNeed } from '../../../lib/core/quota';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';
@@ -119,10 +118,10 @@ describe('create', () => {
   });
 
   test('at most five reads a second', async () => {
-    const needs = Array.from({ length: 4 }, (_, i) => need(`L-${i}`, `quota ${i}`, 1));
+    const needs = Array.from({ length: 6 }, (_, i) => need(`L-${i}`, `quota ${i}`, 1));
     quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 1 } });
     await onEvent(deps(), events(needs).create());
-    expect(slept).toEqual([200, 200, 200]);
+    expect(slept).toEqual([1000]);
   });
 
   test('a code that the catalog does not know is found by name, over pages and past short ones', async () => {
@@ -130,10 +129,10 @@ describe('create', () => {
     quotas
       .on(ListServiceQuotasCommand)
       .resolvesOnce({ Quotas: [], NextToken: 'more' })
-      .resolvesOnce({ Quotas: [{ QuotaName: trn2.name, QuotaCode: 'L-NEW' }], NextToken: 'rest' });
-    applied('L-NEW', 4);
-    const answer = await onEvent(deps(), events([trn2]).create());
-    expect(answer.Data?.Summary).toMatch(/^1 enough/);
+      .resolvesOnce({ Quotas: [{ QuotaName: trn2.name, QuotaCode: 'L-NEW', Value: 1 }], NextToken: 'rest' });
+    await expect(onEvent(deps(), events([trn2]).create())).rejects.toThrow(
+      /48xlarge for training job usage \(L-NEW\): limit 1, needed 2; .* --quota-code L-NEW --desired-value 2 /,
+    );
     expect(quotas.commandCalls(ListServiceQuotasCommand).map((c) => c.args[0].input.NextToken)).toEqual([
       undefined,
       'more',

@@ -1,25 +1,13 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  byStep,
-  CommittedSearch,
-  listCheckpoints,
-  MARKER,
-  matchesMarker,
-} from '../../../lib/control/reconcile/observe/checkpoints';
+import { byStep, listCheckpoints, MARKER, matchesMarker } from '../../../lib/control/reconcile/observe/checkpoints';
 import { listFolder } from '../../../lib/control/reconcile/observe/folders';
 import { checkpointKey } from '../../../lib/core/lifecycle/record';
 import { draws } from '../../support/draws';
 import { fakeS3 } from '../support/fake-s3';
 
 const P = 's3://b/run/';
-const top = (...folders: string[]) => ({ folders, objects: new Map(), newestWriteAt: 5 });
-const folder = (objects: Record<string, number>, at = 10) => ({
-  folders: [],
-  objects: new Map(Object.entries(objects).map(([name, bytes]) => [name, { bytes, writtenAt: at }])),
-  newestWriteAt: at,
-});
 const marker = (step: number, objects: object[] = [{ key: 'a', bytes: 4 }], more: object = {}) =>
   JSON.stringify({ step, objects, ...more });
 
@@ -53,16 +41,22 @@ test('a listing is relative to its folder, over all pages, and dated by its newe
 });
 
 describe('a search', () => {
-  const WHOLE = { [MARKER]: 50, a: 4 };
+  /** Folders by their step: the text of the marker, or null, and an object of four bytes. */
+  const search = (folders: Record<number, string | null>, wanted: Parameters<typeof listCheckpoints>[2] = {}) => {
+    let now = 0;
+    const s3 = fakeS3(() => now);
+    for (const [step, text] of Object.entries(folders)) {
+      now = 10 * Number(step);
+      s3.put(`b/run/step-${step}/a`, 'data');
+      if (text !== null) s3.put(`b/run/step-${step}/${MARKER}`, text);
+    }
+    return { s3, listed: listCheckpoints({ s3: s3.client }, P, wanted) };
+  };
+  const whole = (...steps: number[]) => Object.fromEntries(steps.map((step) => [step, marker(step)]));
 
-  test('goes on until enough are whole, and dates each by its marker', () => {
-    const search = new CommittedSearch(P, { enough: 1 }, top('step-1/', 'step-2/', 'step-3/'));
-    expect(search.next()).toBe(`${P}step-3/`);
-    search.add(`${P}step-3/`, folder({ a: 4 }, 30), undefined);
-    expect(search.next()).toBe(`${P}step-2/`);
-    search.add(`${P}step-2/`, folder(WHOLE, 20), marker(2, undefined, { attempt: 7 }));
-    expect(search.next()).toBeUndefined();
-    expect(search.listed).toEqual({
+  test('goes on until enough are whole, and dates each by its marker', async () => {
+    const { listed } = search({ 1: marker(1), 2: marker(2, undefined, { attempt: 7 }), 3: null }, { enough: 1 });
+    expect(await listed).toEqual({
       kind: 'listed',
       committed: [{ uri: `${P}step-2/`, step: 2, attempt: 7 }],
       torn: [],
@@ -71,49 +65,45 @@ describe('a search', () => {
     });
   });
 
-  test('looks for three unless it is told otherwise, and does not count those that could not be read', () => {
-    const count = (bad?: string[]) => {
-      const search = new CommittedSearch(P, { bad }, top(...[1, 2, 3, 4, 5].map((n) => `step-${n}/`)));
-      let count = 0;
-      for (let uri = search.next(); uri; uri = search.next(), count++)
-        search.add(uri, folder(WHOLE), marker(Number(/step-(\d+)/.exec(uri)?.[1])));
-      return count;
+  test('looks for three unless it is told otherwise, and does not count those that could not be read', async () => {
+    const steps = async (bad?: string[]) => {
+      const found = await search(whole(1, 2, 3, 4, 5), { bad }).listed;
+      return found.kind === 'listed' && found.committed.map(({ step }) => step);
     };
-    expect(count()).toBe(3);
-    expect(count([`${P}step-5/@`])).toBe(4);
-    expect(new CommittedSearch(P, {}, top()).next()).toBeUndefined();
+    expect(await steps()).toEqual([5, 4, 3]);
+    expect(await steps([`${P}step-5/@`])).toEqual([5, 4, 3, 2]);
+    expect(await search({}).listed).toMatchObject({ committed: [] });
   });
 
-  test('does not read what is known to be whole where it is still the newest, and says nothing of times then', () => {
+  test('does not read what is known to be whole where it is still the newest, and says nothing of times then', async () => {
     const known = { uri: `${P}step-2/`, step: 2, attempt: null };
-    const same = new CommittedSearch(P, { known }, top('step-1/', 'step-2/'));
-    expect(same.next()).toBeUndefined();
-    expect(same.listed).toEqual({ kind: 'listed', committed: [known], torn: [] });
-    expect(new CommittedSearch(P, { known }, top('step-2/', 'step-3/')).next()).toBe(`${P}step-3/`);
-    expect(new CommittedSearch(P, { known: null }, top('step-2/')).next()).toBe(`${P}step-2/`);
+    const same = search(whole(1, 2), { known });
+    expect(await same.listed).toEqual({ kind: 'listed', committed: [known], torn: [] });
+    expect(same.s3.mock.commandCalls(ListObjectsV2Command)).toHaveLength(1);
+    expect(await search(whole(2, 3), { known, enough: 1 }).listed).toMatchObject({ committed: [{ step: 3 }] });
+    expect(await search(whole(2), { known: null }).listed).toMatchObject({ committedAt: { [known.uri]: 20 } });
   });
 
-  test.each<[string, string, Record<string, number>, string]>([
-    ['no JSON', '{', WHOLE, 'COMMITTED.json cannot be read'],
-    ['no step', JSON.stringify({ objects: [] }), WHOLE, 'COMMITTED.json cannot be read'],
-    ['half a step', marker(1.5), WHOLE, 'COMMITTED.json cannot be read'],
-    ['no list', JSON.stringify({ step: 1 }), WHOLE, 'COMMITTED.json cannot be read'],
-    ['a nameless object', marker(1, [{ bytes: 4 }]), WHOLE, 'COMMITTED.json cannot be read'],
-    ['an object without a size', marker(1, [{ key: 'a' }]), WHOLE, 'COMMITTED.json cannot be read'],
-    ['another size', marker(1, [{ key: 'a', bytes: 5 }]), WHOLE, '1 objects are missing or have another size (a)'],
+  test.each<[string, string, string]>([
+    ['no JSON', '{', 'COMMITTED.json cannot be read'],
+    ['no step', JSON.stringify({ objects: [] }), 'COMMITTED.json cannot be read'],
+    ['half a step', marker(1.5), 'COMMITTED.json cannot be read'],
+    ['a step that is too large', marker(1e12), 'COMMITTED.json cannot be read'],
+    ['a negative step', marker(-1), 'COMMITTED.json cannot be read'],
+    ['no list', JSON.stringify({ step: 1 }), 'COMMITTED.json cannot be read'],
+    ['a nameless object', marker(1, [{ bytes: 4 }]), 'COMMITTED.json cannot be read'],
+    ['an object without a size', marker(1, [{ key: 'a' }]), 'COMMITTED.json cannot be read'],
+    ['another size', marker(1, [{ key: 'a', bytes: 5 }]), '1 objects are missing or have another size (a)'],
     [
       'many that are missing',
       marker(
         1,
         ['b', 'c', 'd', 'e'].map((key) => ({ key, bytes: 0 })),
       ),
-      WHOLE,
       '4 objects are missing or have another size (b, c, d)',
     ],
-  ])('takes a marker with %s for torn', (_, text, objects, why) => {
-    const search = new CommittedSearch(P, {}, top('step-1/'));
-    search.add(`${P}step-1/`, folder(objects), text);
-    expect(search.listed).toMatchObject({ committed: [], torn: [{ uri: `${P}step-1/`, why }] });
+  ])('takes a marker with %s for torn', async (_, text, why) => {
+    expect(await search({ 1: text }).listed).toMatchObject({ committed: [], torn: [{ uri: `${P}step-1/`, why }] });
   });
 });
 
@@ -126,12 +116,6 @@ test.each([
   ['(a)+', '(a)+', true],
 ])('the marker %s matches %s: %s', (glob, name, is) => {
   expect(matchesMarker(glob, name)).toBe(is);
-});
-
-test.each([1e12, -1, 1.5])('a marker of step %s makes no checkpoint', (step) => {
-  const search = new CommittedSearch(P, {}, top('step-1/'));
-  search.add(`${P}step-1/`, folder({ [MARKER]: 50, a: 4 }), marker(step));
-  expect(search.listed).toMatchObject({ committed: [], torn: [{ why: 'COMMITTED.json cannot be read' }] });
 });
 
 test('an object with a number of 20 digits where its step would be is no checkpoint of own code', async () => {

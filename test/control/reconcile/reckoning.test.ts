@@ -1,14 +1,12 @@
-// What reconcile counts beside its runs: metrics of teams, use of quotas, budgets that hold teams back; and what it says where a read fails.
-import { PublishCommand } from '@aws-sdk/client-sns';
+// What reconcile counts beside its runs: metrics of teams, budgets that hold teams back; and what it says where a read fails.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { teamHolds } from '../../../lib/control/reconcile/queue/others-usage';
 import { poolsOf } from '../../../lib/control/reconcile/queue/queue-pools';
-import { writeQuotaUse } from '../../../lib/control/reconcile/quota-metric';
 import { reconcileRun } from '../../../lib/control/reconcile/reconcile-run';
 import { writeTeamMetrics } from '../../../lib/control/reconcile/team-metrics';
 import { teamStates } from '../../../lib/control/reconcile/team-page';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
-import { admitted, attempt, policy, running } from '../../core/lifecycle/support/records';
+import { admitted, attempt, running } from '../../core/lifecycle/support/records';
 import { serviceError } from '../support/fake-sagemaker';
 import { type FakeWorld, fakeWorld, MINUTE, START } from '../support/fake-world';
 
@@ -20,7 +18,7 @@ beforeEach(() => {
   [lines, said] = [[], []];
   const write = (line: string) => lines.push(JSON.parse(line));
   const log = (_: string, message: string, details: Record<string, unknown>) => said.push([message, details]);
-  Object.assign(world.reconcile, { metrics: { teams: ['nlp'], quotaPercent: 50, write }, log });
+  Object.assign(world.reconcile, { metrics: { teams: ['nlp'], write }, log });
 });
 
 describe('runs that failed', () => {
@@ -54,75 +52,7 @@ test('without metrics nothing is read and nothing written', async () => {
   };
   world.reconcile.metrics = undefined;
   await writeTeamMetrics(world.reconcile, [running()], teamStates(world.reconcile, [running()]));
-  await writeQuotaUse(world.reconcile, [running()]);
   expect([reads, lines, said]).toEqual([0, [], []]);
-});
-
-describe('the fullest quota', () => {
-  const TYPE = 'ml.p5.48xlarge for';
-  const usage = async (...runs: RunRecord[]) => {
-    for (const kind of ['training job', 'spot training job', 'processing job', 'training warm pool'])
-      world.limits.set(`${TYPE} ${kind} usage`, { value: 8 });
-    await writeQuotaUse(world.reconcile, runs);
-    const { quota, inUse, limit, QuotaUsePercent } = lines.at(-1) ?? {};
-    return { quota, inUse, limit, QuotaUsePercent };
-  };
-  const withOption = (option: object, more: Partial<RunRecord> = {}) =>
-    running({ policy: policy({ capacityOptions: [{ ...policy().capacityOptions[0], ...option } as never] }), ...more });
-
-  test.each([
-    ['training', 'training job'],
-    ['spot', 'spot training job'],
-    ['processing', 'processing job'],
-  ])('of a capacity option of %s is that of %s usage', async (use, quota) => {
-    expect(await usage(withOption({ usage: use }))).toEqual({
-      quota: `${TYPE} ${quota} usage`,
-      inUse: 2,
-      limit: 8,
-      QuotaUsePercent: 25,
-    });
-  });
-
-  test('is none where nothing is held: no attempt, only an intent, a training plan, a capacity option that is gone', async () => {
-    const none = { quota: undefined, inUse: undefined, limit: undefined, QuotaUsePercent: 0 };
-    for (const run of [
-      admitted(),
-      running({ attempt: attempt({ phase: 'intent' }) }),
-      withOption({ usage: 'training-plan' }),
-      running({ attempt: attempt({ capacityOptionId: 'gone' }) }),
-    ])
-      expect(await usage(run)).toEqual(none);
-  });
-
-  test('counts the instances that the service has chosen, where it may choose', async () => {
-    const selected = { instanceType: 'ml.p5.48xlarge', instanceCount: 7 };
-    expect(await usage(running({ attempt: attempt({ selected }) }))).toMatchObject({ inUse: 7, QuotaUsePercent: 88 });
-  });
-
-  test('is told of from the percentage of the alarm on, and not below', async () => {
-    await usage(withOption({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 3 }] }));
-    expect(world.published).toEqual([]);
-    await usage(withOption({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 4 }] }));
-    expect(world.published).toHaveLength(1);
-    // The alarm ends after two ticks below.
-    for (let tick = 0; tick < 2; tick++)
-      await usage(withOption({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 3 }] }));
-    await usage(withOption({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }] }));
-    expect(world.published).toHaveLength(2);
-  });
-
-  test('is told of in a subject that SNS takes: 100 characters', async () => {
-    const instances = [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }];
-    world.reconcile.environment = 'e'.repeat(90);
-    await usage(withOption({ instances }));
-    expect(world.sns.commandCalls(PublishCommand)[0]?.args[0].input.Subject).toHaveLength(100);
-  });
-
-  test('fails: what cannot be read or told is said', async () => {
-    world.sns.on(PublishCommand).rejects(new Error('no topic'));
-    await usage(withOption({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }] }));
-    expect(said).toEqual([['the use of quotas was not written', { error: 'Error: no topic' }]]);
-  });
 });
 
 describe('teams that may start nothing', () => {

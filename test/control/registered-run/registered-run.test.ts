@@ -1,7 +1,7 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { onEvent } from '../../../lib/control/registered-run/registered-run';
+import { onEvent } from '../../../lib/control/registered-run/index';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';
 

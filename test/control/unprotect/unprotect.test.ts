@@ -4,7 +4,7 @@ import {
   UpdateTerminationProtectionCommand,
 } from '@aws-sdk/client-cloudformation';
 import { beforeEach, expect, test } from 'vitest';
-import { onEvent } from '../../../lib/control/unprotect/unprotect';
+import { onEvent } from '../../../lib/control/unprotect/index';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';
 

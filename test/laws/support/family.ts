@@ -138,7 +138,6 @@ export const VARIATIONS: readonly Variation[] = [
   },
   { option: 'image.encryption', values: [{ image: { encryption: 'aes256' } }] },
   { option: 'quotas.enforce', values: [{ quotas: { enforce: 'warn' } }] },
-  { option: 'quotas.alarmPercent', values: [{ quotas: { alarmPercent: 80 } }] },
   { option: 'quotas.requestIncrease', values: [{ quotas: { requestIncrease: true } }] },
   { option: 'quotas.require', values: [{ quotas: { require: [{ instanceType: 'ml.p5.48xlarge', count: 2 }] } }] },
   { option: 'guardrails.allowedInstanceTypes', values: [{ guardrails: { allowedInstanceTypes: ['ml.p5.48xlarge'] } }] },

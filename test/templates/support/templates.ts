@@ -30,7 +30,7 @@ const EVERYONE = {
 const VARIANTS: Readonly<Record<string, object>> = {
   everything: {
     ...EVERYONE,
-    quotas: { require: [{ instanceType: 'ml.p4d.24xlarge', count: 2 }], requestIncrease: true, alarmPercent: 80 },
+    quotas: { require: [{ instanceType: 'ml.p4d.24xlarge', count: 2 }], requestIncrease: true },
     secrets: { allowedPrefix: 'slipway/{team}/' },
     image: { credentialsProviders: ['arn:aws:lambda:us-west-2:111122223333:function:registry-credentials'] },
     guardrails: {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { onRequest } from '../../../lib/control/control/control';
-import { onEvent } from '../../../lib/control/registered-run/registered-run';
+import { onEvent } from '../../../lib/control/registered-run/index';
 import type { ControlAnswer, ControlPayload, IntentAnswer } from '../../../lib/core/contracts/control';
 import { REGISTERED_RUN_TYPE } from '../../../lib/core/contracts/custom-resources';
 import type { VirtualClock } from '../core/clock';

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TextIO, get_args, get_type_hints
 
-from ._display import list_text, offers_text, size_text, status_text, text_table
+from ._display import list_text, status_text, text_table
 from ._lineage import lineage_rows
 from ._plain_text import plain_line, plain_text
 from .environment import Environment
@@ -75,10 +75,6 @@ def _validate(env: Environment, a: argparse.Namespace) -> int:
 
 
 def _plan(env: Environment, a: argparse.Namespace) -> int:
-    if a.by:
-        offers = env.plan_by(a.file, a.by, set=_pairs(a.set))
-        _print_json(offers) if a.json else _print(offers_text(offers))
-        return 0
     plan = env.plan(a.file, set=_pairs(a.set))
     _print_json(plan) if a.json else _print(plan)
     return 1 if plan["fits"] == "oom" else 0
@@ -174,20 +170,6 @@ def _lineage(env: Environment, a: argparse.Namespace) -> int:
     return 0
 
 
-def _publish(env: Environment, a: argparse.Namespace) -> int:
-    wanted = {"registry": a.registry, "inference_image": a.inference_image, "overwrite": a.overwrite}
-    found = env.run(a.run).publish(a.to, **wanted)
-    if a.json:
-        _print_json(found)
-        return 0
-    files, size = len(found["files"]), sum(file["bytes"] for file in found["files"])
-    _print(f"{a.run}: {files} {'file' if files == 1 else 'files'}, {size_text(size)}, at {found['uri']}")
-    _print(f"card: {found['card']}; licence, intended uses, limitations and data are left for people to fill in")
-    if found["modelPackageArn"]:
-        _print(f"registered as {found['modelPackageArn']}; it waits for its approval")
-    return 0
-
-
 def _logs(env: Environment, a: argparse.Namespace) -> int:
     for line in env.run(a.run).logs(follow=a.follow):
         _print(json.dumps(line) if a.json else plain_line(f"{line['at']} {line['host']} {line['message']}", _MAX_LINE))
@@ -269,8 +251,7 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     add("validate", "check a run file against every rule", _validate, "file")
-    plan = add("plan", "memory fit, step time, hours and dollars", _plan, "file")
-    plan.add_argument("--by", metavar="DATE", help="show options to complete the run by this date; does not purchase anything")
+    add("plan", "memory fit, step time, hours and dollars", _plan, "file")
     launch = add("launch", "upload the code and submit a run", _launch, "file")
     launch.add_argument("--code", help="folder of the training code; default: code.source of the run file")
     launch.add_argument("--run-id", help="run ID; default: <name>-<yymmddhhmmss>")
@@ -293,11 +274,6 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_argument("--state", help="only runs in these states, separated by commas")
     runs.add_argument("--tag", action="append", metavar="KEY[=VALUE]", help="only runs with this tag (repeatable)")
     runs.add_argument("--search", help="only runs whose ID, name, note, reason or tags contain this text")
-    publish = add("publish", "final weights to a place of their own, with a model card", _publish, "run")
-    publish.add_argument("--to", metavar="S3", help="target prefix; default: teams/<team>/models/<run>/ in the data bucket")
-    publish.add_argument("--registry", metavar="GROUP", help="also register a version in this model package group")
-    publish.add_argument("--inference-image", metavar="URI", help="with --registry: image that serves the model")
-    publish.add_argument("--overwrite", action="store_true", help="replace the weights of another run at this prefix")
     add("logs", "lines of all attempts and hosts", _logs, "run").add_argument("--follow", action="store_true")
     stop = add("stop", "save a checkpoint and stop", _stop, "run")
     stop.add_argument("--release-pool", action="store_true", help="instead, end the warm pool of its last job")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._plain_text import plain_line
-from .types import Issue, Offers, Status
+from .types import Issue, Status
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -99,27 +99,6 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     lines = [[plain_line(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
-
-
-def offers_text(found: Offers) -> str:
-    """The capacity offers with which a run would end by the given time, as a table, followed by the notes about them."""
-    head = ("capacity", "starts (UTC)", "ends (UTC)", "USD", f"by {_minute(found['by'])}", "start by")
-    rows = [
-        (
-            offer["kind"],
-            _minute(offer["startAt"]),
-            _minute(offer["endAt"]) if offer["endAt"] else "too short",
-            "-" if offer["usd"] is None else f"${offer['usd']:,.0f}",
-            f"{100 * offer['chance']:.0f} %",
-            _minute(offer["latestStartAt"]) if offer["latestStartAt"] else "too late",
-        )
-        for offer in found["offers"]
-    ]
-    return "\n".join([text_table(head, rows), *found["notes"], "nothing was purchased"])
-
-
-def _minute(iso: str) -> str:
-    return iso[5:16].replace("T", " ")
 
 
 def list_text(runs: Sequence[Status]) -> str:

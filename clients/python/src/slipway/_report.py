@@ -36,7 +36,6 @@ def write_report(
         "lines": {"value": [{key: line[key] for key in ("at", "attempt", "message")} for line in read["lines"]]},
         "checkpoints": {"value": read["checkpoints"]},
         "jobs": described_jobs(sagemaker, status),
-        "quotas": {"why": "the Python client does not read quotas"},
         "plan": {},
         **({"configuration": status["configuration"]} if "configuration" in status else {}),
     }

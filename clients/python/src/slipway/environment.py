@@ -23,12 +23,11 @@ from ._lineage import Reader, lineage_of
 from ._run_source import RunSource, folder_of, listed, own_options, read, set_options, text_of
 from ._service_errors import service_error
 from ._stop_rule import parse_stop_rule
-from ._training_plans import iso, training_plans
 from ._views import RunsView
 from .errors import Refused, ServiceError, UsageError
 from .run import Run
 from .sweep import Sweep, cells_of, label_of, launch_all, matrix_id
-from .types import Issue, Lineage, Offers, Status
+from .types import Issue, Lineage, Status
 
 _UPLOAD_TRIES = 3
 _UPLOAD_SECONDS = 600
@@ -69,30 +68,6 @@ class Environment:
         """The numbers of `slipway plan --json`. Raises Refused where the run is not valid or not plannable."""
         answer = self._control.call("plan", runFile=text_of(run), overrides=set_options(set))
         return PlanView(answer["plan"])
-
-    def plan_by(
-        self,
-        run: RunSource,
-        by: datetime.datetime | datetime.date | str,
-        set: Mapping[str, object] | None = None,
-    ) -> Offers:
-        """Every way to have the run done by a time: the document of `slipway plan --by --json`. Buys nothing.
-
-        `by` is a time with a time zone, or a day, whose end in UTC counts; both also as ISO text. Waits and interruptions are those of the
-        team's own runs; training plans are looked for with the caller's rights, and `notes` says so where they may not be.
-        """
-        until = _deadline(by)
-        query = {"runFile": text_of(run), "overrides": set_options(set), "by": iso(until)}
-        answer = self._control.call("plan", **query)
-        notes: list[str] = []
-        if answer["needs"] is not None:
-            now = datetime.datetime.now(datetime.timezone.utc)
-            try:
-                plans = training_plans(self._client("sagemaker"), answer["needs"], now, until)
-                answer = self._control.call("plan", **query, trainingPlans=plans) if plans else answer
-            except ServiceError as error:
-                notes.append(f"training plans: not read: {error}")
-        return cast(Offers, {**answer["byDate"], "notes": notes})
 
     def launch(
         self,
@@ -259,27 +234,16 @@ def _parameter(client: Any, name: str) -> str | None:
 
 
 def _iso(at: datetime.datetime | None) -> str | None:
-    return None if at is None else iso(_zoned("at", at))
+    """In UTC with milliseconds, as control takes a time."""
+    if at is None:
+        return None
+    return _zoned("at", at).astimezone(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _zoned(option: str, at: datetime.datetime) -> datetime.datetime:
     if at.tzinfo is None:
         raise UsageError(f"{option}: must have a time zone, got {at}; give tzinfo, for example datetime.timezone.utc")
     return at
-
-
-def _deadline(by: datetime.datetime | datetime.date | str) -> datetime.datetime:
-    """A day is its end, UTC."""
-    if isinstance(by, str):
-        try:
-            by = datetime.date.fromisoformat(by) if len(by) == 10 else datetime.datetime.fromisoformat(by.replace("Z", "+00:00"))
-        except ValueError:
-            raise UsageError(
-                f"by: must be a day such as 2026-12-01 (its end, UTC) or a time such as 2026-12-01T18:00Z, got {by}; write one of them"
-            ) from None
-    if not isinstance(by, datetime.datetime):
-        return datetime.datetime.combine(by, datetime.time(23, 59, 59), datetime.timezone.utc)
-    return _zoned("by", by)
 
 
 def _put(upload: Mapping[str, Any], content: bytes) -> None:

@@ -17,7 +17,7 @@ from ._metrics import Step, steps_of
 from ._views import CheckpointsView, DiffView, StatusView, TimelineView, chart_svg
 from ._waiting import ENDED, PATIENCE
 from .errors import ServiceError, UsageError
-from .types import Event, Lineage, LogLine, Published, Status, StatusConfiguration
+from .types import Event, Lineage, LogLine, Status, StatusConfiguration
 
 if TYPE_CHECKING:
     import pandas
@@ -182,33 +182,6 @@ class Run:
         """From the newest checkpoint to data, code, image and the runs before it: the document of `slipway status --lineage --json`."""
         s3 = self._session.client("s3", region_name=self._region)
         return lineage_of(Reader(self._control, s3, self._descriptor), self.id)
-
-    def publish(
-        self,
-        to: str | None = None,
-        *,
-        registry: str | None = None,
-        inference_image: str | None = None,
-        overwrite: bool = False,
-        progress: bool = True,
-    ) -> Published:
-        """Copies the final weights to a place of their own, with a model card beside them: `slipway publish`. The run must be over.
-
-        `to` is s3://bucket/prefix/, by default `teams/<team>/models/<run>/` of the data bucket. `registry` makes a version in this model
-        package group, which `inference_image` serves. Weights of another run are replaced with `overwrite` alone. Lines for people go to
-        stderr.
-        """
-        from ._publish import Source, Wanted, publish
-
-        clients = {name: self._session.client(name, region_name=self._region) for name in ("s3", "sagemaker")}
-        source = Source(Reader(self._control, clients["s3"], self._descriptor), clients["sagemaker"], self.id, progress)
-        wanted = Wanted(to, registry, inference_image, overwrite)
-        return publish(source, wanted, lambda: self._status(timeline=True, configuration=True), self._progress_lines)
-
-    def _progress_lines(self, status: Status) -> Iterator[LogLine]:
-        for number in range(1, len(status["attempts"]) + 1):
-            for _, line in self._attempt_log(number, {"progressOnly": True}):
-                yield line
 
     def _report_sources(self) -> dict[str, Any]:
         return {"lines": list(self.logs(progress_only=True)), "checkpoints": self.checkpoints()}

@@ -1,7 +1,7 @@
 import { awsRepositories } from '../../../core/catalog/images/images';
 import { secretPrefix } from '../../../core/config/formats/secrets';
 import type { JobRoleContext } from '../job-role-context';
-import type { ExactStatement } from '../statement';
+import type { ExactStatement, Place } from '../statement';
 
 /** Permission of writers of large objects for aborting an upload. */
 export const MULTIPART = ['s3:AbortMultipartUpload'];
@@ -232,20 +232,17 @@ export function networkStatements(context: JobRoleContext): ExactStatement[] {
   ];
 }
 
-interface SecretContext {
-  readonly partition: string;
-  readonly account: string;
-  readonly region: string;
-  /** Name prefix of the secrets and parameters. @default - jobs may read none */
-  readonly secretsPrefix?: string;
-}
-
 /**
  * Permissions of a container for `secrets` of a run file. Secrets Manager and Parameter Store decrypt with the caller's permissions: with
  * the AWS managed keys the role needs nothing more; the policy of a customer managed key must name the role.
  * https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html, 2026-11-22.
  */
-export function secretStatements({ partition, region, account, secretsPrefix }: SecretContext): ExactStatement[] {
+export function secretStatements({
+  partition,
+  region,
+  account,
+  secretsPrefix,
+}: Place & Pick<JobRoleContext, 'secretsPrefix'>): ExactStatement[] {
   if (secretsPrefix === undefined) return [];
   const prefix = secretPrefix(secretsPrefix);
   const wildcard =

@@ -1,10 +1,7 @@
-import { type ExactStatement, logGroupArn, logGroupArns, SHARED_LOG_GROUPS } from '../statement';
+import { type ExactStatement, logGroupArn, logGroupArns, type Place, SHARED_LOG_GROUPS } from '../statement';
 
 /** Inputs for the policies of people. All values may be tokens. */
-export interface AccessContext {
-  readonly partition: string;
-  readonly account: string;
-  readonly region: string;
+export interface AccessContext extends Place {
   readonly environment: string;
   readonly dataBucketArn: string;
   readonly checkpointBucketArn: string;

@@ -11,11 +11,9 @@ import type { RunConfiguration, StatusAnswer } from '../../../core/contracts/con
 import { stateGiB } from '../../../core/planner/plan';
 import { calibrationKey } from '../../../core/planner/run/calibration';
 import { planRun } from '../../../core/planner/run/plan-run';
-import { runQuotaNeeds } from '../../../core/quota';
 import type { JobFacts, Read, RunSources } from '../../../report/read/assemble';
 import { attempt } from '../../attempt';
 import { calling } from '../../aws-errors';
-import { quotaRows } from '../../environment/quota';
 import { ServiceError } from '../../exit';
 import { progressLines } from '../logs/job-logs';
 import { readStatus } from '../read-status';
@@ -23,11 +21,11 @@ import { committedCheckpoints } from './committed-checkpoints';
 
 /** What to read in addition to the parts of the report. */
 export interface SourceOptions {
-  /** `--set` options of the launch, for the quotas. */
+  /** `--set` options of the launch, for the planner. */
   overrides?: readonly string[];
   /** Whether the status includes the run's configuration. @default false */
   configuration?: boolean;
-  /** Whether to read quotas and the planner's predictions, which only reports show. @default true */
+  /** Whether to read the planner's predictions, which only reports show. @default true */
   isPlanned?: boolean;
 }
 
@@ -46,17 +44,16 @@ export async function readSources(
 ): Promise<ReadSources> {
   const status = await readStatus(descriptor, runId, { timeline: true, ...(configuration && { configuration }) });
   const facts = await attempt(() => jobFacts(descriptor, status));
-  const stored: Promise<Read<RunSpec>> = isPlanned
-    ? attempt(() => storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]))
-    : Promise.resolve({});
-  const [lines, checkpoints, quotas, plan] = await Promise.all([
+  const stored: Read<RunSpec> = isPlanned
+    ? await attempt(() => storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]))
+    : {};
+  const [lines, checkpoints] = await Promise.all([
     attempt(() => progressLines(descriptor, status)),
     attempt(() => committedCheckpoints(descriptor, runId)),
-    ofStored(stored, async (run) => quotaRows(runQuotaNeeds(run), descriptor.region)),
-    stored.then(({ value }) => (value ? planOf(value, descriptor) : {})),
   ]);
+  const plan = stored.value ? planOf(stored.value, descriptor) : {};
   const { name: environment, region } = descriptor;
-  const read = { lines, checkpoints, jobs: facts, quotas, plan };
+  const read = { lines, checkpoints, jobs: facts, plan };
   return { status, environment, region, readAt: now.toISOString(), ...read, configuration: status.configuration };
 }
 
@@ -103,12 +100,6 @@ function instanceOverrides(jobs: readonly JobFacts[]): string[] {
     `compute.instanceCount=${only.count}`,
     'compute.spareInstances=',
   ];
-}
-
-/** A part that is derived from the run file; unknown when the file could not be read. */
-async function ofStored<T>(stored: Promise<Read<RunSpec>>, of: (run: RunSpec) => Promise<T>): Promise<Read<T>> {
-  const { value, why } = await stored;
-  return value ? attempt(() => of(value)) : { why };
 }
 
 /**

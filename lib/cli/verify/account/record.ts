@@ -1,24 +1,17 @@
 import { findPrice, HOURS_A_MONTH } from '../../../core/catalog/prices/prices';
+import type { VerifyReport } from '../../../report/render-verify-page';
 import type { Level } from './assumptions';
 import type { ProbeResult } from './probe';
 import { MAX_INSTANCE_SECONDS } from './train/train-jobs';
 
 /** Result of one call of `slipway verify`: the file in `.slipway/verify/`, which can be committed under docs/evidence/. */
-export interface VerifyRecord {
+export interface VerifyRecord extends Omit<VerifyReport, 'rows'> {
   readonly schema: 1;
-  /** `...` and the last four digits. */
-  readonly account: string;
-  readonly region: string;
-  readonly environment: string;
   readonly level: Level;
-  /** Whether the endpoints were those of the AWS emulator or another substitute for AWS. */
-  readonly embedded: boolean;
-  readonly startedAt: string;
   endedAt?: string;
   readonly probes: ProbeResult[];
   /** Billed cost if the services report it, otherwise an upper bound. */
   costUsd: number;
-  /** Descriptions of resources that could not be cleaned up. */
   left: string[];
 }
 

@@ -9,7 +9,8 @@ import type { Notice, RunRecord } from '../../../core/lifecycle/record';
 import { isNamed } from '../../shared/custom-resource';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
-import { notify } from '../notify/notify';
+import { sendChat } from '../notify/chat';
+import { sendMail } from '../notify/email';
 import type { EffectResults } from '../observe/observe';
 import type { Subject } from '../observe/subject';
 import { createJob } from './create-job';
@@ -89,10 +90,10 @@ async function requestHandOver(deps: ReconcileDeps, subject: Subject, attempt: n
   }
 }
 
+/** The e-mail comes first: one that was not accepted is sent again later, which must not repeat a chat message. */
 async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<boolean> {
   try {
-    await notify(deps, { about: 'notice', record, notice });
-    return true;
+    await sendMail(deps, record, notice);
   } catch (error) {
     // The notice stays in the outbox, and the run in the index of active runs, until it is published.
     deps.log('error', 'a notice was not published', {
@@ -102,4 +103,6 @@ async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): 
     });
     return false;
   }
+  await sendChat(deps, record, notice);
+  return true;
 }

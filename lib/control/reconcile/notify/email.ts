@@ -5,26 +5,12 @@ import { dollars, runSpendUsd } from '../../../core/lifecycle/accounting/spend';
 import { type EpochMs, isOver, type Notice, type RunRecord, type RunState } from '../../../core/lifecycle/record';
 import { runbookAddress, runbookSteps } from '../../../core/lifecycle/timeline';
 import type { ReconcileDeps } from '../deps';
-import type { News, Notifier, QuotaUse } from './notify';
 
-/** Publishes notices to the topic of the environment, to which people subscribe by e-mail and programs by HTTPS or SQS. */
-export const emailNotifier: Notifier = {
-  ifRefused: 'repeat',
-  deliveries(deps, news) {
-    const mail = mailFor(deps, news);
-    return mail ? [() => deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, ...mail }))] : [];
-  },
-};
-
-type Mail = Pick<PublishCommand['input'], 'Subject' | 'Message' | 'MessageAttributes'>;
-
-function mailFor(deps: ReconcileDeps, news: News): Mail | undefined {
-  if (news.about === 'quotas') return quotaMail(deps, news.uses);
-  if (news.about !== 'notice') return undefined;
-  const { record, notice } = news;
-  const { runId, team } = record;
-  const MessageAttributes = attributesOf({ notice: plainLine(notice.id), run: runId, team });
-  return { ...noticeMail(record, notice, deps), MessageAttributes };
+/** Publishes a notice to the topic of the environment, to which people subscribe by e-mail and programs by HTTPS or SQS. */
+export async function sendMail(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<void> {
+  const MessageAttributes = attributesOf({ notice: plainLine(notice.id), run: record.runId, team: record.team });
+  const mail = { ...noticeMail(record, notice, deps), MessageAttributes };
+  await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, ...mail }));
 }
 
 /** Attributes by which a subscription's filter policy can select notices, for example those of one team. */
@@ -97,19 +83,3 @@ function costOf(record: RunRecord, now: EpochMs): string {
   const cap = maxCostUsd == null ? '' : ` of at most ${dollars(maxCostUsd)}`;
   return `cost so far: ${spent === null ? 'not known' : dollars(spent)}${cap}`;
 }
-
-function quotaMail({ environment, region }: ReconcileDeps, uses: readonly QuotaUse[]): Mail {
-  const sentences = uses.map(quotaSentence);
-  const command = quotaCommand({ environment, region });
-  const next = `every quota and what is in use: ${command}\nto ask for what is missing and follow it: ${command} --request --wait`;
-  const Subject = `Slipway ${environment}: ${sentences[0]}`.slice(0, MAX_SUBJECT);
-  return { Subject, Message: [...sentences, '', `environment ${environment}, ${region}`, next].join('\n') };
-}
-
-/** Shows every quota and its use. */
-export const quotaCommand = ({ environment, region }: Pick<ReconcileDeps, 'environment' | 'region'>): string =>
-  `slipway quota ${environment} --region ${region}`;
-
-/** How much of a quota is used, in one line. */
-export const quotaSentence = ({ quota, code, inUse, limit, percent }: QuotaUse): string =>
-  `${quota}${code ? ` (${code})` : ''}: ${inUse} of ${limit} in use (${percent} %)`;

@@ -2,15 +2,20 @@ import { PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../../core/contracts/launcher';
 import type { RunRecord } from '../../../core/lifecycle/record';
+import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
 import { MAX_TEXT } from './email';
-import type { Notifier } from './notify';
 
-/** Publishes state changes on the event bus. An event is only a hint; if it is lost, status still shows the state. */
-export const eventBusNotifier: Notifier = {
-  ifRefused: { level: 'warn', text: 'an event was not sent' },
-  deliveries: (deps, news) => (news.about === 'state' ? [() => putEvent(deps, news.before, news.after)] : []),
-};
+/** Sends the state change of a run, if there is one, to the event bus. It is only a hint; if it is lost, status still shows the state. */
+export async function announce(deps: ReconcileDeps, before: RunRecord, after: RunRecord): Promise<void> {
+  if (before.state === after.state) return;
+  try {
+    await putEvent(deps, before, after);
+  } catch (error) {
+    const about = { runId: after.runId, state: after.state, previousState: before.state };
+    deps.log('warn', 'an event was not sent', { ...about, error: describeError(error) });
+  }
+}
 
 async function putEvent(deps: ReconcileDeps, before: RunRecord, after: RunRecord): Promise<void> {
   const detail = {

@@ -67,19 +67,43 @@ export async function listCheckpoints(
 
 const NO_OBJECTS = { objects: new Map(), newestWriteAt: 0 };
 
-async function committed(s3: S3Client, prefixUri: string, search: CheckpointSearch): Promise<Listed> {
-  const { only } = search;
+async function committed(
+  s3: S3Client,
+  prefixUri: string,
+  { only, known, bad = [], enough = ENOUGH }: CheckpointSearch,
+): Promise<Listed> {
   const top = only === undefined ? await listFolder(s3, prefixUri) : { ...NO_OBJECTS, folders: [only] };
-  const found = new CommittedSearch(prefixUri, search, top);
+  const uris = byStep(top.folders).map((folder) => `${prefixUri}${folder}`);
+  if (known && known.uri === uris[0]) return { kind: 'listed', committed: [known], torn: [] };
+  const found = { committed: [] as Checkpoint[], torn: [] as Listed['torn'], newestWriteAt: top.newestWriteAt };
+  const committedAt: Record<string, number> = {};
   let incomplete = 0;
-  for (let uri = found.next(); uri !== undefined; uri = found.next()) {
+  while (found.committed.filter((c) => !bad.includes(checkpointKey(c))).length < enough) {
+    const uri = uris.shift();
+    if (uri === undefined) break;
     const folder = await listFolder(s3, uri, { deep: true, most: MAX_OBJECTS });
+    found.newestWriteAt = Math.max(found.newestWriteAt, folder.newestWriteAt);
     const text = await markerOf(s3, uri, folder);
-    found.add(uri, folder, text);
-    if (text === undefined && ++incomplete >= SAVING)
-      await found.skip(async (next) => (await markersIn(s3, next, '', [MARKER])).length === 0);
+    const verdict = text === undefined ? undefined : judgeMarker(uri, text, folder.objects);
+    if (typeof verdict === 'string') found.torn.push({ uri, why: verdict });
+    else if (verdict) {
+      found.committed.push({ uri, ...verdict });
+      committedAt[uri] = folder.objects.get(MARKER)?.writtenAt ?? 0;
+    } else if (++incomplete >= SAVING) await dropIncomplete(s3, uris);
   }
-  return found.listed;
+  return { kind: 'listed', ...found, committedAt };
+}
+
+/** Drops the next folders that have no marker, up to the first one that has. */
+async function dropIncomplete(s3: S3Client, uris: string[]): Promise<void> {
+  while (uris.length > 0) {
+    const some = uris.splice(0, AT_ONCE);
+    const markers = await Promise.all(some.map((uri) => markersIn(s3, uri, '', [MARKER])));
+    const first = markers.findIndex((found) => found.length > 0);
+    if (first < 0) continue;
+    uris.unshift(...some.slice(first));
+    return;
+  }
 }
 
 /** The text of a folder's marker; undefined when there is none. Throws when the folder is too large to see whether it is complete. */
@@ -90,67 +114,6 @@ async function markerOf(s3: S3Client, folderUri: string, { objects }: Folder): P
   if (listed.bytes > MAX_MARKER_BYTES)
     throw new Error(`${folderUri}${MARKER} has ${listed.bytes} bytes, more than ${MAX_MARKER_BYTES}`);
   return (await readObject(s3, `${folderUri}${MARKER}`, MAX_MARKER_BYTES)).text;
-}
-
-/** Searches for the newest complete checkpoints, one folder at a time. */
-export class CommittedSearch {
-  private readonly folders: string[];
-  private readonly found: Listed = { kind: 'listed', committed: [], torn: [] };
-  private readonly committedAt: Record<string, number> = {};
-  private newestWriteAt: number;
-  private readonly isKnown: boolean;
-
-  /** @param top one level of the prefix, as listed */
-  constructor(
-    private readonly prefixUri: string,
-    private readonly search: CheckpointSearch,
-    top: Folder,
-  ) {
-    const { known } = search;
-    this.folders = byStep(top.folders);
-    this.newestWriteAt = top.newestWriteAt;
-    const [newest] = this.folders;
-    this.isKnown = known != null && newest !== undefined && known.uri === `${prefixUri}${newest}`;
-    if (known && this.isKnown) this.found.committed.push(known);
-  }
-
-  /** URI of the next folder to list recursively; undefined when enough checkpoints are found. */
-  next(): string | undefined {
-    const { bad = [], enough = ENOUGH } = this.search;
-    if (this.isKnown || this.found.committed.filter((c) => !bad.includes(checkpointKey(c))).length >= enough)
-      return undefined;
-    const folder = this.folders.shift();
-    return folder === undefined ? undefined : `${this.prefixUri}${folder}`;
-  }
-
-  /** Leaves out the next folders for which `isIncomplete`, up to the first one that is not. */
-  async skip(isIncomplete: (uri: string) => Promise<boolean>): Promise<void> {
-    while (this.folders.length > 0) {
-      const some = this.folders.splice(0, AT_ONCE);
-      const incomplete = await Promise.all(some.map((folder) => isIncomplete(`${this.prefixUri}${folder}`)));
-      const kept = some.slice(incomplete.includes(false) ? incomplete.indexOf(false) : some.length);
-      this.folders.unshift(...kept);
-      if (kept.length > 0) return;
-    }
-  }
-
-  /** @param text of the folder's marker; undefined when it has none */
-  add(uri: string, { objects, newestWriteAt }: Folder, text: string | undefined): void {
-    this.newestWriteAt = Math.max(this.newestWriteAt, newestWriteAt);
-    const own = objects.get(MARKER);
-    if (!own || text === undefined) return;
-    const verdict = judgeMarker(uri, text, objects);
-    if (typeof verdict === 'string') this.found.torn.push({ uri, why: verdict });
-    else {
-      this.found.committed.push({ uri, ...verdict });
-      this.committedAt[uri] = own.writtenAt;
-    }
-  }
-
-  get listed(): Listed {
-    const { newestWriteAt, committedAt } = this;
-    return this.isKnown ? this.found : { ...this.found, newestWriteAt, committedAt };
-  }
 }
 
 /** Folders `step-<n>/`, newest first. */

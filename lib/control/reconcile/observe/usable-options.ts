@@ -2,7 +2,7 @@ import { fitsMemory } from '../../../core/admission';
 import { runWithCapacityOption } from '../../../core/lifecycle/capacity-options';
 import type { Observed } from '../../../core/lifecycle/observed';
 import type { RunRecord } from '../../../core/lifecycle/record';
-import { type Limits, neededToStart, type QuotaNeed, runQuotaNeeds } from '../../../core/quota';
+import { neededToStart, type QuotaNeed, runQuotaNeeds } from '../../../core/quota';
 import type { RunIntent } from '../../shared/items';
 import type { ReconcileDeps } from '../deps';
 import type { WholeRun } from './subject';
@@ -15,39 +15,26 @@ import type { WholeRun } from './subject';
 export const choosesOption = ({ admitted, policy }: RunRecord, launches: boolean, isOpen: boolean): boolean =>
   launches || (policy.capacityOptions.length > 1 && (!admitted || isOpen));
 
-/** Capacity options on which no attempt can start now. A single capacity option needs no choice, so that no quota is read for it. */
+/**
+ * Capacity options on which no attempt can start now. Above the applied quota the service refuses a job however long it waits; a limit that
+ * could not be read refuses nothing. A single capacity option needs no choice, so that no quota is read for it.
+ */
 export async function optionsThatCannotStart(
-  deps: ReconcileDeps,
-  whole: WholeRun,
+  deps: Pick<ReconcileDeps, 'limits' | 'region'>,
+  whole: Pick<WholeRun, 'record' | 'intent'>,
 ): Promise<Pick<Observed, 'optionsThatDoNotFit' | 'optionsAboveQuota'>> {
   const needs = optionNeeds(whole);
-  const limits = needs.length > 0 ? await deps.limits.read(needs.flatMap((option) => option.needs)) : NO_LIMITS;
-  return optionsWithin(deps, whole, limits);
-}
-
-const NO_LIMITS: Limits = new Map();
-
-/**
- * The same under limits that were read. Above the applied quota the service refuses a job however long it waits; a limit that could not be
- * read refuses nothing.
- */
-export function optionsWithin(
-  { region }: Pick<ReconcileDeps, 'region'>,
-  whole: Pick<WholeRun, 'record' | 'intent'>,
-  limits: Limits,
-): Pick<Observed, 'optionsThatDoNotFit' | 'optionsAboveQuota'> {
+  const limits = await deps.limits.read(needs.flatMap((option) => option.needs));
   const isAbove = ({ name, needed }: QuotaNeed) => {
     const limit = limits.get(name);
     return limit !== undefined && 'value' in limit && needed > limit.value;
   };
-  const above = optionNeeds(whole).filter((option) => option.needs.some(isAbove));
-  return { optionsThatDoNotFit: tooSmall(region, whole), optionsAboveQuota: above.map(({ id }) => id) };
+  const above = needs.filter((option) => option.needs.some(isAbove));
+  return { optionsThatDoNotFit: tooSmall(deps.region, whole), optionsAboveQuota: above.map(({ id }) => id) };
 }
 
 /** What follows from an intent and its capacity options, neither of which changes. */
-const byIntent = <T>() => new WeakMap<RunIntent, T>();
-const tooSmallOf = byIntent<string[]>();
-const needsOf = byIntent<{ id: string; needs: QuotaNeed[] }[]>();
+const tooSmallOf = new WeakMap<RunIntent, string[]>();
 
 /** Capacity options on which the planner knows that the run does not fit into memory. */
 function tooSmall(region: string, { record, intent }: Pick<WholeRun, 'record' | 'intent'>): string[] {
@@ -60,14 +47,9 @@ function tooSmall(region: string, { record, intent }: Pick<WholeRun, 'record' | 
 }
 
 /** Quotas that each of several capacity options needs; empty for a single capacity option. */
-export function optionNeeds({
-  record,
-  intent,
-}: Pick<WholeRun, 'record' | 'intent'>): { id: string; needs: QuotaNeed[] }[] {
+function optionNeeds({ record, intent }: Pick<WholeRun, 'record' | 'intent'>): { id: string; needs: QuotaNeed[] }[] {
   const { capacityOptions } = record.policy;
   if (capacityOptions.length < 2) return [];
   const needsOn = (id: string) => neededToStart(runQuotaNeeds(runWithCapacityOption(intent.spec, id)));
-  const found = needsOf.get(intent) ?? capacityOptions.map(({ id }) => ({ id, needs: needsOn(id) }));
-  needsOf.set(intent, found);
-  return found;
+  return capacityOptions.map(({ id }) => ({ id, needs: needsOn(id) }));
 }

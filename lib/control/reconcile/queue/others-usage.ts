@@ -34,37 +34,20 @@ type Deps = Pick<ReconcileDeps, 'sagemaker' | 'now' | 'sleep' | 'remainingMs' | 
  * @param ours names of jobs that the queue counts itself
  */
 export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promise<Map<string, number>> {
+  const cache = caches.get(deps.sagemaker) ?? { shapes: new Map<string, JobInstances>(), names: [], listedAt: 0 };
+  caches.set(deps.sagemaker, cache);
   const now = deps.now().getTime();
-  if (!isListed(deps, now)) keepLiveJobs(deps, await liveJobs(deps), now);
-  const cache = cacheOf(deps);
+  if (Math.abs(now - cache.listedAt) >= LIST_CACHE_MS) {
+    Object.assign(cache, { names: await liveJobs(deps), listedAt: now });
+    const live = new Set(cache.names);
+    for (const name of cache.shapes.keys()) if (!live.has(name)) cache.shapes.delete(name);
+  }
   const others = cache.names.filter((name) => !ours.has(name));
   const unknown = others.filter((name) => !cache.shapes.has(name));
   if (unknown.length > MAX_DESCRIBES)
     deps.log('info', 'jobs of others are not all known yet', { unknown: unknown.length });
   await describeAll(deps, unknown.slice(0, MAX_DESCRIBES), cache.shapes);
   return quotaUsage(others.flatMap((name) => cache.shapes.get(name) ?? []));
-}
-
-/** Whether the process has a list of live jobs that is new enough for a pass. */
-export const isListed = (deps: Pick<Deps, 'sagemaker'>, now: number): boolean =>
-  Math.abs(now - cacheOf(deps).listedAt) < LIST_CACHE_MS;
-
-/**
- * Keeps a list of live jobs for the passes of the next minute. Jobs that are over are forgotten.
- * @param at when the service was asked, epoch milliseconds
- */
-function keepLiveJobs(deps: Pick<Deps, 'sagemaker'>, names: readonly string[], at: number): void {
-  const cache = cacheOf(deps);
-  cache.names = names;
-  cache.listedAt = at;
-  const live = new Set(names);
-  for (const name of cache.shapes.keys()) if (!live.has(name)) cache.shapes.delete(name);
-}
-
-function cacheOf({ sagemaker }: Pick<Deps, 'sagemaker'>): Cache {
-  const cache = caches.get(sagemaker) ?? { shapes: new Map<string, JobInstances>(), names: [], listedAt: 0 };
-  caches.set(sagemaker, cache);
-  return cache;
 }
 
 /** What of ListTrainingJobs counts. */

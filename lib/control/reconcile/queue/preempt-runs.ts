@@ -1,9 +1,8 @@
-import type { PreemptionTimes } from '../../../core/config/environment/limits';
 import { askHandOver } from '../../../core/lifecycle/intent';
 import { growthPays, largerOptionIds, mayGrow } from '../../../core/lifecycle/phases/grow';
 import type { HandOver, RunRecord } from '../../../core/lifecycle/record';
 import type { Admission, QueueInput } from '../../../core/queue/admit';
-import { chooseGrowth, choosePreemptions, type PreemptibleRun, type Preemption } from '../../../core/queue/preempt';
+import { chooseGrowth, choosePreemptions, type PreemptibleRun } from '../../../core/queue/preempt';
 import type { PoolNeeds } from '../../../core/queue/usage';
 import { sendAbout } from '../../shared/queue';
 import { queuedRun, runningRun } from '../../shared/queue-runs';
@@ -40,25 +39,13 @@ export async function preemptRuns(
   holding: readonly RunRecord[],
   needs: RunNeeds,
 ): Promise<void> {
-  for (const { runId, for: other } of preemptions(input, holding, needs, deps.preemption)) {
+  const preemptible = holding.flatMap((run) => asPreemptible(run, needs.of(run)));
+  for (const { runId, for: other } of choosePreemptions(input, preemptible, deps.preemption)) {
     const run = holding.find((one) => one.runId === runId);
     const why = { why: 'preempted', text: `asked to save and make room for ${other}` } as const;
     if (run) await isolateFailure(deps, run, () => askToLeave(deps, run, why));
   }
 }
-
-/** Which running jobs should save and leave, and for whom. */
-const preemptions = (
-  input: QueueInput,
-  holding: readonly RunRecord[],
-  needs: RunNeeds,
-  times?: PreemptionTimes,
-): Preemption[] =>
-  choosePreemptions(
-    input,
-    holding.flatMap((run) => asPreemptible(run, needs.of(run))),
-    times,
-  );
 
 /** A preemptible run whose job trains; empty for every other run. */
 function asPreemptible(record: RunRecord, needs: PoolNeeds): PreemptibleRun[] {

@@ -1,23 +1,14 @@
 import { sizesToAsk } from '../../../core/lifecycle/capacity-options';
 import { isInDoubt } from '../../../core/lifecycle/phases/launch';
 import type { RunRecord } from '../../../core/lifecycle/record';
-import { type Admission, admit, type QueueInput } from '../../../core/queue/admit';
-import {
-  advanceUsage,
-  ENVIRONMENT_POOL,
-  heldBy,
-  NO_USAGE,
-  type PoolLimit,
-  type QueuedRun,
-  type QueueUsage,
-} from '../../../core/queue/usage';
-import type { Limits, QuotaNeed } from '../../../core/quota';
+import { ENVIRONMENT_POOL, heldBy, type PoolLimit, type QueuedRun, type QueueUsage } from '../../../core/queue/usage';
+import type { QuotaNeed } from '../../../core/quota';
 import { readDescriptor } from '../../shared/descriptors';
 import { describeError } from '../../shared/errors';
 import { queuedRun, runningRun, usesInstances } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
-import { holdOf, othersUsage, type TeamHolds } from './others-usage';
-import { hasLeft, type ReservationChange, reservationChanges } from './preempt-runs';
+import { othersUsage } from './others-usage';
+import { hasLeft } from './preempt-runs';
 import type { RunNeeds } from './run-needs';
 import type { AwaitedRuns } from './waits-for';
 
@@ -29,20 +20,6 @@ export async function poolsOf(
 ): Promise<Record<string, PoolLimit>> {
   const limits = await deps.limits.read(needs);
   const others = await usageOfOthers(deps, active);
-  return poolLimits({ needs, limits, others, mostInstances: await maxConcurrentInstances(deps, active) });
-}
-
-interface KnownPools {
-  needs: readonly QuotaNeed[];
-  limits: Limits;
-  /** What jobs of others hold, by quota name; undefined when it could not be read. */
-  others: ReadonlyMap<string, number> | undefined;
-  /** `guardrails.maxConcurrentInstances`; null = no limit. */
-  mostInstances: number | null;
-}
-
-/** The pools of one pass. Pure. */
-function poolLimits({ needs, limits, others, mostInstances }: KnownPools): Record<string, PoolLimit> {
   const pools: Record<string, PoolLimit> = {};
   for (const { name, code } of needs) {
     const limit = limits.get(name);
@@ -50,8 +27,8 @@ function poolLimits({ needs, limits, others, mostInstances }: KnownPools): Recor
     const isUnread = (value === null && code !== undefined) || others === undefined;
     pools[name] = { limit: value, usedByOthers: others?.get(name) ?? 0, isUnread, name };
   }
-  const name = 'guardrails.maxConcurrentInstances';
-  return { ...pools, [ENVIRONMENT_POOL]: { limit: mostInstances, usedByOthers: 0, name } };
+  const limit = await maxConcurrentInstances(deps, active);
+  return { ...pools, [ENVIRONMENT_POOL]: { limit, usedByOthers: 0, name: 'guardrails.maxConcurrentInstances' } };
 }
 
 /**
@@ -87,56 +64,20 @@ async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunR
   return 0;
 }
 
-/** Everything that a pass over the queue has read. */
-interface PassFacts {
-  waiting: readonly RunRecord[];
-  /** Runs that hold capacity, or are about to. */
-  holding: readonly RunRecord[];
-  needs: RunNeeds;
-  /** What the queue's item says that teams have used; undefined when it could not be read. */
-  usage: QueueUsage | undefined;
-  pools: Readonly<Record<string, PoolLimit>>;
-  awaited: AwaitedRuns;
-  holds: TeamHolds;
-  /** When everything was read, epoch milliseconds. */
-  now: number;
-}
-
-interface PassPlan {
-  input: QueueInput;
-  admission: Admission;
-  reservations: ReservationChange[];
-}
-
-/** The decisions of one pass. Pure: the same facts, the same plan. */
-export function planPass({ shares }: Pick<ReconcileDeps, 'shares'>, facts: PassFacts): PassPlan {
-  const { waiting, holding, needs, pools, awaited, holds, now } = facts;
-  const running = holding.map((run) => runningRun(run, needs.of(run, heldOptionId(run))));
-  const queued = waiting.map((run) => ({
-    ...queuedOnItsSizes(run, needs),
-    ...holdOf(run, holds),
-    after: stillAwaited(run, awaited),
-  }));
-  const usage = advanceUsage(facts.usage ?? NO_USAGE, heldNow(holding, needs), now);
-  const input: QueueInput = { waiting: queued, running, pools, shares, usage, now };
-  const admission = admit(input);
-  return { input, admission, reservations: reservationChanges(input, admission, holding, needs) };
-}
-
 /** What teams hold now. */
 export const heldNow = (holding: readonly RunRecord[], needs: RunNeeds): QueueUsage['held'] =>
   heldBy(holding.filter(usesInstances).map((run) => runningRun(run, needs.of(run))));
 
 /** The entries of `after` whose runs have not completed. */
-const stillAwaited = ({ runId, after }: RunRecord, awaited: AwaitedRuns): string[] =>
+export const stillAwaited = ({ runId, after }: RunRecord, awaited: AwaitedRuns): string[] =>
   after.filter((wanted) => awaited.get(runId)?.get(wanted)?.state !== 'completed');
 
 /** A run that was asked to leave for more instances holds the larger size already. */
-const heldOptionId = (run: RunRecord): string =>
+export const heldOptionId = (run: RunRecord): string =>
   hasLeft(run) ? (run.reservation?.capacityOptionId ?? run.capacityOptionId) : run.capacityOptionId;
 
 /** An elastic run takes smaller sizes too, unless a job of its attempt may exist, which has a size. */
-function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
+export function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
   const queued = queuedRun(run, needs.of(run));
   if (run.attempt && isInDoubt(run.attempt)) return queued;
   const smaller = needs.sizes(

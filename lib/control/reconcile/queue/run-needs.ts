@@ -18,15 +18,6 @@ type NeedsByRun = ReadonlyMap<string, NeedsByOption>;
 
 const needsCache = new WeakMap<object, NeedsByRun>();
 
-/** The same needs by pool: each pass of the queue needs those of every run. */
-const poolsOf = new WeakMap<readonly QuotaNeed[], PoolNeeds>();
-
-/** What a run requested or held when it was last asked for: each pass of the queue asks for every run several times. */
-const poolsOfRun = new WeakMap<
-  RunRecord,
-  { capacityOptionId: string; byOption: NeedsByOption | undefined; pools: PoolNeeds }
->();
-
 /** How many instances of each pool the runs need, on the capacity options that the queue may choose for them. */
 export class RunNeeds {
   /** @param unreadable intents from which nothing can be computed: these runs must not start */
@@ -49,15 +40,12 @@ export class RunNeeds {
    * If the intent of a run cannot be read, only its number of instances is known, and the service decides.
    */
   of(run: RunRecord, capacityOptionId = run.capacityOptionId): PoolNeeds {
-    const byOption = this.found.get(run.runId);
-    const known = poolsOfRun.get(run);
-    if (known?.byOption === byOption && known?.capacityOptionId === capacityOptionId) return known.pools;
-    const needs = byOption?.get(capacityOptionId) ?? [];
-    const pools = hasChosen(run, capacityOptionId)
-      ? needsOfJob(needs, run)
-      : needsOfOption(needs, instancesOn(run, capacityOptionId));
-    poolsOfRun.set(run, { capacityOptionId, byOption, pools });
-    return pools;
+    const needs = this.found.get(run.runId)?.get(capacityOptionId) ?? [];
+    if (hasChosen(run, capacityOptionId)) return needsOfJob(needs, run);
+    return {
+      ...Object.fromEntries(needs.map((need) => [need.name, need.needed])),
+      [ENVIRONMENT_POOL]: instancesOn(run, capacityOptionId),
+    };
   }
 
   /** The given capacity options on which the run fits into GPU memory, as sizes for the queue. */
@@ -69,17 +57,6 @@ export class RunNeeds {
       return [{ capacityOptionId, needs, instances: needs[ENVIRONMENT_POOL] ?? 0 }];
     });
   }
-}
-
-function needsOfOption(needs: readonly QuotaNeed[], instances: number): PoolNeeds {
-  const known = poolsOf.get(needs);
-  if (known?.[ENVIRONMENT_POOL] === instances) return known;
-  const pools = {
-    ...Object.fromEntries(needs.map((need) => [need.name, need.needed])),
-    [ENVIRONMENT_POOL]: instances,
-  };
-  poolsOf.set(needs, pools);
-  return pools;
 }
 
 /** The service has chosen among alternatives for the run's live job. */
@@ -160,9 +137,6 @@ async function intentOrProblem(
   }
 }
 
-/** Cache by intent: the needs follow from the intent alone. */
-const needsOfIntent = new WeakMap<RunIntent, Map<string, QuotaNeed[] | null>>();
-
 /** @returns null when the run does not fit into the memory of a capacity option other than its current one */
 function needsWithOption(
   intent: RunIntent,
@@ -170,16 +144,9 @@ function needsWithOption(
   isOwn: boolean,
   region: string,
 ): QuotaNeed[] | null {
-  const found = needsOfIntent.get(intent) ?? new Map<string, QuotaNeed[] | null>();
-  needsOfIntent.set(intent, found);
-  const key = `${capacityOptionId}/${isOwn}`;
-  const known = found.get(key);
-  if (known !== undefined) return known;
   const spec = runWithCapacityOption(intent.spec, capacityOptionId);
-  const fits = isOwn || fitsMemory(spec, region);
-  const needs = fits ? neededToStart(runQuotaNeeds(spec)).filter((need) => need.kind === 'pool') : null;
-  found.set(key, needs);
-  return needs;
+  if (!isOwn && !fitsMemory(spec, region)) return null;
+  return neededToStart(runQuotaNeeds(spec)).filter((need) => need.kind === 'pool');
 }
 
 /** Logs an error of one run so that it does not affect other runs: the next pass tries again. */

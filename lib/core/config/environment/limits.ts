@@ -20,11 +20,6 @@ export const quotas = z.strictObject({
     { default: 'fail' },
   ),
   requestIncrease: flag('Whether a deployment requests the required increases, each once.'),
-  alarmPercent: option(
-    z.int().min(1).max(100),
-    'Usage of an instance quota by all jobs of the account, in percent, above which an alarm is raised while a job of the environment uses the quota. Costs 0.40 USD per month. Default: no alarm.',
-    { examples: [80] },
-  ),
   require: option(z.array(requirement), 'Instances that the quotas must allow, in addition to those of `runs`.', {
     default: [],
     examples: [[{ instanceType: 'ml.p4d.24xlarge', count: 64, usage: 'training' }]],

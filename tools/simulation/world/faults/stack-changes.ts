@@ -1,4 +1,4 @@
-import { onEvent } from '../../../../lib/control/guards/guards';
+import { onEvent } from '../../../../lib/control/guards/index';
 import { GUARD_TYPE } from '../../../../lib/core/contracts/custom-resources';
 import type { SimMs, VirtualClock } from '../../core/clock';
 import { isStackCall, type StackCall } from '../../scenario/load';
