@@ -42,7 +42,7 @@ def one_step(self):
     begin(self)
 trainer.Trainer._one_step = one_step
 
-write = writer.ObjectStoreWriter._write_items
+write = writer.ObjectStoreWriter.write_items
 def write_items(self, plan, planner):
     if trouble == "slow save" and self._folder == "step-3":
         while not (place / "step-6-begins").exists():
@@ -50,7 +50,7 @@ def write_items(self, plan, planner):
     if trouble == "killed in a save" and self._folder == "step-4" and self._rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return write(self, plan, planner)
-writer.ObjectStoreWriter._write_items = write_items
+writer.ObjectStoreWriter.write_items = write_items
 """
 
 
@@ -119,7 +119,7 @@ begun, tell = os.pipe()
 def write_items(self, plan, planner):
     os.write(tell, b"1")
     signal.pause()
-writer.ObjectStoreWriter._write_items = write_items
+writer.ObjectStoreWriter.write_items = write_items
 process = SaverProcess.start()
 dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
 saver = CheckpointSaver(Target(uri, "", 2), group=dist.new_group(backend="gloo"), pinned=False, process=process)

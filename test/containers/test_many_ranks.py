@@ -1,5 +1,6 @@
 """A start on thousands of ranks: what grows with their number, seen by one of them."""
 
+import multiprocessing
 import os
 import random
 from datetime import timedelta
@@ -13,8 +14,11 @@ pytestmark = pytest.mark.torch
 
 import torch.distributed as dist  # noqa: E402
 from faked_ranks import faked_world  # noqa: E402
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner  # noqa: E402
+from torch.distributed.checkpoint.planner import SavePlan  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
+from slipway_trainer.checkpoint.replicas import own_part  # noqa: E402
 from slipway_trainer.chunks import FUNCTION, MODULE, Chunks, chunks_as_read  # noqa: E402
 from slipway_trainer.fsdp2 import Fsdp2Backend  # noqa: E402
 from slipway_trainer.host_groups import VARIABLE, connected_when_used, host_group  # noqa: E402
@@ -68,6 +72,46 @@ def test_fsdp_reads_its_own_function_again_afterwards() -> None:
         assert getattr(module, FUNCTION) is Chunks
         raise RuntimeError
     assert getattr(module, FUNCTION) is before
+
+
+def plans_of(rank: int, ranks: int, parameters: dict[str, int]) -> tuple[SavePlan, SavePlan]:
+    """The plan of one rank with all that it has, and with what it writes."""
+    job = trainer_job(training={"globalBatchSize": 24}, parameters=parameters)
+    settings = resolve_settings(job, job["arguments"], {})
+    with faked_world(ranks, rank):
+        layout = resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
+        state = Fsdp2Backend(settings, layout, torch.device("cpu")).state()
+        planner = DefaultSavePlanner()
+        planner.set_up_planner(state, None, False)
+        whole = planner.create_local_plan()
+        return whole, own_part(whole, state)
+
+
+LAYOUTS = {
+    "sharded": (4, {}),
+    "hybrid": (8, {"replicate_degree": 4}),
+    "hybrid, uneven shards": (6, {"replicate_degree": 2}),
+    "tensor parallel": (8, {"replicate_degree": 2, "tensor_parallel_degree": 2}),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_replicas_write_each_shard_once_and_as_much_as_each_other(layout: str) -> None:
+    ranks, parameters = LAYOUTS[layout]
+    # DTensor keeps what it has computed for one rank, so each has a process.
+    with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
+        whole, plans = zip(*pool.starmap(plans_of, [(rank, ranks, parameters) for rank in range(ranks)], chunksize=1), strict=True)
+    coordinator = DefaultSavePlanner()
+    coordinator.set_up_planner({}, None, True)
+    # It raises an error for a tensor with gaps or overlaps.
+    coordinator.create_global_plan(list(plans))
+    items = [[item.index for item in plan.items] for plan in plans]
+    once = {index for plan in whole for index in (item.index for item in plan.items)}
+    assert {index for plan in items for index in plan} == once
+    # Tensor-parallel ranks also have equal norms, which DCP writes once.
+    assert layout == "tensor parallel" or sum(map(len, items)) == len(once)
+    sizes = [sum(item.tensor_data.chunk.sizes.numel() for item in plan.items) for plan in plans]
+    assert max(sizes) <= 1.5 * min(sizes), sizes
 
 
 @pytest.fixture

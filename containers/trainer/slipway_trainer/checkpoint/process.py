@@ -33,6 +33,7 @@ from torch.distributed.checkpoint.metadata import MetadataIndex
 from torch.distributed.checkpoint.planner import SavePlan
 
 from slipway_trainer.checkpoint.local_copies import CopyingStore
+from slipway_trainer.checkpoint.replicas import own_part
 from slipway_trainer.checkpoint.shared_state import Place, tensors_at
 from slipway_trainer.checkpoint.store import Store, open_store
 from slipway_trainer.checkpoint.writing import CheckpointWriter, first_reason
@@ -180,7 +181,7 @@ class SaverProcess:
         prefix = [f"checkpoints/{uuid.uuid4().hex}"]
         dist.broadcast_object_list(prefix, src=0, group=group)
         meeting = _Meeting(prefix[0], dist.get_rank(), dist.get_world_size())
-        complaint = self.ask(_Setup(target, meeting, places, planner.create_local_plan()))
+        complaint = self.ask(_Setup(target, meeting, places, own_part(planner.create_local_plan(), state)))
         if complaint is not None:
             raise CheckpointFailed(
                 f"the process that writes checkpoints could not be set up: {complaint}; see the lines above for its error"
