@@ -80,14 +80,6 @@ export class QuotaStore {
     return this.table(account, region).delete(code);
   }
 
-  snapshot(): [key: string, rows: QuotaRow[]][] {
-    return [...this.tables].map(([key, table]) => [key, [...table.values()]]);
-  }
-
-  restore(snapshot: ReturnType<QuotaStore['snapshot']>): void {
-    for (const [key, rows] of snapshot) this.tables.set(key, new Map(rows.map((row) => [row.code, row])));
-  }
-
   private table(account: string, region: string): Map<string, QuotaRow> {
     const key = `${account}/${region}`;
     let table = this.tables.get(key);

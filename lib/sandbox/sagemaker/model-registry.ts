@@ -58,14 +58,6 @@ export class ModelRegistry {
     return this.groups.findByArn(arn);
   }
 
-  all(): ModelGroup[] {
-    return this.groups.all();
-  }
-
-  restore(groups: readonly ModelGroup[]): void {
-    for (const group of groups) this.groups.add(group);
-  }
-
   private createGroup({ input, account, region }: ApiCall): unknown {
     const name = String(input.ModelPackageGroupName);
     const arn = modelGroupArn({ partition: this.partitionOf(region), region, account }, name);
