@@ -36,7 +36,6 @@ import { PRECISION_RULES } from './model/precision';
 import { DOCUMENT_MASK_RULES, FURTHER_TOKEN_RULES, POSITION_RULES, SAMPLE_RULES } from './model/sequences';
 import { SUPPORT_RULES } from './model/support';
 import { TRAINING_RULES } from './model/training';
-import { PRIVATE_REGISTRY_RULES } from './private-registry';
 
 /** Topics whose rules check alternatives themselves. */
 const ALREADY = ['compute/', 'guardrails/instance-types'];
@@ -97,7 +96,6 @@ export const RULES: readonly Rule[] = [
   ...RESERVED_VARIABLE_RULES,
   ...PROGRESS_RULES,
   ...IMAGE_RULES,
-  ...PRIVATE_REGISTRY_RULES,
   ...LAUNCHER_RULES,
   ...TRAINIUM_RULES,
   ...STRATEGIES.flatMap((s) => s.rules),
