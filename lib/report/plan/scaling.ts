@@ -3,7 +3,7 @@ import { duration, number, roughUsd, short } from '../page/format';
 import { type Section, unknown } from '../page/page';
 import { type Html, html, itemTable, type LegendEntry, legend, word } from '../page/parts';
 import { color } from '../page/style';
-import type { PlanReport, PlanSearch, PublishedRun, ScalingPoint } from './plan-report';
+import type { PlanReport, PlanSearch, ScalingPoint } from './plan-report';
 
 /** Tokens per second per GPU by number of nodes: a flat line is perfect scaling. */
 export function scalingSection(report: PlanReport): Section {
@@ -14,14 +14,12 @@ export function scalingSection(report: PlanReport): Section {
 }
 
 function scalingChart(report: PlanReport, points: ScalingPoint[]): Html {
-  const measured = (report.published ?? []).filter((p) => p.isSameSetup);
   const tooLarge = points.filter((p) => p.fits === 'oom');
   const here = report.plan.layout.nodes;
   const entries: LegendEntry[] = [
     { text: 'predicted', color: color('c1') },
     { text: '80 % interval', color: color('wait') },
     ...(tooLarge.length > 0 ? [{ text: 'does not fit', color: color('bad') }] : []),
-    ...(measured.length > 0 ? [{ text: 'published measurement', color: color('c2'), drawn: 'mark' as const }] : []),
     { text: `this run: ${here} nodes`, color: color('muted'), drawn: 'line' },
   ];
   return html`${legend(entries)}${plot({
@@ -31,7 +29,7 @@ function scalingChart(report: PlanReport, points: ScalingPoint[]): Html {
     heights: { wide: 320, narrow: 280 },
     x: { ...STEPS, name: 'nodes', type: 'log', logBase: 2, splitNumber: 10 },
     y: { name: 'tokens/s per GPU', min: 0, axisLabel: { formatter: short } },
-    series: [...band(points), predicted(points, here), ...marks(tooLarge, measured)],
+    series: [...band(points), predicted(points, here), marks(tooLarge)],
   })}`;
 }
 
@@ -65,25 +63,14 @@ const predicted = (points: readonly ScalingPoint[], here: number) => ({
   },
 });
 
-const marks = (tooLarge: readonly ScalingPoint[], measured: readonly PublishedRun[]) => [
-  {
-    type: 'scatter',
-    silent: true,
-    z: 5,
-    symbolSize: 9,
-    itemStyle: { color: color('card'), borderColor: color('bad'), borderWidth: 2 },
-    data: tooLarge.map((p) => [p.nodes, p.tokensPerSecondPerGpu]),
-  },
-  {
-    type: 'scatter',
-    silent: true,
-    z: 6,
-    symbol: 'diamond',
-    symbolSize: 12,
-    itemStyle: { color: color('c2'), borderColor: color('card'), borderWidth: 1 },
-    data: measured.map((m) => [m.nodes, m.measuredTokensPerSecondPerGpu]),
-  },
-];
+const marks = (tooLarge: readonly ScalingPoint[]) => ({
+  type: 'scatter',
+  silent: true,
+  z: 5,
+  symbolSize: 9,
+  itemStyle: { color: color('card'), borderColor: color('bad'), borderWidth: 2 },
+  data: tooLarge.map((p) => [p.nodes, p.tokensPerSecondPerGpu]),
+});
 
 function note(points: readonly ScalingPoint[]): Html {
   const [first, last] = [points[0], points[points.length - 1]];
