@@ -34,7 +34,6 @@ import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
 import { PRECISION_RULES } from './model/precision';
 import { DOCUMENT_MASK_RULES, FURTHER_TOKEN_RULES, POSITION_RULES, SAMPLE_RULES } from './model/sequences';
-import { SUPPORT_RULES } from './model/support';
 import { TRAINING_RULES } from './model/training';
 
 /** Topics whose rules check alternatives themselves. */
@@ -124,7 +123,6 @@ export const RULES: readonly Rule[] = [
   ...PROCESSING_RULES,
   ...SECRET_RULES,
   ...GUARDRAIL_RULES,
-  ...SUPPORT_RULES,
 ];
 
 const RULE_BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));
