@@ -25,7 +25,7 @@ import { type CommonOptions, readText, requireRun } from '../inputs';
 import { savePage } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { readCalibration } from './calibration-file';
-import { dataText, memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
+import { memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
 
 /** `slipway plan ENVIRONMENT.yaml`: shows the standing cost of each region, without jobs. Offline. */
 function planEnvironment(file: string, text: string, options: CommonOptions, terminal: Terminal): number {
@@ -99,7 +99,6 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
     const parts = [
       planText(run, result),
       ...(result.sizes ? [sizesText(result.sizes)] : []),
-      ...(result.data ? [dataText(result.data)] : []),
       ...(search ? [searchText(search)] : []),
     ];
     terminal.out(parts.join('\n\n'));

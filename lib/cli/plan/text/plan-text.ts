@@ -4,7 +4,6 @@ import { STANDING_PRICES as PRICES } from '../../../core/catalog/prices/prices';
 import { textTable } from '../../../core/config/formats/plain-text';
 import type { RunSpec } from '../../../core/config/run-spec';
 import { versionDays } from '../../../core/contracts/storage';
-import type { DataPlan } from '../../../core/planner/run/data-plan';
 import { IN_PLACE_SECONDS, NEW_ATTEMPT_SECONDS } from '../../../core/planner/run/failures';
 import type { NeuronMemoryGiB } from '../../../core/planner/run/neuron';
 import type { RunPlan } from '../../../core/planner/run/plan-run';
@@ -158,15 +157,6 @@ function sparesText({ met, goodput, goodputWithout, savedNodeHours, paidNodeHour
   const minutes = `${IN_PLACE_SECONDS / 60} minutes instead of ${NEW_ATTEMPT_SECONDS / 60}`;
   const share = `goodput ${round(100 * goodput, 1)} % instead of ${round(100 * goodputWithout, 1)} %`;
   return `${round(100 * met)} % of the hardware failures cost ${minutes}, ${share}; saves ${round(savedNodeHours)} node-hours per month for ${round(paidNodeHours)}`;
-}
-
-/** How the training data should be stored and read. */
-export function dataText({ channel, datasetGiB, readMiBPerSecond, advice }: DataPlan): string {
-  const size = datasetGiB === null ? '' : `${round(datasetGiB, 1)} GiB of tokens, `;
-  return [
-    `data         ${channel}: ${size}read at ${round(readMiBPerSecond, 1)} MiB/s over all hosts`,
-    ...advice.map((line) => `             ${line}`),
-  ].join('\n');
 }
 
 /** Number of candidates that fit on one screen. */
