@@ -164,7 +164,7 @@ function searchAround(run: RunSpec, facts: PlanFacts, libraries: string | undefi
   });
   if (Array.isArray(found)) throw new Refusal(found);
   const seconds = Math.round(performance.now() - started) / 1000;
-  return { considered: found.considered, seconds, candidates: found.candidates, pareto: found.pareto };
+  return { considered: found.considered, seconds, candidates: found.candidates };
 }
 
 function writePage(

@@ -35,6 +35,4 @@ export interface PlanSearch {
   considered: number;
   seconds: number;
   candidates: Candidate[];
-  /** Layouts for which no other layout is both faster and cheaper. */
-  pareto: Candidate[];
 }

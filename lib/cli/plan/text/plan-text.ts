@@ -163,8 +163,7 @@ function sparesText({ met, goodput, goodputWithout, savedNodeHours, paidNodeHour
 const SHOWN = 8;
 
 /** The fastest layouts that a search found, in the terms of a run file. */
-export function searchText({ considered, seconds, candidates, pareto }: Search): string {
-  const cheap = new Set(pareto);
+export function searchText({ considered, seconds, candidates }: Search): string {
   const rows = candidates
     .slice(0, SHOWN)
     .map((c) => [
@@ -172,12 +171,11 @@ export function searchText({ considered, seconds, candidates, pareto }: Search):
       round(c.stepSeconds, 2),
       `${round(c.memoryGiB, 1)} GiB`,
       c.usd === null ? '-' : dollars(c.usd),
-      cheap.has(c) ? 'yes' : '',
       `${c.distribution.library} ${JSON.stringify(c.distribution.parameters)} ${JSON.stringify(c.training)}`,
     ]);
   return [
     `${round(considered)} layouts in ${seconds} s; the fastest:`,
-    textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'Pareto', 'layout'], rows),
+    textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'layout'], rows),
   ].join('\n');
 }
 
