@@ -1,5 +1,6 @@
 import { activeParameterCount, parameterCount } from '../../catalog/model/parameters';
 import { findCapacityPrice, findPrice, type Price, type PricedCapacity } from '../../catalog/prices/prices';
+import type { Calibration, Efficiency } from '../../config/calibration-file';
 import { type Issue, issue } from '../../config/issue';
 import { requestedGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
@@ -8,7 +9,7 @@ import type { MemoryGiB } from '../memory/memory';
 import { type Fits, type LayoutPlan, PLANNER_CONSTANTS, type PlannerConstants, planLayout } from '../plan';
 import type { StepSeconds } from '../time/step-time';
 import { type Advice, adviceFor } from './advice';
-import { type Calibration, calibratedInterval, calibrationKey, type Efficiency } from './calibration';
+import { calibratedInterval, calibrationKey } from './calibration';
 import { layoutOfRun } from './layout-of-run';
 import { type RecoveryPlan, recoveryPlan } from './recovery';
 

@@ -1,12 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  calibrate,
-  calibrationError,
-  efficiencyOf,
-  type Measurement,
-  memoryFactorOf,
-} from '../../../../lib/core/planner/run/calibration';
+import type { Measurement } from '../../../../lib/core/config/calibration-file';
+import { calibrate, efficiencyOf, memoryFactorOf } from '../../../../lib/core/planner/run/calibration';
 import { planRun, type RunPlan } from '../../../../lib/core/planner/run/plan-run';
 import { searchRun } from '../../../../lib/core/search/search-run';
 import { BASE, runOf } from '../../../support/runs';
@@ -58,14 +53,6 @@ describe('an efficiency', () => {
     expect(twice.measurements.map(({ measured }) => measured)).toEqual([3600]);
     expect(twice.efficiencies[KEY]).toEqual(efficiencyOf([run(0.9, 'a')]));
   });
-});
-
-test('the error is judged on runs that the calibration has not seen', () => {
-  expect(calibrationError([run(0.8, 'a')])).toMatchObject({ after: null, judged: 0 });
-  const { before, after, judged } = calibrationError([run(0.8, 'a'), run(0.8, 'b'), run(0.82, 'c')]);
-  expect(judged).toBe(3);
-  expect(before).toBeGreaterThan(0.2);
-  expect(after).toBeLessThan(0.05);
 });
 
 const held = (ratio: number, runId: string): Measurement => ({
@@ -138,12 +125,7 @@ describe('measured memory', () => {
     expect(least(found.candidates)).toBeGreaterThan(least(alone.candidates));
   });
 
-  test('is judged on runs that the calibration has not seen; runs without it are left out', () => {
-    expect(calibrationError([run(1, 'a')]).memory).toBeUndefined();
-    const { memory } = calibrationError([held(1.2, 'a'), held(1.2, 'b'), run(1, 'c')]);
-    expect(memory).toMatchObject({ judged: 2 });
-    expect(memory?.before).toBeCloseTo(8 / 58, 9);
-    expect(memory?.after).toBeLessThan(0.01);
+  test('is unknown where no run says it', () => {
     expect(efficiencyOf([run(1, 'a')]).memory).toBeUndefined();
   });
 });
