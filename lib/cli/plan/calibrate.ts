@@ -75,9 +75,8 @@ function measurementOf({ runId, speed }: Measured, given: string): Measurement {
     throw new UsageError(
       `--calibrate: must be runs with at least 15 reported steps in one attempt, got ${given}; use a longer run`,
     );
-  const { key, planned, interval80, measured, memory } = speed;
-  const held = memory?.measured == null ? {} : { memory: { ...memory, measured: memory.measured } };
-  return { runId, key, planned, interval80, measured, ...held };
+  const { key, planned, interval80, measured } = speed;
+  return { runId, key, planned, interval80, measured };
 }
 
 function calibrationText({ measurements, efficiencies }: Calibration, file: string): string {

@@ -10,16 +10,9 @@ import {
   tokensPerStep,
   worldSizeOf,
 } from '../planner/layout';
+import { memoryOf } from '../planner/memory/memory';
 import { stageBlocks } from '../planner/model-size';
-import {
-  availableGiB,
-  type Fits,
-  memoryVerdict,
-  PLANNER_CONSTANTS,
-  type PlannerConstants,
-  wantedMemory,
-  withinReach,
-} from '../planner/plan';
+import { availableGiB, type Fits, memoryVerdict, PLANNER_CONSTANTS, withinReach } from '../planner/plan';
 import { plainStepSeconds, stepSeconds } from '../planner/time/step-time';
 
 /** The values to vary around a base layout; omitted lists keep the base's value. */
@@ -53,39 +46,35 @@ const KEPT = 400;
  * Plans all layouts of the space, on the cluster of the base. Checks memory first, because most layouts fail there. Returns the number of
  * layouts considered, including impossible ones, and the fastest that fit, with the step time that a plan would show.
  */
-export function searchLayouts(
-  base: LayoutInput,
-  space: SearchSpace,
-  k: PlannerConstants = PLANNER_CONSTANTS,
-): { considered: number; fastest: Found[] } {
-  const gpu = gpuOf(base.accelerator, k.time);
+export function searchLayouts(base: LayoutInput, space: SearchSpace): { considered: number; fastest: Found[] } {
+  const gpu = gpuOf(base.accelerator, PLANNER_CONSTANTS.time);
   if (!gpu) return { considered: 0, fastest: [] };
   const found: Found[] = [];
   let considered = 0;
   for (const layout of layoutsOf(base, space)) {
     considered += 1;
-    const one = judge(layout, gpu, k);
+    const one = judge(layout, gpu);
     if (one) found.push(one);
   }
   const bySeconds = (a: Found, b: Found) => a.stepSeconds - b.stepSeconds;
   const kept = found.sort(bySeconds).slice(0, KEPT);
-  return { considered, fastest: kept.map((one) => refined(one, gpu, k)).sort(bySeconds) };
+  return { considered, fastest: kept.map((one) => refined(one, gpu)).sort(bySeconds) };
 }
 
-function refined(found: Found, gpu: Gpu, k: PlannerConstants): Found {
-  const seconds = stepSeconds(found.layout, gpu, k.time).total;
+function refined(found: Found, gpu: Gpu): Found {
+  const seconds = stepSeconds(found.layout, gpu, PLANNER_CONSTANTS.time).total;
   const faster = found.stepSeconds / seconds;
   return { ...found, stepSeconds: seconds, tokensPerSecondPerGpu: found.tokensPerSecondPerGpu * faster };
 }
 
 /** The plan of a layout; undefined when it is impossible or out of memory. */
-function judge(layout: LayoutInput, gpu: Gpu, k: PlannerConstants): Found | undefined {
+function judge(layout: LayoutInput, gpu: Gpu): Found | undefined {
   if (layoutProblem(layout) !== undefined) return undefined;
   const available = availableGiB(layout, gpu);
-  const wanted = wantedMemory(layout, k);
+  const wanted = memoryOf(layout, PLANNER_CONSTANTS.memory);
   const fits = memoryVerdict(wanted, available);
   if (fits === 'oom') return undefined;
-  const seconds = plainStepSeconds(layout, gpu, k.time).total;
+  const seconds = plainStepSeconds(layout, gpu, PLANNER_CONSTANTS.time).total;
   return {
     layout,
     fits,

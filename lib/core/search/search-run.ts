@@ -7,7 +7,7 @@ import { expertTensorOf, type LayoutInput, needsSequenceParallel } from '../plan
 import { stageBlocks } from '../planner/model-size';
 import type { Fits } from '../planner/plan';
 import { layoutOfRun, partsOfBatch } from '../planner/run/layout-of-run';
-import { constantsAfter, efficiencyFor, type PlanFacts } from '../planner/run/plan-run';
+import { efficiencyFor, type PlanFacts } from '../planner/run/plan-run';
 import { type Found, searchLayouts, spaceAround } from './search-layouts';
 
 type Parameters = Record<string, unknown>;
@@ -93,11 +93,7 @@ export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOpti
       problems.push(...mapped);
       return [];
     }
-    const { considered, fastest } = searchLayouts(
-      mapped.layout,
-      spaceAround(mapped.layout),
-      constantsAfter(facts.calibration, library),
-    );
+    const { considered, fastest } = searchLayouts(mapped.layout, spaceAround(mapped.layout));
     const candidates = fastest.map((found) => candidateOf(run, library, measuredLike(found, library, facts), facts));
     return [{ considered, candidates }];
   });

@@ -52,17 +52,6 @@ test('measured runs are written beside the environment file, and the next plan u
   expect((await runCli('plan', 'run.yaml')).stdout).toContain('calibrated by 2 of your runs');
 });
 
-test('measured memory is learned where a run says it', async () => {
-  const memory = { state: 10, rest: 20, measured: 34 };
-  const { code } = await runCli('plan', '--calibrate', report('a', { memory }), report('b'));
-  expect(code).toBe(0);
-  const text = (await runCli('plan', 'run.yaml')).stdout;
-  expect(text).toMatch(/[\d.]+ % more memory besides weights, gradients and optimizer state/);
-  await runCli('plan', '--calibrate', report('c', { memory: { ...memory, measured: null } }));
-  const written = JSON.parse(readFileSync('environments/lab.calibration.json', 'utf8'));
-  expect(written.efficiencies[SPEED.key]).toMatchObject({ memory: { runs: 1 }, runs: ['a', 'b', 'c'] });
-});
-
 test('a later calibration adds to the earlier one', async () => {
   await runCli('plan', '--calibrate', report('a'));
   const { stdout } = await runCli('plan', '--calibrate', report('b'), '--json');

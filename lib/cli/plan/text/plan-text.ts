@@ -88,13 +88,8 @@ function nearestRows(nearest: PlanDocument['nearest']): string[][] {
   ];
 }
 
-function calibrationText({ speed, runs, memory }: NonNullable<RunPlan['calibration']>): string {
-  const by = (factor: number) => `${round(Math.abs(factor - 1) * 100, 1)} %`;
-  const held = memory
-    ? `; ${by(memory.factor)} ${memory.factor < 1 ? 'less' : 'more'} memory besides weights, gradients and optimizer state`
-    : '';
-  return `calibrated by ${runs.length} of your runs: ${by(speed)} ${speed < 1 ? 'slower' : 'faster'} than the planner's prediction${held}`;
-}
+const calibrationText = ({ speed, runs }: NonNullable<RunPlan['calibration']>): string =>
+  `calibrated by ${runs.length} of your runs: ${round(Math.abs(speed - 1) * 100, 1)} % ${speed < 1 ? 'slower' : 'faster'} than the planner's prediction`;
 
 const onDemandText = (usd: RunPlan['usd'], interval80: RunPlan['interval80']): string =>
   usd.onDemand === null

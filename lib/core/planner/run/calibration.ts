@@ -1,4 +1,4 @@
-import type { Calibration, Efficiency, Measurement, MemoryMeasurement } from '../../config/calibration-file';
+import type { Calibration, Efficiency, Measurement } from '../../config/calibration-file';
 import { HALF_OF_80 } from '../../config/formats/numbers';
 import type { LayoutInput } from '../layout';
 
@@ -7,15 +7,6 @@ import type { LayoutInput } from '../layout';
  * docs/planner.md.
  */
 const RUN_TO_RUN = 0.05;
-
-/**
- * The planner's own error for memory other than weights, gradients and optimizer, and the difference between two runs of one layout,
- * standard deviations of ln(GiB); see docs/planner.md.
- */
-const MEMORY_PRIOR = 0.2;
-const MEMORY_RUN_TO_RUN = 0.03;
-/** A measurement below the size of weights, gradients and optimizer cannot be of this layout; it moves a plan no further than this. */
-const MIN_REST = 0.1;
 
 /** The key of a calibration: one accelerator, one library, one precision. */
 export const calibrationKey = (
@@ -36,27 +27,6 @@ export function efficiencyOf(runs: readonly Measurement[]): Efficiency {
     speed: Math.exp(mean),
     deviation: Math.sqrt(1 / (precision + prior) + RUN_TO_RUN ** 2),
     runs: runs.map(({ runId }) => runId),
-    ...memoryOfRuns(runs),
-  };
-}
-
-const memoriesOf = (runs: readonly Measurement[]) => runs.flatMap(({ memory }) => memory ?? []);
-
-function memoryOfRuns(runs: readonly Measurement[]): Pick<Efficiency, 'memory'> {
-  const memories = memoriesOf(runs);
-  return memories.length === 0 ? {} : { memory: memoryFactorOf(memories) };
-}
-
-/** Posterior of a normal prior around the plan, as for speed. */
-export function memoryFactorOf(runs: readonly MemoryMeasurement[]): NonNullable<Efficiency['memory']> {
-  const logarithms = runs.map(({ state, rest, measured }) =>
-    Math.log(Math.max(measured - state, MIN_REST * rest) / rest),
-  );
-  const total = logarithms.reduce((sum, value) => sum + value, 0);
-  const precision = 1 / MEMORY_RUN_TO_RUN ** 2;
-  return {
-    factor: Math.exp((total * precision) / (runs.length * precision + 1 / MEMORY_PRIOR ** 2)),
-    runs: runs.length,
   };
 }
 

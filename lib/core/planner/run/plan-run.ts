@@ -6,7 +6,7 @@ import { requestedGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
 import { type LayoutInput, tokensPerStep, worldSizeOf } from '../layout';
 import type { MemoryGiB } from '../memory/memory';
-import { type Fits, type LayoutPlan, PLANNER_CONSTANTS, type PlannerConstants, planLayout } from '../plan';
+import { type Fits, type LayoutPlan, planLayout } from '../plan';
 import type { StepSeconds } from '../time/step-time';
 import { type Advice, adviceFor } from './advice';
 import { calibratedInterval, calibrationKey } from './calibration';
@@ -67,8 +67,7 @@ export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
   if (Array.isArray(mapped)) return mapped;
   const { layout, assumptions } = mapped;
   const { library } = run.distribution;
-  const k = constantsAfter(facts.calibration, library);
-  const atPlannedSpeed = planLayout(layout, k);
+  const atPlannedSpeed = planLayout(layout);
   if (typeof atPlannedSpeed === 'string') {
     return [
       issue('plan/layout', 'error', 'distribution.parameters', {
@@ -85,7 +84,7 @@ export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
     ...(efficiency && { calibration: efficiency }),
     assumptions,
     // Advice compares layouts with the same calibration key, so the measured speed scales all of them equally.
-    advice: adviceFor(layout, atPlannedSpeed, library, k).map((a) => atSpeed(a, efficiency?.speed ?? 1)),
+    advice: adviceFor(layout, atPlannedSpeed, library).map((a) => atSpeed(a, efficiency?.speed ?? 1)),
   };
 }
 
@@ -94,12 +93,6 @@ const atSpeed = (advice: Advice, speed: number): Advice => ({
   stepSeconds: advice.stepSeconds / speed,
   tokensPerSecondPerGpu: advice.tokensPerSecondPerGpu * speed,
 });
-
-/** The planner's constants, corrected by the measured memory of the environment's runs. */
-export const constantsAfter = (calibration: Calibration | undefined, library: string): PlannerConstants =>
-  calibration
-    ? { ...PLANNER_CONSTANTS, memoryFactor: (l) => efficiencyFor(calibration, l, library)?.memory?.factor ?? 1 }
-    : PLANNER_CONSTANTS;
 
 /** The calibration of a layout from measured runs; undefined when there was none like it. */
 export const efficiencyFor = (
