@@ -1,5 +1,6 @@
+import { orList } from '../config/issue';
 import { instanceGroupsOf, trainingGroupsOf, worldSize } from '../config/resolve-run';
-import type { Rule } from '../config/rule';
+import type { Finding, Rule } from '../config/rule';
 import type { Collectives, ImageKind, Launcher, RunSpec } from '../config/run-spec';
 
 /** How the ranks of a run are divided. The product of all degrees is `worldSize`. */
@@ -100,6 +101,12 @@ export function trainingTypes(run: RunSpec): { path: string; type: string }[] {
   }));
   return named.filter(({ type }, i) => named.findIndex((other) => other.type === type) === i);
 }
+
+/** Findings for types of hosts that train and on which a library does not run. */
+export const otherTypes = (run: RunSpec, allowed: readonly string[], library: string, fix: string): Finding[] =>
+  trainingTypes(run)
+    .filter(({ type }) => type !== '' && !allowed.includes(type))
+    .map(({ path }) => ({ path, must: `must be one of ${orList(allowed)} for ${library}`, fix }));
 
 /** `--key value` for each parameter; true becomes `--key`, false is omitted, lists repeat the key. */
 export function flagArguments(parameters: Readonly<Record<string, unknown>>): string[] {
