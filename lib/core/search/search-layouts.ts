@@ -13,7 +13,7 @@ import {
 import { memoryOf } from '../planner/memory/memory';
 import { stageBlocks } from '../planner/model-size';
 import { availableGiB, type Fits, memoryVerdict, PLANNER_CONSTANTS, withinReach } from '../planner/plan';
-import { plainStepSeconds, stepSeconds } from '../planner/time/step-time';
+import { stepSeconds } from '../planner/time/step-time';
 
 /** The values to vary around a base layout; omitted lists keep the base's value. */
 interface SearchSpace {
@@ -44,7 +44,7 @@ const KEPT = 400;
 
 /**
  * Plans all layouts of the space, on the cluster of the base. Checks memory first, because most layouts fail there. Returns the number of
- * layouts considered, including impossible ones, and the fastest that fit, with the step time that a plan would show.
+ * layouts considered, including impossible ones, and the fastest that fit.
  */
 export function searchLayouts(base: LayoutInput, space: SearchSpace): { considered: number; fastest: Found[] } {
   const gpu = gpuOf(base.accelerator, PLANNER_CONSTANTS.time);
@@ -56,15 +56,7 @@ export function searchLayouts(base: LayoutInput, space: SearchSpace): { consider
     const one = judge(layout, gpu);
     if (one) found.push(one);
   }
-  const bySeconds = (a: Found, b: Found) => a.stepSeconds - b.stepSeconds;
-  const kept = found.sort(bySeconds).slice(0, KEPT);
-  return { considered, fastest: kept.map((one) => refined(one, gpu)).sort(bySeconds) };
-}
-
-function refined(found: Found, gpu: Gpu): Found {
-  const seconds = stepSeconds(found.layout, gpu, PLANNER_CONSTANTS.time).total;
-  const faster = found.stepSeconds / seconds;
-  return { ...found, stepSeconds: seconds, tokensPerSecondPerGpu: found.tokensPerSecondPerGpu * faster };
+  return { considered, fastest: found.sort((a, b) => a.stepSeconds - b.stepSeconds).slice(0, KEPT) };
 }
 
 /** The plan of a layout; undefined when it is impossible or out of memory. */
@@ -74,7 +66,7 @@ function judge(layout: LayoutInput, gpu: Gpu): Found | undefined {
   const wanted = memoryOf(layout, PLANNER_CONSTANTS.memory);
   const fits = memoryVerdict(wanted, available);
   if (fits === 'oom') return undefined;
-  const seconds = plainStepSeconds(layout, gpu, PLANNER_CONSTANTS.time).total;
+  const seconds = stepSeconds(layout, gpu, PLANNER_CONSTANTS.time).total;
   return {
     layout,
     fits,
