@@ -1,7 +1,7 @@
 import { orList } from '../config/issue';
 import { instanceGroupsOf, trainingGroupsOf, worldSize } from '../config/resolve-run';
 import type { Finding, Rule } from '../config/rule';
-import type { Collectives, ImageKind, Launcher, RunSpec } from '../config/run-spec';
+import type { Collectives, Launcher, RunSpec } from '../config/run-spec';
 
 /** How the ranks of a run are divided. The product of all degrees is `worldSize`. */
 export interface ParallelLayout {
@@ -18,12 +18,12 @@ export interface ParallelLayout {
   dataParallel: number;
 }
 
-/** One way to distribute training. A new strategy needs a file, a line in strategies.ts, a run file and tests. */
+/** One way to distribute training. A new strategy needs a file, an entry in index.ts, a run file and tests. */
 export interface Strategy {
   name: string;
   /** Values of `distribution.library` that it handles. */
   libraries: readonly string[];
-  matches(library: string, launcher: Launcher, collectives: Collectives, image: ImageKind): boolean;
+  matches(library: string, launcher: Launcher, collectives: Collectives): boolean;
   /** undefined when the degrees do not fit the world size; a rule reports the reason. */
   layout(run: RunSpec): ParallelLayout | undefined;
   /** Toolkit contract: the distribution's hyperparameters before JSON encoding, as the SageMaker Python SDK v2 sends them. */
