@@ -16,19 +16,9 @@ import { availableGiB, type Fits, memoryVerdict, PLANNER_CONSTANTS, withinReach 
 import { stepSeconds } from '../planner/time/step-time';
 
 /** The values to vary around a base layout; omitted lists keep the base's value. */
-interface SearchSpace {
-  tensor?: readonly number[];
-  pipeline?: readonly number[];
-  virtualStages?: readonly number[];
-  context?: readonly number[];
-  /** Numbers of ranks over which the experts of a layer are distributed. */
-  expert?: readonly number[];
-  /** Shard degrees; the remaining ranks are replicas. */
-  shard?: readonly number[];
-  microBatch?: readonly number[];
-  recompute?: readonly Recompute[];
-  offloadActivations?: readonly boolean[];
-}
+type SearchSpace = Partial<
+  Record<'tensor' | 'pipeline' | 'virtualStages' | 'context' | 'expert' | 'shard' | 'microBatch', readonly number[]>
+> & { recompute?: readonly Recompute[]; offloadActivations?: readonly boolean[] };
 
 /** A layout that fits into memory, with its plan. */
 export interface Found {
