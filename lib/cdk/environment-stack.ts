@@ -210,8 +210,6 @@ export class EnvironmentStack extends Stack {
       codeArtifact: network.packages === 'codeartifact' ? network.codeArtifact : undefined,
       allowsRemoteDebug: guardrails.allowRemoteDebug,
       secretsPrefix: this.spec.secrets.allowedPrefix,
-      hubs: storage.hubs,
-      credentialsProviders: options.credentialsProviders,
     });
   }
 

@@ -7,7 +7,6 @@ import { isEnvironmentFile, type Loaded, type LoadedRun, loadDescriptor, loadRun
 import type { RuleContext } from '../core/config/rule';
 import type { RunSpec } from '../core/config/run-spec';
 import { checkRun } from '../core/rules';
-import { refuseUnsupported } from '../core/rules/model/support';
 import { checkPartialRun } from '../core/rules/partial-file';
 import { codeContext, type FetchedConfig, withModelConfig } from '../shared/archive/code-context';
 import { Refusal, UsageError } from './exit';
@@ -134,12 +133,6 @@ export function checkRunFile(given: GivenFile, options: CommonOptions, descripto
 export function requireChecked(checked: CheckedRun): CheckedRun & { run: RunSpec } {
   if (!checked.run || hasErrors(checked.issues)) throw new Refusal(checked.issues);
   return { ...checked, run: checked.run };
-}
-
-/** Options that no driver or trainer supports yet are errors at launch. */
-export function requireSupported({ issues }: CheckedRun): void {
-  const judged = refuseUnsupported(issues);
-  if (hasErrors(judged)) throw new Refusal(judged);
 }
 
 /** Like checkRunFile, but throws a Refusal for errors. */

@@ -4,7 +4,7 @@ import { type Html, html, type Tile, tiles, word } from './page/parts';
 import { color } from './page/style';
 import type { PlanReport } from './plan/plan-report';
 import { scalingSection, searchSection } from './plan/scaling';
-import { adviceSection, detailsSection, memorySection, publishedSection, stepTimeSection } from './plan/sections';
+import { adviceSection, detailsSection, memorySection, nearestSection, stepTimeSection } from './plan/sections';
 
 const VERDICTS = {
   fits: { text: 'fits in memory', color: color('good') },
@@ -86,7 +86,7 @@ export function renderPlanPage(report: PlanReport): string {
       stepTimeSection(report),
       scalingSection(report),
       searchSection(report),
-      publishedSection(report),
+      nearestSection(report),
       detailsSection(report),
     ],
     footer: html`Written by <code>slipway plan</code>. Predictions come from an analytic model; the 80 % interval reflects its error for published runs.`,

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Authority } from './access/authority';
 import type { FaultTarget } from './faults/fault';
 import type { FaultPlan } from './faults/fault-plan';
 import { type ApiCall, credentialScope, parseBody, ServiceError, type ServiceModel, target } from './wire/api-call';
 import { type Answer, errorAnswer } from './wire/http-server';
-import type { RateLimits } from './wire/rate-limits';
 import { validateInput } from './wire/validate-input';
 
 /** Answers calls of the JSON 1.1 APIs, by the prefix of X-Amz-Target, and applies planned faults to them. */
@@ -15,21 +13,17 @@ export class ApiServer {
     private readonly services: Readonly<Record<string, Service>>,
     private readonly authority: Authority,
     private readonly faults: FaultPlan,
-    private readonly rates: RateLimits,
   ) {}
 
   readonly handle = async (request: IncomingMessage, body: Buffer): Promise<Answer> => {
     const call = await this.callOf(request, body);
     const at: FaultTarget = { region: call.region, operation: call.operation, jobName: jobNameOf(call) };
-    const withinRate = this.rates.take(call.account, call.region, call.operation, Date.now());
-    if (!withinRate || this.faults.strike('throttling', at)) throw throttled(call.service);
-    const slow = this.faults.strike('slow-response', at);
+    if (this.faults.strike('throttling', at)) throw throttled(call.service);
     const fault = this.faults.strike('call-error', at);
     const error = fault && new ServiceError(fault.code, fault.message, fault.status);
     if (error && !fault.committed) throw error;
     const answer = await this.perform(call).catch(errorAnswer);
     if (error) throw error;
-    if (slow) await sleep(slow.seconds * 1000);
     return this.faults.strike('response-lost', at) ? 'drop' : answer;
   };
 

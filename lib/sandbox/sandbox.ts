@@ -11,7 +11,6 @@ import { DEFAULT_TIME_SCALE, type TimeScale } from './jobs/job-services';
 import { type Certificate, ensureCertificate } from './ministack/certificate';
 import { type MiniStack, startMiniStack } from './ministack/ministack';
 import { ensureVenv, type Progress, type Venv } from './ministack/venv';
-import { forgetServices, restoreServices, saveServices } from './persistence';
 import { QuotaStore } from './quotas/quota-store';
 import { IncreaseRequests, ServiceQuotas } from './quotas/service-quotas';
 import { claimFolder, processRef, removeRunRecord, SANDBOX_MARKER, writeRunRecord } from './run-file';
@@ -19,7 +18,6 @@ import { SageMaker } from './sagemaker/sagemaker';
 import { temporaryRoot } from './temporary-root';
 import { loadServiceModel } from './wire/api-call';
 import { type Answer, type HttpServer, listen } from './wire/http-server';
-import { RATES, RateLimits } from './wire/rate-limits';
 
 /** Options for starting a sandbox. */
 export interface SandboxOptions {
@@ -42,13 +40,6 @@ export interface SandboxOptions {
    * @default false
    */
   auth?: boolean;
-  /** Keep all state over a clean stop; jobs that are running then fail. @default false */
-  persist?: boolean;
-  /**
-   * Refuse calls above the published rates (one CreateTrainingJob a second, five GetServiceQuota a second).
-   * @default false
-   */
-  rateLimits?: boolean;
   /**
    * AWS rules that the sandbox normally adds to MiniStack and that are disabled here, by name (docs/emulator.md). @default - all rules
    * apply
@@ -77,11 +68,6 @@ export interface SandboxOptions {
    * a ClientError
    */
   imageCommands?: { image: RegExp; command: [string, ...string[]] }[];
-  /**
-   * Keep the folders of finished jobs.
-   * @default false
-   */
-  keepJobFiles?: boolean;
   /** @default - no progress messages */
   progress?: Progress;
 }
@@ -169,7 +155,6 @@ async function build(parts: Parts) {
     venv,
     folder: path.join(settings.stateDir, 'ministack'),
     accountId: settings.accountId,
-    persist: settings.persist,
     rulesOff: settings.rulesOff,
     decisionsFile: settings.decisionsFile && path.resolve(settings.decisionsFile),
     certificate,
@@ -207,13 +192,7 @@ async function openServices(parts: RunningParts) {
   const host = await openJobHost(parts);
   const { time, imageCommands = [] } = settings;
   const sagemaker = new SageMaker({ quotas, authority, faults, host, time, hook: ministack.hook, imageCommands });
-  const kept = { sagemaker, quotas, increases };
-  undo.add(async () => {
-    await sagemaker.shutdown();
-    if (settings.persist) saveServices(settings.stateDir, kept);
-  });
-  if (settings.persist) restoreServices(settings.stateDir, kept);
-  else forgetServices(settings.stateDir);
+  undo.add(() => sagemaker.shutdown());
   const services = {
     SageMaker: {
       model: loadServiceModel(venv.botocoreData, 'sagemaker'),
@@ -225,7 +204,7 @@ async function openServices(parts: RunningParts) {
       operations: new ServiceQuotas(quotas, increases).operations,
     },
   };
-  const api = new ApiServer(services, authority, faults, new RateLimits(settings.rateLimits ? RATES : {}));
+  const api = new ApiServer(services, authority, faults);
   const registry = new FaultRegistry(faults, ministack.hook);
   const admin = new Admin({ faults: registry, quotas, increases, accountId: settings.accountId });
   return (...[request, body]: Parameters<typeof api.handle>) =>
@@ -250,6 +229,5 @@ async function openJobHost({ settings, certificate, undo, ministack, server }: R
       ...containerEnv({ ...places, pythonBin: settings.pythonBin }),
       [SANDBOX_MARKER]: settings.stateDir,
     },
-    keepFiles: settings.keepJobFiles ?? false,
   };
 }

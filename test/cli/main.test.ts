@@ -45,7 +45,7 @@ test('the verbs and their options are what scripts rely on', () => {
     drift: common,
     team: `${common} --team --month --html --link --costs`,
     verify: `${common} --level --yes --resume --cpu-type --efa-type --image`,
-    sandbox: '--state-dir --python --auth --persist --region --unset --raise-quotas --json',
+    sandbox: '--state-dir --python --auth --region --unset --raise-quotas --json',
     delete: `${common} --yes`,
     fetch: `${common} --to --include --local --wait --yes --python`,
     finetune: `${common} --model --data --method --lora --qlora --epochs --instance-type --out --dry-run --yes --python`,

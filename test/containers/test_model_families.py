@@ -29,8 +29,8 @@ READ = (
     "gpt_oss", "deepseek_v2", "deepseek_v3", "glm", "glm4", "glm4_moe", "glm4_moe_lite", "cohere", "cohere2", "starcoder2",
     "stablelm", "nemotron", "seed_oss", "ernie4_5", "ernie4_5_moe", "exaone4", "dots1", "hunyuan_v1_dense", "arcee", "apertus",
     "ministral", "minimax_m2", "solar_open", "gpt2", "gpt_neox", "gptj", "gpt_bigcode", "opt", "bloom", "youtu", "minicpm3",
-    "nanochat", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "nemotron_h", "granitemoehybrid", "kimi_linear", "falcon_h1",
-    "gemma4_text", "deepseek_v32", "deepseek_v4", "glm_moe_dsa", "lfm2", "lfm2_moe", "olmo_hybrid", "minimax", "mimo_v2_flash",
+    "nanochat", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "nemotron_h", "granitemoehybrid", "kimi_linear",
+    "gemma4_text", "deepseek_v32", "deepseek_v4", "glm_moe_dsa", "minimax", "mimo_v2_flash",
     "minimax_m3_vl_text",
 )  # fmt: skip
 
@@ -40,8 +40,7 @@ UNBIASED = {"deepseek_v2": "mlp_bias", "ernie4_5_moe": "use_bias", "nemotron_h":
 _LINEAR = ("linear_attention", "full_attention")
 #: Types of which the layers of a family are drawn; the last layer has the last one.
 LAYER_TYPES = {
-    "granitemoehybrid": _LINEAR, "kimi_linear": _LINEAR, "olmo_hybrid": _LINEAR, "minimax": _LINEAR,
-    "lfm2": ("conv", "full_attention"), "lfm2_moe": ("conv", "full_attention"),
+    "granitemoehybrid": _LINEAR, "kimi_linear": _LINEAR, "minimax": _LINEAR,
     "minimax_m3_vl_text": ("full_attention", "minimax_m3_sparse"),
     "gemma4_text": ("sliding_attention", "full_attention"), "mimo_v2_flash": ("full_attention", "sliding_attention"),
     "deepseek_v4": ("sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention"),
@@ -76,7 +75,7 @@ def sizes(rng: random.Random) -> dict:
         "use_qk_norm": flip(), "multi_query": flip(), "use_parallel_residual": flip(),
         "enable_moe_block": flip(), "top_k_experts": 2, "num_kv_shared_layers": rng.choice([0, 1]), "use_double_wide_mlp": flip(),
         "attention_k_eq_v": flip(), "hidden_size_per_layer_input": rng.choice([0, 8]), "vocab_size_per_layer_input": 64,
-        "block_auto_adjust_ff_dim": flip(), "moe_latent_size": rng.choice([None, 48]), "num_dense_layers": rng.choice([0, 1]),
+        "moe_latent_size": rng.choice([None, 48]),
         "lm_head_bias": flip(), "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
     }  # fmt: skip
 
@@ -96,10 +95,6 @@ def small_config(family: str, rng: random.Random):
             drawn["num_local_experts"] = rng.choice([0, 8])
             drawn["shared_intermediate_size"] = 64
             drawn |= {"mamba_n_heads": drawn["hidden_size"] // 32, "mamba_d_head": 64}
-        if family == "falcon_h1":
-            drawn |= {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_ssm": 64, "mamba_rms_norm": rng.choice([True, False])}
-            bias = rng.choice([True, False])
-            drawn |= {"mamba_proj_bias": bias, "projectors_bias": bias}
         if family not in ("cohere", "glm4_moe"):
             drawn.pop("use_qk_norm", None)
         if family in UNBIASED:

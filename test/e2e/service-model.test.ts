@@ -61,19 +61,10 @@ test.skipIf(!existsSync(PYTHON))('a request with the options that go past the dr
       image: {
         kind: 'uri',
         uri: 'registry.example.com/team/train:1.0',
-        repositoryAccess: 'vpc',
-        credentialsProviderArn: 'arn:aws:lambda:us-west-2:111122223333:function:registry',
       },
       compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 2 },
       output: { s3: 's3://{checkpointBucket}/runs/{team}/{runId}/', compression: 'gzip' },
-      data: [
-        {
-          channel: 'weights',
-          s3: 's3://gated/llama/',
-          acceptEula: true,
-          hubContentArn: 'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/llama/1.0.0',
-        },
-      ],
+      data: [{ channel: 'weights', s3: 's3://gated/llama/' }],
     }),
   ).value;
   if (!run) throw new Error('the file must be valid');

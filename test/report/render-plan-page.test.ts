@@ -94,34 +94,22 @@ describe('scaling', () => {
     expect(shown('scaling')).toContain('this run: 16 nodes');
   });
 
-  test('marks sizes that do not fit and measurements of the same setup only', () => {
-    expect(shown('scaling')).toContain('published measurement');
+  test('marks sizes that do not fit', () => {
+    expect(shown('scaling')).not.toContain('does not fit');
     const other = changed((r) => {
-      for (const p of r.published ?? []) p.isSameSetup = false;
       const [first] = r.scaling ?? [];
       if (first) first.fits = 'oom';
     });
-    expect(shown('scaling', other)).not.toContain('published measurement');
     expect(shown('scaling', other)).toContain('does not fit');
   });
 });
 
 describe('search', () => {
-  test('shows the front first, and the run at the cost that the search would give it', () => {
-    const front = report.search?.pareto ?? [];
-    expect(front.length).toBeGreaterThan(1);
-    for (const c of front)
-      expect(shown('search')).toContain(`${number(c.tokensPerSecondPerGpu)} ${roughUsd(c.usd)} ${c.fits}`);
+  test('shows the fastest first', () => {
+    const [first] = report.search?.candidates ?? [];
+    expect(shown('search')).toContain(`${number(first?.tokensPerSecondPerGpu)} ${roughUsd(first?.usd)} ${first?.fits}`);
+    expect(shown('search')).toContain('Fastest layouts');
     expect(shown('search')).toContain('layouts considered in');
-  });
-
-  test('without prices there is a table and no drawing', () => {
-    const free = changed((r) => {
-      if (r.search)
-        r.search = { ...r.search, pareto: [], candidates: r.search.candidates.map((c) => ({ ...c, usd: null })) };
-    });
-    expect(sectionOf(free, 'search')).not.toContain('<svg');
-    expect(shown('search', free)).toContain('Fastest layouts');
   });
 
   test('a run without an end is compared by the thousand steps', () => {
@@ -135,7 +123,7 @@ describe('what was not computed', () => {
   test.each([
     ['scaling', 'The scaling curve was not computed'],
     ['search', 'No search was requested (--search)'],
-    ['published', 'There is no published measurement of a comparable run'],
+    ['nearest', 'There is no published measurement of a comparable run'],
   ] as const)('%s says so', (id, text) => {
     const bare = changed((r) => Object.assign(r, { [id]: undefined }));
     expect(shown(id, bare)).toContain(text);
@@ -143,7 +131,7 @@ describe('what was not computed', () => {
   });
 
   test('a search that found nothing says so', () => {
-    const none = changed((r) => (r.search = { considered: 1200, seconds: 0.1, candidates: [], pareto: [] }));
+    const none = changed((r) => (r.search = { considered: 1200, seconds: 0.1, candidates: [] }));
     expect(shown('search', none)).toContain('No layout fits under the constraints 1,200 layouts considered');
   });
 
@@ -169,8 +157,9 @@ describe('text from files', () => {
       });
       r.plan.assumptions = [hostile];
       r.plan.advice = r.plan.advice.map((a) => ({ ...a, change: hostile, why: hostile }));
-      for (const c of r.search?.pareto ?? []) c.distribution = { library: hostile, parameters: { [hostile]: hostile } };
-      for (const p of r.published ?? []) Object.assign(p, { name: hostile, source: hostile });
+      for (const c of r.search?.candidates ?? [])
+        c.distribution = { library: hostile, parameters: { [hostile]: hostile } };
+      Object.assign(r.nearest ?? {}, { name: hostile, source: hostile });
     });
     expect(bad.match(/<script/gi)).toBeNull();
     expect(bad.match(/&lt;script&gt;/g)?.length).toBeGreaterThan(10);
@@ -182,8 +171,8 @@ describe('text from files', () => {
     ['https://x" onclick="y', undefined],
   ])('a source %s is a link only when it is an address', (source, link) => {
     const section = sectionOf(
-      changed((r) => Object.assign(r.published?.[0] ?? {}, { source })),
-      'published',
+      changed((r) => Object.assign(r.nearest ?? {}, { source })),
+      'nearest',
     );
     if (link) expect(section).toContain(link);
     else expect(section).not.toContain('href=');

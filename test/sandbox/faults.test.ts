@@ -5,7 +5,6 @@ import { processesMarked } from '../../lib/sandbox/processes';
 import { SANDBOX_MARKER } from '../../lib/sandbox/run-file';
 import type { FaultSpec } from '../../lib/sandbox/testing';
 import {
-  BUCKET,
   bashJob,
   create,
   describeJob,
@@ -246,34 +245,6 @@ test('an internal error may come while the model is uploaded', async () => {
 
   expect(statesOf(failed)).toEqual(['Starting', 'Downloading', 'Training', 'Uploading', 'Failed']);
   expect(failed.FailureReason).toMatch(/^InternalServerError: /);
-});
-
-test('a full disk makes writes fail until there is room again', async () => {
-  await plan({
-    kind: 'disk-full',
-    jobName: 'disk',
-    logMatches: 'ready',
-    process: '^python3',
-    bytes: 4096,
-    seconds: 0.5,
-  });
-  const lines = [
-    'import time; print("ready", flush=True); time.sleep(0.3)',
-    'f = open("x", "wb", 0); f.write(b"0" * 4096)',
-    'try: f.write(b"1")',
-    'except OSError as error: print(error.strerror, flush=True)',
-    'time.sleep(0.8); f.write(b"1"); print("room", flush=True)',
-  ];
-  await put(lab, 'program/fill.py', lines.join('\n'));
-  const request = job('disk', 'exec python3 $SAGEMAKER_BASE_DIR/input/data/code/fill.py');
-  request.InputDataConfig = [
-    { ChannelName: 'code', DataSource: { S3DataSource: { S3DataType: 'S3Prefix', S3Uri: `s3://${BUCKET}/program/` } } },
-  ];
-
-  const done = await run(lab, request);
-
-  expect(await logLines(lab, 'disk')).toEqual(['algo-1: ready', 'algo-1: File too large', 'algo-1: room']);
-  expect(done.TrainingJobStatus).toBe('Completed');
 });
 
 test('calls to the other services can be made to fail: of one role, one method, one path', async () => {

@@ -80,13 +80,4 @@ describe('the S3 endpoint', () => {
   ])('%s', (_what, action, resource, who, whose, wanted) => {
     expect(passes(policy, action, resource, who, whose)).toBe(wanted);
   });
-
-  test('the models of hubs pass where the environment names hubs, and to be read alone', () => {
-    const model = 'arn:aws:s3:::jumpstart-cache-prod-us-west-2/model.tar.gz';
-    const read = (usesHubs: boolean, action = 's3:GetObject', who = OWN) =>
-      passes(s3EndpointPolicy(stack, [], usesHubs), action, model, who, OTHER);
-    expect([read(true), read(false), read(true, 's3:PutObject'), read(true, 's3:GetObject', OTHER)]).toEqual([
-      ...[true, false, false, false],
-    ]);
-  });
 });

@@ -40,10 +40,6 @@ export interface JobRoleContext extends Place {
   readonly codeArtifact?: { readonly domain: string; readonly repository: string };
   /** Name prefix of the secrets and parameters that jobs may read. @default - none */
   readonly secretsPrefix?: string;
-  /** ARNs of SageMaker hubs whose models jobs may read. @default - none */
-  readonly hubs?: readonly string[];
-  /** ARNs of functions that provide SageMaker with credentials for private registries. @default - none */
-  readonly credentialsProviders?: readonly string[];
   /** Whether a shell in the container is allowed. @default false */
   readonly allowsRemoteDebug?: boolean;
 }

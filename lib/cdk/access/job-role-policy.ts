@@ -22,8 +22,6 @@ export function executionStatements(context: JobRoleContext): ExactStatement[] {
   const checkpoints = `${context.checkpointBucketArn}/${own}/*`;
   return [
     ...sharedStatements(context, JOB_LOG_GROUPS.training),
-    ...registryStatements(context),
-    ...hubStatements(context),
     listBucket('ListOwnCheckpoints', context.checkpointBucketArn, [own, `${own}/*`]),
     {
       sid: 'KeepOwnCheckpoints',
@@ -204,36 +202,6 @@ function packageStatements({ codeArtifact, partition, region, account }: JobRole
       wildcard: 'The action has no resource type; the service is fixed by the condition.',
     },
   ];
-}
-
-/**
- * Models of private hubs, only for training: inputs of processing jobs cannot refer to a hub. The actions are the permissions of a hub that
- * is shared for reading (https://docs.aws.amazon.com/sagemaker/latest/dg/jumpstart-curated-hubs-ram.html, 2026-11-22); assumption
- * `hub-access`.
- */
-function hubStatements({ hubs = [] }: JobRoleContext): ExactStatement[] {
-  if (hubs.length === 0) return [];
-  return [
-    { sid: 'SeeHubs', actions: ['sagemaker:DescribeHub'], resources: [...hubs] },
-    {
-      sid: 'ReadHubModels',
-      actions: ['sagemaker:DescribeHubContent'],
-      resources: hubs.flatMap((arn) => {
-        const models = arn.replace(':hub/', ':hub-content/');
-        return [arn, `${models}/Model/*`, `${models}/ModelReference/*`];
-      }),
-      wildcard: 'Every model of a hub that storage.hubs names.',
-    },
-  ];
-}
-
-/**
- * Credentials of private registries, only for training: CreateProcessingJob has no such option.
- * https://docs.aws.amazon.com/sagemaker/latest/dg/docker-containers-adapt-your-own-private-registry-authentication.html, 2026-11-22.
- */
-function registryStatements({ credentialsProviders = [] }: JobRoleContext): ExactStatement[] {
-  if (credentialsProviders.length === 0) return [];
-  return [{ sid: 'GetRegistryCredentials', actions: ['lambda:InvokeFunction'], resources: [...credentialsProviders] }];
 }
 
 function debugStatements({ allowsRemoteDebug }: JobRoleContext): ExactStatement[] {

@@ -19,8 +19,6 @@ export interface TrainingRolesProps
     | 'codeArtifact'
     | 'allowsRemoteDebug'
     | 'isForeignNetwork'
-    | 'hubs'
-    | 'credentialsProviders'
   > {
   /** Names of the teams; each gets roles and prefixes of its own. */
   readonly teams: readonly string[];

@@ -59,8 +59,6 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     writableData: made.roles.writableData(team),
     mlflow,
     foreignTrainingPlans: foreignPlans(teams, team),
-    hubs: storage.hubs,
-    credentialsProviders: image.credentialsProviders,
     trainingImageUri: made.imageUri,
     image: image.uri ? undefined : baseImageContents(image.base),
     prices,

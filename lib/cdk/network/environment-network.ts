@@ -73,7 +73,6 @@ export class EnvironmentNetwork extends Construct {
       usesCodeArtifact: spec.network.packages === 'codeartifact',
       allowsRemoteDebug: spec.guardrails.allowRemoteDebug,
       mlflowServers: mlflowServers(spec.teams),
-      usesHubs: (spec.storage.hubs ?? []).length > 0,
     });
   }
 }

@@ -80,18 +80,11 @@ export function interfaceEndpointPolicy(
   return [allow('OwnCredentials', ['*'], own)];
 }
 
-/** Buckets with the models of SageMaker JumpStart, without the Region: sagemaker/jumpstart/constants.py of aws/sagemaker-python-sdk. */
-const HUB_BUCKETS = ['jumpstart-cache-prod', 'jumpstart-private-cache-prod'];
-
 /**
  * Policy of the S3 endpoint: with credentials of this account, its own buckets and the buckets of other accounts that the environment
- * names; the bucket with ECR's image layers, whose requests ECR signs; and those with the models of hubs, if the environment names hubs. Data cannot be copied to any other bucket.
+ * names; and the bucket with ECR's image layers, whose requests ECR signs. Data cannot be copied to any other bucket.
  */
-export function s3EndpointPolicy(
-  stack: Stack,
-  foreignBucketArns: readonly string[],
-  usesHubs = false,
-): iam.PolicyStatement[] {
+export function s3EndpointPolicy(stack: Stack, foreignBucketArns: readonly string[]): iam.PolicyStatement[] {
   const credentials = { 'aws:PrincipalAccount': stack.account };
   const own = new iam.PolicyStatement({
     sid: 'OwnAccount',
@@ -107,19 +100,7 @@ export function s3EndpointPolicy(
     // https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
     resources: [`arn:${stack.partition}:s3:::prod-${stack.region}-starport-layer-bucket/*`],
   });
-  // Models of the public hub, and those that a private hub refers to, are in buckets of AWS (assumption `hub-access`).
-  const models = new iam.PolicyStatement({
-    sid: 'HubModels',
-    principals: anyone,
-    actions: ['s3:GetObject', 's3:ListBucket'],
-    resources: HUB_BUCKETS.flatMap((name) => {
-      const arn = `arn:${stack.partition}:s3:::${name}-${stack.region}`;
-      return [arn, `${arn}/*`];
-    }),
-    conditions: { StringEquals: credentials },
-  });
-  const byAws = usesHubs ? [own, layers, models] : [own, layers];
-  return foreignBucketArns.length === 0 ? byAws : [...byAws, namedBuckets(foreignBucketArns, credentials)];
+  return foreignBucketArns.length === 0 ? [own, layers] : [own, layers, namedBuckets(foreignBucketArns, credentials)];
 }
 
 const namedBuckets = (arns: readonly string[], credentials: Record<string, string>): iam.PolicyStatement =>

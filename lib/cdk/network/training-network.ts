@@ -87,8 +87,6 @@ export interface TrainingNetworkProps {
   readonly subnetOrder?: readonly string[];
   /** ARNs of buckets of other accounts that jobs may access through the S3 endpoint. @default - none */
   readonly foreignBucketArns?: readonly string[];
-  /** Whether jobs read models of SageMaker hubs, which are in buckets of AWS. @default false */
-  readonly usesHubs?: boolean;
   /** ARNs of MLflow tracking servers to which jobs log; a locked network gets an endpoint for them. @default - none */
   readonly mlflowServers?: readonly string[];
   /** Whether `requirements` are installed from CodeArtifact, which needs two more endpoints. @default false */
@@ -196,8 +194,7 @@ export class TrainingNetwork extends Construct {
       service: ec2.GatewayVpcEndpointAwsService.S3,
       subnets: [selected],
     });
-    for (const statement of s3EndpointPolicy(Stack.of(this), props.foreignBucketArns ?? [], props.usesHubs))
-      s3.addToPolicy(statement);
+    for (const statement of s3EndpointPolicy(Stack.of(this), props.foreignBucketArns ?? [])) s3.addToPolicy(statement);
     const services = Object.entries(endpointServices(props));
     if (!isLocked || services.length === 0) return;
     const group = new ec2.SecurityGroup(this, 'EndpointGroup', {

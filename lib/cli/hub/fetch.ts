@@ -16,7 +16,7 @@ import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
-import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked, requireSupported } from '../inputs';
+import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked } from '../inputs';
 import { confirmCost, submit } from '../launch/submit';
 import { waitForEnd } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
@@ -87,7 +87,6 @@ export function checkedFetch(
   const text = fetchRunText(repositories, root, options.include ?? [], process.env);
   const { json: asJson, region, set } = options;
   const checked = requireChecked(checkRunFile({ file: 'fetch.yaml', text }, { json: asJson, region, set }, descriptor));
-  requireSupported(checked);
   const locked = repositories.filter(({ gated }) => gated && checked.run.secrets?.HF_TOKEN === undefined);
   if (locked.length > 0) throw new Refusal(locked.map(withoutToken));
   return checked;

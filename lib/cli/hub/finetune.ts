@@ -16,7 +16,7 @@ import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
-import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked, requireSupported } from '../inputs';
+import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked } from '../inputs';
 import { submit } from '../launch/submit';
 import { writing } from '../page-file';
 import { json, type Terminal } from '../terminal';
@@ -124,7 +124,6 @@ function chainOf(job: Job, trainFile: string, options: FinetuneOptions, descript
   const fetch = missing.length > 0 ? checkedFetch(missing, optionsFor('fetch', options), descriptor) : undefined;
   const link = (name: 'tokenise' | 'train', text: string): Link => {
     const checked = requireChecked(checkText(name, text, { options, descriptor, model: job.model }));
-    requireSupported(checked);
     return { name, text, checked };
   };
   return [

@@ -60,8 +60,6 @@ const CHANNEL: readonly Row[] = [
   ['s3DataType', `${S3}.S3DataType`, unless('S3Prefix')],
   ['s3DataDistribution', `${S3}.S3DataDistributionType`, unless('FullyReplicated')],
   ['attributeNames', `${S3}.AttributeNames`],
-  ['hubContentArn', `${S3}.HubAccessConfig.HubContentArn`],
-  ['acceptEula', `${S3}.ModelAccessConfig.AcceptEula`],
   ['instanceGroups', `${S3}.InstanceGroupNames`],
   ['shuffleSeed', 'ShuffleConfig.Seed'],
   ['contentType', 'ContentType'],
@@ -95,13 +93,10 @@ const MLFLOW: readonly Row[] = [
 ];
 
 const RESOURCES = 'ResourceConfig';
-const REGISTRY = 'AlgorithmSpecification.TrainingImageConfig';
 /** What a run file and a request both express, except for the program and its image. */
 const REQUEST: readonly Row[] = [
   ['name', 'TrainingJobName', (name) => runName(String(name ?? 'imported'))],
   ['tags', 'Tags', tags],
-  ['image.repositoryAccess', `${REGISTRY}.TrainingRepositoryAccessMode`, when('Vpc', 'vpc')],
-  ['image.credentialsProviderArn', `${REGISTRY}.TrainingRepositoryAuthConfig.TrainingRepositoryCredentialsProviderArn`],
   ['compute.instanceType', [`${RESOURCES}.InstanceType`, `${RESOURCES}.InstancePreferences.0.InstanceType`]],
   ['compute.instanceCount', [`${RESOURCES}.InstanceCount`, `${RESOURCES}.InstancePreferences.0.InstanceCount`]],
   ['compute.instanceGroups', `${RESOURCES}.InstanceGroups`, each(INSTANCE_GROUP)],

@@ -14,7 +14,6 @@ import {
   readGiven,
   readRunFile,
   requireChecked,
-  requireSupported,
 } from '../inputs';
 import { withoutOk } from '../runs/read-status';
 import { waitForEnd } from '../runs/wait';
@@ -175,7 +174,6 @@ async function submitRun(
   terminal: Terminal,
 ): Promise<number> {
   const { checked, file, descriptor } = launched;
-  requireSupported(checked);
   mentionSmoke(checked.run, file, terminal);
   await preflightRun(checked.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);

@@ -9,7 +9,7 @@ import { configText } from '../../core/job/plan';
 import { sha256 } from '../../shared/archive/archive';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
-import { type GivenFile, requireRun, requireSupported } from '../inputs';
+import { type GivenFile, requireRun } from '../inputs';
 import { callControl } from '../runs/control-client';
 import { committedCheckpoints } from '../runs/reports/committed-checkpoints';
 import { follow } from '../runs/wait';
@@ -71,7 +71,6 @@ export async function launchSmoke(
   const set = [...(options.set ?? []), ...smokeOverrides(run, place)];
   // Checked by every rule: options that scaling makes invalid are reported before any cost arises.
   const small = requireRun(source, { ...options, set }, descriptor);
-  requireSupported(small);
   await preflightRun(small.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(small.run, descriptor, options.yes ?? false, terminal);
   const { runId } = await submit(

@@ -1,13 +1,7 @@
 import { existsSync } from 'node:fs';
+import { type Calibration, type Measurement, measuredReportSchema } from '../../core/config/calibration-file';
 import { textTable } from '../../core/config/formats/plain-text';
-import { measuredReportSchema } from '../../core/contracts/calibration';
-import {
-  type Calibration,
-  type CalibrationError,
-  calibrate,
-  calibrationError,
-  type Measurement,
-} from '../../core/planner/run/calibration';
+import { calibrate } from '../../core/planner/run/calibration';
 import { assembleReport } from '../../report/read/assemble';
 import type { RunReport } from '../../report/run/run-report';
 import { findDescriptor } from '../environment/environment';
@@ -36,10 +30,9 @@ export async function calibrateRuns(
   const measurements = reports.map((report, index) => measurementOf(report, runs[index] ?? ''));
   const before = readCalibration(environment)?.measurements ?? [];
   const calibration = calibrate(environment, [...before, ...measurements]);
-  const error = calibrationError(calibration.measurements);
   const written = writeCalibration(calibration);
-  if (options.json) terminal.out(json({ file: written, ...calibration, error }));
-  else terminal.out(calibrationText(calibration, error, written));
+  if (options.json) terminal.out(json({ file: written, ...calibration }));
+  else terminal.out(calibrationText(calibration, written));
   return EXIT.done;
 }
 
@@ -82,22 +75,11 @@ function measurementOf({ runId, speed }: Measured, given: string): Measurement {
     throw new UsageError(
       `--calibrate: must be runs with at least 15 reported steps in one attempt, got ${given}; use a longer run`,
     );
-  const { key, planned, interval80, measured, memory } = speed;
-  const held = memory?.measured == null ? {} : { memory: { ...memory, measured: memory.measured } };
-  return { runId, key, planned, interval80, measured, ...held };
+  const { key, planned, interval80, measured } = speed;
+  return { runId, key, planned, interval80, measured };
 }
 
-const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
-
-function errorText({ before, after, judged }: Omit<CalibrationError, 'memory'>): string {
-  const calibrated =
-    after === null
-      ? 'the calibration cannot be validated with only one run of each kind'
-      : `${percent(after)} when each run is left out of its own calibration (${judged} runs)`;
-  return `${percent(before)} without calibration; ${calibrated}`;
-}
-
-function calibrationText({ measurements, efficiencies }: Calibration, error: CalibrationError, file: string): string {
+function calibrationText({ measurements, efficiencies }: Calibration, file: string): string {
   const rows = measurements.map(({ runId, key, planned, measured }) => [
     runId,
     key,
@@ -107,8 +89,6 @@ function calibrationText({ measurements, efficiencies }: Calibration, error: Cal
   ]);
   return [
     textTable(['run', 'accelerator/library/precision', 'planned', 'measured', 'calibrated'], rows),
-    `mean error of tokens/s/GPU: ${errorText(error)}`,
-    ...(error.memory ? [`mean error of GPU memory: ${errorText(error.memory)}`] : []),
     `wrote ${file}: later plans of this environment use it`,
   ].join('\n');
 }

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { calibrationSchema } from '../../core/contracts/calibration';
-import type { Calibration } from '../../core/planner/run/calibration';
+import { type Calibration, calibrationSchema } from '../../core/config/calibration-file';
 import { UsageError } from '../exit';
 
 /** In the folder `environments` below the working folder. */

@@ -9,6 +9,7 @@ import type { Issue } from '../../core/config/issue';
 import { isEnvironmentFile } from '../../core/config/load';
 import { instanceGroupsOf } from '../../core/config/resolve-run';
 import type { RunSpec } from '../../core/config/run-spec';
+import { nearestPublished } from '../../core/planner/run/nearest-published';
 import { type NeuronLayout, type NeuronPlan, planNeuron } from '../../core/planner/run/neuron';
 import { type PlanFacts, planRun, type RunPlan } from '../../core/planner/run/plan-run';
 import { checkRun } from '../../core/rules';
@@ -24,7 +25,7 @@ import { type CommonOptions, readText, requireRun } from '../inputs';
 import { savePage } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { readCalibration } from './calibration-file';
-import { dataText, memoryParts, planTable, planText, publishedBeside, type Search, searchText } from './text/plan-text';
+import { memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
 
 /** `slipway plan ENVIRONMENT.yaml`: shows the standing cost of each region, without jobs. Offline. */
 function planEnvironment(file: string, text: string, options: CommonOptions, terminal: Terminal): number {
@@ -98,7 +99,6 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
     const parts = [
       planText(run, result),
       ...(result.sizes ? [sizesText(result.sizes)] : []),
-      ...(result.data ? [dataText(result.data)] : []),
       ...(search ? [searchText(search)] : []),
     ];
     terminal.out(parts.join('\n\n'));
@@ -164,7 +164,7 @@ function searchAround(run: RunSpec, facts: PlanFacts, libraries: string | undefi
   });
   if (Array.isArray(found)) throw new Refusal(found);
   const seconds = Math.round(performance.now() - started) / 1000;
-  return { considered: found.considered, seconds, candidates: found.candidates, pareto: found.pareto };
+  return { considered: found.considered, seconds, candidates: found.candidates };
 }
 
 function writePage(
@@ -182,7 +182,7 @@ function writePage(
     plan,
     scaling: scalingOf(run, facts),
     search,
-    published: publishedBeside(run, plan, facts),
+    nearest: nearestPublished(plan.layout),
   });
   savePage(file, page);
 }

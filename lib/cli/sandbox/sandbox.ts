@@ -10,7 +10,6 @@ export interface SandboxOptions {
   stateDir?: string;
   python?: string;
   auth?: boolean;
-  persist?: boolean;
   json?: boolean;
   region?: string;
   unset?: boolean;
@@ -45,7 +44,6 @@ export async function sandbox(
         stateDir,
         pythonBin: options.python,
         auth: options.auth,
-        persist: options.persist,
         region: options.region,
       }).catch(failed);
       return EXIT.done;
@@ -58,7 +56,6 @@ async function start(stateDir: string, options: SandboxOptions, terminal: Termin
   const flags = [
     ...(options.python ? ['--python', path.resolve(options.python)] : []),
     ...(options.auth ? ['--auth'] : []),
-    ...(options.persist ? ['--persist'] : []),
     ...(options.region ? ['--region', options.region] : []),
   ];
   terminal.err('starting the AWS emulator (the first start installs MiniStack)');

@@ -19,7 +19,6 @@ Examples:
     .option('--state-dir <dir>', 'folder for all files of the sandbox; default: .slipway')
     .option('--python <file>', 'Python interpreter of the jobs')
     .option('--auth', 'enforce IAM and signatures, over TLS')
-    .option('--persist', 'keep the state after stop')
     .option('--region <region>', 'region in the environment variables for clients', regionGiven)
     .option('--unset', 'with env: print the lines that unset the variables')
     .option('--raise-quotas', 'with deploy: first raise the quotas that are too low for the environment')

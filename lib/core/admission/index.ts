@@ -5,7 +5,6 @@ import type { RunSpec } from '../config/run-spec';
 import { freeOf, judgeForDeploy, type Limits, neededToStart, type QuotaRow, runQuotaNeeds } from '../quota';
 import { checkRun } from '../rules';
 import { elasticSizes } from '../rules/compute/elastic';
-import { refuseUnsupported } from '../rules/model/support';
 import { memoryIssues } from './memory';
 import { plannedCostIssues, priceIssues } from './price';
 
@@ -75,7 +74,7 @@ export function judgeAdmission(
   const quota = judgeForDeploy(runQuotaNeeds(run), limits);
   const prices = { ...descriptor, region };
   const issues = [
-    ...refuseUnsupported(checkRun(run, { descriptor, region })),
+    ...checkRun(run, { descriptor, region }),
     ...priceIssues(run, prices, acceptsUnknownPrice),
     ...memoryIssues(run, region),
     ...plannedCostIssues(run, prices),

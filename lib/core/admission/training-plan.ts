@@ -2,7 +2,6 @@ import type { Issue } from '../config/issue';
 import { hostCount, onInstances, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
 import { type Finding, issueOf, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
-import { type DataPlan, planData } from '../planner/run/data-plan';
 import { type NearestPublished, nearestPublished } from '../planner/run/nearest-published';
 import { type PlanFacts, planRun, type RunPlan } from '../planner/run/plan-run';
 import { keptCopies } from '../planner/run/recovery';
@@ -184,8 +183,6 @@ export type PlanDocument = RunPlan & {
   nearest?: NearestPublished;
   /** For an elastic run, largest size first. @default - the run has one size */
   sizes?: SizePlan[];
-  /** How the training data should be stored and read. @default - the run has no data */
-  data?: DataPlan;
 };
 
 /** The complete plan of a run, or the issues that prevent it. */
@@ -193,19 +190,14 @@ export function planDocument(run: RunSpec, facts: PlanFacts): PlanDocument | Iss
   const plan = planRun(run, facts);
   if (Array.isArray(plan)) return plan;
   const sizes = sizePlans(run, facts);
-  const data = dataOf(run, plan);
   const nearest = nearestPublished(plan.layout);
   return {
     ...plan,
     spares: spareValues(run, plan),
     ...(nearest && { nearest }),
     ...(sizes.length > 0 && { sizes }),
-    ...(data && { data }),
   };
 }
-
-const dataOf = (run: RunSpec, { tokensPerSecond, tokens, layout }: RunPlan): DataPlan | undefined =>
-  planData(run, { tokensPerSecond, tokens, dataRanks: layout.shard * layout.replicate });
 
 /** The plan of a run on one of its sizes, from its first to its last step. */
 export interface SizePlan {

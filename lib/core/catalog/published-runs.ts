@@ -1,39 +1,7 @@
 import type { AcceleratorName } from './instances/accelerators';
 
-/** A published measurement of a training run, expressed as a run file. */
-export interface PublishedMeasurement {
-  name: string;
-  source: string;
-  preset: string;
-  sequenceLength: number;
-  microBatchSize: number;
-  activationCheckpointing: 'none' | 'selective' | 'full';
-  compile: boolean;
-  instanceType: string;
-  instanceCount: number;
-  tokensPerSecondPerGpu: number;
-}
-
 const TORCHTITAN_ON_SAGEMAKER =
   'https://aws.amazon.com/blogs/machine-learning/efficient-pre-training-of-llama-3-like-model-architectures-using-torchtitan-on-amazon-sagemaker/';
-
-/** The layout of torchtitan's llama3_8b configuration, which the blog post uses unchanged. */
-const TORCHTITAN_8B = {
-  source: TORCHTITAN_ON_SAGEMAKER,
-  preset: 'llama3-8b',
-  sequenceLength: 8192,
-  microBatchSize: 1,
-  activationCheckpointing: 'selective',
-  instanceType: 'ml.p5.48xlarge',
-  instanceCount: 4,
-} as const;
-
-/** Shown next to plans of the same model on the same instance type; not an input of plans. Retrieved 2026-11-21. */
-export const PUBLISHED_RUNS: readonly PublishedMeasurement[] = [
-  { ...TORCHTITAN_8B, name: 'Llama 3 8B, FSDP2, bf16', compile: false, tokensPerSecondPerGpu: 6475 },
-  { ...TORCHTITAN_8B, name: 'Llama 3 8B, FSDP2, torch.compile, bf16', compile: true, tokensPerSecondPerGpu: 7166 },
-];
-
 const LLM_FOUNDRY = 'https://github.com/mosaicml/llm-foundry/blob/8c8dd48f7216/scripts/train/benchmarking/README.md';
 const NANOTRON = 'https://github.com/huggingface/nanotron/tree/2411b022a75f';
 const MEGATRON_BRIDGE =
@@ -82,10 +50,8 @@ type Row = readonly [
  * BSD. Shown beside plans, and not an input of theirs. Retrieved 2026-11-20, those of NeMo AutoModel and on GB200 2026-11-29.
  */
 export const PUBLISHED_SPEEDS: readonly Row[] = [
-  ...PUBLISHED_RUNS.map(({ compile, sequenceLength, tokensPerSecondPerGpu, source }): Row => {
-    const name = `Llama 3 8B (torchtitan${compile ? ', compiled' : ''})`;
-    return [name, 8.03, 'H100-80GB', 32, sequenceLength, 'bf16', 'FSDP', tokensPerSecondPerGpu, source];
-  }),
+  ['Llama 3 8B (torchtitan)', 8.03, 'H100-80GB', 32, 8192, 'bf16', 'FSDP', 6475, TORCHTITAN_ON_SAGEMAKER],
+  ['Llama 3 8B (torchtitan, compiled)', 8.03, 'H100-80GB', 32, 8192, 'bf16', 'FSDP', 7166, TORCHTITAN_ON_SAGEMAKER],
   ['MPT 1B', 1.31, 'A100-40GB', 8, 512, 'bf16', 'FSDP', 21782, LLM_FOUNDRY],
   ['MPT 1B', 1.31, 'A100-80GB', 8, 512, 'bf16', 'FSDP', 23148, LLM_FOUNDRY],
   ['MPT 1B', 1.31, 'H100-80GB', 8, 512, 'bf16', 'FSDP', 52275, LLM_FOUNDRY],

@@ -51,10 +51,6 @@ export const descriptorSchema = z.looseObject({
   mlflow: z.array(z.string()).optional(),
   /** Training plans of other teams, which the team's runs may not use; absent = none. */
   foreignTrainingPlans: z.array(z.string()).optional(),
-  /** SageMaker hubs whose models the team's jobs may read; absent = none. */
-  hubs: z.array(z.string()).optional(),
-  /** Functions that provide SageMaker with credentials for private registries; absent = none. */
-  credentialsProviders: z.array(z.string()).optional(),
   trainingImageUri: z.string().optional(),
   image: z
     .looseObject({

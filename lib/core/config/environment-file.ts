@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { DEFAULT_VPC_CIDR } from '../catalog/subnet-plan';
 import { region } from './environment/formats';
 import { type Guardrails, PREEMPTION_TIMES, type PreemptionTimes } from './environment/limits';
-import type { team } from './environment/people';
+import type { notifications, team } from './environment/people';
 import { sections } from './environment/sections';
-import { field, formed, option, section } from './formats/field';
+import { type Filled, field, formed, option, section } from './formats/field';
 
 const regionOverride = z
   .strictObject(sections)
@@ -72,9 +72,8 @@ export const environmentFileSchema = z.strictObject({
 export type EnvironmentFile = z.output<typeof environmentFileSchema>;
 type Sections = Omit<EnvironmentFile, 'schema' | 'name' | 'account' | 'accounts' | 'regions' | 'runs'>;
 type Section<K extends keyof Sections> = NonNullable<Sections[K]>;
-/** A section in which the options `Filled` have their defaults. */
-type Resolved<K extends keyof Sections, Filled extends keyof Section<K>> = Omit<Section<K>, Filled> &
-  Required<Pick<Section<K>, Filled>>;
+type Resolved<K extends keyof Sections, Given extends keyof Section<K>> = Filled<Section<K>, Given>;
+type Team = z.output<typeof team>;
 
 /** One environment in one region, with overrides merged and defaults filled in. */
 export interface EnvironmentSpec {
@@ -92,43 +91,27 @@ export interface EnvironmentSpec {
   guardrails: Guardrails;
   teams: Record<
     string,
-    {
-      principals: string[];
-      share: number;
-      data: string[];
-      mlflow: string[];
-      trainingPlans: string[];
-      budgetUsdPerMonth?: number;
-      dashboards: boolean;
-      /** `own`, or the ARN of an existing key. @default - the environment's key */
-      kmsKey?: string;
+    Filled<Team, 'principals' | 'share' | 'data' | 'mlflow' | 'trainingPlans' | 'dashboards'> & {
       notifications: Notifications;
     }
   >;
   access: Required<Section<'access'>>;
   prices: Record<string, number>;
   budget?: Sections['budget'];
-  queue: { backend: 'slipway' | 'batch'; preemption: PreemptionTimes };
-  notifications: Notifications & { docsUrl?: string };
+  queue: Resolved<'queue', 'backend'> & { preemption: PreemptionTimes };
+  notifications: Resolved<'notifications', 'emails'>;
   secrets: Section<'secrets'>;
-  logging: { kms: boolean; retentionDays: number };
+  logging: Required<Section<'logging'>>;
   protection: Required<Section<'protection'>>;
   /** `region`: the region in which a deploy submits the run; required only if the environment has several. */
-  runs: { file: string; submit: 'manual' | 'on-change'; region?: string }[];
+  runs: Filled<z.output<typeof registeredRun>, 'submit'>[];
 }
 
 /** Recipients of notices about runs. */
-export interface Notifications {
-  emails: string[];
-  slackChannel?: { workspaceId: string; channelId: string };
-}
+export type Notifications = Filled<z.output<typeof notifications>, 'emails'>;
 
 /** A quota in `quotas.require` of an environment. */
-export interface QuotaRequirement {
-  instanceType: string;
-  count: number;
-  usage: 'training' | 'spot' | 'warm-pool' | 'processing';
-}
+export type QuotaRequirement = Filled<NonNullable<Section<'quotas'>['require']>[number], 'usage'>;
 
 /** The environment of each region: sections under `regions.<region>` override the same options above. */
 export function resolveEnvironments(file: EnvironmentFile): EnvironmentSpec[] {
@@ -139,7 +122,7 @@ export function resolveEnvironments(file: EnvironmentFile): EnvironmentSpec[] {
 export const DEFAULT_RUN_RETENTION_DAYS = 400;
 
 /** Settings of log groups without the option `logging`. */
-export const DEFAULT_LOGGING = { kms: true, retentionDays: 90 };
+export const DEFAULT_LOGGING: EnvironmentSpec['logging'] = { kms: true, retentionDays: 90 };
 
 const NETWORK_DEFAULTS = {
   mode: 'vpc-locked',

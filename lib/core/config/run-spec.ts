@@ -1,10 +1,9 @@
 import type { ModelShape } from '../catalog/model/shape';
+import type { Filled } from './formats/field';
 import type { RunFile } from './run-file';
 
 type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
-/** A section in which the options `Filled` have their defaults. */
-type Resolved<K extends keyof RunFile, Filled extends keyof Section<K>> = Omit<Section<K>, Filled> &
-  Required<Pick<Section<K>, Filled>>;
+type Resolved<K extends keyof RunFile, Given extends keyof Section<K>> = Filled<Section<K>, Given>;
 
 /** Name of a library; lib/core/distribution lists them. */
 export type Library = string;
@@ -20,11 +19,7 @@ export type ImageKind = 'environment' | 'dlc' | 'smp' | 'huggingface' | 'uri';
 export type CheckpointMode = 'direct' | 'managed' | 'fsx' | 'none';
 
 /** Instances of one type in a heterogeneous cluster. */
-export interface InstanceGroup {
-  name: string;
-  instanceType: string;
-  instanceCount: number;
-}
+export type InstanceGroup = NonNullable<Section<'compute'>['instanceGroups']>[number];
 
 /** Check of a host before the first start of its ranks; docs/health-check.md. */
 export type HealthCheck = 'off' | 'quick' | 'full';

@@ -1,6 +1,7 @@
+import { orList } from '../config/issue';
 import { instanceGroupsOf, trainingGroupsOf, worldSize } from '../config/resolve-run';
-import type { Rule } from '../config/rule';
-import type { Collectives, ImageKind, Launcher, RunSpec } from '../config/run-spec';
+import type { Finding, Rule } from '../config/rule';
+import type { Collectives, Launcher, RunSpec } from '../config/run-spec';
 
 /** How the ranks of a run are divided. The product of all degrees is `worldSize`. */
 export interface ParallelLayout {
@@ -17,12 +18,12 @@ export interface ParallelLayout {
   dataParallel: number;
 }
 
-/** One way to distribute training. A new strategy needs a file, a line in strategies.ts, a run file and tests. */
+/** One way to distribute training. A new strategy needs a file, an entry in index.ts, a run file and tests. */
 export interface Strategy {
   name: string;
   /** Values of `distribution.library` that it handles. */
   libraries: readonly string[];
-  matches(library: string, launcher: Launcher, collectives: Collectives, image: ImageKind): boolean;
+  matches(library: string, launcher: Launcher, collectives: Collectives): boolean;
   /** undefined when the degrees do not fit the world size; a rule reports the reason. */
   layout(run: RunSpec): ParallelLayout | undefined;
   /** Toolkit contract: the distribution's hyperparameters before JSON encoding, as the SageMaker Python SDK v2 sends them. */
@@ -100,6 +101,12 @@ export function trainingTypes(run: RunSpec): { path: string; type: string }[] {
   }));
   return named.filter(({ type }, i) => named.findIndex((other) => other.type === type) === i);
 }
+
+/** Findings for types of hosts that train and on which a library does not run. */
+export const otherTypes = (run: RunSpec, allowed: readonly string[], library: string, fix: string): Finding[] =>
+  trainingTypes(run)
+    .filter(({ type }) => type !== '' && !allowed.includes(type))
+    .map(({ path }) => ({ path, must: `must be one of ${orList(allowed)} for ${library}`, fix }));
 
 /** `--key value` for each parameter; true becomes `--key`, false is omitted, lists repeat the key. */
 export function flagArguments(parameters: Readonly<Record<string, unknown>>): string[] {

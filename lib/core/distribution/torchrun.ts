@@ -21,10 +21,23 @@ export function smddpEnvironment(run: RunSpec): Record<string, string> {
 export const torchrun = strategy({
   name: 'torchrun',
   libraries: ['custom'],
-  matches: (library, launcher, _collectives, image) =>
-    library === 'custom' && launcher === 'torchrun' && image !== 'huggingface',
   hyperparameters: torchrunHyperparameters,
   environment: smddpEnvironment,
+});
+
+/** PyTorch DistributedDataParallel under torchrun. */
+export const ddp = strategy({
+  name: 'ddp',
+  libraries: ['ddp'],
+  hyperparameters: torchrunHyperparameters,
+  environment: smddpEnvironment,
+});
+
+/** Custom code that is started once per host and distributes its work itself. */
+export const script = strategy({
+  name: 'script',
+  libraries: ['custom', 'ddp', 'fsdp', 'deepspeed', 'megatron'],
+  matches: (library, launcher) => launcher === 'script' && !library.startsWith('smp-'),
 });
 
 /** Hyperparameters of the SDK for `{"mpi": {...}}`: the process count only if it was given, the options always. */

@@ -32,8 +32,6 @@ function dataChannel(spec: ChannelSpec, plan: JobPlan): Channel {
         S3DataDistributionType: spec.s3DataDistribution ?? 'FullyReplicated',
         ...(spec.attributeNames && { AttributeNames: spec.attributeNames }),
         ...(spec.instanceGroups && { InstanceGroupNames: spec.instanceGroups }),
-        ...(spec.acceptEula !== undefined && { ModelAccessConfig: { AcceptEula: spec.acceptEula } }),
-        ...(spec.hubContentArn && { HubAccessConfig: { HubContentArn: spec.hubContentArn } }),
       },
     },
   };

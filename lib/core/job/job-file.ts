@@ -92,7 +92,7 @@ export function modelSection(run: RunSpec): JobFile['model'] {
   const exports = programArguments(run).includes('--export-weights');
   if (!(model.weights || exports || distribution.library === 'smp-v2')) return trained;
   const { architecture, config, preset = '' } = written.model ?? {};
-  const file = architecture ? undefined : config ? configKeys(config) : PRESETS[preset]?.config;
+  const file = architecture ? undefined : config ? configKeys(config) : PRESETS[preset];
   return { ...trained, published: publishedConfigs(model.architecture, file) };
 }
 

@@ -45,7 +45,6 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
       TrainingInputMode: 'File',
       ...entrypoint(run),
       MetricDefinitions: metricDefinitions(plan),
-      ...imageConfig(plan),
       EnableSageMakerMetricsTimeSeries: true,
     },
     ...(Object.keys(hyperparameters).length > 0 && { HyperParameters: hyperparameters }),
@@ -89,20 +88,6 @@ function entrypoint({
   return {
     ...(code.containerEntrypoint && { ContainerEntrypoint: code.containerEntrypoint }),
     ...(code.containerArguments && { ContainerArguments: code.containerArguments }),
-  };
-}
-
-/** Only for an image in a private registry; Amazon ECR needs no configuration. */
-function imageConfig({ run }: JobPlan): Pick<AlgorithmSpecification, 'TrainingImageConfig'> {
-  const { repositoryAccess, credentialsProviderArn } = run.image;
-  if (repositoryAccess !== 'vpc') return {};
-  return {
-    TrainingImageConfig: {
-      TrainingRepositoryAccessMode: 'Vpc',
-      ...(credentialsProviderArn && {
-        TrainingRepositoryAuthConfig: { TrainingRepositoryCredentialsProviderArn: credentialsProviderArn },
-      }),
-    },
   };
 }
 

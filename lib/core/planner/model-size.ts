@@ -2,7 +2,6 @@ import {
   activeLayerParameters,
   type BlockShape,
   embeddingParameters,
-  hasAttention,
   layerParameters,
   type ParameterShape,
   sumOverBlocks,
@@ -36,14 +35,15 @@ export const attentionFlopsPerToken = (m: ParameterShape, sequence: number) =>
   sumOverBlocks(
     m,
     (block) =>
-      3 * (block.recurrence?.flops ?? 0) +
-      (hasAttention(block) ? 12 * block.heads * meanHeadSize(block) * keysInFull(block, sequence) : 0) +
+      (block.recurrence
+        ? 3 * block.recurrence.flops
+        : 12 * block.heads * meanHeadSize(block) * keysInFull(block, sequence)) +
       6 * (block.scored ?? 0) * sequence,
   );
 
-/** Elements per token that the products of attention and of a recurrence read and write. */
+/** Elements per token that the products of attention, or of a recurrence, read and write. */
 export const mixedElements = (m: BlockShape): number =>
-  (m.recurrence?.kept ?? 0) + (hasAttention(m) ? 2 * (m.heads + m.kvHeads) * meanHeadSize(m) : 0);
+  m.recurrence?.kept ?? 2 * (m.heads + m.kvHeads) * meanHeadSize(m);
 
 /**
  * FLOPs per token, forward and backward: 6 (N_blocks + V d) + 12 L d s, without subtracting the masked half of attention and without

@@ -33,8 +33,6 @@ export interface LayoutPlan {
 export interface PlannerConstants {
   time: Constants;
   memory: MemoryConstants;
-  /** Factor, learned from measured runs, on a layout's memory other than weights, gradients and optimizer. @default - 1 */
-  memoryFactor?: (l: LayoutInput) => number;
 }
 
 /** The constants for which docs/planner.md reports errors. */
@@ -53,7 +51,7 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   const gpu = gpuOf(l.accelerator, k.time);
   if (!gpu) return `${l.accelerator.model} has no known matrix throughput`;
   const available = availableGiB(l, gpu);
-  const wanted = wantedMemory(l, k);
+  const wanted = memoryOf(l, k.memory);
   const memoryGiB = withinReach(wanted, available);
   const step = stepSeconds(l, gpu, k.time);
   const tokensPerSecondPerGpu = tokensPerStep(l) / step.total / worldSizeOf(l);
@@ -72,25 +70,9 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   };
 }
 
-/** Weights, gradients and optimizer: memory that follows from arithmetic alone and is not calibrated. */
+/** Weights, gradients and optimizer: memory that follows from arithmetic alone. */
 export const stateGiB = (memory: Pick<MemoryGiB, 'parameters' | 'gradients' | 'optimizer'>) =>
   memory.parameters + memory.gradients + memory.optimizer;
-
-/** What the fullest GPU would reserve with unlimited memory, after calibration by measured runs. */
-export function wantedMemory(l: LayoutInput, k: PlannerConstants): MemoryGiB {
-  const planned = memoryOf(l, k.memory);
-  const factor = k.memoryFactor?.(l) ?? 1;
-  const scaled = (part: number) => part * factor;
-  return {
-    ...planned,
-    activations: scaled(planned.activations),
-    logits: scaled(planned.logits),
-    working: scaled(planned.working),
-    buffers: scaled(planned.buffers),
-    fragmentation: scaled(planned.fragmentation),
-    total: stateGiB(planned) + scaled(planned.total - stateGiB(planned)),
-  };
-}
 
 /** Memory that the allocator of one rank may reserve. */
 export const availableGiB = (l: LayoutInput, gpu: Gpu) =>

@@ -1,6 +1,6 @@
-import { generalQuota, instanceQuota, QUOTA, type QuotaUsage } from '../catalog/quotas';
+import { generalQuota, instanceQuota, type QuotaUsage } from '../catalog/quotas';
 import { textTable } from '../config/formats/plain-text';
-import { neededToStart, type QuotaNeed } from './need';
+import { neededToStart, type Pool, type QuotaNeed, TOTALS } from './need';
 
 export * from './need';
 
@@ -127,12 +127,6 @@ export interface JobInstances {
 /** A job uses its quota from the request on, even while it waits for capacity; `Stopping` is counted to be safe. */
 const HOLDING = new Set(['InProgress', 'Stopping']);
 
-const ACROSS: Readonly<Record<'training' | 'spot' | 'processing', string>> = {
-  training: QUOTA.instancesAcrossTraining,
-  spot: QUOTA.instancesAcrossSpot,
-  processing: QUOTA.instancesAcrossProcessing,
-};
-
 /** Usage by quota name. Warm pools count against the training quota and their own quota (facts: "How SageMaker counts usage"). */
 export function quotaUsage(jobs: readonly JobInstances[]): Map<string, number> {
   const used = new Map<string, number>();
@@ -142,13 +136,13 @@ export function quotaUsage(jobs: readonly JobInstances[]): Map<string, number> {
     if (!pool) continue;
     for (const { instanceType, count } of job.instances) {
       for (const usage of pool.usages) add(instanceQuota(instanceType, usage).name, count);
-      add(generalQuota(ACROSS[pool.total]).name, count);
+      add(generalQuota(TOTALS[pool.total].across).name, count);
     }
   }
   return used;
 }
 
-function poolOf(job: JobInstances): { usages: QuotaUsage[]; total: keyof typeof ACROSS } | undefined {
+function poolOf(job: JobInstances): { usages: QuotaUsage[]; total: Pool } | undefined {
   if (HOLDING.has(job.status)) {
     const usage = job.kind === 'processing' ? 'processing' : job.spot ? 'spot' : 'training';
     return { usages: [usage], total: usage };

@@ -23,10 +23,11 @@ export interface QuotaNeed extends QuotaRef {
 /** Quotas on processing jobs that have no name in `QUOTA`. Source: quota-codes.ts. */
 const PROCESSING = { perJob: 'L-A5D63399', runtime: 'L-EA47BDD3', volume: 'L-D7BEE2A3' } as const;
 
-type Pool = 'training' | 'spot' | 'processing';
+/** Use of instances by a job that has begun, or is about to. */
+export type Pool = 'training' | 'spot' | 'processing';
 
 /** Codes of the quotas that do not depend on an instance type, by pool. */
-const TOTALS: Readonly<Record<Pool, { across: string; perJob: string; runtime: string; volume: string }>> = {
+export const TOTALS: Readonly<Record<Pool, { across: string; perJob: string; runtime: string; volume: string }>> = {
   training: {
     across: QUOTA.instancesAcrossTraining,
     perJob: QUOTA.instancesPerTraining,

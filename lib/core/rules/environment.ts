@@ -12,7 +12,7 @@ import { ADDRESS_RULES } from './environment/addresses';
 import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
 import { COMPANY_RULES } from './environment/company';
 import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment/environment-rule';
-import { ENVIRONMENT_IMAGE_RULES, IMAGE_SOURCE_RULES } from './environment/image';
+import { ENVIRONMENT_IMAGE_RULES } from './environment/image';
 import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
 import { BUDGET_RULES, PEOPLE_RULES } from './environment/people';
 import { REGION_RULES } from './environment/regions';
@@ -37,7 +37,6 @@ export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
   ...ADDRESS_RULES,
   ...ENVIRONMENT_STORAGE_RULES,
   ...ENVIRONMENT_IMAGE_RULES,
-  ...IMAGE_SOURCE_RULES,
   ...ENVIRONMENT_CAPACITY_RULES,
   ...PEOPLE_RULES,
   ...QUEUE_RULES,

@@ -1,9 +1,10 @@
 import type { Descriptor } from '../config/descriptor';
 import { matchesGlob } from '../config/formats/patterns';
 import { type Issue, orList } from '../config/issue';
-import { hostCount, instanceGroupsOf, requestedGroupsOf } from '../config/resolve-run';
+import { hostCount, requestedGroupsOf } from '../config/resolve-run';
 import { type Finding, issueOf, type Rule, rule, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
+import { namedTypes } from './compute/types';
 import { modesBesideManaged } from './own-code';
 
 /** The parts of a descriptor that guardrails use. */
@@ -38,19 +39,8 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   rule('guardrails/instance-types', 'error', (run, { descriptor }) => {
     const allowed = descriptor?.guardrails?.allowedInstanceTypes;
     if (!allowed) return [];
-    const named = [
-      ...instanceGroupsOf(run.compute).map((g, i) => ({
-        path:
-          run.compute.instanceGroups.length > 0 ? `compute.instanceGroups[${i}].instanceType` : 'compute.instanceType',
-        type: g.instanceType,
-      })),
-      ...run.compute.alternatives.map((a, i) => ({
-        path: `compute.alternatives[${i}].instanceType`,
-        type: a.instanceType,
-      })),
-    ];
-    return named
-      .filter(({ type }) => type !== '' && !isAllowedType(allowed, type))
+    return namedTypes(run)
+      .filter(({ type }) => !isAllowedType(allowed, type))
       .map(({ path }) => ({
         path,
         must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,

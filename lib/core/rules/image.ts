@@ -26,6 +26,9 @@ import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage }
 export const IMAGE_URI =
   /^(\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?|[a-z0-9][a-z0-9.-]*(:\d+)?)\/[a-z0-9._/-]+(:[A-Za-z0-9._-]{1,128})?(@sha256:[0-9a-f]{64})?$/;
 
+/** Address of an image in Amazon ECR. */
+const ECR = /^\d{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?\//;
+
 /** Hosts that cannot run CUDA images for x86: Neuron devices, and GB200 with its Arm cores. */
 const isForeign = (type: string) => acceleratorKind(type) === 'neuron' || type === 'ml.p6e-gb200.36xlarge';
 
@@ -144,6 +147,13 @@ export const IMAGE_RULES: readonly Rule[] = [
       }),
     ];
   }),
+  /** SageMaker pulls an image from Amazon ECR alone, and a job starts without credentials for other registries. */
+  rule('image/outside-ecr', 'error, local', ({ image: { kind, uri } }) =>
+    when(kind === 'uri' && uri !== undefined && !ECR.test(uri), 'image.uri', {
+      must: 'must be an image in Amazon ECR',
+      fix: 'push the image to Amazon ECR',
+    }),
+  ),
   rule('image/region', 'error', (run, context) => {
     const here = regionOf(context);
     const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(run.image.uri ?? '')?.[1];

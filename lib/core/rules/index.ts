@@ -34,9 +34,7 @@ import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
 import { PRECISION_RULES } from './model/precision';
 import { DOCUMENT_MASK_RULES, FURTHER_TOKEN_RULES, POSITION_RULES, SAMPLE_RULES } from './model/sequences';
-import { SUPPORT_RULES } from './model/support';
 import { TRAINING_RULES } from './model/training';
-import { PRIVATE_REGISTRY_RULES } from './private-registry';
 
 /** Topics whose rules check alternatives themselves. */
 const ALREADY = ['compute/', 'guardrails/instance-types'];
@@ -97,7 +95,6 @@ export const RULES: readonly Rule[] = [
   ...RESERVED_VARIABLE_RULES,
   ...PROGRESS_RULES,
   ...IMAGE_RULES,
-  ...PRIVATE_REGISTRY_RULES,
   ...LAUNCHER_RULES,
   ...TRAINIUM_RULES,
   ...STRATEGIES.flatMap((s) => s.rules),
@@ -126,7 +123,6 @@ export const RULES: readonly Rule[] = [
   ...PROCESSING_RULES,
   ...SECRET_RULES,
   ...GUARDRAIL_RULES,
-  ...SUPPORT_RULES,
 ];
 
 const RULE_BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));

@@ -10,174 +10,60 @@ import {
   tokensPerStep,
   worldSizeOf,
 } from '../planner/layout';
+import { memoryOf } from '../planner/memory/memory';
 import { stageBlocks } from '../planner/model-size';
-import {
-  availableGiB,
-  type Fits,
-  memoryVerdict,
-  PLANNER_CONSTANTS,
-  type PlannerConstants,
-  wantedMemory,
-  withinReach,
-} from '../planner/plan';
-import { plainStepSeconds, stepSeconds } from '../planner/time/step-time';
+import { availableGiB, type Fits, memoryVerdict, PLANNER_CONSTANTS, withinReach } from '../planner/plan';
+import { stepSeconds } from '../planner/time/step-time';
 
 /** The values to vary around a base layout; omitted lists keep the base's value. */
-interface SearchSpace {
-  /** Clusters to try: hardware, size and price. @default - the cluster of the base */
-  clusters?: readonly ClusterChoice[];
-  tensor?: readonly number[];
-  pipeline?: readonly number[];
-  virtualStages?: readonly number[];
-  context?: readonly number[];
-  /** Numbers of ranks over which the experts of a layer are distributed. */
-  expert?: readonly number[];
-  /** Shard degrees; the remaining ranks are replicas. */
-  shard?: readonly number[];
-  microBatch?: readonly number[];
-  recompute?: readonly Recompute[];
-  offloadActivations?: readonly boolean[];
-}
-
-/** A cluster that the search may use. */
-export interface ClusterChoice {
-  name: string;
-  cluster: Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps' | 'domainNodes'>;
-  /** USD per hour for the whole cluster; undefined = unknown. */
-  usdPerHour?: number;
-}
-
-/** Limits of the search. */
-export interface SearchLimits {
-  /** Rules of a library as a predicate: undefined = allowed, otherwise the reason. Rejected layouts are counted but not planned. */
-  refuses?: (layout: LayoutInput) => string | undefined;
-  /** Steps of the whole run; the limits on hours and cost are only checked if it is set. */
-  steps?: number;
-  maxHours?: number;
-  maxUsd?: number;
-  /** Maximum number of nodes within the quota. */
-  maxNodes?: number;
-  /** Number of layouts to return per order. @default 20 */
-  keep?: number;
-}
+type SearchSpace = Partial<
+  Record<'tensor' | 'pipeline' | 'virtualStages' | 'context' | 'expert' | 'shard' | 'microBatch', readonly number[]>
+> & { recompute?: readonly Recompute[]; offloadActivations?: readonly boolean[] };
 
 /** A layout that fits into memory, with its plan. */
 export interface Found {
   layout: LayoutInput;
-  cluster: string;
   fits: Fits;
   memoryGiB: number;
   stepSeconds: number;
   tokensPerSecondPerGpu: number;
-  /** USD per step; null = price unknown. */
-  usdPerStep: number | null;
 }
 
-/** Search results and counts. */
-export interface SearchResult {
-  /** Number of layouts considered, including impossible and rejected ones. */
-  considered: number;
-  refused: number;
-  outOfMemory: number;
-  /** Layouts that fit, fastest first, at most `limits.keep`. */
-  byTime: Found[];
-  /** Layouts that fit and have a known price, cheapest first. */
-  byCost: Found[];
-  /** Layouts for which no other layout is both faster and cheaper. */
-  pareto: Found[];
-}
+/** Number of layouts that are returned. */
+const KEPT = 400;
 
-const KEPT = 20;
-
-/** Plans all layouts of the space. Checks memory first, because most layouts fail there. */
-export function searchLayouts(
-  base: LayoutInput,
-  space: SearchSpace,
-  limits: SearchLimits = {},
-  k: PlannerConstants = PLANNER_CONSTANTS,
-): SearchResult {
+/**
+ * Plans all layouts of the space, on the cluster of the base. Checks memory first, because most layouts fail there. Returns the number of
+ * layouts considered, including impossible ones, and the fastest that fit.
+ */
+export function searchLayouts(base: LayoutInput, space: SearchSpace): { considered: number; fastest: Found[] } {
+  const gpu = gpuOf(base.accelerator, PLANNER_CONSTANTS.time);
+  if (!gpu) return { considered: 0, fastest: [] };
   const found: Found[] = [];
-  const counts = { considered: 0, refused: 0, outOfMemory: 0 };
-  const own: ClusterChoice = { name: 'base', cluster: base };
-  for (const choice of space.clusters ?? [own]) {
-    const { accelerator, nodes, gpusPerNode, networkGbps, domainNodes } = choice.cluster;
-    if (limits.maxNodes !== undefined && nodes > limits.maxNodes) continue;
-    const gpu = gpuOf(accelerator, k.time);
-    if (!gpu) continue;
-    const start = { ...base, accelerator, nodes, gpusPerNode, networkGbps, domainNodes };
-    for (const layout of layoutsOf(start, space)) {
-      counts.considered += 1;
-      const one = judge(layout, { ...choice, gpu }, limits, k);
-      if (one === 'refused') counts.refused += 1;
-      else if (one === 'oom') counts.outOfMemory += 1;
-      else if (one) found.push(one);
-    }
+  let considered = 0;
+  for (const layout of layoutsOf(base, space)) {
+    considered += 1;
+    const one = judge(layout, gpu);
+    if (one) found.push(one);
   }
-  return { ...counts, ...ordered(found, limits.keep ?? KEPT, k) };
+  return { considered, fastest: found.sort((a, b) => a.stepSeconds - b.stepSeconds).slice(0, KEPT) };
 }
 
-const costOf = (f: Found) => f.usdPerStep ?? Number.POSITIVE_INFINITY;
-
-/** The best layouts per order, with the step time that a plan would show. */
-function ordered(
-  found: readonly Found[],
-  keep: number,
-  k: PlannerConstants,
-): Pick<SearchResult, 'byTime' | 'byCost' | 'pareto'> {
-  const priced = found.filter((f) => f.usdPerStep !== null);
-  const refine = (list: readonly Found[]) => list.map((f) => refined(f, k));
-  const bySeconds = (a: Found, b: Found) => a.stepSeconds - b.stepSeconds;
-  const byDollars = (a: Found, b: Found) => costOf(a) - costOf(b);
-  return {
-    byTime: refine([...found].sort(bySeconds).slice(0, keep)).sort(bySeconds),
-    byCost: refine([...priced].sort(byDollars).slice(0, keep)).sort(byDollars),
-    pareto: paretoFront(refine(paretoFront(priced, (f) => f.stepSeconds, costOf)), (f) => f.stepSeconds, costOf),
-  };
-}
-
-function refined(found: Found, k: PlannerConstants): Found {
-  const gpu = gpuOf(found.layout.accelerator, k.time);
-  if (!gpu) return found;
-  const seconds = stepSeconds(found.layout, gpu, k.time).total;
-  const faster = found.stepSeconds / seconds;
-  return {
-    ...found,
-    stepSeconds: seconds,
-    tokensPerSecondPerGpu: found.tokensPerSecondPerGpu * faster,
-    usdPerStep: found.usdPerStep === null ? null : found.usdPerStep / faster,
-  };
-}
-
-/** Evaluates one layout: rejected, out of memory, beyond a limit (undefined), or found. */
-function judge(
-  layout: LayoutInput,
-  { gpu, name, usdPerHour }: ClusterChoice & { gpu: Gpu },
-  limits: SearchLimits,
-  k: PlannerConstants,
-): Found | 'refused' | 'oom' | undefined {
-  if (layoutProblem(layout) !== undefined || limits.refuses?.(layout) !== undefined) return 'refused';
+/** The plan of a layout; undefined when it is impossible or out of memory. */
+function judge(layout: LayoutInput, gpu: Gpu): Found | undefined {
+  if (layoutProblem(layout) !== undefined) return undefined;
   const available = availableGiB(layout, gpu);
-  const wanted = wantedMemory(layout, k);
+  const wanted = memoryOf(layout, PLANNER_CONSTANTS.memory);
   const fits = memoryVerdict(wanted, available);
-  if (fits === 'oom') return 'oom';
-  const seconds = plainStepSeconds(layout, gpu, k.time).total;
-  const usdPerStep = usdPerHour === undefined ? null : (usdPerHour * seconds) / 3600;
-  if (breaksLimit(seconds, usdPerStep, limits)) return undefined;
+  if (fits === 'oom') return undefined;
+  const seconds = stepSeconds(layout, gpu, PLANNER_CONSTANTS.time).total;
   return {
     layout,
-    cluster: name,
     fits,
     memoryGiB: withinReach(wanted, available).total,
     stepSeconds: seconds,
     tokensPerSecondPerGpu: tokensPerStep(layout) / seconds / worldSizeOf(layout),
-    usdPerStep,
   };
-}
-
-function breaksLimit(seconds: number, usdPerStep: number | null, limits: SearchLimits): boolean {
-  if (limits.steps === undefined) return false;
-  if (limits.maxHours !== undefined && (limits.steps * seconds) / 3600 > limits.maxHours) return true;
-  return limits.maxUsd !== undefined && (usdPerStep === null || limits.steps * usdPerStep > limits.maxUsd);
 }
 
 /** Yields every layout of the space whose degrees multiply to the world size. */
@@ -228,19 +114,6 @@ function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Gene
       }
     }
   }
-}
-
-/** The items that no other item beats in both values, sorted by the first value; of equal items the first is kept. */
-export function paretoFront<T>(items: readonly T[], first: (item: T) => number, second: (item: T) => number): T[] {
-  const ordered = [...items].sort((a, b) => first(a) - first(b) || second(a) - second(b));
-  const front: T[] = [];
-  let best = Number.POSITIVE_INFINITY;
-  for (const item of ordered) {
-    if (second(item) >= best) continue;
-    front.push(item);
-    best = second(item);
-  }
-  return front;
 }
 
 const divisors = (n: number): number[] => {

@@ -1,23 +1,14 @@
-import { findInstanceType } from '../catalog/instances/instances';
 import { findPrice } from '../catalog/prices/prices';
 import { hasErrors, type Issue } from '../config/issue';
-import { instanceGroupsOf, totalSteps } from '../config/resolve-run';
+import { totalSteps, trainingGroupsOf } from '../config/resolve-run';
 import type { RunSpec, TrainingSpec } from '../config/run-spec';
 import { EXPERT_TENSOR } from '../distribution/megatron/rules';
-import { domainNodesOf } from '../distribution/ultra-servers';
 import { expertTensorOf, type LayoutInput, needsSequenceParallel } from '../planner/layout';
 import { stageBlocks } from '../planner/model-size';
 import type { Fits } from '../planner/plan';
 import { layoutOfRun, partsOfBatch } from '../planner/run/layout-of-run';
-import { constantsAfter, efficiencyFor, type PlanFacts } from '../planner/run/plan-run';
-import {
-  type ClusterChoice,
-  type Found,
-  type SearchLimits,
-  type SearchResult,
-  searchLayouts,
-  spaceAround,
-} from './search-layouts';
+import { efficiencyFor, type PlanFacts } from '../planner/run/plan-run';
+import { type Found, searchLayouts, spaceAround } from './search-layouts';
 
 type Parameters = Record<string, unknown>;
 
@@ -64,12 +55,6 @@ export const parametersOf = (library: string, layout: LayoutInput): Parameters =
 interface RunSearchOptions {
   /** Libraries to try. @default - the library of the run */
   libraries?: readonly string[];
-  /** Clusters to try. @default - the cluster of the run */
-  clusters?: readonly { instanceType: string; instanceCount: number }[];
-  maxHours?: number;
-  maxUsd?: number;
-  /** Number of instances of a type within the quota; undefined = not known, no limit. */
-  quotaOf?: (instanceType: string) => number | undefined;
   /** Applies the rules to a candidate as a run; candidates with errors are omitted. */
   check?: (candidate: RunSpec) => Issue[];
 }
@@ -89,35 +74,35 @@ export interface Candidate {
   usd: number | null;
 }
 
-/** Layouts for a run file, best first. */
+/** Layouts for a run file, fastest first. On one cluster the fastest is also the cheapest. */
 interface RunSearchResult {
+  /** Number of layouts considered, including impossible ones. */
   considered: number;
-  refused: number;
-  outOfMemory: number;
-  /** Fastest first. */
   candidates: Candidate[];
-  /** Cheapest first. */
-  byCost: Candidate[];
-  /** Candidates for which no other candidate is both faster and cheaper. */
-  pareto: Candidate[];
 }
 
 const SHOWN = 20;
-/** Maximum number of candidates per order to which the rules are applied. */
-const CHECKED = 400;
 const STEPS_WITHOUT_END = 1000;
 
 /** Searches around a run; returns issues when none of its layouts can be planned. */
 export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOptions = {}): RunSearchResult | Issue[] {
-  const results: { library: string; result: SearchResult }[] = [];
   const problems: Issue[] = [];
-  for (const library of options.libraries ?? [run.distribution.library]) {
+  const results = (options.libraries ?? [run.distribution.library]).flatMap((library) => {
     const mapped = layoutOfRun(plainRun(run, library));
-    if (Array.isArray(mapped)) problems.push(...mapped);
-    else results.push({ library, result: searchOne({ run, facts, options, library, base: mapped.layout }) });
-  }
+    if (Array.isArray(mapped)) {
+      problems.push(...mapped);
+      return [];
+    }
+    const { considered, fastest } = searchLayouts(mapped.layout, spaceAround(mapped.layout));
+    const candidates = fastest.map((found) => candidateOf(run, library, measuredLike(found, library, facts), facts));
+    return [{ considered, candidates }];
+  });
   if (results.length === 0) return problems;
-  return merge({ run, facts, options }, results);
+  const all = results.flatMap(({ candidates }) => candidates).sort((a, b) => a.stepSeconds - b.stepSeconds);
+  return {
+    considered: results.reduce((total, { considered }) => total + considered, 0),
+    candidates: accepted(run, all, options),
+  };
 }
 
 /** With another library, the run keeps none of its parameters; the search sets every degree. */
@@ -129,90 +114,6 @@ function plainRun(run: RunSpec, library: string): RunSpec {
   return {
     ...run,
     distribution: { ...run.distribution, library, launcher: own ? run.distribution.launcher : 'torchrun', parameters },
-  };
-}
-
-interface SearchQuestion {
-  run: RunSpec;
-  facts: PlanFacts;
-  options: RunSearchOptions;
-}
-
-/** The clusters to try within their quotas: those of the options, or that of the run file. */
-function clusterChoices({ run, facts, options }: SearchQuestion): ClusterChoice[] {
-  const clusters = options.clusters ?? instanceGroupsOf(run.compute).slice(0, 1);
-  return clusters.flatMap(({ instanceType, instanceCount }): ClusterChoice[] => {
-    const type = findInstanceType(instanceType);
-    const quota = options.quotaOf?.(instanceType);
-    if (type?.accelerator?.kind !== 'gpu' || (quota !== undefined && instanceCount > quota)) return [];
-    const price = findPrice(instanceType, facts.region, facts.prices)?.usdPerHour;
-    return [
-      {
-        name: `${instanceCount} ${instanceType}`,
-        cluster: {
-          accelerator: type.accelerator,
-          nodes: instanceCount,
-          gpusPerNode: type.accelerator.count,
-          networkGbps: type.networkGbps ?? 25,
-          domainNodes: domainNodesOf(instanceType, instanceCount, run.compute.placement),
-        },
-        usdPerHour: price === undefined ? undefined : price * (instanceCount + run.compute.spareInstances),
-      },
-    ];
-  });
-}
-
-function searchOne(question: SearchQuestion & { library: string; base: LayoutInput }): SearchResult {
-  const { run, facts, options, library, base } = question;
-  const { maxHours, maxUsd } = options;
-  const limits: SearchLimits = { steps: totalSteps(run.training), maxHours, maxUsd, keep: CHECKED };
-  const constants = constantsAfter(facts.calibration, library);
-  // The degrees to try depend on the cluster.
-  const parts = clusterChoices(question).map((choice) => {
-    const there = { ...base, ...choice.cluster };
-    return searchLayouts(there, { ...spaceAround(there), clusters: [choice] }, limits, constants);
-  });
-  return {
-    considered: sum(parts, (p) => p.considered),
-    refused: sum(parts, (p) => p.refused),
-    outOfMemory: sum(parts, (p) => p.outOfMemory),
-    byTime: parts.flatMap((p) => p.byTime),
-    byCost: parts.flatMap((p) => p.byCost),
-    pareto: parts.flatMap((p) => p.pareto),
-  };
-}
-
-const sum = <T>(items: readonly T[], of: (item: T) => number) => items.reduce((total, item) => total + of(item), 0);
-
-function merge(
-  { run, facts, options }: SearchQuestion,
-  results: readonly { library: string; result: SearchResult }[],
-): RunSearchResult {
-  const steps = totalSteps(run.training) ?? STEPS_WITHOUT_END;
-  const all = (pick: (r: SearchResult) => readonly Found[]) =>
-    results.flatMap(({ library, result }) =>
-      pick(result).map((found) => candidateOf(run, library, measuredLike(found, library, facts), steps)),
-    );
-  const cost = (c: Candidate) => c.usd ?? Number.POSITIVE_INFINITY;
-  const fastest = all((r) => r.byTime).sort((a, b) => a.stepSeconds - b.stepSeconds);
-  const cheapest = all((r) => r.byCost).sort((a, b) => cost(a) - cost(b));
-  const pareto = accepted(
-    run,
-    all((r) => r.pareto),
-    options,
-  ).sort((a, b) => a.stepSeconds - b.stepSeconds);
-  let best = Number.POSITIVE_INFINITY;
-  return {
-    considered: sum(results, (r) => r.result.considered),
-    refused: sum(results, (r) => r.result.refused),
-    outOfMemory: sum(results, (r) => r.result.outOfMemory),
-    candidates: accepted(run, fastest, options),
-    byCost: accepted(run, cheapest, options),
-    pareto: pareto.filter((c) => {
-      const better = cost(c) < best;
-      if (better) best = cost(c);
-      return better;
-    }),
   };
 }
 
@@ -250,13 +151,14 @@ function measuredLike(found: Found, library: string, { calibration }: PlanFacts)
     ...found,
     stepSeconds: found.stepSeconds / speed,
     tokensPerSecondPerGpu: found.tokensPerSecondPerGpu * speed,
-    usdPerStep: found.usdPerStep === null ? null : found.usdPerStep / speed,
   };
 }
 
-function candidateOf(run: RunSpec, library: string, found: Found, steps: number): Candidate {
-  const { layout } = found;
-  const [count = '1', instanceType = ''] = found.cluster.split(' ');
+function candidateOf(run: RunSpec, library: string, found: Found, { region, prices }: PlanFacts): Candidate {
+  const { layout, stepSeconds } = found;
+  const instanceType = trainingGroupsOf(run)[0]?.instanceType ?? '';
+  const price = findPrice(instanceType, region, prices)?.usdPerHour;
+  const hours = ((totalSteps(run.training) ?? STEPS_WITHOUT_END) * stepSeconds) / 3600;
   return {
     distribution: { library, parameters: parametersOf(library, layout) },
     training: {
@@ -266,14 +168,14 @@ function candidateOf(run: RunSpec, library: string, found: Found, steps: number)
         layout.recompute === 'full' || layout.recompute === 'none' ? layout.recompute : 'selective',
       activationOffload: layout.offloadActivations,
     },
-    compute: { instanceType, instanceCount: Number(count) },
+    compute: { instanceType, instanceCount: layout.nodes },
     // Groups of layers are recomputed with full checkpointing only.
     ...(layout.recompute !== 'full' &&
       (layout.recomputeLayers ?? 1) > 1 && { code: { arguments: { 'recompute-layers': 1 } } }),
     fits: found.fits,
     memoryGiB: found.memoryGiB,
-    stepSeconds: found.stepSeconds,
+    stepSeconds,
     tokensPerSecondPerGpu: found.tokensPerSecondPerGpu,
-    usd: found.usdPerStep === null ? null : found.usdPerStep * steps,
+    usd: price === undefined ? null : hours * price * (layout.nodes + run.compute.spareInstances),
   };
 }

@@ -1,3 +1,4 @@
+import type { NearestPublished } from '../../core/planner/run/nearest-published';
 import type { RunPlan } from '../../core/planner/run/plan-run';
 import type { Candidate } from '../../core/search/search-run';
 
@@ -15,8 +16,8 @@ export interface PlanReport {
   /** The same layout on other numbers of nodes, with a proportional global batch size. */
   scaling?: ScalingPoint[];
   search?: PlanSearch;
-  /** Published measurements of comparable runs and the planner's predictions for them. */
-  published?: PublishedRun[];
+  /** The nearest published run. @default - none is near */
+  nearest?: NearestPublished;
 }
 
 /** The plan of the same run on another number of nodes. */
@@ -34,18 +35,4 @@ export interface PlanSearch {
   considered: number;
   seconds: number;
   candidates: Candidate[];
-  /** Layouts for which no other layout is both faster and cheaper. */
-  pareto: Candidate[];
-}
-
-/** A published measurement similar to the planned run, with its source. */
-export interface PublishedRun {
-  name: string;
-  /** Where it was published: a URL or a title. */
-  source: string;
-  nodes: number;
-  measuredTokensPerSecondPerGpu: number;
-  predictedTokensPerSecondPerGpu: number;
-  /** Whether model, hardware and layout match this run, so that it can be shown in the scaling chart. */
-  isSameSetup: boolean;
 }

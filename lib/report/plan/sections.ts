@@ -130,32 +130,15 @@ export function memorySection({ plan }: PlanReport): Section {
   };
 }
 
-/** Published measurements next to the planner's predictions, to show its error. */
-export function publishedSection({ published }: PlanReport): Section {
-  const title = 'Published measurements';
-  if (!published || published.length === 0)
-    return { id: 'published', title, body: unknown('There is no published measurement of a comparable run') };
+/** The nearest published run, to judge the prediction by. */
+export function nearestSection({ nearest }: PlanReport): Section {
+  const title = 'Nearest published run';
+  if (!nearest) return { id: 'nearest', title, body: unknown('There is no published measurement of a comparable run') };
+  const { name, method, precision, sequenceLength, gpus, gpu } = nearest;
   return {
-    id: 'published',
+    id: 'nearest',
     title,
-    body: itemTable({
-      caption: 'Tokens per second per GPU, as published and as predicted',
-      layout: 'cards',
-      items: published,
-      columns: [
-        { head: 'Run', kind: 'long', cell: (p) => p.name },
-        { head: 'Nodes', kind: 'num', cell: (p) => number(p.nodes) },
-        { head: 'Measured', kind: 'num', cell: (p) => number(p.measuredTokensPerSecondPerGpu) },
-        { head: 'Predicted', kind: 'num', cell: (p) => number(p.predictedTokensPerSecondPerGpu) },
-        {
-          head: 'Difference',
-          kind: 'num',
-          cell: ({ predictedTokensPerSecondPerGpu: predicted, measuredTokensPerSecondPerGpu: measured }) =>
-            `${predicted >= measured ? '+' : '−'}${number(Math.abs(100 * (predicted / measured - 1)), 1)} %`,
-        },
-        { head: 'Source', kind: 'long', cell: (p) => source(p.source) },
-      ],
-    }),
+    body: html`<p>${name}, ${method}, ${precision}, ${number(sequenceLength)} tokens, ${gpus} x ${gpu}: ${number(nearest.tokensPerSecondPerGpu)} tokens/s per GPU, ${number(nearest.forThisModel)} for a model of this size. ${source(nearest.source)}</p>`,
   };
 }
 

@@ -62,9 +62,8 @@ export const awsFaultSchema = z.strictObject({
 export type AwsFault = z.output<typeof awsFaultSchema>;
 
 /**
- * The faults that can be planned. Calls: `throttling`, `call-error`, `response-lost`, `slow-response`. Jobs: `capacity-error`,
- * `pending`, `state-delay`, `internal-error`, `spot-interruption`, `instance-killed`, `instance-frozen`,
- * `disk-full`. The service itself: `clock-skew`.
+ * The faults that can be planned. Calls: `throttling`, `call-error`, `response-lost`. Jobs: `capacity-error`,
+ * `pending`, `state-delay`, `internal-error`, `spot-interruption`, `instance-killed`, `instance-frozen`. The service itself: `clock-skew`.
  */
 export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('throttling'), ...onCall }),
@@ -78,7 +77,6 @@ export const faultSchema = z.discriminatedUnion('kind', [
     committed: z.boolean().default(false),
   }),
   z.strictObject({ kind: z.literal('response-lost'), ...onCall }),
-  z.strictObject({ kind: z.literal('slow-response'), ...onCall, seconds: z.number().positive() }),
   z.strictObject({
     kind: z.literal('capacity-error'),
     ...common,
@@ -125,17 +123,6 @@ export const faultSchema = z.discriminatedUnion('kind', [
     /** Matched against command lines; absent: every process of the instance. */
     process: pattern,
     /** Seconds until the processes continue; absent: never. */
-    seconds: z.number().positive().optional(),
-  }),
-  z.strictObject({
-    kind: z.literal('disk-full'),
-    ...common,
-    ...trigger,
-    host,
-    process: pattern,
-    /** No file may grow beyond this size. */
-    bytes: z.number().int().nonnegative().default(0),
-    /** Seconds until there is space again; absent: never. */
     seconds: z.number().positive().optional(),
   }),
   z.strictObject({

@@ -29,8 +29,6 @@ export interface JobHost {
   fileSystemsFolder: string;
   /** Environment of every container: endpoints, PATH. Variables of the request take precedence. */
   containerEnv: Record<string, string>;
-  /** Whether to keep the file trees of finished jobs. */
-  keepFiles: boolean;
 }
 
 /** Inputs for one start of a job's containers. */
@@ -165,8 +163,7 @@ export class Attempt {
     await Promise.all(this.writers.map((writer) => writer.close()));
     this.s3.destroy();
     const trees = this.spec.cluster.instances.map(({ host }) => this.temporaryOf(host));
-    if (!this.host.keepFiles) trees.push(this.folder);
-    await Promise.all(trees.map((tree) => rm(tree, { recursive: true, force: true, maxRetries: 3 })));
+    await Promise.all([...trees, this.folder].map((tree) => rm(tree, { recursive: true, force: true, maxRetries: 3 })));
   }
 }
 

@@ -6,11 +6,11 @@ import type { RunningInstance } from './instances/running-instance';
 import type { RunControl } from './run-control';
 
 /** Faults that affect a job while it trains. */
-const KINDS = ['internal-error', 'spot-interruption', 'instance-killed', 'instance-frozen', 'disk-full'] as const;
+const KINDS = ['internal-error', 'spot-interruption', 'instance-killed', 'instance-frozen'] as const;
 
 type RunningFault = FaultOf<(typeof KINDS)[number]>;
 
-type InstanceFault = FaultOf<'instance-killed' | 'instance-frozen' | 'disk-full'>;
+type InstanceFault = FaultOf<'instance-killed' | 'instance-frozen'>;
 
 const POLL_MS = 50;
 const STEP_LINE = /^slipway (\{.*\})\s*$/;
@@ -104,14 +104,11 @@ export class FaultWatch {
       for (const instance of hit) instance.kill(pattern);
       return;
     }
-    const afflict = (on: boolean) => {
-      for (const instance of hit) {
-        if (fault.kind === 'instance-frozen') instance.freeze(on, pattern);
-        else instance.limitFileSize(on ? fault.bytes : 'unlimited', pattern);
-      }
+    const freeze = (on: boolean) => {
+      for (const instance of hit) instance.freeze(on, pattern);
     };
-    afflict(true);
-    if (fault.seconds !== undefined) setTimeout(() => afflict(false), fault.seconds * 1000).unref();
+    freeze(true);
+    if (fault.seconds !== undefined) setTimeout(() => freeze(false), fault.seconds * 1000).unref();
   }
 }
 

@@ -17,8 +17,6 @@ interface MiniStackOptions {
   accountId: string;
   /** Finds a free port; default: any. */
   findPort?: () => Promise<number>;
-  /** Keep tables, stacks and objects over a clean stop; default false. */
-  persist?: boolean;
   /** Enforces IAM and signatures, over TLS with this certificate; default: neither. */
   certificate?: Certificate;
   /** `NAME=value` in the environment of every process of a job; these are ended when our own process is killed. */
@@ -84,9 +82,8 @@ class ExitedEarly extends Error {}
 
 function launch(options: MiniStackOptions, port: number, token: string, logFile: string): ChildProcess {
   const temporary = path.join(options.folder, 'tmp');
-  // The state of an earlier sandbox would be read at start in any case, so it is deleted unless it should be kept.
-  const stale = options.persist ? ['tmp'] : ['tmp', 'state', 's3'];
-  for (const name of stale) rmSync(path.join(options.folder, name), { recursive: true, force: true });
+  // The state of an earlier sandbox would be read at start.
+  for (const name of ['tmp', 'state', 's3']) rmSync(path.join(options.folder, name), { recursive: true, force: true });
   mkdirSync(temporary, { recursive: true });
   const log = openSync(logFile, 'a');
   const env = {
@@ -125,7 +122,6 @@ function processEnv(options: MiniStackOptions, port: number, temporary: string):
     S3_DATA_DIR: path.join(folder, 's3'),
     // Objects are always stored on disk: in memory they would be kept twice and never released.
     S3_PERSIST: '1',
-    ...(options.persist ? { PERSIST_STATE: '1' } : {}),
     ...(certificate ? tlsEnv(certificate) : {}),
     ...options.lambdaEnv,
   };

@@ -1,9 +1,7 @@
 import { instanceQuota } from '../../core/catalog/quotas';
+import { type Pool, TOTALS } from '../../core/quota';
 import { ServiceError } from '../wire/api-call';
-import { type QuotaStore, TOTALS } from './quota-store';
-
-/** The use that a SageMaker quota counts. */
-export type UsageKind = 'training' | 'spot' | 'processing';
+import type { QuotaStore } from './quota-store';
 
 /** Instances of one type. */
 export interface InstanceDemand {
@@ -22,22 +20,17 @@ export interface CurrentUsage {
 export interface LimitRequest {
   account: string;
   region: string;
-  kind: UsageKind;
+  kind: Pool;
   demands: readonly InstanceDemand[];
   maxRuntimeSeconds: number;
   volumeGiB?: number;
   usage: CurrentUsage;
 }
 
-const RESOURCE: Readonly<Record<UsageKind, string>> = {
+const RESOURCE: Readonly<Record<Pool, string>> = {
   training: 'training-job',
   spot: 'spot-training-job',
   processing: 'processing-job',
-};
-const VOLUME_QUOTA: Readonly<Record<UsageKind, string>> = {
-  training: 'L-C5A266EB',
-  spot: 'L-C5A266EB',
-  processing: 'L-D7BEE2A3',
 };
 
 /**
@@ -54,7 +47,7 @@ export function requireWithinLimits(quotas: QuotaStore, request: LimitRequest): 
   requireUnder(limit(codes.perJob), 0, count, 'Instances');
   requireUnder(limit(codes.across), usage.total, count, 'Instances');
   requireUnder(limit(codes.runtime), 0, request.maxRuntimeSeconds, 'Seconds');
-  requireUnder(limit(VOLUME_QUOTA[kind]), 0, request.volumeGiB ?? 0, 'Gigabytes');
+  requireUnder(limit(codes.volume), 0, request.volumeGiB ?? 0, 'Gigabytes');
 }
 
 function requireTypeLimit(quotas: QuotaStore, request: LimitRequest, { instanceType, count }: InstanceDemand): void {

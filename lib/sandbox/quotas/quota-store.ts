@@ -1,5 +1,5 @@
 import { CPU_INSTANCE_TYPES } from '../../core/catalog/instances/cpu-instances';
-import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA, type QuotaUsage } from '../../core/catalog/quotas';
+import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../core/catalog/quotas';
 
 /** A quota as the sandbox holds it. */
 export interface QuotaRow {
@@ -80,14 +80,6 @@ export class QuotaStore {
     return this.table(account, region).delete(code);
   }
 
-  snapshot(): [key: string, rows: QuotaRow[]][] {
-    return [...this.tables].map(([key, table]) => [key, [...table.values()]]);
-  }
-
-  restore(snapshot: ReturnType<QuotaStore['snapshot']>): void {
-    for (const [key, rows] of snapshot) this.tables.set(key, new Map(rows.map((row) => [row.code, row])));
-  }
-
   private table(account: string, region: string): Map<string, QuotaRow> {
     const key = `${account}/${region}`;
     let table = this.tables.get(key);
@@ -99,16 +91,3 @@ export class QuotaStore {
     return table;
   }
 }
-
-/** Codes of the account-wide quotas that apply to a job, by its kind of instance use. */
-export const TOTALS: Readonly<
-  Record<'training' | 'spot' | 'processing', { across: string; perJob: string; runtime: string }>
-> = {
-  training: {
-    across: QUOTA.instancesAcrossTraining,
-    perJob: QUOTA.instancesPerTraining,
-    runtime: QUOTA.longestRunSeconds,
-  },
-  spot: { across: QUOTA.instancesAcrossSpot, perJob: QUOTA.instancesPerSpot, runtime: QUOTA.longestRunSeconds },
-  processing: { across: QUOTA.instancesAcrossProcessing, perJob: 'L-A5D63399', runtime: 'L-EA47BDD3' },
-};

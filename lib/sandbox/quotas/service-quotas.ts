@@ -60,18 +60,6 @@ export class IncreaseRequests {
     return request;
   }
 
-  snapshot(): IncreaseRequest[] {
-    return [...this.requests];
-  }
-
-  restore(snapshot: readonly IncreaseRequest[]): void {
-    this.requests.push(...snapshot);
-  }
-
-  find(account: string, region: string, id: string): IncreaseRequest | undefined {
-    return this.list(account, region).find((r) => r.id === id);
-  }
-
   /** Newest first. */
   list(account: string, region: string): IncreaseRequest[] {
     return this.requests.filter((r) => r.account === account && r.region === region).reverse();
@@ -99,18 +87,11 @@ const DEFAULT_PAGE = 100;
 /** The operations of the Service Quotas API, for the quotas of SageMaker. */
 export class ServiceQuotas {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
-    ListServices: () => ({ Services: [{ ServiceCode: SERVICE_CODE, ServiceName: SERVICE_NAME }] }),
     GetServiceQuota: (call) => ({ Quota: appliedQuota(call, this.row(call)) }),
     GetAWSDefaultServiceQuota: (call) => ({ Quota: defaultQuota(call, this.row(call)) }),
-    ListServiceQuotas: (call) => this.list(call, appliedQuota),
-    ListAWSDefaultServiceQuotas: (call) => this.list(call, defaultQuota),
+    ListServiceQuotas: (call) => this.list(call),
     RequestServiceQuotaIncrease: (call) => this.request(call),
-    GetRequestedServiceQuotaChange: (call) => this.requested(call),
-    ListRequestedServiceQuotaChangeHistory: (call) => this.history(call, () => true),
-    ListRequestedServiceQuotaChangeHistoryByQuota: (call) => {
-      this.row(call);
-      return this.history(call, (request) => request.code === call.input.QuotaCode);
-    },
+    ListRequestedServiceQuotaChangeHistoryByQuota: (call) => this.history(call),
   };
 
   constructor(
@@ -125,12 +106,12 @@ export class ServiceQuotas {
     return row;
   }
 
-  private list(call: ApiCall, render: (call: ApiCall, row: QuotaRow) => unknown): unknown {
+  private list(call: ApiCall): unknown {
     requireService(call);
     const wanted = call.input.QuotaCode;
     const rows = this.quotas.rows(call.account, call.region).filter((row) => !wanted || row.code === wanted);
     const { items, nextToken } = page(rows, call.input, DEFAULT_PAGE);
-    return { Quotas: items.map((row) => render(call, row)), NextToken: nextToken };
+    return { Quotas: items.map((row) => appliedQuota(call, row)), NextToken: nextToken };
   }
 
   private request(call: ApiCall): unknown {
@@ -140,18 +121,12 @@ export class ServiceQuotas {
     return { RequestedQuota: requestedQuota(filed) };
   }
 
-  private requested(call: ApiCall): unknown {
-    const found = this.increases.find(call.account, call.region, String(call.input.RequestId));
-    if (!found) throw missing('request');
-    return { RequestedQuota: requestedQuota(found) };
-  }
-
-  private history(call: ApiCall, wanted: (request: IncreaseRequest) => boolean): unknown {
-    if (call.input.ServiceCode !== undefined) requireService(call);
+  private history(call: ApiCall): unknown {
+    const { code } = this.row(call);
     const status = call.input.Status;
     const found = this.increases
       .list(call.account, call.region)
-      .filter((request) => wanted(request) && (!status || request.status === status));
+      .filter((request) => request.code === code && (!status || request.status === status));
     const { items, nextToken } = page(found, call.input, DEFAULT_PAGE);
     return { RequestedQuotas: items.map(requestedQuota), NextToken: nextToken };
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type ApiCall, page, ServiceError, validationError } from '../wire/api-call';
+import { type ApiCall, ServiceError, validationError } from '../wire/api-call';
 import { JobStore } from './job-store';
 import { tagMap } from './request-rules';
 
@@ -10,8 +10,6 @@ export interface ModelGroup {
   account: string;
   region: string;
   tags: Record<string, string>;
-  createdAt: number;
-  description?: string;
   versions: ModelVersion[];
 }
 
@@ -33,9 +31,6 @@ export const modelGroupArn = (
 ): string =>
   name.startsWith('arn:') ? name : `arn:${partition}:sagemaker:${region}:${account}:model-package-group/${name}`;
 
-const DEFAULT_PAGE = 10;
-const seconds = (ms: number) => ms / 1000;
-
 /**
  * The part of the model registry that `slipway publish` uses: groups, and versions that are never validated
  * (https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateModelPackage.html, read 2026-11-23). Nothing is deployed from it.
@@ -43,11 +38,8 @@ const seconds = (ms: number) => ms / 1000;
 export class ModelRegistry {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
     CreateModelPackageGroup: (call) => this.createGroup(call),
-    DescribeModelPackageGroup: (call) =>
-      describeGroup(this.requireGroup(call, String(call.input.ModelPackageGroupName))),
     CreateModelPackage: (call) => this.createVersion(call),
     DescribeModelPackage: (call) => this.describeVersion(call),
-    ListModelPackages: (call) => this.listVersions(call),
   };
   private readonly groups = new JobStore<ModelGroup>();
 
@@ -58,21 +50,12 @@ export class ModelRegistry {
     return this.groups.findByArn(arn);
   }
 
-  all(): ModelGroup[] {
-    return this.groups.all();
-  }
-
-  restore(groups: readonly ModelGroup[]): void {
-    for (const group of groups) this.groups.add(group);
-  }
-
   private createGroup({ input, account, region }: ApiCall): unknown {
     const name = String(input.ModelPackageGroupName);
     const arn = modelGroupArn({ partition: this.partitionOf(region), region, account }, name);
     if (this.groups.find(account, region, name)) throw validationError(`Model Package Group already exists: ${arn}`);
-    const description = input.ModelPackageGroupDescription as string | undefined;
     const tags = tagMap(input.Tags as { Key: string; Value: string }[] | undefined);
-    this.groups.add({ name, arn, account, region, tags, description, createdAt: Date.now(), versions: [] });
+    this.groups.add({ name, arn, account, region, tags, versions: [] });
     return { ModelPackageGroupArn: arn };
   }
 
@@ -100,14 +83,17 @@ export class ModelRegistry {
     const group = this.groups.in(call.account, call.region).find(({ versions }) => versions.some((v) => v.arn === arn));
     const found = group?.versions.find((one) => one.arn === arn);
     if (!group || !found) throw validationError(`ModelPackage ${arn} does not exist.`);
-    return { ...found.request, ...summary(group, found), ModelPackageStatusDetails: { ValidationStatuses: [] } };
-  }
-
-  private listVersions(call: ApiCall): unknown {
-    const group = this.requireGroup(call, String(call.input.ModelPackageGroupName));
-    const summaries = [...group.versions].reverse().map((found) => summary(group, found));
-    const { items, nextToken } = page(summaries, call.input, DEFAULT_PAGE);
-    return { ModelPackageSummaryList: items, NextToken: nextToken };
+    return {
+      ModelApprovalStatus: 'PendingManualApproval',
+      ...found.request,
+      ModelPackageName: `${group.name}/${found.version}`,
+      ModelPackageGroupName: group.name,
+      ModelPackageVersion: found.version,
+      ModelPackageArn: arn,
+      CreationTime: found.createdAt / 1000,
+      ModelPackageStatus: 'Completed',
+      ModelPackageStatusDetails: { ValidationStatuses: [] },
+    };
   }
 
   private requireGroup({ account, region }: ApiCall, nameOrArn: string): ModelGroup {
@@ -120,23 +106,3 @@ export class ModelRegistry {
     return group;
   }
 }
-
-const describeGroup = (group: ModelGroup) => ({
-  ModelPackageGroupName: group.name,
-  ModelPackageGroupArn: group.arn,
-  ModelPackageGroupDescription: group.description,
-  CreationTime: seconds(group.createdAt),
-  CreatedBy: {},
-  ModelPackageGroupStatus: 'Completed',
-});
-
-const summary = (group: ModelGroup, { arn, version, createdAt, request }: ModelVersion) => ({
-  ModelPackageName: `${group.name}/${version}`,
-  ModelPackageGroupName: group.name,
-  ModelPackageVersion: version,
-  ModelPackageArn: arn,
-  ModelPackageDescription: request.ModelPackageDescription,
-  CreationTime: seconds(createdAt),
-  ModelPackageStatus: 'Completed',
-  ModelApprovalStatus: request.ModelApprovalStatus ?? 'PendingManualApproval',
-});

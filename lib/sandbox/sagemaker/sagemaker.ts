@@ -1,18 +1,17 @@
 import { type Authority, partitionOf } from '../access/authority';
 import type { FaultPlan } from '../faults/fault-plan';
 import type { JobHost } from '../jobs/attempt';
-import { internalError } from '../jobs/job-failure';
 import type { TimeScale } from '../jobs/job-services';
 import type { Hook } from '../ministack/hook';
 import type { QuotaStore } from '../quotas/quota-store';
 import { type ApiCall, logError } from '../wire/api-call';
 import { trainingEventDetail } from './describe-training';
-import { isTerminal, JobStore } from './job-store';
+import { JobStore } from './job-store';
 import { type ModelGroup, ModelRegistry } from './model-registry';
 import { type ProcessingJob, processingEventDetail } from './processing-job';
 import { ProcessingOperations } from './processing-operations';
 import { TagOperations } from './request-rules';
-import { enter, type TrainingJob } from './training-job';
+import type { TrainingJob } from './training-job';
 import { TrainingOperations } from './training-operations';
 import { WarmPools } from './warm-pools';
 
@@ -68,36 +67,11 @@ export class SageMaker {
     return this.trainingJobs.findByArn(arn) ?? this.processingJobs.findByArn(arn) ?? this.models.findByArn(arn);
   }
 
-  snapshot(): { training: TrainingJob[]; processing: ProcessingJob[]; models?: ModelGroup[] } {
-    return { training: this.trainingJobs.all(), processing: this.processingJobs.all(), models: this.models.all() };
-  }
-
-  /** Restores jobs of an earlier sandbox; those that were running when it stopped have lost their instances. */
-  restore(snapshot: ReturnType<SageMaker['snapshot']>): void {
-    this.models.restore(snapshot.models ?? []);
-    for (const job of snapshot.training) this.trainingJobs.add(lostWithSandbox(job));
-    for (const job of snapshot.processing) {
-      const failureReason = isTerminal(job) ? job.failureReason : internalError().message;
-      this.processingJobs.add({ ...job, status: isTerminal(job) ? job.status : 'Failed', failureReason });
-    }
-  }
-
   /** Ends every running job. */
   async shutdown(): Promise<void> {
     this.warmPools.close();
     await Promise.all([this.training.shutdown(), this.processing.shutdown()]);
   }
-}
-
-function lostWithSandbox(job: TrainingJob): TrainingJob {
-  if (!isTerminal(job)) {
-    job.failureReason = internalError().message;
-    job.endedAt = Date.now();
-    enter(job, 'Failed', job.endedAt, job.failureReason);
-  }
-  // The timers of its warm pool ended with the sandbox.
-  if (job.warmPool?.status === 'Available') job.warmPool = { ...job.warmPool, status: 'Terminated' };
-  return job;
 }
 
 /** Sends the event of a changed state to the default bus. Events are only hints: a lost one is only logged. */

@@ -1,6 +1,7 @@
 import { instanceQuota } from '../../core/catalog/quotas';
+import type { Pool } from '../../core/quota';
 import { clusterOptions } from '../jobs/cluster';
-import type { CurrentUsage, UsageKind } from '../quotas/limit-check';
+import type { CurrentUsage } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
 import { isTerminal, type JobStore } from './job-store';
 import type { TrainingJob } from './training-job';
@@ -13,7 +14,7 @@ export const kindOf = (job: TrainingJob): 'training' | 'spot' =>
  * Instances that count in a pool: those of jobs that are not over, also while they wait for capacity or stop, and those in warm pools. A
  * job that has not selected one of its preferences yet counts with the first one.
  */
-export function trainingUsage(jobs: readonly TrainingJob[], kind: UsageKind): CurrentUsage {
+export function trainingUsage(jobs: readonly TrainingJob[], kind: Pool): CurrentUsage {
   const holding = jobs.filter((job) => !isTerminal(job) || job.warmPool?.status === 'Available');
   return sumUsage(holding.filter((job) => kindOf(job) === kind).flatMap(demandsOf));
 }

@@ -5,7 +5,6 @@ import type { Loaded } from '../../core/config/load';
 import type { RunSpec } from '../../core/config/run-spec';
 import { checkRun } from '../../core/rules';
 import { guardrailIssues } from '../../core/rules/guardrails';
-import { refuseUnsupported } from '../../core/rules/model/support';
 import { codeContext } from '../archive/code-context';
 
 /** A run in an environment file, with the current content of its run file. */
@@ -63,7 +62,7 @@ export function submissionIssues(
   const [place, ...others] = specs.filter(({ region }) => entry.region === undefined || region === entry.region);
   if (entry.submit !== 'on-change' || !place || others.length > 0) return [];
   return [
-    ...refuseUnsupported(checkRun(run, { region: place.region, ...codeContext(run, file) })),
+    ...checkRun(run, { region: place.region, ...codeContext(run, file) }),
     ...guardrailIssues(run, { name: environment.name, guardrails: place.guardrails }),
     ...teamIssues(environment.name, Object.keys(place.teams), run),
     ...digestIssues(run),

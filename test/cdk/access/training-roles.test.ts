@@ -44,29 +44,6 @@ const repositoryArn = (uri: string): string => {
 const bare = (statements: ReturnType<typeof executionStatements>) =>
   statements.map(({ wildcard: _why, sid: _sid, ...rest }) => rest);
 
-test('roles call functions with registry credentials and read hubs only where the environment names them', () => {
-  const provider = 'arn:aws:lambda:us-west-2:111122223333:function:registry';
-  const hub = 'arn:aws:sagemaker:us-west-2:111122223333:hub/models';
-  const named = { ...CONTEXT, credentialsProviders: [provider], hubs: [hub] };
-  const added = (of: typeof executionStatements) => {
-    const before = of(CONTEXT).map(({ sid }) => sid);
-    return bare(of(named).filter(({ sid }) => !before.includes(sid)));
-  };
-  const hubs = [
-    { actions: ['sagemaker:DescribeHub'], resources: [hub] },
-    {
-      actions: ['sagemaker:DescribeHubContent'],
-      resources: [
-        hub,
-        'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/Model/*',
-        'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/*',
-      ],
-    },
-  ];
-  expect(added(processingStatements)).toEqual([]);
-  expect(added(executionStatements)).toEqual([{ actions: ['lambda:InvokeFunction'], resources: [provider] }, ...hubs]);
-});
-
 const ECR = 'arn:aws:ecr:us-west-2';
 const EC2 = 'arn:aws:ec2:us-west-2:111122223333';
 const LOGS = 'arn:aws:logs:us-west-2:111122223333:log-group:/aws/sagemaker/TrainingJobs';

@@ -80,20 +80,14 @@ test('placement on UltraServers and the check of the infrastructure are carried'
   expect(fields.filter((field) => /Placement|InfraCheck/.test(field))).toEqual([]);
 });
 
-test('a program of the image, its registry, a gated model and the form of the output are carried', () => {
+test('a program of the image and the form of the output are carried', () => {
   const request = {
     TrainingJobName: 'own-image',
     AlgorithmSpecification: {
-      TrainingImage: 'registry.example.com/team/train:1.0',
+      TrainingImage: '111122223333.dkr.ecr.us-west-2.amazonaws.com/team/train:1.0',
       TrainingInputMode: 'File',
       ContainerEntrypoint: ['/opt/start'],
       ContainerArguments: ['--config', '/opt/ml/input/data/code/train.yaml'],
-      TrainingImageConfig: {
-        TrainingRepositoryAccessMode: 'Vpc',
-        TrainingRepositoryAuthConfig: {
-          TrainingRepositoryCredentialsProviderArn: 'arn:aws:lambda:us-west-2:111122223333:function:registry',
-        },
-      },
     },
     InputDataConfig: [
       {
@@ -104,10 +98,6 @@ test('a program of the image, its registry, a gated model and the form of the ou
             S3DataType: 'S3Prefix',
             S3Uri: 's3://gated/llama/',
             S3DataDistributionType: 'FullyReplicated',
-            ModelAccessConfig: { AcceptEula: true },
-            HubAccessConfig: {
-              HubContentArn: 'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/Model/llama/1.0.0',
-            },
           },
         },
       },

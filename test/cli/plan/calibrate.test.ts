@@ -44,7 +44,6 @@ test('measured runs are written beside the environment file, and the next plan u
   const alone = await plan();
   const { code, stdout } = await runCli('plan', '--calibrate', report('a'), report('b', { measured: 3250 }));
   expect(code).toBe(0);
-  expect(stdout).toContain('mean error of tokens/s/GPU: 24.0 % without calibration;');
   expect(stdout).toContain('wrote environments/lab.calibration.json');
   const calibrated = await plan();
   const { speed } = calibrated.calibration;
@@ -53,24 +52,12 @@ test('measured runs are written beside the environment file, and the next plan u
   expect((await runCli('plan', 'run.yaml')).stdout).toContain('calibrated by 2 of your runs');
 });
 
-test('measured memory is learned where a run says it', async () => {
-  const memory = { state: 10, rest: 20, measured: 34 };
-  const { code, stdout } = await runCli('plan', '--calibrate', report('a', { memory }), report('b'));
-  expect(code).toBe(0);
-  expect(stdout).toContain('mean error of GPU memory: 11.8 % without calibration; the calibration cannot be validated');
-  const text = (await runCli('plan', 'run.yaml')).stdout;
-  expect(text).toMatch(/[\d.]+ % more memory besides weights, gradients and optimizer state/);
-  await runCli('plan', '--calibrate', report('c', { memory: { ...memory, measured: null } }));
-  const written = JSON.parse(readFileSync('environments/lab.calibration.json', 'utf8'));
-  expect(written.efficiencies[SPEED.key]).toMatchObject({ memory: { runs: 1 }, runs: ['a', 'b', 'c'] });
-});
-
 test('a later calibration adds to the earlier one', async () => {
   await runCli('plan', '--calibrate', report('a'));
   const { stdout } = await runCli('plan', '--calibrate', report('b'), '--json');
   const written = JSON.parse(readFileSync('environments/lab.calibration.json', 'utf8'));
   expect(written.measurements.map((m: { runId: string }) => m.runId)).toEqual(['a', 'b']);
-  expect(JSON.parse(stdout)).toMatchObject({ file: 'environments/lab.calibration.json', error: { judged: 2 } });
+  expect(JSON.parse(stdout)).toMatchObject({ file: 'environments/lab.calibration.json' });
 });
 
 test.each<[string, () => string[], string]>([

@@ -13,27 +13,16 @@ const documentOf = (changes: object = {}): PlanDocument => {
   if (Array.isArray(found)) throw new Error(JSON.stringify(found));
   return found;
 };
-const DATA = { data: [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }] };
 
 describe('the document of a plan', () => {
-  test('has no sizes and no data where the run names none', () => {
+  test('has no sizes where the run names none', () => {
     const document = documentOf({ code: { source: './src', entryPoint: 'train.py' } });
     expect('sizes' in document).toBe(false);
-    expect('data' in document).toBe(false);
     expect(document.spares).toBeDefined();
-  });
-
-  test('says how data should lie: shards that all data-parallel ranks can share alike', () => {
-    const groups = { distribution: { library: 'fsdp', parameters: { shard_degree: 8 } } };
-    const { data, layout } = documentOf({ ...DATA, ...groups });
-    expect([layout.shard, layout.replicate]).toEqual([8, 2]);
-    expect(data?.channel).toBe('train');
-    expect((data?.shards?.count ?? 1) % 16).toBe(0);
   });
 
   test('plans each size of an elastic run, largest first', () => {
     const { sizes = [] } = documentOf({
-      ...DATA,
       compute: { instanceType: 'ml.p5.48xlarge', instanceCount: { min: 1, max: 4 } },
     });
     expect(sizes.map(({ instanceCount }) => instanceCount)).toEqual([4, 2, 1]);

@@ -140,7 +140,7 @@ test('each library is served under its launchers, and no other', () => {
     ['ddp', 'ddp', 'mpi', 'script', 'ray', 'smddp', 'ddp'],
     ['deepspeed', 'deepspeed', 'mpi', 'script', 'ray', 'smddp', 'deepspeed'],
     ['fsdp', 'fsdp', 'mpi', 'script', 'ray', 'smddp', 'fsdp'],
-    ['custom', 'torchrun', 'mpi', 'script', 'ray', 'smddp', 'huggingface'],
+    ['custom', 'torchrun', 'mpi', 'script', 'ray', 'smddp', 'torchrun'],
     ['megatron', 'megatron', 'mpi', 'script', 'ray', 'smddp', 'megatron'],
     ['smp-v1', 'smp-v1', 'smp-v1', 'smp-v1', 'smp-v1', 'smp-v1', 'smp-v1'],
     ['smp-v2', 'smp-v2', 'smp-v2', 'smp-v2', 'smp-v2', 'smp-v2', 'smp-v2'],

@@ -9,7 +9,7 @@ test('own code in a Hugging Face image starts as torchrun does, and SMDDP finds 
     distribution: { library: 'custom', contract: 'entrypoint', collectives: 'smddp' },
   });
   const strategy = findStrategy(run);
-  expect(strategy?.name).toBe('huggingface');
+  expect(strategy?.name).toBe('torchrun');
   expect(strategy?.environment(run)).toEqual({ SAGEMAKER_INSTANCE_TYPE: 'ml.p4d.24xlarge' });
   expect(strategy?.hyperparameters(run)).toEqual({
     sagemaker_torch_distributed_enabled: true,

@@ -53,22 +53,6 @@ test('a volume is warned of where no type has one', () => {
   expect(issuesOf(sized('ml.p4d.24xlarge', 'ml.c5.18xlarge'), 'compute/volume')).toEqual([]);
 });
 
-test('an image of a private registry is pulled through the VPC, with the credentials that are named', () => {
-  const arn = 'arn:aws:lambda:us-west-2:111122223333:function:credentials';
-  const imageOf = (image: Record<string, unknown>) => {
-    const request = trainingJobRequest(
-      planOf(runOf({ ...BASE, image: { uri: 'registry.example.com/a/b:1', ...image } })),
-    );
-    return request.AlgorithmSpecification?.TrainingImageConfig;
-  };
-  expect(imageOf({})).toBeUndefined();
-  expect(imageOf({ repositoryAccess: 'vpc' })).toEqual({ TrainingRepositoryAccessMode: 'Vpc' });
-  expect(imageOf({ repositoryAccess: 'vpc', credentialsProviderArn: arn })).toEqual({
-    TrainingRepositoryAccessMode: 'Vpc',
-    TrainingRepositoryAuthConfig: { TrainingRepositoryCredentialsProviderArn: arn },
-  });
-});
-
 test('what a run asks of network, capacity and volume is in its request, and nothing else', () => {
   const plain = trainingJobRequest(planOf(runOf(BASE)));
   for (const name of ['EnableNetworkIsolation', 'EnableInterContainerTrafficEncryption', 'EnableManagedSpotTraining'])
@@ -114,18 +98,13 @@ test('channels say what the run file says of them, and nothing more', () => {
       inputMode: 'FastFile',
       shuffleSeed: 0,
       contentType: 'text/plain',
-      acceptEula: false,
     }),
   ).toEqual({
     ChannelName: 'train',
     InputMode: 'FastFile',
     ContentType: 'text/plain',
     ShuffleConfig: { Seed: 0 },
-    DataSource: { S3DataSource: { ...s3, ModelAccessConfig: { AcceptEula: false } } },
-  });
-  const hubContentArn = 'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/llama/1.0.0';
-  expect(channelOf({ s3: 's3://{dataBucket}/a/', hubContentArn })).toMatchObject({
-    DataSource: { S3DataSource: { ...s3, HubAccessConfig: { HubContentArn: hubContentArn } } },
+    DataSource: { S3DataSource: s3 },
   });
   const manifest = { s3: 's3://{dataBucket}/list', s3DataType: 'AugmentedManifestFile', attributeNames: ['text'] };
   expect(channelOf(manifest)).toMatchObject({

@@ -65,14 +65,3 @@ test('a model whose layers are a recurrence, attention or a feed-forward block a
   expect(memoryGiB.activations).toBeGreaterThan(0);
   expect(step.matmul).toBeGreaterThan(0);
 });
-
-test('attention beside a recurrence costs and keeps what both do', () => {
-  const both = shapeOf({ model_type: 'falcon_h1', mamba_n_heads: 32, mamba_d_head: 64, mamba_d_ssm: 2048 });
-  const { recurrence, ...attention } = both;
-  const kept = (model: ParameterShape) => planned(model, { recompute: 'none' }).memoryGiB.activations;
-  const attended = attentionFlopsPerToken(attention, 8192);
-  expect(attentionFlopsPerToken(both, 8192)).toBeCloseTo(attended + 3 * both.layers * (recurrence?.flops ?? 0), -3);
-  expect(kept(both)).toBeGreaterThan(1.1 * kept(attention));
-  expect(planned(both).step.attention).toBeGreaterThan(planned(attention).step.attention);
-  expect(planned(both).step.total).toBeGreaterThan(planned(attention).step.total);
-});

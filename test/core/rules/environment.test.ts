@@ -65,15 +65,6 @@ test.each([
     },
     ['error runs[0].submit'],
   ],
-  [
-    'functions and hubs of another region',
-    {
-      account: '111122223333',
-      image: { credentialsProviders: ['arn:aws:lambda:us-east-1:444455556666:function:f'] },
-      storage: { hubs: ['arn:aws:sagemaker:us-east-1:444455556666:hub/models'] },
-    },
-    ['error image.credentialsProviders[0]', 'error image.credentialsProviders[0]', 'error storage.hubs[0]'],
-  ],
   ['two partitions', { regions: { 'us-west-2': {}, 'cn-north-1': {} } }, ['error regions']],
   [
     'one VPC for two regions',

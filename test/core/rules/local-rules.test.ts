@@ -22,7 +22,6 @@ test('the rules whose finding holds whatever else is wrong', () => {
     'progress/loss-regex',
     'image/version',
     'image/uri',
-    'image/private-registry',
     'image/outside-ecr',
     'distribution/library',
     'deepspeed/stage',

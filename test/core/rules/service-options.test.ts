@@ -1,12 +1,8 @@
-// Options that CreateTrainingJob has and that go past the driver: private registries, hubs, own output places, programs of the image.
+// Options that CreateTrainingJob has and that go past the driver: own output places, programs of the image.
 import { expect, test } from 'vitest';
 import { BASE, DESCRIPTOR, issuesOf } from '../../support/runs';
 
-const PRIVATE = { kind: 'uri', uri: 'registry.example.com/team/train:1.0', repositoryAccess: 'vpc' };
-const PROVIDER = 'arn:aws:lambda:us-west-2:111122223333:function:registry-credentials';
-const MODEL = 'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/llama/1.0.0';
 const IN_IMAGE = { ...BASE, code: { source: 'image', containerArguments: ['--go'] } };
-const data = (options: object) => [{ channel: 'weights', s3: 's3://{dataBucket}/w/', ...options }];
 
 const said = (file: object, rule: string, descriptor?: object) =>
   issuesOf(file, rule, descriptor ? { descriptor: { ...DESCRIPTOR, ...descriptor } } : {}).map(
@@ -14,77 +10,22 @@ const said = (file: object, rule: string, descriptor?: object) =>
   );
 
 test.each<[string, object, string, string[], object?]>([
-  ['an image outside ECR', { ...BASE, image: { kind: 'uri', uri: PRIVATE.uri } }, 'image/outside', ['error image.uri']],
-  ['a private registry', { ...BASE, image: PRIVATE }, 'image/', []],
   [
-    'vpc for an image of ECR',
-    { ...BASE, image: { ...PRIVATE, uri: '111122223333.dkr.ecr.us-west-2.amazonaws.com/a:1' } },
-    'image/private',
-    ['error image.repositoryAccess'],
+    'an image outside ECR',
+    { ...BASE, image: { kind: 'uri', uri: 'registry.example.com/team/train:1.0' } },
+    'image/outside',
+    ['error image.uri'],
   ],
   [
-    'vpc without an image',
-    { ...BASE, image: { repositoryAccess: 'vpc' } },
-    'image/private',
-    ['error image.repositoryAccess'],
-  ],
-  [
-    'credentials without vpc',
-    { ...BASE, image: { kind: 'uri', uri: PRIVATE.uri, credentialsProviderArn: PROVIDER } },
-    'image/private',
-    ['error image.credentialsProviderArn'],
-  ],
-  [
-    'a private registry for a processing run',
-    { ...BASE, kind: 'processing', image: PRIVATE, output: { s3: 's3://{dataBucket}/x/' } },
-    'image/private',
-    ['error image.repositoryAccess'],
-  ],
-  [
-    'a registry without a VPC',
-    { ...BASE, image: PRIVATE },
-    'image/registry-reach',
-    ['error image.repositoryAccess'],
-    { subnetIds: [] },
-  ],
-  [
-    'a function that roles may not call',
-    { ...BASE, image: { ...PRIVATE, credentialsProviderArn: PROVIDER } },
-    'image/registry-reach',
-    ['error image.credentialsProviderArn'],
-    {},
-  ],
-  [
-    'a function that roles may call',
-    { ...BASE, image: { ...PRIVATE, credentialsProviderArn: PROVIDER } },
-    'image/registry-reach',
-    [],
-    { credentialsProviders: [PROVIDER] },
-  ],
-  [
-    'a hub that the environment does not name',
-    { ...BASE, data: data({ hubContentArn: MODEL }) },
-    'data/foreign-hub',
-    ['error data[0].hubContentArn'],
-    {},
-  ],
-  [
-    'a hub of the environment',
-    { ...BASE, data: data({ hubContentArn: MODEL, acceptEula: true }) },
-    'data/',
-    [],
-    { hubs: ['arn:aws:sagemaker:us-west-2:111122223333:hub/models'] },
-  ],
-  [
-    'a license with a file system',
+    'a seed with a file system',
     {
       ...BASE,
       data: [
-        { channel: 'd', fsxLustre: { fileSystemId: 'fs-0123456789abcdef0', directoryPath: '/d' }, acceptEula: true },
+        { channel: 'd', fsxLustre: { fileSystemId: 'fs-0123456789abcdef0', directoryPath: '/d' }, shuffleSeed: 1 },
       ],
     },
     'data/file-system',
-    ['error data[0].acceptEula'],
+    ['error data[0].shuffleSeed'],
   ],
   [
     'output in the data bucket',
@@ -185,21 +126,4 @@ test.each<[string, object, string, string[], object?]>([
   ],
 ])('%s', (_what, file, rule, expected, descriptor) => {
   expect(said(file, rule, descriptor)).toEqual(expected);
-});
-
-test('a function that the environment does not know is refused with those that it does, if any', () => {
-  const messageOf = (credentialsProviders?: string[]) =>
-    issuesOf({ ...BASE, image: { ...PRIVATE, credentialsProviderArn: PROVIDER } }, 'image/registry-reach', {
-      descriptor: { ...DESCRIPTOR, credentialsProviders },
-    }).map(({ message }) => message);
-  const other = PROVIDER.replace('credentials', 'other');
-  const none = [
-    'image.credentialsProviderArn: must be absent: roles of environment research may call no such function',
-  ];
-  const start = (message = '') => message.split(', got ')[0];
-  expect(messageOf([]).map(start)).toEqual(none);
-  expect(messageOf().map(start)).toEqual(none);
-  expect(messageOf([other]).map(start)).toEqual([
-    `image.credentialsProviderArn: must be a function that roles of environment research may call (${other})`,
-  ]);
 });

@@ -8,9 +8,6 @@ const MLFLOW = 'https://docs.aws.amazon.com/sagemaker/latest/dg/mlflow-create-tr
 const DEBUG = 'https://docs.aws.amazon.com/sagemaker/latest/dg/train-remote-debugging.html';
 const CODEARTIFACT =
   'https://docs.aws.amazon.com/codeartifact/latest/ug/auth-and-access-control-permissions-reference.html';
-const REGISTRY =
-  'https://docs.aws.amazon.com/sagemaker/latest/dg/docker-containers-adapt-your-own-private-registry-authentication.html';
-const HUBS = 'https://docs.aws.amazon.com/sagemaker/latest/dg/jumpstart-curated-hubs-ram.html';
 const S3_ENCRYPTION = { 'kms:ViaService': 's3.us-west-2.amazonaws.com' };
 const RUN = 'runs/nlp/pretrain-1';
 
@@ -152,26 +149,9 @@ function checkpointUses({ bucket, dataKey }: Places): Use[] {
   ];
 }
 
-/** What training jobs alone may name: private registries, and models of hubs. */
-function sourceUses({ arn }: Places): Use[] {
-  const models = ['Model/llama/1.0.0', 'ModelReference/llama/1.0.0'].map((name) =>
-    arn('sagemaker', `hub-content/models/${name}`),
-  );
-  return [
-    service('image.credentialsProviders: SageMaker asks for the credentials of a private registry', REGISTRY, [
-      ask('lambda:InvokeFunction', arn('lambda', 'function:registry-credentials')),
-    ]),
-    service('storage.hubs: SageMaker looks a model of a hub up', HUBS, [
-      ask('sagemaker:DescribeHub', arn('sagemaker', 'hub/models')),
-      ...[arn('sagemaker', 'hub/models'), ...models].map((name) => ask('sagemaker:DescribeHubContent', name)),
-    ]),
-  ];
-}
-
 export const executionUses = (places: Places): Use[] => [
   ...sharedUses(places, 'TrainingJobs'),
   ...checkpointUses(places),
-  ...sourceUses(places),
 ];
 
 export const processingUses = (places: Places): Use[] => [

@@ -126,16 +126,6 @@ export const VARIATIONS: readonly Variation[] = [
   { option: 'image.base', values: [{ image: { base: 'smp-2.8.0' } }] },
   { option: 'image.build', values: [{ image: { build: true } }] },
   { option: 'image.uri', values: [{ image: { uri: OWN_IMAGE } }] },
-  {
-    option: 'image.credentialsProviders',
-    values: [
-      { image: { credentialsProviders: ['arn:aws:lambda:us-west-2:111122223333:function:registry-credentials'] } },
-    ],
-  },
-  {
-    option: 'storage.hubs',
-    values: [{ storage: { hubs: ['arn:aws:sagemaker:us-west-2:111122223333:hub/models'] } }],
-  },
   { option: 'image.encryption', values: [{ image: { encryption: 'aes256' } }] },
   { option: 'quotas.enforce', values: [{ quotas: { enforce: 'warn' } }] },
   { option: 'quotas.requestIncrease', values: [{ quotas: { requestIncrease: true } }] },

@@ -32,7 +32,6 @@ const VARIANTS: Readonly<Record<string, object>> = {
     ...EVERYONE,
     quotas: { require: [{ instanceType: 'ml.p4d.24xlarge', count: 2 }], requestIncrease: true },
     secrets: { allowedPrefix: 'slipway/{team}/' },
-    image: { credentialsProviders: ['arn:aws:lambda:us-west-2:111122223333:function:registry-credentials'] },
     guardrails: {
       allowedInstanceTypes: ['ml.p5*.48xlarge', 'ml.m5.*'],
       maxRuntimeSeconds: 86_400,
@@ -47,7 +46,6 @@ const VARIANTS: Readonly<Record<string, object>> = {
       codeArtifact: { domain: 'ml', repository: 'pypi' },
     },
     storage: {
-      hubs: ['arn:aws:sagemaker:us-west-2:111122223333:hub/models'],
       fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' },
       replicateCheckpoints: {
         region: 'us-east-1',

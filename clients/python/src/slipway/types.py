@@ -273,8 +273,6 @@ class RunFileImage(TypedDict, total=False):
     kind: Literal["environment", "dlc", "smp", "huggingface", "uri"]
     version: str
     uri: str
-    repositoryAccess: Literal["platform", "vpc"]
-    credentialsProviderArn: str
 
 
 class RunFileComputeInstanceCount2(TypedDict):
@@ -367,8 +365,6 @@ class RunFileDataItem(_RunFileDataItem, total=False):
     attributeNames: list[str]
     instanceGroups: list[str]
     shuffleSeed: int
-    hubContentArn: str
-    acceptEula: bool
     contentType: str
     fsxLustre: RunFileDataItemFsxLustre
     efs: RunFileDataItemEfs

@@ -3,7 +3,6 @@ import { hasErrors } from '../../../core/config/issue';
 import { parsePath } from '../../../core/config/reading/overrides';
 import { hasEnded, type StartAnswer, type StatusAnswer } from '../../../core/contracts/control';
 import { runIdAt } from '../../../core/job/plan';
-import { refuseUnsupported } from '../../../core/rules/model/support';
 import { type ComparedRun, measured } from '../../../report/compare/diff-runs';
 import { assembleReport } from '../../../report/read/assemble';
 import { ask } from '../../ask';
@@ -135,7 +134,7 @@ function checkAll(source: GivenFile, descriptor: Descriptor, options: LaunchOpti
     return { ...cell, set, checked: checkRunFile(source, { ...options, set }, descriptor) };
   });
   const issues = checked.flatMap(({ label, checked: { issues: found } }) =>
-    refuseUnsupported(found).map((i) => ({ ...i, message: `${label}: ${i.message}` })),
+    found.map((i) => ({ ...i, message: `${label}: ${i.message}` })),
   );
   if (hasErrors(issues)) throw new Refusal(issues.filter(({ level }) => level === 'error'));
   return checked.flatMap(({ checked: { run, ...rest }, ...cell }) =>

@@ -1,20 +1,15 @@
 import pc from 'picocolors';
 import { type PlanDocument, spareValues } from '../../../core/admission';
 import { STANDING_PRICES as PRICES } from '../../../core/catalog/prices/prices';
-import { PUBLISHED_RUNS, type PublishedMeasurement } from '../../../core/catalog/published-runs';
 import { textTable } from '../../../core/config/formats/plain-text';
-import { resolveRun } from '../../../core/config/resolve-run';
 import type { RunSpec } from '../../../core/config/run-spec';
 import { versionDays } from '../../../core/contracts/storage';
-import type { LayoutInput } from '../../../core/planner/layout';
-import { planLayout } from '../../../core/planner/plan';
-import type { DataPlan } from '../../../core/planner/run/data-plan';
 import { inPlaceSeconds, NEW_ATTEMPT_SECONDS } from '../../../core/planner/run/failures';
 import type { NeuronMemoryGiB } from '../../../core/planner/run/neuron';
-import { type PlanFacts, planRun, type RunPlan } from '../../../core/planner/run/plan-run';
+import type { RunPlan } from '../../../core/planner/run/plan-run';
 import { keptCopies } from '../../../core/planner/run/recovery';
 import type { MemoryCopiesPlan, SpareValue } from '../../../core/planner/run/spares';
-import type { PlanReport, PublishedRun } from '../../../report/plan/plan-report';
+import type { PlanReport } from '../../../report/plan/plan-report';
 
 const GB_PER_GIB = 1.073741824;
 const DAYS_A_MONTH = 30;
@@ -97,13 +92,8 @@ function nearestRows(nearest: PlanDocument['nearest']): string[][] {
   ];
 }
 
-function calibrationText({ speed, runs, memory }: NonNullable<RunPlan['calibration']>): string {
-  const by = (factor: number) => `${round(Math.abs(factor - 1) * 100, 1)} %`;
-  const held = memory
-    ? `; ${by(memory.factor)} ${memory.factor < 1 ? 'less' : 'more'} memory besides weights, gradients and optimizer state`
-    : '';
-  return `calibrated by ${runs.length} of your runs: ${by(speed)} ${speed < 1 ? 'slower' : 'faster'} than the planner's prediction${held}`;
-}
+const calibrationText = ({ speed, runs }: NonNullable<RunPlan['calibration']>): string =>
+  `calibrated by ${runs.length} of your runs: ${round(Math.abs(speed - 1) * 100, 1)} % ${speed < 1 ? 'slower' : 'faster'} than the planner's prediction`;
 
 const onDemandText = (usd: RunPlan['usd'], interval80: RunPlan['interval80']): string =>
   usd.onDemand === null
@@ -171,21 +161,11 @@ function sparesText(
   return `${round(100 * met)} % of the hardware failures cost ${minutes}, ${share}; saves ${round(savedNodeHours)} node-hours per month for ${round(paidNodeHours)}`;
 }
 
-/** How the training data should be stored and read. */
-export function dataText({ channel, datasetGiB, readMiBPerSecond, advice }: DataPlan): string {
-  const size = datasetGiB === null ? '' : `${round(datasetGiB, 1)} GiB of tokens, `;
-  return [
-    `data         ${channel}: ${size}read at ${round(readMiBPerSecond, 1)} MiB/s over all hosts`,
-    ...advice.map((line) => `             ${line}`),
-  ].join('\n');
-}
-
 /** Number of candidates that fit on one screen. */
 const SHOWN = 8;
 
 /** The fastest layouts that a search found, in the terms of a run file. */
-export function searchText({ considered, seconds, candidates, pareto }: Search): string {
-  const cheap = new Set(pareto);
+export function searchText({ considered, seconds, candidates }: Search): string {
   const rows = candidates
     .slice(0, SHOWN)
     .map((c) => [
@@ -193,62 +173,14 @@ export function searchText({ considered, seconds, candidates, pareto }: Search):
       round(c.stepSeconds, 2),
       `${round(c.memoryGiB, 1)} GiB`,
       c.usd === null ? '-' : dollars(c.usd),
-      cheap.has(c) ? 'yes' : '',
       `${c.distribution.library} ${JSON.stringify(c.distribution.parameters)} ${JSON.stringify(c.training)}`,
     ]);
   return [
     `${round(considered)} layouts in ${seconds} s; the fastest:`,
-    textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'Pareto', 'layout'], rows),
+    textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'layout'], rows),
   ].join('\n');
 }
 
 /** For a mixture of experts, the number of parameters that process one token. */
 const activeText = ({ parameters, activeParameters }: RunPlan): string =>
   activeParameters < parameters ? ` (${round(activeParameters / 1e9, 1)} B active)` : '';
-
-/** Published measurements of the run's model on its instance type, each with the planner's prediction for that measurement. */
-export function publishedBeside(run: RunSpec, plan: RunPlan, facts: PlanFacts): PublishedRun[] {
-  return PUBLISHED_RUNS.filter((p) => p.instanceType === run.compute.instanceType).flatMap((published) => {
-    const theirs = planRun(runOf(published), facts);
-    if (Array.isArray(theirs) || !sameModel(plan.layout, theirs.layout)) return [];
-    return [
-      {
-        name: published.name,
-        source: published.source,
-        nodes: published.instanceCount,
-        measuredTokensPerSecondPerGpu: published.tokensPerSecondPerGpu,
-        predictedTokensPerSecondPerGpu: theirs.tokensPerSecondPerGpu * speedOfTheirs(theirs.layout),
-        isSameSetup: setupOf(plan.layout) === setupOf(theirs.layout),
-      },
-    ];
-  });
-}
-
-function runOf(p: PublishedMeasurement): RunSpec {
-  return resolveRun({
-    name: 'published',
-    model: { preset: p.preset },
-    training: {
-      sequenceLength: p.sequenceLength,
-      microBatchSize: p.microBatchSize,
-      activationCheckpointing: p.activationCheckpointing,
-    },
-    code: { source: 'builtin' },
-    compute: { instanceType: p.instanceType, instanceCount: p.instanceCount },
-    distribution: { library: 'fsdp', parameters: { compile: p.compile } },
-  });
-}
-
-/** Speed with torchtitan's selective checkpointing, which recomputes half of the products, relative to that of the built-in trainer. */
-function speedOfTheirs(layout: LayoutInput): number {
-  if (layout.recompute !== 'products') return 1;
-  const [theirs, ours] = [planLayout({ ...layout, recompute: 'op' }), planLayout(layout)];
-  return typeof theirs === 'string' || typeof ours === 'string' ? 1 : ours.step.total / theirs.step.total;
-}
-
-const sameModel = (a: LayoutInput, b: LayoutInput) => JSON.stringify(a.model) === JSON.stringify(b.model);
-
-/** Everything that distinguishes two runs except the size of the cluster and therefore the batch. */
-function setupOf({ nodes, shard, replicate, globalBatch, ...rest }: LayoutInput): string {
-  return JSON.stringify({ ...rest, shardsAll: replicate === 1 });
-}

@@ -28,7 +28,7 @@ export interface BlockShape {
   expertBiases?: number;
   /** Parameters of norms, other biases, routers and sinks. @default 0 */
   small?: number;
-  /** The recurrence that replaces attention, or runs beside it. All zeros = neither. @default - attention */
+  /** The recurrence that replaces attention. All zeros = neither. @default - attention */
   recurrence?: Recurrence;
   /** Whether attention's output has a gate with its own projection. @default false */
   gatedAttention?: boolean;
@@ -221,13 +221,12 @@ export function parameterShape(m: ModelShape): ParameterShape {
   };
 }
 
-/** Whether a block has attention, alone or beside a recurrence. */
-export const hasAttention = ({ recurrence }: Pick<BlockShape, 'recurrence'>): boolean =>
-  recurrence === undefined || recurrence.besideAttention === true;
+/** Whether a block has attention in place of a recurrence. */
+export const hasAttention = ({ recurrence }: Pick<BlockShape, 'recurrence'>): boolean => recurrence === undefined;
 
-/** Parameters of the matrices of attention, recurrence, or both. */
+/** Parameters of the matrices of attention, or of the recurrence in its place. */
 export const attentionParameters = (m: BlockShape): number =>
-  (m.recurrence?.parameters ?? 0) + (hasAttention(m) ? (m.attention ?? matricesOfAttention(m)) : 0);
+  m.recurrence?.parameters ?? m.attention ?? matricesOfAttention(m);
 
 function matricesOfAttention(m: BlockShape): number {
   const values = m.valueHeadSize ?? m.headSize;

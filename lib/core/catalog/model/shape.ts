@@ -74,8 +74,6 @@ export interface Recurrence {
   small: number;
   kept: number;
   flops: number;
-  /** Whether attention runs in the same block, on the same input. @default false */
-  besideAttention?: boolean;
 }
 
 /** Sizes of a block that only some layers of a model have. */
@@ -156,7 +154,7 @@ export interface FamilyTraits {
   blockParameters?: number;
   mixtureParameters?: number;
   outerParameters?: number;
-  /** Layers with a recurrence instead of attention or beside it. @default - none */
+  /** Layers with a recurrence instead of attention. @default - none */
   recurrence?: { layers: number[]; of: Recurrence };
   /** Whether attention's output is multiplied by a gate, whose projection has the size of the query projection. @default false */
   gatedAttention?: boolean;

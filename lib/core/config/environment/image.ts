@@ -5,8 +5,6 @@ import { flag, formed, option } from '../formats/field';
 import type { Issue } from '../issue';
 import { parseYaml, type YamlFile } from '../reading/yaml-file';
 import { zodIssues } from '../reading/zod-issues';
-import { functionArn } from '../run/formats';
-import { unique } from './formats';
 
 /** Section `image`. */
 export const image = z.strictObject({
@@ -20,11 +18,6 @@ export const image = z.strictObject({
     z.string().min(1).max(255),
     'Existing image in Amazon ECR, instead of an image that the stack builds. Default: none.',
     { examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1.0'] },
-  ),
-  credentialsProviders: option(
-    unique(z.array(functionArn)),
-    'Lambda functions that return the credentials of private registries to SageMaker; the roles of training jobs may call them, and run files refer to them as `image.credentialsProviderArn`. Default: none.',
-    { examples: [['arn:aws:lambda:us-west-2:111122223333:function:registry-credentials']] },
   ),
   encryption: option(
     z.enum(['kms', 'aes256']),

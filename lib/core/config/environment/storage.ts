@@ -1,11 +1,6 @@
 import { z } from 'zod';
 import { field, flag, formed, option, section } from '../formats/field';
-import { bucketName, fileSystemId, keyArn, MAX, s3Prefix, unique, zoneId } from './formats';
-
-const hubArn = formed(
-  /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub\/[a-zA-Z0-9-]+$/,
-  'must be the ARN of a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub/models',
-);
+import { bucketName, fileSystemId, keyArn, MAX, s3Prefix, zoneId } from './formats';
 
 const external = section('A place in S3 that is not of this environment, in this account or another one.', {
   s3: field(s3Prefix, 'S3 prefix.', { examples: ['s3://company-lake/tokens/'] }),
@@ -94,11 +89,6 @@ export const storage = z.strictObject({
   external: option(z.array(external), 'Data in external buckets that jobs may use. Default: none.', {
     examples: [[{ s3: 's3://company-lake/tokens/', access: 'read' }]],
   }),
-  hubs: option(
-    unique(z.array(hubArn)),
-    'SageMaker hubs whose models jobs may read, by ARN; run files name a model as `data[].hubContentArn`. Default: none.',
-    { examples: [['arn:aws:sagemaker:us-west-2:111122223333:hub/models']] },
-  ),
   fsxLustre: option(
     z.strictObject({
       sizeGiB: field(z.int().min(1200).max(MAX), 'Size of the file system, in GiB: 1200 or a multiple of 2400.', {

@@ -24,3 +24,6 @@ export const section = <T extends z.ZodRawShape>(description: string, fields: T)
 
 /** Text of this form, or the reason why it is refused. */
 export const formed = (form: RegExp, must: Parameters<z.ZodString['regex']>[1]) => z.string().regex(form, must);
+
+/** A section in which the options `Given` have their defaults. */
+export type Filled<T, Given extends keyof T> = Omit<T, Given> & Required<Pick<T, Given>>;

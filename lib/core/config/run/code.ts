@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { field, option } from '../formats/field';
 import { sha256 } from '../formats/sha256';
-import { functionArn, scalar, text, words } from './formats';
+import { scalar, text, words } from './formats';
 
 /** Words of a command, in the form that AlgorithmSpecification accepts. */
 const commandLine = z.array(z.string().max(256)).min(1).max(100);
@@ -63,19 +63,7 @@ export const image = z.strictObject({
     'PyTorch version of a dlc or smp image, transformers version of a huggingface image, in quotes. Default: none; required for these three kinds.',
     { examples: ['2.5.1'] },
   ),
-  uri: option(
-    z.string().min(1).max(255),
-    'Image in Amazon ECR, or in another registry with `repositoryAccess: vpc`; with `kind: uri`. Default: none.',
-    { examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/mine:1.0'] },
-  ),
-  repositoryAccess: option(
-    z.enum(['platform', 'vpc']),
-    'How SageMaker reaches the registry of `uri`: Amazon ECR (platform), or a private registry through the subnets of the environment (vpc; TrainingRepositoryAccessMode of the API).',
-    { default: 'platform', examples: ['vpc'] },
-  ),
-  credentialsProviderArn: option(
-    functionArn,
-    'Lambda function that returns the credentials of a private registry to SageMaker, with `repositoryAccess: vpc`; one of `image.credentialsProviders` of the environment. Default: none, for a registry without authentication.',
-    { examples: ['arn:aws:lambda:us-west-2:111122223333:function:registry-credentials'] },
-  ),
+  uri: option(z.string().min(1).max(255), 'Image in Amazon ECR; with `kind: uri`. Default: none.', {
+    examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/mine:1.0'],
+  }),
 });

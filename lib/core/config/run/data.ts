@@ -60,26 +60,6 @@ export const channel = section('A channel: data that SageMaker gives each instan
     'Seed with which SageMaker shuffles the objects or manifest entries. Default: no shuffling.',
     { examples: [7] },
   ),
-  hubContentArn: option(
-    z
-      .string()
-      .max(255)
-      .regex(
-        /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub-content\/[\w-]+\/Model(Reference)?\/[\w.-]+(\/[\w.-]+)?$/,
-        'must be the ARN of a model in a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub-content/mine/ModelReference/llama/1.0.0',
-      ),
-    'Model of a private SageMaker hub that `s3` belongs to (HubAccessConfig of the API); its hub is one of `storage.hubs` of the environment. Default: none.',
-    {
-      examples: [
-        'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/meta-textgeneration-llama-3-8b/1.0.0',
-      ],
-    },
-  ),
-  acceptEula: option(
-    z.boolean(),
-    'Whether the license of the gated model in `s3` is accepted (ModelAccessConfig of the API). Default: not sent; a gated model requires true.',
-    { examples: [true] },
-  ),
   contentType: option(z.string().max(256), 'MIME type of the data. Default: none.', {
     examples: ['application/jsonlines'],
   }),

@@ -39,14 +39,6 @@ export const fileSystemId = formed(
 );
 /** Name of an instance group. */
 export const groupName = formed(/^.{1,64}$/, 'must be 1-64 characters without line breaks');
-/** ARN of a Lambda function, with or without a version or an alias. */
-export const functionArn = z
-  .string()
-  .max(2048)
-  .regex(
-    /^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[\w-]+(:[\w$-]+)?$/,
-    'must be the ARN of a Lambda function',
-  );
 /** ARN of a SageMaker training plan. */
 export const trainingPlanArn = formed(
   /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan\/.+/,

@@ -3,7 +3,7 @@ import { orList } from '../../config/issue';
 import { type Rule, when } from '../../config/rule';
 import { compareVersions, pytorchOfImage } from '../image-version';
 import { bf16Findings, parameterFindings, parameterPath } from '../parameters';
-import { trainingTypes } from '../strategy';
+import { otherTypes } from '../strategy';
 import { SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './parameters';
 
 /** Rules about the platform of SMP v1: launcher, collectives, instance types and images. */
@@ -28,13 +28,7 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
     }),
   ),
   smpV1Rule('smp-v1/instance-type', 'error', (run) =>
-    trainingTypes(run)
-      .filter(({ type }) => type !== '' && !SMP_V1_INSTANCE_TYPES.includes(type))
-      .map(({ path }) => ({
-        path,
-        must: `must be one of ${orList(SMP_V1_INSTANCE_TYPES)} for smp-v1`,
-        fix: 'use one of them, or another library',
-      })),
+    otherTypes(run, SMP_V1_INSTANCE_TYPES, 'smp-v1', 'use one of them, or another library'),
   ),
   smpV1Rule('smp-v1/pytorch', 'error', (run) => {
     const version = pytorchOfImage(run);

@@ -5,7 +5,7 @@ import { type Finding, type Rule, regionOf, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { compareVersions } from '../image-version';
 import { parameterPath, tensorAcrossHosts } from '../parameters';
-import { degree, trainingTypes } from '../strategy';
+import { degree, otherTypes } from '../strategy';
 import { smpV2Rule } from './parameters';
 
 /** `image.version` of a run on an SMP image. */
@@ -28,13 +28,7 @@ function needsRelease(run: RunSpec, parameter: string, pytorch: string, smp: str
 /** Rules about the platform of SMP v2: instance types, images, regions, launcher and releases. */
 export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule('smp-v2/instance-type', 'error', (run) =>
-    trainingTypes(run)
-      .filter(({ type }) => type !== '' && !SMP_V2_INSTANCE_TYPES.includes(type))
-      .map(({ path }) => ({
-        path,
-        must: `must be one of ${orList(SMP_V2_INSTANCE_TYPES)} for smp-v2`,
-        fix: 'use one of them, or distribution.library fsdp',
-      })),
+    otherTypes(run, SMP_V2_INSTANCE_TYPES, 'smp-v2', 'use one of them, or distribution.library fsdp'),
   ),
   smpV2Rule('smp-v2/image', 'error', (run) =>
     when(run.image.kind === 'dlc' || run.image.kind === 'huggingface', 'image.kind', {

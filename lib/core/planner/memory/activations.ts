@@ -72,7 +72,7 @@ function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const plain = (elementBytesOf(l) / 2) * (whole + heads + wide) * activationScale(l, k);
   const all = plain + plainNormBytes(l, k) + wideResidualBytes(l) + core;
   // Every second matrix product: query, value, gate or up, down; and the output of attention.
-  const mixed = (m.recurrence?.kept ?? 0) / 2 + (hasAttention(m) ? width + m.kvHeads * meanHeadSize(m) : 0);
+  const mixed = m.recurrence ? m.recurrence.kept / 2 : width + m.kvHeads * meanHeadSize(m);
   const products = mixed + activeFfn(m);
   const op = elementBytesOf(l) * k.keptByOp * ((products + width) / l.tensor + (2 * m.hidden) / normRanks(l));
   return { all, core, op: Math.min(op, all - core), products: Math.min(productBytes(l), all - core) + adapterBytes(l) };

@@ -1,5 +1,5 @@
 import { domainGpusOf, kernelsAt, type LayoutInput, selectiveOf } from '../layout';
-import { type LayoutPlan, type PlannerConstants, planLayout } from '../plan';
+import { type LayoutPlan, planLayout } from '../plan';
 import { graphsOfExperts, interleavedStages } from './megatron';
 
 /** A change that is worth trying, in the terms of the run file, and its predicted effect. */
@@ -188,18 +188,15 @@ const FASTER: readonly Change[] = [
 const candidatesOf = (changes: readonly Change[], l: LayoutInput, library: string): Candidate[] =>
   changes.flatMap((change) => change(l, library) ?? []);
 
-/**
- * What to change first: to make it fit if it does not, otherwise to make it at least 2 % faster; the best first, three at most.
- * @param k the constants that `plan` was made with
- */
-export function adviceFor(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
-  return plan.fits === 'oom' ? untilItFits(layout, plan, library, k) : whatIsFaster(layout, plan, library, k);
+/** What to change first: to make it fit if it does not, otherwise to make it at least 2 % faster; the best first, three at most. */
+export function adviceFor(layout: LayoutInput, plan: LayoutPlan, library: string): Advice[] {
+  return plan.fits === 'oom' ? untilItFits(layout, plan, library) : whatIsFaster(layout, plan, library);
 }
 
 const SHOWN = 3;
 
-function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
-  return changedOnce(unchanged(layout, plan), candidatesOf(FASTER, layout, library), k)
+function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string): Advice[] {
+  return changedOnce(unchanged(layout, plan), candidatesOf(FASTER, layout, library))
     .filter((one) => one.plan.fits !== 'oom' && one.plan.step.total < 0.98 * plan.step.total)
     .sort(byTime)
     .slice(0, SHOWN)
@@ -207,11 +204,11 @@ function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string, k:
 }
 
 /** The fewest changes that make it fit, fastest first; if none do, those that come closest. */
-function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
+function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string): Advice[] {
   let smallest = unchanged(layout, plan);
   let reached = [smallest];
   for (let changes = 1; changes <= MAX_CHANGES && reached.length > 0; changes++) {
-    const smaller = (from: Changed) => changedOnce(from, candidatesOf(SMALLER, from.layout, library), k);
+    const smaller = (from: Changed) => changedOnce(from, candidatesOf(SMALLER, from.layout, library));
     const next = distinct(reached.flatMap(smaller)).sort(byMemory);
     const fitting = next.filter((one) => one.plan.fits !== 'oom');
     if (fitting.length > 0) return fitting.sort(byTime).slice(0, SHOWN).map(adviceOf);
@@ -241,10 +238,10 @@ const byTime = (a: Changed, b: Changed): number => a.plan.step.total - b.plan.st
 
 const unchanged = (layout: LayoutInput, plan: LayoutPlan): Changed => ({ layout, plan, change: {}, why: '' });
 
-function changedOnce(from: Changed, candidates: readonly Candidate[], k: PlannerConstants): Changed[] {
+function changedOnce(from: Changed, candidates: readonly Candidate[]): Changed[] {
   return candidates.flatMap(({ change, why, layout }): Changed[] => {
     const next = { ...from.layout, ...layout };
-    const plan = planLayout(next, k);
+    const plan = planLayout(next);
     if (typeof plan === 'string') return [];
     return [{ layout: next, plan, change: { ...from.change, ...change }, why: from.why ? 'together' : why }];
   });

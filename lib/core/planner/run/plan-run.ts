@@ -1,14 +1,15 @@
 import { activeParameterCount, parameterCount } from '../../catalog/model/parameters';
 import { findCapacityPrice, findPrice, type Price, type PricedCapacity } from '../../catalog/prices/prices';
+import type { Calibration, Efficiency } from '../../config/calibration-file';
 import { type Issue, issue } from '../../config/issue';
 import { requestedGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
 import { type LayoutInput, tokensPerStep, worldSizeOf } from '../layout';
 import type { MemoryGiB } from '../memory/memory';
-import { type Fits, type LayoutPlan, PLANNER_CONSTANTS, type PlannerConstants, planLayout } from '../plan';
+import { type LayoutPlan, planLayout } from '../plan';
 import type { StepSeconds } from '../time/step-time';
 import { type Advice, adviceFor } from './advice';
-import { type Calibration, calibratedInterval, calibrationKey, type Efficiency } from './calibration';
+import { calibratedInterval, calibrationKey } from './calibration';
 import { layoutOfRun } from './layout-of-run';
 import { type RecoveryPlan, recoveryPlan } from './recovery';
 
@@ -22,16 +23,11 @@ export interface PlanFacts extends PriceFacts {
 export type Interval = [low: number, high: number];
 
 /** The output of `slipway plan --json`; the screen and the page are rendered from it. */
-export interface RunPlan extends RecoveryPlan {
-  fits: Fits;
+export interface RunPlan extends RecoveryPlan, Omit<LayoutPlan, 'memoryGiB' | 'availableGiB' | 'step' | 'interval80'> {
   /** GiB by component on the fullest GPU, their total, and the available GiB. */
   memoryGiB: MemoryGiB & { available: number };
   stepSeconds: number;
   tokensPerSecond: number;
-  tokensPerSecondPerGpu: number;
-  modelTflopsPerGpu: number;
-  hardwareTflopsPerGpu: number;
-  mfu: number;
   parameters: number;
   /** Parameters without the experts that do not process a token. */
   activeParameters: number;
@@ -52,7 +48,6 @@ export interface RunPlan extends RecoveryPlan {
   };
   breakdown: StepSeconds;
   gpus: number;
-  microBatches: number;
   layout: LayoutInput;
   /** Corrections learned from measured runs; absent without a calibration of this accelerator, library and precision. */
   calibration?: Efficiency;
@@ -66,8 +61,7 @@ export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
   if (Array.isArray(mapped)) return mapped;
   const { layout, assumptions } = mapped;
   const { library } = run.distribution;
-  const k = constantsAfter(facts.calibration, library);
-  const atPlannedSpeed = planLayout(layout, k);
+  const atPlannedSpeed = planLayout(layout);
   if (typeof atPlannedSpeed === 'string') {
     return [
       issue('plan/layout', 'error', 'distribution.parameters', {
@@ -84,7 +78,7 @@ export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
     ...(efficiency && { calibration: efficiency }),
     assumptions,
     // Advice compares layouts with the same calibration key, so the measured speed scales all of them equally.
-    advice: adviceFor(layout, atPlannedSpeed, library, k).map((a) => atSpeed(a, efficiency?.speed ?? 1)),
+    advice: adviceFor(layout, atPlannedSpeed, library).map((a) => atSpeed(a, efficiency?.speed ?? 1)),
   };
 }
 
@@ -93,12 +87,6 @@ const atSpeed = (advice: Advice, speed: number): Advice => ({
   stepSeconds: advice.stepSeconds / speed,
   tokensPerSecondPerGpu: advice.tokensPerSecondPerGpu * speed,
 });
-
-/** The planner's constants, corrected by the measured memory of the environment's runs. */
-export const constantsAfter = (calibration: Calibration | undefined, library: string): PlannerConstants =>
-  calibration
-    ? { ...PLANNER_CONSTANTS, memoryFactor: (l) => efficiencyFor(calibration, l, library)?.memory?.factor ?? 1 }
-    : PLANNER_CONSTANTS;
 
 /** The calibration of a layout from measured runs; undefined when there was none like it. */
 export const efficiencyFor = (
@@ -128,23 +116,19 @@ function describe(
   layout: LayoutInput,
   plan: LayoutPlan,
 ): Omit<RunPlan, 'assumptions' | 'advice'> {
-  const parameters = parameterCount(layout.model);
+  const { memoryGiB, availableGiB, step, interval80: _, ...figures } = plan;
   const gpus = worldSizeOf(layout);
-  const recovery = recoveryPlan(run, layout, plan.step.total);
+  const recovery = recoveryPlan(run, layout, step.total);
   const { steps, tokens } = lengthOf(run, layout);
-  const hours = steps === null ? null : (steps * plan.step.total) / 3600;
+  const hours = steps === null ? null : (steps * step.total) / 3600;
   const wallHours = hours === null ? null : hours / recovery.goodput;
   const usd = runCost(run, facts, wallHours);
   return {
-    fits: plan.fits,
-    memoryGiB: { ...plan.memoryGiB, available: plan.availableGiB },
-    stepSeconds: plan.step.total,
+    ...figures,
+    memoryGiB: { ...memoryGiB, available: availableGiB },
+    stepSeconds: step.total,
     tokensPerSecond: plan.tokensPerSecondPerGpu * gpus,
-    tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu,
-    modelTflopsPerGpu: plan.modelTflopsPerGpu,
-    hardwareTflopsPerGpu: plan.hardwareTflopsPerGpu,
-    mfu: plan.mfu,
-    parameters,
+    parameters: parameterCount(layout.model),
     activeParameters: activeParameterCount(layout.model),
     steps,
     tokens,
@@ -152,10 +136,9 @@ function describe(
     wallHours,
     usd,
     interval80: intervalsOf(plan, hours, usd.onDemand),
-    breakdown: plan.step,
+    breakdown: step,
     ...recovery,
     gpus,
-    microBatches: plan.microBatches,
     layout,
   };
 }

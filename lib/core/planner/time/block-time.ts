@@ -80,13 +80,13 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
   const passes = { forward: forward + idleForward, backward: backward + idleBackward };
   const reference = referenceOf(l, net, k, b);
   return {
+    expertParallel,
     matmul: matmul + reference.matmul,
     attention: attention + reference.attention,
     elementwise: elementwise + reference.elementwise,
     recompute,
     tensorParallel,
     contextParallel,
-    expertParallel,
     dataParallel: shardSeconds(l, net, k, passes) + reference.dataParallel,
     offload: activationOffloadSeconds(l, gpu, passes),
     host: idleForward + idleBackward + reference.host,

@@ -1,4 +1,4 @@
-import { attentionParameters, hasAttention } from '../../catalog/model/parameters';
+import { attentionParameters } from '../../catalog/model/parameters';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
 import {
@@ -179,8 +179,6 @@ const isAligned = (l: LayoutInput) => (l.model.hidden / l.tensor) % 64 === 0 && 
  */
 const FLEX_ATTENTION = 1.6;
 
-const NO_SECONDS = { forward: 0, backward: 0 };
-
 /** Half of the score matrix is masked, and tiled kernels skip it. Heads narrower than 128 use the tensor cores less well. */
 function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: number; backward: number } {
   const m = l.model;
@@ -188,9 +186,7 @@ function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: nu
   if (m.recurrence) {
     // Its products have the shape of those of attention kernels: small and sequential.
     const forward = (tokens * m.recurrence.flops) / l.tensor / gpu.attentionFlops;
-    const { recurrence: _, ...alone } = m;
-    const beside = hasAttention(m) ? attentionSeconds({ ...l, model: alone }, gpu, k) : NO_SECONDS;
-    return { forward: forward + beside.forward, backward: 2 * forward + beside.backward };
+    return { forward, backward: 2 * forward };
   }
   const full = (keys: number) => (4 * tokens * keys * m.heads * meanHeadSize(m)) / l.tensor;
   if (l.attention === 'flash' || l.attention === 'flash1') {
@@ -235,9 +231,9 @@ const permutedElements = ({ model: m, tensor }: LayoutInput, k: Constants) =>
 const permutedBytes = (l: LayoutInput, k: Constants) =>
   elementBytesOf(l) * tokensPerRank(l) * permutedElements(l, k) * trafficScale(l, k);
 
-/** Elements that are exchanged between the products of attention and of a recurrence. */
+/** Elements that are exchanged between the products of attention, or of a recurrence. */
 const mixedTraffic = (m: LayoutInput['model']) =>
-  2 * (m.recurrence?.kept ?? 0) + (hasAttention(m) ? 4 * (m.heads + m.kvHeads) * m.headSize : 0);
+  m.recurrence ? 2 * m.recurrence.kept : 4 * (m.heads + m.kvHeads) * m.headSize;
 
 /** Bytes that norms, residuals, rotary embedding and activation functions move in one forward block. */
 function trafficBytes(l: LayoutInput, k: Constants): number {

@@ -140,13 +140,13 @@ function halves(l: LayoutInput): LayoutInput[] {
 }
 
 /** The same without considering smaller clusters: equal except for layouts that mostly wait for the network. */
-export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds {
+function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds {
   const net = networkOf(l, gpu, k);
   const block = blockOf(l, gpu, net, k);
   const head = headSeconds(l, gpu, k);
   const micro = microBatchesOf(l);
   const { most: layers, last: layersOfLast } = stageLayers(l);
-  const perBlock = sumOfBlock(block);
+  const perBlock = totalOf(block);
   const first = layers * perBlock;
   // The head makes the last stage the slowest unless it has fewer blocks.
   const stage = Math.max(first, layersOfLast * perBlock + head);
@@ -157,6 +157,7 @@ export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSe
   const accumulate = accumulationSeconds(l, gpu, k);
   const times = micro * layers;
   const parts = {
+    expertParallel: times * block.expertParallel,
     matmul: times * block.matmul,
     attention: times * block.attention,
     elementwise: times * block.elementwise + micro * accumulate,
@@ -166,7 +167,6 @@ export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSe
     contextParallel: times * block.contextParallel,
     pipelineParallel: micro * hop,
     bubble: bubbles * (first + hop),
-    expertParallel: times * block.expertParallel,
     dataParallel: times * block.dataParallel + gradients,
     optimizer: optimizerSeconds(l, gpu),
     offload: times * block.offload + offloadSeconds(l, gpu, k),
@@ -175,35 +175,12 @@ export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSe
   return withJitter(parts, l, k);
 }
 
-const sumOfBlock = (block: ReturnType<typeof blockOf>): number =>
-  block.expertParallel +
-  block.matmul +
-  block.attention +
-  block.elementwise +
-  block.recompute +
-  block.tensorParallel +
-  block.contextParallel +
-  block.dataParallel +
-  block.offload +
-  block.host;
+/** In the order of the keys: another order would round differently. */
+const totalOf = (parts: object): number => Object.values(parts).reduce((sum: number, part: number) => sum + part, 0);
 
 /** Stragglers: a step waits for the slowest rank, and each doubling of the nodes adds a slower one. */
 function withJitter(parts: Omit<StepSeconds, 'total'>, l: LayoutInput, k: Constants): StepSeconds {
-  const sum =
-    parts.expertParallel +
-    parts.matmul +
-    parts.attention +
-    parts.elementwise +
-    parts.recompute +
-    parts.head +
-    parts.tensorParallel +
-    parts.contextParallel +
-    parts.pipelineParallel +
-    parts.bubble +
-    parts.dataParallel +
-    parts.optimizer +
-    parts.offload +
-    parts.host;
+  const sum = totalOf(parts);
   const wait = sum * k.jitterPerDoubling * Math.log2(l.nodes);
   return { ...parts, host: parts.host + wait, total: sum + wait };
 }

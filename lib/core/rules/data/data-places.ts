@@ -43,7 +43,7 @@ interface UsedPlace {
 function usedPlaces({ kind, data, code, written }: RunSpec): UsedPlace[] {
   return [
     // Models of a hub are in a bucket of AWS; the hub itself is checked below.
-    ...data.map((c, i) => ({ path: `data[${i}].s3`, uri: c.hubContentArn ? undefined : c.s3, use: 'read' as const })),
+    ...data.map((c, i) => ({ path: `data[${i}].s3`, uri: c.s3, use: 'read' as const })),
     { path: 'model.weights', uri: placeOf(written.model?.weights), use: 'read' },
     { path: 'code.source', uri: isArchiveInS3(code.source) ? code.source : undefined, use: 'read' },
     { path: 'checkpoints.s3', uri: written.checkpoints?.s3, use: 'checkpoints' },
@@ -86,10 +86,6 @@ const foreignPlaces =
     });
   };
 
-/** ARN of the hub that a model belongs to. */
-const hubOf = (contentArn: string): string =>
-  contentArn.replace(/:hub-content\/([^/]+)\/.*$/, (_, hub: string) => `:hub/${hub}`);
-
 /** Rules for data locations: placeholders, buckets and file systems that the run may use. */
 export const DATA_PLACE_RULES: readonly Rule[] = [
   rule('data/placeholders', 'error, local', (run) => {
@@ -105,19 +101,6 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
   rule('data/foreign-checkpoints', 'error', foreignPlaces('checkpoints')),
   rule('data/foreign-output', 'error', foreignPlaces('results')),
   rule('data/foreign-training-output', 'error', foreignPlaces('output')),
-  rule('data/foreign-hub', 'error', (run, { descriptor }) => {
-    if (!descriptor) return [];
-    const hubs = descriptor.hubs ?? [];
-    return eachChannel(run, ({ hubContentArn: arn }, at) =>
-      when(arn !== undefined && !hubs.includes(hubOf(arn)), `${at}.hubContentArn`, {
-        must:
-          hubs.length > 0
-            ? `must be a model of a hub of the environment (${orList(hubs)})`
-            : 'must be absent: the environment names no hubs',
-        fix: 'ask the platform team to add its hub to storage.hubs',
-      }),
-    );
-  }),
   rule('data/foreign-mlflow', 'error', (run, { descriptor }) => {
     const arn = run.observability.mlflow?.arn;
     if (arn === undefined || !descriptor) return [];

@@ -43,8 +43,6 @@ const S3_OPTIONS = [
   'attributeNames',
   'instanceGroups',
   'shuffleSeed',
-  'hubContentArn',
-  'acceptEula',
 ] as const;
 
 function fileSystems(channel: ChannelSpec, at: string): Finding[] {
@@ -72,9 +70,9 @@ const namesObject = ({ s3 = '', inputMode }: ChannelSpec): boolean =>
   inputMode !== 'FastFile' && /\/[^/]+\.[A-Za-z]\w*$/.test(s3.replace(/^s3:\/\/[^/]+/, ''));
 
 function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
-  const { s3 = '/', s3DataType = 'S3Prefix', hubContentArn } = channel;
+  const { s3 = '/', s3DataType = 'S3Prefix' } = channel;
   const path = `${at}.s3`;
-  const isPrefix = s3DataType === 'S3Prefix' && hubContentArn === undefined && /^s3:\/\/[^/]+\/./.test(s3);
+  const isPrefix = s3DataType === 'S3Prefix' && /^s3:\/\/[^/]+\/./.test(s3);
   if (isPrefix && /[*?]/.test(s3))
     return [
       {

@@ -94,12 +94,6 @@ export const PROCESSING_RULES: readonly Rule[] = [
           must: 'must be S3Prefix or ManifestFile for a processing run',
           fix: 'use ManifestFile',
         }),
-        ...(['hubContentArn', 'acceptEula'] as const).flatMap((option) =>
-          when(channel[option] !== undefined, `data[${i}].${option}`, {
-            must: 'must be absent from a processing run: ProcessingS3Input has no such field',
-            fix: 'remove it, or copy the model to a bucket first',
-          }),
-        ),
         ...when(channel.inputMode === 'FastFile', `data[${i}].inputMode`, {
           must: 'must be File or Pipe for a processing run',
           fix: 'use File',

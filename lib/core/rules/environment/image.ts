@@ -32,33 +32,3 @@ export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [
     }),
   ),
 ];
-
-/** Rules for sources of images and models other than ECR and buckets. */
-export const IMAGE_SOURCE_RULES: readonly EnvironmentRule[] = [
-  /** Findings for functions and hubs that jobs in another region, or with roles of another account, cannot use. */
-  environmentRule(
-    'environment/image-sources',
-    'error',
-    ['image', 'storage', 'account'],
-    ({ account, region, image, storage }) => {
-      const named = [
-        ...(image.credentialsProviders ?? []).map((arn, i) => ({ path: `image.credentialsProviders[${i}]`, arn })),
-        ...(storage.hubs ?? []).map((arn, i) => ({ path: `storage.hubs[${i}]`, arn })),
-      ];
-      return named.flatMap(({ path, arn }) => {
-        const [, , , there, owner] = arn.split(':');
-        return [
-          ...when(there !== region, path, {
-            must: `must be in ${region}, like the jobs`,
-            fix: `use the one in ${region}, under regions.${region} if the environment has several regions`,
-          }),
-          // A hub may be shared by another account (AWS RAM); a function is called with a role of this account.
-          ...when(path.startsWith('image.') && account !== undefined && owner !== account, path, {
-            must: `must be in account ${account}`,
-            fix: 'use a function in that account',
-          }),
-        ];
-      });
-    },
-  ),
-];

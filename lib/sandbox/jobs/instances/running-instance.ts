@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import type { Channel } from '@aws-sdk/client-sagemaker';
@@ -77,13 +77,6 @@ export class RunningInstance {
   /** Stops (or continues) the processes whose command line matches, or all. */
   freeze(frozen: boolean, pattern?: RegExp): number {
     return this.signal(frozen ? 'SIGSTOP' : 'SIGCONT', pattern);
-  }
-
-  /** Limits the size of the files that the processes write, as on a full disk: writes beyond it fail. Needs `prlimit` of util-linux. */
-  limitFileSize(bytes: number | 'unlimited', pattern?: RegExp): void {
-    for (const { pid } of this.processes(pattern)) {
-      spawnSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { stdio: 'ignore' });
-    }
   }
 
   /** The processes of the instance whose command line matches, or all. */

@@ -16,7 +16,7 @@ const published: [name: string, config: Config][] = readFileSync(FILE, 'utf8')
   .split('\n')
   .map((line) => configKeys(line) as { model: string; config: Config })
   .map(({ model, config }) => [model, config]);
-const presets = Object.entries(PRESETS).map(([name, { config }]): [string, Config] => [name, config]);
+const presets = Object.entries(PRESETS);
 const READ = [...presets, ...published].filter(
   ([, config]) => Object.hasOwn(IMPORTED, String(config.model_type)) && readConfig(config).shape,
 );
@@ -59,7 +59,7 @@ test.each<[kinds: string[], m: Partial<ModelShape>]>([
 });
 
 test('a file says what its missing keys mean where that is another model', () => {
-  const qwen = { ...(PRESETS['qwen3-8b'] as { config: Config }).config, sliding_window: 4096 };
+  const qwen = { ...PRESETS['qwen3-8b'], sliding_window: 4096 };
   const [found] = publishedConfigs(shapeOf(qwen), qwen);
   expect(found?.missing).toMatchObject({ rope_theta: 10_000, num_key_value_heads: 32, hidden_size: null });
   expect(found?.missing).not.toHaveProperty('head_dim');
@@ -68,7 +68,7 @@ test('a file says what its missing keys mean where that is another model', () =>
 });
 
 test('a list by layer takes the place of the keys that it replaces', () => {
-  const gemma = (PRESETS['gemma3-4b'] as { config: Config }).config;
+  const gemma = PRESETS['gemma3-4b'] ?? {};
   const [found] = publishedConfigs(shapeOf(gemma), gemma);
   expect(found?.replaced.layer_types).toContain('sliding_window_pattern');
   expect(found?.accepted.sliding_window_pattern?.[0]).toBe(6);

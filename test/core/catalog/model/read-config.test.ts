@@ -114,17 +114,6 @@ test('Kimi Linear has delta attention in three of four layers, latent attention 
   ]);
 });
 
-test('a layer of Falcon-H1 has attention and Mamba-2', () => {
-  const falcon = { model_type: 'falcon_h1', mamba_n_heads: 4, mamba_d_head: 16, mamba_d_state: 8, mamba_d_ssm: 64 };
-  const shape = parameterShape(shapeOf(falcon));
-  const { recurrence, ...attention } = shape;
-  const [hidden, inner, convolved] = [shape.hidden, 64, 64 + 2 * 8];
-  expect(attentionParameters(shape) - attentionParameters(attention)).toBe(hidden * (inner + convolved + 4 + inner));
-  expect(recurrence?.small).toBe(convolved * 5 + 3 * 4);
-  const normed = parameterShape(shapeOf({ ...falcon, mamba_rms_norm: true }));
-  expect(normed.recurrence?.small).toBe(convolved * 5 + 3 * 4 + inner);
-});
-
 test('attention of Nemotron-H has no biases, whatever the file says', () => {
   const counted = (attention_bias: boolean) =>
     parameterCount(

@@ -1,12 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  calibrate,
-  calibrationError,
-  efficiencyOf,
-  type Measurement,
-  memoryFactorOf,
-} from '../../../../lib/core/planner/run/calibration';
+import type { Measurement } from '../../../../lib/core/config/calibration-file';
+import { calibrate, efficiencyOf } from '../../../../lib/core/planner/run/calibration';
 import { planRun, type RunPlan } from '../../../../lib/core/planner/run/plan-run';
 import { searchRun } from '../../../../lib/core/search/search-run';
 import { BASE, runOf } from '../../../support/runs';
@@ -57,93 +52,6 @@ describe('an efficiency', () => {
     const twice = calibrate('research', [run(0.5, 'a'), run(0.9, 'a')]);
     expect(twice.measurements.map(({ measured }) => measured)).toEqual([3600]);
     expect(twice.efficiencies[KEY]).toEqual(efficiencyOf([run(0.9, 'a')]));
-  });
-});
-
-test('the error is judged on runs that the calibration has not seen', () => {
-  expect(calibrationError([run(0.8, 'a')])).toMatchObject({ after: null, judged: 0 });
-  const { before, after, judged } = calibrationError([run(0.8, 'a'), run(0.8, 'b'), run(0.82, 'c')]);
-  expect(judged).toBe(3);
-  expect(before).toBeGreaterThan(0.2);
-  expect(after).toBeLessThan(0.05);
-});
-
-const held = (ratio: number, runId: string): Measurement => ({
-  ...run(1, runId),
-  memory: { state: 10, rest: 40, measured: 10 + 40 * ratio },
-});
-
-describe('measured memory', () => {
-  test('moves what is not weights, gradients and optimizer between the plan and the measurement', () => {
-    fc.assert(
-      fc.property(ratio, fc.integer({ min: 1, max: 8 }), (r, n) => {
-        const measured = { state: 10, rest: 40, measured: 10 + 40 * r };
-        const { factor, runs } = memoryFactorOf(Array.from({ length: n }, () => measured));
-        expect(runs).toBe(n);
-        expect(Math.abs(Math.log(factor))).toBeLessThanOrEqual(Math.abs(Math.log(r)) + 1e-12);
-        expect(Math.log(factor) * Math.log(r)).toBeGreaterThanOrEqual(0);
-      }),
-    );
-  });
-
-  test('of less than the state alone moves a plan to a tenth at most', () => {
-    expect(memoryFactorOf([{ state: 10, rest: 40, measured: 5 }]).factor).toBeGreaterThanOrEqual(0.1);
-  });
-
-  test('scales the parts of a plan, keeps state, speed and the sum, and changes the verdict with the total', () => {
-    const alone = planned(LLAMA);
-    const more = planned(LLAMA, [held(1.2, 'a'), held(1.2, 'b')]);
-    const factor = more.calibration?.memory?.factor ?? 1;
-    expect(factor).toBeGreaterThan(1.15);
-    for (const part of ['parameters', 'gradients', 'optimizer'] as const)
-      expect(more.memoryGiB[part]).toBe(alone.memoryGiB[part]);
-    for (const part of ['activations', 'logits', 'working', 'buffers'] as const)
-      expect(more.memoryGiB[part]).toBeCloseTo(alone.memoryGiB[part] * factor, 9);
-    const { total, available, ...parts } = more.memoryGiB;
-    expect(Object.values(parts).reduce((sum, part) => sum + part, 0)).toBeCloseTo(total, 9);
-    expect(available).toBe(alone.memoryGiB.available);
-    expect(more.tokensPerSecondPerGpu).toBeCloseTo(alone.tokensPerSecondPerGpu, 6);
-    expect(alone.fits).not.toBe('oom');
-    expect(planned(LLAMA, [held(12, 'a'), held(12, 'b')]).fits).toBe('oom');
-  });
-
-  test('counts in the advice as in the plan: what it says of a change is what a plan of the change says', () => {
-    const measured = [held(3, 'a'), held(3, 'b'), run(0.8, 'c')];
-    const before = planned(LLAMA, measured);
-    expect([planned(LLAMA).fits, before.fits]).toEqual(['fits', 'oom']);
-    const advised = before.advice.find(({ change }) => change === 'training.activationCheckpointing: full');
-    const full = { ...LLAMA, training: { ...LLAMA.training, activationCheckpointing: 'full' } };
-    const after = planned(full, measured);
-    expect(advised).toMatchObject({
-      memoryGiB: expect.closeTo(after.memoryGiB.total, 9),
-      stepSeconds: expect.closeTo(after.stepSeconds, 9),
-      tokensPerSecondPerGpu: expect.closeTo(after.tokensPerSecondPerGpu, 6),
-      fits: after.fits,
-    });
-  });
-
-  test('counts in changes that only help together', () => {
-    const [together, ...others] = planned(LLAMA, [held(10, 'a'), held(10, 'b')]).advice;
-    expect(others).toEqual([]);
-    expect(together).toMatchObject({ why: 'together', fits: 'fits' });
-    expect(together?.change.split(', ')).toHaveLength(3);
-  });
-
-  test('counts in the search as in the plan', () => {
-    const facts = { region: 'us-west-2', calibration: calibrate('research', [held(12, 'a'), held(12, 'b')]) };
-    const found = searchRun(runOf(LLAMA), facts, {});
-    const alone = searchRun(runOf(LLAMA), { region: 'us-west-2' }, {});
-    if (Array.isArray(found) || Array.isArray(alone)) throw new Error('no candidates');
-    expect(found.outOfMemory).toBeGreaterThan(alone.outOfMemory);
-  });
-
-  test('is judged on runs that the calibration has not seen; runs without it are left out', () => {
-    expect(calibrationError([run(1, 'a')]).memory).toBeUndefined();
-    const { memory } = calibrationError([held(1.2, 'a'), held(1.2, 'b'), run(1, 'c')]);
-    expect(memory).toMatchObject({ judged: 2 });
-    expect(memory?.before).toBeCloseTo(8 / 58, 9);
-    expect(memory?.after).toBeLessThan(0.01);
-    expect(efficiencyOf([run(1, 'a')]).memory).toBeUndefined();
   });
 });
 

@@ -50,18 +50,6 @@ const LISTS: Record<string, [empty: unknown, line: object]> = {
       },
     },
   ],
-  hubs: [
-    [],
-    {
-      data: [
-        {
-          channel: 'a',
-          s3: 's3://hub/x/',
-          hubContentArn: 'arn:aws:sagemaker:us-west-2:111122223333:hub-content/h/Model/m/1',
-        },
-      ],
-    },
-  ],
 };
 
 test.each(Object.entries(LISTS))(

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { planData } from '../../../../lib/core/planner/run/data-plan';
 import { BASE, issuesOf, runOf } from '../../../support/runs';
 
 const channel = (name: string) => ({ channel: name, s3: `s3://{dataBucket}/${name}/` });
@@ -39,9 +38,4 @@ test.each([
 
 test('a weight must be above 0, and is named with its place', () => {
   expect(() => runOf(file([{ weights: { web: 0 } }]))).toThrow(/training\.mixture\[0\]\.weights\.web/);
-});
-
-test('the plan of the data names all channels, and gives no advice on the shards of each', () => {
-  const plan = planData(runOf(file(WHOLE)), { tokensPerSecond: 1e6, tokens: 1e9, dataRanks: 8 });
-  expect(plan).toMatchObject({ channel: 'web, code', shards: null, advice: [] });
 });

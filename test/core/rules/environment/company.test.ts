@@ -107,22 +107,3 @@ describe('what a company asks for', () => {
     expect(said({ logging: { retentionDays: 100 } }).join()).toMatch(/logging\.retentionDays: must be .*got 100/);
   });
 });
-
-test('functions with credentials and hubs lie where the jobs are', () => {
-  const provider = (region: string, account: string) => `arn:aws:lambda:${region}:${account}:function:credentials`;
-  const hub = (region: string, account: string) => `arn:aws:sagemaker:${region}:${account}:hub/models`;
-  const here = {
-    image: { credentialsProviders: [provider('us-west-2', '111122223333')] },
-    storage: { hubs: [hub('us-west-2', '444455556666')] },
-  };
-  expect(said(here)).toEqual([]);
-  expect(said({ ...here, account: undefined })).toEqual([]);
-  const there = {
-    image: { credentialsProviders: [provider('us-west-2', '444455556666')] },
-    storage: { hubs: [hub('eu-west-1', '111122223333')] },
-  };
-  expect(said(there).map((text) => text.replace(/, got.*/, ''))).toEqual([
-    'image.credentialsProviders[0]: must be in account 111122223333',
-    'storage.hubs[0]: must be in us-west-2, like the jobs',
-  ]);
-});

@@ -1,12 +1,11 @@
 import type { ConfigFields } from '../config-fields';
-import { always, layersWhere, never } from '../config-window';
+import { layersWhere } from '../config-window';
 import { hasWindow } from '../parameters';
 import type { DifferingLayers, ModelShape, Recurrence } from '../shape';
 import {
   biasedRouting,
   decoder,
   denseLayersOf,
-  EXPERTS,
   type Families,
   LOCAL_EXPERTS,
   leading,
@@ -15,38 +14,7 @@ import {
   ROUTED_EXPERTS,
   withTraits,
 } from './decoder';
-import { HYBRID_MAMBA, MAMBA_UNTRAINED, mamba2, recurrentLayers } from './recurrent';
-
-/** A gated short convolution (https://arxiv.org/abs/2511.23404, section 2): two products around a convolution of each channel. */
-function shortConvolution(f: ConfigFields, hidden: number): Recurrence {
-  const kernel = f.count('conv_L_cache', 3);
-  const biases = f.flag('conv_bias') ? 5 * hidden : 0;
-  return { parameters: 4 * hidden ** 2, small: hidden * kernel + biases, kept: 6 * hidden, flops: 2 * kernel * hidden };
-}
-
-/** Layers with a convolution, by `layer_types` or as all but those of `full_attn_idxs`. */
-function convolutions(f: ConfigFields, layers: number): number[] {
-  const types = f.perLayerOf('layer_types', layers, ['conv', 'full_attention']);
-  const full = f.layerNumbers('full_attn_idxs', layers);
-  return layersWhere(layers, (layer) =>
-    types ? types[layer] === 'conv' : full !== undefined && !full.includes(layer),
-  );
-}
-
-/** Keys of LFM2's files that repeat others or that no module reads. */
-const LFM_UNREAD = `block_dim block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu block_use_xavier_init conv_dim conv_dim_out
-  conv_use_xavier_init num_heads use_pos_enc tie_embedding`;
-
-function lfm(f: ConfigFields): ModelShape {
-  f.ignore(LFM_UNREAD);
-  const d = { recurrent: true, tied: true, theta: 1_000_000, kvHeads: 8, epsilonKey: 'norm_eps', epsilon: 1e-5 };
-  const m = decoder(f, { ...d, ffnKey: f.has('block_ff_dim') ? 'block_ff_dim' : 'intermediate_size' });
-  f.ignore('intermediate_size');
-  const recurrence = { layers: convolutions(f, m.layers), of: shortConvolution(f, m.hiddenSize) };
-  // The older name of the key counts where both are present.
-  const tiedEmbeddings = f.has('tie_embedding') ? f.flag('tie_embedding') : m.tiedEmbeddings;
-  return { ...withTraits(m, { recurrence, untrained: ['short convolutions'] }), qkNorm: true, tiedEmbeddings };
-}
+import { recurrentLayers } from './recurrent';
 
 /** Linear attention with a fixed decay for each head (https://arxiv.org/abs/2501.08313, section 2.2), in blocks of positions. */
 function lightning(f: ConfigFields, m: ModelShape): Recurrence {
@@ -70,36 +38,8 @@ function marked(f: ConfigFields, key: string, layers: number, mark: number): num
 const MIMO_UNREAD =
   'swa_rope_theta attention_chunk_size add_swa_attention_sink_bias add_full_attention_sink_bias attention_value_scale';
 
-/** Multipliers and numerical settings, which add no parameters. */
-const SCALES = `attention_in_multiplier attention_out_multiplier key_multiplier lm_head_multiplier embedding_multiplier mlp_multipliers
-  ssm_multipliers ssm_in_multiplier ssm_out_multiplier mamba_expand mamba_d_ssm mamba_norm_before_gate mamba_use_mlp time_step_limit
-  time_step_min time_step_max time_step_floor time_step_rank num_logits_to_keep layers_block_type layer_types attn_layer_indices mlp_expansion_factor`;
-
-/** Families with convolutions or linear attention between layers of attention. */
+/** Families whose layers alternate between two kinds of attention. */
 export const HYBRID_FAMILIES: Families = {
-  /** LFM2: gated short convolutions, with attention in some layers; the size of the feed-forward block is adjusted. */
-  lfm2: (f) => {
-    const m = lfm(f);
-    const multiple = f.count('block_multiple_of', 256);
-    const factor = f.isNull('block_ffn_dim_multiplier') ? undefined : f.number('block_ffn_dim_multiplier', 1);
-    if (!f.flag('block_auto_adjust_ff_dim', true)) return m;
-    const size = Math.floor((2 * m.ffnHiddenSize) / 3);
-    const rounded = factor === undefined ? size : multiple * Math.ceil(Math.floor(factor * size) / multiple);
-    return { ...m, ffnHiddenSize: rounded };
-  },
-  /** LFM2 with experts after the first layers. */
-  lfm2_moe: (f) => {
-    const m = lfm(f);
-    const bias = f.flag('use_expert_bias', true);
-    const mixture = mixtureOf(f, m.layers, {
-      keys: EXPERTS,
-      experts: 32,
-      perToken: 4,
-      dense: f.count('num_dense_layers', 2, 0),
-      routing: { score: 'sigmoid', normalise: f.flag('norm_topk_prob', true), ...(bias && { bias }) },
-    });
-    return withTraits({ ...m, ...mixture }, { routedScaling: f.number('routed_scaling_factor', 1) });
-  },
   /** MiniMax-Text-01 and M1: lightning attention in some layers, attention in the others, experts in all. */
   minimax: (f) => {
     for (const part of ['full_attn', 'linear_attn', 'mlp']) f.ignore(`${part}_alpha_factor ${part}_beta_factor`);
@@ -156,27 +96,5 @@ export const HYBRID_FAMILIES: Families = {
       { ...m, ...mixture, ...(slidingWindow && { slidingWindow }) },
       { differing, untrained, routedScaling: f.number('routed_scaling_factor', 1) },
     );
-  },
-  /**
-   * Falcon-H1 (https://arxiv.org/abs/2507.22448): in every layer, attention and Mamba-2 process the same input and their outputs are added.
-   * Keys and counts of transformers 5.23, modeling_falcon_h1.py.
-   */
-  falcon_h1: (f) => {
-    f.ignore(SCALES);
-    f.only({ projectors_bias: f.flag('mamba_proj_bias') });
-    const m = decoder(f, {
-      kvHeads: 8,
-      epsilon: 1e-5,
-      windowed: never,
-      biased: true,
-      traits: {
-        ...(f.flag('mlp_bias') && { mlpBias: true }),
-        outputBias: f.flag('attention_bias'),
-        untrained: [...MAMBA_UNTRAINED, 'attention and a recurrence in one layer', 'multipliers of Falcon-H1'],
-      },
-    });
-    const mamba = mamba2(f, m.hiddenSize, { ...HYBRID_MAMBA, norm: 'mamba_rms_norm' });
-    const recurrence = { layers: layersWhere(m.layers, always), of: { ...mamba, besideAttention: true } };
-    return withTraits(m, { recurrence });
   },
 };

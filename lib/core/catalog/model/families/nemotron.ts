@@ -2,7 +2,7 @@ import type { Config, ConfigFields } from '../config-fields';
 import { layersWhere } from '../config-window';
 import { type DifferingLayers, MAX_LAYERS, type ModelShape } from '../shape';
 import { biasedRouting, decoder, type Families, mixtureOf, ROUTED_EXPERTS, withTraits } from './decoder';
-import { MAMBA_UNTRAINED, type MambaKeys, mamba2 } from './recurrent';
+import { type MambaKeys, mamba2 } from './recurrent';
 
 const NEMOTRON_MAMBA: MambaKeys = {
   heads: 'mamba_num_heads',
@@ -128,7 +128,7 @@ export const NEMOTRON_FAMILIES: Families = {
       recurrence,
       alone,
       normsPerBlock: 1,
-      untrained: [...MAMBA_UNTRAINED, 'layers of attention or a feed-forward block alone'],
+      untrained: ['Mamba-2 layers', 'layers of attention or a feed-forward block alone'],
     };
     // transformers creates a separate embedding and output head, and attention without biases, regardless of the file.
     const mixed = withTraits(m, traits, { tiedEmbeddings: false });

@@ -20,25 +20,15 @@ export function recurrentLayers(f: ConfigFields, layers: number, otherwise: (lay
 /** Chunk size of the training kernels (fla, `chunk_gated_delta_rule`). */
 const DELTA_CHUNK = 64;
 
-/** Sizes for missing keys. */
-interface DeltaDefaults {
-  keyHeads: number;
-  valueHeads: number;
-  keySize: (keyHeads: number) => number;
-  valueSize: (keySize: number) => number;
-}
-
-const QWEN_DELTA: DeltaDefaults = { keyHeads: 16, valueHeads: 32, keySize: () => 128, valueSize: () => 128 };
-
 /**
  * Gated DeltaNet (https://arxiv.org/abs/2412.06464): each token corrects, updates and reads a state of key size x value size per head, in
  * chunks of matrix products.
  */
-function deltaNet(f: ConfigFields, hidden: number, d: DeltaDefaults = QWEN_DELTA): Recurrence {
-  const keyHeads = f.count('linear_num_key_heads', d.keyHeads);
-  const valueHeads = f.count('linear_num_value_heads', d.valueHeads);
-  const keySize = f.count('linear_key_head_dim', d.keySize(keyHeads));
-  const valueSize = f.count('linear_value_head_dim', d.valueSize(keySize));
+function deltaNet(f: ConfigFields, hidden: number): Recurrence {
+  const keyHeads = f.count('linear_num_key_heads', 16);
+  const valueHeads = f.count('linear_num_value_heads', 32);
+  const keySize = f.count('linear_key_head_dim', 128);
+  const valueSize = f.count('linear_value_head_dim', 128);
   const [keys, values] = [keyHeads * keySize, valueHeads * valueSize];
   return {
     parameters: hidden * (2 * keys + 3 * values + 2 * valueHeads),
@@ -61,8 +51,6 @@ export interface MambaKeys {
   stateSize: number;
   groupCount: number;
   chunkSize: number;
-  /** Flag for a separate norm in the recurrence. @default - it has one */
-  norm?: string;
 }
 
 /**
@@ -76,20 +64,15 @@ export function mamba2(f: ConfigFields, hidden: number, k: MambaKeys): Recurrenc
   const projected = inner + convolved + heads;
   const biases = f.flag(k.bias) ? projected + hidden : 0;
   const kernel = f.count(k.kernel, 4) + (f.flag(k.convolutionBias, true) ? 1 : 0);
-  const norm = k.norm === undefined || f.flag(k.norm) ? inner : 0;
   return {
     parameters: hidden * (projected + inner),
-    small: convolved * kernel + 3 * heads + norm + biases,
+    small: convolved * kernel + 3 * heads + inner + biases,
     kept: 3 * inner + 2 * convolved,
     flops: inner * (4 * state + 2 * f.count(k.chunk, k.chunkSize)),
   };
 }
 
-const DELTA = 'layers of gated DeltaNet (linear attention)';
-const DELTA_UNTRAINED = [DELTA, 'gated attention'];
-/** Features of Mamba-2 that the built-in trainer does not implement. */
-export const MAMBA_UNTRAINED = ['Mamba-2 layers'];
-
+const DELTA_UNTRAINED = ['layers of gated DeltaNet (linear attention)', 'gated attention'];
 /**
  * Keys of the published files that no module reads: prediction modules, whose weights are in the files but not in the model, and the
  * precision in which servers keep states.
@@ -123,8 +106,8 @@ const withExperts = (f: ConfigFields, experts: number, perToken: number, d: Deco
     traits: { sharedFfnHiddenSize: f.count('shared_expert_intermediate_size', 512), sharedExpertGate: true },
   });
 
-/** Mamba-2 with the key names of Granite 4 and Falcon-H1. */
-export const HYBRID_MAMBA: MambaKeys = {
+/** Mamba-2 with the key names of Granite 4. */
+const GRANITE_MAMBA: MambaKeys = {
   heads: 'mamba_n_heads',
   headSize: 'mamba_d_head',
   groups: 'mamba_n_groups',
@@ -140,25 +123,6 @@ export const HYBRID_MAMBA: MambaKeys = {
 
 /** Families with recurrences between layers of attention. */
 export const RECURRENT_FAMILIES: Families = {
-  /** OLMo Hybrid: OLMo 3's attention in every fourth layer, gated DeltaNet in the others. */
-  olmo_hybrid: (f) => {
-    f.ignore(
-      'linear_a_log_min linear_a_log_max linear_dt_min linear_dt_max linear_dt_init_floor linear_allow_neg_eigval',
-    );
-    const m = decoder(f, { recurrent: true, biased: true, traits: { qkNorm: 'whole' }, fields: { qkNorm: true } });
-    const layers = recurrentLayers(
-      f,
-      m.layers,
-      (layer) => layer % 4 !== 3 && !(m.layers < 4 && layer === m.layers - 1),
-    );
-    const of = deltaNet(f, m.hiddenSize, {
-      keyHeads: m.attentionHeads,
-      valueHeads: m.attentionHeads,
-      keySize: (heads) => Math.floor((0.75 * m.hiddenSize) / heads),
-      valueSize: (keys) => 2 * keys,
-    });
-    return withTraits(m, { recurrence: { layers, of }, untrained: [DELTA] });
-  },
   /** Qwen 3 Next: gated DeltaNet in three of four layers, 512 experts. */
   qwen3_next: (f) => withExperts(f, 512, 10),
   /** Text model of Qwen 3.5. */
@@ -181,7 +145,7 @@ export const RECURRENT_FAMILIES: Families = {
         : { mixture: { ...GRANITE_MIXTURE, sharedExperts: 1 }, traits: { sharedFfnHiddenSize: shared } }),
     });
     const layers = recurrentLayers(f, m.layers, () => true);
-    const recurrence = { layers, of: mamba2(f, m.hiddenSize, HYBRID_MAMBA) };
-    return withTraits(m, { recurrence, untrained: MAMBA_UNTRAINED });
+    const recurrence = { layers, of: mamba2(f, m.hiddenSize, GRANITE_MAMBA) };
+    return withTraits(m, { recurrence, untrained: ['Mamba-2 layers'] });
   },
 };
