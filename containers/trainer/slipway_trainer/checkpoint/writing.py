@@ -1,6 +1,6 @@
 """Writes one checkpoint from the copy of the state, either in a thread or in the checkpoint process.
 
-DCP plans every save from the beginning: all ranks send a description of all their shards to the coordinator, which composes the metadata and
+DCP plans each save from the start: all ranks send a description of all their shards to the coordinator, which composes the metadata and
 sends each rank its part back: 90 s on 256 ranks (pytorch/pytorch#149785). The tensors of a run keep their names, shapes and shards, so only
 the first save of a start is DCP's; the others write the same parts and the same metadata.
 """
