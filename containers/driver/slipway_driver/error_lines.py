@@ -37,7 +37,7 @@ PEER_LOST = re.compile(
     r"Connection closed by remote peer|ncclRemoteError|remote process exited or there was a network error"
     r"|possibly due to a network error or a remote process exiting|NCCL communicator (was|is) aborted"
     r"|DistNetworkError|DistStoreError|failed to recv, got 0 bytes|recvValue failed|sendBytes failed"
-    r"|ProcessGroup.* was destroyed|Failed to send to peer"
+    r"|ProcessGroup.* was destroyed|Failed to send to peer|\bgloo\b.*Connect timeout"
 )
 #: NCCL's message for a failed call of its network plugin, and the message of libfabric's EFA provider if the other host does not answer
 #: (fi_efa error "Unresponsive remote", https://github.com/ofiwg/libfabric, prov/efa/src/efa_errno.h, 2026-11-22). The first message alone

@@ -228,7 +228,9 @@ def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
         log("health: full check, because earlier jobs have reported GPU %s" % ", ".join(str(gpu.index) for gpu in suspect))
     mode = "full" if suspect and job.health_check != "off" else job.health_check
     mode = "quick" if quick and mode == "full" else mode
-    return HealthGate(mode, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)), bad, suspect, attempt.early)
+    # A spare host is checked when it takes the place of another, perhaps days later.
+    early = None if cluster.idle else attempt.early
+    return HealthGate(mode, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)), bad, suspect, early)
 
 
 def tools_of(setup: Setup) -> Tools:

@@ -91,20 +91,19 @@ class Memory:
         """Requests the next copy now, and that `write` is called with it. All ranks must call it after the same step."""
         self._write = write
 
-    def end_write(self, step: int) -> None:
-        """Takes the request of `write_next` back, or waits until its copy is handed over. `step`: the newest that is known to be finite."""
+    def end_write(self) -> None:
+        """Takes the request of `write_next` back, or waits until its copy is handed over."""
         self._write = None
-        self._copies.complete_write(step)
+        self._copies.end_write()
+
+    def await_write(self) -> None:
+        """Waits until a copy that is being handed over to be written as a checkpoint may change again."""
+        self._copies.await_write()
 
     @property
     def awaits_copy(self) -> bool:
         """Whether the copy of `write_next` has not been taken."""
         return self._write is not None
-
-    @property
-    def is_writing(self) -> bool:
-        """Whether a copy is being handed over to be written as a checkpoint."""
-        return self._copies.is_writing
 
     def resume(self, state: Mapping[str, Tensor], identity: Mapping[str, Any], newer_than: int) -> Restored | None:
         """Loads the newest copy that all ranks have into `state`, unless a checkpoint is newer."""

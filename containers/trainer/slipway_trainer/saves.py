@@ -51,9 +51,8 @@ class Saves:
         self._live: dict[str, Tensor] | None = None
         self._standing = Standing(world.device)
         self._memory: Memory | None = None
-        #: Step after which the next copy in memory was requested as a checkpoint, and whether one was not taken in time.
+        #: Step after which the next copy in memory was requested as a checkpoint.
         self._requested_step = 0
-        self._copies_ended = False
 
     def requests(self, step: int) -> dict[str, bool]:
         """The requests of this rank with `step` for copies in memory."""
@@ -97,14 +96,19 @@ class Saves:
     @property
     def due(self) -> bool:
         """Whether the save interval has elapsed, by this rank's clock."""
-        if self._settings.arguments.save_every_steps or (self._memory is not None and self._memory.awaits_copy):
+        if self._settings.arguments.save_every_steps or (self._memory is not None and (self._memory.awaits_copy or self._is_busy)):
             return False
         return time.monotonic() - self._began_at >= 60.0 * self._interval_minutes
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether a checkpoint is being written; the copy of the next one would wait for it."""
+        return isinstance(self._saver, CheckpointSaver) and self._saver.is_busy
 
     def save_next_copy(self, step: int) -> bool:
         """Requests that the next copy in memory, after `step`, becomes a checkpoint: training does not wait for it. Returns False, equal on
         all ranks, if there are no copies."""
-        if self._memory is None or self._copies_ended or not (isinstance(self._saver, CheckpointSaver) and self._saver.writes_beside):
+        if self._memory is None or not (isinstance(self._saver, CheckpointSaver) and self._saver.writes_beside):
             return False
         self._memory.write_next(self._write_copy)
         self._began_at, self._requested_step = time.monotonic(), step
@@ -112,13 +116,13 @@ class Saves:
 
     def lacks_copy(self, step: int) -> bool:
         """Whether that copy was not taken in time, so that the state has to be saved after `step`. Equal on all ranks."""
-        late = self._memory is not None and self._memory.awaits_copy and step - self._requested_step >= COPY_STEPS
-        self._copies_ended = self._copies_ended or late
-        return late
+        return self._memory is not None and self._memory.awaits_copy and step - self._requested_step >= COPY_STEPS
 
     def _write_copy(self, shards: Mapping[str, Tensor], facts: Mapping[str, Any], blocked: float) -> None:
         """Called by the thread that completes copies."""
         assert isinstance(self._saver, CheckpointSaver)
+        if self._begun_step == facts["step"]:
+            return
         self._begun_step = facts["step"]
         self._saver.write_copy(facts["step"], {**shards, **random_state(self._world)}, self._run_facts() | saved_now() | facts, blocked)
 
@@ -127,12 +131,13 @@ class Saves:
         if self._saver is None:
             return
         if self._memory is not None:
-            # A copy that has become a checkpoint is older, and is written first on all ranks.
-            self._memory.end_write(facts["step"])
+            self._memory.end_write()
         # The wait for the previous save may differ between ranks.
         self._world.timeouts.relax()
-        state = {} if self._backend.library_checkpoints else self._backend.state() | random_state(self._world)
-        self._start(state, facts)
+        # All ranks may be writing a copy of this step already.
+        if self._begun_step != facts["step"]:
+            state = {} if self._backend.library_checkpoints else self._backend.state() | random_state(self._world)
+            self._start(state, facts)
         if wait:
             self._world.announce("save", begin=True)
             self._report(self._saver.wait())
@@ -177,10 +182,12 @@ class Saves:
         indefinitely, so the copy uses a separate stream.
         """
         assert isinstance(self._saver, CheckpointSaver) and self._live is not None, "a save during a stall needs a state at fixed addresses"
+        if self._memory is not None:
+            self._memory.await_write()
         if step == self._begun_step:
             return False
         facts = self._standing.newest()
-        if facts is None or facts["step"] != step or (self._memory is not None and self._memory.is_writing):
+        if facts is None or facts["step"] != step:
             return agreed(False)
         self._report(self._saver.wait())
         with self._saver.beside():

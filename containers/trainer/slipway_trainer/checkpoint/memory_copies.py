@@ -6,6 +6,7 @@ network of the collectives. The next copy is taken after the exchange is over on
 which at least the older one is complete everywhere.
 """
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -51,13 +52,12 @@ class Copied:
     awaited: "torch.cuda.Event | None" = None
 
     def seconds_blocked(self) -> float:
-        """Time for which training was blocked. Waits for the GPU."""
+        """Time for which training was blocked. Waits for the copy alone: the next update may follow a collective that hangs."""
         if self.taken is None:
             return self.seconds
         self.taken.synchronize()
-        if self.awaited is None:
+        if self.awaited is None or not self.awaited.query():
             return 0.0
-        self.awaited.synchronize()
         return max(0.0, self.awaited.elapsed_time(self.taken)) / 1000.0
 
 
@@ -93,8 +93,9 @@ class MemoryCopies:
         self._copied: Copied | None = None
         self._finishing: Future[MemorySaved] | None = None
         self._failed = False
-        #: Whether a copy is being handed over to be written as a checkpoint.
-        self.is_writing = False
+        #: Not set while a copy is handed over to be written as a checkpoint.
+        self._handed = threading.Event()
+        self._handed.set()
         #: The copy that no update has waited for yet.
         self._unawaited: Copied | None = None
 
@@ -139,7 +140,8 @@ class MemoryCopies:
     def sound_until(self, step: int) -> None:
         """Completes the copy in the background once its step is known to be finite."""
         if self._copied is not None and self._copied.facts["step"] <= step:
-            self.is_writing = self._copied.write is not None
+            if self._copied.write is not None:
+                self._handed.clear()
             self._finishing, self._copied = self._pool.submit(self._finish, self._copied), None
 
     def collect(self) -> MemorySaved | None:
@@ -155,16 +157,16 @@ class MemoryCopies:
             return None
 
     def _finish(self, copied: Copied) -> MemorySaved:
-        blocked = copied.seconds_blocked()
-        step = int(copied.facts["step"])
-        header = Header(self._rank, step, self.file.digest(copied.slot), self.shape, copied.facts)
-        self.file.commit(copied.slot, header)
-        self.newest = copied.slot
-        if copied.write is not None:
-            try:
+        try:
+            blocked = copied.seconds_blocked()
+            step = int(copied.facts["step"])
+            header = Header(self._rank, step, self.file.digest(copied.slot), self.shape, copied.facts)
+            self.file.commit(copied.slot, header)
+            self.newest = copied.slot
+            if copied.write is not None:
                 copied.write(self._tensors[copied.slot], copied.facts, blocked)
-            finally:
-                self.is_writing = False
+        finally:
+            self._handed.set()
         if self._group is not None:
             self._exchange(copied.slot, header, self._group)
         self.kept_step = step
@@ -183,12 +185,15 @@ class MemoryCopies:
         if theirs is not None and theirs.owner == source:
             self.file.commit(held, theirs)
 
-    def complete_write(self, step: int) -> None:
-        """Waits until a copy that is to be written as a checkpoint was handed over. `step`: the newest that is known to be finite."""
-        if self._copied is not None and self._copied.write is not None:
-            self.sound_until(step)
-        if self.is_writing:
-            self.wait()
+    def end_write(self) -> None:
+        """No copy becomes a checkpoint any longer, except one that is being handed over, for which this waits."""
+        if self._copied is not None:
+            self._copied.write = None
+        self.await_write()
+
+    def await_write(self) -> None:
+        """Waits until a copy that is being handed over may change again."""
+        self._handed.wait()
 
     def wait(self) -> None:
         """Waits until the last copy is complete, here and on the host that holds it."""

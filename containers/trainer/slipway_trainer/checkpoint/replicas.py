@@ -6,34 +6,41 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.checkpoint.planner import SavePlan, WriteItem
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
 
 def own_part(plan: SavePlan, state: Mapping[str, Tensor]) -> SavePlan:
     """The items of a rank's plan that it writes. Replicas divide their items by size, so that DCP's coordinator gets each of them once
     instead of from every replica. `state`: the tensors of the plan. Other tensors than shards and step counts are left to DCP."""
-    groups: dict[tuple[int, int], list[WriteItem]] = defaultdict(list)
+    groups: dict[tuple[DeviceMesh, tuple[int, ...]], list[WriteItem]] = defaultdict(list)
+    kept: set[int] = set()
     for item in plan.items:
-        groups[_replica(item.index.fqn, state[item.index.fqn])].append(item)
-    kept = {id(item) for (index, count), items in groups.items() for item in _share(items, index, count)}
+        replicas = _replicas(item.index.fqn, state)
+        if replicas is None:
+            kept.add(id(item))
+        else:
+            groups[replicas].append(item)
+    for (mesh, dimensions), items in groups.items():
+        index, count, place = 0, 1, mesh.get_coordinate()
+        assert place is not None, "a rank plans only what it has"
+        for dimension in dimensions:
+            index, count = index * mesh.size(dimension) + place[dimension], count * mesh.size(dimension)
+        kept |= {id(item) for item in _share(items, index, count)}
     return replace(plan, items=[item for item in plan.items if id(item) in kept])
 
 
-def _replica(name: str, tensor: Tensor) -> tuple[int, int]:
-    """(index of this rank among those with equal shards of a tensor, their number)."""
-    if name.startswith("optimizer.") and name.endswith(".step"):
-        # All ranks have a part of each parameter, and so its count.
-        return dist.get_rank(), dist.get_world_size()
-    index, count = 0, 1
+def _replicas(name: str, state: Mapping[str, Tensor]) -> tuple[DeviceMesh, tuple[int, ...]] | None:
+    """The mesh, and its dimensions along which ranks have the same values of a tensor; None if that is not known here."""
+    tensor = state[name]
     if isinstance(tensor, DTensor):
-        mesh, place = tensor.device_mesh, tensor.device_mesh.get_coordinate()
-        for dimension, placement in enumerate(tensor.placements):
-            if placement.is_replicate() and place is not None:
-                index, count = index * mesh.size(dimension) + place[dimension], count * mesh.size(dimension)
-    return index, count
+        found = [dimension for dimension, placement in enumerate(tensor.placements) if placement.is_replicate()]
+        return tensor.device_mesh, tuple(found)
+    # The count of a parameter's steps is on all ranks that have a part of it.
+    beside = state.get(f"{name.removesuffix('.step')}.exp_avg") if name.endswith(".step") else None
+    return (beside.device_mesh, tuple(range(beside.device_mesh.ndim))) if isinstance(beside, DTensor) else None
 
 
 def _bytes(item: WriteItem) -> int:

@@ -25,7 +25,7 @@ from slipway_trainer.checkpoint.writing import CheckpointWriter, first_reason
 from slipway_trainer.exits import CheckpointFailed
 
 #: Error of the gloo group for saves after a rank has ended (gloo transport/tcp/pair.cc); the driver classifies it as a lost peer.
-_PEER_LOST = re.compile(r"gloo\b.*Connection (?:reset|closed) by (?:remote )?peer", re.DOTALL)
+_PEER_LOST = re.compile(r"gloo\b.*(?:Connection (?:reset|closed) by (?:remote )?peer|Connect timeout)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,11 @@ class CheckpointSaver:
     def writes_beside(self) -> bool:
         """Whether another process writes, so that `write_copy` can be used."""
         return self._process is not None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a save is in progress or not reported yet."""
+        return bool(self._running)
 
     def write_copy(self, step: int, shards: Mapping[str, torch.Tensor], facts: Mapping[str, Any], blocked: float) -> None:
         """Writes shards that are in host memory already, in another thread than training. Returns once they may change, after a save in
