@@ -510,12 +510,13 @@ def test_the_last_step_is_written_once(tmp_path: Path, shards: Path, hosts: Host
         "def counted(self, facts, *rest):\n    print(f'written {facts[\"step\"]}', flush=True)\n    return write(self, facts, *rest)\n"
         "writing.CheckpointWriter.write = counted\n"
     )
-    # Each copy is complete before the next step ends, and those of odd steps become checkpoints.
+    # Each copy is complete before the next step ends, and that of every other step becomes a checkpoint, usually the last one too.
     job = memory_job(tmp_path, by_time=True, training={"steps": 13})
     job["arguments"] += ["--minimum-step-seconds", "0.1"]
     code, _resumed, output = Run(tmp_path, job, 2, shards, str(patch), hosts).start()
     assert code == 0, output
-    assert output.count("written 11\n") == output.count("written 13\n") == 1, output
+    written = [line for line in output.splitlines() if line.startswith("written ")]
+    assert written[-1] == "written 13" and len(written) == len({*written}) > 5, written
     assert events(output, "checkpoint")[-1]["step"] == 13
 
 
