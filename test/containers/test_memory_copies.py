@@ -326,12 +326,13 @@ LAYOUTS = {
     "hybrid": (4, {"parameters": {"replicate_degree": 2}}),
     "tensor parallel": (4, {"parameters": {"tensor_parallel_degree": 2}}),
     "mixture": (2, {"model": {"experts": 4, "expertsPerToken": 2}}),
+    "expert parallel": (2, {"model": {"experts": 4, "expertsPerToken": 2}, "parameters": {"expert_parallel_degree": 2}}),
     "compiled": (2, {"parameters": {"compile": True}}),
 }
 
 
 #: Their checkpoints are written from the copies in memory.
-BY_TIME = ("sharded", "hybrid", "tensor parallel", "compiled")
+BY_TIME = ("sharded", "hybrid", "tensor parallel", "expert parallel", "compiled")
 
 
 def points_of(layout: str) -> list[str]:
