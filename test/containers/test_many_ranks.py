@@ -1,12 +1,15 @@
 """A start on thousands of ranks: what grows with their number, seen by one of them."""
 
-import multiprocessing
+import json
 import os
+import pickle
 import random
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from forked import run_forked
 from rank_world import trainer_job
 
 torch = pytest.importorskip("torch")
@@ -15,10 +18,8 @@ pytestmark = pytest.mark.torch
 import torch.distributed as dist  # noqa: E402
 from faked_ranks import faked_world  # noqa: E402
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner  # noqa: E402
-from torch.distributed.checkpoint.planner import SavePlan  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from slipway_trainer.checkpoint.replicas import own_part  # noqa: E402
 from slipway_trainer.chunks import FUNCTION, MODULE, Chunks, chunks_as_read  # noqa: E402
 from slipway_trainer.fsdp2 import Fsdp2Backend  # noqa: E402
 from slipway_trainer.host_groups import VARIABLE, connected_when_used, host_group  # noqa: E402
@@ -74,18 +75,27 @@ def test_fsdp_reads_its_own_function_again_afterwards() -> None:
     assert getattr(module, FUNCTION) is before
 
 
-def plans_of(rank: int, ranks: int, parameters: dict[str, int]) -> tuple[SavePlan, SavePlan]:
-    """The plan of one rank with all that it has, and with what it writes."""
-    model = {"experts": 4, "expertsPerToken": 2} if "expert_parallel_degree" in parameters else {}
-    job = trainer_job(training={"globalBatchSize": 24}, parameters=parameters, model=model)
-    settings = resolve_settings(job, job["arguments"], {})
-    with faked_world(ranks, rank):
-        layout = resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
-        state = Fsdp2Backend(settings, layout, torch.device("cpu")).state()
-        planner = DefaultSavePlanner()
-        planner.set_up_planner(state, None, False)
-        whole = planner.create_local_plan()
-        return whole, own_part(whole, state)
+#: One rank of a fake world: writes the plan of all that it has, and that of what it writes.
+PLANS = """
+import json, os, pickle, sys, torch, torch.distributed as dist
+from pathlib import Path
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from slipway_trainer.checkpoint.replicas import own_part
+from slipway_trainer.fsdp2 import Fsdp2Backend
+from slipway_trainer.layout import resolve_layout
+from slipway_trainer.settings import resolve_settings
+job, folder = json.loads(sys.argv[1]), Path(sys.argv[2])
+rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+dist.init_process_group("fake", rank=rank, world_size=ranks, store=FakeStore())
+settings = resolve_settings(job, job["arguments"], {})
+layout = resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
+state = Fsdp2Backend(settings, layout, torch.device("cpu")).state()
+planner = DefaultSavePlanner()
+planner.set_up_planner(state, None, False)
+whole = planner.create_local_plan()
+(folder / str(rank)).write_bytes(pickle.dumps((whole, own_part(whole, state))))
+"""
 
 
 LAYOUTS = {
@@ -99,11 +109,15 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_replicas_write_each_shard_once_and_as_much_as_each_other(layout: str) -> None:
+def test_replicas_write_each_shard_once_and_as_much_as_each_other(tmp_path: Path, layout: str) -> None:
     ranks, parameters = LAYOUTS[layout]
+    model = {"experts": 4, "expertsPerToken": 2} if "expert_parallel_degree" in parameters else {}
+    job = trainer_job(training={"globalBatchSize": 24}, parameters=parameters, model=model)
     # DTensor keeps what it has computed for one rank, so each has a process.
-    with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
-        whole, plans = zip(*pool.starmap(plans_of, [(rank, ranks, parameters) for rank in range(ranks)], chunksize=1), strict=True)
+    (tmp_path / "plans.py").write_text(PLANS)
+    codes = run_forked(tmp_path / "run", ranks, {}, [json.dumps(job), str(tmp_path)], script=str(tmp_path / "plans.py"))
+    assert codes == [0] * ranks, (tmp_path / "run/0.err").read_text()
+    whole, plans = zip(*(pickle.loads((tmp_path / str(rank)).read_bytes()) for rank in range(ranks)), strict=True)
     coordinator = DefaultSavePlanner()
     coordinator.set_up_planner({}, None, True)
     # It raises an error for a tensor with gaps or overlaps.
