@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, Sequence
 
@@ -34,6 +33,8 @@ def dump_ranks(sessions: Sequence[int], dumps: Path, log: Callable[[str], None])
         log("%d rank(s) wrote NCCL's flight recorder" % traces)
     py_spy = shutil.which("py-spy")
     if py_spy and pids:
+        from concurrent.futures import ThreadPoolExecutor  # It takes longer to import than the driver.
+
         # All GPUs of the job wait for this.
         with ThreadPoolExecutor(len(pids)) as pool:
             list(pool.map(lambda pid: _py_spy(py_spy, pid, dumps, log), pids))

@@ -171,8 +171,8 @@ class Trainer:
         if requests & {"leave", "hand_over"}:
             self._save(wait=True)
             return exits.TRY_AGAIN if "leave" in requests else exits.HAND_OVER
-        late = self._saves.lacks_copy(self.step)
-        if late or self._saves.due_at(self.step) or ("save" in requests and not self._saves.save_next_copy(self.step)):
+        is_now = self._saves.lacks_copy(self.step) or self._saves.due_at(self.step)
+        if is_now or ("save" in requests and not self._saves.save_next_copy(self.step)):
             self._save(wait=False)
         return None
 
@@ -292,8 +292,7 @@ class Trainer:
         close_failed(self._trackers, code)
 
     def close(self, code: int = 0) -> None:
-        """Closes data loading, saves, backend and finally the trackers, because an unresponsive server must not delay a save. `code`: the
-        exit code of the trainer."""
+        """Closes data loading, saves, backend and finally the trackers with the exit code: a server must not delay a save."""
         for part in (self._garbage, self._data, self._stalls, self._trace, self._saves, self.backend):
             if part is not None:
                 part.close()
