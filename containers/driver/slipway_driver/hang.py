@@ -15,7 +15,7 @@ from slipway_driver.rank_session import receivers, send
 from slipway_driver.remains import is_running
 
 #: Time for the ranks to print their stacks; one that hangs in the kernel never does.
-DUMP_SECONDS, POLL_SECONDS = 5.0, 0.1
+DUMP_SECONDS, POLL_SECONDS, DRAIN_SECONDS = 5.0, 0.1, 1.0
 PY_SPY_SECONDS = 20.0
 
 
@@ -44,6 +44,8 @@ def dump_ranks(sessions: Sequence[int], dumps: Path, log: Callable[[str], None])
     deadline = time.monotonic() + DUMP_SECONDS
     while time.monotonic() < deadline and any(is_running(pid) for pid in pids):
         time.sleep(POLL_SECONDS)
+    # What they have printed still passes through pipes, whose readers end with them.
+    time.sleep(DRAIN_SECONDS)
 
 
 def _py_spy(program: str, pid: int, dumps: Path, log: Callable[[str], None]) -> None:
