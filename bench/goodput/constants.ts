@@ -93,8 +93,8 @@ export const constantsSchema = z.strictObject({
       stalledSeconds: z.number().positive().default(30),
       /** How long ranks that stand still wait for the vote of a frozen one: the product's number. */
       voteSeconds: z.number().nonnegative().default(10),
-      /** Traces of NCCL, for which a second is assumed, and the most time that ranks have to print their stacks: the product's number. */
-      evidenceSeconds: z.number().nonnegative().default(6),
+      /** Traces of NCCL, for which a second is assumed, and the most time for stacks to be printed and read: the product's number. */
+      evidenceSeconds: z.number().nonnegative().default(7),
       silenceMinutes: z.number().positive().default(20),
       /** Restarts in place within one hour; the product's number if not given. */
       restartsInPlace: z.int().nonnegative().optional(),

@@ -119,12 +119,12 @@ class Saves:
         return self._memory is not None and self._memory.awaits_copy and step - self._requested_step >= COPY_STEPS
 
     def _write_copy(self, shards: Mapping[str, Tensor], facts: Mapping[str, Any], blocked: float) -> None:
-        """Called by the thread that completes copies."""
+        """Called by the thread that completes copies. `facts`: of the run and of the step."""
         assert isinstance(self._saver, CheckpointSaver)
         if self._begun_step == facts["step"]:
             return
         self._begun_step = facts["step"]
-        self._saver.write_copy(facts["step"], {**shards, **random_state(self._world)}, self._run_facts() | saved_now() | facts, blocked)
+        self._saver.write_copy(facts["step"], {**shards, **random_state(self._world)}, saved_now() | facts, blocked)
 
     def save(self, facts: Mapping[str, Any], wait: bool) -> None:
         """Starts a checkpoint; with `wait`, also waits until it is complete."""

@@ -36,12 +36,13 @@ YES, NO, SILENT = "yes", "no", "silent"
 
 
 #: Files of PyTorch and Triton that are on the stack of a thread only while code is compiled or tuned.
-_COMPILERS = tuple(
-    f"{package}.py"
-    for package in (
-        *(f"torch/{name}" for name in ("_dynamo/convert_frame", "_inductor/graph", "_inductor/codecache", "_inductor/async_compile")),
-        *("triton/compiler/compiler", "triton/runtime/autotuner"),
-    )
+_COMPILERS = (
+    "torch/_dynamo/convert_frame.py",
+    "torch/_inductor/graph.py",
+    "torch/_inductor/codecache.py",
+    "torch/_inductor/async_compile.py",
+    "triton/compiler/compiler.py",
+    "triton/runtime/autotuner.py",
 )
 
 

@@ -7,7 +7,7 @@ import io
 import os
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -32,23 +32,16 @@ class _Placed:
     written: Written
 
 
-@dataclass(frozen=True)
-class Structure:
-    """What is the same in all checkpoints of tensors with the same names, shapes and shards. `places`: offset and length of each item of
-    this rank's `plan` in its object; `metadata`: the content of `.metadata`, on the coordinator."""
-
-    plan: SavePlan
-    places: list[tuple[int, int]]
-    metadata: bytes
-
-
 class ObjectStoreWriter(StorageWriter):
     """Writes one checkpoint to `folder`. `facts`: fields of COMMITTED.json, used on the coordinator."""
 
     def __init__(self, store: Store, folder: str, facts: Mapping[str, Any], rank: int) -> None:
         self._store, self._folder, self._facts, self._rank = store, folder, facts, rank
-        #: Known after this rank has written, and on the coordinator after the metadata was written.
-        self.structure: Structure | None = None
+        #: What other checkpoints of the same tensors have as well: this rank's plan, the offset and length of each of its items in its
+        #: object, and on the coordinator the content of `.metadata`.
+        self.plan = SavePlan([])
+        self.places: list[tuple[int, int]] = []
+        self.metadata = b""
 
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
         """Does nothing: a writer is used for one checkpoint."""
@@ -66,8 +59,8 @@ class ObjectStoreWriter(StorageWriter):
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
         results, written = [], self.write_items(plan, planner)
-        if written is not None and self.structure is not None:
-            places = zip(plan.items, self.structure.places, strict=True)
+        if written is not None:
+            places = zip(plan.items, self.places, strict=True)
             results = [WriteResult(item.index, length, _Placed(offset, length, written)) for item, (offset, length) in places]
         future: Future[list[WriteResult]] = Future()
         future.set_result(results)
@@ -75,8 +68,7 @@ class ObjectStoreWriter(StorageWriter):
 
     def write_items(self, plan: SavePlan, planner: SavePlanner) -> Written | None:
         """Writes the object of this rank; None if it has no items."""
-        places: list[tuple[int, int]] = []
-        self.structure = Structure(plan, places, b"")
+        self.plan = plan
         if not plan.items:
             return None
         writer = self._store.open(f"{self._folder}/{self._file}")
@@ -89,7 +81,7 @@ class ObjectStoreWriter(StorageWriter):
                 torch.save(planner.resolve_data(item).detach().cpu(), blob)
                 data = blob.getbuffer()
                 writer.write(data)
-                places.append((offset, len(data)))
+                self.places.append((offset, len(data)))
                 offset += len(data)
             return writer.close()
         except BaseException:
@@ -111,10 +103,9 @@ class ObjectStoreWriter(StorageWriter):
             for result in flat
         }
         metadata.storage_meta = None
-        assert self.structure is not None, "a rank that finishes has written"
-        self.structure = replace(self.structure, metadata=pickle.dumps(metadata))
+        self.metadata = pickle.dumps(metadata)
         objects = {result.storage_data.written.name: result.storage_data.written for result in flat}
-        self.complete(list(objects.values()), self.structure.metadata)
+        self.complete(list(objects.values()), self.metadata)
 
     def complete(self, objects: list[Written], metadata: bytes) -> None:
         """Writes the metadata, then the marker, after all ranks have written their `objects`."""

@@ -15,7 +15,7 @@ from torch.distributed.checkpoint.planner import SavePlanner
 
 from slipway_trainer.checkpoint.committed import delete_checkpoint, folder_of, to_delete
 from slipway_trainer.checkpoint.store import Store, Written
-from slipway_trainer.checkpoint.writer import ObjectStoreWriter, Structure
+from slipway_trainer.checkpoint.writer import ObjectStoreWriter
 
 
 def first_reason(error: BaseException) -> str:
@@ -32,22 +32,22 @@ class CheckpointWriter:
     def __init__(self, store: Store, keep: int, group: dist.ProcessGroup | None) -> None:
         self._store, self._keep, self._group = store, keep, group
         self._rank = dist.get_rank(group)
-        #: That of the last complete save.
-        self._structure: Structure | None = None
+        #: Of the save that DCP has planned; the others repeat it.
+        self._first: ObjectStoreWriter | None = None
 
     def write(self, facts: Mapping[str, Any], snapshot: dict[str, Any], planner: SavePlanner) -> None:
         """Writes the checkpoint of the step in `facts`, and deletes old checkpoints. All snapshots must have the same tensors."""
         writer = ObjectStoreWriter(self._store, folder_of(facts["step"]), facts, self._rank)
-        if self._structure is None:
+        if self._first is None:
             dcp.save(snapshot, storage_writer=writer, planner=planner, process_group=self._group)
-            self._structure = writer.structure
+            self._first = writer
         else:
             planner.set_up_planner(snapshot, None, self._rank == 0)
-            self._repeat(writer, planner, self._structure)
+            self._repeat(writer, planner, self._first)
         if self._rank == 0:
             self._tidy()
 
-    def _repeat(self, writer: ObjectStoreWriter, planner: SavePlanner, structure: Structure) -> None:
+    def _repeat(self, writer: ObjectStoreWriter, planner: SavePlanner, first: ObjectStoreWriter) -> None:
         """Writes the parts that the first save has planned. Raises the first error of a rank on all ranks."""
         failure, written = "", None
         try:
@@ -58,13 +58,13 @@ class CheckpointWriter:
         dist.barrier(self._group)
         if not failure:
             try:
-                written = writer.write_items(structure.plan, planner)
-                assert writer.structure is not None and writer.structure.places == structure.places, "parts have changed their sizes"
+                written = writer.write_items(first.plan, planner)
+                assert writer.places == first.places, "parts have changed their sizes"
             except Exception as error:
                 failure = _text(error)
         outcomes: list[tuple[str, Written | None]] | None = [("", None)] * dist.get_world_size(self._group) if self._rank == 0 else None
         dist.gather_object((failure, written), outcomes, dst=0, group=self._group)
-        verdict = [self._completed(writer, outcomes, structure.metadata) if outcomes is not None else ""]
+        verdict = [self._completed(writer, outcomes, first.metadata) if outcomes is not None else ""]
         dist.broadcast_object_list(verdict, src=0, group=self._group)
         if verdict[0]:
             raise RuntimeError(verdict[0])
