@@ -10,6 +10,7 @@ export {
   type QuotaRequirement,
   resolveEnvironments,
 } from '../core/config/environment-file';
+export type { Filled } from '../core/config/formats/field';
 export type { Issue } from '../core/config/issue';
 export { type Loaded, type LoadedEnvironment, type LoadedRun, loadEnvironment, loadRun } from '../core/config/load';
 export type { PartialFile } from '../core/config/reading/partial-validation';
@@ -21,7 +22,7 @@ export { type Archive, archiveFolder, codeArchive } from '../shared/archive/arch
 export { EnvironmentAccess, type EnvironmentAccessProps } from './access/environment-access';
 export type { JobGuardrails } from './access/job-guardrails';
 export type { JobRoleContext } from './access/job-role-context';
-export type { ExactStatement } from './access/statement';
+export type { ExactStatement, Place } from './access/statement';
 export { type JobRoles, type TeamRoles, TrainingRoles, type TrainingRolesProps } from './access/training-roles';
 export { isSandbox } from './embedded-aws';
 export {

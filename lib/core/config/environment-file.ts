@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { DEFAULT_VPC_CIDR } from '../catalog/subnet-plan';
 import { region } from './environment/formats';
 import { type Guardrails, PREEMPTION_TIMES, type PreemptionTimes } from './environment/limits';
-import type { notifications, team } from './environment/people';
 import { sections } from './environment/sections';
 import { type Filled, field, formed, option, section } from './formats/field';
 
@@ -73,7 +72,7 @@ export type EnvironmentFile = z.output<typeof environmentFileSchema>;
 type Sections = Omit<EnvironmentFile, 'schema' | 'name' | 'account' | 'accounts' | 'regions' | 'runs'>;
 type Section<K extends keyof Sections> = NonNullable<Sections[K]>;
 type Resolved<K extends keyof Sections, Given extends keyof Section<K>> = Filled<Section<K>, Given>;
-type Team = z.output<typeof team>;
+type Team = Section<'teams'>[string];
 
 /** One environment in one region, with overrides merged and defaults filled in. */
 export interface EnvironmentSpec {
@@ -108,7 +107,7 @@ export interface EnvironmentSpec {
 }
 
 /** Recipients of notices about runs. */
-export type Notifications = Filled<z.output<typeof notifications>, 'emails'>;
+export type Notifications = Resolved<'notifications', 'emails'>;
 
 /** A quota in `quotas.require` of an environment. */
 export type QuotaRequirement = Filled<NonNullable<Section<'quotas'>['require']>[number], 'usage'>;
@@ -183,7 +182,7 @@ const TEAM_DEFAULTS = { principals: [], share: 1, data: [], mlflow: [], training
 /** An environment without teams has one team, `default`. */
 function resolveTeams(given: Section<'teams'>): EnvironmentSpec['teams'] {
   const named = Object.entries(given);
-  const teams = named.length > 0 ? named : [['default', {} as z.output<typeof team>] as const];
+  const teams = named.length > 0 ? named : [['default', {} as Team] as const];
   return Object.fromEntries(
     teams.map(([name, options]) => [
       name,
