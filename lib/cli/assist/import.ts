@@ -5,7 +5,6 @@ import { clusterUsdPerHour } from '../../core/admission';
 import type { Descriptor } from '../../core/config/descriptor';
 import { bareIssue, type Issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
-import { planRun } from '../../core/planner/run/plan-run';
 import { quotaTable, runQuotaNeeds } from '../../core/quota';
 import { checkRun } from '../../core/rules';
 import { calling, undefinedWhenDenied } from '../aws-errors';
@@ -22,7 +21,7 @@ const JOB_ARN = /^arn:aws[a-z-]*:sagemaker:([a-z0-9-]+):\d{12}:training-job\/(.+
 /** https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html */
 const JOB_NAME = /^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/;
 
-/** `slipway import JOB|ARN|FILE`: converts a job, request, recipe or command line to a run file, and prints the verdicts of the checks. */
+/** `slipway import JOB|ARN|FILE`: converts a job or request to a run file, and prints the verdicts of the checks. */
 export async function importJob(from: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   if (options.set?.length)
     throw new UsageError(
@@ -61,7 +60,7 @@ async function readSource(from: string, options: CommonOptions, descriptor?: Des
     const imported = importText(readText(from), context);
     if (imported) return { imported, isInAccount: false };
     throw new UsageError(
-      `${from}: must be a CreateTrainingJob request, the response of DescribeTrainingJob, a HyperPod recipe or a command line that starts training, got none of them; docs/import.md shows how to capture a request`,
+      `${from}: must be the JSON of a CreateTrainingJob request or of the response of DescribeTrainingJob, got something else; docs/import.md shows how to capture a request`,
     );
   }
   const [, regionOfArn, nameOfArn] = JOB_ARN.exec(from) ?? [];
@@ -114,36 +113,16 @@ interface Verdicts {
   lines: string[];
 }
 
-/**
- * Rules, price, memory and EFA and, for a job in the account, quotas. The code is not available yet, so rules about its files are skipped.
- */
+/** Rules, price and, for a job in the account, quotas. The code is not available yet, so rules about its files are skipped. */
 async function judge(run: RunSpec, { region }: Imported, asksAccount: boolean): Promise<Verdicts> {
-  const issues = checkRun(run, { region });
   const price = clusterUsdPerHour(run, { region });
-  const plan = planRun(run, { region });
   const rows = asksAccount ? await quotaRows(runQuotaNeeds(run), region) : [];
-  const memory = Array.isArray(plan) ? 'unknown' : plan.fits;
-  const facts = {
-    usdPerHour: price?.usd ?? null,
-    memory,
-    efa: run.network.efa,
-    quotas: rows.map(quotaJson),
-    ...(!Array.isArray(plan) && { stepSeconds: plan.stepSeconds, tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu }),
+  return {
+    issues: checkRun(run, { region }),
+    facts: { usdPerHour: price?.usd ?? null, quotas: rows.map(quotaJson) },
+    lines: [
+      `price: ${price ? `$${price.usd.toFixed(2)} per hour on demand in ${region}` : `not known in ${region}`}`,
+      rows.length > 0 ? quotaTable(rows) : 'quotas: run slipway preflight to check the account',
+    ],
   };
-  const lines = [
-    `price: ${price ? `$${price.usd.toFixed(2)} per hour on demand in ${region}` : `not known in ${region}`}`,
-    `memory: ${memory === 'unknown' ? 'not known: the file has no model (model:) or no batch size (training:)' : memory}`,
-    `EFA: ${efaText(run)}`,
-    ...(rows.length > 0 ? [quotaTable(rows)] : ['quotas: run slipway preflight to check the account']),
-  ];
-  return { issues, facts, lines };
-}
-
-function efaText(run: RunSpec): string {
-  if (run.network.efa === 'off') return 'not used: one host, or a type without it';
-  if (run.distribution.contract === 'container')
-    return 'the image starts the ranks, so Slipway cannot determine which network carried the traffic; use contract: entrypoint for that';
-  if (run.distribution.contract === 'toolkit')
-    return 'the toolkit starts the ranks, so Slipway cannot determine which network carried the traffic; use contract: entrypoint for that';
-  return `${run.network.efa}: the run ends if its traffic falls back to sockets`;
 }

@@ -50,7 +50,7 @@ const TOOLS: readonly Tool[] = [
   },
   {
     name: 'import',
-    description: 'Creates a run file from a training job, a captured request, a recipe or a command line',
+    description: 'Creates a run file from a training job or a captured request',
     places: ['source'],
     words: ['import'],
   },

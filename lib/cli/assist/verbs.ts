@@ -13,7 +13,7 @@ export function assistVerbs(cli: CommandLine): void {
   cli
     .verb(
       'import <job|arn|file>',
-      'create a run file from a training job, a captured request, a HyperPod recipe or a torchrun command line',
+      'create a run file from a training job or a captured request',
       'slipway import llama-pretrain-2026-11-20-10-11-12-345 --region us-west-2 > run.yaml\n  slipway import request.json --json',
     )
     .action(cli.action(() => import('./import.js'), 'importJob'));

@@ -14,8 +14,8 @@ import {
   type Drafted,
   each,
   filled,
-  inOrder,
-  type Row,
+  type Read,
+  type Rows,
   runName,
   unless,
   valueAt,
@@ -37,137 +37,116 @@ const tags = (list: unknown) =>
     without(list, 'Key', /^(slipway|aws):/).map((tag) => [valueAt(tag, 'Key'), valueAt(tag, 'Value') ?? '']),
   );
 
+const FILE_SYSTEM: Rows = {
+  fileSystemId: 'FileSystemId',
+  directoryPath: 'DirectoryPath',
+  access: ['FileSystemAccessMode', when('rw', 'rw')],
+};
 const fileSystem =
-  (type: 'efs' | 'fsxLustre'): Row[2] =>
-  (source) => {
-    if (source === undefined || (valueAt(source, 'FileSystemType') === 'EFS') !== (type === 'efs')) return undefined;
-    return convert(FILE_SYSTEM, source);
-  };
-
-const FILE_SYSTEM: readonly Row[] = [
-  ['fileSystemId', 'FileSystemId'],
-  ['directoryPath', 'DirectoryPath'],
-  ['access', 'FileSystemAccessMode', when('rw', 'rw')],
-];
+  (type: string): Read =>
+  (source) =>
+    valueAt(source, 'FileSystemType') === type ? convert(FILE_SYSTEM, source) : undefined;
 
 const S3 = 'DataSource.S3DataSource';
-const CHANNEL: readonly Row[] = [
-  ['channel', 'ChannelName'],
-  ['efs', 'DataSource.FileSystemDataSource', fileSystem('efs')],
-  ['fsxLustre', 'DataSource.FileSystemDataSource', fileSystem('fsxLustre')],
-  ['s3', `${S3}.S3Uri`],
-  ['inputMode', 'InputMode', unless('File')],
-  ['s3DataType', `${S3}.S3DataType`, unless('S3Prefix')],
-  ['s3DataDistribution', `${S3}.S3DataDistributionType`, unless('FullyReplicated')],
-  ['attributeNames', `${S3}.AttributeNames`],
-  ['instanceGroups', `${S3}.InstanceGroupNames`],
-  ['shuffleSeed', 'ShuffleConfig.Seed'],
-  ['contentType', 'ContentType'],
-];
-const INSTANCE_GROUP: readonly Row[] = [
-  ['name', 'InstanceGroupName'],
-  ['instanceType', 'InstanceType'],
-  ['instanceCount', 'InstanceCount'],
-];
-const ALTERNATIVE: readonly Row[] = [
-  ['instanceType', 'InstanceType'],
-  ['instanceCount', 'InstanceCount'],
-  ['trainingPlanArn', 'TrainingPlanArns.0'],
-];
-const ULTRA_SERVER: readonly Row[] = [
-  ['id', 'UltraServerId'],
-  ['instanceCount', 'InstanceCount'],
-];
-const METRIC: readonly Row[] = [
-  ['name', 'Name'],
-  ['regex', 'Regex'],
-];
-const CHECKPOINTS: readonly Row[] = [
-  ['mode', 'S3Uri', (uri) => (uri ? 'managed' : undefined)],
-  ['s3', 'S3Uri'],
-  ['localPath', 'LocalPath'],
-];
-const MLFLOW: readonly Row[] = [
-  ['arn', 'MlflowResourceArn'],
-  ['experiment', 'MlflowExperimentName'],
-];
+const CHANNEL: Rows = {
+  channel: 'ChannelName',
+  efs: ['DataSource.FileSystemDataSource', fileSystem('EFS')],
+  fsxLustre: ['DataSource.FileSystemDataSource', fileSystem('FSxLustre')],
+  s3: `${S3}.S3Uri`,
+  inputMode: ['InputMode', unless('File')],
+  s3DataType: [`${S3}.S3DataType`, unless('S3Prefix')],
+  s3DataDistribution: [`${S3}.S3DataDistributionType`, unless('FullyReplicated')],
+  attributeNames: `${S3}.AttributeNames`,
+  instanceGroups: `${S3}.InstanceGroupNames`,
+  shuffleSeed: 'ShuffleConfig.Seed',
+  contentType: 'ContentType',
+};
+const INSTANCE_GROUP = { name: 'InstanceGroupName', instanceType: 'InstanceType', instanceCount: 'InstanceCount' };
+const ALTERNATIVE = {
+  instanceType: 'InstanceType',
+  instanceCount: 'InstanceCount',
+  trainingPlanArn: 'TrainingPlanArns.0',
+};
+const ULTRA_SERVER = { id: 'UltraServerId', instanceCount: 'InstanceCount' };
+const METRIC = { name: 'Name', regex: 'Regex' };
+const CHECKPOINTS: Rows = { mode: ['S3Uri', () => 'managed'], s3: 'S3Uri', localPath: 'LocalPath' };
+const MLFLOW = { arn: 'MlflowResourceArn', experiment: 'MlflowExperimentName' };
+
+/** A member of ResourceConfig, or of the preferred one of its alternatives. */
+const ofInstances =
+  (member: string): Read =>
+  (config) =>
+    valueAt(config, member) ?? valueAt(config, `InstancePreferences.0.${member}`);
 
 const RESOURCES = 'ResourceConfig';
+const STOPPING = 'StoppingCondition';
 /** What a run file and a request both express, except for the program and its image. */
-const REQUEST: readonly Row[] = [
-  ['name', 'TrainingJobName', (name) => runName(String(name ?? 'imported'))],
-  ['tags', 'Tags', tags],
-  ['compute.instanceType', [`${RESOURCES}.InstanceType`, `${RESOURCES}.InstancePreferences.0.InstanceType`]],
-  ['compute.instanceCount', [`${RESOURCES}.InstanceCount`, `${RESOURCES}.InstancePreferences.0.InstanceCount`]],
-  ['compute.instanceGroups', `${RESOURCES}.InstanceGroups`, each(INSTANCE_GROUP)],
-  ['compute.alternatives', `${RESOURCES}.InstancePreferences`, (list) => each(ALTERNATIVE)([list].flat().slice(1))],
-  ['compute.capacity', 'EnableManagedSpotTraining', when(true, 'spot')],
-  ['compute.trainingPlanArn', `${RESOURCES}.TrainingPlanArn`],
-  ['compute.volumeSizeGiB', `${RESOURCES}.VolumeSizeInGB`],
-  ['compute.keepAliveSeconds', `${RESOURCES}.KeepAlivePeriodInSeconds`],
-  ['compute.infraCheck', 'InfraCheckConfig.EnableInfraCheck'],
-  ['compute.placement.multipleJobs', `${RESOURCES}.InstancePlacementConfig.EnableMultipleJobs`],
-  [
-    'compute.placement.ultraServers',
+const REQUEST: Rows = {
+  name: ['TrainingJobName', (name) => runName(String(name ?? 'imported'))],
+  tags: ['Tags', tags],
+  'compute.instanceType': [RESOURCES, ofInstances('InstanceType')],
+  'compute.instanceCount': [RESOURCES, ofInstances('InstanceCount')],
+  'compute.instanceGroups': [`${RESOURCES}.InstanceGroups`, each(INSTANCE_GROUP)],
+  'compute.alternatives': [`${RESOURCES}.InstancePreferences`, (list) => each(ALTERNATIVE)([list].flat().slice(1))],
+  'compute.capacity': ['EnableManagedSpotTraining', when(true, 'spot')],
+  'compute.trainingPlanArn': `${RESOURCES}.TrainingPlanArn`,
+  'compute.volumeSizeGiB': `${RESOURCES}.VolumeSizeInGB`,
+  'compute.keepAliveSeconds': `${RESOURCES}.KeepAlivePeriodInSeconds`,
+  'compute.infraCheck': 'InfraCheckConfig.EnableInfraCheck',
+  'compute.placement.multipleJobs': `${RESOURCES}.InstancePlacementConfig.EnableMultipleJobs`,
+  'compute.placement.ultraServers': [
     `${RESOURCES}.InstancePlacementConfig.PlacementSpecifications`,
     each(ULTRA_SERVER),
   ],
-  ['data', 'InputDataConfig', each(CHANNEL)],
-  [
-    'checkpoints',
+  data: ['InputDataConfig', each(CHANNEL)],
+  checkpoints: [
     'CheckpointConfig',
     (config) => (valueAt(config, 'S3Uri') ? convert(CHECKPOINTS, config) : { mode: 'none' }),
   ],
   // Without a compression type, the service writes one archive.
-  [
-    'output.compression',
+  'output.compression': [
     'OutputDataConfig',
     (config) => (config && valueAt(config, 'CompressionType') !== 'NONE' ? 'gzip' : undefined),
   ],
-  [
-    'limits.maxRuntimeSeconds',
-    'StoppingCondition.MaxRuntimeInSeconds',
-    (seconds) => seconds ?? SERVICE_RUNTIME_SECONDS,
-  ],
-  ['limits.maxWaitSeconds', 'StoppingCondition.MaxWaitTimeInSeconds'],
-  ['limits.maxPendingSeconds', 'StoppingCondition.MaxPendingTimeInSeconds'],
-  ['limits.retryInternalErrors', 'RetryStrategy.MaximumRetryAttempts'],
-  ['network.isolation', 'EnableNetworkIsolation', when(true, true)],
-  ['network.interContainerEncryption', 'EnableInterContainerTrafficEncryption', when(true, true)],
-  [
-    'observability.metrics',
+  'limits.maxRuntimeSeconds': [`${STOPPING}.MaxRuntimeInSeconds`, (seconds) => seconds ?? SERVICE_RUNTIME_SECONDS],
+  'limits.maxWaitSeconds': `${STOPPING}.MaxWaitTimeInSeconds`,
+  'limits.maxPendingSeconds': `${STOPPING}.MaxPendingTimeInSeconds`,
+  'limits.retryInternalErrors': 'RetryStrategy.MaximumRetryAttempts',
+  'network.isolation': ['EnableNetworkIsolation', when(true, true)],
+  'network.interContainerEncryption': ['EnableInterContainerTrafficEncryption', when(true, true)],
+  'observability.metrics': [
     'AlgorithmSpecification.MetricDefinitions',
     (list) => each(METRIC)(without(list, 'Name', /^slipway:/)),
   ],
-  [
-    'observability.profiler',
+  'observability.profiler': [
     'ProfilerConfig',
     (config) => (valueAt(config, 'S3OutputPath') && !valueAt(config, 'DisableProfiler') ? 'sagemaker' : undefined),
   ],
-  ['observability.tensorBoard', 'TensorBoardOutputConfig', (config) => (config ? true : undefined)],
-  ['observability.remoteDebug', 'RemoteDebugConfig.EnableRemoteDebug', when(true, true)],
-  [
-    'observability.mlflow',
+  'observability.tensorBoard': ['TensorBoardOutputConfig', (config) => (config ? true : undefined)],
+  'observability.remoteDebug': ['RemoteDebugConfig.EnableRemoteDebug', when(true, true)],
+  'observability.mlflow': [
     'MlflowConfig',
     (config) => (valueAt(config, 'MlflowResourceArn') ? convert(MLFLOW, config) : undefined),
   ],
-];
+};
 
 /** The run file from which Slipway would build this request, as far as a run file can express it. */
 export function draftOf(request: ForeignRequest, files?: TrainerFiles): Drafted {
   const { draft: start, remarks } = startOf(request, files);
-  const image = request.AlgorithmSpecification?.TrainingImage ?? '';
+  const { code, distribution, hyperparameters } = start;
+  const image = request.AlgorithmSpecification?.TrainingImage;
   const types = typesOf(request);
-  const carried = convert(REQUEST, reduced(request, types, valueAt(start, 'code.source') === CODE_IN_IMAGE));
+  const carried = convert(REQUEST, reduced(request, types, valueAt(code, 'source') === CODE_IN_IMAGE));
+  const { name, tags, compute = {}, ...others } = carried;
   const set = Object.entries(request.Environment ?? {}).filter(([key]) => !key.startsWith('SLIPWAY_'));
-  const environmentVariables = { ...(start.environmentVariables as Draft), ...Object.fromEntries(set) };
-  const draft = inOrder({
-    ...carried,
-    ...filled({ ...start, environmentVariables }),
-    image: image === '' ? undefined : { ...imageSection(image, types[0] ?? ''), ...(carried.image as Draft) },
-    compute: carried.compute ?? {},
-  });
-  return { draft, remarks };
+  const program = {
+    code,
+    image: image && imageSection(image, regionOfImage(request) ?? '', types[0] ?? ''),
+    compute,
+    distribution,
+  };
+  const strings = filled({ hyperparameters, environmentVariables: Object.fromEntries(set) });
+  return { draft: { ...filled({ name, tags, ...program }), compute, ...others, ...strings }, remarks };
 }
 
 /** The request without values that only have a meaning for other instances, and without channels that a tool added for its own program. */
@@ -189,20 +168,19 @@ function reduced(given: ForeignRequest, types: readonly string[], isInImage: boo
 /** Instance types of a request; of alternatives, the preferred one. */
 const typesOf = ({ ResourceConfig: config }: ForeignRequest): string[] =>
   [
-    config?.InstanceType,
+    ofInstances('InstanceType')(config),
     ...(config?.InstanceGroups ?? []).map(({ InstanceType }) => InstanceType),
-    valueAt(config, 'InstancePreferences.0.InstanceType') as string | undefined,
-  ].flatMap((type) => type ?? []);
+  ].filter((type) => typeof type === 'string');
 
-/** Region in the URI of a registry; undefined for images outside ECR. */
-export const regionOfImage = (uri: string): string | undefined => /\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\./.exec(uri)?.[1];
+/** Region of the image's registry; undefined for images outside ECR. */
+export const regionOfImage = ({ AlgorithmSpecification: algorithm }: ForeignRequest): string | undefined =>
+  /\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\./.exec(algorithm?.TrainingImage ?? '')?.[1];
 
 /**
  * The `image` section for exactly this URI: an AWS image kind if the catalog produces the same URI, otherwise `uri`.
  * @param instanceType the type whose processors the image supports
  */
-function imageSection(uri: string, instanceType: string): { kind: string; version?: string; uri?: string } {
-  const region = regionOfImage(uri) ?? '';
+function imageSection(uri: string, region: string, instanceType: string): Draft {
   const [, repository = '', tag = ''] = /\/([^/:@]+):([^:/@]+)$/.exec(uri) ?? [];
   const version = /^(\d+\.\d+(?:\.\d+)?)/.exec(tag)?.[1] ?? '';
   const transformers = /-transformers(\d+\.\d+\.\d+)-/.exec(tag)?.[1] ?? '';

@@ -1,18 +1,17 @@
-import { Document, parse, visit } from 'yaml';
+import { Document, visit } from 'yaml';
 import { CODE_IN_IMAGE } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
+import { parseJson } from '../../core/config/formats/json';
 import { plainJson, plainLine } from '../../core/config/formats/plain-text';
 import { bareIssue, formatValue, type Issue } from '../../core/config/issue';
 import { loadRun } from '../../core/config/load';
-import { isTooDeep } from '../../core/config/reading/yaml-file';
+import { isFlatterThan, MAX_LEVELS } from '../../core/config/reading/limits';
 import type { RunSpec } from '../../core/config/run-spec';
 import { trainingJobRequest } from '../../core/job/training-request';
-import { lastCommand, ofCommand } from './command-line';
 import { notCarriedBy } from './differences';
 import { draftOf, regionOfImage } from './from-request';
 import { type ForeignRequest, findRequest } from './read-request';
-import { draftOfRecipe, isRecipe } from './recipe';
-import { type Draft, type Drafted, filled, inOrder, type NotCarried } from './rows';
+import type { Draft, NotCarried } from './rows';
 import type { TrainerFiles } from './start';
 
 /** A run file that was created from an existing job. */
@@ -39,69 +38,22 @@ export interface ImportContext {
   trainerFiles?: TrainerFiles;
 }
 
-/** Placeholder when a command line contains no cluster: one host, whose type the user must set. */
-const UNKNOWN_TYPE = 'ml.p4d.24xlarge';
-
-/**
- * Imports a file: a request or the response of DescribeTrainingJob (JSON or YAML), a HyperPod recipe, or the command line that starts
- * training. Undefined for any other content.
- */
+/** Imports the JSON of a request, or of the response of DescribeTrainingJob; undefined for any other content. */
 export function importText(text: string, context: ImportContext): Imported | undefined {
-  const document = structureOf(text);
-  const request = findRequest(document);
-  if (request) return importRequest(request, context);
-  if (isRecipe(document)) return finish(draftOfRecipe(document), context);
-  const drafted = typeof document === 'object' && document !== null ? undefined : ofScript(text);
-  return drafted && finish(drafted, context);
-}
-
-/** Parses a JSON or YAML text; undefined for other texts. Never throws. */
-function structureOf(text: string): unknown {
-  try {
-    return isTooDeep(text) ? undefined : parse(text, { logLevel: 'silent' });
-  } catch {
-    return undefined;
-  }
-}
-
-/** The last command of a shell script with a known program. */
-function ofScript(text: string): Drafted | undefined {
-  const lines = text.replace(/\\\r?\n/g, ' ').split('\n');
-  const command = lastCommand(lines.filter((line) => !/^\s*#/.test(line)));
-  if (!command) return undefined;
-  const { draft, remarks } = ofCommand(command, './src', 'command');
-  const why = `a command line contains no instance type; ${UNKNOWN_TYPE} is a placeholder: set compute.instanceType`;
-  return {
-    draft: inOrder({
-      ...filled(draft),
-      name: 'imported',
-      compute: { instanceType: UNKNOWN_TYPE, instanceCount: command.hosts ?? 1 },
-      checkpoints: { mode: 'none' },
-    }),
-    remarks: [...remarks, { field: 'instance type', value: '(not set)', why }],
-  };
+  const document = parseJson(text);
+  const request = isFlatterThan(document, MAX_LEVELS) ? findRequest(document) : undefined;
+  return request && importRequest(request, context);
 }
 
 /** The run file of a CreateTrainingJob request. */
 export function importRequest(request: ForeignRequest, context: ImportContext): Imported {
-  const drafted = draftOf(request, context.trainerFiles);
-  const region = context.region ?? context.descriptor?.region ?? regionOf(request) ?? 'us-west-2';
-  const { value: run } = loadRun(runFileText(drafted.draft, [], context.source));
-  const remade = run ? trainingJobRequest(planOf(run, region, context.descriptor)) : {};
-  const compared = run ? notCarriedBy(request, remade) : [];
-  return finish({ draft: drafted.draft, remarks: [...drafted.remarks, ...compared] }, context, region);
-}
-
-function finish({ draft, remarks }: Drafted, context: ImportContext, from?: string): Imported {
-  const runFile = runFileText(draft, remarks, context.source);
-  const { issues, value: run } = loadRun(runFile);
-  const region = context.region ?? context.descriptor?.region ?? from ?? 'us-west-2';
-  return { runFile, notCarried: remarks, issues: issues.map(bareIssue), run, region };
-}
-
-function regionOf({ RoleArn: _role, AlgorithmSpecification, ...request }: ForeignRequest): string | undefined {
-  const plan = /^arn:aws[a-z-]*:sagemaker:([a-z0-9-]+):/.exec(request.ResourceConfig?.TrainingPlanArn ?? '')?.[1];
-  return regionOfImage(AlgorithmSpecification?.TrainingImage ?? '') ?? plan;
+  const { draft, remarks } = draftOf(request, context.trainerFiles);
+  const region = context.region ?? context.descriptor?.region ?? regionOfImage(request) ?? 'us-west-2';
+  const { issues, value: run } = loadRun(runFileText(draft, [], context.source));
+  const remade = run && trainingJobRequest(planOf(run, region, context.descriptor));
+  const notCarried = [...remarks, ...(remade ? notCarriedBy(request, remade) : [])];
+  const runFile = runFileText(draft, notCarried, context.source);
+  return { runFile, notCarried, issues: issues.map(bareIssue), run, region };
 }
 
 /** An environment without settings, so that all values from an environment are reported as differences. */

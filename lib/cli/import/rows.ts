@@ -16,17 +16,10 @@ export interface Drafted {
 }
 
 /** Converts a value of the source to that of a run file; undefined when it must not be imported. */
-type Read = (value: unknown) => unknown;
+export type Read = (value: unknown) => unknown;
 
-/** One option of a run file, and the paths of its value in the source, in order of precedence. */
-export type Row = readonly [option: string, places: string | readonly string[], read?: Read];
-
-/** A value that one row found. */
-export interface Found {
-  option: string;
-  place: string;
-  value: unknown;
-}
+/** Options of a run file, with the path of each value in the source. */
+export type Rows = Readonly<Record<string, string | readonly [place: string, read: Read]>>;
 
 /** Whether the value is a JSON object, not a list. */
 export const isObject = (value: unknown): value is Draft =>
@@ -39,35 +32,27 @@ const isEmpty = (value: unknown): boolean =>
 export const valueAt = (source: unknown, place: string): unknown =>
   place.split('.').reduce<unknown>((value, key) => (value as Draft | null | undefined)?.[key], source);
 
-/** The values of all rows that the source has. */
-export const findRows = (rows: readonly Row[], source: unknown): Found[] =>
-  rows.flatMap(([option, places, read = (value) => value]) => {
-    const values = [places].flat().map((place) => ({ option, place, value: read(valueAt(source, place)) }));
-    return values.find(({ value }) => !isEmpty(value)) ?? [];
-  });
-
-/** A draft with the values that rows found. */
-export function draftWith(found: readonly Found[]): Draft {
+/** The options of a run file that a source has. */
+export function convert(rows: Rows, source: unknown): Draft {
   const draft: Draft = {};
-  for (const { option, value } of found) {
-    const sections = option.split('.');
-    const last = sections.pop() ?? '';
+  for (const [option, row] of Object.entries(rows)) {
+    const [place, read = (value: unknown) => value] = [row].flat() as [string, Read?];
+    const value = read(valueAt(source, place));
+    if (isEmpty(value)) continue;
+    const [key = '', ...sections] = option.split('.').reverse();
     let section = draft;
-    for (const key of sections) {
-      section[key] ??= {};
-      section = section[key] as Draft;
+    for (const name of sections.reverse()) {
+      section[name] ??= {};
+      section = section[name] as Draft;
     }
-    section[last] = value;
+    section[key] = value;
   }
   return draft;
 }
 
-/** The options of a run file that a source has. */
-export const convert = (rows: readonly Row[], source: unknown): Draft => draftWith(findRows(rows, source));
-
 /** Converts each item of a list. */
 export const each =
-  (rows: readonly Row[]): Read =>
+  (rows: Rows): Read =>
   (list) =>
     Array.isArray(list) ? list.map((item) => convert(rows, item)) : undefined;
 
@@ -86,29 +71,6 @@ export const when =
 /** Removes absent options and empty lists and maps, so that defaults apply. */
 export const filled = (section: Draft): Draft =>
   Object.fromEntries(Object.entries(section).filter(([, value]) => !isEmpty(value)));
-
-const SECTIONS = [
-  'name',
-  'tags',
-  'model',
-  'training',
-  'code',
-  'image',
-  'compute',
-  'distribution',
-  'data',
-  'checkpoints',
-  'output',
-  'limits',
-  'network',
-  'observability',
-  'hyperparameters',
-  'environmentVariables',
-];
-
-/** A run file's sections in their usual order. */
-export const inOrder = (draft: Draft): Draft =>
-  Object.fromEntries(SECTIONS.filter((key) => draft[key] !== undefined).map((key) => [key, draft[key]]));
 
 /** Maximum length of a run name. */
 const NAME_LENGTH = 32;

@@ -1,7 +1,6 @@
 import { CODE_IN_IMAGE } from '../../core/config/code-source';
 import { parseJson } from '../../core/config/formats/json';
 import { pythonJson } from '../../core/distribution/python-json';
-import { lastCommand, ofCommand, readCommand } from './command-line';
 import type { ForeignRequest } from './read-request';
 import { type Draft, type Drafted, filled, isObject } from './rows';
 
@@ -31,37 +30,23 @@ export function startOf(request: ForeignRequest, files: TrainerFiles = {}): Draf
   return { draft: { ...draft, hyperparameters: { ...request.HyperParameters } }, remarks };
 }
 
-const ARGUMENTS = 'AlgorithmSpecification.ContainerArguments';
-
 /** A job that is started by the image's entrypoint or by a command in the request. */
 function ofContainer({ AlgorithmSpecification: algorithm }: ForeignRequest, source: string): Drafted {
   const { ContainerEntrypoint: containerEntrypoint, ContainerArguments: containerArguments } = algorithm ?? {};
-  const given = [...(containerEntrypoint ?? []), ...(containerArguments ?? [])];
-  const inShell = behindShell(given);
-  const command = lastCommand((inShell?.[0] ?? '').split(/&&|;|\n/)) ?? readCommand(inShell ?? given);
-  if (command) return ofCommand(command, source, ARGUMENTS);
-  if (given.some((word) => word.includes('/driver/launch.sh'))) {
-    const why =
-      'is the driver of Slipway, which reads the program from the job file; set code.entryPoint to it, and distribution.launcher to what starts it';
-    const draft = { code: { source }, distribution: { library: 'custom' } };
-    return { draft, remarks: [{ field: ARGUMENTS, value: given.join(' '), why }] };
-  }
-  // A program without a known launcher is imported unchanged.
-  return { draft: { code: filled({ source: CODE_IN_IMAGE, containerEntrypoint, containerArguments }) }, remarks: [] };
-}
-
-/** The command passed to `bash -c`; undefined when no shell is started. */
-function behindShell(words: readonly string[]): string[] | undefined {
-  const at = words.indexOf('-c');
-  const isShell = /(^|\/)(ba)?sh$/.test(words[0] ?? '') && at > 0;
-  return isShell ? words.slice(at + 1) : undefined;
+  if (!containerArguments?.some((word) => word.includes('/driver/launch.sh')))
+    return { draft: { code: filled({ source: CODE_IN_IMAGE, containerEntrypoint, containerArguments }) }, remarks: [] };
+  const remark = {
+    field: 'AlgorithmSpecification.ContainerArguments',
+    value: containerArguments.join(' '),
+    why: 'is the driver of Slipway, which reads the program from the job file; set code.entryPoint to it, and distribution.launcher to what starts it',
+  };
+  return { draft: { code: { source }, distribution: { library: 'custom' } }, remarks: [remark] };
 }
 
 /** Code and distribution of a ModelTrainer job: its drivers pass each hyperparameter to the script as `--key value`. */
 function ofModelTrainer(request: ForeignRequest, source: string, files: TrainerFiles): Drafted {
   const code = isObject(files.sourceCode) ? files.sourceCode : {};
-  const command = typeof code.command === 'string' ? lastCommand([code.command]) : undefined;
-  const entryPoint = typeof code.entry_script === 'string' ? code.entry_script : command?.entryPoint;
+  const entryPoint = typeof code.entry_script === 'string' ? code.entry_script : undefined;
   const values = Object.entries(decodeAll(request.HyperParameters)).filter(([, value]) => !isObject(value));
   const draft: Draft = {
     code: filled({
@@ -92,26 +77,11 @@ function ofTrainerFile(distributed: unknown): Draft {
   });
 }
 
-/** Hyperparameters that the SDK writes for every script; a run file expresses them with other options or not at all. */
-const SCRIPT_MODE = [
-  'sagemaker_submit_directory',
-  'sagemaker_program',
-  'sagemaker_container_log_level',
-  'sagemaker_job_name',
-  'sagemaker_region',
-];
-/** Keys that a distribution adds. https://github.com/aws/sagemaker-python-sdk, v2.257.7, estimator.py `_distribution_configuration`. */
-const DISTRIBUTION = [
-  'mp_parameters',
-  'sagemaker_torch_distributed_enabled',
-  'sagemaker_distributed_dataparallel_enabled',
-  'sagemaker_distributed_dataparallel_custom_mpi_options',
-  'sagemaker_distribution_instance_groups',
-  'sagemaker_instance_type',
-  'sagemaker_mpi_enabled',
-  'sagemaker_mpi_num_of_processes_per_host',
-  'sagemaker_mpi_custom_mpi_options',
-];
+/**
+ * Hyperparameters that the SDK writes for every script or distribution; a run file expresses them with other options or not at all.
+ * https://github.com/aws/sagemaker-python-sdk, v2.257.7, estimator.py `_distribution_configuration`.
+ */
+const WRITTEN_BY_SDK = /^(sagemaker_|mp_parameters$)/;
 
 /** A job as described by the hyperparameters of the SageMaker training toolkit. */
 function ofToolkit(request: ForeignRequest): Drafted {
@@ -120,11 +90,10 @@ function ofToolkit(request: ForeignRequest): Drafted {
   // With network isolation, the archive is provided as channel `code`.
   const source = directory.startsWith('s3://') ? directory : (channelUri(request, 'code') ?? './src');
   const isSmpImage = request.AlgorithmSpecification?.TrainingImage?.includes('/smdistributed-modelparallel:') ?? false;
-  const own = [...SCRIPT_MODE, ...DISTRIBUTION];
   const draft = {
     code: { source, entryPoint: String(values.sagemaker_program) },
     distribution: { ...ofToolkitValues(values, isSmpImage), contract: 'toolkit' },
-    hyperparameters: Object.fromEntries(Object.entries(values).filter(([key]) => !own.includes(key))),
+    hyperparameters: Object.fromEntries(Object.entries(values).filter(([key]) => !WRITTEN_BY_SDK.test(key))),
   };
   return { draft, remarks: [] };
 }

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readArguments, splitWords } from '../../../lib/cli/import/command-line';
 import { importText } from '../../../lib/cli/import/import';
 
 const FIXTURES = path.join(__dirname, '../../fixtures/import');
@@ -112,90 +111,13 @@ test('a program of the image and the form of the output are carried', () => {
   expect(fields).toEqual(['TrainingJobName', 'OutputDataConfig.S3OutputPath']);
 });
 
-test('a NeMo recipe gives its batch, cluster and parallel sizes; the rest is listed', () => {
-  const { file, fields, issues } = imported(read('recipe-llama3-70b.yaml'));
-  expect(issues).toEqual([]);
-  expect(file).toEqual({
-    name: 'llama-3-3-70b',
-    training: { precision: 'bf16', sequenceLength: 2048, microBatchSize: 1, globalBatchSize: 512, steps: 1168251 },
-    code: { source: './src', entryPoint: 'train.py' },
-    compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 16 },
-    distribution: {
-      library: 'megatron',
-      parameters: {
-        'tensor-model-parallel-size': 8,
-        'pipeline-model-parallel-size': 4,
-        'context-parallel-size': 1,
-        'sequence-parallel': true,
-      },
-    },
-    limits: { maxRuntimeSeconds: 518400 },
-  });
-  expect(fields).toEqual(expect.arrayContaining(['optim.config.lr', 'run.model_type', 'model.config.vocab_size']));
-});
-
-test('a recipe of SMP v2 gives model and degrees, so that the planner can judge it', () => {
-  const { file, run } = imported(read('recipe-smp-llama3-8b.yaml'));
-  expect(file.distribution).toEqual({
-    library: 'smp-v2',
-    parameters: {
-      tensor_parallel_degree: 4,
-      context_parallel_degree: 2,
-      expert_parallel_degree: 1,
-      hybrid_shard_degree: 16,
-      activation_loading_horizon: 1,
-    },
-  });
-  expect(run?.model?.architecture).toMatchObject({ layers: 32, hiddenSize: 4096, kvHeads: 8, vocabularySize: 128256 });
-});
-
-test.each([
-  [
-    'NCCL_DEBUG=INFO torchrun --nnodes=4 --nproc_per_node 8 --rdzv-backend=c10d train.py --lr 3e-4 --layers 32 --bf16',
-    { library: 'custom', launcher: 'torchrun', processesPerHost: 8 },
-    { source: './src', entryPoint: 'train.py', arguments: { lr: '3e-4', layers: 32, bf16: true } },
-    4,
-  ],
-  [
-    'python3 -m torch.distributed.run --nproc-per-node=2 -m pkg.train --data a --data b',
-    { library: 'custom', launcher: 'torchrun', processesPerHost: 2 },
-    { source: './src', entryPoint: 'pkg.train', arguments: { data: ['a', 'b'] } },
-    1,
-  ],
-  [
-    'torchx run -s slurm dist.ddp -j 2x8 --script main.py -- --epochs 3',
-    { library: 'custom', launcher: 'torchrun', processesPerHost: 8 },
-    { source: './src', entryPoint: 'main.py', arguments: { epochs: 3 } },
-    2,
-  ],
-  ['python train.py', { library: 'custom', launcher: 'script' }, { source: './src', entryPoint: 'train.py' }, 1],
-])('%s', (line, distribution, code, instanceCount) => {
-  const { file } = imported(`#!/bin/bash\nset -e\n${line}\n`);
-  expect(file.distribution).toEqual(distribution);
-  expect(file.code).toEqual(code);
-  expect(file.compute.instanceCount).toBe(instanceCount);
-});
-
-test('what a command line says and a run file cannot is listed', () => {
-  const { fields, notCarried } = imported('torchrun --nproc_per_node=8 --max-restarts=3 train.py config.toml --x 1');
-  expect(fields).toEqual(expect.arrayContaining(['command --max-restarts', 'command', 'instance type']));
-  expect(notCarried.find(({ field }) => field === 'command')?.value).toBe('config.toml');
-});
-
 test.each([
   ['', 'empty'],
   ['hello there', 'prose'],
   ['[1, 2]', 'a list'],
+  ['torchrun --nproc_per_node=8 train.py', 'a command line'],
   ['{"a": 1}', 'another object'],
   ['name: x\ncode: {source: ./src}\ncompute: {}', 'a run file'],
 ])('fails: %j (%s) is nothing that can be imported', (text) => {
   expect(importText(text, { source: 'test' })).toBeUndefined();
-});
-
-test('words of a line are read as a shell reads them', () => {
-  expect(splitWords(`a "b c" 'd "e"' f\\ g "h\\"i"'j'`)).toEqual(['a', 'b c', 'd "e"', 'f g', 'h"ij']);
-});
-
-test('a negative number is a value and not a flag', () => {
-  expect(readArguments(['--shift', '-1', '--flag'])).toEqual({ values: { shift: -1, flag: true }, others: [] });
 });

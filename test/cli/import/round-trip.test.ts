@@ -14,9 +14,9 @@ import { validRunFiles } from '../../support/arbitrary-runs';
 const DESCRIPTOR = descriptorSchema.parse(environment);
 const seed = Number(process.env.SLIPWAY_LAWS_SEED ?? Date.now() % 1_000_000_000);
 
-/** What belongs to one job, or to the tool, and not to what a user asked for. */
+/** What belongs to one job, or to the tool, and not to what a user asked for. The program of a job of Slipway is in its job file. */
 const OWN =
-  /^(TrainingJobName$|OutputDataConfig\.S3OutputPath$|Tags\[slipway:|Environment\.SLIPWAY_|HyperParameters\.sagemaker_job_name$|InputDataConfig\[(driver|job|code)\]|ProfilerConfig\.S3OutputPath$|TensorBoardOutputConfig\.|AlgorithmSpecification\.MetricDefinitions\[slipway:|CheckpointConfig\.S3Uri$|HyperParameters\.sagemaker_submit_directory$)/;
+  /^(TrainingJobName$|OutputDataConfig\.S3OutputPath$|Tags\[slipway:|Environment\.SLIPWAY_|HyperParameters\.sagemaker_job_name$|InputDataConfig\[(driver|job|code)\]|ProfilerConfig\.S3OutputPath$|TensorBoardOutputConfig\.|AlgorithmSpecification\.MetricDefinitions\[slipway:|CheckpointConfig\.S3Uri$|HyperParameters\.sagemaker_submit_directory$|AlgorithmSpecification\.ContainerArguments$)/;
 
 const requestOf = (run: RunSpec) =>
   trainingJobRequest({
