@@ -30,7 +30,7 @@ test('the verbs and their options are what scripts rely on', () => {
   expect(options).toEqual({
     init: `${common} --team --instance-type --ci --pipeline --run --package --no-lockfile --yes`,
     validate: `${common} --data --tokenizer --html --python`,
-    plan: `${common} --search --search-libraries --html --by --calibrate`,
+    plan: `${common} --search --search-libraries --html --by`,
     report: `${common} --html --diff`,
     publish: `${common} --to --registry --inference-image --overwrite`,
     launch: `${common} --dry-run --out --matrix --stop-when --smoke --fetch --python --run-id --at --after --preemptible --note --client-request-id --yes --wait --no-logs`,

@@ -11,7 +11,7 @@ import { instanceGroupsOf } from '../../core/config/resolve-run';
 import type { RunSpec } from '../../core/config/run-spec';
 import { nearestPublished } from '../../core/planner/run/nearest-published';
 import { type NeuronLayout, type NeuronPlan, planNeuron } from '../../core/planner/run/neuron';
-import { type PlanFacts, planRun, type RunPlan } from '../../core/planner/run/plan-run';
+import { type PriceFacts, planRun, type RunPlan } from '../../core/planner/run/plan-run';
 import { checkRun } from '../../core/rules';
 import { searchRun } from '../../core/search/search-run';
 import type { ScalingPoint } from '../../report/plan/plan-report';
@@ -19,12 +19,11 @@ import { renderPlanPage } from '../../report/render-plan-page';
 import { type StandingCost, standingCost } from '../../shared/environment/standing-cost';
 import { findDescriptor } from '../environment/environment';
 import { requireEnvironment } from '../environment/environment-file';
-import { EXIT, Refusal, UsageError } from '../exit';
+import { EXIT, Refusal } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { savePage } from '../page-file';
 import { json, type Terminal } from '../terminal';
-import { readCalibration } from './calibration-file';
 import { memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
 
 /** `slipway plan ENVIRONMENT.yaml`: shows the standing cost of each region, without jobs. Offline. */
@@ -63,7 +62,6 @@ export interface PlanOptions extends CommonOptions {
   search?: boolean;
   searchLibraries?: string;
   html?: string;
-  calibrate?: string[];
   /** A date or a time. */
   by?: string;
 }
@@ -72,18 +70,12 @@ export interface PlanOptions extends CommonOptions {
  * `slipway plan FILE`: shows whether a run fits, how fast it is and what it costs; for an environment file, its standing cost. Offline
  * unless `--environment` is a name.
  */
-export async function plan(file: string | undefined, options: PlanOptions, terminal: Terminal): Promise<number> {
-  if (options.calibrate)
-    return (await import('./calibrate.js')).calibrateRuns(options.calibrate, file, options, terminal);
-  if (file === undefined)
-    throw new UsageError(
-      'plan: must be given a run file or an environment file, got nothing; write slipway plan run.yaml',
-    );
+export async function plan(file: string, options: PlanOptions, terminal: Terminal): Promise<number> {
   const text = readText(file);
   if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
   const by = options.by === undefined ? undefined : (await import('./by-date.js')).deadlineOf(options.by, Date.now());
   const { run } = requireRun({ file, text }, await withS3Config({ file, text }, options));
-  const { descriptor, ...facts } = await planFacts(options, run);
+  const { descriptor, ...facts } = await planFacts(options);
   const neuron = isPlain(options) ? planNeuron(run) : undefined;
   if (neuron !== undefined) return printNeuronPlan(run.name, neuron, options, terminal);
   const result = planDocument(run, facts);
@@ -143,20 +135,18 @@ async function printTrainingPlans(run: RunSpec, descriptor: Descriptor, terminal
   for (const { level, message } of [...checkIssues(checks), ...issues]) terminal.err(`${level}: ${message}`);
 }
 
-/** Region, own rates and measured efficiencies of the environment, if one is given. */
-async function planFacts(options: PlanOptions, run: RunSpec): Promise<PlanFacts & { descriptor?: Descriptor }> {
+/** Region and own rates of the environment, if one is given. */
+async function planFacts(options: PlanOptions): Promise<PriceFacts & { descriptor?: Descriptor }> {
   const descriptor = options.environment === undefined ? undefined : await findDescriptor(options);
-  const calibration = readCalibration(descriptor?.name ?? run.environment);
   return {
     region: options.region ?? descriptor?.region ?? PRICE_REGION,
     prices: descriptor?.prices,
-    calibration,
     descriptor,
   };
 }
 
 /** Searches layouts similar to the run's; candidates are checked by the same rules as a launch. */
-function searchAround(run: RunSpec, facts: PlanFacts, libraries: string | undefined): Search {
+function searchAround(run: RunSpec, facts: PriceFacts, libraries: string | undefined): Search {
   const started = performance.now();
   const found = searchRun(run, facts, {
     libraries: libraries?.split(',').map((name) => name.trim()),
@@ -170,7 +160,7 @@ function searchAround(run: RunSpec, facts: PlanFacts, libraries: string | undefi
 function writePage(
   file: string,
   run: RunSpec,
-  facts: PlanFacts,
+  facts: PriceFacts,
   { plan, search }: { plan: RunPlan; search?: Search },
 ): void {
   const page = renderPlanPage({
@@ -235,7 +225,7 @@ const layoutRows = ({ tensor, shard, memoryGiB }: NeuronLayout): string[][] => [
 const NODES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 /** The same layout on 1 to 512 instances, with a proportional global batch. Sizes that its degrees do not divide are skipped. */
-function scalingOf(run: RunSpec, facts: PlanFacts): ScalingPoint[] {
+function scalingOf(run: RunSpec, facts: PriceFacts): ScalingPoint[] {
   if (run.compute.instanceGroups.length > 0) return [];
   return NODES.flatMap((nodes) => {
     const plan = planRun(onNodes(run, nodes), facts);

@@ -19,7 +19,7 @@ export function planVerbs(cli: CommandLine): void {
 function planVerb(cli: CommandLine): void {
   cli
     .verb(
-      'plan [file]',
+      'plan <file>',
       'predict memory, step time, duration and cost of a run',
       'slipway plan runs/builtin/llama3-8b-fsdp.yaml --set compute.instanceCount=8\n  slipway plan runs/builtin/llama3-8b-fsdp.yaml --search --html plan.html',
     )
@@ -29,10 +29,6 @@ function planVerb(cli: CommandLine): void {
     .option(
       '--by <date>',
       'show options to complete the run by this date: on-demand, spot, training plans; does not purchase anything',
-    )
-    .option(
-      '--calibrate <run...>',
-      'calibrate later plans of the environment with measured runs (IDs, or files of report --json)',
     )
     .action(cli.action(() => import('./plan.js'), 'plan'));
 }

@@ -3,7 +3,7 @@ import { hostCount, onInstances, requestedAlternativesOf, requestedGroupsOf } fr
 import { type Finding, issueOf, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { type NearestPublished, nearestPublished } from '../planner/run/nearest-published';
-import { type PlanFacts, planRun, type RunPlan } from '../planner/run/plan-run';
+import { type PriceFacts, planRun, type RunPlan } from '../planner/run/plan-run';
 import { keptCopies } from '../planner/run/recovery';
 import { bestSpares, type SpareValue, sparesOf, spareValue } from '../planner/run/spares';
 import { checkRun } from '../rules';
@@ -186,7 +186,7 @@ export type PlanDocument = RunPlan & {
 };
 
 /** The complete plan of a run, or the issues that prevent it. */
-export function planDocument(run: RunSpec, facts: PlanFacts): PlanDocument | Issue[] {
+export function planDocument(run: RunSpec, facts: PriceFacts): PlanDocument | Issue[] {
   const plan = planRun(run, facts);
   if (Array.isArray(plan)) return plan;
   const sizes = sizePlans(run, facts);
@@ -212,7 +212,7 @@ export interface SizePlan {
 }
 
 /** A plan of each size of an elastic run, largest first; empty for a run of one size. */
-function sizePlans(run: RunSpec, facts: PlanFacts): SizePlan[] {
+function sizePlans(run: RunSpec, facts: PriceFacts): SizePlan[] {
   return elasticSizes(run).flatMap((instanceCount) => {
     const plan = planRun(onInstances(run, instanceCount), facts);
     if (Array.isArray(plan)) return [];

@@ -7,7 +7,7 @@ import { expertTensorOf, type LayoutInput, needsSequenceParallel } from '../plan
 import { stageBlocks } from '../planner/model-size';
 import type { Fits } from '../planner/plan';
 import { layoutOfRun, partsOfBatch } from '../planner/run/layout-of-run';
-import { efficiencyFor, type PlanFacts } from '../planner/run/plan-run';
+import type { PriceFacts } from '../planner/run/plan-run';
 import { type Found, searchLayouts, spaceAround } from './search-layouts';
 
 type Parameters = Record<string, unknown>;
@@ -85,7 +85,7 @@ const SHOWN = 20;
 const STEPS_WITHOUT_END = 1000;
 
 /** Searches around a run; returns issues when none of its layouts can be planned. */
-export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOptions = {}): RunSearchResult | Issue[] {
+export function searchRun(run: RunSpec, facts: PriceFacts, options: RunSearchOptions = {}): RunSearchResult | Issue[] {
   const problems: Issue[] = [];
   const results = (options.libraries ?? [run.distribution.library]).flatMap((library) => {
     const mapped = layoutOfRun(plainRun(run, library));
@@ -94,7 +94,7 @@ export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOpti
       return [];
     }
     const { considered, fastest } = searchLayouts(mapped.layout, spaceAround(mapped.layout));
-    const candidates = fastest.map((found) => candidateOf(run, library, measuredLike(found, library, facts), facts));
+    const candidates = fastest.map((found) => candidateOf(run, library, found, facts));
     return [{ considered, candidates }];
   });
   if (results.length === 0) return problems;
@@ -144,17 +144,7 @@ export function candidateRun(run: RunSpec, candidate: Candidate): RunSpec {
   };
 }
 
-/** Applies the measured speed of earlier runs with this accelerator and library, as in the plan of a run. */
-function measuredLike(found: Found, library: string, { calibration }: PlanFacts): Found {
-  const speed = efficiencyFor(calibration, found.layout, library)?.speed ?? 1;
-  return {
-    ...found,
-    stepSeconds: found.stepSeconds / speed,
-    tokensPerSecondPerGpu: found.tokensPerSecondPerGpu * speed,
-  };
-}
-
-function candidateOf(run: RunSpec, library: string, found: Found, { region, prices }: PlanFacts): Candidate {
+function candidateOf(run: RunSpec, library: string, found: Found, { region, prices }: PriceFacts): Candidate {
   const { layout, stepSeconds } = found;
   const instanceType = trainingGroupsOf(run)[0]?.instanceType ?? '';
   const price = findPrice(instanceType, region, prices)?.usdPerHour;

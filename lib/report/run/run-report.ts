@@ -44,7 +44,7 @@ export interface RunReport {
   launch?: ReportLaunch;
   /** Origin of the run, with locations as in its run file. Absent when the launcher does not provide the configuration. */
   lineage?: LineageRun;
-  /** The planner's prediction, without calibration, and the measured values. */
+  /** The planner's prediction, and the measured values. */
   speed?: ReportSpeed;
   /** Why a part could not be read, by the part's name. */
   missing: Partial<Record<ReportPart, string>>;
@@ -74,8 +74,6 @@ export interface ReportLaunch {
 
 /** Tokens per second per GPU. */
 export interface ReportSpeed {
-  /** Accelerator, library and precision: the key of a calibration. */
-  key: string;
   planned: number;
   /** 80 % interval of `planned`. */
   interval80: readonly [low: number, high: number];

@@ -13,7 +13,7 @@ const OF_A_FILE = 'preflight of an environment file, which its deployer runs';
 const OF_A_STACK = 'quota of an environment by its name, and requests of increases, which its deployer runs';
 /** Auditors and CI may not read data: they keep the file beside the run file. */
 const OF_A_CONFIG = 'a model.config in S3 is read with the rights of the caller';
-const OF_RUNS = 'plan --calibrate reads runs, which their team does';
+const OF_RUNS = 'plan --by reads the history of runs, which their team does';
 
 export const VERBS: Readonly<Record<string, Verb>> = {
   launch: { file: 'launch/launch', entry: 'launch' },
@@ -60,7 +60,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       's3:GetObject': OF_A_CONFIG,
     },
   },
-  plan: { file: 'plan/plan', entry: 'plan', deployers: { 'lambda:Invoke': OF_RUNS, 's3:GetObject': OF_RUNS } },
+  plan: { file: 'plan/plan', entry: 'plan', deployers: { 'lambda:Invoke': OF_RUNS, 's3:GetObject': OF_A_CONFIG } },
   status: { file: 'runs/status', entry: 'status' },
   list: { file: 'runs/list', entry: 'list' },
   logs: { file: 'runs/logs/logs', entry: 'logs' },

@@ -51,7 +51,6 @@ export function planText(run: RunSpec, plan: RunPlan & Pick<PlanDocument, 'neare
       `${round(plan.tokensPerSecondPerGpu)} tokens/s/GPU (80 %: ${range(interval80.tokensPerSecondPerGpu)}), ${round(plan.tokensPerSecond)} tokens/s`,
     ],
     ['', `${round(plan.modelTflopsPerGpu)} model TFLOPS/GPU, MFU ${round(100 * plan.mfu, 1)} %`],
-    ...(plan.calibration ? [['', calibrationText(plan.calibration)]] : []),
     ...nearestRows(plan.nearest),
     ['time', timeText(plan)],
     ['cost', onDemandText(usd, interval80)],
@@ -91,9 +90,6 @@ function nearestRows(nearest: PlanDocument['nearest']): string[][] {
     ['', source],
   ];
 }
-
-const calibrationText = ({ speed, runs }: NonNullable<RunPlan['calibration']>): string =>
-  `calibrated by ${runs.length} of your runs: ${round(Math.abs(speed - 1) * 100, 1)} % ${speed < 1 ? 'slower' : 'faster'} than the planner's prediction`;
 
 const onDemandText = (usd: RunPlan['usd'], interval80: RunPlan['interval80']): string =>
   usd.onDemand === null

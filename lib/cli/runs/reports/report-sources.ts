@@ -9,7 +9,6 @@ import { loadRun } from '../../../core/config/load';
 import type { RunSpec } from '../../../core/config/run-spec';
 import type { RunConfiguration, StatusAnswer } from '../../../core/contracts/control';
 import { stateGiB } from '../../../core/planner/plan';
-import { calibrationKey } from '../../../core/planner/run/calibration';
 import { planRun } from '../../../core/planner/run/plan-run';
 import type { JobFacts, Read, RunSources } from '../../../report/read/assemble';
 import { attempt } from '../../attempt';
@@ -102,19 +101,15 @@ function instanceOverrides(jobs: readonly JobFacts[]): string[] {
   ];
 }
 
-/**
- * The planner's uncalibrated prediction for the run, from which calibrations are computed. Empty for a run that the planner does not
- * support, such as one on CPUs.
- */
+/** The planner's prediction for the run. Empty for a run that the planner does not support, such as one on CPUs. */
 function planOf(run: RunSpec, { region, prices }: Descriptor): RunSources['plan'] {
   const plan = planRun(run, { region, prices });
   if (Array.isArray(plan)) return {};
   const { tokensPerSecondPerGpu: planned, interval80 } = plan;
-  const key = calibrationKey(plan.layout, run.distribution.library);
   const state = stateGiB(plan.memoryGiB);
   // When memory is short the allocator releases unused memory, so plan and run would only agree on the limit.
   const memory = plan.fits === 'fits' ? { memory: { state, rest: plan.memoryGiB.total - state } } : {};
-  return { value: { key, planned, interval80: interval80.tokensPerSecondPerGpu, ...memory } };
+  return { value: { planned, interval80: interval80.tokensPerSecondPerGpu, ...memory } };
 }
 
 /** The run file as it was launched. */

@@ -26,7 +26,7 @@ export function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
 const widened = (layout: LayoutInput): string[] => [
   ...(hasUnknownExperts(layout)
     ? [
-        'the interval is wide because implementations of experts differ: published ones of Qwen3 30B by a factor of 3.7 on the same GPUs; slipway plan --calibrate RUN narrows it',
+        'the interval is wide because implementations of experts differ: published ones of Qwen3 30B by a factor of 3.7 on the same GPUs',
       ]
     : []),
   ...(isOwnOverNodes(layout)

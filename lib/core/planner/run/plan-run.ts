@@ -1,6 +1,5 @@
 import { activeParameterCount, parameterCount } from '../../catalog/model/parameters';
 import { findCapacityPrice, findPrice, type Price, type PricedCapacity } from '../../catalog/prices/prices';
-import type { Calibration, Efficiency } from '../../config/calibration-file';
 import { type Issue, issue } from '../../config/issue';
 import { requestedGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
@@ -9,15 +8,8 @@ import type { MemoryGiB } from '../memory/memory';
 import { type LayoutPlan, planLayout } from '../plan';
 import type { StepSeconds } from '../time/step-time';
 import { type Advice, adviceFor } from './advice';
-import { calibratedInterval, calibrationKey } from './calibration';
 import { layoutOfRun } from './layout-of-run';
 import { type RecoveryPlan, recoveryPlan } from './recovery';
-
-/** What a plan needs to know about the environment into which the run is launched. */
-export interface PlanFacts extends PriceFacts {
-  /** Measurements of the environment's own runs. */
-  calibration?: Calibration;
-}
 
 /** Bounds of an 80 % interval. */
 export type Interval = [low: number, high: number];
@@ -49,70 +41,35 @@ export interface RunPlan extends RecoveryPlan, Omit<LayoutPlan, 'memoryGiB' | 'a
   breakdown: StepSeconds;
   gpus: number;
   layout: LayoutInput;
-  /** Corrections learned from measured runs; absent without a calibration of this accelerator, library and precision. */
-  calibration?: Efficiency;
   assumptions: string[];
   advice: Advice[];
 }
 
 /** The plan of a run, or the issues that prevent it. */
-export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
+export function planRun(run: RunSpec, facts: PriceFacts): RunPlan | Issue[] {
   const mapped = layoutOfRun(run);
   if (Array.isArray(mapped)) return mapped;
   const { layout, assumptions } = mapped;
-  const { library } = run.distribution;
-  const atPlannedSpeed = planLayout(layout);
-  if (typeof atPlannedSpeed === 'string') {
+  const plan = planLayout(layout);
+  if (typeof plan === 'string') {
     return [
       issue('plan/layout', 'error', 'distribution.parameters', {
         must: 'must describe a layout that can run',
-        got: atPlannedSpeed,
+        got: plan,
         fix: 'change the degrees or the batch sizes',
       }),
     ];
   }
-  const efficiency = efficiencyFor(facts.calibration, layout, library);
-  const plan = efficiency ? scaledPlan(atPlannedSpeed, efficiency) : atPlannedSpeed;
   return {
     ...describe(run, facts, layout, plan),
-    ...(efficiency && { calibration: efficiency }),
     assumptions,
-    // Advice compares layouts with the same calibration key, so the measured speed scales all of them equally.
-    advice: adviceFor(layout, atPlannedSpeed, library).map((a) => atSpeed(a, efficiency?.speed ?? 1)),
-  };
-}
-
-const atSpeed = (advice: Advice, speed: number): Advice => ({
-  ...advice,
-  stepSeconds: advice.stepSeconds / speed,
-  tokensPerSecondPerGpu: advice.tokensPerSecondPerGpu * speed,
-});
-
-/** The calibration of a layout from measured runs; undefined when there was none like it. */
-export const efficiencyFor = (
-  calibration: Calibration | undefined,
-  layout: LayoutInput,
-  library: string,
-): Efficiency | undefined => calibration?.efficiencies[calibrationKey(layout, library)];
-
-/** The plan scaled to the measured speed: every part of a step is scaled by the same factor. */
-function scaledPlan(plan: LayoutPlan, efficiency: Efficiency): LayoutPlan {
-  const parts = Object.entries(plan.step).map(([name, seconds]) => [name, seconds / efficiency.speed]);
-  const tokensPerSecondPerGpu = plan.tokensPerSecondPerGpu * efficiency.speed;
-  return {
-    ...plan,
-    step: Object.fromEntries(parts) as unknown as StepSeconds,
-    tokensPerSecondPerGpu,
-    modelTflopsPerGpu: plan.modelTflopsPerGpu * efficiency.speed,
-    hardwareTflopsPerGpu: plan.hardwareTflopsPerGpu * efficiency.speed,
-    mfu: plan.mfu * efficiency.speed,
-    interval80: calibratedInterval(tokensPerSecondPerGpu, efficiency),
+    advice: adviceFor(layout, plan, run.distribution.library),
   };
 }
 
 function describe(
   run: RunSpec,
-  facts: PlanFacts,
+  facts: PriceFacts,
   layout: LayoutInput,
   plan: LayoutPlan,
 ): Omit<RunPlan, 'assumptions' | 'advice'> {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LayoutInput } from '../../../../lib/core/planner/layout';
 import { planLayout } from '../../../../lib/core/planner/plan';
-import { calibrationKey } from '../../../../lib/core/planner/run/calibration';
 import { layoutOfRun } from '../../../../lib/core/planner/run/layout-of-run';
 import { planRun, type RunPlan } from '../../../../lib/core/planner/run/plan-run';
 import { searchRun } from '../../../../lib/core/search/search-run';
@@ -114,11 +113,6 @@ test('checkpoints contain frozen weights without moments, and adapters with them
   expect(sizes[0]).toBeCloseTo(12 * PARAMETERS, -3);
   expect(sizes[1]).toBeCloseTo(4 * PARAMETERS + 12 * ADAPTERS, -3);
   expect(sizes[2]).toBeCloseTo(4 * (PARAMETERS - MATRICES) + 12 * ADAPTERS + 0.5625 * MATRICES, -3);
-});
-
-test('a run with weights in 4 bits is calibrated by such runs alone', () => {
-  const keys = [LORA, NF4].map((lora) => calibrationKey(planned({ objective: 'sft', ...lora }).layout, 'fsdp'));
-  expect(keys).toEqual(['NVIDIA H100 80GB/fsdp/bf16', 'NVIDIA H100 80GB/fsdp/bf16/nf4']);
 });
 
 test('a model of 8B fits on one GPU of 24 GB, and one of 70B on four of 48 GB', () => {
