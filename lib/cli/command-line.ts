@@ -26,7 +26,6 @@ export function regionGiven(value: string): string {
   throw new UsageError(`--region: must be a region such as us-west-2, got ${value || 'nothing'}; correct its name`);
 }
 
-/** Collects the values of an option that may be repeated. */
 export const collect = (value: string, previous: string[] = []): string[] => [...previous, value];
 
 /** A verb with its name as it is typed, such as `tools schema`. */

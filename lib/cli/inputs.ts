@@ -11,7 +11,6 @@ import { checkPartialRun } from '../core/rules/partial-file';
 import { codeContext, type FetchedConfig, withModelConfig } from '../shared/archive/code-context';
 import { Refusal, UsageError } from './exit';
 
-/** Options of every verb. */
 export interface CommonOptions {
   environment?: string;
   region?: string;
@@ -43,7 +42,6 @@ export interface GivenFile {
   text: string;
 }
 
-/** Reads a file that the user named; throws a UsageError with a readable message. */
 export const readGiven = (file: string): GivenFile => ({ file, text: readText(file) });
 
 /** Reads files by their path relative to the folder of `file`. The reader throws a UsageError. */

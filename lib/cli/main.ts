@@ -16,7 +16,6 @@ import { sandboxVerbs } from './sandbox/verbs';
 import { plainTerminal, processTerminal, type Terminal } from './terminal';
 import { verifyVerbs } from './verify/verbs';
 
-/** The groups of `--help`, in order. */
 const GROUPS: Readonly<Record<string, readonly ((cli: CommandLine) => void)[]>> = {
   Run: [planVerbs, launchVerbs, runVerbs],
   Environment: [initVerbs, environmentVerbs, platformVerbs, verifyVerbs],
@@ -24,7 +23,6 @@ const GROUPS: Readonly<Record<string, readonly ((cli: CommandLine) => void)[]>> 
   Tools: [assistVerbs, sandboxVerbs],
 };
 
-/** Adds the options of every verb (docs/reference/command-line.md). */
 function common(command: Command): Command {
   return command
     .option('--environment <name|file>', 'environment, environment/team, or a descriptor file (.json)')

@@ -85,7 +85,6 @@ interface VerifyRow {
   readonly seconds: number;
 }
 
-/** The data of the page of `slipway verify`. */
 export interface VerifyReport {
   readonly environment: string;
   readonly region: string;

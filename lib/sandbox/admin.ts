@@ -5,10 +5,8 @@ import type { QuotaStore } from './quotas/quota-store';
 import type { IncreaseRequests } from './quotas/service-quotas';
 import type { Answer } from './wire/http-server';
 
-/** Path prefix of the sandbox's own interface. */
 export const ADMIN_PREFIX = '/_slipway/';
 
-/** What the sandbox's own interface reads and changes. */
 export interface AdminDeps {
   faults: FaultRegistry;
   quotas: QuotaStore;

@@ -19,7 +19,6 @@ import { temporaryRoot } from './temporary-root';
 import { loadServiceModel } from './wire/api-call';
 import { type Answer, type HttpServer, listen } from './wire/http-server';
 
-/** Options for starting a sandbox. */
 export interface SandboxOptions {
   /**
    * Folder of everything the sandbox writes.
@@ -72,7 +71,6 @@ export interface SandboxOptions {
   progress?: Progress;
 }
 
-/** A running sandbox. */
 export interface Sandbox {
   endpoints: { aws: string; sagemaker: string; serviceQuotas: string };
   /** Environment of an AWS client that should use only the sandbox. */

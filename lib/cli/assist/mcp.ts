@@ -11,7 +11,6 @@ import type { Terminal } from '../terminal';
 /** Runs one verb like the command line, and returns its exit code. */
 export type RunVerb = (args: readonly string[], terminal: Terminal) => Promise<number>;
 
-/** Options of `slipway tools mcp`. */
 export interface McpOptions {
   /** Additional tools besides those that read, plan and dry-run: `launch`, `stop`. */
   allow?: string;

@@ -8,7 +8,6 @@ const NAMES: Names = {
   runs: async (options) => (await import('./account-names.js')).accountNames.runs(options),
 };
 
-/** Verbs for getting started, and verbs that other programs call. */
 export function assistVerbs(cli: CommandLine): void {
   cli
     .verb(

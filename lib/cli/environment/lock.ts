@@ -20,7 +20,6 @@ import { writing } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { refuseRunFile } from './environment-file';
 
-/** Options of `slipway preflight --lock`. */
 export interface LockOptions extends CommonOptions {
   base?: string;
 }

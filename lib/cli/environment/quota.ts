@@ -24,7 +24,6 @@ import { fileMeant, needsOfStack } from './deployed-needs';
 import { callRegion } from './environment';
 import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 
-/** Options of `slipway quota`. */
 export interface QuotaOptions extends CommonOptions {
   request?: boolean;
   /** Request without asking. */

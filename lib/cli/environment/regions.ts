@@ -16,7 +16,6 @@ import { requireFile } from './deployed-needs';
 import { needsOfEnvironment, requireEnvironment } from './environment-file';
 import { quotaJson, readLimits } from './quota';
 
-/** Options of `slipway preflight --regions`. */
 export interface RegionOptions extends CommonOptions {
   /** `a,b`; true = the default regions. */
   regions?: string | true;

@@ -9,7 +9,6 @@ interface PreflightOptions extends LockOptions, RegionOptions {
   lock?: boolean;
 }
 
-/** Verbs on resources and quotas that an account has for runs. */
 export function environmentVerbs(cli: CommandLine): void {
   cli
     .verb(

@@ -25,13 +25,11 @@ import { fetchRunText, repositoryText } from './fetch-run';
 import { findFetched } from './fetched';
 import { describeRepository, HUB_MODULE, type HubOptions, pinnedText, type Repository, totalBytes } from './repository';
 
-/** Options of `slipway fetch`. */
 export interface FetchOptions extends CommonOptions, HubOptions {
   /** Prefix in S3 for the folders of repositories. */
   to?: string;
   /** Patterns of file names. */
   include?: string[];
-  /** Copies through this machine. */
   local?: boolean;
   yes?: boolean;
   wait?: boolean;

@@ -133,7 +133,6 @@ function limitsOf(run: RunSpec, plan: RunPlan | null, usdPerHour: number | null,
   };
 }
 
-/** The choices as JSON, the first of which is used. */
 export const choiceJson = ({ cluster, plan, usdPerHour }: Choice) => ({
   instanceType: cluster.instanceType,
   instanceCount: cluster.instanceCount,
@@ -144,7 +143,6 @@ export const choiceJson = ({ cluster, plan, usdPerHour }: Choice) => ({
   usdPerHour,
 });
 
-/** The choices as a table. */
 export function choiceText(choices: readonly Choice[]): string {
   const rows = choices
     .map(choiceJson)

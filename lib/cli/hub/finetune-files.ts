@@ -22,7 +22,6 @@ export interface Cluster {
   activationCheckpointing: 'none' | 'full';
 }
 
-/** Places and names of one fine-tuning. */
 export interface Job {
   model: TuningModel;
   data: TuningData;
@@ -45,7 +44,6 @@ function batchOf({ samples }: Recipe, { gpus }: Cluster): number {
 /** Name of the run that tokenises. */
 export const tokeniseName = ({ model }: Pick<Job, 'model'>): string => `tokenise-${slugOf(model.name)}`;
 
-/** The run file of the tokenise step. */
 export function tokeniseText(job: Omit<Job, 'recipe'>, after: readonly string[]): string {
   const { data, prefix } = job;
   const bytes = data.files.reduce((sum, file) => sum + file.bytes, 0);
@@ -108,7 +106,6 @@ const codeSection = ({ method, lora }: Recipe, steps: number): Section => [
   },
 ];
 
-/** The run file of the training, with its limits once they are known. */
 export function trainText(job: Job, cluster: Cluster, limits: Record<string, unknown> = {}): string {
   const { model, recipe, prefix } = job;
   const { method, lora, quantization, sequenceLength } = recipe;

@@ -37,7 +37,6 @@ interface Files {
   repository?: Repository;
 }
 
-/** Initial weights of a fine-tuning. */
 export interface TuningModel extends Files {
   config: string;
   /** Name without its organisation. */
@@ -48,7 +47,6 @@ export interface TuningModel extends Files {
   tokenizerFile: string;
 }
 
-/** Rows of a fine-tuning. */
 export interface TuningData extends Files {
   /** Identifies the content. */
   id: string;

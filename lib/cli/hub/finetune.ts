@@ -27,7 +27,6 @@ import { type Job, tokeniseText, trainText } from './finetune-files';
 import { readData, readModel, type TuningModel } from './finetune-inputs';
 import type { HubOptions } from './repository';
 
-/** Options of `slipway finetune`. */
 export interface FinetuneOptions extends CommonOptions, HubOptions {
   model: string;
   data: string;
@@ -178,7 +177,6 @@ async function launchChain(
   return runs;
 }
 
-/** Submits a checked run that waits for another one; returns its ID. */
 async function submitAfter(
   after: string | undefined,
   launched: Parameters<typeof submit>[0],

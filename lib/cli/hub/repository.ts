@@ -44,6 +44,5 @@ export const HUB_MODULE = { packages: ['huggingface_hub'], rule: 'fetch/source',
 export const pinnedText = (repository: Repository): string =>
   hubSourceText({ ...repository, revision: repository.commit });
 
-/** Total size of the files, bytes. */
 export const totalBytes = ({ files }: Pick<Repository, 'files'>): number =>
   files.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -2,7 +2,6 @@ import { type CommandLine, collect } from '../command-line';
 
 const PYTHON = ['--python <file>', 'Python 3.10 or later on this machine, with huggingface_hub', 'python3'] as const;
 
-/** Verbs from a hub to a fine-tuned model. */
 export function hubVerbs(cli: CommandLine): void {
   cli
     .verb(

@@ -45,7 +45,6 @@ export function importText(text: string, context: ImportContext): Imported | und
   return request && importRequest(request, context);
 }
 
-/** The run file of a CreateTrainingJob request. */
 export function importRequest(request: ForeignRequest, context: ImportContext): Imported {
   const { draft, remarks } = draftOf(request, context.trainerFiles);
   const region = context.region ?? context.descriptor?.region ?? regionOfImage(request) ?? 'us-west-2';

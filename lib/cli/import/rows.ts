@@ -50,7 +50,6 @@ export function convert(rows: Rows, source: unknown): Draft {
   return draft;
 }
 
-/** Converts each item of a list. */
 export const each =
   (rows: Rows): Read =>
   (list) =>
@@ -72,7 +71,6 @@ export const when =
 export const filled = (section: Draft): Draft =>
   Object.fromEntries(Object.entries(section).filter(([, value]) => !isEmpty(value)));
 
-/** Maximum length of a run name. */
 const NAME_LENGTH = 32;
 
 /** Converts a job name to lower-case letters, digits and inner hyphens, without the timestamp that SDKs append. */

@@ -13,7 +13,6 @@ export interface TrainerFiles {
   distributed?: unknown;
 }
 
-/** S3 URI of a channel. */
 export const channelUri = (request: ForeignRequest, name: string): string | undefined =>
   request.InputDataConfig?.find(({ ChannelName }) => ChannelName === name)?.DataSource?.S3DataSource?.S3Uri;
 

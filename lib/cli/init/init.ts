@@ -13,9 +13,7 @@ import { writing } from '../page-file';
 import { json, quoted, type Terminal } from '../terminal';
 import { type NewFile, PACKAGE_FILE, packageFile, projectFiles, runFiles, type Vendored, vendored } from './project';
 
-/** CI systems for which `slipway init --ci` writes a pipeline. */
 const CI_SYSTEMS = ['github', 'gitlab'] as const;
-/** A CI system for which `slipway init --ci` writes a pipeline. */
 export type CiSystem = (typeof CI_SYSTEMS)[number];
 
 /** Options of `slipway init`; on a terminal it asks for missing ones. */

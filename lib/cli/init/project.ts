@@ -11,9 +11,7 @@ import { UsageError } from '../exit';
 import { json } from '../terminal';
 import type { Answers, CiSystem } from './init';
 
-/** A file of a new project. */
 export interface NewFile {
-  /** Path relative to the project's folder. */
   to: string;
   text: string;
 }

@@ -1,7 +1,6 @@
 import type { CommandLine } from '../command-line';
 import type { InitOptions } from './init';
 
-/** The verb that creates a project. */
 export function initVerbs(cli: CommandLine): void {
   cli
     .verb(

@@ -22,7 +22,6 @@ import { dryRun, writeDryRun } from './dry-run';
 import { mentionSmoke } from './smoke';
 import { confirmCost, type LaunchedFile, submit } from './submit';
 
-/** Options of `slipway launch`. */
 export interface LaunchOptions extends CommonOptions {
   dryRun?: boolean;
   out?: string;

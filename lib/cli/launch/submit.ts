@@ -20,14 +20,12 @@ import { callControl } from '../runs/control-client';
 import type { Terminal } from '../terminal';
 import { packedCode } from './packed-code';
 
-/** Options of `launch` for the submission. */
 interface SubmitOptions extends CommonOptions {
   runId?: string;
   /** @default - a new id: each launch creates another run */
   clientRequestId?: string;
   /** ISO time before which it must not start. @default - as soon as there is capacity */
   startAt?: string;
-  /** A note by which the run can be found. */
   note?: string;
   acceptsUnknownPrice: boolean;
 }

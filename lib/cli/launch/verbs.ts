@@ -1,7 +1,6 @@
 import { Option } from 'commander';
 import { type CommandLine, collect } from '../command-line';
 
-/** The verb that starts runs. */
 export function launchVerbs(cli: CommandLine): void {
   cli
     .verb(

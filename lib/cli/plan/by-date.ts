@@ -117,7 +117,6 @@ const blocksOf = (parts: readonly { StartTime?: Date; EndTime?: Date }[]) =>
     .map(({ StartTime, EndTime }) => ({ from: StartTime?.getTime() ?? 0, to: EndTime?.getTime() ?? 0 }))
     .sort((a, b) => a.from - b.from);
 
-/** Output of `plan --by --json`. */
 interface DatePlan {
   /** ISO 8601. */
   by: string;

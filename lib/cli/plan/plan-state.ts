@@ -10,7 +10,6 @@ import type { RunSpec } from '../../core/config/run-spec';
 import { planRun } from '../../core/planner/run/plan-run';
 import { type Check, check, Unmet } from '../environment/checks/account-checks';
 
-/** Checks of the training plans of a run, and the resulting issues. */
 export interface TrainingPlanChecks {
   checks: Check[];
   issues: Issue[];

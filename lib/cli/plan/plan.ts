@@ -57,7 +57,6 @@ const totalText = (regions: readonly StandingCost[], usd: number): string[] =>
 /** Region for prices when neither option nor environment gives one. */
 const PRICE_REGION = 'us-west-2';
 
-/** Options of `slipway plan`. */
 export interface PlanOptions extends CommonOptions {
   search?: boolean;
   searchLibraries?: string;

@@ -6,7 +6,6 @@ import { programArguments } from '../../core/job/job-file';
 import { UsageError } from '../exit';
 import { runTrainerModule } from '../trainer-module';
 
-/** Options of the preview of data. */
 export interface PreviewOptions {
   /** File or folder with rows. */
   data?: string;

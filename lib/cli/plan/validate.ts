@@ -16,7 +16,6 @@ import {
 import { issueLine, json, type Terminal } from '../terminal';
 import { type PreviewOptions, previewData } from './preview-data';
 
-/** Options of `slipway validate`. */
 export type ValidateOptions = CommonOptions & PreviewOptions;
 
 /** `slipway validate FILE`: checks schema and every rule; offline except for a `model.config` in S3. */

@@ -1,6 +1,5 @@
 import type { CommandLine } from '../command-line';
 
-/** Verbs on a file, before anything is launched. */
 export function planVerbs(cli: CommandLine): void {
   cli
     .verb(

@@ -16,7 +16,6 @@ import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
 import { readTeams } from './read-teams';
 
-/** Options of `slipway team --costs`. */
 export interface CostOptions extends CommonOptions {
   team?: string;
   month?: string;

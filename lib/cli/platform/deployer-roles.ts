@@ -2,7 +2,6 @@ import { REGIONS } from '../../core/catalog/regions';
 import { managedPolicyArn } from '../../core/config/environment/company';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 
-/** A statement of a policy of the deployer. */
 export interface Statement {
   Sid: string;
   Effect: 'Allow';
@@ -10,7 +9,6 @@ export interface Statement {
   Resource: string[];
   Condition?: Record<string, Record<string, string | string[]>>;
 }
-/** A policy document of the deployer. */
 export interface Policy {
   Version: '2012-10-17';
   Statement: Statement[];
@@ -22,12 +20,9 @@ const ACCOUNT = '<account>';
 export const boundaryName = ({ name }: EnvironmentSpec): string => `slipway-${name}-boundary`;
 /** The account of the file, or a placeholder. */
 export const accountOf = ({ account }: EnvironmentSpec): string => account ?? ACCOUNT;
-/** Partition of the region. */
 export const partitionOf = ({ region }: EnvironmentSpec): string => REGIONS[region]?.partition ?? 'aws';
 
-/** A policy document. */
 export const policy = (Statement: Statement[]): Policy => ({ Version: '2012-10-17', Statement });
-/** A statement that allows. */
 export const statement = (
   Sid: string,
   Action: string[],

@@ -18,7 +18,6 @@ import { json, type Terminal } from '../terminal';
 import { type CostOptions, type Month, monthOf } from './costs';
 import { readTeams } from './read-teams';
 
-/** Options of `slipway team`. */
 export interface TeamOptions extends CostOptions {
   costs?: boolean;
   html?: string;

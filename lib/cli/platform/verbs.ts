@@ -3,7 +3,6 @@ import { modeOf } from '../modes';
 import type { Terminal } from '../terminal';
 import type { TeamOptions } from './team';
 
-/** Verbs for a platform team, on environments. */
 export function platformVerbs(cli: CommandLine): void {
   cli
     .verb(

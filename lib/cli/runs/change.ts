@@ -15,7 +15,6 @@ import { json, type Terminal } from '../terminal';
 import { callControl } from './control-client';
 import { withoutOk } from './read-status';
 
-/** Options of `slipway delete`. */
 export interface DeleteOptions extends CommonOptions {
   yes?: boolean;
 }
@@ -113,7 +112,6 @@ export async function note(runId: string, text: string, options: CommonOptions, 
   return EXIT.done;
 }
 
-/** Options of `slipway stop`. */
 export interface StopOptions extends CommonOptions {
   releasePool?: boolean;
 }

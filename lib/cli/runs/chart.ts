@@ -11,12 +11,10 @@ import { progressLines } from './logs/job-logs';
 import { readStatus } from './read-status';
 import { pollSeconds } from './wait';
 
-/** Options of `slipway status --chart`. */
 export interface ChartOptions extends CommonOptions {
   watch?: boolean;
 }
 
-/** Seconds between two polls with `--watch`. */
 const POLL_SECONDS = 10;
 /** Number of steps in the table, newest ones. */
 const ROWS = 10;

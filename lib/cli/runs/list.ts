@@ -29,7 +29,6 @@ const activeRow = (run: StatusAnswer): string[] => [
   run.spendUsd?.toFixed(2) ?? '-',
 ];
 
-/** Options of `slipway list`. */
 export interface ListOptions extends EventOptions {
   active?: boolean;
   events?: boolean;

@@ -11,7 +11,6 @@ import { callControl } from './control-client';
 import { hostNumber } from './logs/job-logs';
 import { pollSeconds } from './wait';
 
-/** Options of `slipway shell`. */
 export interface ShellOptions extends CommonOptions {
   node?: string;
 }

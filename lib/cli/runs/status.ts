@@ -13,7 +13,6 @@ import { readStatus, withoutOk } from './read-status';
 import { failureText, missingProgress, progressText } from './run-text';
 import { waitForEnd } from './wait';
 
-/** Options of `slipway status`. */
 export interface StatusOptions extends ChartOptions, EventOptions {
   wait?: boolean;
   chart?: boolean;
@@ -22,7 +21,6 @@ export interface StatusOptions extends ChartOptions, EventOptions {
   note?: string;
 }
 
-/** `slipway status RUN`: shows one screen about the run. */
 export async function status(runId: string, options: StatusOptions, terminal: Terminal): Promise<number> {
   const descriptor = await findDescriptor(options);
   if (options.wait) return waitForEnd(descriptor, runId, options, terminal);
@@ -37,7 +35,6 @@ export async function status(runId: string, options: StatusOptions, terminal: Te
 
 const number = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));
 
-/** One screen about a run. */
 export function statusText(run: StatusAnswer, descriptor: Descriptor, now = Date.now()): string {
   const position = run.queuePosition === null ? '' : `, position ${run.queuePosition} in the queue`;
   const lines = [

@@ -6,7 +6,6 @@ import type { ListOptions } from './list';
 import type { ReportOptions } from './reports/report';
 import type { StatusOptions } from './status';
 
-/** Verbs on runs that were launched. */
 export function runVerbs(cli: CommandLine): void {
   statusVerb(cli);
   listVerb(cli);
@@ -77,7 +76,6 @@ function listVerb(cli: CommandLine): void {
     .action(async (options: ListOptions) => cli.done(await runList(options, cli.terminal)));
 }
 
-/** Verbs for what a run printed and reached. */
 function outputVerbs(cli: CommandLine): void {
   cli
     .verb(

@@ -11,10 +11,8 @@ import { failureText } from './run-text';
 /** Number of consecutive failed status calls after which waiting ends; the run itself continues. */
 const PATIENCE = 10;
 
-/** Options of every verb that waits for a run. */
 export interface WaitOptions {
   json?: boolean;
-  /** Seconds between two polls. */
   everySeconds?: number;
   /** Whether stdout shows the output of the script as well. @default false */
   logs?: boolean;

@@ -12,12 +12,10 @@ import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';
 import { unsetForeign } from './shell-variables';
 
-/** Options of `slipway sandbox deploy`. */
 export interface DeployOptions extends Pick<CommonOptions, 'json' | 'set'> {
   raiseQuotas?: boolean;
 }
 
-/** Record of a running embedded AWS, and the folder of its state. */
 export interface RunningSandbox {
   record: RunRecord;
   stateDir: string;

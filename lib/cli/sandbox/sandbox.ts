@@ -5,7 +5,6 @@ import { EXIT, ServiceError, UsageError } from '../exit';
 import { interruptible, json, type Terminal } from '../terminal';
 import { exportLines, unsetForeign, unsetLines } from './shell-variables';
 
-/** Options of `slipway sandbox`. */
 export interface SandboxOptions {
   stateDir?: string;
   python?: string;

@@ -1,6 +1,5 @@
 import { type CommandLine, regionGiven } from '../command-line';
 
-/** The verb on the embedded AWS. */
 export function sandboxVerbs(cli: CommandLine): void {
   cli.root
     .command('sandbox <action> [file]')

@@ -29,7 +29,6 @@ const runFile = (instanceType: string) =>
 
 const EVENT = /^slipway (\{.*\})$/;
 
-/** The run of level `efa`, and its clean-up. */
 export interface EfaRun extends EfaWorld {
   /** Stops the run if it is live, and waits for its end; returns what could not be stopped. */
   cleanUp(): Promise<string[]>;

@@ -40,7 +40,6 @@ export interface PreparedLevel {
   cleanUp(): Promise<string[]>;
 }
 
-/** Options of `slipway verify` for its levels. */
 export interface LevelOptions {
   readonly id: string;
   readonly account: string;

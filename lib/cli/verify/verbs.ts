@@ -1,6 +1,5 @@
 import type { CommandLine } from '../command-line';
 
-/** The verb that checks an account. */
 export function verifyVerbs(cli: CommandLine): void {
   cli
     .verb(

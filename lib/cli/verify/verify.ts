@@ -84,7 +84,6 @@ const reportOf = (record: VerifyRecord): VerifyReport => ({
   }),
 });
 
-/** Options of `slipway verify`. */
 export interface VerifyOptions extends CommonOptions {
   level?: string;
   yes?: boolean;

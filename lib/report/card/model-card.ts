@@ -4,7 +4,6 @@ import { type Lineage, lineageRows } from '../lineage/lineage';
 import { bytes, number, percent, precise, usd } from '../page/format';
 import type { ReportCost, RunReport } from '../run/run-report';
 
-/** Published weights. */
 export interface PublishedWeights {
   /** S3 prefix with a trailing slash. */
   uri: string;
@@ -14,7 +13,6 @@ export interface PublishedWeights {
 /** File names of the card: the second is used when a custom script provides its own README. */
 export const CARDS = ['README.md', 'MODEL_CARD.md'] as const;
 
-/** File name of the card for these weights. */
 export const cardFile = ({ files }: PublishedWeights): string =>
   files.some(({ name }) => name === CARDS[0]) ? CARDS[1] : CARDS[0];
 
@@ -226,4 +224,3 @@ function evaluation({ evaluation: found }: ModelFacts) {
 
 const details = (given: Record<string, string | null | undefined>): Record<string, string> =>
   Object.fromEntries(Object.entries(given).flatMap(([name, value]) => (value ? [[name, plainLine(value, 1024)]] : [])));
-/** Limits of the schema are in characters. */

@@ -21,7 +21,6 @@ export function measured(steps: readonly ReportStep[]): Pick<ComparedRun, 'loss'
   };
 }
 
-/** A row of a comparison. */
 export const comparedRun = (report: RunReport, label: string): ComparedRun => ({
   label,
   runId: report.runId,
@@ -32,7 +31,6 @@ export const comparedRun = (report: RunReport, label: string): ComparedRun => ({
   ...measured(report.steps ?? []),
 });
 
-/** Maximum number of steps in the loss table. */
 const MAX_STEPS = 10;
 
 /** Compares the configuration and the results of two runs. */

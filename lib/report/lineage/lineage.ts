@@ -7,7 +7,6 @@ import type { RunReport } from '../run/run-report';
 
 /** The complete origin of a run; null = not known or none. */
 export type Lineage = Printed<'lineage'>;
-/** The origin of one run. */
 export type LineageRun = Lineage['runs'][number];
 type LineageParent = LineageRun['parents'][number];
 /** Content of a checkpoint's COMMITTED.json (docs/reference/runtime.md); null = not specified. */
@@ -57,7 +56,6 @@ interface Intended {
   evidence: Record<string, unknown>;
 }
 
-/** Inputs for the lineage of one run. */
 interface LineageSources {
   status: {
     runId: string;
@@ -74,7 +72,6 @@ interface LineageSources {
   fill(text: string): string;
 }
 
-/** The origin of a run, from its configuration, timeline and checkpoint. */
 export function lineageRun({ status, configuration, checkpoint, fill }: LineageSources): LineageRun {
   const { runId, name, team, state, timeline = [] } = status;
   const spec = configuration?.spec ?? {};

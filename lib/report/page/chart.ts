@@ -8,7 +8,6 @@ import { color } from './style';
 
 use([CustomChart, LineChart, ScatterChart, GridComponent, MarkLineComponent, SVGRenderer]);
 
-/** Properties of `chart`. */
 export interface ChartProps {
   /** Unique on the page: prefix of the ids in the chart. */
   id: string;
@@ -19,7 +18,6 @@ export interface ChartProps {
   option: (isNarrow: boolean) => EChartsCoreOption;
 }
 
-/** Properties of `plot`. */
 export interface PlotProps extends Omit<ChartProps, 'option'> {
   x: Omit<AxisProps, 'isNarrow'> & { name: string };
   y: Omit<AxisProps, 'isNarrow'> & { name: string };
@@ -33,7 +31,6 @@ export const TIME = { name: 'UTC', type: 'time', min: 'dataMin', max: 'dataMax' 
 /** Each chart is drawn twice: scaling the wide version to a phone would make its text unreadable. */
 const WIDTHS = { wide: 960, narrow: 380 } as const;
 
-/** Renders series over two axes. */
 export function plot({ x, y, series, ...props }: PlotProps): Html {
   const option = (isNarrow: boolean) => ({
     grid: grid(isNarrow),
@@ -127,11 +124,9 @@ function axis({ name, type = 'value', isNarrow, axisLabel, ...more }: AxisProps)
   };
 }
 
-/** The horizontal axis of a chart. */
 export const xAxis = (props: AxisProps) =>
   axis({ nameLocation: 'middle', nameGap: 28, splitLine: { show: false }, ...props });
 
-/** The vertical axis of a chart. */
 export const yAxis = (props: AxisProps) =>
   axis({
     nameLocation: 'end',

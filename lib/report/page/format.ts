@@ -1,4 +1,3 @@
-/** Placeholder for unknown values. */
 export const UNKNOWN = '–';
 
 const FORMATS = new Map<string, Intl.NumberFormat>();

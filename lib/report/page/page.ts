@@ -2,7 +2,6 @@ import { plainText } from '../../core/config/formats/plain-text';
 import { Html, html, type Part } from './parts';
 import { STYLE } from './style';
 
-/** Properties of `page`. */
 export interface PageProps {
   title: string;
   header: Part;
@@ -11,7 +10,6 @@ export interface PageProps {
   footer: Part;
 }
 
-/** One section of a page. */
 export interface Section {
   /** Anchor; letters and hyphens. */
   id: string;

@@ -38,7 +38,6 @@ export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(text);
 }
 
-/** A key figure at the top of a page. */
 export interface Tile {
   name: string;
   value: Part;
@@ -46,14 +45,12 @@ export interface Tile {
   note?: Part;
 }
 
-/** The key figures of a page. */
 export const tiles = (all: readonly Tile[]): Html =>
   html`<dl class="tiles">${all.map(
     ({ name, value, note }) => html`<div><dt>${name}</dt><dd>${value}${note && html`<small>${note}</small>`}</dd></div>
 `,
   )}</dl>`;
 
-/** One entry of a legend. */
 export interface LegendEntry {
   text: string;
   color: string;
@@ -73,14 +70,12 @@ export const legend = (entries: readonly LegendEntry[]): Html =>
 export const word = (text: string, tone: string): Html =>
   html`<span class="word" style="--tone:${tone}">${text}</span>`;
 
-/** One part of a bar. */
 export interface StackPart {
   name: string;
   value: number;
   color: string;
 }
 
-/** Properties of `stackBar`. */
 interface StackBarProps {
   title: string;
   description: string;
@@ -120,7 +115,6 @@ export interface Column {
   kind?: 'num' | 'long' | 'fixed';
 }
 
-/** Properties of `table`. */
 export interface TableProps {
   caption: string;
   columns: readonly Column[];
@@ -138,13 +132,11 @@ export interface TableProps {
 /** A column of a table of items, and its cell for one of them. */
 export type ItemColumn<Item> = Column & { cell(item: Item): Part };
 
-/** Properties of `itemTable`. */
 export interface ItemTableProps<Item> extends Omit<TableProps, 'columns' | 'rows'> {
   items: readonly Item[];
   columns: readonly ItemColumn<Item>[];
 }
 
-/** A table with a row for each item. */
 export const itemTable = <Item>({ items, columns, ...props }: ItemTableProps<Item>): Html =>
   table({ ...props, columns, rows: items.map((item) => columns.map(({ cell }) => cell(item))) });
 

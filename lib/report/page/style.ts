@@ -39,7 +39,6 @@ const DARK: typeof LIGHT = {
   warn: '#e0a84a',
 };
 
-/** Name of a colour with a light and a dark value. */
 export type ColorName = keyof typeof LIGHT;
 
 /** Reference to a colour, for style attributes and charts. */

@@ -81,7 +81,6 @@ function note(points: readonly ScalingPoint[]): Html {
 type Candidate = PlanSearch['candidates'][number];
 
 const TONES = { fits: color('good'), tight: color('warn'), oom: color('bad') } as const;
-/** Number of rows. */
 const SHOWN = 10;
 
 /** The layouts found by the search, in the terms of the run file. */

@@ -69,7 +69,6 @@ export type RunStatus = Pick<StatusAnswer, 'runId' | 'name' | 'team' | 'reason' 
   Pick<StatusAnswer, 'committedStep' | 'step' | 'goodput' | 'spendUsd'> & { state: string; attempts: ReportedJob[] };
 type ReportedJob = Omit<StatusAnswer['attempts'][number], 'instanceCount' | 'gpuHours' | 'gpuUtilizationPercent'>;
 
-/** Fields from DescribeTrainingJob. */
 export interface JobFacts {
   trainingJobName: string;
   instances: { instanceType: string; count: number }[];
@@ -77,7 +76,6 @@ export interface JobFacts {
   billableSeconds: number | null;
 }
 
-/** All inputs of a run report. */
 export interface RunSources {
   status: RunStatus;
   environment: string;

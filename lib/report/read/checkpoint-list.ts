@@ -20,7 +20,6 @@ export interface ListedCheckpoint {
 export const newestComplete = (listed: readonly ListedCheckpoint[]): ListedCheckpoint | undefined =>
   listed.filter(({ isComplete }) => isComplete).sort((a, b) => b.step - a.step)[0];
 
-/** Sources for the checkpoints of a run. */
 export interface CheckpointSources {
   saves: readonly SaveLine[];
   timeline: readonly ReportEvent[];

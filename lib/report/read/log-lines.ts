@@ -86,7 +86,6 @@ function meanUse(uses: readonly ReportGpuUse[]): number | null {
   return known.length === 0 ? null : known.reduce((sum, percent) => sum + percent, 0) / known.length;
 }
 
-/** One line of a job's log. */
 export interface LogLine {
   /** ISO 8601. */
   at: string;
@@ -104,7 +103,6 @@ export interface SaveLine {
   totalSeconds: number | null;
 }
 
-/** The data from the driver's and trainer's log lines. */
 export interface Progress {
   steps: ReportStep[];
   saves: SaveLine[];

@@ -53,19 +53,16 @@ export interface RunReport {
 /** A part of the report that could not be read. */
 export type ReportPart = 'steps' | 'checkpoints' | 'timeline' | 'cost' | 'efa';
 
-/** The end of a run that failed. */
 export interface ReportFailure {
   attempt: number;
   /** Host of the first error; '' when no line looks like one, or the log could not be read. */
   host: string;
-  /** The first error with the lines around it. */
   lines: string[];
   /** The page that says what to do. */
   runbook: string;
   commands: string[];
 }
 
-/** What was launched. */
 export interface ReportLaunch {
   note: string;
   tags: Record<string, string>;
@@ -104,7 +101,6 @@ export interface ReportGpus {
   overTime: { attempt: number; at: string; utilizationPercent: number | null }[];
 }
 
-/** One host of one attempt. */
 export interface ReportHost {
   attempt: number;
   /** `algo-2`. */
@@ -206,7 +202,6 @@ export interface ReportCheckpoint {
   totalSeconds: number | null;
 }
 
-/** One entry of the timeline in the report. */
 export type ReportEvent = TimelineAnswer;
 
 /** Billed time of each attempt at on-demand list prices of its instance types. */
@@ -237,7 +232,6 @@ export interface ReportEfa {
   evidence: string[];
 }
 
-/** The median of a non-empty list. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;

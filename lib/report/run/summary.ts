@@ -11,7 +11,6 @@ const TONES: Readonly<Record<string, string>> = {
   stopped: color('warn'),
 };
 
-/** Name, state and key figures of the run. */
 export function summary(report: RunReport): Html {
   const where = [report.environment, report.team, report.region].filter((part) => part !== '').join(' · ');
   return html`<p class="sub">Slipway run report</p>

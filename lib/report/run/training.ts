@@ -14,7 +14,6 @@ export function lossSection(report: RunReport): Section {
   return { id: 'loss', title, body: lossCharts(report, seen) };
 }
 
-/** Steps of each attempt, in the order of attempts. */
 export function byAttempt(steps: readonly ReportStep[]): Map<number, ReportStep[]> {
   const groups = new Map<number, ReportStep[]>();
   for (const step of steps) {

@@ -35,7 +35,6 @@ export const queuedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
 export const activeRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
   runs.filter((run) => run.state !== 'queued' && !isOver(run));
 
-/** Runs that have ended. */
 export const endedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] => runs.filter(isOver);
 
 /** Goodput of several runs, weighted by cost; null if not known for any. */

@@ -9,7 +9,6 @@ import {
   type PlannedFault,
 } from './fault';
 
-/** A planned fault as listed by the plan. */
 export interface FaultEntry<F = PlannedFault> {
   id: string;
   fault: F;
@@ -19,7 +18,6 @@ export interface FaultEntry<F = PlannedFault> {
   hits: { at: number; target: FaultTarget }[];
 }
 
-/** The planned faults and their hits. */
 export class FaultPlan {
   private readonly entries: FaultEntry[] = [];
   private added = 0;

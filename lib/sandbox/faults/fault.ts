@@ -142,12 +142,9 @@ export const anyFaultSchema = z.discriminatedUnion('kind', [...faultSchema.optio
 export type FaultSpec = z.input<typeof anyFaultSchema>;
 /** A fault that affects a job or one of the sandbox's own services. */
 export type PlannedFault = z.output<typeof faultSchema>;
-/** Kind of a planned fault. */
 export type FaultKind = PlannedFault['kind'];
-/** The planned fault of one kind. */
 export type FaultOf<K extends FaultKind> = Extract<PlannedFault, { kind: K }>;
 
-/** The call or job that a fault may affect. */
 export interface FaultTarget {
   region: string;
   jobName?: string;

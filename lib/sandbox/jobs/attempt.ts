@@ -17,7 +17,6 @@ import {
 } from './instances/running-instance';
 import type { JobServices } from './job-services';
 
-/** Settings that all jobs of a sandbox share. */
 export interface JobHost {
   aws: AwsAccess;
   credentialEndpoint: CredentialEndpoint;

@@ -1,6 +1,5 @@
 import type { InstanceGroup, ResourceConfig } from '@aws-sdk/client-sagemaker';
 
-/** One instance of a job. */
 export interface Instance {
   /** `algo-1`, `algo-2`, ... */
   host: string;
@@ -8,7 +7,6 @@ export interface Instance {
   group: string;
 }
 
-/** The instances of one job. */
 export interface Cluster {
   instances: Instance[];
   /** Groups in the order of the request; one, `homogeneousCluster`, where the request has none. */

@@ -15,7 +15,6 @@ type InstanceFault = FaultOf<'instance-killed' | 'instance-frozen'>;
 const POLL_MS = 50;
 const STEP_LINE = /^slipway (\{.*\})\s*$/;
 
-/** A training job, as far as faults need it. */
 export interface WatchedJob {
   target: FaultTarget;
   fleet: Fleet;

@@ -4,7 +4,6 @@ export type FailureFamily = 'AlgorithmError' | 'ClientError' | 'CapacityError' |
 /** Maximum length of FailureReason, characters. */
 const MAX_REASON = 1024;
 
-/** Why a job fails, in the form of FailureReason. */
 export class JobFailure extends Error {
   constructor(
     readonly family: FailureFamily,

@@ -42,7 +42,6 @@ export abstract class JobRun<Job extends { name: string; region: string }> {
     }
   }
 
-  /** Processes one line of an instance's output. */
   protected onLine(line: string): void {
     this.watch?.onLine(line);
   }

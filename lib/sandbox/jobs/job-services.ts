@@ -32,5 +32,4 @@ export interface JobServices<T> {
   changed: (job: T) => void;
 }
 
-/** The services of training jobs. */
 export type RunServices = JobServices<TrainingJob>;

@@ -6,7 +6,6 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Files of a self-signed certificate. */
 export interface Certificate {
   keyFile: string;
   certFile: string;

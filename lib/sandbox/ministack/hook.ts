@@ -4,7 +4,6 @@ import type { AwsFault } from '../faults/fault';
 import type { FaultEntry } from '../faults/fault-plan';
 import { requestText } from '../wire/http-request';
 
-/** Credentials of an assumed role. */
 export interface SessionCredentials {
   accessKeyId: string;
   secretAccessKey: string;
@@ -40,7 +39,6 @@ export interface PermissionQuestion {
 /** IAM's decision; `ImplicitDeny` when no statement allows. */
 export type Decision = 'Allow' | 'Deny' | 'ImplicitDeny';
 
-/** An event for the default bus. */
 export interface BusEvent {
   Source: string;
   DetailType: string;

@@ -29,7 +29,6 @@ interface MiniStackOptions {
   lambdaEnv: Record<string, string>;
 }
 
-/** A running MiniStack. */
 export interface MiniStack {
   endpoint: string;
   pid: number;

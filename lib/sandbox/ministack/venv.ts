@@ -16,7 +16,6 @@ export interface Venv {
   botocoreData: string;
 }
 
-/** Reports one line of progress to the caller. */
 export type Progress = (message: string) => void;
 
 /**

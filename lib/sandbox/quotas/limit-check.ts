@@ -3,7 +3,6 @@ import { type Pool, TOTALS } from '../../core/quota';
 import { ServiceError } from '../wire/api-call';
 import type { QuotaStore } from './quota-store';
 
-/** Instances of one type. */
 export interface InstanceDemand {
   instanceType: string;
   count: number;
@@ -16,7 +15,6 @@ export interface CurrentUsage {
   total: number;
 }
 
-/** The instances that a job asks for. */
 export interface LimitRequest {
   account: string;
   region: string;

@@ -1,7 +1,6 @@
 import { CPU_INSTANCE_TYPES } from '../../core/catalog/instances/cpu-instances';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../core/catalog/quotas';
 
-/** A quota as the sandbox holds it. */
 export interface QuotaRow {
   code: string;
   name: string;

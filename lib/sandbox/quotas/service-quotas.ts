@@ -2,10 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { type ApiCall, page, ServiceError } from '../wire/api-call';
 import type { QuotaRow, QuotaStore } from './quota-store';
 
-/** Status of a request, as Service Quotas names it. */
 type IncreaseStatus = 'PENDING' | 'CASE_OPENED' | 'APPROVED' | 'DENIED';
 
-/** A request for an increase of a quota. */
 export interface IncreaseRequest {
   id: string;
   account: string;
@@ -84,7 +82,6 @@ const SERVICE_CODE = 'sagemaker';
 const SERVICE_NAME = 'Amazon SageMaker';
 const DEFAULT_PAGE = 100;
 
-/** The operations of the Service Quotas API, for the quotas of SageMaker. */
 export class ServiceQuotas {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
     GetServiceQuota: (call) => ({ Quota: appliedQuota(call, this.row(call)) }),

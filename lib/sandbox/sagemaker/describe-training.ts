@@ -2,12 +2,9 @@ import type { Cluster } from '../jobs/cluster';
 import { isTerminal } from './job-store';
 import { type TrainingJob, usedMsUntil } from './training-job';
 
-/** A time in an answer. */
 export const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
-/** A time in an event. */
 export const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
 
-/** S3 URI of the model artifacts of a job. */
 export function modelArtifacts(job: TrainingJob): string {
   const output = job.request.OutputDataConfig;
   const base = `${(output?.S3OutputPath ?? '').replace(/\/$/, '')}/${job.name}/output`;

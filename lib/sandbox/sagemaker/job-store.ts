@@ -19,14 +19,12 @@ export interface StoredJob<Request = object, Status extends string = string> {
   cluster?: Cluster;
 }
 
-/** Where a job is created. */
 export interface JobPlace {
   account: string;
   region: string;
   partition: string;
 }
 
-/** The state of a job that was just accepted. */
 export function acceptedJob<Request>(
   kind: 'training-job' | 'processing-job',
   { account, region, partition }: JobPlace,
@@ -36,7 +34,6 @@ export function acceptedJob<Request>(
   return { account, region, name, arn, request, tags, status: 'InProgress', createdAt: now, modifiedAt: now };
 }
 
-/** Whether the job is over. */
 export function isTerminal(job: { status: string }): boolean {
   return job.status === 'Completed' || job.status === 'Failed' || job.status === 'Stopped';
 }

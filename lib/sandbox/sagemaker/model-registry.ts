@@ -3,7 +3,6 @@ import { type ApiCall, ServiceError, validationError } from '../wire/api-call';
 import { JobStore } from './job-store';
 import { tagMap } from './request-rules';
 
-/** A model package group as stored. */
 export interface ModelGroup {
   name: string;
   arn: string;

@@ -5,7 +5,6 @@ import type { StoredJob } from './job-store';
 /** The request as the service stores it; tags are stored separately. */
 export type ProcessingRequest = Omit<CreateProcessingJobCommandInput, 'Tags'>;
 
-/** State of a processing job. */
 export interface ProcessingJob extends StoredJob<ProcessingRequest, ProcessingJobStatus> {
   exitMessage?: string;
 }
@@ -14,7 +13,6 @@ export interface ProcessingJob extends StoredJob<ProcessingRequest, ProcessingJo
 export const clusterConfig = (request: ProcessingRequest) =>
   request.ProcessingResources?.ClusterConfig ?? { VolumeSizeInGB: 0 };
 
-/** The answer of DescribeProcessingJob. */
 export function describeProcessingJob(job: ProcessingJob): object {
   const { ProcessingResources, ...request } = job.request;
   const config = ProcessingResources?.ClusterConfig;
@@ -29,7 +27,6 @@ export function describeProcessingJob(job: ProcessingJob): object {
   };
 }
 
-/** One entry of ListProcessingJobs. */
 export function processingJobSummary(job: ProcessingJob): object {
   return {
     ProcessingJobName: job.name,

@@ -16,7 +16,6 @@ import {
 import { tagMap } from './request-rules';
 import { sumUsage } from './warm-pools';
 
-/** Dependencies of the operations on processing jobs. */
 export interface ProcessingDeps {
   jobs: JobStore<ProcessingJob>;
   quotas: QuotaStore;
@@ -27,7 +26,6 @@ export interface ProcessingDeps {
 /** Every container path that the service fills or reads must be below this one. */
 const LOCAL_ROOT = '/opt/ml/processing/';
 
-/** The processing job operations of the SageMaker API. */
 export class ProcessingOperations extends JobOperations<ProcessingJob, ProcessingRun> {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
     CreateProcessingJob: (call) => this.create(call),

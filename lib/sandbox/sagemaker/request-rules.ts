@@ -152,7 +152,6 @@ interface Tag {
   Value: string;
 }
 
-/** A resource with tags. */
 interface Tagged {
   arn: string;
   account: string;
@@ -163,7 +162,6 @@ interface Tagged {
 const MAX_TAGS = 50;
 const DEFAULT_PAGE = 50;
 
-/** Tags of a request as an object. */
 export function tagMap(tags: readonly Tag[] = []): Record<string, string> {
   return Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
 }

@@ -15,7 +15,6 @@ import type { TrainingJob } from './training-job';
 import { TrainingOperations } from './training-operations';
 import { WarmPools } from './warm-pools';
 
-/** Dependencies of the sandbox's SageMaker. */
 export interface SageMakerDeps {
   quotas: QuotaStore;
   authority: Authority;
@@ -26,7 +25,6 @@ export interface SageMakerDeps {
   imageCommands: readonly { image: RegExp; command: [string, ...string[]] }[];
 }
 
-/** The SageMaker service of the sandbox: training jobs, processing jobs and their tags. */
 export class SageMaker {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>>;
   /** Tags of the resource with this ARN, for conditions in IAM policies; undefined when it does not exist. */
@@ -67,7 +65,6 @@ export class SageMaker {
     return this.trainingJobs.findByArn(arn) ?? this.processingJobs.findByArn(arn) ?? this.models.findByArn(arn);
   }
 
-  /** Ends every running job. */
   async shutdown(): Promise<void> {
     this.warmPools.close();
     await Promise.all([this.training.shutdown(), this.processing.shutdown()]);

@@ -12,10 +12,8 @@ export interface Transition {
   message: string;
 }
 
-/** State of a warm pool, as SageMaker names it. */
 export type WarmPoolState = 'Available' | 'InUse' | 'Reused' | 'Terminated';
 
-/** The warm pool of a job. */
 export interface WarmPool {
   status: WarmPoolState;
   reusedBy?: string;
@@ -24,7 +22,6 @@ export interface WarmPool {
   retainedSeconds?: number;
 }
 
-/** State of a training job. */
 export interface TrainingJob extends StoredJob<TrainingRequest, TrainingJobStatus> {
   secondaryStatus: SecondaryStatus;
   transitions: Transition[];
@@ -50,7 +47,6 @@ const MESSAGES: Partial<Record<SecondaryStatus, string>> = {
   MaxWaitTimeExceeded: 'Training job wait time exceeded MaxWaitTimeInSeconds provided',
 };
 
-/** A job that was just accepted. */
 export function newTrainingJob(
   place: JobPlace,
   request: TrainingRequest,

@@ -11,7 +11,6 @@ import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest, tagMap } from './r
 import { newTrainingJob, type TrainingJob, type TrainingRequest } from './training-job';
 import { kindOf, trainingUsage, type WarmPools } from './warm-pools';
 
-/** Dependencies of the operations on training jobs. */
 export interface TrainingDeps {
   jobs: JobStore<TrainingJob>;
   quotas: QuotaStore;
@@ -20,7 +19,6 @@ export interface TrainingDeps {
   run: RunServices;
 }
 
-/** The training job operations of the SageMaker API. */
 export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
     CreateTrainingJob: (call) => this.create(call),

@@ -21,7 +21,6 @@ export class ServiceError extends Error {
 /** The error of AWS for an invalid request. */
 export const validationError = (message: string) => new ServiceError('ValidationException', message);
 
-/** Rejects a request if it is invalid. */
 export function refuseIf(isInvalid: unknown, message: string): void {
   if (isInvalid) throw validationError(message);
 }
@@ -38,7 +37,6 @@ export interface ApiCall {
   caller: Caller;
 }
 
-/** Who signed a request. */
 export interface Caller {
   accessKeyId: string;
   sessionToken?: string;
@@ -75,7 +73,6 @@ export const logError = (text: string): void => {
   process.stderr.write(`sandbox: ${plainText(text)}\n`);
 };
 
-/** One page of a list. */
 export interface Page<T> {
   items: T[];
   /** Absent on the last page. */

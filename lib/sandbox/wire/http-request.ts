@@ -2,7 +2,6 @@ import http from 'node:http';
 import https from 'node:https';
 import { text } from 'node:stream/consumers';
 
-/** Sends a request and reads its whole answer. */
 export function requestText(
   url: URL,
   options: https.RequestOptions,

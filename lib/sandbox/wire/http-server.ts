@@ -12,7 +12,6 @@ export type Answer = { status: number; body: unknown } | 'drop';
 /** Answers one request whose body has been read. */
 export type Handler = (request: IncomingMessage, body: Buffer) => Promise<Answer>;
 
-/** A server on 127.0.0.1. */
 export interface HttpServer {
   url: string;
   port: number;

@@ -19,7 +19,6 @@ const ENVIRONMENT_MARKERS = ['pyvenv.cfg', 'conda-meta'];
 const MAX_ENTRIES = 50_000;
 /** An archive is read into memory here and on every host. */
 const MAX_MIB = 512;
-/** Maximum size of the code of a run. */
 export const MAX_CODE_BYTES = MAX_MIB * 2 ** 20;
 
 const LOOP: Refused = ['must contain no link to itself or to a folder around it', 'remove it'];

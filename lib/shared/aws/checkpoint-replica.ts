@@ -11,11 +11,8 @@ import { type Issue, issue } from '../../core/config/issue';
 import { answerOrUndefined, bucketRegionIn } from './answers';
 import type { SeenCopy } from './read-object';
 
-/** Destination of checkpoint replication. */
 export interface ReplicaTarget {
-  /** Region of the destination bucket. */
   region: string;
-  /** Account that owns the destination bucket. */
   account: string;
   bucket: string;
   keyArn: string;

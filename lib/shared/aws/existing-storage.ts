@@ -150,7 +150,6 @@ export interface StorageProbe {
   findIssues(): Promise<Issue[]>;
 }
 
-/** One check for each bucket and key. */
 export function storageProbes(clients: { s3: S3Client; kms: KMSClient }, storage: ExistingStorage): StorageProbe[] {
   const { buckets, keyArn, teamKeys = {}, ...place } = storage;
   const bucketProbes = (['data', 'checkpoints'] as const).flatMap((purpose): StorageProbe[] => {

@@ -1,6 +1,5 @@
 import { paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 
-/** The items of all pages of a list. */
 export async function itemsOf<Page, Item>(
   pages: AsyncIterable<Page>,
   itemsIn: (page: Page) => readonly Item[] | undefined,
@@ -10,7 +9,6 @@ export async function itemsOf<Page, Item>(
   return items;
 }
 
-/** An object in a listing. */
 export interface ListedObject {
   key: string;
   bytes: number;

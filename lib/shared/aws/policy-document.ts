@@ -51,7 +51,6 @@ export function canonicalStatement(value: unknown): string {
   return `{${entries.map(([key, member]) => `${key}:${canonicalStatement(member)}`).join()}}`;
 }
 
-/** One statement of a role's policy. */
 export interface RoleStatement {
   Sid?: string;
   Effect: 'Allow' | 'Deny';
@@ -60,9 +59,7 @@ export interface RoleStatement {
   Condition?: Record<string, Record<string, string | string[]>>;
 }
 
-/** Actions of a statement as a list. */
 export const actionsOf = (statement: RoleStatement): string[] => listOf(statement.Action);
-/** Resources of a statement as a list. */
 export const resourcesOf = (statement: RoleStatement): string[] => listOf(statement.Resource);
 
 /**

@@ -12,7 +12,6 @@ import { itemsOf } from './pages';
 const SERVICE = { ServiceCode: 'sagemaker' } as const;
 const OPEN = ['PENDING', 'CASE_OPENED'];
 
-/** Result of a quota increase request. */
 export interface IncreaseRequest {
   code: string;
   desired: number;

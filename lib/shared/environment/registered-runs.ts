@@ -9,10 +9,8 @@ import { codeContext } from '../archive/code-context';
 
 /** A run in an environment file, with the current content of its run file. */
 export interface RegisteredRunFile {
-  /** Index in `runs`. */
   index: number;
   entry: NonNullable<EnvironmentFile['runs']>[number];
-  /** Path of the run file. */
   file: string;
   text: string;
   run: RunSpec;

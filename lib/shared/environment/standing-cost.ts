@@ -2,7 +2,6 @@ import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../..
 import { mlflowServers } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 
-/** One item of the standing cost in one Region. */
 export interface StandingItem {
   item: string;
   count: number;
@@ -22,7 +21,6 @@ const ENDPOINTS_OF: Readonly<Record<string, number>> = { ecr: 2 };
 /** Alarms, dashboards and keys of every environment; a test compares the numbers with the template. */
 export const ALWAYS = { alarms: 6, dashboards: 1, keys: 2 } as const;
 
-/** The standing cost of an environment in its Region, from list prices. */
 export function standingCost(spec: EnvironmentSpec): StandingCost {
   const items = [...networkItems(spec), ...storageItems(spec), ...baseItems(spec)].filter(({ count }) => count > 0);
   return {

@@ -72,7 +72,6 @@ const listOf = (value: unknown): unknown[] => (value === undefined ? [] : ([] as
 /** Stands for an account that is not known yet. */
 export const ANY_ACCOUNT = '111122223333';
 
-/** Measures everything in a template that AWS limits. */
 export function measureTemplate(
   template: SentTemplate,
   place: Omit<TemplatePlace, 'partition' | 'urlSuffix'>,

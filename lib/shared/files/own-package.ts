@@ -23,11 +23,9 @@ export function packageRoot(): string {
   );
 }
 
-/** The package.json of this installation. */
 export const ownPackage = (): OwnPackage =>
   JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8')) as OwnPackage;
 
-/** Driver and trainer of an installation. */
 interface DriverFiles {
   /** Twelve hexadecimal digits over the names and contents of the files. */
   hash: string;

@@ -158,7 +158,6 @@ async function submitAll(
   return launched;
 }
 
-/** A run of a comparison, submitted. */
 type Launched = MatrixCell & Pick<StartAnswer, 'runId' | 'state' | 'queuePosition'>;
 
 /** Results side by side, the fastest first. */
@@ -179,7 +178,6 @@ async function compareRuns(
 /** Observes the runs of a sweep and stops those that the rule selects. */
 interface EarlyStop {
   observe(status: StatusAnswer): Promise<void>;
-  /** Ids of the runs that it has stopped. */
   stopped: ReadonlySet<string>;
 }
 

@@ -18,7 +18,6 @@ export interface StopRule {
   afterSteps: number;
 }
 
-/** Metrics of a run at one status. */
 export interface Sample {
   step: number;
   value: number;

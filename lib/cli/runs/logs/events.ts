@@ -11,7 +11,6 @@ import { readStatus } from '../read-status';
 import { pollSeconds } from '../wait';
 import { sinceMillis } from './logs';
 
-/** Options of `--events`. */
 export interface EventOptions extends CommonOptions {
   follow?: boolean;
   since?: string;

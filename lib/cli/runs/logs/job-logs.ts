@@ -4,7 +4,6 @@ import type { LogLine } from '../../../report/read/log-lines';
 import { UsageError } from '../../exit';
 import { callControl } from '../control-client';
 
-/** One line of a run's log. */
 export interface RunLine {
   at: string;
   attempt: number;
@@ -78,7 +77,6 @@ export function firstError(lines: readonly RunLine[]): RunLine[] {
   return ofHost.slice(Math.max(0, at - BEFORE), at + AFTER + 1);
 }
 
-/** Selects the lines of an attempt's log. */
 interface AttemptLogQuery {
   runId: string;
   /** Number of the attempt, counted from 1. */

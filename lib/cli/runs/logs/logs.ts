@@ -9,7 +9,6 @@ import { readStatus } from '../read-status';
 import { pollSeconds } from '../wait';
 import { firstError, LogTail } from './job-logs';
 
-/** Options of `slipway logs`. */
 export interface LogOptions extends CommonOptions {
   follow?: boolean;
   node?: string;

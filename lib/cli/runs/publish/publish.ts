@@ -27,7 +27,6 @@ import { readSources } from '../reports/report-sources';
 import { type Registration, registerModel, registrationOf } from './register';
 import { copyWeights, type Destination, encryption, listing, type WeightFile, weightFiles } from './weights';
 
-/** Options of `slipway publish`. */
 export interface PublishOptions extends CommonOptions {
   to?: string;
   registry?: string;
@@ -35,13 +34,11 @@ export interface PublishOptions extends CommonOptions {
   overwrite?: boolean;
 }
 
-/** Output of `slipway publish --json`. */
 export interface Published {
   runId: string;
   /** Folder of the weights. */
   uri: string;
   files: { name: string; bytes: number }[];
-  /** URI of the model card. */
   card: string;
   /** Version in the model registry; null without `--registry`. */
   modelPackageArn: string | null;

@@ -10,11 +10,9 @@ import { type ModelFacts, registryCard } from '../../../report/card/model-card';
 import { calling } from '../../aws-errors';
 import { UsageError } from '../../exit';
 
-/** Where a version is registered. */
 export interface Registration {
   /** Model package group; created if it does not exist. */
   group: string;
-  /** Image that serves the model. */
   image: string;
 }
 

@@ -1,6 +1,5 @@
 import type { CommandLine } from '../../command-line';
 
-/** The verb on the weights of a run. */
 export function publishVerbs(cli: CommandLine): void {
   cli
     .verb(

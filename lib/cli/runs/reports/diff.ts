@@ -65,7 +65,6 @@ function diffText({ runs, options, code, driver, image, lossAtSteps }: RunDiff):
   ].join('\n\n');
 }
 
-/** Runs as rows of a table. */
 export function comparisonText(rows: readonly ComparedRun[]): string {
   return textTable(
     ['run', 'state', 'step', 'loss', 'tokens/s/GPU', 'goodput', 'USD', 'with'],

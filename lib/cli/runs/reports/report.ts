@@ -17,7 +17,6 @@ import { stepsText } from '../status';
 import { comparisonText } from './diff';
 import { readSources } from './report-sources';
 
-/** Options of `slipway report`. */
 export interface ReportOptions extends CommonOptions {
   html?: string;
   diff?: boolean;

@@ -4,7 +4,6 @@ import { packageRoot } from '../../../shared/files/own-package';
 
 /** Levels of `slipway verify`; each level includes the previous ones. */
 export const LEVELS = ['read', 'deploy', 'train', 'efa'] as const;
-/** Level of `slipway verify` whose probe tests an assumption. */
 export type Level = (typeof LEVELS)[number];
 
 /** A row of docs/assumptions.md. */

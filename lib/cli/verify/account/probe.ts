@@ -14,7 +14,6 @@ import { type Level, requireAssumption } from './assumptions';
 /** Whether an assumption holds; `unknown` when the probe could not determine it. */
 export type Verdict = 'holds' | 'differs' | 'unknown';
 
-/** Result of one check of an account. */
 interface Finding {
   readonly verdict: Verdict;
   /** The expected result, in terms of the measurement. */
@@ -29,7 +28,6 @@ type Answer = Omit<Finding, 'expected'> & Partial<Finding>;
 /** Tests one assumption. A probe never throws for a response of the account: every response is a finding. */
 export interface Probe<World> {
   readonly assumption: string;
-  /** The expected result, in terms of the measurement. */
   readonly expected: string;
   run(world: World): Answer | Promise<Answer>;
 }
@@ -50,7 +48,6 @@ export interface ProbeResult extends Finding {
   readonly seconds: number;
 }
 
-/** An answer that depends on a condition. */
 export const holdsIf = (holds: boolean, seen: string, expected?: string): Answer => ({
   verdict: holds ? 'holds' : 'differs',
   seen,
@@ -122,7 +119,6 @@ export interface ReadWorld {
   resourcesOf(type: string): Promise<string[]>;
 }
 
-/** Creates the data sources for an account and Region. */
 export function readWorld(
   place: Pick<ReadWorld, 'region' | 'environment' | 'descriptor' | 'now' | 'sleep'>,
 ): ReadWorld {

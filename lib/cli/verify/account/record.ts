@@ -15,7 +15,6 @@ export interface VerifyRecord extends Omit<VerifyReport, 'rows'> {
   left: string[];
 }
 
-/** The last four digits of an account id. */
 export const maskedAccount = (account: string): string => `...${account.slice(-4)}`;
 
 /** Results of an earlier record that need not be repeated. */
@@ -51,7 +50,6 @@ const DEPLOY_HOURS = 2;
 
 const HOUR_SECONDS = 3600;
 
-/** Maximum cost of a level of `slipway verify`, in USD. */
 interface LevelCost {
   readonly level: Level;
   /** Maximum cost; undefined when the price of the instance type is not known. */

@@ -10,7 +10,6 @@ import { inParallel, parseS3Uri, uploadFile } from './s3-transfer';
 const run = promisify(execFile);
 const PARALLEL = 8;
 
-/** Location of a job's artifacts, and the credentials for uploading them. */
 export interface ArtifactContext {
   s3: S3Client;
   jobName: string;

@@ -22,7 +22,6 @@ export async function restoreCheckpoints(
   );
 }
 
-/** A folder of an instance and its place in S3. */
 export interface SyncedFolder {
   uri: string;
   folder: string;

@@ -64,7 +64,6 @@ export const outputFolder = (output: ProcessingOutput): string => belowBase(outp
 
 const PARALLEL_DOWNLOADS = 8;
 
-/** Destination of the inputs, and the credentials for reading them. */
 interface InputContext {
   s3: S3Client;
   region: string;

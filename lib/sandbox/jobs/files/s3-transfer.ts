@@ -39,7 +39,6 @@ export async function listKeys(s3: S3Client, { bucket, key }: S3Location): Promi
   return keys;
 }
 
-/** Downloads an object to a file. */
 export async function downloadObject(
   s3: S3Client,
   from: S3Location,
@@ -52,7 +51,6 @@ export async function downloadObject(
   await pipeline(Body as Readable, createWriteStream(file), { signal });
 }
 
-/** The object as text. */
 export async function readObject(s3: S3Client, from: S3Location): Promise<string> {
   const { Body } = await s3.send(new GetObjectCommand({ Bucket: from.bucket, Key: from.key }));
   return (await Body?.transformToString()) ?? '';

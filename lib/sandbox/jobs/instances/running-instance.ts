@@ -9,7 +9,6 @@ import { JobFailure } from '../job-failure';
 /** Every process of an instance inherits this variable with the instance's own value. */
 const INSTANCE_MARKER = 'SLIPWAY_SANDBOX_INSTANCE';
 
-/** Inputs for the start of one instance. */
 export interface InstanceStart {
   host: string;
   command: readonly [string, ...string[]];
@@ -118,7 +117,6 @@ export class RunningInstance {
   }
 }
 
-/** A program and its arguments. */
 export type Command = [string, ...string[]];
 
 /** The part of a request that determines what a container runs. */

@@ -23,7 +23,6 @@ const AT_ONCE = 5;
 const problem = (level: Issue['level'], must: string, got: string, fix: string): Issue =>
   issue('preflight/boundary', level, PATH, { must, got, fix });
 
-/** The issue for a boundary that could not be compared. */
 export const uncomparedBoundary = (got: string): Issue =>
   problem(
     'warning',

@@ -21,7 +21,6 @@ export const VERIFY_ENVIRONMENT = 'verify';
 const IMPOSSIBLE_COUNT = 1_000_000;
 const TYPE = 'ml.m5.large';
 
-/** Where level `deploy` deploys, and the image of its environment. */
 interface DeployPlace {
   readonly region: string;
   readonly account: string;
@@ -105,14 +104,11 @@ async function parametersOf(region: string, environment: string): Promise<string
   return Parameters.map(({ Name }) => `parameter ${Name}`);
 }
 
-/** Result of a CDK CLI command. */
 export interface CdkOutcome {
   readonly code: number;
-  /** Complete output of the command. */
   readonly output: string;
 }
 
-/** Runs `cdk deploy` or `cdk destroy` of the stack of one environment file. */
 export type RunCdk = (verb: 'deploy' | 'destroy', environmentFile: string) => Promise<CdkOutcome>;
 
 /** Resource types whose replacement loses data, live runs or their names. */
@@ -138,7 +134,6 @@ export interface DeployObservations {
   destroy?: CdkOutcome & { left: string[] };
 }
 
-/** Data source for the probes of level `deploy`. */
 export interface DeployWorld extends ReadWorld {
   /** Runs the complete sequence once: rejected deployment, failing first deployment, deployment, update, alarm, deletion. */
   observations(): Promise<DeployObservations>;

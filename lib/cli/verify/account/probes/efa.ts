@@ -11,9 +11,7 @@ export interface HealthEvent {
 /** Results of the all-reduce on two instances with EFA, from the driver's events. */
 export interface EfaObservation {
   readonly instanceType: string;
-  /** State of the run and its reason. */
   readonly state: string;
-  /** Fields of the `efa` event. */
   readonly efa?: {
     verdict?: string;
     plugin?: string;
@@ -22,13 +20,10 @@ export interface EfaObservation {
     busBandwidthGBps?: number | null;
     expectedGBps?: number | null;
   };
-  /** Fields of the `inventory` event of each host. */
   readonly inventory: readonly Record<string, unknown>[];
-  /** Fields of the `health` event of each host. */
   readonly health: readonly HealthEvent[];
 }
 
-/** Data source for the probes of level `efa`. */
 export interface EfaWorld {
   /** Launches the run once; all callers share the result. */
   observation(): Promise<EfaObservation>;

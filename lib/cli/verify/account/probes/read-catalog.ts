@@ -65,7 +65,6 @@ async function imageState({ ecr }: ReadWorld, uri: string): Promise<string | und
 
 const NOT_FOUND = 'ValidationException: Requested resource not found.';
 
-/** Read-only probes of instance types, images and prices. */
 export const CATALOG_PROBES: readonly Probe<ReadWorld>[] = [
   probe(
     'instance-facts',

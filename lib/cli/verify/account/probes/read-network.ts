@@ -56,7 +56,6 @@ async function gapsOf({ s3 }: ReadWorld, Bucket: string, kind: string): Promise<
   return gaps;
 }
 
-/** Read-only probes of the network. */
 export const NETWORK_PROBES: readonly Probe<ReadWorld>[] = [
   probe('zone-ids', 'a prefix of the zone ids', async (world) => {
     const prefix = zoneIdPrefix(world.region);

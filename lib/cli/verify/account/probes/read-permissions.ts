@@ -65,7 +65,6 @@ async function denied(
     });
 }
 
-/** Read-only probes of roles. */
 export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [
   probe('roles-allow', 'every action of every role is allowed', async (world) => {
     const roles = await rolesOf(world);
@@ -124,7 +123,6 @@ export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [
   }),
 ];
 
-/** The statements of a role's policies. */
 interface RolePolicies {
   name: string;
   arn: string;

@@ -58,7 +58,6 @@ const rate = (assumption: string, service: string, operation: string, perSecond:
     return holdsIf((found.Value ?? 0) >= perSecond, `"${found.QuotaName}" is ${found.Value}`);
   });
 
-/** Read-only probes of quotas. */
 export const QUOTA_PROBES: readonly Probe<ReadWorld>[] = [
   probe(
     'quota-codes',

@@ -114,7 +114,6 @@ const HOST_PROBES: readonly Probe<TrainWorld>[] = [
 
 const LEAST_GRACE_SECONDS = STOP_GRACE_SECONDS - 15;
 
-/** Probes of the environment of containers at level `train`. */
 export const CONTAINER_PROBES: readonly Probe<TrainWorld>[] = [
   ...HOST_PROBES,
   probe('sigterm-first-process', 'the first process received SIGTERM on both hosts', async (world) => {

@@ -44,7 +44,6 @@ const reason = ({ description }: EndedJob) => description.FailureReason ?? '';
 const stateOf = ({ description: { TrainingJobStatus, SecondaryStatus } }: EndedJob) =>
   `${TrainingJobStatus} / ${SecondaryStatus}`;
 
-/** Waits for a job and evaluates its result. */
 const afterJob = (
   kind: JobKind,
   assumption: string,

@@ -90,9 +90,7 @@ trap 'echo "verify {\\"sigterm\\": $(date +%s)}"; exit 0' TERM
 while true; do sleep 1; done
 `;
 
-/** The jobs of level `train`. */
 export const JOB_KINDS = ['facts', 'crash', 'resume', 'denied', 'spot', 'deadline'] as const;
-/** A job of the level `train`. */
 export type JobKind = (typeof JOB_KINDS)[number];
 
 interface JobPlan {
@@ -152,13 +150,11 @@ export const FORBIDDEN_PREFIX = 'runs/slipway-verify-nobody/';
 export const scriptKey = (place: Pick<JobPlace, 'descriptor' | 'id'>, kind: JobKind): string =>
   `${prefixOf(place)}scripts/${kind}/run.sh`;
 
-/** The script of a job. */
 export const scriptOf = (kind: JobKind): string => PLANS[kind].script;
 
 /** Object in the channel `probe` of the facts job, and its content. */
 export const PROBE_OBJECT = { name: 'hello.txt', content: 'hello from S3' } as const;
 
-/** S3 key of that object. */
 export const probeKey = (place: Pick<JobPlace, 'descriptor' | 'id'>): string =>
   `${prefixOf(place)}data/${PROBE_OBJECT.name}`;
 

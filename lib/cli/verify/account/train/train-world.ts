@@ -41,7 +41,6 @@ export interface Fact {
   values: Record<string, unknown>;
 }
 
-/** The result of an ended job. */
 export interface EndedJob {
   description: DescribeTrainingJobCommandOutput;
   /** In chronological order. */
@@ -49,7 +48,6 @@ export interface EndedJob {
   streams: string[];
 }
 
-/** Data source for the probes of level `train`. */
 export interface TrainWorld extends ReadWorld {
   readonly place: JobPlace;
   /** Runs a job once and returns its result; all callers share it. */
