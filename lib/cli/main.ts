@@ -75,7 +75,7 @@ export async function main(argv: readonly string[], given: Terminal = processTer
     },
   };
   try {
-    const earlier = earlierVerb(argv.slice(2));
+    const earlier = earlierVerb(argv[2]);
     if (earlier !== undefined) throw new UsageError(earlier);
     await program(terminal, (result) => {
       code = result;

@@ -62,11 +62,6 @@ export interface SandboxOptions {
   quotas?: Record<string, number>;
   /** @default - DEFAULT_TIME_SCALE */
   time?: Partial<TimeScale>;
-  /**
-   * Commands of images, for requests without ContainerEntrypoint: the first whose pattern matches the image. @default - such jobs fail with
-   * a ClientError
-   */
-  imageCommands?: { image: RegExp; command: [string, ...string[]] }[];
   /** @default - no progress messages */
   progress?: Progress;
 }
@@ -188,8 +183,7 @@ async function openServices(parts: RunningParts) {
   const increases = new IncreaseRequests(quotas);
   const authority = new Authority(ministack.hook, settings.auth);
   const host = await openJobHost(parts);
-  const { time, imageCommands = [] } = settings;
-  const sagemaker = new SageMaker({ quotas, authority, faults, host, time, hook: ministack.hook, imageCommands });
+  const sagemaker = new SageMaker({ quotas, authority, faults, host, time: settings.time, hook: ministack.hook });
   undo.add(() => sagemaker.shutdown());
   const services = {
     SageMaker: {

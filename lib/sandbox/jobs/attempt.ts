@@ -71,12 +71,12 @@ export class Attempt {
   private revoke?: () => void;
 
   constructor(
-    { host, imageCommand }: Pick<JobServices<never>, 'host' | 'imageCommand'>,
+    { host }: Pick<JobServices<never>, 'host'>,
     private readonly spec: AttemptSpec,
   ) {
     const { name, region, request } = spec.job;
     this.host = host;
-    this.command = containerCommand(spec.container, imageCommand);
+    this.command = containerCommand(spec.container);
     this.folder = path.join(host.jobsFolder, region, `${name}-${this.number}`);
     this.credentials = host.aws.roleCredentials(request.RoleArn ?? '');
     this.s3 = host.aws.s3(region, this.credentials);

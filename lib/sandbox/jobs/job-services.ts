@@ -1,7 +1,6 @@
 import type { FaultPlan } from '../faults/fault-plan';
 import type { TrainingJob } from '../sagemaker/training-job';
 import type { JobHost } from './attempt';
-import type { Command } from './instances/running-instance';
 
 /** How fast the sandbox's clock runs where the real service makes callers wait. */
 export interface TimeScale {
@@ -27,8 +26,6 @@ export interface JobServices<T> {
   host: JobHost;
   faults: FaultPlan;
   time: TimeScale;
-  /** Command of an image whose request has no ContainerEntrypoint. */
-  imageCommand: (image: string) => Command | undefined;
   changed: (job: T) => void;
 }
 

@@ -144,7 +144,6 @@ function processingAttempt(
       image: app?.ImageUri ?? '',
       entrypoint: app?.ContainerEntrypoint,
       arguments: app?.ContainerArguments,
-      defaultArguments: [],
     },
     environment: { ...request.Environment },
     files: { 'processingjobconfig.json': { ProcessingJobArn: job.arn, ...request } },

@@ -83,7 +83,6 @@ export function trainingAttempt(
       image: algorithm?.TrainingImage ?? algorithm?.AlgorithmName ?? '',
       entrypoint: algorithm?.ContainerEntrypoint,
       arguments: algorithm?.ContainerArguments,
-      defaultArguments: ['train'],
     },
     environment: { ...request.Environment, TRAINING_JOB_NAME: job.name, TRAINING_JOB_ARN: job.arn },
     files: {

@@ -22,7 +22,6 @@ export interface SageMakerDeps {
   host: JobHost;
   time: TimeScale;
   hook: Hook;
-  imageCommands: readonly { image: RegExp; command: [string, ...string[]] }[];
 }
 
 export class SageMaker {
@@ -40,8 +39,7 @@ export class SageMaker {
     const { quotas, authority, faults, host, time } = deps;
     const { trainingJobs: jobs, processingJobs } = this;
     this.warmPools = new WarmPools(jobs, quotas, time.secondsPerLimitSecond);
-    const imageCommand = (image: string) => deps.imageCommands.find((known) => known.image.test(image))?.command;
-    const shared = { host, faults, time, imageCommand };
+    const shared = { host, faults, time };
     const training = {
       ...shared,
       changed: (job: TrainingJob) => announce(deps.hook, job, 'Training', trainingEventDetail(job)),

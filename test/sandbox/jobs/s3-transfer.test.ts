@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { downloadObject, inParallel } from '../../../lib/sandbox/jobs/files/s3-transfer';
+import { downloadObject } from '../../../lib/sandbox/jobs/files/s3-transfer';
 import { RunControl } from '../../../lib/sandbox/jobs/run-control';
+import { eachInTurn } from '../../../lib/shared/aws/pace';
 
 const AT_ONCE = 8;
 let server: Server;
@@ -51,7 +52,7 @@ test('the downloads of a job listen for its end together without a warning, and 
   const { signal } = new RunControl();
   const listeners = () => getEventListeners(signal, 'abort').length;
   const keys = Array.from({ length: AT_ONCE }, (_, i) => `${i}`);
-  const downloads = inParallel(keys, AT_ONCE, (key) =>
+  const downloads = eachInTurn(keys, AT_ONCE, (key) =>
     downloadObject(s3, { bucket: 'bucket', key }, path.join(folder, key), signal),
   );
   // Node warns when the 11th comes.

@@ -4,8 +4,9 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { OutputDataConfig } from '@aws-sdk/client-sagemaker';
+import { eachInTurn } from '../../../shared/aws/pace';
 import { filesBelow } from './folder-sync';
-import { inParallel, parseS3Uri, uploadFile } from './s3-transfer';
+import { parseS3Uri, uploadFile } from './s3-transfer';
 
 const run = promisify(execFile);
 const PARALLEL = 8;
@@ -33,7 +34,7 @@ export async function uploadArtifacts(context: ArtifactContext, parts: readonly 
     if (files.length === 0) continue;
     if (loose) {
       const name = part === 'output' ? 'data' : part;
-      await inParallel(files, PARALLEL, (file) => upload(context, path.join(union, file), `${name}/${file}`));
+      await eachInTurn(files, PARALLEL, (file) => upload(context, path.join(union, file), `${name}/${file}`));
     } else {
       const archive = `${union}.tar.gz`;
       await run('tar', ['-czf', archive, '-C', union, '.']);

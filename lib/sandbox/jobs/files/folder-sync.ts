@@ -1,8 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { S3Client } from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { eachInTurn } from '../../../shared/aws/pace';
+import { objectsBelow } from '../../../shared/aws/pages';
 import { relativeTo } from './inputs';
-import { deleteObject, downloadObject, inParallel, listKeys, parseS3Uri, uploadFile } from './s3-transfer';
+import { downloadObject, parseS3Uri, uploadFile } from './s3-transfer';
 
 const PARALLEL = 8;
 /** Interval at which the folder is compared with what was uploaded. */
@@ -16,8 +18,8 @@ export async function restoreCheckpoints(
   signal: AbortSignal,
 ): Promise<void> {
   const location = parseS3Uri(uri);
-  const keys = await listKeys(s3, location);
-  await inParallel(keys, PARALLEL, (key) =>
+  const objects = await objectsBelow(s3, location.bucket, location.key);
+  await eachInTurn(objects, PARALLEL, ({ key }) =>
     downloadObject(s3, { ...location, key }, path.join(folder, relativeTo(location.key, key)), signal),
   );
 }
@@ -68,10 +70,11 @@ export class FolderSync {
   private async compare(): Promise<void> {
     const now = await versions(this.synced.folder);
     const changed = [...now].filter(([file, version]) => this.uploaded.get(file) !== version);
-    await inParallel(changed, PARALLEL, ([file, version]) => this.upload(file, version).catch(ignoreMissing));
+    await eachInTurn(changed, PARALLEL, ([file, version]) => this.upload(file, version).catch(ignoreMissing));
     if (!this.synced.deletes) return;
     for (const file of [...this.uploaded.keys()].filter((known) => !now.has(known))) {
-      await deleteObject(this.s3, this.at(file));
+      const { bucket, key } = this.at(file);
+      await this.s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }));
       this.uploaded.delete(file);
     }
   }

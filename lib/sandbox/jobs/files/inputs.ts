@@ -4,9 +4,12 @@ import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Channel, ProcessingInput, ProcessingOutput } from '@aws-sdk/client-sagemaker';
 import { parseJson } from '../../../core/config/formats/json';
+import type { S3Place } from '../../../core/config/formats/places';
+import { eachInTurn } from '../../../shared/aws/pace';
+import { objectsBelow } from '../../../shared/aws/pages';
 import type { Cluster } from '../cluster';
 import { JobFailure } from '../job-failure';
-import { downloadObject, inParallel, listKeys, parseS3Uri, readObject, type S3Location } from './s3-transfer';
+import { downloadObject, parseS3Uri, readObject } from './s3-transfer';
 
 /** One input of a job, independent of the API. */
 export interface InputSource {
@@ -99,7 +102,7 @@ async function download(input: InputSource, context: InputContext): Promise<void
   const hosts = hostsOfInput(input, context.cluster);
   for (const host of hosts) await mkdir(folderOf(context, host, input), { recursive: true });
   const files = await inputFiles(context.s3, input, context.region);
-  await inParallel([...files.entries()], PARALLEL_DOWNLOADS, async ([index, file]) => {
+  await eachInTurn([...files.entries()], PARALLEL_DOWNLOADS, async ([index, file]) => {
     const targets = consumers(index, hosts, input.distribution).map((host) =>
       path.join(folderOf(context, host, input), file.relativePath),
     );
@@ -128,7 +131,7 @@ const folderOf = (context: InputContext, host: string, input: InputSource) =>
 
 /** One object of an input, and its path below the input's folder. */
 interface InputFile {
-  from: S3Location;
+  from: S3Place;
   relativePath: string;
 }
 
@@ -148,8 +151,8 @@ async function inputFiles(s3: S3Client, input: InputSource, region: string): Pro
 
 async function prefixFiles(s3: S3Client, uri: string): Promise<InputFile[]> {
   const location = parseS3Uri(uri);
-  const keys = await listKeys(s3, location);
-  return keys.map((key) => ({ from: { ...location, key }, relativePath: relativeTo(location.key, key) }));
+  const objects = await objectsBelow(s3, location.bucket, location.key);
+  return objects.map(({ key }) => ({ from: { ...location, key }, relativePath: relativeTo(location.key, key) }));
 }
 
 /**

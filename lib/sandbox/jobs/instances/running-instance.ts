@@ -124,27 +124,21 @@ export interface ContainerRequest {
   image: string;
   entrypoint?: readonly string[];
   arguments?: readonly string[];
-  /** Arguments for the image's own entrypoint when the request gives none. */
-  defaultArguments: readonly string[];
 }
 
 /**
- * The command of an instance. There is no real image: the command comes from the request, or from the sandbox's option for the image.
- * @throws JobFailure ClientError when neither gives a command
+ * The command of an instance: there is no real image, so it comes from the request.
+ * @throws JobFailure ClientError when the request has none
  */
-export function containerCommand(
-  request: ContainerRequest,
-  imageCommand: (image: string) => Command | undefined,
-): Command {
-  const args = request.arguments ?? [];
-  const [entry, ...rest] = request.entrypoint ?? [];
+export function containerCommand({
+  image,
+  entrypoint: [entry, ...rest] = [],
+  arguments: args = [],
+}: ContainerRequest): Command {
   if (entry !== undefined) return [entry, ...rest, ...args];
-  const [known, ...more] = imageCommand(request.image) ?? [];
-  if (known !== undefined) return [known, ...more, ...(args.length > 0 ? args : request.defaultArguments)];
   throw new JobFailure(
     'ClientError',
-    `the sandbox has no Docker and cannot run the entrypoint of image ${request.image}; give the request a ` +
-      'ContainerEntrypoint, or name a command for the image in the sandbox option imageCommands',
+    `the sandbox has no Docker and cannot run the entrypoint of image ${image}; give the request a ContainerEntrypoint`,
   );
 }
 
