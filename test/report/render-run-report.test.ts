@@ -89,13 +89,6 @@ describe('what the sections say', () => {
     expect(wide.match(/stroke-dasharray/g)).toHaveLength(20);
   });
 
-  test('losses that hardly move after a steep start are drawn again on their own scale', () => {
-    expect(shown('loss')).toContain('Loss from step 1,030, on its own scale');
-    const flat = { ...runReport() };
-    flat.steps = flat.steps?.map((s, i) => ({ ...s, loss: 10 - i / 100 }));
-    expect(shown('loss', renderRunReport(flat))).not.toContain('own scale');
-  });
-
   test('thirty thousand steps are thinned to what can be seen', () => {
     const many = Array.from({ length: 30_000 }, (_, i) => ({
       attempt: 1 + Math.floor(i / 15_000),

@@ -11,7 +11,7 @@ export function lossSection(report: RunReport): Section {
   if (!report.steps) return { id: 'loss', title, body: unknown('Losses were not read', report.missing.steps) };
   const seen = report.steps.filter((s) => s.loss !== undefined);
   if (seen.length === 0) return { id: 'loss', title, body: unknown('No step has reported a loss') };
-  return { id: 'loss', title, body: lossCharts(report, seen) };
+  return { id: 'loss', title, body: lossChart(report, seen) };
 }
 
 export function byAttempt(steps: readonly ReportStep[]): Map<number, ReportStep[]> {
@@ -28,30 +28,7 @@ export function byAttempt(steps: readonly ReportStep[]): Map<number, ReportStep[
 export const attemptLegend = (groups: ReadonlyMap<number, unknown>): LegendEntry[] =>
   [...groups.keys()].map((attempt) => ({ text: `attempt ${attempt}`, color: seriesColor(attempt - 1) }));
 
-/** The first losses are much larger than the rest; when the rest spans less than a third of the range, it gets a chart of its own. */
-const TAIL = { fromShare: 0.25, atMostOfRange: 1 / 3 } as const;
-
-function lossCharts(report: RunReport, seen: readonly ReportStep[]): Html {
-  const tail = tailOf(seen);
-  const first = lossChart(report, seen, { id: 'loss-chart', title: 'Loss over steps' });
-  if (!tail) return first;
-  const title = `Loss from step ${number(tail[0]?.step)}`;
-  return html`${first}<p class="note">${title}, on its own scale:</p>${lossChart(report, tail, { id: 'loss-tail-chart', title })}`;
-}
-
-function tailOf(seen: readonly ReportStep[]): ReportStep[] | undefined {
-  const ordered = seen.map((s) => s.step).sort((a, b) => a - b);
-  const from = ordered[Math.floor(ordered.length * TAIL.fromShare)] ?? 0;
-  const tail = seen.filter((s) => s.step >= from);
-  return tail.length > 20 && rangeOf(tail) < TAIL.atMostOfRange * rangeOf(seen) ? tail : undefined;
-}
-
-function rangeOf(steps: readonly ReportStep[]): number {
-  const losses = steps.flatMap((s) => s.loss ?? []);
-  return losses.reduce((a, b) => Math.max(a, b)) - losses.reduce((a, b) => Math.min(a, b));
-}
-
-function lossChart(report: RunReport, seen: readonly ReportStep[], { id, title }: { id: string; title: string }): Html {
+function lossChart(report: RunReport, seen: readonly ReportStep[]): Html {
   const groups = byAttempt(seen);
   const from = Math.min(...[...groups.values()].map((steps) => steps[0]?.step ?? 0));
   const commits = [...new Set((report.checkpoints ?? []).map((c) => c.step))].filter((step) => step >= from);
@@ -62,8 +39,8 @@ function lossChart(report: RunReport, seen: readonly ReportStep[], { id, title }
       ? [{ text: 'last step of an attempt that did not finish', color: color('ink'), drawn: 'mark' }]
       : [];
   return html`${legend([...attemptLegend(groups), ...breaks, ...mark])}${plot({
-    id,
-    title,
+    id: 'loss-chart',
+    title: 'Loss over steps',
     description: [...groups].map(([attempt, steps]) => sentence(attempt, steps)).join('. '),
     heights: { wide: 340, narrow: 280 },
     x: STEPS,

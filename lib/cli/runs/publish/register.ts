@@ -6,7 +6,7 @@ import {
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../../core/config/descriptor';
-import { type ModelFacts, registryCard } from '../../../report/card/model-card';
+import { cardFile, type ModelFacts } from '../../../report/card/model-card';
 import { calling } from '../../aws-errors';
 import { UsageError } from '../../exit';
 
@@ -71,7 +71,7 @@ export async function registerModel(
   return ModelPackageArn;
 }
 
-/** A version of a group: the published weights, the image that serves them, and the card. */
+/** A version of a group: the published weights, the image that serves them, and the place of their card. */
 export function modelPackageRequest(group: string, image: string, facts: ModelFacts): CreateModelPackageCommandInput {
   const { weights, runId } = facts;
   const [only] = weights.files;
@@ -79,14 +79,12 @@ export function modelPackageRequest(group: string, image: string, facts: ModelFa
   const S3DataSource = isArchive
     ? { S3Uri: `${weights.uri}${only?.name}`, S3DataType: 'S3Object' as const, CompressionType: 'Gzip' as const }
     : { S3Uri: weights.uri, S3DataType: 'S3Prefix' as const, CompressionType: 'None' as const };
-  const content = registryCard(facts);
   return {
     ModelPackageGroupName: group,
-    ModelPackageDescription: `Weights of the run ${runId}, published by slipway`,
+    ModelPackageDescription: `Weights of the run ${runId}, published by slipway; their card: ${weights.uri}${cardFile(weights)}`,
     InferenceSpecification: { Containers: [{ Image: image, ModelDataSource: { S3DataSource } }] },
     ModelApprovalStatus: 'PendingManualApproval',
-    ModelCard: { ModelCardContent: content, ModelCardStatus: 'Draft' },
-    // The same weights, image and card are one version, however often the command is repeated.
-    ClientToken: hash('sha256', [group, image, weights.uri, content].join('\n')).slice(0, 36),
+    // The same weights and image are one version, however often the command is repeated.
+    ClientToken: hash('sha256', [group, image, weights.uri, JSON.stringify(weights.files)].join('\n')).slice(0, 36),
   };
 }
