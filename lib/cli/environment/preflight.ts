@@ -161,14 +161,15 @@ async function environmentPreflight(
 ): Promise<number> {
   const disk = requireEnvironment(file, text, options);
   const environment = environmentIn(disk, file, options);
-  const [rows, { checks, issues: found }, deploy] = await Promise.all([
+  const regions = disk.specs.map(({ region }) => region);
+  const [rows, ...found] = await Promise.all([
     quotaRows(needsOfEnvironment(disk, environment), environment.region),
-    environmentChecks(environment, disk.specs, file),
+    environmentChecks(environment, regions, file),
     hasNoStack(environment).then((isFirst) => deployChecks(environment, isFirst)),
   ]);
-  const ofDeploy = deploy.flatMap((one) => one.issues);
-  const issues = [...disk.issues.map(bareIssue), ...quotaIssues(rows), ...found, ...ofDeploy];
-  return report({ rows, checks: [...checks, ...deploy.map(({ check }) => check)], issues }, options, terminal);
+  const checked = found.flat();
+  const issues = [...disk.issues.map(bareIssue), ...quotaIssues(rows), ...checked.flatMap((one) => one.issues)];
+  return report({ rows, checks: checked.map(({ check }) => check), issues }, options, terminal);
 }
 
 function report(

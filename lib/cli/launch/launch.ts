@@ -19,7 +19,6 @@ import { withoutOk } from '../runs/read-status';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
 import { dryRun, writeDryRun } from './dry-run';
-import { mentionSmoke } from './smoke';
 import { confirmCost, type LaunchedFile, submit } from './submit';
 
 export interface LaunchOptions extends CommonOptions {
@@ -172,8 +171,7 @@ async function submitRun(
   }: Omit<LaunchOptions, 'fetch'> & { startAt?: string; fetch?: FetchFirst<LaunchOptions>['fetch'] },
   terminal: Terminal,
 ): Promise<number> {
-  const { checked, file, descriptor } = launched;
-  mentionSmoke(checked.run, file, terminal);
+  const { checked, descriptor } = launched;
   await preflightRun(checked.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
   if (fetch) await startFetch(fetch, launched, terminal);

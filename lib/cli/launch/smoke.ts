@@ -1,12 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
 import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/plain-text';
 import type { RunSpec } from '../../core/config/run-spec';
 import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../core/config/smoke';
 import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../../core/contracts/control';
-import { configText } from '../../core/job/plan';
-import { sha256 } from '../../shared/archive/archive';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
 import { type GivenFile, requireRun } from '../inputs';
@@ -16,32 +12,6 @@ import { follow } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
 import type { LaunchOptions } from './launch';
 import { confirmCost, submit } from './submit';
-
-/** Where passed smoke runs are recorded, relative to the working folder. */
-const PASSED = path.join('.slipway', 'smoke');
-/** From this number of instances on, a launch mentions that its configuration has not passed a smoke run. */
-const LARGE_INSTANCES = 4;
-
-/** The configuration that a smoke run tests: everything except the name of the run and its limits on duration. */
-function configurationOf(run: RunSpec): string {
-  const { name: _name, tags: _tags, after: _after, priority: _priority, limits: _limits, ...rest } = run;
-  return sha256(configText(rest as RunSpec)).slice(0, 16);
-}
-
-/** Records that a smoke run with this configuration has passed. */
-function rememberSmoke(run: RunSpec, runId: string): void {
-  mkdirSync(PASSED, { recursive: true });
-  writeFileSync(path.join(PASSED, `${configurationOf(run)}.json`), json({ name: run.name, runId }));
-}
-
-/** Prints a note before a large launch whose configuration has not passed a smoke run from this folder. */
-export function mentionSmoke(run: RunSpec, file: string, terminal: Terminal): void {
-  if (run.kind !== 'training' || run.compute.instanceCount < LARGE_INSTANCES) return;
-  if (existsSync(path.join(PASSED, `${configurationOf(run)}.json`))) return;
-  terminal.err(
-    `smoke: no smoke run of this configuration has passed here; run slipway launch ${file} --smoke to test it on two instances first`,
-  );
-}
 
 interface SmokeCheck {
   name: 'checkpoint' | 'resume' | 'goes on' | 'completes';
@@ -83,7 +53,6 @@ export async function launchSmoke(
       ? await interrupted(descriptor, runId, terminal)
       : [completes(await follow(descriptor, runId, terminal))];
   const passed = checks.every(({ ok }) => ok);
-  if (passed) rememberSmoke(run, runId);
   if (options.json) terminal.out(json({ runId, passed, checks }));
   else
     terminal.out(

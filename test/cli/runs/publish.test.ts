@@ -39,6 +39,7 @@ const PLACE = `s3://lab-data/teams/nlp/models/${RUN}/`;
 const objects = new Map<string, { bytes: number; text?: string }>();
 let state = 'completed';
 let artifacts = `s3://lab-artifacts/${MODEL}`;
+let image: string;
 const line = (fields: object) => ({
   id: JSON.stringify(fields),
   at: '2026-11-21T12:05:00.000Z',
@@ -50,6 +51,7 @@ beforeEach(() => {
   for (const mock of [lambda, s3, sagemaker]) mock.reset();
   state = 'completed';
   artifacts = `s3://lab-artifacts/${MODEL}`;
+  image = 'registry/image@sha256:1';
   objects.clear();
   objects.set(`s3://lab-artifacts/${MODEL}config.json`, { bytes: 300 });
   objects.set(`s3://lab-artifacts/${MODEL}model.safetensors`, { bytes: 6 * GIB });
@@ -83,7 +85,7 @@ beforeEach(() => {
           training: { steps: 40, learningRate: 0.0003 },
           data: [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }],
         },
-        ...{ codeSha256: null, driverHash: 'd1', trainingImageUri: 'registry/image@sha256:1' },
+        ...{ codeSha256: null, driverHash: 'd1', trainingImageUri: image },
       },
     };
     const events = [
@@ -192,10 +194,9 @@ test('the card says what the run says, and what is left for people', async () =>
 });
 
 test('a text of a user can end neither a cell nor a row of the card', async () => {
-  artifacts = `s3://lab-artifacts/${MODEL}`;
-  objects.set(`s3://lab-artifacts/${MODEL}a|b\n| x |`, { bytes: 1 });
+  image = 'a|b\n| x |';
   await cli();
-  expect(String(written('README.md')?.Body)).toContain('| a\\|b \\| x \\| | 1 B |');
+  expect(String(written('README.md')?.Body)).toContain('| image | a\\|b \\| x \\| |');
 });
 
 test('weights with a README of their own keep it', async () => {
