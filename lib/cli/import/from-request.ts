@@ -61,12 +61,9 @@ const CHANNEL: Rows = {
   shuffleSeed: 'ShuffleConfig.Seed',
   contentType: 'ContentType',
 };
-const INSTANCE_GROUP = { name: 'InstanceGroupName', instanceType: 'InstanceType', instanceCount: 'InstanceCount' };
-const ALTERNATIVE = {
-  instanceType: 'InstanceType',
-  instanceCount: 'InstanceCount',
-  trainingPlanArn: 'TrainingPlanArns.0',
-};
+const INSTANCES = { instanceType: 'InstanceType', instanceCount: 'InstanceCount' };
+const INSTANCE_GROUP = { name: 'InstanceGroupName', ...INSTANCES };
+const ALTERNATIVE = { ...INSTANCES, trainingPlanArn: 'TrainingPlanArns.0' };
 const ULTRA_SERVER = { id: 'UltraServerId', instanceCount: 'InstanceCount' };
 const METRIC = { name: 'Name', regex: 'Regex' };
 const CHECKPOINTS: Rows = { mode: ['S3Uri', () => 'managed'], s3: 'S3Uri', localPath: 'LocalPath' };
@@ -79,6 +76,7 @@ const ofInstances =
     valueAt(config, member) ?? valueAt(config, `InstancePreferences.0.${member}`);
 
 const RESOURCES = 'ResourceConfig';
+const PLACEMENT = `${RESOURCES}.InstancePlacementConfig`;
 const STOPPING = 'StoppingCondition';
 /** What a run file and a request both express, except for the program and its image. */
 const REQUEST: Rows = {
@@ -93,11 +91,8 @@ const REQUEST: Rows = {
   'compute.volumeSizeGiB': `${RESOURCES}.VolumeSizeInGB`,
   'compute.keepAliveSeconds': `${RESOURCES}.KeepAlivePeriodInSeconds`,
   'compute.infraCheck': 'InfraCheckConfig.EnableInfraCheck',
-  'compute.placement.multipleJobs': `${RESOURCES}.InstancePlacementConfig.EnableMultipleJobs`,
-  'compute.placement.ultraServers': [
-    `${RESOURCES}.InstancePlacementConfig.PlacementSpecifications`,
-    each(ULTRA_SERVER),
-  ],
+  'compute.placement.multipleJobs': `${PLACEMENT}.EnableMultipleJobs`,
+  'compute.placement.ultraServers': [`${PLACEMENT}.PlacementSpecifications`, each(ULTRA_SERVER)],
   data: ['InputDataConfig', each(CHANNEL)],
   checkpoints: [
     'CheckpointConfig',
@@ -139,12 +134,8 @@ export function draftOf(request: ForeignRequest, files?: TrainerFiles): Drafted 
   const carried = convert(REQUEST, reduced(request, types, valueAt(code, 'source') === CODE_IN_IMAGE));
   const { name, tags, compute = {}, ...others } = carried;
   const set = Object.entries(request.Environment ?? {}).filter(([key]) => !key.startsWith('SLIPWAY_'));
-  const program = {
-    code,
-    image: image && imageSection(image, regionOfImage(request) ?? '', types[0] ?? ''),
-    compute,
-    distribution,
-  };
+  const imageOptions = image && imageSection(image, regionOfImage(request) ?? '', types[0] ?? '');
+  const program = { code, image: imageOptions, compute, distribution };
   const strings = filled({ hyperparameters, environmentVariables: Object.fromEntries(set) });
   return { draft: { ...filled({ name, tags, ...program }), compute, ...others, ...strings }, remarks };
 }

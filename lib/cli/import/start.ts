@@ -67,10 +67,10 @@ function ofModelTrainer(request: ForeignRequest, source: string, files: TrainerF
 function ofTrainerFile(distributed: unknown): Draft {
   if (!isObject(distributed)) return { library: 'custom' };
   const { process_count_per_node: processes, mpi_additional_options: options } = distributed;
-  const isNone = Object.keys(distributed).length === 0;
   return filled({
     library: 'custom',
-    launcher: 'mpi_additional_options' in distributed ? 'mpi' : isNone ? 'script' : 'torchrun',
+    launcher:
+      'mpi_additional_options' in distributed ? 'mpi' : Object.keys(distributed).length === 0 ? 'script' : 'torchrun',
     processesPerHost: typeof processes === 'number' && processes > 0 ? processes : undefined,
     mpiOptions: Array.isArray(options) && options.length > 0 ? options.join(' ') : undefined,
   });
@@ -114,11 +114,7 @@ function ofToolkitValues(values: Draft, imageIsSmp: boolean): Draft {
   const library = hasParameters || hasDataParallel ? 'smp-v1' : 'custom';
   const processesPerHost = values.sagemaker_mpi_num_of_processes_per_host;
   const mpiOptions = values.sagemaker_mpi_custom_mpi_options || undefined;
-  return {
-    ...filled({ library, launcher: 'mpi', processesPerHost, mpiOptions }),
-    ...parameters,
-    ...filled({ instanceGroups }),
-  };
+  return { ...filled({ library, launcher: 'mpi', processesPerHost, mpiOptions, instanceGroups }), ...parameters };
 }
 
 const decodeAll = (given: Readonly<Record<string, string>> = {}): Draft =>
