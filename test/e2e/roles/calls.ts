@@ -10,7 +10,13 @@ import {
   GetLogEventsCommand,
 } from '@aws-sdk/client-cloudwatch-logs';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
 import {
   CreateModelPackageCommand,
   DescribeModelPackageCommand,
@@ -202,7 +208,10 @@ export function callsOfRoles(environment: () => Deployed): void {
     const describe = new DescribeModelPackageCommand({ ModelPackageName: document.modelPackageArn });
     const version = await environment().client(SageMakerClient).send(describe);
     expect(version).toMatchObject({ ModelPackageVersion: 1, ModelApprovalStatus: 'PendingManualApproval' });
-    expect(version.ModelCard?.ModelCardContent).toContain(found.runs[0]?.data.digest);
+    expect(version.ModelPackageDescription).toContain(`${uri}README.md`);
+    const card = new GetObjectCommand({ Bucket: DATA, Key: 'teams/default/models/disturbed/README.md' });
+    const { Body } = await environment().client(S3Client).send(card);
+    expect(await Body?.transformToString()).toContain(found.runs[0]?.data.digest);
     const weights = new HeadObjectCommand({ Bucket: DATA, Key: 'teams/default/models/disturbed/model.safetensors' });
     const descriptor = await environment().client(SSMClient).send(DESCRIPTOR);
     const { teamKeyArn } = JSON.parse(descriptor.Parameter?.Value ?? '{}');
