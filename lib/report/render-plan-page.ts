@@ -3,14 +3,8 @@ import { page } from './page/page';
 import { type Html, html, type Tile, tiles, word } from './page/parts';
 import { color } from './page/style';
 import type { PlanReport } from './plan/plan-report';
-import {
-  adviceSection,
-  detailsSection,
-  memorySection,
-  nearestSection,
-  searchSection,
-  stepTimeSection,
-} from './plan/sections';
+import { scalingSection, searchSection } from './plan/scaling';
+import { adviceSection, detailsSection, memorySection, nearestSection, stepTimeSection } from './plan/sections';
 
 const VERDICTS = {
   fits: { text: 'fits in memory', color: color('good') },
@@ -90,6 +84,7 @@ export function renderPlanPage(report: PlanReport): string {
       memorySection(report),
       ...adviceSection(report),
       stepTimeSection(report),
+      scalingSection(report),
       searchSection(report),
       nearestSection(report),
       detailsSection(report),

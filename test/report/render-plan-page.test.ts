@@ -88,6 +88,22 @@ describe('memory and step time', () => {
   });
 });
 
+describe('scaling', () => {
+  test('says what is kept from the smallest to the largest cluster', () => {
+    expect(shown('scaling')).toMatch(/512 nodes keep [\d.]+ % of the speed per GPU that 1 node has/);
+    expect(shown('scaling')).toContain('this run: 16 nodes');
+  });
+
+  test('marks sizes that do not fit', () => {
+    expect(shown('scaling')).not.toContain('does not fit');
+    const other = changed((r) => {
+      const [first] = r.scaling ?? [];
+      if (first) first.fits = 'oom';
+    });
+    expect(shown('scaling', other)).toContain('does not fit');
+  });
+});
+
 describe('search', () => {
   test('shows the fastest first', () => {
     const [first] = report.search?.candidates ?? [];
@@ -105,6 +121,7 @@ describe('search', () => {
 
 describe('what was not computed', () => {
   test.each([
+    ['scaling', 'The scaling curve was not computed'],
     ['search', 'No search was requested (--search)'],
     ['nearest', 'There is no published measurement of a comparable run'],
   ] as const)('%s says so', (id, text) => {

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import pc from 'picocolors';
 import { memoryIssues, planDocument, type SizePlan } from '../../core/admission';
+import { acceleratorCount } from '../../core/catalog/instances/instances';
 import type { Descriptor } from '../../core/config/descriptor';
 import { cents } from '../../core/config/formats/numbers';
 import { textTable } from '../../core/config/formats/plain-text';
@@ -13,6 +14,7 @@ import { type NeuronLayout, type NeuronPlan, planNeuron } from '../../core/plann
 import { type PriceFacts, planRun, type RunPlan } from '../../core/planner/run/plan-run';
 import { checkRun } from '../../core/rules';
 import { searchRun } from '../../core/search/search-run';
+import type { ScalingPoint } from '../../report/plan/plan-report';
 import { renderPlanPage } from '../../report/render-plan-page';
 import { type StandingCost, standingCost } from '../../shared/environment/standing-cost';
 import { findDescriptor } from '../environment/environment';
@@ -167,6 +169,7 @@ function writePage(
     instances: instanceGroupsOf(run.compute).map((g) => ({ instanceType: g.instanceType, count: g.instanceCount })),
     region: facts.region,
     plan,
+    scaling: scalingOf(run, facts),
     search,
     nearest: nearestPublished(plan.layout),
   });
@@ -217,3 +220,42 @@ const layoutRows = ({ tensor, shard, memoryGiB }: NeuronLayout): string[][] => [
   ['', `tensor ${tensor} x FSDP ${shard}: ${gib(memoryGiB.total)} GiB`],
   ['', `  ${memoryParts(memoryGiB)}`],
 ];
+
+const NODES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+/** The same layout on 1 to 512 instances, with a proportional global batch. Sizes that its degrees do not divide are skipped. */
+function scalingOf(run: RunSpec, facts: PriceFacts): ScalingPoint[] {
+  if (run.compute.instanceGroups.length > 0) return [];
+  return NODES.flatMap((nodes) => {
+    const plan = planRun(onNodes(run, nodes), facts);
+    if (Array.isArray(plan)) return [];
+    return [
+      {
+        nodes,
+        tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu,
+        interval80: plan.interval80.tokensPerSecondPerGpu,
+        fits: plan.fits,
+      },
+    ];
+  });
+}
+
+function onNodes(run: RunSpec, nodes: number): RunSpec {
+  const { globalBatchSize } = run.training;
+  const share = nodes / run.compute.instanceCount;
+  const gpus = nodes * acceleratorCount(run.compute.instanceType);
+  const { shard_degree: shard } = run.distribution.parameters;
+  const parameters =
+    typeof shard === 'number'
+      ? { ...run.distribution.parameters, shard_degree: Math.min(shard, gpus) }
+      : run.distribution.parameters;
+  return {
+    ...run,
+    training: {
+      ...run.training,
+      ...(globalBatchSize && { globalBatchSize: Math.max(1, Math.round(globalBatchSize * share)) }),
+    },
+    compute: { ...run.compute, instanceCount: nodes },
+    distribution: { ...run.distribution, parameters },
+  };
+}

@@ -24,7 +24,7 @@ function planVerb(cli: CommandLine): void {
     )
     .option('--search', 'search faster and cheaper layouts with the library of the run')
     .option('--search-libraries <a,b>', 'also search layouts with these libraries')
-    .option('--html <file>', 'write a page that charts memory and step time, and has the layouts found')
+    .option('--html <file>', 'write a page that charts memory, step time and scaling, and has the layouts found')
     .option(
       '--by <date>',
       'show options to complete the run by this date: on-demand, spot, training plans; does not purchase anything',

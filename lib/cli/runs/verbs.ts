@@ -92,9 +92,9 @@ function outputVerbs(cli: CommandLine): void {
     .verb(
       'report <run...>',
       'report timeline, loss, throughput, goodput, checkpoints, spend and EFA verdict of a run; with several runs, compare their results',
-      'slipway report llama2-13b-261101090000 --html report.html\n  slipway report llama2-13b-261101090000 llama2-13b-261102090000 --diff',
+      'slipway report llama2-13b-261101090000 --html report.html\n  slipway report llama2-13b-261101090000 llama2-13b-261102090000 --html comparison.html\n  slipway report llama2-13b-261101090000 llama2-13b-261102090000 --diff',
     )
-    .option('--html <out>', 'with one run: also write the report as one HTML page that opens offline')
+    .option('--html <out>', 'also write the report as one HTML page that opens offline')
     .option('--diff', 'with two runs: also compare options, code, driver, image and the loss at equal steps')
     .action(async (runs: string[], options: ReportOptions) => cli.done(await runReport(runs, options, cli.terminal)));
 }

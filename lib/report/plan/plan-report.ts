@@ -13,9 +13,20 @@ export interface PlanReport {
   /** Region of the prices. */
   region: string;
   plan: RunPlan;
+  /** The same layout on other numbers of nodes, with a proportional global batch size. */
+  scaling?: ScalingPoint[];
   search?: PlanSearch;
   /** The nearest published run. @default - none is near */
   nearest?: NearestPublished;
+}
+
+/** The plan of the same run on another number of nodes. */
+export interface ScalingPoint {
+  nodes: number;
+  tokensPerSecondPerGpu: number;
+  /** 80 % interval. */
+  interval80: [low: number, high: number];
+  fits: RunPlan['fits'];
 }
 
 /** Layouts found by the search, best first. */

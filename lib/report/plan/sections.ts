@@ -1,9 +1,9 @@
 import type { LayoutInput } from '../../core/planner/layout';
-import { duration, number, percent, roughUsd, words } from '../page/format';
+import { duration, number, percent, words } from '../page/format';
 import { type Section, unknown } from '../page/page';
 import { type Html, html, itemTable, stackBar, swatch, table, word } from '../page/parts';
 import { color, seriesColor } from '../page/style';
-import type { PlanReport, PlanSearch } from './plan-report';
+import type { PlanReport } from './plan-report';
 
 const TONES = { fits: color('good'), tight: color('warn'), oom: color('bad') } as const;
 
@@ -198,55 +198,4 @@ export function stepTimeSection({ plan }: PlanReport): Section {
       foot: ['all', '', duration(total), ''],
     })}`,
   };
-}
-
-type Candidate = PlanSearch['candidates'][number];
-
-const SHOWN = 10;
-
-/** The layouts found by the search, in the terms of the run file. */
-export function searchSection(report: PlanReport): Section {
-  const title = 'Other layouts';
-  const { search } = report;
-  if (!search) return { id: 'search', title, body: unknown('No search was requested (--search)') };
-  const { candidates } = search;
-  const found =
-    candidates.length === 0
-      ? unknown('No layout fits under the constraints')
-      : candidateTable(report, candidates.slice(0, SHOWN));
-  const considered = html`<p class="note">${number(search.considered)} layouts considered in ${duration(search.seconds)}.</p>`;
-  return { id: 'search', title, body: html`${found}${considered}` };
-}
-
-const candidateTable = ({ plan }: PlanReport, candidates: readonly Candidate[]): Html =>
-  itemTable({
-    caption: 'Fastest layouts, as options of the run file; cost without failures',
-    layout: 'cards',
-    items: candidates,
-    columns: [
-      { head: 'Layout', kind: 'long', cell: (c) => layoutText(c) },
-      { head: 'Memory', kind: 'num', cell: (c) => `${number(c.memoryGiB, 1)} GiB` },
-      { head: 'Step', kind: 'num', cell: (c) => duration(c.stepSeconds) },
-      { head: 'Tokens/s per GPU', kind: 'num', cell: (c) => number(c.tokensPerSecondPerGpu) },
-      {
-        head: plan.hours === null ? 'USD per 1,000 steps' : 'USD of the run',
-        kind: 'num',
-        cell: (c) => roughUsd(c.usd),
-      },
-      { head: 'Verdict', cell: (c) => word(c.fits, TONES[c.fits]) },
-    ],
-  });
-
-/** A short description of a candidate, without degrees of one. */
-function layoutText({ distribution, training, compute, code }: Candidate): string {
-  const degrees = Object.entries(distribution.parameters).filter(([, value]) => value !== 1 && value !== undefined);
-  return [
-    `${compute.instanceCount} × ${compute.instanceType}`,
-    distribution.library,
-    ...degrees.map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`),
-    `micro-batch ${training.microBatchSize}`,
-    `checkpointing ${training.activationCheckpointing}`,
-    ...(training.activationOffload ? ['activation offload'] : []),
-    ...Object.entries(code?.arguments ?? {}).map(([name, value]) => `${name} ${value}`),
-  ].join(', ');
 }

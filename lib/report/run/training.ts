@@ -72,18 +72,21 @@ const lastSteps = (groups: readonly [number, ReportStep[]][]) => ({
   ),
 });
 
-/** The line of one attempt, in its colour; downsampled to the resolution of the chart without losing peaks. */
-export const attemptLine = (attempt: number, data: number[][]) => ({
+/** The line of one attempt, in its colour. */
+export const attemptLine = (attempt: number, data: number[][]) => coloredLine(`attempt ${attempt}`, attempt - 1, data);
+
+/** The line of the n-th series; downsampled to the resolution of the chart without losing peaks. */
+export const coloredLine = (name: string, n: number, data: number[][]) => ({
   type: 'line',
-  name: `attempt ${attempt}`,
+  name,
   data,
   silent: true,
   sampling: 'lttb',
   showSymbol: data.length < 3,
   symbol: 'circle',
   symbolSize: 6,
-  lineStyle: { width: 2, color: seriesColor(attempt - 1) },
-  itemStyle: { color: seriesColor(attempt - 1) },
+  lineStyle: { width: 2, color: seriesColor(n) },
+  itemStyle: { color: seriesColor(n) },
 });
 
 const commitLines = (steps: readonly number[]) => ({

@@ -1,8 +1,12 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SageMakerClient } from '@aws-sdk/client-sagemaker';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { ANSWERS } from '../../../lib/core/contracts/answers';
+import { sectionOf, textOf } from '../../report/support';
 import { labEnvironment } from '../../support/lab-environment';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
@@ -124,9 +128,17 @@ test('report of several runs compares them', async () => {
   expect((await cli('report', 'a', 'b')).stdout).toMatch(/^b +completed +2 +3\.0000/m);
 });
 
-test('fails: a page of several runs', async () => {
-  const { code, stderr } = await cli('report', 'a', 'b', '--html', 'page.html');
-  expect([code, stderr]).toEqual([2, 'slipway: --html: must be used with one run, got 2; write a page for each']);
+test('report of several runs draws them on one page, at most eight', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-comparison-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'comparison.html');
+  expect((await cli('report', 'a', 'b', '--html', file)).code).toBe(0);
+  const page = readFileSync(file, 'utf8');
+  expect(textOf(sectionOf(page, 'results'))).toMatch(/a completed 2 4 800 .* seed=a b completed 2 3 800/);
+  expect(sectionOf(page, 'loss')).toContain('a: 4 at step 2. b: 3 at step 2');
+  expect(sectionOf(page, 'throughput')).toContain('a: 800 at step 2. b: 800 at step 2');
+  const { code, stderr } = await cli('report', ...'abcdefghi', '--html', file);
+  expect([code, stderr]).toEqual([2, 'slipway: --html: must be used with at most 8 runs, got 9; use fewer']);
 });
 
 describe('list', () => {

@@ -1,5 +1,9 @@
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
+import {
+  DescribeTrainingJobCommand,
+  type DescribeTrainingJobCommandOutput,
+  SageMakerClient,
+} from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { loadRun } from '../../../core/config/load';
 import type { RunSpec } from '../../../core/config/run-spec';
@@ -7,7 +11,6 @@ import type { RunConfiguration, StatusAnswer } from '../../../core/contracts/con
 import { stateGiB } from '../../../core/planner/plan';
 import { planRun } from '../../../core/planner/run/plan-run';
 import type { JobFacts, Read, RunSources } from '../../../report/read/assemble';
-import { trainingInstances } from '../../../shared/aws/live-usage';
 import { attempt } from '../../attempt';
 import { calling } from '../../aws-errors';
 import { ServiceError } from '../../exit';
@@ -62,11 +65,28 @@ async function jobFacts({ region }: Descriptor, { attempts }: StatusAnswer): Pro
       const job = await calling(`describing ${trainingJobName}`, () =>
         client.send(new DescribeTrainingJobCommand({ TrainingJobName: trainingJobName })),
       );
-      const { instances, spot: isSpot } = trainingInstances(job);
-      const billableSeconds = job.BillableTimeInSeconds ?? null;
-      return { trainingJobName, instances: instances.filter(({ count }) => count > 0), isSpot, billableSeconds };
+      return factsOf(trainingJobName, job);
     }),
   );
+}
+
+function factsOf(trainingJobName: string, job: DescribeTrainingJobCommandOutput): JobFacts {
+  return {
+    trainingJobName,
+    instances: instancesOf(job.ResourceConfig),
+    isSpot: job.EnableManagedSpotTraining ?? false,
+    billableSeconds: job.BillableTimeInSeconds ?? null,
+  };
+}
+
+/** With alternatives, the service returns which one it selected. */
+function instancesOf(config: DescribeTrainingJobCommandOutput['ResourceConfig']): JobFacts['instances'] {
+  if (config?.InstanceGroups?.length)
+    return config.InstanceGroups.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 0 }));
+  const selected = config as { SelectedInstanceType?: string; SelectedInstanceCount?: number } | undefined;
+  const instanceType = selected?.SelectedInstanceType ?? config?.InstanceType;
+  const count = selected?.SelectedInstanceCount ?? config?.InstanceCount;
+  return instanceType && count ? [{ instanceType, count }] : [];
 }
 
 /** The instances of the last job take precedence over the run file: `--set` at launch is not in the file. */

@@ -1,9 +1,10 @@
 import pc from 'picocolors';
 import { plainLines, textTable } from '../../../core/config/formats/plain-text';
-import { type ComparedRun, comparedRun } from '../../../report/compare/diff-runs';
+import { comparedRun } from '../../../report/compare/diff-runs';
 import { lineageRows } from '../../../report/lineage/lineage';
 import { orDash, usd } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
+import type { LabelledRun } from '../../../report/render-comparison';
 import type { RunReport } from '../../../report/run/run-report';
 import { findDescriptor } from '../../environment/environment';
 import { EXIT, UsageError } from '../../exit';
@@ -21,26 +22,32 @@ export interface ReportOptions extends CommonOptions {
   diff?: boolean;
 }
 
-/** `slipway report RUN...`: shows the numbers of a run, with `--html` also as a page, or those of several runs side by side. */
+/** `slipway report RUN...`: shows the numbers of a run, several runs side by side; with `--html` also as a page. */
 export function report(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
   const [only = ''] = runIds;
   return runIds.length > 1 ? reportSeveral(runIds, options, terminal) : reportOne(only, options, terminal);
 }
 
-/** Maximum number of runs in one comparison. */
+/** Maximum number of runs in one comparison, and in one that is drawn: more lines would repeat colours. */
 const MAX_COMPARED = 32;
+const MAX_DRAWN = 8;
 
 async function reportSeveral(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
   if (runIds.length > MAX_COMPARED)
     throw new UsageError(`report: must have at most ${MAX_COMPARED} runs, got ${runIds.length}; use fewer`);
-  if (options.html)
-    throw new UsageError(`--html: must be used with one run, got ${runIds.length}; write a page for each`);
+  if (options.html && runIds.length > MAX_DRAWN)
+    throw new UsageError(`--html: must be used with at most ${MAX_DRAWN} runs, got ${runIds.length}; use fewer`);
   const descriptor = await findDescriptor(options);
-  const rows: ComparedRun[] = [];
+  const runs: LabelledRun[] = [];
   for (const runId of runIds) {
     const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
-    rows.push(comparedRun(assembleReport(sources), tagsText(sources.status)));
+    runs.push({ report: assembleReport(sources), label: tagsText(sources.status) });
   }
+  if (options.html) {
+    const { renderComparison } = await import('../../../report/render-comparison.js');
+    writePage(options.html, renderComparison(runs), terminal);
+  }
+  const rows = runs.map(({ report: found, label }) => comparedRun(found, label));
   terminal.out(options.json ? json({ runs: rows }) : comparisonText(rows));
   return EXIT.done;
 }

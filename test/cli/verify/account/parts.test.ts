@@ -13,9 +13,20 @@ import { deployFile } from '../../../../lib/cli/verify/account/deploy/deploy-wor
 import { runProbe } from '../../../../lib/cli/verify/account/probe';
 import { endOf } from '../../../../lib/cli/verify/account/probes/deploy';
 import { priceOf } from '../../../../lib/cli/verify/account/probes/read-catalog';
+import { cidrContains } from '../../../../lib/cli/verify/account/probes/train-container';
 import { jobRequest, MAX_INSTANCE_SECONDS } from '../../../../lib/cli/verify/account/train/train-jobs';
 import { loadEnvironment } from '../../../../lib/core/config/load';
 import { evidenceSentence } from '../../../../scripts/evidence-sentence';
+
+test.each([
+  ['10.64.0.0/19', '10.64.31.255', true],
+  ['10.64.0.0/19', '10.64.32.0', false],
+  ['0.0.0.0/0', '203.0.113.9', true],
+  ['10.64.0.0/19', 'algo-1', false],
+  ['', '10.0.0.1', false],
+])('%s contains %s: %s', (block, address, expected) => {
+  expect(cidrContains(block, address)).toBe(expected);
+});
 
 describe('cost', () => {
   test('everything up to train costs less than 3 USD', () => {
@@ -73,13 +84,13 @@ describe('records', () => {
 
 test('a probe that is denied says that the caller lacks a permission', async () => {
   const probe = {
-    assumption: 'prices',
+    assumption: 'clock',
     expected: '',
     run: () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' })),
   };
   const result = await runProbe('read', probe, {}, () => 0);
   expect(result).toMatchObject({
-    id: 'read/prices',
+    id: 'read/clock',
     verdict: 'unknown',
     seen: 'the caller lacks a permission: AccessDeniedException: no',
   });

@@ -1,5 +1,5 @@
 import { type InstanceTypeInfo, paginateDescribeInstanceTypes } from '@aws-sdk/client-ec2';
-import { BatchGetImageCommand } from '@aws-sdk/client-ecr';
+import { BatchGetImageCommand, DescribeImagesCommand } from '@aws-sdk/client-ecr';
 import { paginateGetProducts } from '@aws-sdk/client-pricing';
 import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/client-sagemaker';
 import { parseEcrUri, publishedBaseUri } from '../../../../core/catalog/images/base-images';
@@ -119,6 +119,21 @@ export const CATALOG_PROBES: readonly Probe<ReadWorld>[] = [
     const missing = await imageState(world, uri);
     const name = uri.split('/').slice(1).join('/');
     return holdsIf(missing === undefined, missing ?? 'it exists', `${name} exists`);
+  }),
+  probe('training-image', 'the image of the descriptor is in ECR', async ({ descriptor, ecr }) => {
+    const parts = parseEcrUri(descriptor?.trainingImageUri ?? '');
+    if (!parts)
+      return unknown(descriptor ? 'the descriptor contains no image in ECR' : 'the environment is not deployed');
+    const imageId = parts.digest ? { imageDigest: parts.digest } : { imageTag: parts.tag };
+    const found = await ecr
+      .send(
+        new DescribeImagesCommand({ registryId: parts.account, repositoryName: parts.repository, imageIds: [imageId] }),
+      )
+      .catch((error: Error) => {
+        if (/NotFound/.test(error.name)) return undefined;
+        throw error;
+      });
+    return holdsIf(found !== undefined, found ? `${parts.repository} has it` : `${parts.repository} does not have it`);
   }),
   probe('region-support', 'ListTrainingJobs succeeds', async ({ sagemaker, region }) => {
     await sagemaker.send(new ListTrainingJobsCommand({ MaxResults: 1 }));

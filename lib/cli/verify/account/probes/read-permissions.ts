@@ -109,6 +109,18 @@ export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [
     if (tried === 0) return holdsIf(false, 'the statements have no such condition');
     return noneOf(passed, `${tried} foreign values were denied`);
   }),
+  probe('quota-action-resource', 'servicequotas:GetServiceQuota is allowed on `*`', async (world) => {
+    const roles = (await rolesOf(world)).filter((role) =>
+      role.statements.some((s) => actionsOf(s).includes('servicequotas:GetServiceQuota')),
+    );
+    if (roles.length === 0) return unknown('no role of the stack reads quotas');
+    const problems: string[] = [];
+    for (const role of roles) {
+      const question = { actions: ['servicequotas:GetServiceQuota'], resources: ['*'], context: [] };
+      problems.push(...(await denied(world, role, question)));
+    }
+    return noneOf(problems, `allowed for ${roles.length} roles`);
+  }),
 ];
 
 interface RolePolicies {

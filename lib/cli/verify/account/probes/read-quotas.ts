@@ -1,5 +1,6 @@
 import { GetAccountSettingsCommand } from '@aws-sdk/client-lambda';
 import { GetServiceQuotaCommand, paginateListServiceQuotas, type ServiceQuota } from '@aws-sdk/client-service-quotas';
+import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import {
   GENERAL_QUOTAS,
   INSTANCE_QUOTA_CODES,
@@ -13,6 +14,7 @@ import { firstFive, holdsIf, type Probe, probe, type ReadWorld, unknown } from '
 const ANY_TYPE = 'ml.m5.large';
 /** Concurrent executions needed for ticks of many runs and custom resources; a new account may have ten. */
 const CONCURRENT_EXECUTIONS = 50;
+const CLOCK_SECONDS = 60;
 /** ListServiceQuotas allows ten calls per second. */
 const PAGE_PAUSE_MS = 110;
 
@@ -90,5 +92,21 @@ export const QUOTA_PROBES: readonly Probe<ReadWorld>[] = [
     const { AccountLimit } = await world.lambda.send(new GetAccountSettingsCommand({}));
     const free = AccountLimit?.UnreservedConcurrentExecutions;
     return free === undefined ? unknown('Lambda returned no limit') : holdsIf(free >= CONCURRENT_EXECUTIONS, `${free}`);
+  }),
+  probe('clock', `at most ${CLOCK_SECONDS} seconds of clock skew between this machine and AWS`, async (world) => {
+    let date: string | undefined;
+    const command = new GetCallerIdentityCommand({});
+    command.middlewareStack.add(
+      (next) => async (args) => {
+        const result = await next(args);
+        date = (result.response as { headers?: Record<string, string> }).headers?.date;
+        return result;
+      },
+      { step: 'deserialize', name: 'readDate' },
+    );
+    await world.sts.send(command);
+    if (!date) return unknown('the response had no Date header');
+    const seconds = Math.round(Math.abs(Date.parse(date) - world.now()) / 1000);
+    return holdsIf(seconds <= CLOCK_SECONDS, `${seconds} s`);
   }),
 ];

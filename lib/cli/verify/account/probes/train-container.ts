@@ -1,14 +1,32 @@
 import { DescribeSubnetsCommand, DescribeVpcEndpointsCommand } from '@aws-sdk/client-ec2';
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
-import { overlaps } from '../../../../core/catalog/subnet-plan';
 import { holdsIf, type Probe, probe, unknown } from '../probe';
 import { PROBE_OBJECT, STOP_GRACE_SECONDS } from '../train/train-jobs';
 import type { EndedJob, Fact, TrainWorld } from '../train/train-world';
+
+const BITS = 32;
+
+const numberOf = (address: string): number | undefined => {
+  const bytes = address.split('.').map(Number);
+  if (bytes.length !== 4 || bytes.some((byte) => !Number.isInteger(byte) || byte < 0 || byte > 255)) return undefined;
+  return bytes.reduce((sum, byte) => sum * 256 + byte, 0);
+};
+
+/** Whether an IPv4 address is in a block such as `10.64.0.0/19`; false for other texts. */
+export function cidrContains(block: string, address: string): boolean {
+  const [base = '', length] = block.split('/');
+  const network = numberOf(base);
+  const host = numberOf(address);
+  if (network === undefined || host === undefined || length === undefined) return false;
+  const size = 2 ** (BITS - Number(length));
+  return Math.floor(network / size) === Math.floor(host / size);
+}
 
 /** Facts that each host of the two-host job reported about itself. */
 interface HostFacts {
   config: { current_host?: string; hosts?: string[]; current_instance_type?: string; network_interface_name?: string };
   addresses: Record<string, string>;
+  ownAddressBinds: boolean | string;
   uid: number;
   python: string;
   shmGiB: number;
@@ -61,6 +79,12 @@ const HOST_PROBES: readonly Probe<TrainWorld>[] = [
     'an address for algo-1 and algo-2 on both hosts',
     ({ addresses }) => Object.values(addresses).length === 2 && Object.values(addresses).every(isAddress),
     ({ addresses }) => addresses,
+  ),
+  onHosts(
+    'own-address',
+    'a socket can be bound to the address of the host',
+    (f) => f.ownAddressBinds === true,
+    (f) => f.ownAddressBinds,
   ),
   onHosts(
     'container-root',
@@ -149,7 +173,7 @@ export const CONTAINER_PROBES: readonly Probe<TrainWorld>[] = [
     const [host] = hostsOf(await world.job('facts'));
     const { Subnets = [] } = await world.ec2.send(new DescribeSubnetsCommand({ SubnetIds: subnetIds }));
     const homes = Object.values(host?.facts.addresses ?? {}).map(
-      (address) => Subnets.find(({ CidrBlock = '' }) => isAddress(address) && overlaps(CidrBlock, address))?.SubnetId,
+      (address) => Subnets.find(({ CidrBlock = '' }) => cidrContains(CidrBlock, address))?.SubnetId,
     );
     if (homes.length < 2 || homes.includes(undefined))
       return unknown('the addresses of the hosts are not in a subnet of the environment');

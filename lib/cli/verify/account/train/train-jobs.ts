@@ -22,11 +22,19 @@ def address(name):
         return names.get(name) or socket.gethostbyname(name)
     except OSError as error:
         return "error: " + str(error)
+def binds(host):
+    try:
+        with socket.socket() as s:
+            s.bind((host, 0))
+        return True
+    except OSError as error:
+        return str(error)
 shm = os.statvfs("/dev/shm")
 channel = base + "/input/data/probe/hello.txt"
 print("verify " + json.dumps({
     "config": config,
     "addresses": {host: address(host) for host in config["hosts"]},
+    "ownAddressBinds": binds(address(config["current_host"])),
     "uid": os.getuid(),
     "python": "%d.%d" % sys.version_info[:2],
     "shmGiB": round(shm.f_frsize * shm.f_blocks / 2**30, 2),

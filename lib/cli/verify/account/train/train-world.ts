@@ -1,4 +1,4 @@
-import { CloudWatchLogsClient, type FilteredLogEvent, paginateFilterLogEvents } from '@aws-sdk/client-cloudwatch-logs';
+import { CloudWatchLogsClient, type FilteredLogEvent, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import {
   DeleteObjectsCommand,
   ListObjectVersionsCommand,
@@ -12,7 +12,7 @@ import {
   type DescribeTrainingJobCommandOutput,
   StopTrainingJobCommand,
 } from '@aws-sdk/client-sagemaker';
-import { itemsOf, objectsBelow } from '../../../../shared/aws/pages';
+import { objectsBelow } from '../../../../shared/aws/pages';
 import type { ReadWorld } from '../probe';
 import {
   FORBIDDEN_PREFIX,
@@ -156,11 +156,16 @@ class JobRunner {
 
   private async factsOf(kind: JobKind): Promise<{ facts: Fact[]; streams: string[] }> {
     const prefix = `${jobName(this.place, kind)}/`;
-    const request = { logGroupName: LOG_GROUP, logStreamNamePrefix: prefix };
-    const pages = paginateFilterLogEvents({ client: this.logs }, request);
-    const found = (await itemsOf(pages, (page) => page.events).catch(ignoreNotFound)) ?? [];
-    // The AWS emulator ignores the prefix and returns the streams of all jobs.
-    const events = found.filter((e) => e.logStreamName?.startsWith(prefix));
+    const events: FilteredLogEvent[] = [];
+    let nextToken: string | undefined;
+    do {
+      const page = await this.logs
+        .send(new FilterLogEventsCommand({ logGroupName: LOG_GROUP, logStreamNamePrefix: prefix, nextToken }))
+        .catch(ignoreNotFound);
+      // The AWS emulator ignores the prefix and returns the streams of all jobs.
+      events.push(...(page?.events ?? []).filter((e) => e.logStreamName?.startsWith(prefix)));
+      nextToken = page?.nextToken;
+    } while (nextToken);
     return {
       streams: [...new Set(events.map((e) => e.logStreamName ?? ''))],
       facts: events.flatMap(factOf).sort((a, b) => a.at - b.at),
