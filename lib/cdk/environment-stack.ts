@@ -160,8 +160,7 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeStorage(): TrainingStorage {
-    const { retain, adopt, checkpointExpirationDays, buckets, kmsKeyArn, fsxLustre, replicateCheckpoints } =
-      this.spec.storage;
+    const { retain, adopt, checkpointExpirationDays, buckets, kmsKeyArn, fsxLustre } = this.spec.storage;
     const repositoryName = this.spec.image.uri ? undefined : this.prefix;
     return new TrainingStorage(this, 'Storage', {
       prefix: this.prefix,
@@ -173,7 +172,6 @@ export class EnvironmentStack extends Stack {
       kmsKeyArn,
       teamKeys: teamKeysOf(this.spec.teams),
       hasDataRepository: fsxLustre && isDeployed(this, 'lustre'),
-      replicateCheckpoints: isDeployed(this, 'replication') ? replicateCheckpoints : undefined,
     });
   }
 

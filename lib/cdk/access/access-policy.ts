@@ -148,25 +148,20 @@ function driftReads(context: AccessContext): ExactStatement[] {
   ];
 }
 
-/** Settings of buckets and keys, and whether checkpoints can be replicated: the rule, its role, and bucket and key of the copies. */
-function storageReads(context: AccessContext): ExactStatement[] {
-  const { replica, dataBucketArn, checkpointBucketArn, keyArn: ownKeyArn, teamKeyArns = {} } = context;
-  const settings: ExactStatement[] = [
+/** Settings of buckets and keys. */
+function storageReads({
+  dataBucketArn,
+  checkpointBucketArn,
+  keyArn,
+  teamKeyArns = {},
+}: AccessContext): ExactStatement[] {
+  return [
     { sid: 'SeeSettingsOfBuckets', actions: BUCKET_SETTINGS, resources: [dataBucketArn, checkpointBucketArn] },
     {
       sid: 'SeeSettingsOfKeys',
       actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'],
-      resources: [ownKeyArn, ...Object.values(teamKeyArns)],
+      resources: [keyArn, ...Object.values(teamKeyArns)],
     },
-  ];
-  if (!replica) return settings;
-  const { bucketArn, keyArn, roleArn } = replica;
-  return [
-    ...settings,
-    { sid: 'SeeReplicationRule', actions: ['s3:GetReplicationConfiguration'], resources: [checkpointBucketArn] },
-    { sid: 'SeeReplicationRole', actions: ['iam:GetRole'], resources: [roleArn] },
-    { sid: 'SeeBucketOfCopies', actions: ['s3:GetBucketVersioning'], resources: [bucketArn] },
-    { sid: 'SeeKeyOfCopies', actions: ['kms:DescribeKey'], resources: [keyArn] },
   ];
 }
 

@@ -139,8 +139,6 @@ export const emptyStorageSchema = z.looseObject({
   bucketNames: json(z.array(z.string().min(3)).min(1)),
   /** `rollback`: only when the creation of the stack is rolled back; `always`: also when the stack is deleted. */
   when: z.enum(['rollback', 'always']),
-  /** The bucket with a replication rule, which is removed when the stack is deleted and the bucket is kept. */
-  replicated: z.string().min(3).optional(),
 });
 
 /** Adopts the resources that an earlier stack of the environment retained. */

@@ -98,19 +98,6 @@ export const VARIATIONS: readonly Variation[] = [
     ],
   },
   { option: 'storage.kmsKeyArn', values: [{ storage: { kmsKeyArn: OWN_KEY } }] },
-  {
-    option: 'storage.replicateCheckpoints',
-    values: [
-      {
-        storage: {
-          replicateCheckpoints: {
-            region: 'us-east-1',
-            kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab',
-          },
-        },
-      },
-    ],
-  },
   { option: 'storage.external', values: [{ storage: { external: [{ s3: 's3://lake/tokens/' }] } }] },
   {
     option: 'storage.fsxLustre',
