@@ -99,14 +99,14 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
   const teamKeys = teamKeysOf(teams);
   const isMade = mode.startsWith('vpc-');
   const zones = isMade ? (ids === 'all' ? zoneNames().filter((zone) => !Token.isUnresolved(zone)) : ids) : [];
-  const moved = isMade ? movedSubnets(spec, zones) : [];
   return {
     fingerprint: hashOf({
       mode,
       existing,
-      vpc: isMade && vpcKind(spec),
+      // Subnets by zone id are in another VPC than those by name.
+      vpc: isMade && (ids === 'all' ? 'first' : 'by-zone'),
       // The NAT gateway is in the first zone.
-      nat: mode === 'vpc-nat' && subnetPlan(zones, network.subnetOrder)[0]?.zone,
+      nat: mode === 'vpc-nat' && subnetPlan(zones)[0]?.zone,
       fileSystem: storage.fsxLustre?.zoneId,
       // Absent at their defaults: an environment without them keeps the fingerprint with which an earlier version deployed it.
       cidr: isMade && network.cidr !== DEFAULT_VPC_CIDR ? network.cidr : undefined,
@@ -114,31 +114,13 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
       // Otherwise roles would lose access to the bucket that live runs use.
       buckets: storage.buckets && [storage.buckets.data, storage.buckets.checkpoints],
     }),
-    previousFingerprint: hashOf({ mode, existing, zones: ids, teams: names, adopt: storage.adopt }),
     teams: JSON.stringify(names),
     zones: JSON.stringify([...zones].sort()),
     storage: storage.adopt ? 'adopted' : storage.retain ? 'retained' : 'deleted',
-    movedSubnets: JSON.stringify(moved),
     repository: spec.image.uri || storage.adopt ? 'none' : spec.image.encryption,
     ...(storage.kmsKeyArn && { keyArn: storage.kmsKeyArn }),
     ...(Object.keys(teamKeys).length > 0 && { teamKeys: JSON.stringify(teamKeys) }),
   };
-}
-
-/** Subnets by zone id are in another VPC than those by name, unless they keep the order of version 0.1.0. */
-function vpcKind({ network: { availabilityZoneIds: ids, subnetOrder: order } }: EnvironmentSpec): string {
-  return (order === undefined ? ids === 'all' : order.length > 0) ? 'first' : 'by-zone';
-}
-
-/**
- * Zones in the order of version 0.1.0, if this version assigns other address ranges to their subnets and the file does not say that they
- * may move.
- */
-function movedSubnets({ network }: EnvironmentSpec, zones: readonly string[]): readonly string[] {
-  if (network.subnetOrder !== undefined) return [];
-  if (network.availabilityZoneIds !== 'all') return zones;
-  const isInPlace = subnetPlan(zones).every(({ zone, number }) => zones.indexOf(zone) === number - 1);
-  return isInPlace && network.mode === 'vpc-locked' ? [] : zones;
 }
 
 const hashOf = (value: unknown): string =>

@@ -67,10 +67,6 @@ export const VARIATIONS: readonly Variation[] = [
   { option: 'network.existing', values: [{ network: { mode: 'existing', existing: EXISTING } }] },
   { option: 'network.availabilityZoneIds', values: [ZONE_IDS(2), ZONE_IDS(3, 2), ZONE_IDS(1, 2, 3)] },
   {
-    option: 'network.subnetOrder',
-    values: [{ network: { availabilityZoneIds: ['usw2-az2'], subnetOrder: ['usw2-az2', 'usw2-az1'] } }],
-  },
-  {
     option: 'network.endpoints',
     values: [{ network: { endpoints: ['sts'] } }, { network: { endpoints: ['sts', 'logs'] } }],
   },
