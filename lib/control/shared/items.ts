@@ -46,8 +46,8 @@ export interface RunIntent {
 }
 
 /**
- * Version of the documents that this code writes, stored in the attribute `schema`. Documents of 0.1.0 have none. Fields are only ever
- * added: an older control plane ignores them, and stored.ts fills in fields that an older version did not write.
+ * Version of the documents that this code writes, stored in the attribute `schema`. Fields are only ever added: an older control plane
+ * ignores them, and stored.ts fills in fields of the run file that an older version did not write.
  */
 export const ITEM_SCHEMA = 2;
 

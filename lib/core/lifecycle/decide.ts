@@ -10,7 +10,7 @@ import { settleEarlierPools, settlePool } from './phases/settle-pool';
 import { missing, undescribed } from './phases/undescribed';
 import { waitInQueue } from './phases/wait';
 import { watchJob } from './phases/watch';
-import type { PresentJob } from './present-job';
+import type { PresentJob } from './record';
 import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
 import type { Situation } from './situation';
 import { event } from './timeline';

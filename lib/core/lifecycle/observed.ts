@@ -1,5 +1,4 @@
-import type { PresentJob } from './present-job';
-import type { Checkpoint, EpochMs, JobFiles, StartTimes, Vitals } from './record';
+import type { Checkpoint, EpochMs, JobFiles, PresentJob, StartTimes, Vitals } from './record';
 
 /** What DescribeTrainingJob returned for the job of the current attempt. */
 export type JobObservation =

@@ -1,6 +1,5 @@
 import type { Observed } from './observed';
-import type { PresentJob } from './present-job';
-import type { Attempt, EpochMs, RunRecord } from './record';
+import type { Attempt, EpochMs, PresentJob, RunRecord } from './record';
 
 /** The input of a decision on the live attempt of a run. */
 export interface Situation {

@@ -7,7 +7,7 @@ import { goneAttempt, goneSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepEvents, stepsOf, unseenSteps } from '../health/step-times';
 import type { Observed } from '../observed';
-import type { PresentJob } from '../present-job';
+import type { PresentJob } from '../record';
 import { type Attempt, type Checkpoint, checkpointKey, type EpochMs, type Notice, type RunRecord } from '../record';
 import { blamedCheckpoint, newestCommitted, newestUsable, rollBack } from '../resuming/resume';
 import type { EndedRecord, JobSituation, Situation } from '../situation';
