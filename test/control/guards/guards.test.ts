@@ -230,7 +230,6 @@ describe('the guard of updates', () => {
   });
 
   test.each([
-    [undefined, 'kms', 'aes256'],
     ['aes256', 'kms', 'aes256'],
     ['kms', 'aes256', 'kms'],
   ])('fails: a repository made with %s cannot get %s, live runs or not', async (old, repository, stays) => {
