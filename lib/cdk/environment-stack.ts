@@ -25,12 +25,11 @@ import { environmentFileSystems } from './network/environment-file-systems';
 import { EnvironmentNetwork } from './network/environment-network';
 import { regionalZones } from './network/training-network';
 import { FailedInvocations } from './operations/failed-invocations';
-import { Guards, guardedBy } from './operations/guards';
+import { Guards, guardedBy, Unprotect } from './operations/guards';
 import { Observability } from './operations/observability';
 import { OperationsKey } from './operations/operations-key';
 import { spendGuards } from './operations/spend-guard';
 import { dashboardTeams, teamDashboards } from './operations/team-dashboard';
-import { Unprotect } from './operations/unprotect';
 import { TrainingStorage } from './storage/training-storage';
 import { requireLimits } from './template-limits';
 

@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 import { DEFAULT_VPC_CIDR, subnetPlan } from '../../core/catalog/subnet-plan';
 import { teamKeysOf } from '../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
-import { GUARD_TYPE } from '../../core/contracts/custom-resources';
+import { GUARD_TYPE, UNPROTECT_TYPE } from '../../core/contracts/custom-resources';
 import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import { ACTIVE_INDEX, CLOSED_ITEM } from '../../core/contracts/storage';
 import type { ExactStatement } from '../access/statement';
@@ -125,3 +125,31 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
 
 const hashOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
+
+/**
+ * Disables the termination protection of a stack whose creation is rolled back, so that the same deploy can be repeated. Everything that
+ * can fail must depend on it.
+ */
+export class Unprotect extends Construct {
+  public readonly resource: CustomResource;
+
+  constructor(scope: Construct, id: string) {
+    super(scope, id);
+    const { partition, region, account, stackName } = Stack.of(this);
+    this.resource = customResource(this, 'Rollback', {
+      resourceType: UNPROTECT_TYPE,
+      function: { handler: 'unprotect', description: 'Lets the remains of a failed first deploy be deleted' },
+      statements: [
+        {
+          sid: 'LetFailedCreationBeDeleted',
+          actions: ['cloudformation:UpdateTerminationProtection'],
+          resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
+          wildcard: 'The id of the stack is made with the stack.',
+        },
+      ],
+      asksForStack: true,
+      serviceTimeout: Duration.minutes(3),
+      properties: {},
+    });
+  }
+}

@@ -17,7 +17,6 @@ export interface EmptyStorageDeps {
   remainingMs(): number;
 }
 
-/** Time reserved for the response. */
 const RESERVE_MS = 20_000;
 /** Stack states in which the buckets are deleted, by the configured policy. */
 const EMPTIES: Readonly<Record<'rollback' | 'always', readonly string[]>> = {

@@ -127,7 +127,6 @@ const SETTLE_MS = 10_000;
 /** No job is older than this: it waits for capacity for at most 28 days, and runs for at most 28 days (docs/facts/training-job.md). */
 const OLDEST_JOB_MS = 60 * 86_400_000;
 
-/** Number of runs that an error message names. */
 const NAMED = 5;
 
 /**

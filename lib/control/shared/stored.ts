@@ -4,7 +4,7 @@ import type { TimelineEvent } from '../../core/lifecycle/action';
 import type { GpuEvidence } from '../../core/lifecycle/health/known-gpus';
 import { type Attempt, attempt, type RunRecord, runRecord } from '../../core/lifecycle/record';
 import type { QueueDocument, RunIntent } from './items';
-import { fromStoredNames } from './stored-names';
+import { fromStoredNames } from './items';
 
 /** Documents of the run table as they are read: a restore, an edit by hand or another version may have left anything in them. */
 

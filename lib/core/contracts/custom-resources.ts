@@ -137,7 +137,6 @@ export const emptyStorageSchema = z.looseObject({
 /** Adopts the resources that an earlier stack of the environment retained. */
 export const ADOPT_STORAGE_TYPE = 'Custom::SlipwayAdoptStorage';
 
-/** A statement of a resource policy. */
 const policyStatement = z.looseObject({ Effect: z.string() });
 const adoptedBucket = z.object({
   name: z.string().min(3),

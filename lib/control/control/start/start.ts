@@ -22,7 +22,6 @@ import { checkStart } from './check-run';
 
 /** Request id of a registered run: the hash of its file and code (handlers/registered-run). Requests of people have random UUIDs. */
 const REGISTERED = /^[0-9a-f]{64}$/;
-/** Data of a new run besides its file. */
 interface NewRun
   extends Pick<StartRequest, 'clientRequestId' | 'startAt' | 'note'>,
     Pick<Descriptor, 'prices' | 'guardrails'> {

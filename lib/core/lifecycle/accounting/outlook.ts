@@ -72,7 +72,6 @@ export function isAlike(a: RunRecord, b: RunRecord): boolean {
   return one !== undefined && one === other;
 }
 
-/** How far a run is and when it will be done. */
 interface Outlook {
   /** Share of the steps that are done, 0 to 100; null when the run file does not state the total. */
   progressPercent: number | null;
