@@ -67,10 +67,5 @@ export {
 } from './read-environments';
 export { type SlipwayAppProps, slipwayApp } from './slipway-app';
 export type { AdoptStorageProps, BucketToAdopt } from './storage/adopt-storage';
-export {
-  CheckpointReplication,
-  type CheckpointReplicationProps,
-  type ReplicaPlace,
-} from './storage/checkpoint-replication';
 export type { ExistingBuckets } from './storage/existing-storage';
 export { TrainingStorage, type TrainingStorageProps } from './storage/training-storage';

@@ -12,7 +12,7 @@ import type { TemplateResources } from '../../../core/contracts/template-values'
 import { existingNetworkIssues } from '../../../shared/aws/network/existing-network';
 import { boundaryIssues, roleStatements, uncomparedBoundary } from '../../../shared/aws/roles/boundary';
 import type { Check } from './account-checks';
-import { accountOf, inspect, type ResourceCheck, replicaCheck, storageChecks } from './storage-checks';
+import { accountOf, inspect, type ResourceCheck, storageChecks } from './storage-checks';
 
 const TITLE = 'permissions boundary';
 const PERMISSION = 'iam:GetPolicy, iam:GetPolicyVersion and iam:SimulateCustomPolicy';
@@ -58,15 +58,13 @@ export async function environmentChecks(
   specs: readonly EnvironmentSpec[],
   file: string,
 ): Promise<{ checks: Check[]; issues: Issue[] }> {
-  const regions = specs.map(({ region }) => region);
-  const [network, ownStorage, replica, boundary, orphaned] = await Promise.all([
+  const [network, ownStorage, boundary, orphaned] = await Promise.all([
     networkChecks(environment),
     storageChecks(environment),
-    replicaCheck(environment, regions),
     boundaryCheck(environment, file),
     orphanedStacks(specs),
   ]);
-  const found = [...network, ...ownStorage, ...replica, ...boundary];
+  const found = [...network, ...ownStorage, ...boundary];
   return {
     checks: found.map(({ check }) => check),
     issues: [...found.flatMap(({ issues }) => issues), ...orphaned],
