@@ -1,7 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests that start the embedded AWS: minutes, so they are not among those one runs all day. */
-const SANDBOX_TESTS = ['test/sandbox/*.test.ts'];
+/** Tests of the whole: the embedded AWS, the simulated control plane, CloudFormation's validation. They take minutes. */
+const END_TO_END = ['e2e/**/*', 'sandbox/*', 'simulation/*', 'situations/*', 'templates/validation'].map(
+  (name) => `test/${name}.test.ts`,
+);
 
 export default defineConfig({
   test: {
@@ -13,7 +15,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', 'test/long/**', ...SANDBOX_TESTS],
+          exclude: ['test/long/**', ...END_TO_END],
           // Half the time of a process for each file, most of it for reading the CDK library again. Tests leave nothing behind (setupFiles).
           isolate: false,
           maxWorkers: '100%',
@@ -28,7 +30,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts', ...SANDBOX_TESTS],
+          include: END_TO_END,
           testTimeout: 600_000,
           hookTimeout: 600_000,
           // Each file would read the AWS SDK again.

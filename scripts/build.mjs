@@ -1,5 +1,6 @@
-// Builds what `npm run build` promises: the CDK app and the library as CommonJS with declarations (tsc), the CLI and the Lambda handlers as
-// lazily loaded ESM that shares chunks (target node20, SDK inside, so that synth bundles nothing), and the script of the Python client.
+// Builds what `npm run build` promises: the CDK app and the library as CommonJS with declarations (tsc), the CLI, the embedded AWS for tests and
+// the Lambda handlers as lazily loaded ESM that shares chunks (target node20, SDK inside, so that synth bundles nothing), and the script of
+// the Python client.
 // A part of which nothing has changed since the last build is not made again.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -38,14 +39,13 @@ const made = (part) => recordBuild(part, INPUTS, OUTPUTS[part]);
  */
 const instead = (name, filter, contents) => ({ name, setup: ({ onLoad }) => onLoad({ filter }, () => ({ contents })) });
 
-/** Names of classes stay, since error messages and logs show them. Modules come before CommonJS, of which nothing could be left out. */
+/** Modules come before CommonJS, of which nothing could be left out. */
 const COMMON = {
   bundle: true,
   platform: 'node',
   target: 'node20',
   mainFields: ['module', 'main'],
   minify: true,
-  keepNames: true,
   legalComments: 'none',
   logLevel: 'warning',
   plugins: [
@@ -56,7 +56,7 @@ const COMMON = {
       /(zod\/v3\/index|zod-to-json-schema\/dist\/esm\/index)\.js$/,
       'export const object = null, zodToJsonSchema = null;',
     ),
-    instead('browser-names', /bowser\/.*\.js$/, 'export default {};'),
+    instead('browser-names', /bowser\/.*\.m?js$/, 'export default {};'),
     {
       // Half a megabyte of the client of EC2 alone: a computed key counts as a side effect, so that no schema of an operation could be left out.
       name: 'aws-schemas',
@@ -80,13 +80,14 @@ if (wants('lib')) {
   pruneDeclarations();
   await build({
     ...COMMON,
-    entryPoints: ['lib/cdk/index.ts', 'lib/sandbox/testing.ts', 'bin/app.ts'],
+    entryPoints: ['lib/cdk/index.ts', 'bin/app.ts'],
     outbase: '.',
     outdir: 'dist',
     packages: 'external',
     format: 'cjs',
-    // Stack traces show the line.
+    // Stack traces show the line and the name.
     lineLimit: 1000,
+    keepNames: true,
     plugins: [
       {
         // The app takes the constructs from the library beside it.
@@ -104,10 +105,11 @@ if (wants('bundles')) {
   const handlers = readdirSync('lib/control', { withFileTypes: true })
     .filter((d) => d.isDirectory() && existsSync(`lib/control/${d.name}/index.ts`))
     .map(({ name }) => [`handlers/${name}/index`, `lib/control/${name}/index.ts`]);
-  // Command line and functions share most of their code, and all functions are in one folder, which a deploy uploads once.
+  const entryPoints = { 'cli/slipway': 'bin/slipway.ts', 'cli/testing': 'lib/sandbox/testing.ts' };
+  // They and the functions share most of their code, and all functions are in one folder, which a deploy uploads once.
   const { metafile } = await build({
     ...COMMON,
-    entryPoints: { 'cli/slipway': 'bin/slipway.ts', ...Object.fromEntries(handlers) },
+    entryPoints: { ...entryPoints, ...Object.fromEntries(handlers) },
     outdir: 'dist',
     chunkNames: 'handlers/[name]-[hash]',
     outExtension: { '.js': '.mjs' },

@@ -46,11 +46,6 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
       'adds or removes only the subnets of the zones that are added or removed. The NAT gateway moves if its zone is removed or a lower zone is added. A change from all to IDs, or back, creates a new VPC',
   },
   {
-    option: 'network.subnetOrder',
-    types: NETWORK,
-    effect: 'changes the numbering of subnets: set it once when you update a stack of version 0.1.0, and keep it',
-  },
-  {
     option: 'network.endpoints',
     types: ['AWS::EC2::SecurityGroup'],
     effect: 'the first interface endpoint creates their security group, and the last one deletes it',

@@ -1,5 +1,5 @@
-// `npm test`: the build, then the sandbox end to end and the tests of Python, with lint, types and unit tests in the time that both wait for
-// their processes. Closes with the counts of all tests.
+// `npm test`: build, lint, types, the unit tests and the tests of Python that start no job. `npm run test:e2e`: the embedded AWS end to end, the
+// simulation of the control plane, and the tests of Python that run drivers and ranks as processes. Closes with the counts of all tests.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,7 @@ import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
+const [part = 'unit'] = process.argv.slice(2);
 mkdirSync('.slipway/test', { recursive: true });
 // What tests and their tools leave in the temporary folder goes with it.
 const temporary = mkdtempSync(path.join(tmpdir(), 'slw-'));
@@ -18,6 +19,8 @@ process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
  * together; the files come by name, because xdist would put those of many tests first, which are not those that take long.
  */
 const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope-reorder'.split(' ');
+/** Tests of Python by their marks (pyproject.toml). */
+const MARKS = { unit: 'not slow and not jobs', e2e: 'jobs and not slow' };
 // Python keeps its compiled modules, also where the environment tells it not to: otherwise each process compiles those of transformers, of
 // the trainer and of the tests again.
 delete process.env.PYTHONDONTWRITEBYTECODE;
@@ -67,12 +70,6 @@ function finish(name, ok, started) {
   return ok;
 }
 
-/** What tests need. */
-async function preparations(python) {
-  const found = await Promise.all([quietStep('build', process.execPath, ['scripts/build.mjs']), toolkit(python)]);
-  return found.every((ok) => ok);
-}
-
 /** What no test waits for. */
 async function checks(python) {
   const types = ['node_modules/.bin/tsc', ...TSC, '--tsBuildInfoFile', '.slipway/test/types.tsbuildinfo'];
@@ -115,7 +112,7 @@ async function pytest() {
 
 async function pytestOnce(name, more) {
   const report = '.slipway/test/pytest.xml';
-  const ok = await quietStep(name, PYTHON, [...PYTEST, `--junit-xml=${report}`, ...more]);
+  const ok = await quietStep(name, PYTHON, [...PYTEST, '-m', MARKS[part], `--junit-xml=${report}`, ...more]);
   const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
   const attribute = (word) => Number(new RegExp(`${word}="(\\d+)"`).exec(text)?.[1] ?? 0);
   const failed = attribute('failures') + attribute('errors');
@@ -140,25 +137,32 @@ async function toolkit(python) {
   return true;
 }
 
-/**
- * Tests of Python and those end to end wait for processes half of their time, so they run beside each other; unit tests, which never wait, fill
- * what is left.
- */
-async function tests(checked) {
+/** Checks and unit tests never wait, so that they fill the processors behind the tests of Python. */
+async function unitTests(python) {
+  const checked = checks(python);
+  const built = quietStep('build', process.execPath, ['scripts/build.mjs']);
+  const [ready, installed] = await Promise.all([built, python]);
   const results = await Promise.all([
-    vitest('e2e', (name, [command, ...args]) => step(name, command, args)),
-    pytest(),
-    checked.then((ok) => ok && vitest('unit', (name, words) => quietStep(name, ...behind(words)))),
+    checked,
+    ready && installed && pytest(),
+    ready && vitest('unit', (name, [command, ...args]) => step(name, ...behind([command, ...args]))),
   ]);
   return results.every((ok) => ok);
 }
 
+/** Both wait for processes half of their time, so they run beside each other. */
+async function endToEnd(python) {
+  const built = quietStep('build', process.execPath, ['scripts/build.mjs']);
+  const ready = await Promise.all([built, toolkit(python)]);
+  if (!ready.every((ok) => ok)) return false;
+  const results = await Promise.all([vitest('e2e', (name, [command, ...args]) => step(name, command, args)), pytest()]);
+  return results.every((ok) => ok);
+}
+
 const python = quietStep('python', process.execPath, [INSTALL]);
-const checked = checks(python);
-const ok = (await preparations(python)) && (await tests(checked));
-await checked;
+const ok = await (part === 'e2e' ? endToEnd : unitTests)(python);
 const parts = Object.entries(times).map(([name, seconds]) => `${name} ${seconds}`);
 process.stdout.write(`\nseconds: ${parts.join(', ')}\n`);
-writeFileSync('.slipway/test/seconds.json', JSON.stringify(times));
+writeFileSync(`.slipway/test/seconds-${part}.json`, JSON.stringify(times));
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
 process.exitCode = ok && counts.failed === 0 ? 0 : 1;

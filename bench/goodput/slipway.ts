@@ -3,7 +3,7 @@ import type { Action } from '../../lib/core/lifecycle/action';
 import { decide } from '../../lib/core/lifecycle/decide';
 import { admitRun, askResume } from '../../lib/core/lifecycle/intent';
 import type { Observed } from '../../lib/core/lifecycle/observed';
-import type { PresentJob } from '../../lib/core/lifecycle/present-job';
+import type { PresentJob } from '../../lib/core/lifecycle/record';
 import { type Attempt, isOver, type RunRecord } from '../../lib/core/lifecycle/record';
 import { boundedSaveSeconds, endedShare, optimalSaveSeconds } from '../../lib/core/planner/run/save-interval';
 import type { Constants } from './constants';

@@ -6,16 +6,6 @@ import { managedPolicyArn } from '../core/config/environment/company';
 import { DEFAULT_LOGGING, type EnvironmentSpec } from '../core/config/environment-file';
 import { acknowledge } from './acknowledged-checks';
 
-/** Company-wide options for every role. */
-interface RoleOptions {
-  /** ARN of a managed policy, or its name in the account. @default - no boundary */
-  readonly permissionsBoundary?: string;
-  /** For example `/ml/`. @default '/' */
-  readonly rolePath?: string;
-  /** Prefix of role names. @default - no prefix */
-  readonly rolePrefix?: string;
-}
-
 /** https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html */
 const MAX_NAME = 64;
 const TAG = 8;
@@ -27,7 +17,7 @@ const TAG = 8;
 class ApplyRoleOptions implements IAspect {
   private readonly applied = new Set<IConstruct>();
 
-  constructor(private readonly options: RoleOptions) {}
+  constructor(private readonly options: EnvironmentSpec['iam']) {}
 
   visit(node: IConstruct): void {
     if (!CfnResource.isCfnResource(node) || this.applied.has(node)) return;
@@ -74,17 +64,9 @@ export function applyCompanyOptions(stack: Stack, { iam, logging, tags }: Enviro
   Aspects.of(stack).add(roles, priority);
 }
 
-/** Encryption and retention of the log groups in a scope. */
-interface LogOptions {
-  /** Whether log groups keep the key that their construct has set. */
-  readonly kms: boolean;
-  /** Retention in days, one of the values that CloudWatch Logs accepts. */
-  readonly retentionDays: number;
-}
-
 /** Encryption and retention of every log group in a scope. */
 class ApplyLogOptions implements IAspect {
-  constructor(private readonly options: LogOptions) {}
+  constructor(private readonly options: EnvironmentSpec['logging']) {}
 
   visit(node: IConstruct): void {
     if (!CfnResource.isCfnResource(node) || node.cfnResourceType !== 'AWS::Logs::LogGroup') return;

@@ -74,12 +74,6 @@ export const LEFT_OUT = {
     why: 'MiniStack has no Amazon Q Developer in chat applications',
     lacks: ['AWS::Chatbot::SlackChannelConfiguration', 'AWS::IAM::Role'],
   },
-  replication: {
-    why: 'MiniStack copies nothing between regions',
-    lacks: ['AWS::IAM::Role', 'AWS::IAM::Policy'],
-    // The resource that empties buckets also ends the replication rule of a bucket that is retained.
-    changes: ['AWS::S3::Bucket', 'Custom::SlipwayEmptyStorage'],
-  },
   budget: { why: 'MiniStack has no AWS Budgets', lacks: ['AWS::Budgets::Budget'] },
   lustre: {
     why: 'MiniStack has no FSx',

@@ -5,7 +5,6 @@ import { isDeployed } from './embedded-aws';
 import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, readEnvironments } from './read-environments';
 import { requireNoErrors, type SlipwayAppProps, slipwayApp } from './slipway-app';
-import { orderReplicas } from './storage/checkpoint-replication';
 
 /** Properties of `EnvironmentStage`. */
 export interface EnvironmentStageProps extends StageProps {
@@ -19,16 +18,13 @@ export interface EnvironmentStageProps extends StageProps {
 export class EnvironmentStage extends Stage {
   constructor(scope: Construct, id: string, { environments, ...props }: EnvironmentStageProps) {
     super(scope, id, props);
-    const placed = environments.map(({ spec, ...rest }) => ({
-      spec,
-      stack: new EnvironmentStack(this, `Slipway-${spec.name}-${spec.region}`, {
+    for (const { spec, ...rest } of environments)
+      new EnvironmentStack(this, `Slipway-${spec.name}-${spec.region}`, {
         spec: { ...spec, account: props.env.account },
         env: { account: props.env.account, region: spec.region },
         stackName: `Slipway-${spec.name}-${spec.region}`,
         ...rest,
-      }),
-    }));
-    orderReplicas(placed);
+      });
   }
 }
 

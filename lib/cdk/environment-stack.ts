@@ -25,12 +25,11 @@ import { environmentFileSystems } from './network/environment-file-systems';
 import { EnvironmentNetwork } from './network/environment-network';
 import { regionalZones } from './network/training-network';
 import { FailedInvocations } from './operations/failed-invocations';
-import { Guards, guardedBy } from './operations/guards';
+import { Guards, guardedBy, Unprotect } from './operations/guards';
 import { Observability } from './operations/observability';
 import { OperationsKey } from './operations/operations-key';
 import { spendGuards } from './operations/spend-guard';
 import { dashboardTeams, teamDashboards } from './operations/team-dashboard';
-import { Unprotect } from './operations/unprotect';
 import { TrainingStorage } from './storage/training-storage';
 import { requireLimits } from './template-limits';
 
@@ -160,8 +159,7 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeStorage(): TrainingStorage {
-    const { retain, adopt, checkpointExpirationDays, buckets, kmsKeyArn, fsxLustre, replicateCheckpoints } =
-      this.spec.storage;
+    const { retain, adopt, checkpointExpirationDays, buckets, kmsKeyArn, fsxLustre } = this.spec.storage;
     const repositoryName = this.spec.image.uri ? undefined : this.prefix;
     return new TrainingStorage(this, 'Storage', {
       prefix: this.prefix,
@@ -173,7 +171,6 @@ export class EnvironmentStack extends Stack {
       kmsKeyArn,
       teamKeys: teamKeysOf(this.spec.teams),
       hasDataRepository: fsxLustre && isDeployed(this, 'lustre'),
-      replicateCheckpoints: isDeployed(this, 'replication') ? replicateCheckpoints : undefined,
     });
   }
 

@@ -22,7 +22,7 @@ export { type Archive, archiveFolder, codeArchive } from '../shared/archive/arch
 export { EnvironmentAccess, type EnvironmentAccessProps } from './access/environment-access';
 export type { JobGuardrails } from './access/job-guardrails';
 export type { JobRoleContext } from './access/job-role-context';
-export type { ExactStatement, Place } from './access/statement';
+export type { ExactStatement } from './access/statement';
 export { type JobRoles, type TeamRoles, TrainingRoles, type TrainingRolesProps } from './access/training-roles';
 export { isSandbox } from './embedded-aws';
 export {
@@ -67,10 +67,5 @@ export {
 } from './read-environments';
 export { type SlipwayAppProps, slipwayApp } from './slipway-app';
 export type { AdoptStorageProps, BucketToAdopt } from './storage/adopt-storage';
-export {
-  CheckpointReplication,
-  type CheckpointReplicationProps,
-  type ReplicaPlace,
-} from './storage/checkpoint-replication';
 export type { ExistingBuckets } from './storage/existing-storage';
 export { TrainingStorage, type TrainingStorageProps } from './storage/training-storage';

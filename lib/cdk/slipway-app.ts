@@ -2,7 +2,6 @@ import type { App } from 'aws-cdk-lib';
 import { isDeployed } from './embedded-aws';
 import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, type Problem, readEnvironments } from './read-environments';
-import { orderReplicas } from './storage/checkpoint-replication';
 
 /** Location of the environment files for `slipwayApp`. */
 export interface SlipwayAppProps {
@@ -27,9 +26,7 @@ export async function slipwayApp(app: App, props: SlipwayAppProps = {}): Promise
     file: props.file ?? app.node.tryGetContext('environment'),
   });
   requireNoErrors(problems);
-  const placed = environments.map((environment) => ({ stack: stackOf(app, environment), spec: environment.spec }));
-  if (isDeployed(app, 'replication')) orderReplicas(placed);
-  return placed.map(({ stack }) => stack);
+  return environments.map((environment) => stackOf(app, environment));
 }
 
 /** Prints the problems of environment files. Throws when one of them is an error. */

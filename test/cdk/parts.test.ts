@@ -83,23 +83,6 @@ describe('what the guard of replacements compares', () => {
     expect(more.fingerprint).toBe(one.fingerprint);
     expect(more.zones).toBe('["usw2-az2","usw2-az3"]');
   });
-
-  test('the fingerprint of version 0.1.0 comes out as that version made it', () => {
-    // Taken from its template of environments/research.yaml.
-    const research = { teams: { nlp: { share: 2 }, speech: { share: 1 } } };
-    expect(of(research).previousFingerprint).toBe('e1a5413ebf28e754');
-  });
-
-  test.each([
-    [{}, ZONES, []],
-    [{}, ['us-west-2a', 'us-west-2c'], ['us-west-2a', 'us-west-2c']],
-    [{ network: { mode: 'vpc-nat' } }, ZONES, ZONES],
-    [byId('usw2-az1'), ZONES, ['usw2-az1']],
-    [{ network: { availabilityZoneIds: ['usw2-az1'], subnetOrder: [] } }, ZONES, []],
-    [{ network: { mode: 'none' } }, ZONES, []],
-  ])('%j with zones %j moves the subnets of version 0.1.0 in %j', (more, zones, moved) => {
-    expect(JSON.parse(of(more, zones).movedSubnets ?? '')).toEqual(moved);
-  });
 });
 
 describe('TrainingImage', () => {

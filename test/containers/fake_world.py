@@ -132,8 +132,10 @@ def _published(tree: Path) -> Path:
     """The driver channel as the stack publishes it: the driver's files and both of our packages, side by side, once in a process."""
     folder = Path(tempfile.mkdtemp(prefix="driver-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for name in ("launch.sh", "slipway_helper.py"):
-        shutil.copy(tree / "containers/driver" / name, folder / name)
+    driver = tree / "containers/driver"
+    # 0.2.0, beside which bench/recovery measures, had no helper.
+    for file in [driver / "launch.sh", *driver.glob("*.py")]:
+        shutil.copy(file, folder / file.name)
     for package in ("driver/slipway_driver", "driver/slipway_s3", "trainer/slipway_trainer"):
         source = tree / "containers" / package
         # Compiled once here, and not by every process of every host: those write nothing.

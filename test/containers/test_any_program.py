@@ -12,6 +12,8 @@ import pytest
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
 
+pytestmark = pytest.mark.jobs
+
 BAR = {"stepRegex": r"(\d+)/\d+ \[", "startupMinutes": 5, "silenceMinutes": 5}
 #: A handler as in the documentation: save, say so, leave.
 SAVES = """

@@ -11,7 +11,7 @@ from forked import run_forked
 from rank_world import events, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 from slipway_trainer.checkpoint.committed import newest_complete  # noqa: E402
 from slipway_trainer.checkpoint.shared_state import Place, places_of, reserve, tensors_at, whole_bytes  # noqa: E402

@@ -16,6 +16,8 @@ from fake_world import FakeWorld, job_json
 from slipway_driver.codeartifact import index_url
 from slipway_driver.exit_codes import DriverError
 
+pytestmark = pytest.mark.jobs
+
 ARN = "arn:aws:codeartifact:us-west-2:111122223333:repository/tools/python"
 TOKEN = "token-of-the-test"
 WHEEL = "tiny_slipway_fixture-1.0-py3-none-any.whl"

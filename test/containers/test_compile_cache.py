@@ -17,6 +17,8 @@ from slipway_driver.job import parse_job
 from slipway_driver.paths import Paths
 from slipway_s3 import S3Client
 
+pytestmark = pytest.mark.jobs
+
 URI = "s3://checkpoints/runs/team/compile-cache/"
 
 

@@ -13,7 +13,7 @@ from fake_s3 import FakeS3
 
 pytest.importorskip("s3torchconnector", reason="s3torchconnector is not installed")
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 from slipway_s3.client import S3Client  # noqa: E402
 from slipway_trainer.checkpoint import store as stores  # noqa: E402

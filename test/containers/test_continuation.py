@@ -9,7 +9,7 @@ from fake_world import direct_checkpoints
 from rank_world import events, run_ranks, trainer_job, write_shards
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 
 #: Of a model in the record of a checkpoint, as a version wrote it that knew less of routing, rope scaling, windows and families.

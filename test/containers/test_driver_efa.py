@@ -7,6 +7,8 @@ import pytest
 
 from fake_world import FakeWorld, job_json
 
+pytestmark = pytest.mark.jobs
+
 INFO = "algo-1:218:412 [0] NCCL INFO "
 HEALTHY = [
     INFO + "NET/OFI Initializing aws-ofi-nccl 1.17.3",

@@ -10,6 +10,8 @@ import pytest
 from fake_s3 import FakeS3
 from fake_world import NETWORK, FakeWorld, job_json
 
+pytestmark = pytest.mark.jobs
+
 NASTY = ["--a b", "quote ' and \" double", "; touch /tmp/never; $HOME `id` $(id)", "new\nline", "ünïcode — 漢字", "", "*"]
 
 DUMP = """

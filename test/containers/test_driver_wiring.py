@@ -6,6 +6,8 @@ import pytest
 
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
 
+pytestmark = pytest.mark.jobs
+
 #: The first start leaves memory of its GPU in use for three more queries; the second one says how much is left of that.
 SCRIPT = """
 import os, pathlib

@@ -9,6 +9,8 @@ from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
 from slipway_driver.dumps import ask_for_traces, keep_dumps, place_of, trace_variables
 
+pytestmark = pytest.mark.jobs
+
 #: As ProcessGroupNCCL does it: mkfifo, a non-blocking reader, a poll, and the pickled trace at <stem><rank>.
 STUCK = """
 import os, time

@@ -19,6 +19,8 @@ from forked import STUB_TRANSFORMERS, STUBS, run_forked
 EXAMPLES = REPOSITORY / "containers/examples"
 
 pytest.importorskip("torch", reason="the examples train with PyTorch")
+
+pytestmark = pytest.mark.jobs
 np = pytest.importorskip("numpy", reason="the examples read tokens with numpy")
 
 

@@ -17,7 +17,7 @@ import pytest
 from fake_world import REPOSITORY
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 import torch.distributed as dist  # noqa: E402
 from faked_ranks import LiveTensors, Sent, Traffic, faked_world  # noqa: E402

@@ -13,7 +13,7 @@ from forked import run_forked
 
 pytest.importorskip("huggingface_hub")
 pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 WEIGHTS = bytes(range(256)) * 40
 FILES = {
     "config.json": b'{"model_type": "llama"}',

@@ -16,6 +16,8 @@ from slipway_driver.attempt import new_state_folder
 from slipway_driver.fork_server import rank_variables
 from slipway_driver.launcher import Forked, Launcher
 
+pytestmark = pytest.mark.jobs
+
 #: A program in place of the trainer: prints what it was given, and ends as its first argument says.
 PROGRAM = """
 import os, signal, sys

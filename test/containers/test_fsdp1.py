@@ -12,7 +12,7 @@ from plain_loop import plain_losses
 from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 HAS_FSDP2 = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 6)
 

@@ -14,6 +14,8 @@ from slipway_driver.health_measure import Measured
 from slipway_driver.restart_policy import Report
 from slipway_driver.tool import Answer
 
+pytestmark = pytest.mark.jobs
+
 
 def uuid(index: int, host: int = 1) -> str:
     return "GPU-00000000-0000-0000-0000-%012d" % int(f"{index}{host}")

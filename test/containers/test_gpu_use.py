@@ -11,6 +11,8 @@ from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
 from slipway_driver.gpu_use import MeanUse, every, parse_use
 
+pytestmark = pytest.mark.jobs
+
 #: Its GPUs are as busy as the host's file says; every other question is answered as on a healthy host.
 NVIDIA_SMI = """#!/bin/sh
 case "$*" in

@@ -11,6 +11,8 @@ from slipway_driver.hand_over import HandOverWatch
 from slipway_s3 import S3Client, S3Error
 from slipway_trainer.departure import Departure
 
+pytestmark = pytest.mark.jobs
+
 URI = "s3://artifacts/runs/default/tiny/job/1/hand-over.json"
 KEY = "/artifacts/runs/default/tiny/job/1/hand-over.json"
 LEAVES = """

@@ -30,6 +30,8 @@ from slipway_driver.health_gate import (
 from slipway_driver.health_measure import Measured, Setup
 from slipway_driver.tool import Answer, answer_of
 
+pytestmark = pytest.mark.jobs
+
 P5 = Place("algo-2", "ml.p5.48xlarge", 32, True)
 EIGHT = "\n".join(f"GPU {n}: NVIDIA H100 80GB HBM3 (UUID: GPU-{n})" for n in range(8))
 #: Two GPUs, the second with links down, as `nvidia-smi nvlink --status` prints them.

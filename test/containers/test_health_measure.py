@@ -15,6 +15,8 @@ from slipway_driver.health_rank import is_gpu_error
 from slipway_driver.health_speed import measured_findings, tuning
 from slipway_driver.tables import GPU_INSTANCES
 
+pytestmark = pytest.mark.jobs
+
 #: A Python whose health_rank is the script in $RANK_SCRIPT. The other ranks wait for the one that fails, as in a collective.
 PYTHON = """#!/bin/sh
 stage() { echo "stage: $1"; }

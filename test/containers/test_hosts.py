@@ -13,7 +13,7 @@ from test_mpi import NASTY, needs_mpi, shim  # noqa: F401
 
 from fake_world import job_json
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+pytestmark = [pytest.mark.skipif(bool(why_not()), reason=why_not()), pytest.mark.jobs]
 
 
 @pytest.fixture

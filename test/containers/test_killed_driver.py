@@ -11,6 +11,8 @@ from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
 from slipway_driver.container import MAX_STARTS
 from slipway_driver.driver_start import Decisions
 
+pytestmark = pytest.mark.jobs
+
 #: Steps until 9, with a checkpoint at 2. In each of the first KILLS rounds every host waits at a later step, where a driver can be killed.
 SCRIPT = """
 import os, pathlib, time

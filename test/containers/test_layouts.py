@@ -10,7 +10,7 @@ from plain_loop import plain_losses
 from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 
 #: Ranks of one group take their micro-batches by twos: what takes time is the number of micro-batches, and two of them are left.

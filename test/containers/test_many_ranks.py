@@ -13,7 +13,7 @@ from forked import run_forked
 from rank_world import trainer_job
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 import torch.distributed as dist  # noqa: E402
 from faked_ranks import faked_world  # noqa: E402

@@ -16,7 +16,7 @@ from fake_world import direct_checkpoints
 from rank_world import events, losses_of, run_ranks, trainer_job
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 from conftest import SEED  # noqa: E402
 

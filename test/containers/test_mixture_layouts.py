@@ -11,7 +11,7 @@ from plain_loop import first_model, plain_steps, publish
 from rank_world import losses_of, run_ranks, trainer_job
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 #: The loop of one process differs from itself by 2.8e-5 with PyTorch's kernels for another processor (ATEN_CPU_CAPABILITY).
 ROUNDING = 1e-4

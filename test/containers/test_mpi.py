@@ -14,6 +14,8 @@ from slipway_driver import mpi_options as mpi
 from slipway_driver.cluster import parse_cluster
 from slipway_driver.exit_codes import DriverError
 
+pytestmark = pytest.mark.jobs
+
 NASTY = ["--a b", "quote ' and \" double", "; $HOME `id` $(id)", "new\nline", "ünïcode — 漢字", "", "*"]
 BIN = str(Path(sys.executable).parent)
 needs_mpi = pytest.mark.skipif(

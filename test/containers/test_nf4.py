@@ -15,7 +15,7 @@ from rank_world import TRAINING, events, trainer_job
 
 pytest.importorskip("torch")
 pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 import peft  # noqa: E402
 import torch  # noqa: E402

@@ -11,6 +11,8 @@ import torch
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus, with_quick_torchrun
 from forked import run_forked
 
+pytestmark = pytest.mark.jobs
+
 #: Twelve steps of a sharded model with a schedule and a generator. A rank is killed in each of the first two rounds, in the second one by
 #: a GPU that is lost.
 SCRIPT = """

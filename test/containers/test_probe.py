@@ -10,6 +10,8 @@ from slipway_driver.expected_bandwidth import EXPECTED, bus_bandwidth_gbps, line
 from slipway_driver.probe import judged, verdict_line
 from slipway_driver.tables import EFA_INSTANCES
 
+pytestmark = pytest.mark.jobs
+
 
 def test_bus_bandwidth_follows_nccl_tests() -> None:
     assert bus_bandwidth_gbps(1 << 30, 0.01, 16) == pytest.approx(1.073741824e11 / 1e9 * 15 / 8)

@@ -11,6 +11,8 @@ import pytest
 from fake_world import FakeWorld, job_json
 from slipway_driver.attempt import new_state_folder
 
+pytestmark = pytest.mark.jobs
+
 PROGRESS = {"stepRegex": r"(\d+)/\d+", "startupMinutes": 5, "silenceMinutes": 5}
 SAVES = """
 import signal, sys, time

@@ -13,6 +13,8 @@ from fake_s3 import FakeS3
 from fake_world import FakeWorld, direct_checkpoints, job_json, lose_gpu, with_gpus, with_quick_torchrun
 from slipway_driver.tables import EXIT_CODES
 
+pytestmark = pytest.mark.jobs
+
 #: Steps until 9, with a checkpoint at 2. In each round every host waits at a later step for what the test says.
 SCRIPT = """
 import json, os, pathlib, signal, sys, time

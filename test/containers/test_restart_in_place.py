@@ -15,6 +15,8 @@ from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect
 from slipway_driver.restart_policy import Report, Start, decide
 from slipway_s3 import S3Client
 
+pytestmark = pytest.mark.jobs
+
 
 def report(host: str = "algo-1", kind: str = "user-code", step: int | None = 5, reason: str = "") -> Report:
     return Report(host, 1, kind, reason or "reason of " + host, step)

@@ -14,6 +14,8 @@ from slipway_driver import hidden
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.run_secrets import read_secrets
 
+pytestmark = pytest.mark.jobs
+
 TOKEN = "drawn-by-lot-4711"
 KEY = 'line one of a key\nline two with "quotes" & more'
 SECRET_ARN = "arn:aws:secretsmanager:us-west-2:111122223333:secret:slipway/hub-AbCdEf"

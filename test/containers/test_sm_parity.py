@@ -1,7 +1,7 @@
 """The SM_* variables equal what AWS's own code computes from the same files, wherever the two of them agree.
 
 fixtures/sm-variables.json holds what sagemaker-training 5.1.4 and sagemaker-train 1.27.0 (both from PyPI) printed through
-toolkit_reference.py. Where the toolkit is installed (.slipway/toolkit, as `npm test` does it, or SLIPWAY_TOOLKIT_PYTHON) it is asked
+toolkit_reference.py. Where the toolkit is installed (.slipway/toolkit, as `npm run test:e2e` does it, or SLIPWAY_TOOLKIT_PYTHON) it is asked
 again, and for generated configurations; with SLIPWAY_SDK_FOLDER (the unpacked wheel of sagemaker-train) set, the SDK too. With both,
 `python test_sm_parity.py` writes the fixture again.
 """
@@ -180,6 +180,7 @@ def test_the_facts_in_sm_training_env_equal_the_toolkit_s(name: str, tmp_path: P
 
 
 @needs_toolkit
+@pytest.mark.jobs
 def test_the_recorded_values_are_still_what_the_packages_say(recorded: dict) -> None:
     for name, fresh in zip(CASES, ask(list(CASES.values())), strict=True):
         for package in fresh:
@@ -225,6 +226,7 @@ def write_tool(folder: Path, name: str, output: str) -> None:
 
 
 @needs_toolkit
+@pytest.mark.jobs
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("accelerators", ["none", "GPUs", "Neuron cores"])
 def test_generated_configurations_give_the_variables_of_toolkit_and_sdk(

@@ -12,7 +12,7 @@ from rank_world import TRAINING, events, run_ranks, trainer_job
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers", reason="SMP's images have transformers")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 #: SMP's own FSDP works with the groups that SMP made; here one rank is the whole world.
 PARAMETERS = {"hybrid_shard_degree": 1, "sm_activation_offloading": True, "activation_loading_horizon": 2}

@@ -19,6 +19,8 @@ from slipway_driver.mirror import Mirror
 from slipway_driver.restart_policy import Report, Start, decide, replaced
 from slipway_s3 import S3Client
 
+pytestmark = pytest.mark.jobs
+
 HOSTS = ["algo-1", "algo-2", "algo-3"]
 
 

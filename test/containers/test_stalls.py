@@ -12,7 +12,7 @@ from fake_world import direct_checkpoints
 from rank_world import events, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 from slipway_trainer.stalls import Ballot, StallWatch, compiling  # noqa: E402
 

@@ -8,7 +8,7 @@ from fake_world import direct_checkpoints
 from rank_world import events, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 #: `TROUBLE=<kind>:<step>` befalls the last rank when it launches that step.
 AHEAD = """

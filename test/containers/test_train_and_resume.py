@@ -13,7 +13,7 @@ from fake_world import TINY, FakeWorld, direct_checkpoints, job_json, lose_gpu, 
 from rank_world import events, run_ranks
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 
 STEPS = 12
 #: Ranks of small models on a small machine; threads would only wait for each other.

@@ -136,7 +136,7 @@ test('fails: a deploy without adopt where an earlier one left its buckets', asyn
 });
 
 test('a deploy that adopts takes all of it over as it is, with data and history, and runs', async () => {
-  // As a stack of version 0.1.0 left it.
+  // Its policy may be gone; the buckets are taken over all the same.
   await cycle.s3().send(new DeleteBucketPolicyCommand({ Bucket: DATA }));
   await cycle.done('deploy', ADOPTING);
   expect(await retained()).toEqual(before);

@@ -7,7 +7,7 @@ import { BUCKET, bashJob, type Lab, openLab, run } from './support';
 const execute = promisify(execFile);
 const ROOT = path.join(__dirname, '..', '..');
 
-/** boto3 and the AWS CLI are there: made by scripts/python-env.mjs, which `npm test` runs first. */
+/** boto3 and the AWS CLI are there: made by scripts/python-env.mjs, which `npm run test:e2e` runs first. */
 const CLIENTS = path.join(ROOT, '.slipway', 'python');
 let lab: Lab;
 

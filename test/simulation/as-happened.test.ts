@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { fromStoredNames, toStoredNames } from '../../lib/control/shared/stored-names';
+import { fromStoredNames, toStoredNames } from '../../lib/control/shared/items';
 import type { Attempt, RunRecord } from '../../lib/core/lifecycle/record';
 import { AsHappened } from '../../tools/simulation/invariants/happened/as-happened';
 import type { Scene } from '../../tools/simulation/invariants/invariant';

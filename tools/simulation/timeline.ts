@@ -1,5 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { fromStoredNames } from '../../lib/control/shared/stored-names';
+import { fromStoredNames } from '../../lib/control/shared/items';
 import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX } from '../../lib/core/contracts/storage';
 import type { TimelineEvent } from '../../lib/core/lifecycle/action';
 import type { Attempt } from '../../lib/core/lifecycle/record';

@@ -112,13 +112,11 @@ const BUCKET_SETTINGS = [
   's3:GetBucketVersioning',
 ];
 
-const regionalArn = ({ partition, region, account }: AccessContext, service: string, rest: string): string =>
-  `arn:${partition}:${service}:${region}:${account}:${rest}`;
-
 /** Reads of `drift` in addition to CloudFormation's drift detection, which reads each resource with the caller's permissions. */
 function driftReads(context: AccessContext): ExactStatement[] {
-  const { environment, region } = context;
-  const arn = (service: string, rest: string) => regionalArn(context, service, rest);
+  const { environment, region, dataBucketArn, checkpointBucketArn, keyArn, teamKeyArns = {} } = context;
+  const arn = (service: string, rest: string) =>
+    `arn:${context.partition}:${service}:${region}:${context.account}:${rest}`;
   const control = arn('lambda', `function:slipway-${environment}-control`);
   return [
     {
@@ -138,35 +136,18 @@ function driftReads(context: AccessContext): ExactStatement[] {
       resources: ['*'],
       wildcard: 'A detection has no ARN, and log groups are listed by the name of none: names and retention alone.',
     },
-    ...storageReads(context),
+    { sid: 'SeeSettingsOfBuckets', actions: BUCKET_SETTINGS, resources: [dataBucketArn, checkpointBucketArn] },
+    {
+      sid: 'SeeSettingsOfKeys',
+      actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'],
+      resources: [keyArn, ...Object.values(teamKeyArns)],
+    },
     {
       sid: 'SeeVersionOfControl',
       actions: ['lambda:GetFunctionConfiguration'],
       resources: [control, `${control}:*`],
       wildcard: 'The aliases of the function.',
     },
-  ];
-}
-
-/** Settings of buckets and keys, and whether checkpoints can be replicated: the rule, its role, and bucket and key of the copies. */
-function storageReads(context: AccessContext): ExactStatement[] {
-  const { replica, dataBucketArn, checkpointBucketArn, keyArn: ownKeyArn, teamKeyArns = {} } = context;
-  const settings: ExactStatement[] = [
-    { sid: 'SeeSettingsOfBuckets', actions: BUCKET_SETTINGS, resources: [dataBucketArn, checkpointBucketArn] },
-    {
-      sid: 'SeeSettingsOfKeys',
-      actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'],
-      resources: [ownKeyArn, ...Object.values(teamKeyArns)],
-    },
-  ];
-  if (!replica) return settings;
-  const { bucketArn, keyArn, roleArn } = replica;
-  return [
-    ...settings,
-    { sid: 'SeeReplicationRule', actions: ['s3:GetReplicationConfiguration'], resources: [checkpointBucketArn] },
-    { sid: 'SeeReplicationRole', actions: ['iam:GetRole'], resources: [roleArn] },
-    { sid: 'SeeBucketOfCopies', actions: ['s3:GetBucketVersioning'], resources: [bucketArn] },
-    { sid: 'SeeKeyOfCopies', actions: ['kms:DescribeKey'], resources: [keyArn] },
   ];
 }
 

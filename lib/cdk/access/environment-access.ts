@@ -136,17 +136,9 @@ export class EnvironmentAccess extends Construct {
       artifactBucketArn: storage.artifactBucket.bucketArn,
       keyArn: storage.key.keyArn,
       teamKeyArns: Object.fromEntries(Object.entries(storage.teamKeys).map(([team, key]) => [team, key.keyArn])),
-      replica: replicaOf(storage),
       runTableArn: launcher.table.tableArn,
       auditAliasArns: Object.values(audit?.aliases ?? {}).map((alias) => alias.functionArn),
       aliasArns: Object.fromEntries(Object.entries(launcher.aliases).map(([team, alias]) => [team, alias.functionArn])),
     };
   }
 }
-
-const replicaOf = ({ replication }: TrainingStorage): AccessContext['replica'] =>
-  replication && {
-    bucketArn: replication.targetBucketArn,
-    keyArn: replication.targetKeyArn,
-    roleArn: replication.role.roleArn,
-  };

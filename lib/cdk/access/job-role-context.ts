@@ -1,7 +1,7 @@
-import type { Place } from './statement';
+import type { Stack } from 'aws-cdk-lib';
 
 /** Inputs for the roles of one team's jobs. All values may be tokens. */
-export interface JobRoleContext extends Place {
+export interface JobRoleContext extends Pick<Stack, 'partition' | 'region' | 'account'> {
   /** Name of the environment: job names are `<environment>-...`. */
   readonly environment: string;
   /** Team whose jobs assume the role. */

@@ -132,7 +132,7 @@ export function reconcileStatements(context: LauncherContext, targets: Reconcile
 
 /** Jobs of the environment within the guardrails, and reads of the other jobs that use quota. */
 function jobStatements(context: LauncherContext, { passableRoleArns, guardrails }: ReconcileTargets): ExactStatement[] {
-  const jobs: JobArns = {
+  const jobs = {
     training: sagemakerArn(context, 'training-job', `${context.environment}-*`),
     processing: sagemakerArn(context, 'processing-job', `${context.environment}-*`),
   };
@@ -161,13 +161,11 @@ function jobStatements(context: LauncherContext, { passableRoleArns, guardrails 
   ];
 }
 
-/** ARNs of the environment's own jobs. */
-interface JobArns {
-  training: string;
-  processing: string;
-}
-
-function createStatements(context: LauncherContext, jobs: JobArns, guardrails: JobGuardrails): ExactStatement[] {
+function createStatements(
+  context: LauncherContext,
+  jobs: Record<'training' | 'processing', string>,
+  guardrails: JobGuardrails,
+): ExactStatement[] {
   return [
     {
       sid: 'CreateTrainingJobsWithinGuardrails',

@@ -63,7 +63,6 @@ export class EnvironmentNetwork extends Construct {
       mode,
       cidr: spec.network.cidr,
       availabilityZoneIds: this.zoneIds.length > 0 ? this.zoneIds : undefined,
-      subnetOrder: spec.network.subnetOrder,
       endpoints: spec.network.endpoints,
       retain: spec.storage.retain,
       encryptionKey,

@@ -80,11 +80,6 @@ export interface TrainingNetworkProps {
   readonly cidr?: string;
   /** Zone ids (usw2-az2). @default - all zones of the Region, as the CDK looks them up for the stack */
   readonly availabilityZoneIds?: readonly string[];
-  /**
-   * Zone ids or names in the order in which version 0.1.0 numbered the subnets, so that a network of that version keeps its subnets. With
-   * an empty list the subnets are replaced by those of a new VPC. @default - address ranges by zone
-   */
-  readonly subnetOrder?: readonly string[];
   /** ARNs of buckets of other accounts that jobs may access through the S3 endpoint. @default - none */
   readonly foreignBucketArns?: readonly string[];
   /** ARNs of MLflow tracking servers to which jobs log; a locked network gets an endpoint for them. @default - none */
@@ -132,7 +127,7 @@ export class TrainingNetwork extends Construct {
     const isLocked = (props.mode ?? 'vpc-locked') === 'vpc-locked';
     const { zones, vpcId } = this.placeOf(props);
     const cidr = props.cidr ?? DEFAULT_VPC_CIDR;
-    const plan = subnetPlan(zones, props.subnetOrder, cidr);
+    const plan = subnetPlan(zones, cidr);
     this.vpc = this.makeVpc(vpcId, cidr);
     const hasNat = !isLocked && isDeployed(this, 'natGateway');
     const chosen = jobSubnets(this.vpc, plan, !hasNat);
@@ -154,10 +149,9 @@ export class TrainingNetwork extends Construct {
    */
   private placeOf(props: TrainingNetworkProps): { zones: readonly string[]; vpcId: string } {
     const { region } = Stack.of(this);
-    const { availabilityZoneIds: ids, subnetOrder: order } = props;
-    const isFirst = order === undefined ? ids === undefined : order.length > 0;
+    const { availabilityZoneIds: ids } = props;
     const all = isDeployed(this, 'zones') ? regionalZones(Stack.of(this)) : [`${region}a`, `${region}b`];
-    return { zones: ids ?? all, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
+    return { zones: ids ?? all, vpcId: ids ? 'VpcByZone' : 'Vpc' };
   }
 
   private makeVpc(id: string, cidr: string): ec2.Vpc {

@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 import { DEFAULT_VPC_CIDR, subnetPlan } from '../../core/catalog/subnet-plan';
 import { teamKeysOf } from '../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
-import { GUARD_TYPE } from '../../core/contracts/custom-resources';
+import { GUARD_TYPE, UNPROTECT_TYPE } from '../../core/contracts/custom-resources';
 import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import { ACTIVE_INDEX, CLOSED_ITEM } from '../../core/contracts/storage';
 import type { ExactStatement } from '../access/statement';
@@ -99,14 +99,14 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
   const teamKeys = teamKeysOf(teams);
   const isMade = mode.startsWith('vpc-');
   const zones = isMade ? (ids === 'all' ? zoneNames().filter((zone) => !Token.isUnresolved(zone)) : ids) : [];
-  const moved = isMade ? movedSubnets(spec, zones) : [];
   return {
     fingerprint: hashOf({
       mode,
       existing,
-      vpc: isMade && vpcKind(spec),
+      // Subnets by zone id are in another VPC than those by name.
+      vpc: isMade && (ids === 'all' ? 'first' : 'by-zone'),
       // The NAT gateway is in the first zone.
-      nat: mode === 'vpc-nat' && subnetPlan(zones, network.subnetOrder)[0]?.zone,
+      nat: mode === 'vpc-nat' && subnetPlan(zones)[0]?.zone,
       fileSystem: storage.fsxLustre?.zoneId,
       // Absent at their defaults: an environment without them keeps the fingerprint with which an earlier version deployed it.
       cidr: isMade && network.cidr !== DEFAULT_VPC_CIDR ? network.cidr : undefined,
@@ -114,32 +114,42 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
       // Otherwise roles would lose access to the bucket that live runs use.
       buckets: storage.buckets && [storage.buckets.data, storage.buckets.checkpoints],
     }),
-    previousFingerprint: hashOf({ mode, existing, zones: ids, teams: names, adopt: storage.adopt }),
     teams: JSON.stringify(names),
     zones: JSON.stringify([...zones].sort()),
     storage: storage.adopt ? 'adopted' : storage.retain ? 'retained' : 'deleted',
-    movedSubnets: JSON.stringify(moved),
     repository: spec.image.uri || storage.adopt ? 'none' : spec.image.encryption,
     ...(storage.kmsKeyArn && { keyArn: storage.kmsKeyArn }),
     ...(Object.keys(teamKeys).length > 0 && { teamKeys: JSON.stringify(teamKeys) }),
   };
 }
 
-/** Subnets by zone id are in another VPC than those by name, unless they keep the order of version 0.1.0. */
-function vpcKind({ network: { availabilityZoneIds: ids, subnetOrder: order } }: EnvironmentSpec): string {
-  return (order === undefined ? ids === 'all' : order.length > 0) ? 'first' : 'by-zone';
-}
-
-/**
- * Zones in the order of version 0.1.0, if this version assigns other address ranges to their subnets and the file does not say that they
- * may move.
- */
-function movedSubnets({ network }: EnvironmentSpec, zones: readonly string[]): readonly string[] {
-  if (network.subnetOrder !== undefined) return [];
-  if (network.availabilityZoneIds !== 'all') return zones;
-  const isInPlace = subnetPlan(zones).every(({ zone, number }) => zones.indexOf(zone) === number - 1);
-  return isInPlace && network.mode === 'vpc-locked' ? [] : zones;
-}
-
 const hashOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
+
+/**
+ * Disables the termination protection of a stack whose creation is rolled back, so that the same deploy can be repeated. Everything that
+ * can fail must depend on it.
+ */
+export class Unprotect extends Construct {
+  public readonly resource: CustomResource;
+
+  constructor(scope: Construct, id: string) {
+    super(scope, id);
+    const { partition, region, account, stackName } = Stack.of(this);
+    this.resource = customResource(this, 'Rollback', {
+      resourceType: UNPROTECT_TYPE,
+      function: { handler: 'unprotect', description: 'Lets the remains of a failed first deploy be deleted' },
+      statements: [
+        {
+          sid: 'LetFailedCreationBeDeleted',
+          actions: ['cloudformation:UpdateTerminationProtection'],
+          resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
+          wildcard: 'The id of the stack is made with the stack.',
+        },
+      ],
+      asksForStack: true,
+      serviceTimeout: Duration.minutes(3),
+      properties: {},
+    });
+  }
+}

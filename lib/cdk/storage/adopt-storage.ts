@@ -31,7 +31,7 @@ export interface AdoptStorageProps {
 
 /**
  * Checks that all resources that an earlier stack retained still exist, together and before anything else is created, and restores the
- * bucket policies that a deletion by version 0.1.0 removed.
+ * bucket policies that a deletion removed.
  */
 export class AdoptStorage extends Construct {
   public readonly resource: CustomResource;

@@ -9,8 +9,6 @@ import { customResource } from '../functions/handler-resource';
 export interface EmptyStorageProps {
   /** Buckets that the same stack creates. */
   readonly buckets: readonly s3.Bucket[];
-  /** The bucket with a replication rule, which is removed if the bucket is retained, because the rule's role is deleted. @default - none */
-  readonly replicated?: s3.IBucket;
   /** Whether they are retained: then they are emptied only while the creation of the stack is rolled back. */
   readonly retain: boolean;
 }
@@ -38,7 +36,6 @@ export class EmptyStorage extends Construct {
       properties: {
         bucketNames: Stack.of(this).toJsonString(props.buckets.map(({ bucketName }) => bucketName)),
         when: props.retain ? 'rollback' : 'always',
-        ...(props.replicated && { replicated: props.replicated.bucketName }),
       },
     });
     // Deleted before the buckets and their policies.
@@ -46,20 +43,13 @@ export class EmptyStorage extends Construct {
   }
 }
 
-function statementsOf({ buckets, replicated }: EmptyStorageProps): ExactStatement[] {
-  // DeleteBucketReplication has no action of its own: docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketReplication.html, 2026-11-23.
-  const removal = (bucket: s3.IBucket) => ({
-    sid: 'RemoveReplicationRule',
-    actions: ['s3:PutReplicationConfiguration'],
-    resources: [bucket.bucketArn],
-  });
+function statementsOf({ buckets }: EmptyStorageProps): ExactStatement[] {
   return [
     {
       sid: 'ListAndCloseBuckets',
       actions: ['s3:ListBucketVersions', 's3:GetBucketPolicy', 's3:PutBucketPolicy'],
       resources: buckets.map(({ bucketArn }) => bucketArn),
     },
-    ...(replicated ? [removal(replicated)] : []),
     {
       sid: 'EmptyBuckets',
       actions: ['s3:DeleteObject', 's3:DeleteObjectVersion'],

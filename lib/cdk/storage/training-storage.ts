@@ -13,7 +13,6 @@ import {
   versionDays,
 } from '../../core/contracts/storage';
 import { AdoptStorage, type AdoptStorageProps } from './adopt-storage';
-import { CheckpointReplication, type ReplicaPlace } from './checkpoint-replication';
 import { EmptyStorage } from './empty-storage';
 import { type ExistingBuckets, ExistingStorage } from './existing-storage';
 
@@ -45,8 +44,6 @@ export interface TrainingStorageProps {
   readonly teamKeys?: Readonly<Record<string, string>>;
   /** Whether a file system of the stack reads and writes the data bucket, which the policy of an existing key must allow. @default false */
   readonly hasDataRepository?: boolean;
-  /** Region to which checkpoints are replicated; not with an existing checkpoint bucket or `adopt`. @default - they are not replicated */
-  readonly replicateCheckpoints?: ReplicaPlace;
 }
 
 type Purpose = Exclude<BucketPurpose, 'access-logs'>;
@@ -70,8 +67,6 @@ export class TrainingStorage extends Construct {
   public readonly checkpointBucket: s3.IBucket;
   /** Bucket of code, drivers and results. */
   public readonly artifactBucket: s3.IBucket;
-  /** The replication of checkpoints to another Region; undefined when there is none. */
-  public readonly replication?: CheckpointReplication;
   /** Name of the data bucket as text: the policy of the key cannot refer to the bucket, because the bucket refers to the key. */
   public readonly dataBucketName: string;
   /** Dependency for everything that writes to the buckets. */
@@ -98,8 +93,7 @@ export class TrainingStorage extends Construct {
       Object.entries(props.teamKeys ?? {}).map(([team, key]) => [team, this.teamKey(team, key)]),
     );
     this.dataBucket = this.bucket('Data', 'data', []);
-    this.replication = this.makeReplication();
-    this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()], this.replication);
+    this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()]);
     this.artifactBucket = this.bucket('Artifacts', 'artifacts', []);
     this.ready = props.adopt ? this.adoptBuckets() : this.emptyBuckets();
     const made = this.node.children.filter((child) => child !== this.existing);
@@ -118,8 +112,7 @@ export class TrainingStorage extends Construct {
     const all = [this.dataBucket, this.checkpointBucket, this.artifactBucket, this.logBucket];
     const buckets = all.filter((bucket): bucket is s3.Bucket => bucket instanceof s3.Bucket);
     for (const { policy } of buckets) policy?.applyRemovalPolicy(this.removalPolicy);
-    const replicated = this.replication && this.checkpointBucket;
-    return new EmptyStorage(this, 'Empty', { buckets, replicated, retain: this.props.retain !== false });
+    return new EmptyStorage(this, 'Empty', { buckets, retain: this.props.retain !== false });
   }
 
   private adoptBuckets(): IDependable {
@@ -148,30 +141,11 @@ export class TrainingStorage extends Construct {
   }
 
   private bucketName(purpose: BucketPurpose): string {
-    return this.existingName(purpose) ?? this.madeName(purpose, Stack.of(this).region);
+    const { account, region } = Stack.of(this);
+    return this.existingName(purpose) ?? bucketNameOf({ prefix: this.props.prefix, account, region }, purpose);
   }
 
-  private madeName(purpose: BucketPurpose, region: string): string {
-    return bucketNameOf({ prefix: this.props.prefix, account: Stack.of(this).account, region }, purpose);
-  }
-
-  private makeReplication(): CheckpointReplication | undefined {
-    const { replicateCheckpoints: to } = this.props;
-    if (!to) return undefined;
-    return new CheckpointReplication(this, 'Replication', {
-      sourceBucket: this.bucketName('checkpoints'),
-      sourceKey: this.key,
-      targetBucket: to.bucket ?? this.madeName('checkpoints', to.region),
-      to,
-    });
-  }
-
-  private bucket(
-    id: string,
-    purpose: Purpose,
-    rules: s3.LifecycleRule[],
-    replication?: CheckpointReplication,
-  ): s3.IBucket {
+  private bucket(id: string, purpose: Purpose, rules: s3.LifecycleRule[]): s3.IBucket {
     const bucketName = this.bucketName(purpose);
     if (this.props.adopt || this.existingName(purpose))
       return s3.Bucket.fromBucketAttributes(this, id, { bucketName, encryptionKey: this.key });
@@ -183,8 +157,6 @@ export class TrainingStorage extends Construct {
       bucketKeyEnabled: true,
       serverAccessLogsBucket: this.logBucket,
       serverAccessLogsPrefix: `${purpose}/`,
-      replicationRole: replication?.role,
-      replicationRules: replication?.rules,
       lifecycleRules: [
         {
           id: 'old-versions',

@@ -49,32 +49,25 @@ export function requireFile(given: string): string {
  * The needs that the deployed stack of an environment compared with the account's quotas. A stack whose first deploy was refused because of
  * quotas has a template too, until it is deleted.
  */
-export async function needsOfStack(name: string, region: string, read = deployedTemplate): Promise<QuotaNeed[]> {
+export async function needsOfStack(name: string, region: string): Promise<QuotaNeed[]> {
   const neither = new UsageError(
     `${name}: must be a file, or the name of an environment with a file in environments/ or a stack in ${region}, got neither; check the name and --region`,
   );
   if (!NAME.test(name)) throw neither;
-  const template = await read(name, region);
+  const template = await deployedTemplate(name, region);
   if (template === undefined) throw neither;
   const resources = Object.values(template.Resources ?? {});
   const gate = resources.find(({ Type }) => Type === QUOTA_PREFLIGHT_TYPE);
   return quotaPreflightSchema.shape.needs.parse(gate?.Properties?.needs ?? '[]');
 }
 
-/** Whether the deployed stack of an environment replicates its checkpoints to another region. False without such a stack. */
-export async function replicatesCheckpoints(name: string, region: string, read = deployedTemplate): Promise<boolean> {
-  const template = await read(name, region);
-  const resources = Object.values(template?.Resources ?? {});
-  return resources.some(({ Type, Properties }) => Type === 'AWS::S3::Bucket' && Properties?.ReplicationConfiguration);
-}
-
 /** The parts of a deployed template that are read. */
-export interface Template {
-  Resources?: Record<string, { Type?: string; Properties?: { needs?: unknown; ReplicationConfiguration?: unknown } }>;
+interface Template {
+  Resources?: Record<string, { Type?: string; Properties?: { needs?: unknown } }>;
 }
 
 /** The deployed template of an environment's stack; undefined without such a stack. */
-export async function deployedTemplate(name: string, region: string): Promise<Template | undefined> {
+async function deployedTemplate(name: string, region: string): Promise<Template | undefined> {
   const StackName = `Slipway-${name}-${region}`;
   try {
     const command = new GetTemplateCommand({ StackName, TemplateStage: 'Original' });

@@ -161,10 +161,9 @@ async function environmentPreflight(
 ): Promise<number> {
   const disk = requireEnvironment(file, text, options);
   const environment = environmentIn(disk, file, options);
-  const regions = disk.specs.map(({ region }) => region);
   const [rows, ...found] = await Promise.all([
     quotaRows(needsOfEnvironment(disk, environment), environment.region),
-    environmentChecks(environment, regions, file),
+    environmentChecks(environment, file),
     hasNoStack(environment).then((isFirst) => deployChecks(environment, isFirst)),
   ]);
   const checked = found.flat();

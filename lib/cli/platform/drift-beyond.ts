@@ -5,8 +5,8 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { judgeForDeploy, quotaSentence } from '../../core/quota';
 import { driverFiles } from '../../shared/files/own-package';
-import { checkStorage, deployedReplicaCheck, type ResourceCheck } from '../environment/checks/storage-checks';
-import { deployedTemplate, needsOfStack, replicatesCheckpoints } from '../environment/deployed-needs';
+import { checkStorage, type ResourceCheck } from '../environment/checks/storage-checks';
+import { needsOfStack } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
 import { readLimits } from '../environment/quota';
 
@@ -22,17 +22,10 @@ export interface BeyondTemplate {
 export async function driftBeyondTemplates(environment: string, region: string): Promise<BeyondTemplate[]> {
   const descriptors = await readDescriptors(environment, region);
   const [first] = descriptors;
-  // Read once by the first check that needs it; each check reports separately when it cannot be read.
-  let reading: ReturnType<typeof deployedTemplate> | undefined;
-  const template: typeof deployedTemplate = (name, of) => {
-    reading ??= deployedTemplate(name, of);
-    return reading;
-  };
   const aliases = descriptors.flatMap(({ controlAliasArn }) => controlAliasArn ?? []);
-  const checks = await Promise.all([
-    seen('quotas of the last deploy', () => quotas(environment, region, template)),
+  return Promise.all([
+    seen('quotas of the last deploy', () => quotas(environment, region)),
     ...(first ? [seen('buckets and key', () => storage(first))] : []),
-    ...(first ? [seen('copies of checkpoints', () => replica(environment, first, template))] : []),
     ...(descriptors.some(({ teamKeyArn }) => teamKeyArn) ? [seen('keys of teams', () => teamKeys(descriptors))] : []),
     ...(first?.trainingImageUri
       ? [seen('digest of the image', () => image(first.trainingImageUri ?? '', region))]
@@ -41,24 +34,21 @@ export async function driftBeyondTemplates(environment: string, region: string):
     seen('retention of log groups', () => retention(`/slipway/Slipway-${environment}-${region}/deploys`, region)),
     ...(first ? [seen('driver', async () => driver(first))] : []),
   ]);
-  return checks.flatMap((found) => found ?? []);
 }
 
 type Verdict = Omit<BeyondTemplate, 'what'>;
 
-/** Undefined when there is nothing to check. */
-async function seen(what: string, check: () => Promise<Verdict | undefined>): Promise<BeyondTemplate | undefined> {
+async function seen(what: string, check: () => Promise<Verdict>): Promise<BeyondTemplate> {
   try {
-    const verdict = await check();
-    return verdict && { what, ...verdict };
+    return { what, ...(await check()) };
   } catch (error) {
     const { name, message } = error as Error;
     return { what, ok: null, detail: `${name}: ${message}` };
   }
 }
 
-async function quotas(environment: string, region: string, template: typeof deployedTemplate): Promise<Verdict> {
-  const needs = await needsOfStack(environment, region, template);
+async function quotas(environment: string, region: string): Promise<Verdict> {
+  const needs = await needsOfStack(environment, region);
   const rows = judgeForDeploy(needs, await readLimits(needs, region));
   const short = rows.filter(({ verdict }) => verdict === 'short');
   if (short.length > 0) return { ok: false, detail: short.map(quotaSentence).join('; ') };
@@ -73,19 +63,6 @@ async function storage(descriptor: Descriptor): Promise<Verdict> {
   const { region, account, dataBucket: data, checkpointBucket: checkpoints, kmsKeyArn: keyArn } = descriptor;
   const checks = await checkStorage({ region, account, buckets: { data, checkpoints }, keyArn });
   return storageVerdict(checks, [data, checkpoints]);
-}
-
-/** S3 accepts a replication rule that it cannot carry out, and reports that only on each object. */
-async function replica(
-  environment: string,
-  descriptor: Descriptor,
-  template: typeof deployedTemplate,
-): Promise<Verdict | undefined> {
-  const { region, account, checkpointBucket: bucket } = descriptor;
-  if (!(await replicatesCheckpoints(environment, region, template))) return undefined;
-  const check = await deployedReplicaCheck({ region, account, bucket });
-  if (!check) return { ok: false, detail: `${bucket} no longer has its replication rule; deploy again` };
-  return storageVerdict([check], [check.check.detail]);
 }
 
 /** Teams' own keys: without its key a team cannot read anything that it wrote. */

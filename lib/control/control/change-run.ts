@@ -43,7 +43,7 @@ export async function releasePool(deps: ControlDeps, own: RunRecord): Promise<Re
   if (!isOver(own) && liveAttempt(own)?.phase === 'created') return refusal(liveIssue(own));
   const none = { ok: true, runId: own.runId, released: false, reusedBy: null, savedUsd: null } as const;
   const pool = keptPool(own);
-  const jobName = pool?.attempt?.jobName ?? own.attempt?.jobName ?? null;
+  const jobName = pool?.attempt.jobName ?? own.attempt?.jobName ?? null;
   const trainingJobName = own.kind === 'training' ? jobName : null;
   if (trainingJobName === null || !pool) return { ...none, trainingJobName, warmPoolStatus: null };
   const { released, seen } = await endIfAvailable(deps, trainingJobName);

@@ -1,17 +1,41 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { Context } from 'aws-lambda';
 import { ENV_RUN_QUEUE_URL } from '../../core/contracts/launcher';
 import { requireEnv } from '../../core/contracts/names';
+import { teamKeyEncryption } from '../../core/job/team-key';
 import { clientSettings } from '../shared/clients';
 import { Deadline } from '../shared/deadline';
 import { ServiceQuotaReader } from '../shared/limit-reader';
 import { onRequest } from './control';
 import { type ControlDeps, readDeps } from './deps';
-import { presigner } from './presign';
+
+const GOOD_FOR_SECONDS = 3600;
+const CHECKSUM_HEADER = 'x-amz-checksum-sha256';
+const KEY_HEADER = 'x-amz-server-side-encryption-aws-kms-key-id';
+
+/**
+ * Presigns a PUT whose signature covers the checksum header and, if the team has its own key, the encryption headers: S3 rejects any other
+ * content. They must be sent as headers; by default the presigner moves them into the query string, where S3 does not check them.
+ */
+export function presigner(s3: S3Client): ControlDeps['presign'] {
+  return async ({ bucket, key }, { sha256, teamKeyArn }) => {
+    const checksum = Buffer.from(sha256, 'hex').toString('base64');
+    const encryption = teamKeyEncryption({ teamKeyArn });
+    const command = new PutObjectCommand({ Bucket: bucket, Key: key, ChecksumSHA256: checksum, ...encryption });
+    const headers = {
+      [CHECKSUM_HEADER]: checksum,
+      ...(teamKeyArn && { 'x-amz-server-side-encryption': 'aws:kms', [KEY_HEADER]: teamKeyArn }),
+    };
+    const unhoistableHeaders = new Set(Object.keys(headers));
+    return { url: await getSignedUrl(s3, command, { expiresIn: GOOD_FOR_SECONDS, unhoistableHeaders }), headers };
+  };
+}
 
 /** Clients and names from the function's environment variables. Throws when one is missing. */
 export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ControlDeps {

@@ -10,7 +10,6 @@ export interface PublishDeps {
   s3: S3Client;
 }
 
-/** Number of files written in parallel. */
 const CONCURRENCY = 8;
 
 /**

@@ -1,11 +1,5 @@
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
-import {
-  DeleteBucketReplicationCommand,
-  DeleteObjectsCommand,
-  ListObjectVersionsCommand,
-  PutBucketPolicyCommand,
-  S3Client,
-} from '@aws-sdk/client-s3';
+import { DeleteObjectsCommand, ListObjectVersionsCommand, PutBucketPolicyCommand, S3Client } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse, Context } from 'aws-lambda';
 import { emptyStorageSchema } from '../../core/contracts/custom-resources';
 import { answerOrUndefined } from '../../shared/aws/answers';
@@ -23,7 +17,6 @@ export interface EmptyStorageDeps {
   remainingMs(): number;
 }
 
-/** Time reserved for the response. */
 const RESERVE_MS = 20_000;
 /** Stack states in which the buckets are deleted, by the configured policy. */
 const EMPTIES: Readonly<Record<'rollback' | 'always', readonly string[]>> = {
@@ -35,26 +28,18 @@ const EMPTIES: Readonly<Record<'rollback' | 'always', readonly string[]>> = {
  * Empties the buckets of a stack before CloudFormation deletes them, because it cannot delete a bucket that contains objects.
  *
  * Create and update do nothing. Delete reads the state of the stack: retained buckets are emptied only while the creation of the stack is
- * rolled back, when they contain only what this creation wrote; nothing is emptied because the resource was removed from a template. A
- * bucket that outlives the stack loses its replication rule, because the rule's role is deleted with the stack and its target may be
- * deleted later. Writes are denied first, so that no access log arrives after the last deletion. Deleting everything may take several
+ * rolled back, when they contain only what this creation wrote; nothing is emptied because the resource was removed from a template. Writes are denied first, so that no access log arrives after the last deletion. Deleting everything may take several
  * calls: if the time runs out the call fails, and the next deletion continues.
  */
 export async function onEvent(
   deps: EmptyStorageDeps,
   event: CdkCustomResourceEvent,
 ): Promise<CdkCustomResourceResponse> {
-  const { bucketNames, when, replicated } = parseProperties(emptyStorageSchema, event);
+  const { bucketNames, when } = parseProperties(emptyStorageSchema, event);
   const PhysicalResourceId = `empty-storage-${bucketNames[0]}`;
   if (event.RequestType !== 'Delete') return { PhysicalResourceId };
   const status = await stackStatus(deps.cloudFormation, event.StackId);
-  if (!EMPTIES[when].includes(status)) {
-    if (replicated && status === 'DELETE_IN_PROGRESS') {
-      const ended = deps.s3.send(new DeleteBucketReplicationCommand({ Bucket: replicated }));
-      await answerOrUndefined(ended, 'NoSuchBucket', 'ReplicationConfigurationNotFoundError');
-    }
-    return { PhysicalResourceId: event.PhysicalResourceId };
-  }
+  if (!EMPTIES[when].includes(status)) return { PhysicalResourceId: event.PhysicalResourceId };
   for (const bucket of bucketNames) if (await closeToWrites(deps, bucket)) await emptyBucket(deps, bucket);
   return { PhysicalResourceId: event.PhysicalResourceId };
 }

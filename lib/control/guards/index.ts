@@ -36,12 +36,10 @@ export interface Change {
  */
 export function changeOf(old: GuardProperties, now: GuardProperties): Change | undefined {
   requireStorage(old, now);
-  requireSubnets(old, now);
   requireRepository(old, now);
   requireKey(old, now);
   requireTeamKeys(old, now);
-  const isSame = old.storage ? old.fingerprint === now.fingerprint : isAsBefore(old, now);
-  if (!isSame) return { what: 'this update, which replaces role, network or key,' };
+  if (old.fingerprint !== now.fingerprint) return { what: 'this update, which replaces role, network or key,' };
   const zones = gone(old.zones, now.zones);
   if (zones.length > 0) return { what: `this update, which removes ${listed('zone', zones)},` };
   return changeOfTeams(old, now);
@@ -64,10 +62,6 @@ function changeOfTeams(old: GuardProperties, now: GuardProperties): Change | und
   return { what: `this update, which ${deeds.join(' and ')},`, teams: [...removed, ...keyed] };
 }
 
-/** Version 0.1.0 computed one fingerprint over all properties, so it is compared as a whole. */
-const isAsBefore = (old: GuardProperties, now: GuardProperties): boolean =>
-  old.fingerprint === now.fingerprint || old.fingerprint === now.previousFingerprint;
-
 function requireStorage(old: GuardProperties, now: GuardProperties): void {
   if (old.storage === 'adopted' && now.storage !== 'adopted')
     throw new Error(
@@ -79,17 +73,9 @@ function requireStorage(old: GuardProperties, now: GuardProperties): void {
     );
 }
 
-function requireSubnets(old: GuardProperties, now: GuardProperties): void {
-  const { movedSubnets: zones = [] } = now;
-  if (old.storage || zones.length === 0) return;
-  throw new Error(
-    `network.subnetOrder: must say in which order version 0.1.0 numbered the zones, whose subnets would move otherwise, got none; write subnetOrder: [${zones.join(', ')}] (the order of that deploy) to keep them, or subnetOrder: [] to move into a new VPC`,
-  );
-}
-
 /** ECR cannot change the encryption of a repository, and a second repository of the same name cannot be created. */
 function requireRepository(old: GuardProperties, now: GuardProperties): void {
-  const made = old.repository ?? 'aes256';
+  const { repository: made = 'none' } = old;
   if (made === 'none' || !now.repository || now.repository === 'none' || now.repository === made) return;
   throw new Error(
     `image.encryption: must stay ${made}, with which the repository of the environment was made, got ${now.repository}; write image: { encryption: ${made} }, or move to a new repository as docs/environment.md says`,
@@ -141,7 +127,6 @@ const SETTLE_MS = 10_000;
 /** No job is older than this: it waits for capacity for at most 28 days, and runs for at most 28 days (docs/facts/training-job.md). */
 const OLDEST_JOB_MS = 60 * 86_400_000;
 
-/** Number of runs that an error message names. */
 const NAMED = 5;
 
 /**
@@ -204,12 +189,10 @@ function idOf(properties: GuardProperties): string {
   const { guards, environment, fingerprint } = properties;
   const id = `${guards}-guard-${environment}`;
   if (guards === 'delete' || !fingerprint) return id;
-  const { teams, zones, storage, movedSubnets, repository, keyArn, teamKeys } = properties;
-  // Version 0.1.0 put only the fingerprint into the id, and its id must not change.
-  if (!storage) return `${id}-${fingerprint}`;
-  // The ids of versions that did not have these three properties must not change either.
+  const { teams, zones, storage, repository, keyArn, teamKeys } = properties;
+  // Ids must not change between versions: version 0.2.0 had a list in the fifth place, and not every version had the last three.
   const later = [repository, keyArn, teamKeys].filter((value) => value !== undefined);
-  const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets, ...later]);
+  const all = JSON.stringify([fingerprint, teams, zones, storage, [], ...later]);
   return `${id}-${createHash('sha256').update(all).digest('hex').slice(0, 16)}`;
 }
 

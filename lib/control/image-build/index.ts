@@ -94,7 +94,6 @@ async function endOfLog(logs: CloudWatchLogsClient, from: Build['logs']): Promis
   }
 }
 
-/** Digest of a tag; undefined when the repository does not contain it. */
 async function findDigest({ ecr }: ImageBuildDeps, repositoryName: string, tag: string): Promise<string | undefined> {
   const { images } = await ecr.send(new BatchGetImageCommand({ repositoryName, imageIds: [{ imageTag: tag }] }));
   return images?.[0]?.imageId?.imageDigest;

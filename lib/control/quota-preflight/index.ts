@@ -13,7 +13,6 @@ export interface PreflightDeps {
   quotas: ServiceQuotasClient;
   region: string;
   clock: { now(): number; sleep(ms: number): Promise<void> };
-  /** Writes one line to the function's log. */
   log(message: string): void;
 }
 

@@ -29,7 +29,6 @@ export async function reportUnreadable(
   }
 }
 
-/** Number of items that one notice names. */
 const MAX_NAMED = 20;
 
 async function publish(deps: ReconcileDeps, items: readonly UnreadableItem[]): Promise<void> {

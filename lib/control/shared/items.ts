@@ -28,7 +28,6 @@ import { FORGOTTEN_MS, type GpuEvidence } from '../../core/lifecycle/health/know
 import { waitsForPoolAlone } from '../../core/lifecycle/phases/settle-pool';
 import { type Attempt, isOver, type RunRecord } from '../../core/lifecycle/record';
 import type { QueueUsage } from '../../core/queue/usage';
-import { toStoredNames } from './stored-names';
 
 /** An item of the run table in DynamoDB's attribute format. */
 export type Item = Record<string, AttributeValue>;
@@ -46,8 +45,8 @@ export interface RunIntent {
 }
 
 /**
- * Version of the documents that this code writes, stored in the attribute `schema`. Documents of 0.1.0 have none. Fields are only ever
- * added: an older control plane ignores them, and stored.ts fills in fields that an older version did not write.
+ * Version of the documents that this code writes, stored in the attribute `schema`. Fields are only ever added: an older control plane
+ * ignores them, and stored.ts fills in fields of the run file that an older version did not write.
  */
 export const ITEM_SCHEMA = 2;
 
@@ -182,3 +181,75 @@ const addToMonth = (TableName: string, Key: Item, usd: number): TransactWriteIte
     ExpressionAttributeValues: { ':usd': { N: usd.toFixed(6) } },
   },
 });
+
+const DAY_SECONDS = 86_400;
+/** The other items of a run expire after its RUN item, which DynamoDB deletes up to some days late: without them no run can continue. */
+const LATER_SECONDS = 7 * DAY_SECONDS;
+/** Items by which a start is found again, and its run. */
+const RECORDS = [RUN_ITEM, INTENT_ITEM, REQUEST_ITEM];
+
+/**
+ * When a run expires, epoch seconds: a whole day, so that a repeated decision gives the same time. Undefined while it is not over.
+ * @param days for which it is kept; 0 = indefinitely
+ */
+export function expiryOf({ endedAt, ...record }: RunRecord, days: number): number | undefined {
+  if (days === 0 || !isOver(record) || endedAt === undefined) return undefined;
+  return (Math.ceil(endedAt / (DAY_SECONDS * 1000)) + days) * DAY_SECONDS;
+}
+
+const nameOf = (item: Item): string => item[RUN_TABLE_SORT_KEY]?.S ?? '';
+
+/** Those items of a run, and its request, that a write of the run does not contain and whose expiry changes. */
+export function changedItems(all: readonly Item[], record: RunRecord, expiry: number | undefined): Item[] {
+  const { runId, team, requestId, attempt } = record;
+  const written = [RUN_ITEM, ...(attempt ? [attemptItem(attempt.number)] : [])];
+  const isChanged = (item: Item) =>
+    !written.includes(nameOf(item)) &&
+    item[RUN_TABLE_TTL_ATTRIBUTE]?.N !== itemExpiry(item, record, expiry)?.toString();
+  const request = requestId === undefined ? [] : [requestItem(team, requestId, runId)];
+  return [...all.filter(isChanged), ...request].map((item) => expiring(item, record, expiry));
+}
+
+/** The item with the expiry that it has when its run expires at that time, or without one. */
+export function expiring(item: Item, record: RunRecord, expiry: number | undefined): Item {
+  const { [RUN_TABLE_TTL_ATTRIBUTE]: _, ...rest } = item;
+  const at = itemExpiry(item, record, expiry);
+  return at === undefined ? rest : { ...rest, [RUN_TABLE_TTL_ATTRIBUTE]: { N: String(at) } };
+}
+
+function itemExpiry(item: Item, { requestId }: RunRecord, expiry: number | undefined): number | undefined {
+  if (expiry === undefined || (requestId === undefined && RECORDS.includes(nameOf(item)))) return undefined;
+  return nameOf(item) === RUN_ITEM ? expiry : expiry + LATER_SECONDS;
+}
+
+/**
+ * Keys of records and attempts whose name in the run table is older than their name in the code. Items keep the older name, because a rolled
+ * back control plane reads what this one wrote.
+ */
+const STORED_NAMES: Readonly<Record<string, string>> = {
+  capacityOptionId: 'rungId',
+  capacityOptions: 'ladder',
+  heartbeatAt: 'beatAt',
+  reservation: 'roomFor',
+  silentHeartbeat: 'silentBeat',
+  writesHeartbeats: 'beats',
+};
+const NAMES = new Map(Object.entries(STORED_NAMES).map(([name, stored]) => [stored, name]));
+const STORED = new Map(Object.entries(STORED_NAMES));
+
+/** A record or an attempt with the keys of the run table. */
+export const toStoredNames = (document: object): object => renamed(document, STORED);
+
+/** What the run table contains, with the keys of the code. */
+export const fromStoredNames = <T>(document: T): T => renamed(document, NAMES);
+
+function renamed<T>(value: T, names: ReadonlyMap<string, string>): T {
+  if (Array.isArray(value)) return value.map((one) => renamed(one, names)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, inner]) => [
+    names.get(key) ?? key,
+    // Its keys are the user's own.
+    key === 'tags' ? inner : renamed(inner, names),
+  ]);
+  return Object.fromEntries(entries) as T;
+}

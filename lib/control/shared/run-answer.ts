@@ -89,7 +89,6 @@ function attemptAnswer(attempt: Attempt, record: RunRecord, now: EpochMs): Attem
   };
 }
 
-/** GPU-hours of the attempt, and the utilisation of the GPUs. */
 function gpusOf(
   record: RunRecord,
   attempt: Attempt,

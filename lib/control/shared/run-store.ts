@@ -33,11 +33,13 @@ import type { TimelineEvent } from '../../core/lifecycle/action';
 import type { GpuEvidence } from '../../core/lifecycle/health/known-gpus';
 import type { Attempt, RunRecord } from '../../core/lifecycle/record';
 import { BoundedMap, remember } from './bounded-map';
-import { changedItems, expiring, expiryOf } from './expiry';
 import {
+  changedItems,
   documentItem,
   environmentKey,
   eventItemOf,
+  expiring,
+  expiryOf,
   gpuItem,
   type Item,
   intentKey,
@@ -343,7 +345,6 @@ export class RunStore {
     return items.flatMap((item) => find(item.document?.S ?? '') ?? []);
   }
 
-  /** The text of the document of an item; empty when there is none. */
   private async document(key: Item): Promise<string> {
     return (await this.get(key))?.document?.S ?? '';
   }
@@ -395,7 +396,6 @@ function readable<T>(items: readonly Item[], unreadable: UnreadableItem[], read:
   });
 }
 
-/** Query for the runs with a value in an index. */
 const byIndex = (IndexName: string, key: string, value: string): Partial<QueryCommandInput> => ({
   IndexName,
   KeyConditionExpression: '#key = :value',

@@ -1,15 +1,15 @@
+import { findPrice } from '../catalog/prices/prices';
 import type { Descriptor } from '../config/descriptor';
 import { hasErrors, type Issue, issue } from '../config/issue';
-import { onInstances } from '../config/resolve-run';
+import { onInstances, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
+import { stateGiB } from '../planner/plan';
+import { type NeuronPlan, planNeuron } from '../planner/run/neuron';
+import { planRun } from '../planner/run/plan-run';
 import { freeOf, judgeForDeploy, type Limits, neededToStart, type QuotaRow, runQuotaNeeds } from '../quota';
 import { checkRun } from '../rules';
 import { elasticSizes } from '../rules/compute/elastic';
-import { memoryIssues } from './memory';
-import { plannedCostIssues, priceIssues } from './price';
 
-export * from './memory';
-export * from './price';
 export * from './training-plan';
 
 /** Waiting does not help above the limit; if only the free capacity is exceeded, the run waits in the queue. */
@@ -45,7 +45,6 @@ function quotaIssue(row: QuotaRow): Issue {
   return found('warning', `must be at most ${free} (${quota})`, 'wait for running jobs to end, or lower it');
 }
 
-/** Facts on which admission is based. */
 interface AdmissionFacts {
   descriptor: Descriptor;
   region: string;
@@ -106,4 +105,158 @@ export function limitIssues(run: RunSpec, rows: readonly QuotaRow[], limits: Lim
       fix: `it starts with at most ${sized.compute.instanceCount}; request an increase with slipway quota --request`,
     }),
   );
+}
+
+interface Shape {
+  /** Option that selects it. */
+  path: string;
+  run: RunSpec;
+}
+
+/** The cluster as written, and one for each alternative that the service may choose instead. */
+function shapesOf(run: RunSpec): Shape[] {
+  const alternatives = run.compute.alternatives.map((alternative, i) => ({
+    path: `compute.alternatives[${i}].instanceType`,
+    run: on(run, alternative),
+  }));
+  return [{ path: 'training', run }, ...alternatives];
+}
+
+const on = (run: RunSpec, { instanceType, instanceCount }: RunSpec['compute']['alternatives'][number]): RunSpec => ({
+  ...run,
+  compute: {
+    ...run.compute,
+    instanceType,
+    instanceCount: instanceCount ?? run.compute.instanceCount,
+    alternatives: [],
+  },
+});
+
+interface Shortfall {
+  needed: number;
+  available: number;
+  /** The kind of device. */
+  of: 'GPU' | 'NeuronCore';
+  advice: string;
+}
+
+/** GiB needed and available, and possible remedies, when the planner supports the run and it cannot fit; undefined in every other case. */
+function shortfall(run: RunSpec, region: string): Shortfall | undefined {
+  const neuron = planNeuron(run);
+  if (neuron !== undefined) return Array.isArray(neuron) ? undefined : shortfallOfCores(neuron);
+  const plan = planRun(run, { region });
+  if (Array.isArray(plan) || plan.fits !== 'oom') return undefined;
+  const advice = plan.advice.map((a) => a.change).join(', or ');
+  return { needed: plan.memoryGiB.total, available: plan.memoryGiB.available, of: 'GPU', advice };
+}
+
+/** The case in which weights, gradients and optimizer do not fit into all NeuronCores together. */
+function shortfallOfCores({ fits, layouts, coreGiB }: NeuronPlan): Shortfall | undefined {
+  if (fits !== 'oom') return undefined;
+  const needed = Math.min(...layouts.map(({ memoryGiB }) => stateGiB(memoryGiB)));
+  return { needed, available: coreGiB, of: 'NeuronCore', advice: 'use more instances' };
+}
+
+/** Issues for every cluster that the run may get and into which it does not fit. Clusters that the planner does not support are skipped. */
+export function memoryIssues(run: RunSpec, region: string): Issue[] {
+  return shapesOf(run).flatMap(({ path, run: shape }) => {
+    const short = shortfall(shape, region);
+    if (!short) return [];
+    return issue('plan/memory', 'error', path, {
+      must: `must fit the ${short.available.toFixed(0)} GiB of one ${short.of} of ${shape.compute.instanceType || 'its groups'}`,
+      got: `${short.needed.toFixed(0)} GiB`,
+      fix:
+        path === 'training'
+          ? short.advice || 'use more instances, or a smaller batch'
+          : 'leave it out, or plan it with more instances',
+    });
+  });
+}
+
+/** Whether the run's layout fits into GPU memory according to the planner; true if the planner cannot tell. */
+export const fitsMemory = (run: RunSpec, region: string): boolean => shortfall(run, region) === undefined;
+
+/** The run without the alternatives into which it does not fit, so that the request is based on current knowledge. */
+export function withFittingAlternatives(run: RunSpec, region: string): RunSpec {
+  const alternatives = run.compute.alternatives.filter((alternative) => fitsMemory(on(run, alternative), region));
+  return alternatives.length === run.compute.alternatives.length
+    ? run
+    : { ...run, compute: { ...run.compute, alternatives } };
+}
+
+/** Inputs of the price look-up: the region, and the environment's own rates. */
+export type PriceFacts = Pick<Descriptor, 'region' | 'prices'>;
+
+/** On-demand price of all hosts of a job, USD per hour, with a note on each figure; undefined when a price is not known. */
+export function clusterUsdPerHour(run: RunSpec, facts: PriceFacts): { usd: number; notes: string[] } | undefined {
+  let usd = 0;
+  const notes = new Set<string>();
+  for (const group of requestedGroupsOf(run.compute)) {
+    const price = findPrice(group.instanceType, facts.region, facts.prices);
+    if (!price) return undefined;
+    usd += price.usdPerHour * group.instanceCount;
+    notes.add(`${group.instanceType}: ${price.note}`);
+  }
+  return { usd, notes: [...notes] };
+}
+
+function unpricedTypes({ compute }: RunSpec, { region, prices }: PriceFacts): string[] {
+  const types = [...requestedGroupsOf(compute), ...requestedAlternativesOf(compute)].map((g) => g.instanceType);
+  return [...new Set(types)].filter((type) => !findPrice(type, region, prices));
+}
+
+/** The environment whose guardrails limit the cost of a run. */
+type CostGuard = Partial<Pick<Descriptor, 'name' | 'guardrails'>>;
+
+/** A run with an unknown price needs a cost limit; where the environment limits the cost of every run, it needs a price. */
+export function priceIssues(run: RunSpec, facts: PriceFacts & CostGuard, acceptsUnknownPrice: boolean): Issue[] {
+  const [unpriced] = unpricedTypes(run, facts);
+  if (unpriced === undefined) return [];
+  const refused = (must: string, fix: string) => [
+    issue('price/unknown', 'error', 'compute.instanceType', { must, got: unpriced, fix }),
+  ];
+  if (facts.guardrails?.maxCostPerRunUsd !== undefined)
+    return refused(
+      `must have a known price in environment ${facts.name}, whose guardrails limit what a run costs`,
+      'ask the platform team to add the rate to the environment (prices:)',
+    );
+  if (run.limits.maxCostUsd !== undefined || acceptsUnknownPrice) return [];
+  return refused(
+    'must have a known price, or the launch must say that it goes on without one',
+    'set limits.maxCostUsd, add the rate to the environment (prices:), or confirm the question',
+  );
+}
+
+/**
+ * A plan that costs more than the cap would stop at the cap before its last step, so it is rejected before it costs anything. The warm pool
+ * that the last job leaves counts too.
+ */
+export function plannedCostIssues(run: RunSpec, facts: PriceFacts & CostGuard): Issue[] {
+  const own = run.limits.maxCostUsd ?? Number.POSITIVE_INFINITY;
+  const most = facts.guardrails?.maxCostPerRunUsd ?? Number.POSITIVE_INFINITY;
+  const cap = Math.min(own, most);
+  const usd = cap === Number.POSITIVE_INFINITY ? null : plannedUsd(run, facts);
+  if (usd === null || usd <= cap) return [];
+  const must = `must be at least the $${Math.ceil(usd)} that the whole run is planned to cost`;
+  return [
+    own <= most
+      ? issue('limits/planned-cost', 'error', 'limits.maxCostUsd', {
+          must,
+          got: cap,
+          fix: 'raise it, or train for fewer steps (slipway plan has the numbers)',
+        })
+      : issue('limits/planned-cost', 'error', 'guardrails.maxCostPerRunUsd', {
+          must,
+          got: cap,
+          fix: 'train for fewer steps (slipway plan has the numbers), or ask the platform team',
+        }),
+  ];
+}
+
+/** Planned cost of the whole run with the warm pool that it leaves, USD; null while it is not known. */
+function plannedUsd(run: RunSpec, facts: PriceFacts): number | null {
+  const plan = planRun(run, { region: facts.region, prices: facts.prices });
+  const usd = Array.isArray(plan) ? null : plan.usd.onDemand;
+  if (usd === null) return null;
+  return usd + ((clusterUsdPerHour(run, facts)?.usd ?? 0) * run.compute.keepAliveSeconds) / 3600;
 }

@@ -66,41 +66,22 @@ export function zonePosition(zone: string): number | undefined {
  * Address ranges by zone. They depend only on the zone, not on other zones or their order: adding or removing zones does not change the
  * addresses of the others, and new zones do not overlap existing ones.
  * @param zones ids or names, or tokens of names (for which the order is used)
- * @param order zones in the order in which version 0.1.0 numbered them; the first ones keep its addresses
  * @param cidr CIDR block of the VPC, /16 to /21
  */
-export function subnetPlan(
-  zones: readonly string[],
-  order: readonly string[] = [],
-  cidr = DEFAULT_VPC_CIDR,
-): PlannedSubnets[] {
-  return zones
-    .map((zone, index) => planned(zone, zonePosition(zone) ?? index, order, cidr))
-    .sort((a, b) => a.number - b.number);
-}
-
-function planned(zone: string, position: number, order: readonly string[], cidr: string): PlannedSubnets {
-  const edges = order.length === 0 ? BLOCKS - 1 : order.length;
-  const slot = order.length === 0 ? position : slotBeside(order, zone, position);
-  const edge = slot > edges ? slot - 1 : slot;
+export function subnetPlan(zones: readonly string[], cidr = DEFAULT_VPC_CIDR): PlannedSubnets[] {
   const { first, size, prefixLength } = blockOf(cidr);
   const at = (block: number, offset = 0) => addressText(first + (block * size) / BLOCKS + offset);
-  return {
-    zone,
-    number: slot + 1,
-    cidr: `${at(slot)}/${prefixLength + Math.log2(BLOCKS)}`,
-    edgeCidr: `${at(edges, edge * EDGE_ADDRESSES)}/28`,
-  };
-}
-
-/**
- * The slot of a zone: its index in `order`; for other zones, by position, the blocks after the edge block, which version 0.1.0 used next.
- */
-function slotBeside(order: readonly string[], zone: string, position: number): number {
-  const place = order.indexOf(zone);
-  if (place >= 0) return place;
-  const before = order.filter((other) => (zonePosition(other) ?? BLOCKS) < position).length;
-  return order.length + 1 + position - before;
+  return zones
+    .map((zone, index) => {
+      const position = zonePosition(zone) ?? index;
+      return {
+        zone,
+        number: position + 1,
+        cidr: `${at(position)}/${prefixLength + Math.log2(BLOCKS)}`,
+        edgeCidr: `${at(BLOCKS - 1, position * EDGE_ADDRESSES)}/28`,
+      };
+    })
+    .sort((a, b) => a.number - b.number);
 }
 
 /** Partitions whose zone ids follow a known naming scheme. */

@@ -123,9 +123,7 @@ const shell = z.strictObject({
 
 /** A run file and its overrides, as in `start`. */
 const runText = { runFile: intent.shape.runFile, overrides: intent.shape.overrides };
-/** Checks schema and rules; writes nothing. */
 const validate = z.strictObject({ action: z.literal('validate'), ...runText });
-/** Estimates memory, speed, time and cost; writes nothing. */
 const plan = z.strictObject({ action: z.literal('plan'), ...runText });
 
 /** Schema of every payload of the control function. Unknown fields are rejected; the error names the field for the action in question. */

@@ -65,25 +65,18 @@ export const GUARD_TYPE = 'Custom::SlipwayGuard';
 
 const names = json(z.array(z.string()));
 
-/**
- * `delete`: rejects the deletion of the stack. `replace`: rejects an update that would affect live runs. Version 0.1.0 only wrote the
- * fingerprint.
- */
+/** `delete`: rejects the deletion of the stack. `replace`: rejects an update that would affect live runs. */
 export const guardSchema = z.looseObject({
   guards: z.enum(['delete', 'replace']),
   environment: z.string().min(1),
   /** `replace`: hash over the properties whose change makes CloudFormation replace role, network or key. */
   fingerprint: z.string().optional(),
-  /** The fingerprint that version 0.1.0 would compute for the same environment file, for updates from that version. */
-  previousFingerprint: z.string().optional(),
   /** Teams and zones: additions are safe, removals affect live runs. */
   teams: names.optional(),
   zones: names.optional(),
   /** Whether the deletion of the stack keeps buckets, key and table, or `adopted` from an earlier stack. */
   storage: z.enum(['retained', 'deleted', 'adopted']).optional(),
-  /** Zones, in the order of version 0.1.0, whose subnets had other address ranges in that version; empty when the subnets stay. */
-  movedSubnets: names.optional(),
-  /** Encryption of the repository that the stack creates; `none` when it creates none. Older stacks used AES-256. */
+  /** Encryption of the repository that the stack creates; `none` when it creates none. */
   repository: z.enum(['kms', 'aes256', 'none']).optional(),
   /** Existing key that encrypts buckets and table; absent = a key that the stack creates. */
   keyArn: z.string().min(20).optional(),
@@ -139,14 +132,11 @@ export const emptyStorageSchema = z.looseObject({
   bucketNames: json(z.array(z.string().min(3)).min(1)),
   /** `rollback`: only when the creation of the stack is rolled back; `always`: also when the stack is deleted. */
   when: z.enum(['rollback', 'always']),
-  /** The bucket with a replication rule, which is removed when the stack is deleted and the bucket is kept. */
-  replicated: z.string().min(3).optional(),
 });
 
 /** Adopts the resources that an earlier stack of the environment retained. */
 export const ADOPT_STORAGE_TYPE = 'Custom::SlipwayAdoptStorage';
 
-/** A statement of a resource policy. */
 const policyStatement = z.looseObject({ Effect: z.string() });
 const adoptedBucket = z.object({
   name: z.string().min(3),

@@ -50,7 +50,6 @@ const REF_IS_ARN = new Set(['AWS::SNS::Topic', 'AWS::StepFunctions::StateMachine
 const RANDOM = '0123456789AB';
 const KEY_ID = '00000000-0000-0000-0000-000000000000';
 const EC2_ID = '0123456789abcdef0';
-/** Ids that AWS assigns, by the type of resource. */
 const IDS: Readonly<Record<string, string>> = {
   'AWS::EC2::Subnet': `subnet-${EC2_ID}`,
   'AWS::EC2::SecurityGroup': `sg-${EC2_ID}`,
@@ -105,7 +104,6 @@ export class TemplateValues {
     return stack === undefined ? id : generatedName(stack, id, this.resources[id]?.Type ?? '');
   }
 
-  /** Resolves all references in a value. */
   resolve(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((item) => this.resolve(item));
     if (typeof value !== 'object' || value === null) return value;

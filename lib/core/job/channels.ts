@@ -3,7 +3,6 @@ import { fillPlaceholders } from '../config/formats/places';
 import type { ChannelSpec } from '../config/run-spec';
 import { type JobPlan, runPrefixes } from './plan';
 
-/** Converts a channel of the run file to the API's form. */
 function dataChannel(spec: ChannelSpec, plan: JobPlan): Channel {
   const fileSystem = spec.fsxLustre ?? spec.efs;
   if (fileSystem) {

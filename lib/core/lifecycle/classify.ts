@@ -1,6 +1,5 @@
 import { EXIT_CODES } from '../catalog/exit-codes';
-import type { PresentJob } from './present-job';
-import type { Attempt, FailureClass } from './record';
+import type { Attempt, FailureClass, PresentJob } from './record';
 
 /** The class of a failure, and the evidence for it. */
 export interface Verdict {

@@ -2,7 +2,7 @@ import { addUsd, warmPoolUsd } from './accounting/spend';
 import { type Action, type Move, NO_MOVE } from './action';
 import { STILL_WRITES, writesStill } from './health/gone';
 import { isEqual } from './is-equal';
-import type { Observed } from './observed';
+import type { Observed, Situation } from './observed';
 import { failRun, stopRun } from './phases/end-run';
 import { finishAttempt, reused, vanished } from './phases/finish';
 import { CONFIRM_ABSENCE_MS, endUncreated, intendAttempt, SETTLE_MS, settleIntent } from './phases/launch';
@@ -10,9 +10,8 @@ import { settleEarlierPools, settlePool } from './phases/settle-pool';
 import { missing, undescribed } from './phases/undescribed';
 import { waitInQueue } from './phases/wait';
 import { watchJob } from './phases/watch';
-import type { PresentJob } from './present-job';
+import type { PresentJob } from './record';
 import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
-import type { Situation } from './situation';
 import { event } from './timeline';
 
 /** A start whose uploads are not confirmed within this time is abandoned. */

@@ -1,5 +1,4 @@
-import type { PresentJob } from './present-job';
-import type { Checkpoint, EpochMs, JobFiles, StartTimes, Vitals } from './record';
+import type { Attempt, Checkpoint, EpochMs, JobFiles, PresentJob, RunRecord, StartTimes, Vitals } from './record';
 
 /** What DescribeTrainingJob returned for the job of the current attempt. */
 export type JobObservation =
@@ -93,3 +92,19 @@ export const NOTHING_OBSERVED: Observed = {
   optionsThatDoNotFit: [],
   published: [],
 };
+
+/** The input of a decision on the live attempt of a run. */
+export interface Situation {
+  record: RunRecord;
+  attempt: Attempt;
+  observed: Observed;
+  now: EpochMs;
+}
+
+/** A situation in which the job of the attempt was found. */
+export interface JobSituation extends Situation {
+  job: PresentJob;
+}
+
+/** Changes of a run whose attempt has ended. */
+export type EndedRecord = Partial<RunRecord> & { attempt: Attempt };

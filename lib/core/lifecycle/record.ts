@@ -1,25 +1,84 @@
-import type { Rollback, Skip } from '../config/job-file';
-import type { RunState } from '../contracts/control-requests';
-import type { EpochMs, Pauses, PresentJob } from './present-job';
+import { z } from 'zod';
+import { MAX_STEP } from '../config/formats/numbers';
+import { RUN_STATES, type RunState } from '../contracts/control-requests';
 
 export type { RunState } from '../contracts/control-requests';
-export type { EpochMs } from './present-job';
 
+/** Epoch milliseconds. */
+export type EpochMs = number;
+
+/** Read-only at every depth. */
+type Frozen<T> = T extends (infer U)[]
+  ? readonly Frozen<U>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Frozen<T[K]> }
+    : T;
+
+// Documents of the run table are checked by these schemas when they are read: a restore or an edit by hand may have left anything in them.
+/** Year 0 to 2100, as far as a calendar date is made of it. */
+const time = z.number().min(0).max(4.2e12);
+const count = z.number().min(0).max(1e9);
+const amount = z.number().min(-1e12).max(1e12).nullable();
+const step = z.number().min(0).max(MAX_STEP).nullable();
+const text = z.string();
+const cluster = z.object({ instanceType: text, instanceCount: count });
+
+const pauses = z.object({
+  /** Total length of the finished pauses, milliseconds. */
+  ms: z.number(),
+  /** Start of the pause that is still going on. */
+  since: time.optional(),
+  /** Number of pauses, including the current one. @default - none */
+  times: count.optional(),
+});
+/** Periods in which a job that had had its instances was without them: it neither trains nor is billed. */
+export type Pauses = Frozen<z.infer<typeof pauses>>;
+
+const presentJob = z.object({
+  kind: z.literal('present'),
+  arn: text,
+  /** InProgress, Stopping, Completed, Failed, Stopped, Deleting. */
+  status: text,
+  secondaryStatus: text,
+  failureReason: text,
+  /** According to the service's clock. */
+  createdAt: time,
+  trainingStartedAt: time.optional(),
+  /** Start of its most recent Training status; later than `trainingStartedAt` after an interruption. */
+  trainingSince: time.optional(),
+  /** Periods without instances after the job had had them. */
+  pauses: pauses.optional(),
+  /** Which of the preferred instance types the service chose. */
+  selected: cluster.optional(),
+  endedAt: time.optional(),
+  /** Per instance; for spot, the time that remains after the discount. */
+  billableSeconds: z.number().optional(),
+  /** The service keeps the instances after the job; `retainedSeconds` is set once it no longer keeps them. */
+  warmPool: z.object({ isKept: z.boolean(), retainedSeconds: z.number() }).optional(),
+  /** Last value of the metric `slipway:step`. */
+  lastStep: z.number().optional(),
+  /** Whether the job belongs to this run and attempt. `unread`: neither the job itself nor its tags show it. */
+  identity: z.enum(['ours', 'foreign', 'unread']),
+});
+/** A job as returned by DescribeTrainingJob; times in epoch milliseconds. */
+export type PresentJob = Frozen<z.infer<typeof presentJob>>;
+
+const startTimes = z.object({
+  number: count,
+  firstStep: step,
+  firstStepAt: time.nullable(),
+  step,
+  stepAt: time.nullable(),
+  /** Null while its ranks are running. */
+  endedAt: time.nullable(),
+  /** Seconds before the first step by phase. @default - from a driver that does not count them */
+  phases: z.record(text, z.number()).optional(),
+});
 /**
  * One start of an attempt's ranks, with the times that the driver measured. Start 0 begins with the job; each in-place restart is the next
  * one.
  */
-export interface StartTimes {
-  readonly number: number;
-  readonly firstStep: number | null;
-  readonly firstStepAt: EpochMs | null;
-  readonly step: number | null;
-  readonly stepAt: EpochMs | null;
-  /** Null while its ranks are running. */
-  readonly endedAt: EpochMs | null;
-  /** Seconds before the first step by phase. @default - from a driver that does not count them */
-  readonly phases?: Readonly<Record<string, number>>;
-}
+export type StartTimes = Frozen<z.infer<typeof startTimes>>;
 
 /** States in which a run needs no further work. */
 export const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
@@ -46,351 +105,361 @@ export const FAILURE_CLASSES = [
 /** One of `FAILURE_CLASSES`. */
 export type FailureClass = (typeof FAILURE_CLASSES)[number];
 
-/** One way to request capacity. Capacity option 0 is the run file as written. */
-export interface CapacityOption {
+const capacityOption = z.object({
   /** `as-written` or `on-demand`, for example. */
-  readonly id: string;
+  id: text,
   /** Instances of the whole job, including its spare hosts. */
-  readonly instances: readonly { readonly instanceType: string; readonly instanceCount: number }[];
-  readonly usage: 'training' | 'spot' | 'training-plan' | 'processing';
+  instances: z.array(cluster).min(1),
+  usage: z.enum(['training', 'spot', 'training-plan', 'processing']),
   /**
    * Price of the whole cluster, from the price list or negotiated; null = not known. For spot this is the on-demand price: the service
    * discounts spot by billing less time.
    */
-  readonly usdPerHour: number | null;
+  usdPerHour: amount,
   /** Spot only: expected cost of an hour before the service reports billed time. @default `usdPerHour` times SPOT_SHARE */
-  readonly expectedUsdPerHour?: number | null;
+  expectedUsdPerHour: amount.optional(),
   /** Clusters that the service may choose instead, with their own prices. @default none */
-  readonly alternatives?: readonly {
-    readonly instanceType: string;
-    readonly instanceCount: number;
-    readonly usdPerHour: number | null;
-  }[];
-}
+  alternatives: z.array(cluster.extend({ usdPerHour: amount })).optional(),
+});
+/** One way to request capacity. Capacity option 0 is the run file as written. */
+export type CapacityOption = Frozen<z.infer<typeof capacityOption>>;
 
-/** Settings of the run file that stay fixed for the whole run. */
-export interface RunPolicy {
-  readonly maxAttempts: number;
-  readonly maxRuntimeSeconds: number;
+const runPolicy = z.object({
+  maxAttempts: count,
+  maxRuntimeSeconds: count,
   /** The smaller of `limits.maxCostUsd` and the guardrail of the environment; null = no cap. */
-  readonly maxCostUsd: number | null;
+  maxCostUsd: amount,
   /** The option that sets the cap. @default `limits.maxCostUsd` */
-  readonly costCapFrom?: 'guardrails.maxCostPerRunUsd';
+  costCapFrom: z.literal('guardrails.maxCostPerRunUsd').optional(),
   /** How long the run may wait for capacity in one go before a person is notified. */
-  readonly capacityBudgetSeconds: number;
-  readonly startupMinutes: number;
-  readonly silenceMinutes: number;
+  capacityBudgetSeconds: count,
+  startupMinutes: count,
+  silenceMinutes: count,
   /** Steps can be observed: the built-in trainer, or `progress.stepRegex`. Without it the hang rules only alert and never stop the run. */
-  readonly seesSteps: boolean;
+  seesSteps: z.boolean(),
   /** Committed checkpoints can be observed from outside. Without it the no-progress rule only alerts and never stops the run. */
-  readonly seesCommits: boolean;
+  seesCommits: z.boolean(),
   /** The run file configures checkpoints, whether or not they can be observed from outside. */
-  readonly keepsCheckpoints: boolean;
+  keepsCheckpoints: z.boolean(),
   /** The driver writes heartbeats: not with the toolkit contract or network isolation. */
-  readonly writesHeartbeats: boolean;
-  readonly checkpointIntervalSeconds: number;
-  readonly capacityOptions: readonly CapacityOption[];
+  writesHeartbeats: z.boolean(),
+  checkpointIntervalSeconds: count,
+  capacityOptions: z.array(capacityOption).min(1),
   /** How long the service keeps the instances after a job has ended. */
-  readonly keepAliveSeconds: number;
+  keepAliveSeconds: count,
   /** How many of the instances of each capacity option are spare hosts. */
-  readonly spareInstances: number;
+  spareInstances: count,
   /** The reaction to exit code 73, a loss outside its bounds. */
-  readonly lossPolicy: 'stop' | 'rollback';
+  lossPolicy: z.enum(['stop', 'rollback']),
   /** Total number of steps, if the run file states it. */
-  readonly totalSteps?: number;
+  totalSteps: count.optional(),
   /** Elastic runs: how long a job may be pending before the service stops it. @default `capacityBudgetSeconds` */
-  readonly pendingSeconds?: number;
+  pendingSeconds: count.optional(),
   /** The queue may ask its job to save and exit in favour of another run. */
-  readonly preemptible: boolean;
-}
+  preemptible: z.boolean(),
+});
+/** Settings of the run file that stay fixed for the whole run. */
+export type RunPolicy = Frozen<z.infer<typeof runPolicy>>;
 
-/** A complete checkpoint: its step, and its location. */
-export interface Checkpoint {
-  readonly uri: string;
-  readonly step: number;
+const checkpoint = z.object({
+  uri: text,
+  step: z.number().min(0).max(MAX_STEP),
   /**
    * The attempt that wrote it; null when it is not known (marker of a custom script). A later attempt may write to the same prefix again.
    */
-  readonly attempt: number | null;
-}
+  attempt: z.number().nullable(),
+});
+/** A complete checkpoint: its step, and its location. */
+export type Checkpoint = Frozen<z.infer<typeof checkpoint>>;
 
 /** A key that distinguishes two checkpoints written to the same URI by different attempts. */
 export const checkpointKey = ({ uri, attempt }: Checkpoint): string => `${uri}@${attempt ?? ''}`;
 
-/** Who or what requested the end of a job. */
-export type StopWhy = 'user' | 'hang' | 'spend' | 'hand-over';
-
-/** A request of the control plane that the attempt saves and exits early. */
-export interface HandOver {
+const handOver = z.object({
   /** `preempted`: in favour of another run; `resized`: to continue with more instances. */
-  readonly why: 'preempted' | 'resized';
-  readonly at: EpochMs;
+  why: z.enum(['preempted', 'resized']),
+  at: time,
   /** When the request was last written to where the driver polls for it; undefined = not yet. */
-  readonly sentAt?: EpochMs;
-  readonly text: string;
-}
+  sentAt: time.optional(),
+  text,
+});
+/** A request of the control plane that the attempt saves and exits early. */
+export type HandOver = Frozen<z.infer<typeof handOver>>;
 
-/** A requested stop, and when it was requested. */
-export interface AttemptStop {
-  readonly why: StopWhy;
-  readonly at: EpochMs;
+const attemptStop = z.object({
+  why: z.enum(['user', 'hang', 'spend', 'hand-over']),
+  at: time,
   /** When StopTrainingJob was last sent; undefined = not yet. */
-  readonly sentAt?: EpochMs;
+  sentAt: time.optional(),
   /** When the service accepted it while the job could not be described. */
-  readonly acceptedAt?: EpochMs;
+  acceptedAt: time.optional(),
   /** The service refused it because the job was over already. @default false */
-  readonly isTooLate?: boolean;
-  readonly text: string;
-}
+  isTooLate: z.boolean().optional(),
+  text,
+});
+/** A requested stop, and when it was requested. */
+export type AttemptStop = Frozen<z.infer<typeof attemptStop>>;
+/** Who or what requested the end of a job. */
+export type StopWhy = AttemptStop['why'];
 
-/** What a job has found out about the hardware of one of its hosts. */
-export interface GpuReport {
-  readonly host: string;
+const gpuReport = z.object({
+  host: text,
   /** `gpu`: these GPUs are broken; `host`: the host is broken or slow, and these are its GPUs; `passed`: they have passed the full check. */
-  readonly kind: 'gpu' | 'host' | 'passed';
+  kind: z.enum(['gpu', 'host', 'passed']),
   /** UUIDs. */
-  readonly gpus: readonly string[];
-  readonly reason: string;
-}
+  gpus: z.array(text),
+  reason: text,
+});
+/** What a job has found out about the hardware of one of its hosts. */
+export type GpuReport = Frozen<z.infer<typeof gpuReport>>;
 
-/** Training metrics from the heartbeat; null = not known. */
-export interface Vitals {
+const vitals = z.object({
   /** The first step that the driver of this attempt saw; absent in heartbeats of older drivers. */
-  readonly firstStep?: number | null;
-  readonly loss: number | null;
+  firstStep: z.number().nullable().optional(),
+  loss: z.number().nullable(),
   /** The trainer's own text about a loss outside its bounds. */
-  readonly lossAlert: string | null;
+  lossAlert: text.nullable(),
   /** `host`: empty if the network is slow and no single host is the cause. */
-  readonly slowHost: { readonly host: string; readonly what: string; readonly ratio: number } | null;
-  readonly stepsPerHour: number | null;
+  slowHost: z.object({ host: text, what: text, ratio: z.number() }).nullable(),
+  stepsPerHour: amount,
   /** Median of the preceding hour. */
-  readonly usualStepsPerHour: number | null;
+  usualStepsPerHour: amount,
   /** In-place restarts of this attempt. */
-  readonly restarts: number;
+  restarts: count,
   /** The driver has passed on a request to save and exit. @default false */
-  readonly handOver?: boolean;
-  /** Hosts that a spare host replaced in this attempt; absent in records of older versions. */
-  readonly setAside?: readonly { readonly host: string; readonly reason: string }[];
-  /** Hosts that were found broken or slow; absent in records of older versions. */
-  readonly evidence?: readonly GpuReport[];
+  handOver: z.boolean().optional(),
+  /** Hosts that a spare host replaced in this attempt. */
+  setAside: z.array(z.object({ host: text, reason: text })).optional(),
+  /** Hosts that were found broken or slow. */
+  evidence: z.array(gpuReport).optional(),
   /** Number of spare hosts that are still available. @default null */
-  readonly sparesLeft?: number | null;
+  sparesLeft: z.number().nullable().optional(),
   /** Mean utilisation of the GPUs over all hosts and samples of the attempt; absent when no host reports it. */
-  readonly gpuUtilizationPercent?: number;
+  gpuUtilizationPercent: z.number().optional(),
   /** Why a program that ended with exit code 0 may not have done what it was asked for; absent when nothing suggests that. */
-  readonly endedEarly?: string;
-}
+  endedEarly: text.optional(),
+});
+/** Training metrics from the heartbeat; null = not known. */
+export type Vitals = Frozen<z.infer<typeof vitals>>;
 
-/** The last sign of progress, by the clock of S3 (`at`) and by ours (`seenAt`). */
-export interface Progress {
-  readonly step: number | null;
-  readonly phase: string;
+const progress = z.object({
+  step,
+  phase: text,
   /** When the heartbeat object was last written, S3's clock. */
-  readonly heartbeatAt: EpochMs;
+  heartbeatAt: time,
   /** When step or phase last changed, by our clock. */
-  readonly movedAt: EpochMs;
+  movedAt: time,
   /** When the first driver of the attempt began, by S3's clock; absent with older drivers. */
-  readonly beganAt?: EpochMs;
+  beganAt: time.optional(),
   /** Absent with older drivers. */
-  readonly vitals?: Vitals;
+  vitals: vitals.optional(),
   /** Every start of the attempt's ranks that a heartbeat has reported; absent with older drivers. */
-  readonly starts?: readonly StartTimes[];
+  starts: z.array(startTimes).optional(),
   /** How many of them belong to earlier driver processes of this attempt. @default 0 */
-  readonly earlierStarts?: number;
-}
+  earlierStarts: count.optional(),
+});
+/** The last sign of progress, by the clock of S3 (`at`) and by ours (`seenAt`). */
+export type Progress = Frozen<z.infer<typeof progress>>;
 
-/** Where the job of an attempt writes: the control plane reads its heartbeat and checkpoints there. */
-export interface JobFiles {
+const jobFiles = z.object({
   /** URI of the object that its driver writes every minute. */
-  readonly heartbeat: string;
+  heartbeat: text,
   /** Prefix of its checkpoints, and the marker of a custom script's; undefined when commits cannot be observed. */
-  readonly checkpoints?: { readonly prefix: string; readonly marker?: string };
-}
+  checkpoints: z.object({ prefix: text, marker: text.optional() }).optional(),
+});
+/** Where the job of an attempt writes: the control plane reads its heartbeat and checkpoints there. */
+export type JobFiles = Frozen<z.infer<typeof jobFiles>>;
 
-/** One SageMaker job of a run, as last observed. */
-export interface Attempt {
-  readonly number: number;
-  readonly jobName: string;
+/** Schema of `Attempt`. */
+export const attempt = z.object({
+  number: z.int().min(1).max(9999),
+  jobName: text,
   /** `intent`: the name is fixed, and it is not yet known whether the job exists. `created`: the job is ours. `ended`: the job is over. */
-  readonly phase: 'intent' | 'created' | 'ended';
-  readonly capacityOptionId: string;
-  readonly resumeFrom: Checkpoint | null;
-  readonly intentAt: EpochMs;
-  readonly createTries: number;
-  readonly lastCreateAt?: EpochMs;
+  phase: z.enum(['intent', 'created', 'ended']),
+  capacityOptionId: text,
+  resumeFrom: checkpoint.nullable(),
+  intentAt: time,
+  createTries: count,
+  lastCreateAt: time.optional(),
   /**
    * How many of the create calls certainly made no job: when none of them did, another capacity option may be tried under the same name.
    * @default 0
    */
-  readonly unmadeTries?: number;
-  readonly jobArn?: string;
+  unmadeTries: count.optional(),
+  jobArn: text.optional(),
   /** CreationTime of the job by the service's clock: a job that reuses the name has another one. */
-  readonly jobCreatedAt?: EpochMs;
-  readonly acceptedAt?: EpochMs;
-  /** From the descriptor that the create call was made with, or read later; absent in records of older versions. */
-  readonly files?: JobFiles;
-  readonly status: string;
-  readonly secondaryStatus: string;
-  readonly trainingStartedAt?: EpochMs;
-  /** When training last started on the instances: after an interruption the driver starts again. Absent in records of older versions. */
-  readonly trainingSince?: EpochMs;
-  /** Periods without instances after the job had had them. Absent in records of older versions. */
-  readonly pauses?: Pauses;
+  jobCreatedAt: time.optional(),
+  acceptedAt: time.optional(),
+  /** From the descriptor that the create call was made with, or read later. */
+  files: jobFiles.optional(),
+  status: text,
+  secondaryStatus: text,
+  trainingStartedAt: time.optional(),
+  /** When training last started on the instances: after an interruption the driver starts again. */
+  trainingSince: time.optional(),
+  /** Periods without instances after the job had had them. */
+  pauses: pauses.optional(),
   /** The alternative that the service chose; undefined = the cluster of the capacity option, or not known yet. */
-  readonly selected?: { readonly instanceType: string; readonly instanceCount: number };
+  selected: cluster.optional(),
   /** Newest usable committed step when the attempt began; null = none. */
-  readonly committedAtStart: number | null;
-  readonly progress?: Progress;
-  readonly firstStep: number | null;
-  readonly lastStep: number | null;
+  committedAtStart: step,
+  progress: progress.optional(),
+  firstStep: step,
+  lastStep: step,
   /** When the service last reported the job as alive although its heartbeat was late or could never be read; undefined = neither. */
-  readonly aliveAt?: EpochMs;
+  aliveAt: time.optional(),
   /** Since when the heartbeat could not be read; undefined = it could be read, or did not exist. */
-  readonly unreadSince?: EpochMs;
+  unreadSince: time.optional(),
   /** Since when the checkpoints could not be listed while the job was live; undefined = the last listing succeeded. */
-  readonly unlistedSince?: EpochMs;
+  unlistedSince: time.optional(),
   /** When the hang rule first matched; a stop requires a second observation, later by our own clock. */
-  suspectedHangAt?: EpochMs;
+  suspectedHangAt: time.optional(),
   /**
    * Time of the last heartbeat, when it was read so long after it that the next ones are missing, while Describe fails or does not find the
    * job; undefined = none is missing, or that is not known.
    */
-  readonly silentHeartbeat?: EpochMs;
+  silentHeartbeat: time.optional(),
   /** Since when Describe fails, so that the state of the job is unknown; undefined = it answers. */
-  readonly undescribedSince?: EpochMs;
+  undescribedSince: time.optional(),
   /** When Describe first did not find a job that it had found before: a single wrong answer must not start a second job. */
-  readonly absentSince?: EpochMs;
+  absentSince: time.optional(),
   /** The job as it was first seen over, while its end cannot be judged because its checkpoints cannot be listed. */
-  readonly over?: PresentJob;
-  readonly stop?: AttemptStop;
-  readonly handOver?: HandOver;
-  readonly endedAt?: EpochMs;
-  readonly failureClass?: FailureClass | 'completed' | 'stopped';
-  readonly reason: string;
-  readonly costUsd: number | null;
-}
+  over: presentJob.optional(),
+  stop: attemptStop.optional(),
+  handOver: handOver.optional(),
+  endedAt: time.optional(),
+  failureClass: z.enum([...FAILURE_CLASSES, 'completed', 'stopped']).optional(),
+  reason: text,
+  costUsd: amount,
+});
+/** One SageMaker job of a run, as last observed. */
+export type Attempt = Frozen<z.infer<typeof attempt>>;
 
-/** Counters against the limits of lib/core/lifecycle/budgets.ts. */
-export interface Budgets {
+const budgets = z.object({
   /** Attempts that failed without committing anything new; limited by `limits.maxAttempts`. */
-  readonly failures: number;
+  failures: count,
   /** Consecutive failed attempts without a newer committed step, with a cause that is likely to repeat. */
-  readonly stale: number;
+  stale: count,
   /** The same for failures of the service or the storage. */
-  readonly stalePlatform: number;
+  stalePlatform: count,
   /** Number of failures of the whole run by class. */
-  readonly byClass: Partial<Readonly<Record<FailureClass, number>>>;
-  readonly capacitySince?: EpochMs;
-  readonly capacityTries: number;
-}
+  byClass: z.record(text, count),
+  capacitySince: time.optional(),
+  capacityTries: count,
+});
+/** Counters against the limits of lib/core/lifecycle/budgets.ts. */
+export type Budgets = Frozen<z.infer<typeof budgets>>;
 
-/** A notification that is sent once. */
-export interface Notice {
-  readonly id: string;
-  readonly alert: string;
-  readonly text: string;
+const notice = z.object({
+  id: text,
+  alert: text,
+  text,
   /** Section of docs/runbooks.md. */
-  readonly runbook: string;
-  readonly at: EpochMs;
-}
+  runbook: text,
+  at: time,
+});
+/** A notification that is sent once. */
+export type Notice = Frozen<z.infer<typeof notice>>;
 
-/**
- * The item of a run in the run table. Pure data, which is never changed in place: readers share it, and every write replaces the item, with a
- * condition on `version`. All times are epoch milliseconds by our own clock unless the comment names another clock.
- */
-export interface RunRecord {
-  readonly runId: string;
-  readonly name: string;
-  readonly team: string;
-  readonly environment: string;
-  readonly kind: 'training' | 'processing';
-  readonly configHash: string;
-  readonly version: number;
-  readonly createdAt: EpochMs;
-  readonly state: RunState;
-  readonly desired: 'run' | 'stop';
-  readonly reason: string;
+const poolAttempt = attempt.pick({ number: true, jobName: true });
+/** What is needed to ask the service about the job of an attempt. */
+export type PoolAttempt = Frozen<z.infer<typeof poolAttempt>>;
+
+const warmPool = z.object({
+  /** The attempt that left it. */
+  attempt: poolAttempt,
+  /** null = the price is not known. */
+  usdPerHour: amount,
+  since: time,
+  /** When they are released, unless another job takes them over first. */
+  until: time,
+  /** The service has reported how long they were kept. @default - the service is asked after `until` */
+  isFinal: z.boolean().optional(),
+});
+/** Instances that the service keeps after a job. */
+export type WarmPool = Frozen<z.infer<typeof warmPool>>;
+
+const earlierPool = warmPool.extend({ bookedUntil: time });
+/** A pool whose cost is booked up to `bookedUntil`, until the service reports how long it was kept. */
+export type EarlierPool = Frozen<z.infer<typeof earlierPool>>;
+
+/** Schema of `RunRecord`. */
+export const runRecord = z.object({
+  runId: text,
+  name: text,
+  team: text,
+  environment: text,
+  kind: z.enum(['training', 'processing']),
+  configHash: text,
+  version: z.int().min(1),
+  createdAt: time,
+  state: z.enum(RUN_STATES),
+  desired: z.enum(['run', 'stop']),
+  reason: text,
   /** The caller has confirmed its uploads. */
-  readonly confirmed: boolean;
+  confirmed: z.boolean(),
   /** The queue has admitted it. */
-  readonly admitted: boolean;
+  admitted: z.boolean(),
   /** When the queue last admitted it: a run is admitted again after it was preempted, resumed, or sent back because a quota was used up. */
-  readonly admittedAt?: EpochMs;
-  /** Number of attempts that it had had by then. Absent in records of older versions. */
-  readonly attemptsAtAdmission?: number;
-  readonly priority: number;
-  readonly after: readonly string[];
-  readonly policy: RunPolicy;
+  admittedAt: time.optional(),
+  /** Number of attempts that it had had by then. */
+  attemptsAtAdmission: count.optional(),
+  priority: z.number(),
+  after: z.array(text),
+  policy: runPolicy,
   /** Tags of the run. @default - none */
-  readonly tags?: Readonly<Record<string, string>>;
+  tags: z.record(text, text).optional(),
   /** A note that a person wrote about the run. */
-  readonly note?: string;
-  readonly budgets: Budgets;
-  readonly attempt?: Attempt;
-  readonly capacityOptionId: string;
-  readonly notBefore?: EpochMs;
-  readonly committed: Checkpoint | null;
+  note: text.optional(),
+  budgets,
+  attempt: attempt.optional(),
+  capacityOptionId: text,
+  notBefore: time.optional(),
+  committed: checkpoint.nullable(),
   /** Keys of committed checkpoints that could not be read; the run never resumes from them again. */
-  readonly badCheckpoints: readonly string[];
+  badCheckpoints: z.array(text),
   /** Windows of the data that rollbacks have skipped. */
-  readonly skips?: readonly Readonly<Skip>[];
+  skips: z.array(z.object({ step: z.number(), batches: z.number() })).optional(),
   /** The newest rollback; every later attempt carries it. */
-  readonly rollback?: Readonly<Rollback>;
+  rollback: z.object({ toStep: z.number(), beforeAttempt: z.number() }).optional(),
   /** Cost of the ended attempts; null once a price was not known. */
-  readonly spentUsd: number | null;
+  spentUsd: amount,
   /** Share of the on-demand price that was billed for ended spot attempts. @default - expected from the catalog's spot price */
-  readonly spotShare?: number;
+  spotShare: z.number().optional(),
   /** The warm pool that the last attempt left: it is billed until the next attempt takes it over or it expires. */
-  readonly warmPool?: WarmPool;
+  warmPool: warmPool.optional(),
   /** The warm pool that a finished run left; `spentUsd` already includes its cost. */
-  readonly leftPool?: WarmPool;
+  leftPool: warmPool.optional(),
   /** When a person had the run's files deleted; undefined = they are kept. */
-  readonly filesDeletedAt?: EpochMs;
+  filesDeletedAt: time.optional(),
   /**
    * Warm pools of earlier attempts, booked up to the start of the next job: that job may have got another pool of the account instead.
    * @default - none
    */
-  readonly earlierPools?: readonly EarlierPool[];
-  /** Request id of the start by a person. @default - none: a registered run, or a run of an earlier version; its record never expires */
-  readonly requestId?: string;
+  earlierPools: z.array(earlierPool).optional(),
+  /** Request id of the start by a person. @default - none: a registered run; its record never expires */
+  requestId: text.optional(),
   /** When it last joined the queue; a preempted run keeps this time. Until its uploads are confirmed, when it was created. */
-  readonly queuedAt: EpochMs;
+  queuedAt: time,
   /** Capacity that the queue reserves for its next attempt: a larger capacity option, and since when. @default - none */
-  readonly reservation?: { readonly capacityOptionId: string; readonly since: EpochMs };
+  reservation: z.object({ capacityOptionId: text, since: time }).optional(),
   /** When an elastic run last failed to get capacity for a size. @default - never */
-  readonly sizeFailedAt?: EpochMs;
+  sizeFailedAt: time.optional(),
   /** When it last went back to the queue because another run may use its capacity. @default - never */
-  readonly preemptedAt?: EpochMs;
-  readonly endedAt?: EpochMs;
+  preemptedAt: time.optional(),
+  endedAt: time.optional(),
   /** When attempts of the last day failed, oldest first. @default - none */
-  readonly restarts?: readonly EpochMs[];
+  restarts: z.array(time).optional(),
   /** Active alerts, so that each is raised only once. */
-  readonly alerts: readonly string[];
+  alerts: z.array(text),
   /** Notices that are not published yet. */
-  readonly outbox: readonly Notice[];
-}
-
-/** What is needed to ask the service about the job of an attempt. */
-export type PoolAttempt = Pick<Attempt, 'number' | 'jobName'>;
-
-/** Instances that the service keeps after a job. */
-export interface WarmPool {
-  /** The attempt that left it. @default - not known (records of older versions) */
-  readonly attempt?: PoolAttempt;
-  /** null = the price is not known. */
-  readonly usdPerHour: number | null;
-  readonly since: EpochMs;
-  /** When they are released, unless another job takes them over first. */
-  readonly until: EpochMs;
-  /** The service has reported how long they were kept. @default - the service is asked after `until` */
-  readonly isFinal?: boolean;
-}
-
-/** A pool whose cost is booked up to `bookedUntil`, until the service reports how long it was kept. */
-export interface EarlierPool extends WarmPool {
-  readonly attempt: PoolAttempt;
-  readonly bookedUntil: EpochMs;
-}
+  outbox: z.array(notice),
+});
+/**
+ * The item of a run in the run table. Pure data, which is never changed in place: readers share it, and every write replaces the item, with a
+ * condition on `version`. All times are epoch milliseconds by our own clock unless the comment names another clock.
+ */
+export type RunRecord = Frozen<z.infer<typeof runRecord>>;
 
 /** Whether the run is completed, failed or stopped. */
 export const isOver = (record: Pick<RunRecord, 'state'>): boolean => OVER.includes(record.state);

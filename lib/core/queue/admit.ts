@@ -73,13 +73,11 @@ export function admit(input: QueueInput): Admission {
   return result;
 }
 
-/** The run at each of its sizes, first choice first. */
 const sizesOf = ({ smaller = [], ...run }: QueuedRun): { run: QueuedRun; capacityOptionId?: string }[] => [
   { run },
   ...smaller.map(({ capacityOptionId, instances, needs }) => ({ run: { ...run, instances, needs }, capacityOptionId })),
 ];
 
-/** Used and reserved instances by pool. */
 interface Taken {
   used: ReadonlyMap<string, number>;
   kept: ReadonlyMap<string, Reservation>;

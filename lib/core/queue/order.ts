@@ -35,7 +35,6 @@ export class QueueLines {
   private readonly lines = new Map<string, QueuedRun[]>();
   private readonly above: ReadonlySet<string>;
   private held: Record<string, Record<string, number>>;
-  /** Cached until a run starts. */
   private load: ReadonlyMap<string, number> | undefined;
 
   constructor(

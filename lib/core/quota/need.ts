@@ -173,7 +173,6 @@ function mostInstances(run: RunSpec): Requested {
   );
 }
 
-/** The larger of two needs; the first if they are equal. */
 const larger = (first: Requested | undefined, other: Requested): Requested =>
   first && first.needed >= other.needed ? first : other;
 

@@ -112,7 +112,7 @@ describe('what an environment file refers to', () => {
     if (!value) throw new Error(JSON.stringify(issues));
     const [first] = resolveEnvironments(value);
     if (!first) throw new Error('no region');
-    const found = await environmentChecks(first, ['us-west-2'], 'environment.yaml');
+    const found = await environmentChecks(first, 'environment.yaml');
     return { checks: found.map((one) => one.check), issues: found.flatMap((one) => one.issues) };
   }
   const EXISTING =

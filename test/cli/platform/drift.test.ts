@@ -13,7 +13,6 @@ import {
   GetBucketEncryptionCommand,
   GetBucketLifecycleConfigurationCommand,
   GetBucketPolicyCommand,
-  GetBucketReplicationCommand,
   GetBucketVersioningCommand,
   GetPublicAccessBlockCommand,
   HeadBucketCommand,
@@ -120,20 +119,6 @@ test('an environment as it was deployed is exit 0', async () => {
   expect([code, ok, stack.stack, stack.resources]).toEqual([0, true, 'Slipway-lab-us-west-2', []]);
   expect(Object.values(beyond)).toEqual([true, true, true, true, true, true]);
   expect(stacks.commandCalls(GetTemplateCommand)).toHaveLength(1);
-});
-
-test('a checkpoint bucket that has lost its replication rule is exit 1', async () => {
-  const storage = { Type: 'AWS::S3::Bucket', Properties: { ReplicationConfiguration: { Rules: [{}] } } };
-  stacks.on(GetTemplateCommand).resolves({ TemplateBody: JSON.stringify({ Resources: { storage } }) });
-  const none = Object.assign(new Error(), { name: 'ReplicationConfigurationNotFoundError' });
-  s3.on(GetBucketReplicationCommand).rejects(none);
-  const { code, stack } = await drift();
-  expect(code).toBe(1);
-  expect(stack.beyond).toContainEqual({
-    what: 'copies of checkpoints',
-    ok: false,
-    detail: `${DESCRIPTOR.checkpointBucket} no longer has its replication rule; deploy again`,
-  });
 });
 
 test('a changed property is exit 1, with the template and the account beside each other', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { readLogPage } from '../../../lib/control/control/reads/logs';
 import { boundedTimeline, isWanted } from '../../../lib/control/control/reads/status';
 import { createOutcomeOf } from '../../../lib/control/reconcile/effects/create-job';
-import { chatMessage } from '../../../lib/control/reconcile/notify/chat';
+import { chatMessage } from '../../../lib/control/reconcile/notify/email';
 import { remember } from '../../../lib/control/shared/bounded-map';
 import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue-runs';
 import { event, notice } from '../../../lib/core/lifecycle/timeline';

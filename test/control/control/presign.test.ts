@@ -1,6 +1,6 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { expect, test } from 'vitest';
-import { presigner } from '../../../lib/control/control/presign';
+import { presigner } from '../../../lib/control/control/index';
 
 const s3 = new S3Client({
   region: 'us-west-2',

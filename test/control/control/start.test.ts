@@ -160,39 +160,3 @@ describe('a run is written', () => {
     expect(full).toMatchObject({ tags: { project: 'x' }, note: 'a try', notBefore: Date.UTC(2026, 10, 22) });
   });
 });
-
-describe('a registered run', () => {
-  /** The same start once its request has expired, as it did after a week in 0.1.0. */
-  const again = async (more: object = {}) => {
-    for (const [id, item] of world.table.items) if (item.madeRun) world.table.items.delete(id);
-    world.pass(60_000);
-    return startedId({ clientRequestId: HASH, ...more });
-  };
-
-  test('is found by its file while it is live, although its request has expired', async () => {
-    const first = await startedId({ clientRequestId: HASH });
-    expect(await again()).toBe(first);
-  });
-
-  test('is another one with another file, another code, or for a person who starts the same', async () => {
-    const first = await startedId({ clientRequestId: HASH });
-    expect(await again({ runFile: RUN_FILE.replace('steps: 100', 'steps: 200') })).not.toBe(first);
-    expect(await again({ clientRequestId: 'of-a-person' })).not.toBe(first);
-    const own = await startedId({ runFile: OWN_CODE, code: { sha256: HASH, bytes: 5 }, clientRequestId: DIGEST });
-    expect(await again({ runFile: OWN_CODE, code: { sha256: HASH, bytes: 5 } })).toBe(own);
-    expect(await again({ runFile: OWN_CODE, code: { sha256: DIGEST, bytes: 5 } })).not.toBe(own);
-  });
-
-  test('is another one once the first is over, and beside a run of another name', async () => {
-    const first = await startedId({ clientRequestId: HASH });
-    await world.ask({ action: 'start', runId: first, confirm: true });
-    await world.settle();
-    world.train(`research-${first}-a001`);
-    await world.tick();
-    world.end(`research-${first}-a001`, 'Completed');
-    await world.tick();
-    const second = await again();
-    expect(second).not.toBe(first);
-    expect(await again()).toBe(second);
-  });
-});

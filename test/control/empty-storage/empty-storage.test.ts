@@ -1,6 +1,5 @@
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import {
-  DeleteBucketReplicationCommand,
   DeleteObjectsCommand,
   GetBucketPolicyCommand,
   ListObjectVersionsCommand,
@@ -108,38 +107,6 @@ describe('buckets that are retained', () => {
   ])('keep everything in %s', async (status) => {
     stackIs(status);
     await onEvent(deps, events.delete());
-    expect(s3.calls()).toHaveLength(0);
-  });
-});
-
-describe('a bucket that is retained and whose checkpoints are copied to another region', () => {
-  const replicated = { replicated: 'data' };
-
-  test('loses its rule with the stack, whose role S3 copies with, and nothing else', async () => {
-    stackIs('DELETE_IN_PROGRESS');
-    await onEvent(deps, events.delete(replicated));
-    expect(s3.calls().map(({ args }) => [args[0].constructor.name, args[0].input])).toEqual([
-      ['DeleteBucketReplicationCommand', { Bucket: 'data' }],
-    ]);
-  });
-
-  test('that is gone, or has no rule any more, is no failure', async () => {
-    stackIs('DELETE_IN_PROGRESS');
-    for (const name of ['NoSuchBucket', 'ReplicationConfigurationNotFoundError']) {
-      s3.on(DeleteBucketReplicationCommand).rejects(named(name));
-      expect(await onEvent(deps, events.delete(replicated))).toEqual({ PhysicalResourceId: 'physical-1' });
-    }
-  });
-
-  test('fails: a rule that may not be removed', async () => {
-    stackIs('DELETE_IN_PROGRESS');
-    s3.on(DeleteBucketReplicationCommand).rejects(named('AccessDenied'));
-    await expect(onEvent(deps, events.delete(replicated))).rejects.toThrow('AccessDenied');
-  });
-
-  test('keeps its rule while an update goes on', async () => {
-    stackIs('UPDATE_COMPLETE_CLEANUP_IN_PROGRESS');
-    await onEvent(deps, events.delete(replicated));
     expect(s3.calls()).toHaveLength(0);
   });
 });

@@ -1,6 +1,6 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { beforeEach, expect, test } from 'vitest';
-import { chatMessage } from '../../../lib/control/reconcile/notify/chat';
+import { chatMessage } from '../../../lib/control/reconcile/notify/email';
 import { notice } from '../../../lib/core/lifecycle/timeline';
 import { running } from '../../core/lifecycle/support/records';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';

@@ -6,7 +6,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { describeJob } from '../../../lib/control/reconcile/observe/describe';
-import type { PresentJob } from '../../../lib/core/lifecycle/present-job';
+import type { PresentJob } from '../../../lib/core/lifecycle/record';
 import { attempt, running, T0 } from '../../core/lifecycle/support/records';
 import { mockClient } from '../../support/mocked-clients';
 import { serviceError } from '../support/fake-sagemaker';

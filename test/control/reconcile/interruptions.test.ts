@@ -32,14 +32,6 @@ describe('a registered run that CloudFormation sends again', () => {
     expect(world.sagemaker.live()).toBe(1);
   });
 
-  test('is found by its file while it lives where 0.1.0 let its request expire', async () => {
-    const first = await submit();
-    await world.settle();
-    for (const id of world.table.items.keys()) if (id.startsWith('REQUEST#')) world.table.items.delete(id);
-    world.pass(8 * DAY);
-    expect(await submit()).toBe(first);
-  });
-
   test('is not taken for the same run that a person launches twice', async () => {
     const first = await submit();
     world.pass(60_000);

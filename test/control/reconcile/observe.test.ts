@@ -157,7 +157,7 @@ describe('a job is looked for where its attempt says', () => {
     const prefix = `s3://checkpoint-bucket/runs/nlp/${runId}/`;
     const own = { heartbeat: `${prefix}heartbeat.json`, checkpoints: { prefix } };
     expect(record?.attempt?.files).toEqual(own);
-    // As 0.1.0 left it.
+    // As before its first observation.
     const { files: _, ...old } = record?.attempt ?? attempt();
     if (item) item.document = { S: JSON.stringify({ ...record, attempt: old }) };
     await world.tick();

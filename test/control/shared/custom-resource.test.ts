@@ -135,7 +135,7 @@ describe('a rollback of an update', () => {
     dynamo.on(QueryCommand).resolves({ Items: [{ runId: { S: 'base' } }] });
     const { handler } = await entry('guards');
     const given = { guards: 'replace', environment: 'research', fingerprint: 'f', storage: 'retained' };
-    const guard = resourceEvents(GUARD_TYPE, { ...given, teams: '["nlp"]', movedSubnets: '[]' });
+    const guard = resourceEvents(GUARD_TYPE, { ...given, teams: '["nlp"]' });
     const [few, more] = [{ zones: '["a"]' }, { zones: '["a","b"]' }];
 
     stackIs('UPDATE_IN_PROGRESS');

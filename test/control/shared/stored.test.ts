@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RunIntent } from '../../../lib/control/shared/items';
+import { fromStoredNames, toStoredNames } from '../../../lib/control/shared/items';
 import { readIntent, readRecord } from '../../../lib/control/shared/stored';
-import { fromStoredNames, toStoredNames } from '../../../lib/control/shared/stored-names';
 import { loadRun } from '../../../lib/core/config/load';
 import { CLASS_POLICY } from '../../../lib/core/lifecycle/budgets';
 import type { FailureClass } from '../../../lib/core/lifecycle/record';
-import { admitted, policy, running } from '../../core/lifecycle/support/records';
+import { admitted, running } from '../../core/lifecycle/support/records';
 import { RUN_FILES, RUNS } from '../../support/run-files';
 
 const specOf = (file: string) => {
@@ -63,50 +62,11 @@ describe('a record', () => {
     },
   );
 
-  test('that an older version wrote has the values that it acted by, and keeps what it has', () => {
-    const whole = stored(
-      running({ queuedAt: 1, policy: policy({ writesHeartbeats: false, preemptible: true, keepAliveSeconds: 60 }) }),
-    );
-    const settings = [
-      'keepsCheckpoints',
-      'beats',
-      'keepAliveSeconds',
-      'spareInstances',
-      'lossPolicy',
-      'preemptible',
-    ] as const;
-    fc.assert(
-      fc.property(fc.subarray([...settings]), fc.boolean(), fc.boolean(), (missing, seesSteps, isQueued) => {
-        const { queuedAt, ...rest } = whole;
-        const kept = Object.entries({ ...whole.policy, seesSteps }).filter(([key]) => !missing.includes(key as never));
-        const older = { ...rest, ...(isQueued && { queuedAt }), policy: Object.fromEntries(kept) };
-        const initial = {
-          keepsCheckpoints: true,
-          writesHeartbeats: seesSteps,
-          keepAliveSeconds: 0,
-          spareInstances: 0,
-          lossPolicy: 'stop',
-          preemptible: false,
-        };
-        expect(readRecord(JSON.stringify(older))).toEqual({
-          ...whole,
-          queuedAt: isQueued ? 1 : whole.createdAt,
-          policy: { ...initial, ...Object.fromEntries(kept) },
-        });
-      }),
-    );
-  });
-
   test('comes back from the names of the run table, and the tags of the user keep their keys', () => {
     const record = running({ tags: { rungId: 'mine', capacityOptionId: 'mine too' } });
     const item = toStoredNames(record);
     expect(item).toMatchObject({ rungId: 'as-written', tags: record.tags });
     expect(item).not.toHaveProperty('capacityOptionId');
     expect(fromStoredNames(item)).toEqual(record);
-  });
-
-  test('that an older version wrote without lists and counters has empty ones', () => {
-    const { badCheckpoints: _, outbox: __, ...older } = running();
-    expect(readRecord(JSON.stringify(older))).toMatchObject({ badCheckpoints: [], outbox: [], state: 'running' });
   });
 });

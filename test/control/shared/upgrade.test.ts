@@ -1,13 +1,13 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { expect, test } from 'vitest';
-import written from '../../fixtures/run-table-0.1.0.json';
+import written from '../../fixtures/run-table-0.2.0.json';
 import { fakeWorld, MINUTE, RUN_FILE } from '../support/fake-world';
 
 const RUN = 'pretrain-261121120000';
 const nameOf = (attempt: number) => `research-${RUN}-a00${attempt}`;
 const documentOf = (item: Record<string, AttributeValue> | undefined) => JSON.parse(item?.document?.S ?? 'null');
 
-/** A control plane of today that takes over the table and the live job of 0.1.0. */
+/** A control plane of today that takes over the table and the live job of 0.2.0. */
 function upgraded() {
   const world = fakeWorld();
   for (const [id, item] of Object.entries(written.items)) {
@@ -34,7 +34,7 @@ function shapeOf(value: unknown, path = ''): [string, string][] {
   return Object.entries(value).flatMap(([key, inner]) => shapeOf(inner, `${path}.${key}`));
 }
 
-test('a live run of 0.1.0 goes on: its job is watched, and the next attempt asks for the same', async () => {
+test('a live run of 0.2.0 goes on: its job is watched, and the next attempt asks for the same', async () => {
   const world = upgraded();
   await world.tick();
   expect(await world.store.find(RUN)).toMatchObject({ state: 'running', attempt: { number: 2, phase: 'created' } });
@@ -60,7 +60,7 @@ test('a stop and a resume of it work', async () => {
 });
 
 test.each(['RUN', 'INTENT', 'ATTEMPT#0002'])(
-  '0.1.0 reads the %s item of today: every field that it knows is there, of its type',
+  '0.2.0 reads the %s item of today: every field that it knows is there, of its type',
   async (item) => {
     const world = upgraded();
     await world.tick();
@@ -77,7 +77,7 @@ test.each(['RUN', 'INTENT', 'ATTEMPT#0002'])(
   },
 );
 
-test('a run of 0.1.0 is never asked to make room, and never grows', async () => {
+test('a run of 0.2.0 is never asked to make room, and never grows', async () => {
   const world = upgraded();
   for (let i = 0; i < 20; i++) await world.tick();
   const record = await world.store.find(RUN);
@@ -85,7 +85,7 @@ test('a run of 0.1.0 is never asked to make room, and never grows', async () => 
   expect(record?.attempt).not.toHaveProperty('handOver');
 });
 
-test('0.1.0 reads a preemptible run of varying size as one of its largest size: nothing that it knows has another type', async () => {
+test('0.2.0 reads a preemptible run of varying size as one of its largest size: nothing that it knows has another type', async () => {
   const world = fakeWorld();
   const file = RUN_FILE.replace('instanceCount: 2', 'instanceCount: { min: 1, max: 4 }');
   const runId = await world.launch(`${file}preemptible: true\n`);
@@ -93,7 +93,7 @@ test('0.1.0 reads a preemptible run of varying size as one of its largest size: 
     const old = item.startsWith('ATTEMPT') ? 'ATTEMPT#0002' : item;
     const before = new Map(shapeOf(documentOf((written.items as unknown as Record<string, never>)[`${RUN}|${old}`])));
     const now = shapeOf(documentOf(world.table.items.get(`${runId}|${item}`)));
-    // The run file as written, which 0.1.0 reads only for what the resolved run lacks.
+    // The run file as written, which 0.2.0 reads only for what the resolved run lacks.
     const others = now.filter(([at, type]) => !at.startsWith('.spec.written') && (before.get(at) ?? type) !== type);
     expect(others.filter(([at, type]) => type !== 'object' && before.get(at) !== 'object')).toEqual([]);
   }

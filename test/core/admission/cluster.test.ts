@@ -6,7 +6,7 @@ import {
   type TrainingPlanState,
   trainingPlanIssues,
 } from '../../../lib/core/admission';
-import { memoryIssues, withFittingAlternatives } from '../../../lib/core/admission/memory';
+import { memoryIssues, withFittingAlternatives } from '../../../lib/core/admission/index';
 import { BASE, PLANNABLE, runOf } from '../../support/runs';
 
 const ARN = 'arn:aws:sagemaker:us-west-2:111122223333:training-plan/mine';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fitsMemory, memoryIssues, withFittingAlternatives } from '../../../lib/core/admission/memory';
+import { fitsMemory, memoryIssues, withFittingAlternatives } from '../../../lib/core/admission/index';
 import { loadRun } from '../../../lib/core/config/load';
 import type { RunSpec } from '../../../lib/core/config/run-spec';
 import { runOf } from '../../support/runs';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { plannedCostIssues, priceIssues } from '../../../lib/core/admission/price';
+import { plannedCostIssues, priceIssues } from '../../../lib/core/admission/index';
 import { planRun } from '../../../lib/core/planner/run/plan-run';
 import { PLANNABLE, runOf } from '../../support/runs';
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../../lib/sandbox/testing';
 
 export const ROOT = path.join(__dirname, '../../..');
-/** Made by scripts/python-env.mjs, which `npm test` runs first. */
+/** Made by scripts/python-env.mjs, which `npm run test:e2e` runs first. */
 export const PYTHON = path.join(ROOT, '.slipway/python/bin/python');
 
 const run = promisify(execFile);

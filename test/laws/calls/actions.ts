@@ -11,8 +11,6 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   's3:GetBucketEncryption': ['s3:GetEncryptionConfiguration'],
   's3:GetPublicAccessBlock': ['s3:GetBucketPublicAccessBlock'],
   's3:GetBucketLifecycleConfiguration': ['s3:GetLifecycleConfiguration'],
-  's3:GetBucketReplication': ['s3:GetReplicationConfiguration'],
-  's3:DeleteBucketReplication': ['s3:PutReplicationConfiguration'],
   's3:PutBucketLifecycleConfiguration': ['s3:PutLifecycleConfiguration'],
   // A key that is not there is 404 for those who may list, and 403 for others.
   's3:GetObject': ['s3:GetObject', 's3:ListBucket'],

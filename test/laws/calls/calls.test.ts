@@ -9,7 +9,7 @@ import type { Resources } from '../../templates/support/values';
 import { actionsOf } from './actions';
 import { type CodeEntry, containerCalls, readCalls } from './code-calls';
 import { HANDLER_ROLES, type HandlerRole } from './handler-uses';
-import { executionUses, processingUses, replicationUses } from './job-uses';
+import { executionUses, processingUses } from './job-uses';
 import { PERSONAS, VERBS } from './people-uses';
 import { placesIn, resourcesFor } from './places';
 import type { Ask, Places, Use } from './use';
@@ -30,7 +30,6 @@ const TABLES: readonly { policy: string; uses(places: Places): Use[] }[] = [
   ...HANDLER_ROLES,
   { policy: 'Rolesnlpexecution', uses: executionUses },
   { policy: 'Rolesnlpprocessing', uses: processingUses },
-  { policy: 'StorageReplicationRole', uses: replicationUses },
   ...PERSONAS,
 ];
 

@@ -307,7 +307,6 @@ const emptyStorage = (places: Places): Use[] => {
     call('s3:GetBucketPolicy', ...each('s3:GetBucketPolicy')),
     call('s3:PutBucketPolicy', ...each('s3:PutBucketPolicy')),
     call('s3:ListObjectVersions', ...each('s3:ListBucketVersions')),
-    call('s3:DeleteBucketReplication', ask('s3:PutReplicationConfiguration', places.bucket('checkpoints'))),
     call('s3:DeleteObjects', ...objects('s3:DeleteObject'), ...objects('s3:DeleteObjectVersion')),
   ];
 };

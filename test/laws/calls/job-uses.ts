@@ -162,25 +162,3 @@ export const processingUses = (places: Places): Use[] => [
     ),
   ]),
 ];
-
-const REPLICATION = 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/setting-repl-config-perm-overview.html';
-const ENCRYPTED_COPIES =
-  'https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html';
-
-/** S3 copies checkpoints with a role of the stack. */
-export function replicationUses({ bucket, dataKey }: Places): Use[] {
-  const copies = 'arn:aws:s3:::slipway-research-111122223333-us-east-1-checkpoints/runs/nlp/r/step-1/x';
-  const reads = ['s3:GetObjectVersionAcl', 's3:GetObjectVersionForReplication', 's3:GetObjectVersionTagging'];
-  const key = 'arn:aws:kms:us-east-1:111122223333:key/11111111-1111-1111-1111-111111111111';
-  return [
-    service('storage.replicateCheckpoints: S3 copies new versions and deletions', REPLICATION, [
-      ...asks(['s3:GetReplicationConfiguration', 's3:ListBucket'], bucket('checkpoints')),
-      ...asks(reads, `${bucket('checkpoints')}/runs/nlp/r/step-1/x`),
-      ...asks(['s3:ReplicateDelete', 's3:ReplicateObject', 's3:ReplicateTags'], copies),
-    ]),
-    service('S3 decrypts the original and encrypts the copy', ENCRYPTED_COPIES, [
-      ask('kms:Decrypt', dataKey, S3_ENCRYPTION),
-      ...asks(['kms:Encrypt', 'kms:GenerateDataKey'], key, { 'kms:ViaService': 's3.us-east-1.amazonaws.com' }),
-    ]),
-  ];
-}

@@ -82,7 +82,6 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   drift: {
     file: 'platform/drift',
     entry: 'drift',
-    deployers: { 's3:HeadObject': 'the copy of a checkpoint is looked at by those who may read it' },
   },
   stop: { file: 'runs/change', entry: 'stop' },
   resume: { file: 'runs/change', entry: 'resume' },
@@ -287,8 +286,6 @@ function driftUses(places: Places): Use[] {
   const { arn, bucket, dataKey } = places;
   const stack = arn('cloudformation', 'stack/Slipway-research-us-west-2/1');
   const control = arn('lambda', 'function:slipway-research-control');
-  const copies = 'arn:aws:s3:::slipway-research-111122223333-us-east-1-checkpoints';
-  const copiesKey = 'arn:aws:kms:us-east-1:111122223333:key/11111111-1111-1111-1111-111111111111';
   const buckets = (action: string) => (['data', 'checkpoints'] as const).map((name) => ask(action, bucket(name)));
   return [
     ...['DetectStackDrift', 'DescribeStackResourceDrifts', 'GetTemplate'].map((name) =>
@@ -306,11 +303,9 @@ function driftUses(places: Places): Use[] {
     call('s3:GetBucketLifecycleConfiguration', ...buckets('s3:GetLifecycleConfiguration')),
     call('s3:GetBucketPolicy', ...buckets('s3:GetBucketPolicy')),
     call('s3:GetPublicAccessBlock', ...buckets('s3:GetBucketPublicAccessBlock')),
-    call('s3:GetBucketVersioning', ...buckets('s3:GetBucketVersioning'), ask('s3:GetBucketVersioning', copies)),
-    call('s3:GetBucketReplication', ask('s3:GetReplicationConfiguration', bucket('checkpoints'))),
-    call('iam:GetRole', ask('iam:GetRole', places.replicationRole)),
+    call('s3:GetBucketVersioning', ...buckets('s3:GetBucketVersioning')),
     call('s3:HeadBucket', ...buckets('s3:ListBucket')),
-    call('kms:DescribeKey', ask('kms:DescribeKey', dataKey), ask('kms:DescribeKey', copiesKey)),
+    call('kms:DescribeKey', ask('kms:DescribeKey', dataKey)),
     call('kms:GetKeyPolicy', ask('kms:GetKeyPolicy', dataKey)),
     call(
       'lambda:GetFunctionConfiguration',

@@ -66,10 +66,6 @@ export function placesIn(resources: Resources): Places {
     get dataKey() {
       return isAdopted ? `arn:${partition}:kms:${region}:${account}:key/adopted` : of('StorageKey');
     },
-    get replicationRole() {
-      const ids = Object.keys(resources).filter((id) => id.startsWith('StorageReplicationRole'));
-      return arnOf(resources, ids.find((id) => resources[id]?.Type === 'AWS::IAM::Role') ?? '') ?? '';
-    },
     get operationsKey() {
       return of('OperationsKey');
     },

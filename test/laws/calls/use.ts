@@ -19,8 +19,6 @@ export interface Places {
   bucket(name: 'data' | 'checkpoints' | 'artifacts' | 'access-logs'): string;
   dataKey: string;
   operationsKey: string;
-  /** ARN of the role that S3 copies checkpoints with. */
-  replicationRole: string;
   /** ARN of the resource whose logical id begins so. */
   of(logicalIdPrefix: string): string;
 }

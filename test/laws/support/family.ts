@@ -67,10 +67,6 @@ export const VARIATIONS: readonly Variation[] = [
   { option: 'network.existing', values: [{ network: { mode: 'existing', existing: EXISTING } }] },
   { option: 'network.availabilityZoneIds', values: [ZONE_IDS(2), ZONE_IDS(3, 2), ZONE_IDS(1, 2, 3)] },
   {
-    option: 'network.subnetOrder',
-    values: [{ network: { availabilityZoneIds: ['usw2-az2'], subnetOrder: ['usw2-az2', 'usw2-az1'] } }],
-  },
-  {
     option: 'network.endpoints',
     values: [{ network: { endpoints: ['sts'] } }, { network: { endpoints: ['sts', 'logs'] } }],
   },
@@ -98,19 +94,6 @@ export const VARIATIONS: readonly Variation[] = [
     ],
   },
   { option: 'storage.kmsKeyArn', values: [{ storage: { kmsKeyArn: OWN_KEY } }] },
-  {
-    option: 'storage.replicateCheckpoints',
-    values: [
-      {
-        storage: {
-          replicateCheckpoints: {
-            region: 'us-east-1',
-            kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab',
-          },
-        },
-      },
-    ],
-  },
   { option: 'storage.external', values: [{ storage: { external: [{ s3: 's3://lake/tokens/' }] } }] },
   {
     option: 'storage.fsxLustre',

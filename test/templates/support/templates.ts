@@ -47,10 +47,6 @@ const VARIANTS: Readonly<Record<string, object>> = {
     },
     storage: {
       fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' },
-      replicateCheckpoints: {
-        region: 'us-east-1',
-        kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/11111111-1111-1111-1111-111111111111',
-      },
       external: [
         {
           s3: 's3://lake/tokens/',

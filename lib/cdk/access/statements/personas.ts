@@ -9,8 +9,6 @@ export interface AccessContext extends Place {
   readonly keyArn: string;
   /** Keys of teams with a key of their own, by team. @default - none */
   readonly teamKeyArns?: Readonly<Record<string, string>>;
-  /** Bucket, key and role of the checkpoint copies in another region. @default - no copies */
-  readonly replica?: { readonly bucketArn: string; readonly keyArn: string; readonly roleArn: string };
   readonly runTableArn: string;
   /** Execution and processing roles of one team's jobs, by team. */
   readonly jobRoleArns: Readonly<Record<string, readonly string[]>>;

@@ -9,7 +9,7 @@ import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { TemplateResources } from '../../../core/contracts/template-values';
 import { existingNetworkIssues } from '../../../shared/aws/network/existing-network';
 import { boundaryIssues, roleStatements, uncomparedBoundary } from '../../../shared/aws/roles/boundary';
-import { accountOf, inspect, type ResourceCheck, replicaCheck, storageChecks } from './storage-checks';
+import { accountOf, inspect, type ResourceCheck, storageChecks } from './storage-checks';
 
 const TITLE = 'permissions boundary';
 const PERMISSION = 'iam:GetPolicy, iam:GetPolicyVersion and iam:SimulateCustomPolicy';
@@ -47,15 +47,10 @@ function staleness(template: string, file: string): string | undefined {
 }
 
 /** Checks what an environment file refers to in the account. */
-export async function environmentChecks(
-  environment: EnvironmentSpec,
-  regions: readonly string[],
-  file: string,
-): Promise<ResourceCheck[]> {
+export async function environmentChecks(environment: EnvironmentSpec, file: string): Promise<ResourceCheck[]> {
   const found = await Promise.all([
     networkChecks(environment),
     storageChecks(environment),
-    replicaCheck(environment, regions),
     boundaryCheck(environment, file),
   ]);
   return found.flat();

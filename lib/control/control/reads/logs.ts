@@ -60,7 +60,6 @@ const throttled = () =>
     fix: 'try again in a moment',
   });
 
-/** Number of runs that one page reads in parallel, and in total. */
 const AT_ONCE = 20;
 const MAX_RUNS = 100;
 

@@ -89,7 +89,6 @@ async function configurationOf(deps: ReadDeps, runId: string): Promise<Pick<Stat
   };
 }
 
-/** Number of newest runs that a search covers. */
 const MAX_SEARCHED = 1000;
 
 /** The newest runs of the team. Goodput is only part of `status`, because it needs the whole timeline. */

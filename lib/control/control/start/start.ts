@@ -10,7 +10,7 @@ import { codeUri, configText, runIdAt, runPrefixes } from '../../../core/job/pla
 import { teamKeyEncryption } from '../../../core/job/team-key';
 import { policyOf } from '../../../core/lifecycle/capacity-options';
 import { newRun } from '../../../core/lifecycle/intent';
-import { isOver, type RunPolicy, type RunRecord } from '../../../core/lifecycle/record';
+import type { RunPolicy, RunRecord } from '../../../core/lifecycle/record';
 import { event } from '../../../core/lifecycle/timeline';
 import { elasticSizes } from '../../../core/rules/compute/elastic';
 import { readDescriptor } from '../../shared/descriptors';
@@ -22,31 +22,6 @@ import { checkStart } from './check-run';
 
 /** Request id of a registered run: the hash of its file and code (handlers/registered-run). Requests of people have random UUIDs. */
 const REGISTERED = /^[0-9a-f]{64}$/;
-/** Number of newest runs of the team that are searched. */
-const MAX_COMPARED = 200;
-
-/**
- * Finds the live run that an earlier start of the same registered run created. In 0.1.0, request items expired after a week, so that a
- * CloudFormation rollback would have started the training of the old file a second time.
- */
-async function findLiveTwin(
-  deps: ControlDeps,
-  team: string,
-  request: StartRequest,
-  run: RunSpec,
-): Promise<string | undefined> {
-  if (!REGISTERED.test(request.clientRequestId)) return undefined;
-  const runs = await deps.store.ofTeam(team, MAX_COMPARED);
-  const file = JSON.stringify(run.written);
-  for (const { runId } of runs.filter((r) => r.name === run.name && !isOver(r))) {
-    const intent = await deps.store.findIntent(runId);
-    const isSameCode = (intent?.code?.sha256 ?? null) === (request.code?.sha256 ?? run.code.sha256 ?? null);
-    if (isSameCode && JSON.stringify(intent?.spec.written) === file) return runId;
-  }
-  return undefined;
-}
-
-/** Data of a new run besides its file. */
 interface NewRun
   extends Pick<StartRequest, 'clientRequestId' | 'startAt' | 'note'>,
     Pick<Descriptor, 'prices' | 'guardrails'> {
@@ -140,8 +115,6 @@ export async function startRun(
   const { run, issues, quota } = await checkStart(request, descriptor, deps.region, deps.limits);
   const others = run ? [...sizeIssues(run), ...(await otherRunIssues(deps, team, run))] : [];
   if (!run || others.length > 0) return { ok: false, issues: [...issues, ...others], quota };
-  const twin = await findLiveTwin(deps, team, request, run);
-  if (twin) return repeatStart(deps, team, twin);
   const refused = (await closedRefusal(deps)) ?? (await anotherRunRefusal(deps, team));
   if (refused) return refused;
   const made = await writeIntent(deps, team, request, { run, descriptor });

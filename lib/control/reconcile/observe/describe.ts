@@ -9,8 +9,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { pausesOf } from '../../../core/lifecycle/accounting/pauses';
 import type { JobObservation } from '../../../core/lifecycle/observed';
-import type { PresentJob } from '../../../core/lifecycle/present-job';
-import type { Attempt, RunRecord } from '../../../core/lifecycle/record';
+import type { Attempt, PresentJob, RunRecord } from '../../../core/lifecycle/record';
 import { describeError, isJobNotFound } from '../../shared/errors';
 
 /** What the service reports about the job of an attempt. Never throws: an error is an observation too. */

@@ -50,7 +50,6 @@ export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promis
   return quotaUsage(others.flatMap((name) => cache.shapes.get(name) ?? []));
 }
 
-/** What of ListTrainingJobs counts. */
 const LIVE_JOBS = { StatusEquals: 'InProgress', MaxResults: 100 } as const;
 
 async function liveJobs(deps: Deps): Promise<string[]> {

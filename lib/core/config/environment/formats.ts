@@ -48,8 +48,6 @@ export const ec2Id = (prefix: string, kind: string) =>
 export const fileSystemId = formed(/^fs-[0-9a-f]{8,40}$/, 'must be a file system id such as fs-0123456789abcdef0');
 /** Id of an availability zone, which identifies the same zone in every account. */
 export const zoneId = formed(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2');
-/** Id or name of an availability zone. */
-export const zone = formed(/^([a-z0-9]+-az\d+|[a-z-]+-\d[a-z])$/, 'must be a zone id such as usw2-az2, or a zone name');
 /** An e-mail address. */
 export const email = z.email('must be an e-mail address');
 /** Maximum value: CloudFormation and other services use 32-bit numbers. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { findInstanceType } from '../../catalog/instances/instances';
 import type { EnvironmentSpec } from '../environment-file';
 import { field, formed, option } from '../formats/field';
-import { cidr, ec2Id, s3Prefix, unique, zone, zoneId } from './formats';
+import { cidr, ec2Id, s3Prefix, unique, zoneId } from './formats';
 
 /** ARNs of the MLflow tracking servers of all teams. MLflow apps, which a team may also name, have another address. */
 export const mlflowServers = (teams: EnvironmentSpec['teams']): string[] => {
@@ -67,11 +67,6 @@ export const network = z.strictObject({
     ),
     'IDs of the Availability Zones with a subnet. Jobs can run only in these zones.',
     { default: 'all', examples: ['all', ['usw2-az2', 'usw2-az4']] },
-  ),
-  subnetOrder: option(
-    unique(z.array(zone).max(MAX_ZONES)),
-    'Zones in the order in which version 0.1.0 numbered subnets, so that an environment of that version keeps its subnets. Default: none, for environments of later versions.',
-    { examples: [['usw2-az4', 'usw2-az2']] },
   ),
   endpoints: option(
     unique(z.array(z.enum(ENDPOINT_SERVICES))),

@@ -62,30 +62,6 @@ export const storage = z.strictObject({
     'Existing KMS key of the account in the region, instead of a key that the stack creates, for buckets, volumes, run table and image repository. Its policy is checked before any resource is created. Default: none.',
     { examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'] },
   ),
-  replicateCheckpoints: option(
-    z.strictObject({
-      region: field(z.string(), 'Region of the copies.', { examples: ['us-east-1'] }),
-      kmsKeyArn: field(
-        keyArn,
-        'KMS key in that region that encrypts the copies: the key of the environment there, `kmsKeyArn` in its descriptor.',
-        { examples: ['arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'] },
-      ),
-      bucket: option(
-        bucketName,
-        'Existing bucket of the account in that region, with versioning enabled. Default: the checkpoint bucket that the environment of this name creates in that region.',
-        { examples: ['company-checkpoints-east'] },
-      ),
-    }),
-    'Region to which S3 replication copies new checkpoints, so that a run can continue there (`checkpoints.startFrom`). Data transfer between regions and storage of the copies are billed. Default: none.',
-    {
-      examples: [
-        {
-          region: 'us-east-1',
-          kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab',
-        },
-      ],
-    },
-  ),
   external: option(z.array(external), 'Data in external buckets that jobs may use. Default: none.', {
     examples: [[{ s3: 's3://company-lake/tokens/', access: 'read' }]],
   }),

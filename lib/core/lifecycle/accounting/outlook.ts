@@ -52,20 +52,15 @@ export function failureBelief(fleet: readonly FleetRun[]): FailureBelief {
  */
 export function fleetRun(record: RunRecord, now: EpochMs): FleetRun | undefined {
   const { attempt } = record;
-  const later = attempt && attemptsAfterFirst(record, attempt.number);
-  if (!attempt || later === undefined || later < 0) return undefined;
+  if (!attempt) return undefined;
+  const later = attempt.number - (record.attemptsAtAdmission ?? 0) - 1;
+  if (later < 0) return undefined;
   const began = later === 0 ? attempt.trainingStartedAt : record.admittedAt;
   if (began === undefined || attempt.trainingStartedAt === undefined) return undefined;
   const hours = ((attempt.endedAt ?? now) - began) / 3_600_000;
   if (hours <= 0) return undefined;
   const interruptions = later + (attempt.progress?.vitals?.restarts ?? 0) + (attempt.pauses?.times ?? 0);
   return { interruptions, hostHours: hours * Math.max(1, instancesOn(record, attempt.capacityOptionId)) };
-}
-
-/** Attempts after the first one since the last admission; undefined for a record of an older version with more than one attempt. */
-function attemptsAfterFirst({ attemptsAtAdmission }: RunRecord, number: number): number | undefined {
-  if (attemptsAtAdmission === undefined) return number === 1 ? 0 : undefined;
-  return number - attemptsAtAdmission - 1;
 }
 
 /** Whether two runs use the same kind of capacity on the same instance types; other runs are not comparable. */
@@ -77,7 +72,6 @@ export function isAlike(a: RunRecord, b: RunRecord): boolean {
   return one !== undefined && one === other;
 }
 
-/** How far a run is and when it will be done. */
 interface Outlook {
   /** Share of the steps that are done, 0 to 100; null when the run file does not state the total. */
   progressPercent: number | null;

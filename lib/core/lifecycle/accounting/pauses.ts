@@ -1,5 +1,4 @@
-import type { Pauses } from '../present-job';
-import type { Attempt, EpochMs } from '../record';
+import type { Attempt, EpochMs, Pauses } from '../record';
 
 /**
  * Secondary statuses in which a job holds no instances: before it gets them, and again after an interruption.

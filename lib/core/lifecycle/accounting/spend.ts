@@ -2,8 +2,7 @@ import { findInstanceType } from '../../catalog/instances/instances';
 import { TICK_SECONDS } from '../../contracts/launcher';
 import { findCapacityOption, instancesOfAttempt } from '../capacity-options';
 import type { JobObservation } from '../observed';
-import type { PresentJob } from '../present-job';
-import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
+import type { Attempt, EpochMs, PresentJob, RunRecord, WarmPool } from '../record';
 import { trainedMs } from './pauses';
 
 /**

@@ -1,8 +1,7 @@
 import { addUsd, attemptCostUsd, billedFrom, lastSeenAlive, wroteSinceMissing } from '../accounting/spend';
-import type { Observed } from '../observed';
+import type { EndedRecord, Observed, Situation } from '../observed';
 import type { Attempt, Checkpoint, EpochMs } from '../record';
 import { newestCommitted } from '../resuming/resume';
-import type { EndedRecord, Situation } from '../situation';
 import { nextProgress } from './hang';
 import { stepsOf } from './step-times';
 

@@ -1,6 +1,5 @@
 import type { Heartbeat } from '../observed';
-import type { PresentJob } from '../present-job';
-import type { Attempt, EpochMs, Progress, RunPolicy, Vitals } from '../record';
+import type { Attempt, EpochMs, PresentJob, Progress, RunPolicy, Vitals } from '../record';
 import { mergeStarts } from './step-times';
 
 /** The watchdog of the control plane waits longer than the one in the container, so that the container's dumps are written first. */

@@ -3,8 +3,7 @@ import { attemptCostUsd, expectedRate } from '../accounting/spend';
 import { deterministicUnit } from '../budgets';
 import { isEqual } from '../is-equal';
 import { isPoolDue, waitsForPoolAlone } from '../phases/settle-pool';
-import type { PresentJob } from '../present-job';
-import type { Attempt, EpochMs, RunRecord } from '../record';
+import type { Attempt, EpochMs, PresentJob, RunRecord } from '../record';
 
 /** Time between two ticks. */
 export const TICK_MS = TICK_SECONDS * 1000;

@@ -1,7 +1,6 @@
 import type { Effect } from '../action';
 import type { Verdict } from '../classify';
-import type { PresentJob } from '../present-job';
-import type { Attempt, AttemptStop, EpochMs, FailureClass, RunPolicy } from '../record';
+import type { Attempt, AttemptStop, EpochMs, FailureClass, PresentJob, RunPolicy } from '../record';
 
 /** Time between the request to save and exit and StopTrainingJob. */
 export const HAND_OVER_GRACE_MS = 900_000;

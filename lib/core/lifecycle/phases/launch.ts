@@ -4,10 +4,9 @@ import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action'
 import { CLASS_POLICY, judge } from '../budgets';
 import { optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { STILL_WRITES, writesStill } from '../health/gone';
-import type { CreateOutcome, Observed } from '../observed';
+import type { CreateOutcome, JobSituation, Observed, Situation } from '../observed';
 import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord } from '../record';
 import { chooseResume } from '../resuming/resume';
-import type { JobSituation, Situation } from '../situation';
 import { event, notice } from '../timeline';
 import { waitForCheckpoints } from './back-to-queue';
 import { failRun, stopRun } from './end-run';

@@ -1,8 +1,8 @@
 import { CLASS_POLICY } from '../budgets';
 import { instancesOn } from '../capacity-options';
 import type { Verdict } from '../classify';
+import type { EndedRecord } from '../observed';
 import type { EpochMs, Notice, RunRecord } from '../record';
-import type { EndedRecord } from '../situation';
 import { notice } from '../timeline';
 
 const DAY_MS = 86_400_000;

@@ -48,8 +48,7 @@ function settleLastPool(record: RunRecord, { lastJob: job }: Observed, now: Epoc
     return { changes, events: [] };
   }
   const changes = rebookPool(record, pool, known);
-  const jobName = (pool.attempt ?? record.attempt)?.jobName ?? '';
-  return { changes, events: poolEvents(jobName, { ...pool, bookedUntil: pool.until }, known, now) };
+  return { changes, events: poolEvents(pool.attempt.jobName, { ...pool, bookedUntil: pool.until }, known, now) };
 }
 
 /** Books the cost of the warm pools of earlier attempts of which the service has reported how long it kept them. */
@@ -111,8 +110,7 @@ export function takenPool(record: RunRecord, createdAt: EpochMs): Partial<RunRec
   const { warmPool: pool, earlierPools = [] } = record;
   if (!pool) return {};
   const booked = { spentUsd: endedUsd(record, createdAt), warmPool: undefined };
-  const { attempt, isFinal = false, since, until } = pool;
-  if (isFinal || attempt === undefined) return booked;
-  const bookedUntil = Math.max(since, Math.min(createdAt, until));
-  return { ...booked, earlierPools: [...earlierPools, { ...pool, attempt, bookedUntil }] };
+  if (pool.isFinal) return booked;
+  const bookedUntil = Math.max(pool.since, Math.min(createdAt, pool.until));
+  return { ...booked, earlierPools: [...earlierPools, { ...pool, bookedUntil }] };
 }

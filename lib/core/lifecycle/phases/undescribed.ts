@@ -3,9 +3,8 @@ import { changeAttempt, type Move, move } from '../action';
 import { driverBeganAt, LATE_HEARTBEAT_MS, pausesSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepsOf } from '../health/step-times';
-import type { Observed } from '../observed';
+import type { Observed, Situation } from '../observed';
 import type { Attempt, AttemptStop, EpochMs, RunRecord } from '../record';
-import type { Situation } from '../situation';
 import { dayOf, event, notice } from '../timeline';
 import { isDue, progressEvents, stopEffect } from './watch';
 

@@ -5,11 +5,9 @@ import { LATE_HEARTBEAT_MS } from '../health/gone';
 import { judgeHang, nextProgress } from '../health/hang';
 import { jobAlerts } from '../health/job-alerts';
 import { stepEvents, stepsOf } from '../health/step-times';
-import type { Observed } from '../observed';
-import type { PresentJob } from '../present-job';
-import type { Attempt, AttemptStop, Checkpoint, EpochMs, Notice, RunRecord, RunState } from '../record';
+import type { JobSituation, Observed, Situation } from '../observed';
+import type { Attempt, AttemptStop, Checkpoint, EpochMs, Notice, PresentJob, RunRecord, RunState } from '../record';
 import { committedSince, newestCommitted } from '../resuming/resume';
-import type { JobSituation, Situation } from '../situation';
 import { dayOf, event, notice } from '../timeline';
 import { handOverEffect, handOverStop } from './hand-over';
 

@@ -45,7 +45,6 @@ export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/network-unused', 'error', ['network'], ({ network }) => [
     ...unused(network, 'existing', 'mode', 'existing').map((found) => ({ ...found, got: network.existing?.vpcId })),
     ...notCreated(network, 'availabilityZoneIds', network.availabilityZoneIds !== 'all'),
-    ...notCreated(network, 'subnetOrder', network.subnetOrder !== undefined),
     ...unused(network, 'endpoints', 'mode', 'vpc-locked'),
     ...unused(network, 'wheels', 'packages', 'wheels'),
     ...unused(network, 'codeArtifact', 'packages', 'codeartifact'),
@@ -60,28 +59,12 @@ export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
       }),
     );
   }),
-  environmentRule(
-    'environment/subnet-addresses',
-    'error',
-    ['network'],
-    ({ network: { availabilityZoneIds: zones, subnetOrder: order = [] } }) => {
-      const isById = zones !== 'all';
-      return [
-        ...(isById ? zones : []).flatMap((zone, i) =>
-          when((zonePosition(zone) ?? 0) >= MAX_PLANNED_ZONES, `network.availabilityZoneIds[${i}]`, {
-            must: `must be one of the first ${MAX_PLANNED_ZONES} zones of the region`,
-            fix: 'remove it, or use mode: existing with your own network',
-          }),
-        ),
-        ...order.flatMap((zone, i) =>
-          when(/-az\d+$/.test(zone) !== isById, `network.subnetOrder[${i}]`, {
-            must: isById
-              ? 'must be a zone id, as availabilityZoneIds are'
-              : 'must be a zone name, as availabilityZoneIds is all',
-            fix: isById ? 'write the id' : 'write the name, such as us-west-2a',
-          }),
-        ),
-      ];
-    },
+  environmentRule('environment/subnet-addresses', 'error', ['network'], ({ network: { availabilityZoneIds: zones } }) =>
+    (zones === 'all' ? [] : zones).flatMap((zone, i) =>
+      when((zonePosition(zone) ?? 0) >= MAX_PLANNED_ZONES, `network.availabilityZoneIds[${i}]`, {
+        must: `must be one of the first ${MAX_PLANNED_ZONES} zones of the region`,
+        fix: 'remove it, or use mode: existing with your own network',
+      }),
+    ),
   ),
 ];

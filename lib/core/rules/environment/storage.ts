@@ -53,54 +53,6 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
 const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
   Object.entries(teamKeysOf(teams)).map(([team, key]) => [`teams.${team}.kmsKey`, key]);
 
-const REPLICATION = 'storage.replicateCheckpoints';
-
-/** The destination of the copies: another region, with a key of that region and of this account. */
-function replicaPlace({
-  region,
-  account,
-  storage: { replicateCheckpoints: to },
-}: EnvironmentSpec): EnvironmentFinding[] {
-  if (!to) return [];
-  const [, , , keyRegion, keyAccount] = to.kmsKeyArn.split(':');
-  const isNear = to.region === region || REGIONS[to.region]?.partition !== REGIONS[region]?.partition;
-  return [
-    ...when(isNear, `${REPLICATION}.region`, {
-      must: `must be another region of the partition of ${region}`,
-      fix: 'use the region in which runs should be able to continue',
-    }),
-    ...when(keyRegion !== to.region, `${REPLICATION}.kmsKeyArn`, {
-      must: `must be a key in ${to.region}`,
-      fix: `use the key of the environment in ${to.region}, which is in its descriptor`,
-    }),
-    ...when(account !== undefined && keyAccount !== account, `${REPLICATION}.kmsKeyArn`, {
-      must: `must be a key in account ${account}`,
-      fix: 'use a key in that account',
-    }),
-  ];
-}
-
-/** The source of the copies: a bucket that the stack creates, encrypted completely with the environment's key. */
-function replicaSource({
-  teams,
-  storage: { replicateCheckpoints, adopt, buckets },
-}: EnvironmentSpec): EnvironmentFinding[] {
-  if (!replicateCheckpoints) return [];
-  const [withOwnKey] = ofTeams(teams);
-  return [
-    ...when(adopt || buckets?.checkpoints !== undefined, REPLICATION, {
-      must: 'must be omitted when the stack does not create the checkpoint bucket',
-      got: adopt ? 'storage.adopt: true' : 'storage.buckets.checkpoints',
-      fix: 'configure replication of that bucket yourself',
-    }),
-    ...when(withOwnKey !== undefined, REPLICATION, {
-      must: 'must be omitted when a team has its own key',
-      got: withOwnKey?.[0],
-      fix: 'remove kmsKey from the team, or remove replicateCheckpoints',
-    }),
-  ];
-}
-
 /** Rules for buckets, keys and file systems. */
 export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/file-system', 'error', ['storage', 'network'], (spec) => [
@@ -195,8 +147,4 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
       }),
     ),
   ),
-  environmentRule('environment/replication', 'error', ['account', 'storage', 'regions', 'teams'], (spec) => [
-    ...replicaPlace(spec),
-    ...replicaSource(spec),
-  ]),
 ];

@@ -152,7 +152,12 @@ describe('the cost foretold', () => {
 });
 
 describe('the warm pool', () => {
-  const pool = { usdPerHour: 60, since: T0, until: T0 + HOUR };
+  const pool = {
+    attempt: { number: 1, jobName: 'research-pretrain-a001' },
+    usdPerHour: 60,
+    since: T0,
+    until: T0 + HOUR,
+  };
 
   test('is billed from the end of its job until it is taken over or expires', () => {
     const usd = (until: number, kept = pool) => warmPoolUsd(kept, until);

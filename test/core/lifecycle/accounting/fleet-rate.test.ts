@@ -93,11 +93,6 @@ describe('what a record says of its run', () => {
     expect(fleetRun(now, T0)).toEqual({ interruptions: 0, hostHours: 4 * hosts });
   });
 
-  test('is nothing where an older version wrote it after several attempts: how many came after its admission is unknown', () => {
-    expect(fleetRun({ ...trained(3), attemptsAtAdmission: undefined }, T0)).toBeUndefined();
-    expect(fleetRun({ ...trained(1), attemptsAtAdmission: undefined }, T0)?.interruptions).toBe(0);
-  });
-
   test('is nothing before it trains', () => {
     expect(fleetRun(trained(1, { trainingStartedAt: undefined }), T0)).toBeUndefined();
     expect(fleetRun(trained(2, { trainingStartedAt: undefined }), T0)).toBeUndefined();

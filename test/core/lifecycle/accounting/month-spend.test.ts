@@ -41,13 +41,23 @@ test('a price that is not known counts nothing', () => {
 });
 
 test('a warm pool counts in the month in which it began, and what is given back is taken off again', () => {
-  const leftPool = { usdPerHour: 6, since: NOVEMBER.end - HOUR, until: NOVEMBER.end + HOUR };
+  const leftPool = {
+    attempt: { number: 1, jobName: 'research-pretrain-a001' },
+    usdPerHour: 6,
+    since: NOVEMBER.end - HOUR,
+    until: NOVEMBER.end + HOUR,
+  };
   expect(booked(RUN, run({ spentUsd: 12, leftPool }))).toEqual({ '2026-11': 12 });
   expect(booked(run({ spentUsd: 12, leftPool }), run({ spentUsd: 5, leftPool }))).toEqual({ '2026-11': -7 });
 });
 
 test('a pool that waits for the next attempt counts before it is booked', () => {
-  const warmPool = { usdPerHour: 6, since: NOVEMBER.start, until: NOVEMBER.end };
+  const warmPool = {
+    attempt: { number: 1, jobName: 'research-pretrain-a001' },
+    usdPerHour: 6,
+    since: NOVEMBER.start,
+    until: NOVEMBER.end,
+  };
   const waiting = run({ spentUsd: 40, warmPool, attempt: attempt(NOVEMBER.start, NOVEMBER.start, 40) });
   expect(liveMonthUsd(waiting, NOVEMBER, NOVEMBER.start + 2 * HOUR)).toBe(12);
 });

@@ -180,7 +180,12 @@ describe('the answer to a create', () => {
   });
 
   test('makes the new job take over the warm pool, which is billed until then', () => {
-    const warmPool = { usdPerHour: 60, since: T0, until: T0 + HOUR };
+    const warmPool = {
+      attempt: { number: 1, jobName: 'research-pretrain-a001' },
+      usdPerHour: 60,
+      since: T0,
+      until: T0 + HOUR,
+    };
     const { record } = answered({ kind: 'accepted', arn: 'a' }, {}, {}, { warmPool, spentUsd: 5 });
     expect(record).toMatchObject({ spentUsd: 6, warmPool: undefined });
     expect(answered({ kind: 'accepted', arn: 'a' }, {}, {}, { spentUsd: 5 }).record.spentUsd).toBe(5);
@@ -198,11 +203,15 @@ describe('the answer to a create', () => {
     expect(taken({ until: T0 + 1000 })).toEqual([{ ...open, until: T0 + 1000, bookedUntil: T0 + 1000 }]);
     expect(taken({ since: T0 + HOUR, until: T0 + 2 * HOUR })?.[0]?.bookedUntil).toBe(T0 + HOUR);
     expect(taken({ isFinal: true })).toBeUndefined();
-    expect(taken({ attempt: undefined })).toBeUndefined();
   });
 
   test('books the pool until the job was created, also where that is seen later', () => {
-    const warmPool = { usdPerHour: 60, since: T0, until: T0 + HOUR };
+    const warmPool = {
+      attempt: { number: 1, jobName: 'research-pretrain-a001' },
+      usdPerHour: 60,
+      since: T0,
+      until: T0 + HOUR,
+    };
     const found = seeing({ job: job({ createdAt: T0 + MINUTE, identity: 'ours' }) });
     const { record } = run(intended({}, { warmPool, spentUsd: 5 }), found, T0 + 30 * MINUTE);
     expect(record).toMatchObject({ attempt: { phase: 'created' }, spentUsd: 6, warmPool: undefined });
@@ -291,7 +300,12 @@ test('uploads have an hour to be confirmed', () => {
 });
 
 test('a run that ends books the warm pool of its last job until it expires', () => {
-  const warmPool = { usdPerHour: 60, since: T0, until: T0 + HOUR };
+  const warmPool = {
+    attempt: { number: 1, jobName: 'research-pretrain-a001' },
+    usdPerHour: 60,
+    since: T0,
+    until: T0 + HOUR,
+  };
   const stopped = run(admitted({ desired: 'stop', warmPool, spentUsd: 1 }), seeing(), T0 + MINUTE).record;
   expect(stopped).toMatchObject({ state: 'stopped', spentUsd: 61, warmPool: undefined });
 });

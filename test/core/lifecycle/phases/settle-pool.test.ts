@@ -6,7 +6,12 @@ import type { RunRecord } from '../../../../lib/core/lifecycle/record';
 import { admitted, attempt, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
 /** Kept from the first hour on, booked for an hour at 60 USD. */
-const POOL = { usdPerHour: 60, since: T0 + HOUR, until: T0 + 2 * HOUR };
+const POOL = {
+  attempt: { number: 1, jobName: 'research-pretrain-a001' },
+  usdPerHour: 60,
+  since: T0 + HOUR,
+  until: T0 + 2 * HOUR,
+};
 const DUE = POOL.until + 3 * MINUTE;
 const over = (changes: Partial<RunRecord> = {}): RunRecord =>
   running({ state: 'completed', attempt: attempt({ phase: 'ended' }), leftPool: POOL, spentUsd: 160, ...changes });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../../lib/core/lifecycle/decide';
 import type { Heartbeat } from '../../../../lib/core/lifecycle/observed';
-import type { PresentJob } from '../../../../lib/core/lifecycle/present-job';
-import type { Attempt, RunRecord } from '../../../../lib/core/lifecycle/record';
+import type { Attempt, PresentJob, RunRecord } from '../../../../lib/core/lifecycle/record';
 import { attempt, checkpoint, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
 const NOW = T0 + HOUR;

@@ -8,7 +8,7 @@ import {
   type IntentChange,
 } from '../../../../lib/core/lifecycle/intent';
 import type { CreateOutcome, JobObservation, Observed } from '../../../../lib/core/lifecycle/observed';
-import type { PresentJob } from '../../../../lib/core/lifecycle/present-job';
+import type { PresentJob } from '../../../../lib/core/lifecycle/record';
 import { type Checkpoint, type EpochMs, isOver, type RunRecord } from '../../../../lib/core/lifecycle/record';
 import { admitted, checkpoint, T0 } from './records';
 

@@ -2,8 +2,14 @@ import type { Action } from '../../../../lib/core/lifecycle/action';
 import { decide } from '../../../../lib/core/lifecycle/decide';
 import { newRun } from '../../../../lib/core/lifecycle/intent';
 import { NOTHING_OBSERVED, type Observed } from '../../../../lib/core/lifecycle/observed';
-import type { PresentJob } from '../../../../lib/core/lifecycle/present-job';
-import type { Attempt, Checkpoint, EpochMs, RunPolicy, RunRecord } from '../../../../lib/core/lifecycle/record';
+import type {
+  Attempt,
+  Checkpoint,
+  EpochMs,
+  PresentJob,
+  RunPolicy,
+  RunRecord,
+} from '../../../../lib/core/lifecycle/record';
 
 export const T0: EpochMs = Date.UTC(2026, 10, 21, 12, 0, 0);
 export const MINUTE = 60_000;
