@@ -58,6 +58,15 @@ const COMMON = {
     ),
     instead('browser-names', /bowser\/.*\.m?js$/, 'export default {};'),
     {
+      // The SDK's user agent has the versions of clients and nothing else of their manifests.
+      name: 'aws-manifests',
+      setup: ({ onLoad }) =>
+        onLoad({ filter: /@aws-sdk\/[\w-]+\/package\.json$/ }, ({ path: file }) => {
+          const { version } = JSON.parse(readFileSync(file, 'utf8'));
+          return { contents: JSON.stringify({ version }), loader: 'json' };
+        }),
+    },
+    {
       // Half a megabyte of the client of EC2 alone: a computed key counts as a side effect, so that no schema of an operation could be left out.
       name: 'aws-schemas',
       setup: ({ onLoad }) =>

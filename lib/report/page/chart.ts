@@ -1,12 +1,12 @@
 import { CustomChart, LineChart, ScatterChart } from 'echarts/charts';
-import { GridComponent, MarkLineComponent } from 'echarts/components';
+import { GridSimpleComponent, MarkLineComponent } from 'echarts/components';
 import { type EChartsCoreOption, init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 import { short } from './format';
 import { escapeHtml, Html, html } from './parts';
 import { color } from './style';
 
-use([CustomChart, LineChart, ScatterChart, GridComponent, MarkLineComponent, SVGRenderer]);
+use([CustomChart, LineChart, ScatterChart, GridSimpleComponent, MarkLineComponent, SVGRenderer]);
 
 export interface ChartProps {
   /** Unique on the page: prefix of the ids in the chart. */
