@@ -1,4 +1,5 @@
-"""Memory of one rank that the driver of its host owns, so that it survives the rank: slots for copies of the state, each with a header.
+"""Memory of one rank that the first process of its container owns, so that it survives rank and driver: slots for copies of the state, each
+with a header.
 
 A slot counts only with a valid header, which is written after its content and removed before the content changes. Copies of another run,
 attempt, configuration or layout are ignored.

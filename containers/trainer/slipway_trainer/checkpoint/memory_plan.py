@@ -11,7 +11,7 @@ SHARE_OF_FREE = 0.8
 @dataclass(frozen=True)
 class MemoryPlan:
     """`checkpoints.memory`. `every_steps`: None = the optimum; `copies`: 2 = one of them on another host; `files`: the memory of each rank
-    of this host, which its driver owns."""
+    of this host, which the first process of its container owns."""
 
     every_steps: int | None
     copies: int
@@ -19,7 +19,7 @@ class MemoryPlan:
 
 
 def read_memory_plan(raw: Mapping[str, Any] | None, environ: Mapping[str, str]) -> MemoryPlan | None:
-    """The plan of job.json; None if copies are off, and without a driver that owns the memory."""
+    """The plan of job.json; None if copies are off, and in a container without a driver."""
     files = environ.get("SLIPWAY_MEMORY", "")
     if not raw or not files:
         return None
