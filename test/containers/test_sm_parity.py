@@ -1,7 +1,7 @@
 """The SM_* variables equal what AWS's own code computes from the same files, wherever the two of them agree.
 
 fixtures/sm-variables.json holds what sagemaker-training 5.1.4 and sagemaker-train 1.27.0 (both from PyPI) printed through
-toolkit_reference.py. Where the toolkit is installed (.slipway/toolkit, as `npm run test:e2e` does it, or SLIPWAY_TOOLKIT_PYTHON) it is asked
+toolkit_reference.py. Where the toolkit is installed (.slipway/toolkit, by `npm run test:e2e`, or SLIPWAY_TOOLKIT_PYTHON) it is asked
 again, and for generated configurations; with SLIPWAY_SDK_FOLDER (the unpacked wheel of sagemaker-train) set, the SDK too. With both,
 `python test_sm_parity.py` writes the fixture again.
 """
