@@ -1,9 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests of the whole: the embedded AWS, the simulated control plane, CloudFormation's validation. They take minutes. */
-const END_TO_END = ['e2e/**/*', 'sandbox/*', 'simulation/*', 'situations/*', 'templates/validation'].map(
-  (name) => `test/${name}.test.ts`,
-);
+/** Tests of the whole: the embedded AWS, the simulated control plane, drawn environments, the Python client. They take minutes. */
+const END_TO_END = [
+  ...['e2e/**/*', 'sandbox/*', 'simulation/*', 'situations/*', 'bench/goodput'],
+  ...['templates/validation', 'laws/environments', 'laws/sizes', 'clients/python-*'],
+].map((name) => `test/${name}.test.ts`);
 
 export default defineConfig({
   test: {
