@@ -32,6 +32,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: END_TO_END,
+          setupFiles: ['test/support/after-each-file.ts'],
           testTimeout: 600_000,
           hookTimeout: 600_000,
           // Each file would read the AWS SDK again.
