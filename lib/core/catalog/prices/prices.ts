@@ -47,51 +47,31 @@ const OBSERVED_PRICES: Readonly<Record<string, Readonly<Record<string, ObservedP
   'ml.t3.medium': { 'us-west-2': { usdPerHour: 0.05, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
 };
 
-/** Prices estimated from EC2 prices, in USD per instance-hour; plans mark them as estimates. */
-const ESTIMATED_PRICES: Readonly<Record<string, { usdPerHour: number; asOf: string }>> = {
-  'ml.p4d.24xlarge': { usdPerHour: 25.2513, asOf: '2026-07-20' },
-  'ml.p4de.24xlarge': { usdPerHour: 31.5641, asOf: '2026-07-20' },
-  'ml.p5.4xlarge': { usdPerHour: 7.912, asOf: '2026-07-20' },
-  'ml.p5.48xlarge': { usdPerHour: 63.296, asOf: '2026-07-20' },
-  'ml.p5en.48xlarge': { usdPerHour: 72.7904, asOf: '2026-07-20' },
-  'ml.p6-b200.48xlarge': { usdPerHour: 131.0227, asOf: '2026-07-20' },
-  'ml.p6-b300.48xlarge': { usdPerHour: 163.7784, asOf: '2026-07-20' },
-  'ml.g5.xlarge': { usdPerHour: 1.4084, asOf: '2026-07-20' },
-  'ml.g5.2xlarge': { usdPerHour: 1.515, asOf: '2026-07-20' },
-  'ml.g5.4xlarge': { usdPerHour: 2.03, asOf: '2026-07-20' },
-  'ml.g5.8xlarge': { usdPerHour: 3.06, asOf: '2026-07-20' },
-  'ml.g5.12xlarge': { usdPerHour: 7.09, asOf: '2026-07-20' },
-  'ml.g5.16xlarge': { usdPerHour: 5.12, asOf: '2026-07-20' },
-  'ml.g5.24xlarge': { usdPerHour: 10.18, asOf: '2026-07-20' },
-  'ml.g5.48xlarge': { usdPerHour: 20.36, asOf: '2026-07-20' },
-  'ml.g6.xlarge': { usdPerHour: 1.1267, asOf: '2026-07-20' },
-  'ml.g6.2xlarge': { usdPerHour: 1.222, asOf: '2026-07-20' },
-  'ml.g6.4xlarge': { usdPerHour: 1.654, asOf: '2026-07-20' },
-  'ml.g6.8xlarge': { usdPerHour: 2.518, asOf: '2026-07-20' },
-  'ml.g6.12xlarge': { usdPerHour: 5.752, asOf: '2026-07-20' },
-  'ml.g6.16xlarge': { usdPerHour: 4.246, asOf: '2026-07-20' },
-  'ml.g6.24xlarge': { usdPerHour: 8.344, asOf: '2026-07-20' },
-  'ml.g6.48xlarge': { usdPerHour: 16.688, asOf: '2026-07-20' },
-  'ml.g6e.xlarge': { usdPerHour: 2.6054, asOf: '2026-07-20' },
-  'ml.g6e.2xlarge': { usdPerHour: 2.8026, asOf: '2026-07-20' },
-  'ml.g6e.4xlarge': { usdPerHour: 3.7553, asOf: '2026-07-20' },
-  'ml.g6e.8xlarge': { usdPerHour: 5.6607, asOf: '2026-07-20' },
-  'ml.g6e.12xlarge': { usdPerHour: 13.1158, asOf: '2026-07-20' },
-  'ml.g6e.16xlarge': { usdPerHour: 9.4715, asOf: '2026-07-20' },
-  'ml.g6e.24xlarge': { usdPerHour: 18.832, asOf: '2026-07-20' },
-  'ml.g6e.48xlarge': { usdPerHour: 37.664, asOf: '2026-07-20' },
-  'ml.g7e.2xlarge': { usdPerHour: 4.2039, asOf: '2026-07-20' },
-  'ml.g7e.4xlarge': { usdPerHour: 4.9977, asOf: '2026-07-20' },
-  'ml.g7e.8xlarge': { usdPerHour: 6.5853, asOf: '2026-07-20' },
-  'ml.g7e.12xlarge': { usdPerHour: 10.3576, asOf: '2026-07-20' },
-  'ml.g7e.24xlarge': { usdPerHour: 20.7152, asOf: '2026-07-20' },
-  'ml.g7e.48xlarge': { usdPerHour: 41.4304, asOf: '2026-07-20' },
-  'ml.g7.2xlarge': { usdPerHour: 3.15, asOf: '2026-07-20' },
-  'ml.g7.4xlarge': { usdPerHour: 3.8026, asOf: '2026-07-20' },
-  'ml.g7.8xlarge': { usdPerHour: 5.1078, asOf: '2026-07-20' },
-  'ml.g7.12xlarge': { usdPerHour: 8.9104, asOf: '2026-07-20' },
-  'ml.g7.24xlarge': { usdPerHour: 17.8208, asOf: '2026-07-20' },
-  'ml.g7.48xlarge': { usdPerHour: 35.6416, asOf: '2026-07-20' },
+/** Prices estimated from EC2 prices, in USD per instance-hour, of types without an observed one; plans mark them as estimates. */
+const ESTIMATED_ON = '2026-07-20';
+const ESTIMATED_PRICES: Readonly<Record<string, number>> = {
+  'ml.p4de.24xlarge': 31.5641,
+  'ml.p5.4xlarge': 7.912,
+  'ml.p5en.48xlarge': 72.7904,
+  'ml.p6-b200.48xlarge': 131.0227,
+  'ml.p6-b300.48xlarge': 163.7784,
+  'ml.g5.16xlarge': 5.12,
+  'ml.g6.8xlarge': 2.518,
+  'ml.g6.16xlarge': 4.246,
+  'ml.g6e.xlarge': 2.6054,
+  'ml.g6e.2xlarge': 2.8026,
+  'ml.g6e.4xlarge': 3.7553,
+  'ml.g6e.8xlarge': 5.6607,
+  'ml.g6e.12xlarge': 13.1158,
+  'ml.g6e.16xlarge': 9.4715,
+  'ml.g6e.24xlarge': 18.832,
+  'ml.g6e.48xlarge': 37.664,
+  'ml.g7.2xlarge': 3.15,
+  'ml.g7.4xlarge': 3.8026,
+  'ml.g7.8xlarge': 5.1078,
+  'ml.g7.12xlarge': 8.9104,
+  'ml.g7.24xlarge': 17.8208,
+  'ml.g7.48xlarge': 35.6416,
 };
 
 /** A price in USD per instance-hour, and its source. */
@@ -118,13 +98,10 @@ export function findPrice(
   if (rate !== undefined) return { usdPerHour: rate, asOf: '', basis: 'own', note: "the environment's own rate" };
   const seen = nearest(OBSERVED_PRICES[instanceType], region, (_, place) => `list price of ${place}`);
   if (seen) return seen;
-  const estimate = ESTIMATED_PRICES[instanceType];
-  if (!estimate) return undefined;
-  return {
-    ...estimate,
-    basis: 'estimate',
-    note: `estimate from the EC2 price of ${estimate.asOf}, not a published rate`,
-  };
+  const usdPerHour = ESTIMATED_PRICES[instanceType];
+  if (usdPerHour === undefined) return undefined;
+  const note = `estimate from the EC2 price of ${ESTIMATED_ON}, not a published rate`;
+  return { usdPerHour, asOf: ESTIMATED_ON, basis: 'estimate', note };
 }
 
 /** The price of a region, or of another one if there is none. The note says if it is from another region. */
