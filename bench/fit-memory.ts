@@ -1,8 +1,6 @@
-import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { FITTED as CONSTANTS } from '../lib/core/planner/fitted';
-import type { MemoryConstants } from '../lib/core/planner/memory/constants';
+import { FITTED as CONSTANTS, type MemoryConstants } from '../lib/core/planner/constants';
 import { leastGiB, planLayout } from '../lib/core/planner/plan';
 import { fitConstants } from './least-squares';
 import { withFacts } from './planner-facts';
@@ -10,6 +8,7 @@ import { MEMORY_PRIORS } from './planner-priors';
 import { readRows, rowsFolder } from './planner-row-files';
 import { layoutOfRow, type Row } from './planner-rows';
 import { groupBy, inScope, mean, measuredPeakGiB, median } from './planner-score';
+import { writeConstants } from './write-constants';
 
 const NAMES = Object.keys(MEMORY_PRIORS) as (keyof MemoryConstants)[];
 
@@ -98,18 +97,6 @@ function report(title: string, cases: readonly Case[], memory: MemoryConstants):
     );
   }
   console.log(`macro ${(100 * mean(macro)).toFixed(1)}`);
-}
-
-function writeConstants(fitted: MemoryConstants): void {
-  const lines = NAMES.map((n) => `  ${n}: ${Number(fitted[n].toPrecision(4))},`);
-  const text = `import type { MemoryConstants } from './constants';
-
-/** Written by bench/fit-memory.ts from the published rows whose licence allows it; what each name means is in constants.ts. */
-export const FITTED_MEMORY: MemoryConstants = {
-${lines.join('\n')}
-};
-`;
-  writeFileSync(path.join(__dirname, '..', 'lib', 'core', 'planner', 'memory', 'fitted.ts'), text);
 }
 
 function main(): void {

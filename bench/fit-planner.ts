@@ -1,9 +1,7 @@
-import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Constants } from '../lib/core/planner/constants';
-import { hasRecurrence } from '../lib/core/planner/interval';
-import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/core/planner/memory/fitted';
+import { type Constants, FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/core/planner/constants';
+import { hasRecurrence } from '../lib/core/planner/plan';
 import { fitConstants, type Prior } from './least-squares';
 import { withFacts } from './planner-facts';
 import { isMixture } from './planner-mixture-rows';
@@ -11,6 +9,7 @@ import { TIME_PRIORS } from './planner-priors';
 import { readRows, rowsFolder } from './planner-row-files';
 import { layoutOfRow, predictRow, type Row } from './planner-rows';
 import { groupBy, inScope, isStrict, mean, median } from './planner-score';
+import { writeConstants } from './write-constants';
 
 const NAMES = Object.keys(TIME_PRIORS) as (keyof Constants)[];
 const PRIORS: readonly Prior[] = NAMES.map((n) => TIME_PRIORS[n]);
@@ -184,18 +183,6 @@ function isCovered(row: Row, time: Constants): boolean {
   const [low, high] = predictRow(row, { time, memory: MEMORY_CONSTANTS }).interval80 ?? [0, 0];
   const measured = row.result.tokens_per_s_per_gpu ?? 0;
   return low <= measured && measured <= high;
-}
-
-function writeConstants(fitted: Constants): void {
-  const lines = NAMES.map((n) => `  ${n}: ${Number(fitted[n].toPrecision(4))},`);
-  const text = `import type { Constants } from './constants';
-
-/** Written by bench/fit-planner.ts from the published rows whose licence allows it; what each name means is in constants.ts. */
-export const FITTED: Constants = {
-${lines.join('\n')}
-};
-`;
-  writeFileSync(path.join(__dirname, '..', 'lib', 'core', 'planner', 'fitted.ts'), text);
 }
 
 if (process.argv[1]?.endsWith('fit-planner.ts')) main();

@@ -102,6 +102,18 @@ export function trainingTypes(run: RunSpec): { path: string; type: string }[] {
   return named.filter(({ type }, i) => named.findIndex((other) => other.type === type) === i);
 }
 
+/** All paths of the file that name an instance type. */
+export function namedTypes({ compute }: Pick<RunSpec, 'compute'>): { path: string; type: string }[] {
+  return [
+    ...(compute.instanceType === '' ? [] : [{ path: 'compute.instanceType', type: compute.instanceType }]),
+    ...compute.instanceGroups.map((g, i) => ({
+      path: `compute.instanceGroups[${i}].instanceType`,
+      type: g.instanceType,
+    })),
+    ...compute.alternatives.map((a, i) => ({ path: `compute.alternatives[${i}].instanceType`, type: a.instanceType })),
+  ];
+}
+
 /** Findings for types of hosts that train and on which a library does not run. */
 export const otherTypes = (run: RunSpec, allowed: readonly string[], library: string, fix: string): Finding[] =>
   trainingTypes(run)

@@ -8,14 +8,11 @@ import {
 import type { Issue } from '../config/issue';
 import type { PartialFile } from '../config/reading/partial-validation';
 import { issueOf, when } from '../config/rule';
-import { ADDRESS_RULES } from './environment/addresses';
-import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
+import { BUDGET_RULES, ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
 import { COMPANY_RULES } from './environment/company';
 import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment/environment-rule';
 import { ENVIRONMENT_IMAGE_RULES } from './environment/image';
 import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
-import { BUDGET_RULES, PEOPLE_RULES } from './environment/people';
-import { REGION_RULES } from './environment/regions';
 import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
 import { undoubted } from './partial-file';
 
@@ -31,14 +28,11 @@ const QUEUE_RULES: readonly EnvironmentRule[] = [
 
 /** All named rules for environment files. */
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
-  ...REGION_RULES,
   ...COMPANY_RULES,
   ...ENVIRONMENT_NETWORK_RULES,
-  ...ADDRESS_RULES,
   ...ENVIRONMENT_STORAGE_RULES,
   ...ENVIRONMENT_IMAGE_RULES,
   ...ENVIRONMENT_CAPACITY_RULES,
-  ...PEOPLE_RULES,
   ...QUEUE_RULES,
   ...BUDGET_RULES,
 ];

@@ -4,7 +4,7 @@ import { type Issue, orList } from '../config/issue';
 import { hostCount, requestedGroupsOf } from '../config/resolve-run';
 import { type Finding, issueOf, type Rule, rule, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
-import { namedTypes } from './compute/types';
+import { namedTypes } from '../distribution/strategy';
 import { modesBesideManaged } from './own-code';
 
 /** The parts of a descriptor that guardrails use. */

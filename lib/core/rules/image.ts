@@ -1,4 +1,3 @@
-import { parseEcrUri } from '../catalog/images/base-images';
 import {
   awsRepositories,
   dlcVersions,
@@ -10,9 +9,10 @@ import {
   NEURONX_REPOSITORY,
   PYTORCH_END_OF_PATCH,
   PYTORCH_PYTHON,
+  parseEcrUri,
   SMP_PYTHON,
 } from '../catalog/images/images';
-import { SMP_REGIONS } from '../catalog/images/smp-releases';
+import { SMP_REGIONS } from '../catalog/images/smddp';
 import { acceleratorCount, findInstanceType } from '../catalog/instances/instances';
 import { nearest } from '../catalog/nearest';
 import { REGIONS } from '../catalog/regions';

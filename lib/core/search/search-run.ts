@@ -2,7 +2,7 @@ import { findPrice } from '../catalog/prices/prices';
 import { hasErrors, type Issue } from '../config/issue';
 import { totalSteps, trainingGroupsOf } from '../config/resolve-run';
 import type { RunSpec, TrainingSpec } from '../config/run-spec';
-import { EXPERT_TENSOR } from '../distribution/megatron/rules';
+import { EXPERT_TENSOR } from '../distribution/megatron';
 import { expertTensorOf, type LayoutInput, needsSequenceParallel } from '../planner/layout';
 import { stageBlocks } from '../planner/model-size';
 import type { Fits } from '../planner/plan';

@@ -200,3 +200,12 @@ function completed(f: ConfigFields, scaling: RopeScaling): RopeScaling {
     originalMaxPositionEmbeddings: f.count(['original_max_position_embeddings', 'max_position_embeddings'], 2048),
   };
 }
+
+/** RoPE scaling of Llama 3.1 (factor 8), 3.2 (factor 32) and models made like them, from their config.json. */
+export const llama3Scaling = (factor: number): RopeScaling => ({
+  type: 'llama3',
+  factor,
+  lowFreqFactor: 1,
+  highFreqFactor: 4,
+  originalMaxPositionEmbeddings: 8192,
+});

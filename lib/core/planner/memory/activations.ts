@@ -1,9 +1,8 @@
 import { hasAttention } from '../../catalog/model/parameters';
-import { kindsOf } from '../kinds';
+import type { MemoryConstants } from '../constants';
 import { blocksAtOnce, elementBytesOf, type LayoutInput, microBatchesOf } from '../layout';
-import { activeFfn, expertHiddenOf, meanHeadSize, mixedElements } from '../model-size';
+import { activeFfn, expertHiddenOf, kindsOf, meanHeadSize, mixedElements } from '../model-size';
 import { hasPlainRmsNorm, tokensPerRank } from '../time/compute';
-import type { MemoryConstants } from './constants';
 
 /** Bytes of activations on one GPU at the start of a micro-batch's backward pass. */
 export interface HeldActivations {

@@ -1,6 +1,6 @@
 import { embeddingParameters, expertParametersOf, layerParametersOfRank } from '../../catalog/model/parameters';
 import constants from '../../catalog/trainer-constants.json';
-import { mostOfKinds, stageLayers } from '../kinds';
+import type { MemoryConstants } from '../constants';
 import {
   adaptersOfBlock,
   blocksAtOnce,
@@ -13,10 +13,9 @@ import {
   quantizedOfLayers,
   storedBytes,
 } from '../layout';
-import { headsOf, largestMatrix, meanLayerParameters } from '../model-size';
+import { headsOf, largestMatrix, meanLayerParameters, mostOfKinds, stageLayers } from '../model-size';
 import { tokensPerRank } from '../time/compute';
 import { heldActivations } from './activations';
-import type { MemoryConstants } from './constants';
 
 /** Bytes on one GPU that live from step to step. */
 interface HeldState {

@@ -5,15 +5,22 @@ import { hostCount, trainingGroupsOf, worldSize } from '../../config/resolve-run
 import type { RunSpec } from '../../config/run-spec';
 import { compilesByDefault, fsdpCompiles, usesFsdp1 } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
-import { flag } from '../../distribution/megatron/rules';
+import { flag } from '../../distribution/megatron';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
 import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Kernels, type LayoutInput, type PlanPrecision, type Stack, selectiveOf } from '../layout';
 import { lowPrecisionOf } from '../time/compute';
-import { assumptionsOf } from './assumptions';
-import { fineTuningOf } from './fine-tuning';
+import {
+  assumptionsOf,
+  changesScores,
+  fineTuningOf,
+  keepsScores,
+  masksDocuments,
+  SMP_V2,
+  STACKS,
+  type StackTraits,
+} from './assumptions';
 import { ofMegatron, trainedModel, virtualStagesOf } from './megatron';
-import { changesScores, keepsScores, masksDocuments, SMP_V2, STACKS, type StackTraits } from './software';
 
 /** A run's layout, and the values that the planner assumed because the run does not give them; shown with the plan. */
 export interface RunLayout {

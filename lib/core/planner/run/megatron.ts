@@ -1,6 +1,6 @@
 import type { ModelShape } from '../../catalog/model/shape';
 import type { RunSpec } from '../../config/run-spec';
-import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/rules';
+import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron';
 import { type LayoutInput, microBatchesOf } from '../layout';
 
 type OfMegatron = Pick<LayoutInput, 'sendsOncePerNode' | 'overlapsExperts' | 'launchesGraphs' | 'expertTensor'> &

@@ -1,18 +1,22 @@
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import { kindsOf } from '../kinds';
 import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
+import { kindsOf } from '../model-size';
 import { type BlockSeconds, blockSeconds, GEMMS_PER_BLOCK, tokensPerRank } from './compute';
-import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import {
   added,
   contextTraffic,
   expertTraffic,
+  gatherSeconds,
+  groupOf,
+  type Network,
   reduceBytesOf,
+  reduceSeconds,
+  sendSeconds,
   shardGroupSize,
   shardTraffic,
   tensorTraffic,
-} from './traffic';
+} from './network';
 
 /** Share of a block's forward pass that is computed again in the backward pass. */
 const RECOMPUTED: Readonly<Record<LayoutInput['recompute'], { products: number; core: number; traffic: number }>> = {

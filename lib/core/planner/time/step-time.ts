@@ -1,11 +1,21 @@
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import { stageLayers } from '../kinds';
 import { type LayoutInput, microBatchesOf, trainedParameters, worldSizeOf } from '../layout';
+import { stageLayers } from '../model-size';
 import { blockOf } from './block-time';
 import { headSeconds, tokensPerRank } from './compute';
-import { gatherSeconds, groupOf, type Network, networkOf, reduceSeconds, sendSeconds } from './network';
-import { added, reduceBytesOf, shardGroupSize, sumsOfStep } from './traffic';
+import {
+  added,
+  gatherSeconds,
+  groupOf,
+  type Network,
+  networkOf,
+  reduceBytesOf,
+  reduceSeconds,
+  sendSeconds,
+  shardGroupSize,
+  sumsOfStep,
+} from './network';
 
 /**
  * Reduction of gradients across replicas, once per step, or under FSDP1 after every micro-batch; the backward pass before it hides a part of

@@ -1,5 +1,6 @@
 import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances/instances';
 import { instanceQuota } from '../../catalog/quotas';
+import { REGIONS } from '../../catalog/regions';
 import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
@@ -36,7 +37,39 @@ function unusableQuotas({ quotas, guardrails: limits }: EnvironmentSpec): Enviro
   ]);
 }
 
-/** Rules for the capacity and the spend of an environment. */
+/**
+ * Teams with a key, five principals and data in 60 external locations: their template has 470 of 500 resources and 980,000 of 1,000,000
+ * bytes. With budgets, dashboards or chat channels for all of them it has too many: synthesis measures it.
+ */
+const MAX_TEAMS = 30;
+
+/** https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_NotificationWithSubscribers.html, 2026-11-26. */
+const MAX_ADDRESSES = 10;
+
+/** Rules for budgets. */
+export const BUDGET_RULES: readonly EnvironmentRule[] = [
+  environmentRule('environment/budget', 'warning', ['budget'], ({ budget }) =>
+    when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, 'budget.thresholdsPercent', {
+      must: 'must be used with budget.emails',
+      fix: 'add emails, or remove it',
+    }),
+  ),
+  environmentRule('environment/budget-addresses', 'error', ['teams'], ({ teams }) =>
+    Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) =>
+      when(
+        budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES,
+        `teams.${team}.notifications.emails`,
+        {
+          must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
+          got: notifications.emails.length,
+          fix: 'use the address of a mailing list',
+        },
+      ),
+    ),
+  ),
+];
+
+/** Rules for the capacity and the spend of an environment, and for its teams and their principals. */
 export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/instance-type', 'error', ['quotas', 'prices'], ({ quotas, prices }) =>
     [
@@ -91,4 +124,27 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
     ...unreachableLimit(spec),
     ...unusableQuotas(spec),
   ]),
+  environmentRule('environment/principals', 'error', ['teams', 'access'], ({ region, teams, access }) => {
+    const own = REGIONS[region]?.partition;
+    const named = [
+      ...Object.entries(teams).map(([team, { principals: arns }]) => ({ at: `teams.${team}.principals`, arns })),
+      ...Object.entries(access).map(([persona, arns]) => ({ at: `access.${persona}`, arns })),
+    ];
+    return named.flatMap(({ at, arns }) =>
+      arns.flatMap((arn, i) =>
+        when(own !== undefined && arn.split(':')[1] !== own, `${at}[${i}]`, {
+          must: `must be a principal in partition ${own} of ${region}`,
+          fix: `write arn:${own}:iam::...`,
+        }),
+      ),
+    );
+  }),
+  environmentRule('environment/teams', 'error', ['teams'], ({ teams }) => {
+    const count = Object.keys(teams).length;
+    return when(count > MAX_TEAMS, 'teams', {
+      must: `must be at most ${MAX_TEAMS}`,
+      got: count,
+      fix: 'create a second environment for the others',
+    });
+  }),
 ];

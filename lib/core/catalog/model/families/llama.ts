@@ -1,6 +1,6 @@
 import type { ConfigFields } from '../config-fields';
+import { llama3Scaling } from '../config-rope';
 import { allBut, layersOf, layersWhere, never, typesOf } from '../config-window';
-import { llama3Scaling } from '../llama3-scaling';
 import { headSizeOf } from '../parameters';
 import type { FamilyTraits, ModelShape } from '../shape';
 import {
