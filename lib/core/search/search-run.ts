@@ -12,7 +12,6 @@ import { type Found, searchLayouts, spaceAround } from './search-layouts';
 
 type Parameters = Record<string, unknown>;
 
-/** The expert degree of a model with experts; empty for a dense model. */
 const expertsOf = (l: LayoutInput): Parameters => (l.model.experts > 1 ? { expert_parallel_degree: l.expert } : {});
 
 const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
@@ -51,7 +50,6 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
 /** The degrees of a layout as `distribution.parameters` of a library; degrees that the library cannot express are omitted. */
 export const parametersOf = (library: string, layout: LayoutInput): Parameters => WRITERS[library]?.(layout) ?? {};
 
-/** Options for the search around a run file. */
 interface RunSearchOptions {
   /** Libraries to try. @default - the library of the run */
   libraries?: readonly string[];
@@ -117,7 +115,6 @@ function plainRun(run: RunSpec, library: string): RunSpec {
   };
 }
 
-/** The first candidates without rule errors. */
 function accepted(run: RunSpec, candidates: readonly Candidate[], options: RunSearchOptions): Candidate[] {
   const kept: Candidate[] = [];
   for (const candidate of candidates) {

@@ -212,16 +212,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   'ml.p2.16xlarge': [64, 732, 0, 0, 25, 16, 'K80-12GB'],
 };
 
-function instanceFacts([
-  vcpus,
-  memoryGiB,
-  localNvmeGB,
-  efaInterfaces,
-  networkGbps,
-  count,
-  name,
-  ...facts
-]: Row): InstanceFacts {
+function instanceFacts(row: Row): InstanceFacts {
+  const [vcpus, memoryGiB, localNvmeGB, efaInterfaces, networkGbps, count, name, ...facts] = row;
   return {
     vcpus,
     memoryGiB,

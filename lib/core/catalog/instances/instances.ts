@@ -79,7 +79,6 @@ export function findInstanceType(name: string): InstanceType | undefined {
 /** Whether a type has local NVMe drives instead of an EBS volume. */
 export const hasLocalNvme = (name: string): boolean => (ALL.get(name)?.localNvmeGB ?? 0) > 0;
 
-/** GPU architectures before Ampere. */
 const PRE_AMPERE: readonly string[] = ['Kepler', 'Volta', 'Turing'];
 
 /** Whether an accelerator does not support bf16. */
