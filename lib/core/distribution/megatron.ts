@@ -44,12 +44,10 @@ export function flagNumber(run: RunSpec, name: string): number | undefined {
 /** Path of a flag in the run file, in the user's own spelling. */
 const flagPath = (run: RunSpec, name: string) => parameterPath(flag(run, name)?.key ?? name);
 
-/** Makes a rule of Megatron. */
 const megatronRule = rulesAbout((run) => (run.distribution.library === 'megatron' ? megatronSizes(run) : undefined));
 
 type Sizes = ReturnType<typeof megatronSizes>;
 
-/** Divisors of the model's flags. */
 const DIVIDED: readonly { name: string; by: string; divisor(sizes: Sizes): number }[] = [
   { name: 'num-layers', by: 'pipeline-model-parallel-size', divisor: ({ pipeline }) => pipeline },
   { name: 'num-attention-heads', by: 'tensor-model-parallel-size', divisor: ({ tensor }) => tensor },

@@ -42,7 +42,6 @@ export function parameterFindings(
   });
 }
 
-/** What a value of a parameter must be, and the remedy; undefined if it is right. */
 function refusalOf(kind: ParameterKind, value: unknown): Pick<Finding, 'must' | 'fix'> | undefined {
   switch (kind.type) {
     case 'bool':

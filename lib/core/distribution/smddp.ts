@@ -48,7 +48,6 @@ function bufferSizes({ environmentVariables, distribution: { mpiOptions } }: Run
   });
 }
 
-/** Rules for runs with SMDDP collectives. */
 const SMDDP_RULES: readonly Rule[] = [
   rule('smddp/instance-type', 'error', (run) =>
     trainingTypes(run).flatMap(({ path, type }) => {

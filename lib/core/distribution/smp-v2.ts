@@ -54,7 +54,6 @@ function divides(all: Degrees, key: 'tensor' | 'context' | 'expert'): Finding[] 
   return [{ path: parameterPath(`${key}_parallel_degree`), must: `must divide the world size ${all.world}`, fix }];
 }
 
-/** `image.version` of a run on an SMP image. */
 const smpImageVersion = ({ image }: RunSpec) => (image.kind === 'smp' ? image.version : undefined);
 
 /** Finding when the SMP image is older than the lowest PyTorch version with a feature. */

@@ -184,7 +184,6 @@ export function withinReach(memory: MemoryGiB, available: number): MemoryGiB {
   return { ...memory, fragmentation: memory.fragmentation - (memory.total - available), total: available };
 }
 
-/** Number of kinds of communication group that a rank belongs to. */
 const groupKinds = (l: LayoutInput) =>
   [l.tensor, l.pipeline, l.context, l.shard * l.replicate].reduce((kinds, size) => kinds + (size > 1 ? 1 : 0), 0);
 

@@ -16,7 +16,6 @@ import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
 import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
 import { undoubted } from './partial-file';
 
-/** Rules for the queue. */
 const QUEUE_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/queue-backend', 'error', ['queue'], ({ queue }) =>
     when(queue.backend === 'batch', 'queue.backend', {

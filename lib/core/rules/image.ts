@@ -26,13 +26,11 @@ import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage }
 export const IMAGE_URI =
   /^(\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?|[a-z0-9][a-z0-9.-]*(:\d+)?)\/[a-z0-9._/-]+(:[A-Za-z0-9._-]{1,128})?(@sha256:[0-9a-f]{64})?$/;
 
-/** Address of an image in Amazon ECR. */
 const ECR = /^\d{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?\//;
 
 /** Hosts that cannot run CUDA images for x86: Neuron devices, and GB200 with its Arm cores. */
 const isForeign = (type: string) => acceleratorKind(type) === 'neuron' || type === 'ml.p6e-gb200.36xlarge';
 
-/** Whether the run requests a Neuron build of kind dlc. */
 const asksNeuron = (run: RunSpec) => run.image.kind === 'dlc' && acceleratorKind(instanceTypeOfImage(run)) === 'neuron';
 
 /** Finding for a type that cannot run any CUDA build of AWS. PyTorch has Neuron builds for some versions. */
@@ -78,7 +76,6 @@ const suits = (version: string, { from, below }: Stack): boolean =>
   (from === undefined || compareVersions(version, from) >= 0) &&
   (below === undefined || compareVersions(version, below) < 0);
 
-/** The date on which the table of patches was read. */
 const FACTS_DATE = '2026-11-20';
 
 interface Versions {
@@ -100,8 +97,7 @@ function version({ image }: RunSpec): Finding[] {
   const { kind, version: given } = image;
   const path = 'image.version';
   const versions = VERSIONS[kind];
-  if (!versions)
-    return when(given !== undefined, path, { must: `must be omitted with kind ${kind}`, fix: 'remove it' });
+  if (!versions) return when(given !== undefined, path, { must: `must be omitted with kind ${kind}` });
   const { known, isKnown } = versions;
   if (given === undefined)
     return [{ path, must: `must be set with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];

@@ -146,7 +146,6 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
   return { ropeScaling: scaling };
 }
 
-/** What is wrong with one field of a scaling: what it must be. */
 interface ScalingProblem {
   field: string;
   must: string;
@@ -156,7 +155,6 @@ interface ScalingProblem {
 
 const problemIf = (isWrong: boolean, problem: ScalingProblem): ScalingProblem[] => (isWrong ? [problem] : []);
 
-/** Fields of a scaling that are missing or no numbers. */
 function incomplete(scaling: RopeScaling, names: readonly string[], needed: readonly string[]): ScalingProblem[] {
   return names.flatMap((name) => {
     const field = camelCase(name);

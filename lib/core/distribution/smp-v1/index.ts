@@ -28,7 +28,6 @@ export const SMP_V1_ADVICE: readonly Rule[] = [
   smpV1Rule('smp-v1/mpi-options', 'warning', (run) =>
     when(run.distribution.mpiOptions.includes('btl_vader_single_copy_mechanism'), 'distribution.mpiOptions', {
       must: 'must not repeat --mca btl_vader_single_copy_mechanism, which is a default',
-      fix: 'remove it',
     }),
   ),
   smpV1Rule('smp-v1/archived', 'warning, may acknowledge', () => ({
@@ -53,7 +52,6 @@ const TENSOR_PARALLEL_MODELS: readonly { name: RegExp; since: string }[] = [
   { name: /gpt-?neo(?!x)/i, since: '1.10' },
 ];
 
-/** The model name that is passed to the script. */
 function modelName(run: RunSpec): { path: string; name: string } | undefined {
   const places: [string, Readonly<Record<string, unknown>>][] = [
     ['hyperparameters', run.hyperparameters],

@@ -105,10 +105,7 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
         fix: 'add ddp: true',
       }),
     ),
-    ...when(isOn('ddp') && isOn('horovod'), parameterPath('horovod'), {
-      must: 'must not be on together with ddp',
-      fix: 'remove it',
-    }),
+    ...when(isOn('ddp') && isOn('horovod'), parameterPath('horovod'), { must: 'must not be on together with ddp' }),
   ]),
 ];
 

@@ -46,7 +46,6 @@ function heldByBlock(l: LayoutInput, k: MemoryConstants, input: number) {
   return { kept: own / blocksAtOnce(l), scores, inWork: whole - tokens * scores - own, whole };
 }
 
-/** Bytes per token of one block. */
 interface BlockBytes {
   /** All activations, without recomputation. */
   all: number;

@@ -87,7 +87,6 @@ function referenceBytes(l: LayoutInput, local: number): number {
   return (bytes * local) / ranks + bytes * tables * (1 - 1 / ranks);
 }
 
-/** Bytes per parameter of each kind of state, by precision and library. */
 function bytesPerParameter(l: LayoutInput, k: MemoryConstants) {
   const o = l.optimizerBytes;
   if (l.precision === 'bf16-pure') return { parameters: 2, gradients: l.optimizerInBackward ? 0 : 2, optimizer: o / 2 };
@@ -126,7 +125,6 @@ export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
   return last.total > first.total ? last : first;
 }
 
-/** Memory of a stage during a whole step, bytes. */
 interface Held {
   state: HeldState;
   /** Activations kept for the backward pass. */

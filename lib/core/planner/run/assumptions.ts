@@ -91,7 +91,6 @@ function unknownLayers(lora: Lora, model: ParameterShape): Issue[] {
   ];
 }
 
-/** Mean number of outputs per token of the layers of a block that have adapters. */
 const outputsOf = (lora: Lora, model: ParameterShape): number =>
   layersOfBlocks(model, lora.targets).reduce((sum, { active, outputs, blocks }) => sum + blocks * active * outputs, 0) /
   model.layers;
@@ -183,7 +182,6 @@ const assumptionsOfPrecision = (layout: LayoutInput): string[] =>
       ]
     : [];
 
-/** The assumptions of a plan about UltraServers. */
 const assumptionsOfDomain = ({ domainNodes, nodes }: LayoutInput): string[] =>
   domainNodes !== undefined && nodes > 1
     ? [

@@ -186,7 +186,6 @@ export interface Copies {
   copies: 1 | 2;
 }
 
-/** Consequences of a failure. */
 interface Consequence {
   /** Share of all failures that have it. */
   share: number;

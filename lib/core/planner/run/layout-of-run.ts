@@ -221,7 +221,6 @@ function ofFsdp(run: RunSpec): Partial<Software> {
   return { ...(keeps && { keepsGathered: true }), ...(isOwn(run) && usesFsdp1(run) && { isFsdp1: true }) };
 }
 
-/** Whether the built-in trainer runs its own model. */
 const isOwn = ({ code, distribution }: RunSpec): boolean =>
   code.builtin === 'builtin' && CHUNKS_LOSS.has(distribution.library);
 

@@ -143,7 +143,6 @@ function describe(
   };
 }
 
-/** The interval of the speed, propagated to hours and cost. */
 function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null): RunPlan['interval80'] {
   const slow = plan.tokensPerSecondPerGpu / plan.interval80[0];
   const fast = plan.tokensPerSecondPerGpu / plan.interval80[1];
@@ -156,7 +155,6 @@ function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null)
   };
 }
 
-/** Steps and tokens of the whole run, whichever of the two it gives. */
 function lengthOf(run: RunSpec, layout: LayoutInput): { steps: number | null; tokens: number | null } {
   const inOneStep = tokensPerStep(layout);
   const { steps, totalTokens } = run.training;
@@ -175,7 +173,6 @@ interface CapacityCost {
   note: string;
 }
 
-/** Cost of the whole run by kind of capacity, USD. */
 interface RunCost {
   onDemand: number | null;
   perHour: number | null;
@@ -192,7 +189,6 @@ export interface PriceFacts {
   prices?: Readonly<Record<string, number>>;
 }
 
-/** Prices of one kind, and their name in notes. */
 interface PriceList {
   what: string;
   find: (instanceType: string) => Pick<Price, 'usdPerHour' | 'note'> | undefined;

@@ -30,7 +30,6 @@ export interface SpareValue {
 }
 
 const HOURS_A_MONTH = 720;
-/** Maximum number of spare hosts that is evaluated. */
 const MAX_SPARES = 32;
 
 /** The spare hosts that the run file requests. */

@@ -56,7 +56,6 @@ export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): B
   return Object.fromEntries(mean) as unknown as Block;
 }
 
-/** Seconds of the passes of one block, including the time to launch their kernels. */
 interface Passes {
   forward: number;
   backward: number;

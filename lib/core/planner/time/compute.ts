@@ -79,7 +79,6 @@ const LAUNCH_SECONDS = 5e-6;
  */
 const LAUNCHES_OF_EXPERT = 30;
 
-/** Number of kernels of one block that a rank launches in a forward pass. */
 const launches = ({ kernels, quantized, model, expert }: LayoutInput): number =>
   LAUNCHES[kernels] + (quantized && model.experts > 1 ? (LAUNCHES_OF_EXPERT * model.experts) / expert : 0);
 
@@ -102,7 +101,6 @@ export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSecon
   };
 }
 
-/** Time that the host needs to launch the kernels of one block, forward. */
 function launchSeconds(l: LayoutInput, k: Constants): number {
   if (l.launchesGraphs) return 0;
   return launches(l) * LAUNCH_SECONDS + (isDispatched(l) ? k.expertHostSeconds : 0);

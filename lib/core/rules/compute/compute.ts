@@ -43,7 +43,6 @@ function trainingPlan({ compute }: RunSpec): Finding[] {
   ];
 }
 
-/** The plans that a run file names, with their paths. */
 const namedPlans = ({ compute }: RunSpec) => [
   { path: 'compute.trainingPlanArn', arn: compute.trainingPlanArn },
   ...compute.alternatives.map((a, i) => ({
@@ -52,7 +51,6 @@ const namedPlans = ({ compute }: RunSpec) => [
   })),
 ];
 
-/** A plan that another team paid for. */
 function foreignTrainingPlan(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const foreign = descriptor?.foreignTrainingPlans ?? [];
   return namedPlans(run).flatMap(({ path, arn }) =>
@@ -75,13 +73,11 @@ function trainingPlanRegion(run: RunSpec, context: RuleContext): Finding[] {
   });
 }
 
-/** Findings about options that the service does not allow together with alternatives, and about their number. */
 function alternatives(run: RunSpec): Finding[] {
   if (run.compute.alternatives.length === 0) return [];
   return [...besideAlternatives(run), ...alternativeEntries(run), ...repeatedTypes(run)];
 }
 
-/** Options that must not be used together with alternatives. */
 function besideAlternatives({ compute }: RunSpec): Finding[] {
   const path = 'compute.alternatives';
   const types = compute.alternatives.map((a) => a.instanceType);
@@ -105,7 +101,6 @@ function besideAlternatives({ compute }: RunSpec): Finding[] {
   ];
 }
 
-/** The number of alternatives, and fields that all of them must have. */
 function alternativeEntries({ compute: { alternatives: entries } }: RunSpec): Finding[] {
   const path = 'compute.alternatives';
   const counts = entries.filter((a) => a.instanceCount !== undefined).length;
@@ -128,12 +123,10 @@ function repeatedTypes({ compute }: RunSpec): Finding[] {
   return types.flatMap((type, i) =>
     when(i > 0 && types.indexOf(type) !== i, `compute.alternatives[${i - 1}].instanceType`, {
       must: 'must differ from the types before it',
-      fix: 'remove it',
     }),
   );
 }
 
-/** Findings about jobs that leave no warm pool, and about the keep-alive period. */
 function warmPool({ compute }: RunSpec): Finding[] {
   const path = 'compute.keepAliveSeconds';
   if (compute.keepAliveSeconds === 0) return [];
@@ -144,7 +137,6 @@ function warmPool({ compute }: RunSpec): Finding[] {
     }),
     ...when(compute.instanceGroups.length > 0, path, {
       must: 'must be 0 with instanceGroups (a heterogeneous cluster keeps no warm pool)',
-      fix: 'remove it',
     }),
     ...when(compute.keepAliveSeconds > DOCUMENTED_KEEP_ALIVE_SECONDS, path, {
       level: 'warning',
@@ -154,7 +146,6 @@ function warmPool({ compute }: RunSpec): Finding[] {
   ];
 }
 
-/** Either one type with a count, or groups. */
 function oneForm({ compute, written }: RunSpec): Finding[] {
   const plain = compute.instanceType !== '';
   const groups = compute.instanceGroups.length > 0;
@@ -171,7 +162,6 @@ function oneForm({ compute, written }: RunSpec): Finding[] {
   return [
     ...when(counted, 'compute.instanceCount', {
       must: 'must not be given together with instanceGroups, which have their own counts',
-      fix: 'remove it',
     }),
     ...when(plain && groups, 'compute.instanceGroups', {
       must: 'must not be given together with compute.instanceType',
@@ -181,7 +171,6 @@ function oneForm({ compute, written }: RunSpec): Finding[] {
   ];
 }
 
-/** Findings for names that an earlier group already has. */
 function groupNames({ compute }: RunSpec): Finding[] {
   const names = compute.instanceGroups.map((g) => g.name);
   return names.flatMap((name, i) =>
@@ -236,7 +225,6 @@ export const COMPUTE_RULES: readonly Rule[] = [
       ...when(types.every(hasLocalNvme), 'compute.volumeSizeGiB', {
         level: 'warning',
         must: `must not be given for ${nvme}: it has ${findInstanceType(nvme ?? '')?.localNvmeGB} GB of local NVMe and no EBS volume`,
-        fix: 'remove it',
       }),
       ...when(compute.volumeSizeGiB > 16_384, 'compute.volumeSizeGiB', {
         must: 'must be at most 16384',

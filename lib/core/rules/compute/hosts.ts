@@ -17,7 +17,6 @@ const ULTRASERVER = 'ml.p6e-gb200.36xlarge';
 /** More spare hosts than this share of the hosts that train (if more than one) are probably a mistake. */
 const USUAL_SHARE = 1 / 4;
 
-/** All paths of the file that set the number of hosts that train; empty when they are in groups. */
 function counts({ compute }: RunSpec): { path: string; hosts: number }[] {
   if (compute.instanceGroups.length > 0) return [];
   const others = compute.alternatives.flatMap(({ instanceCount }, i) =>
@@ -26,13 +25,11 @@ function counts({ compute }: RunSpec): { path: string; hosts: number }[] {
   return [{ path: 'compute.instanceCount', hosts: compute.instanceCount }, ...others];
 }
 
-/** Rules for spare instances, which apply only to runs with some. */
 const SPARE_RULES: readonly Rule[] = [
   rule('compute/spare-hosts', 'error', (run) => {
     const { compute, kind } = run;
     const path = 'compute.spareInstances';
-    if (kind !== 'training')
-      return { path, must: 'must be 0 in a processing run, whose hosts are independent', fix: 'remove it' };
+    if (kind !== 'training') return { path, must: 'must be 0 in a processing run, whose hosts are independent' };
     if (compute.instanceGroups.length > 0)
       return {
         path,
@@ -116,12 +113,10 @@ function tooManyTogether(servers: readonly { instanceCount: number }[], instance
   );
 }
 
-/** Rules for UltraServers and placement. */
 const PLACEMENT_RULES: readonly Rule[] = [
   rule('compute/infra-check', 'error', ({ kind, compute }) =>
     when(kind === 'processing' && compute.infraCheck !== undefined, 'compute.infraCheck', {
       must: 'must be used with a training job: CreateProcessingJob has no such check',
-      fix: 'remove it',
     }),
   ),
   rule('compute/placement', 'error', ({ kind, compute }) => {
@@ -131,7 +126,7 @@ const PLACEMENT_RULES: readonly Rule[] = [
     const placed = (given.ultraServers ?? []).reduce((sum, server) => sum + server.instanceCount, 0);
     const path = 'compute.placement';
     return [
-      ...when(kind === 'processing', path, { must: 'must be used with a training job', got: kind, fix: 'remove it' }),
+      ...when(kind === 'processing', path, { must: 'must be used with a training job', got: kind }),
       ...when(alternatives.length > 0 || instanceGroups.length > 0, path, {
         must: 'must be used with one instance type: the API accepts it neither with InstancePreferences nor with InstanceGroups',
         got: alternatives.length > 0 ? 'alternatives' : 'instanceGroups',
@@ -209,7 +204,6 @@ function spread(sizes: readonly number[]): number[] {
   return [...new Set(nearest)];
 }
 
-/** The rules apply only to elastic runs. */
 const ELASTIC_RULES: readonly Rule[] = [
   rule('compute/elastic', 'error', ({ kind, compute, distribution, code }) => {
     const { elastic } = compute;

@@ -89,17 +89,14 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     const known = compute.instanceGroups.map((g) => g.name);
     const path = 'distribution.instanceGroups';
     if (distribution.instanceGroups.length > 0 && known.length === 0) {
-      return { path, must: 'must be used with compute.instanceGroups', fix: 'remove it' };
+      return { path, must: 'must be used with compute.instanceGroups' };
     }
     const unknown = distribution.instanceGroups.flatMap((name, i) => [
       ...when(!known.includes(name), `${path}[${i}]`, {
         must: `must be a group of compute.instanceGroups (${orList(known)})`,
         fix: 'use one of them',
       }),
-      ...when(distribution.instanceGroups.indexOf(name) !== i, `${path}[${i}]`, {
-        must: 'must be listed once',
-        fix: 'remove it',
-      }),
+      ...when(distribution.instanceGroups.indexOf(name) !== i, `${path}[${i}]`, { must: 'must be listed once' }),
     ]);
     if (unknown.length > 0 || distribution.contract !== 'toolkit' || known.length === 0) return unknown;
     return [
@@ -233,7 +230,6 @@ export const LAUNCHER_RULES: readonly Rule[] = [
         path,
         level: 'warning',
         must: `must be left out on ${type}, whose NeuronCores are not combined`,
-        fix: 'remove it',
       };
     return [
       ...when(given !== '1' && given !== '2', path, {

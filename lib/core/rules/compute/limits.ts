@@ -74,7 +74,6 @@ export const LIMIT_RULES: readonly Rule[] = [
     const isIgnored = limits.maxPendingSeconds !== undefined && !accelerated && compute.instanceType !== '';
     return when(isIgnored, 'limits.maxPendingSeconds', {
       must: 'must be used with accelerated types (ml.p, ml.g, ml.trn): others ignore it',
-      fix: 'remove it',
     });
   }),
   rule('limits/longest-run', 'warning, may acknowledge', ({ limits }) =>
@@ -192,10 +191,7 @@ export const LIMIT_RULES: readonly Rule[] = [
       }),
     ),
     rule('compute/health-check-gpus', 'warning', (run) =>
-      when(!hasGpus(run), path, {
-        must: 'must be off on hosts without GPUs: there is nothing to check',
-        fix: 'remove it',
-      }),
+      when(!hasGpus(run), path, { must: 'must be off on hosts without GPUs: there is nothing to check' }),
     ),
   ].map(ruleWhere(({ compute }) => (compute.healthCheck ?? 'off') !== 'off')),
   ...[
@@ -204,7 +200,6 @@ export const LIMIT_RULES: readonly Rule[] = [
         return {
           path: PREEMPTIBLE,
           must: 'must be false in a processing run, which always starts from the beginning',
-          fix: 'remove it',
         };
       return when(mode === 'none', PREEMPTIBLE, {
         must: 'must be used with checkpoints: otherwise the run restarts at step 0 after every preemption',

@@ -141,7 +141,6 @@ const LARGE_MIB = 50;
 
 const has = ({ files }: CodeFolder, wanted: string): boolean => files.some(({ name }) => name === plainName(wanted));
 
-/** A rule about the content of a local folder. */
 const folderRule = (id: string, kind: RuleKind, find: (run: RunSpec, folder: CodeFolder) => Finding[]) =>
   rule(id, kind, (run, { codeFolder }) => (codeFolder === undefined ? [] : find(run, codeFolder)));
 

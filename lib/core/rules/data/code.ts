@@ -38,11 +38,9 @@ export const CODE_RULES: readonly Rule[] = [
       ...when(run.written.code.entryPoint !== undefined, 'code.entryPoint', {
         level: 'warning',
         must: 'must be omitted: the built-in code has its own',
-        fix: 'remove it',
       }),
       ...when(requirements !== undefined, 'code.requirements', {
         must: 'must be omitted: the built-in code needs none',
-        fix: 'remove it',
       }),
     ];
   }),
@@ -64,7 +62,6 @@ export const CODE_RULES: readonly Rule[] = [
       }),
       ...when(!inS3 && sha256 !== undefined, 'code.sha256', {
         must: 'must be omitted: it only applies to an archive in S3',
-        fix: 'remove it',
       }),
     ];
   }),
@@ -155,13 +152,9 @@ export const CODE_RULES: readonly Rule[] = [
         must: 'must be builtin-tokenize, builtin-fetch or custom code for a processing run',
         fix: 'use a folder with the program, or kind: training',
       }),
-      ...when(contract !== 'container', 'distribution.contract', {
-        must: 'must be container with code.source image',
-        fix: 'remove it',
-      }),
+      ...when(contract !== 'container', 'distribution.contract', { must: 'must be container with code.source image' }),
       ...when(library !== 'custom', 'distribution.library', {
         must: 'must be custom with code.source image: it would have no effect on the program',
-        fix: 'remove it',
       }),
     ];
   }),

@@ -77,7 +77,6 @@ const PLACEHOLDERS = ['dataBucket', 'checkpointBucket', 'team', 'runId', 'fsx'];
 /** Code is read before the run has an id. */
 const CODE_PLACEHOLDERS = PLACEHOLDERS.filter((name) => name !== 'runId');
 
-/** All S3 URIs of the file, with their paths. */
 function s3Uris(run: RunSpec): { path: string; uri: string }[] {
   const { written } = run;
   const candidates: [string, string | undefined][] = [
@@ -101,7 +100,6 @@ function unknownPlaceholders({ path, uri }: { path: string; uri: string }, known
     }));
 }
 
-/** A location of the file, and what the run does there. */
 interface UsedPlace {
   path: string;
   uri: string | undefined;

@@ -16,7 +16,6 @@ function augmented(channel: ChannelSpec, at: string): Finding[] {
   if (channel.s3DataType !== 'AugmentedManifestFile') {
     return when(channel.attributeNames !== undefined, `${at}.attributeNames`, {
       must: 'must be used with s3DataType AugmentedManifestFile',
-      fix: 'remove it',
     });
   }
   return [
@@ -59,7 +58,6 @@ function fileSystems(channel: ChannelSpec, at: string): Finding[] {
     ...s3Only.map((option) => ({
       path: `${at}.${option}`,
       must: 'must be used with s3, not with a file system',
-      fix: 'remove it',
     })),
   ];
 }

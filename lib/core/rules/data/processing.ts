@@ -1,7 +1,6 @@
 import { type Finding, type Rule, rule, ruleWhere, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
-/** Sections that only a training run has. */
 const TRAINING_ONLY = ['distribution', 'checkpoints', 'training', 'model', 'progress'] as const;
 
 /**
@@ -14,7 +13,6 @@ const VARIABLE_LIMIT = 256;
 const LONGEST_SECONDS = 777_600;
 const MAX_INSTANCES = 100;
 
-/** Kinds of capacity that processing jobs cannot use. */
 function capacityOf({ compute }: RunSpec): Finding[] {
   return [
     ...when(compute.instanceGroups.length > 0, 'compute.instanceGroups', {
@@ -22,18 +20,11 @@ function capacityOf({ compute }: RunSpec): Finding[] {
       got: compute.instanceGroups.map((g) => g.name),
       fix: 'use instanceType and instanceCount',
     }),
-    ...when(compute.capacity !== 'on-demand', 'compute.capacity', {
-      must: 'must be on-demand for a processing run',
-      fix: 'remove it',
-    }),
-    ...when(compute.keepAliveSeconds > 0, 'compute.keepAliveSeconds', {
-      must: 'must be 0 for a processing run',
-      fix: 'remove it',
-    }),
+    ...when(compute.capacity !== 'on-demand', 'compute.capacity', { must: 'must be on-demand for a processing run' }),
+    ...when(compute.keepAliveSeconds > 0, 'compute.keepAliveSeconds', { must: 'must be 0 for a processing run' }),
     ...compute.alternatives.flatMap(({ trainingPlanArn }, i) =>
       when(trainingPlanArn !== undefined, `compute.alternatives[${i}].trainingPlanArn`, {
         must: 'must be absent from a processing run',
-        fix: 'remove it',
       }),
     ),
   ];
@@ -64,7 +55,6 @@ export const PROCESSING_RULES: readonly Rule[] = [
       }),
       ...when(run.output?.compression !== undefined, 'output.compression', {
         must: 'must be absent from a processing run, whose outputs are copied as they are',
-        fix: 'remove it',
       }),
       ...TRAINING_ONLY.flatMap((section) =>
         when(run.written[section] !== undefined, section, {

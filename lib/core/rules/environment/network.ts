@@ -83,7 +83,6 @@ function freeBlock(cidr: string, taken: readonly string[]): string {
 const blockText = (address: number, prefixLength: number): string =>
   `${addressText(blockOf(`${addressText(address)}/${prefixLength}`).base)}/${prefixLength}`;
 
-/** The nearest prefix length that a VPC may have. */
 function vpcPrefixLength(prefixLength: number): number {
   const [largest, smallest] = VPC_PREFIX_LENGTHS;
   return Math.min(Math.max(prefixLength, largest), smallest);

@@ -49,7 +49,6 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
   ];
 }
 
-/** Options that set the key of a team, with their values. */
 const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
   Object.entries(teamKeysOf(teams)).map(([team, key]) => [`teams.${team}.kmsKey`, key]);
 

@@ -34,7 +34,6 @@ function targetFindings(run: RunSpec, targets: readonly string[], shape: ModelSh
     ...when(shape.tiedEmbeddings && targets.includes('head'), TARGETS, {
       must: 'must not name head when model.architecture.tiedEmbeddings is true',
       got: 'head',
-      fix: 'remove it',
     }),
     ...when(unknown.length > 0, TARGETS, {
       must: `must name layers of the model (${known.join(', ')})`,
@@ -50,7 +49,6 @@ function targetFindings(run: RunSpec, targets: readonly string[], shape: ModelSh
 }
 
 const QUANTIZATION = 'training.lora.quantization';
-/** Findings for what 4-bit weights cannot be combined with in the trainer; limits.py has the same. */
 function quantizationFindings(run: RunSpec): Finding[] {
   const { distribution, training, model } = run;
   const isSplit = distribution.library === 'fsdp' && !usesFsdp1(run) && fsdpDegrees(run).tensor > 1;
@@ -62,9 +60,7 @@ function quantizationFindings(run: RunSpec): Finding[] {
     [usesFsdp1(run), "with the built-in trainer's backend fsdp1"],
     [uneven !== '', `where layers have inputs that are not a multiple of ${QUANTIZED_BLOCK}: ${uneven}`],
   ];
-  return beyond.flatMap(([isBeyond, reason]) =>
-    when(isBeyond, QUANTIZATION, { must: `must be left out ${reason}`, fix: 'remove it' }),
-  );
+  return beyond.flatMap(([isBeyond, reason]) => when(isBeyond, QUANTIZATION, { must: `must be left out ${reason}` }));
 }
 
 /**
@@ -140,7 +136,6 @@ const adaptedExperts = ({ model, training }: RunSpec): string[] =>
 /** Degrees of a run; they are known also where they do not make up its ranks. */
 type Degrees = ReturnType<typeof fsdpDegrees>;
 
-/** Findings for what the degrees of the layout must divide. */
 function unevenParts(run: RunSpec, { tensor, expert, shard, context }: ParallelLayout): Finding[] {
   return [
     ...Object.entries(run.model ? splitSizes(run.model.architecture) : {}).flatMap(([name, size]) =>
@@ -153,7 +148,6 @@ function unevenParts(run: RunSpec, { tensor, expert, shard, context }: ParallelL
   ];
 }
 
-/** Findings for what tensor parallelism cannot be combined with. */
 function besideTensor(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
   if (tensor <= 1 || usesFsdp1(run)) return [];
   const path = pathOf('tensor');
@@ -173,12 +167,10 @@ function besideTensor(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
     }),
     ...when(run.distribution.parameters.compile === true, 'distribution.parameters.compile', {
       must: 'must be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would have different results',
-      fix: 'remove it',
     }),
   ];
 }
 
-/** Findings for options that the trainer's FSDP1 backend does not support. */
 function unsupportedOnFsdp1(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
   const { distribution, training } = run;
   if (!usesFsdp1(run)) return [];

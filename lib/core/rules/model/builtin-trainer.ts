@@ -157,12 +157,8 @@ export const BUILTIN_ARGUMENT_RULES: readonly Rule[] = [
       return [
         ...when(training.activationCheckpointing !== 'full', path(name), {
           must: 'must be 1 without activationCheckpointing full',
-          fix: 'remove it',
         }),
-        ...when(library === 'smp-v2' || library === 'deepspeed', path(name), {
-          must: `must be 1 with ${library}`,
-          fix: 'remove it',
-        }),
+        ...when(library === 'smp-v2' || library === 'deepspeed', path(name), { must: `must be 1 with ${library}` }),
       ];
     }),
   ),

@@ -7,7 +7,6 @@ import { BUILTIN_ONLY } from '../own-code';
 
 const DEGREES = 'distribution.parameters';
 
-/** Configurations that the trainer's limits.py rejects; test/core/rules/trainer-layout.test.ts compares both. */
 function unsupportedObjective(run: RunSpec): Finding[] {
   const { objective = 'pretrain', precision } = run.training;
   if (objective === 'pretrain') return [];
@@ -26,7 +25,6 @@ function unsupportedObjective(run: RunSpec): Finding[] {
     }),
     ...when(isDpo && usesFsdp1(run), collectives === 'smddp' ? 'distribution.collectives' : 'code.arguments.backend', {
       must: 'must not disable FSDP2 with objective dpo',
-      fix: 'remove it',
     }),
     ...degree('context'),
     ...degree('tensor'),
@@ -38,7 +36,6 @@ function unsupportedObjective(run: RunSpec): Finding[] {
   ];
 }
 
-/** Requirements of preference training: initial weights, which are also the reference. */
 function preferences(run: RunSpec): Finding[] {
   const { arguments: given } = run.code;
   if (run.training.objective !== 'dpo')
@@ -57,7 +54,7 @@ function preferences(run: RunSpec): Finding[] {
       must: 'must be absent with objective dpo, whose reference is model.weights',
       fix: 'export weights from that run (argument export-weights) and start from them',
     }),
-    ...when(weightOfZ !== 0, 'code.arguments.z-loss', { must: 'must be 0 with objective dpo', fix: 'remove it' }),
+    ...when(weightOfZ !== 0, 'code.arguments.z-loss', { must: 'must be 0 with objective dpo' }),
   ];
 }
 
@@ -66,7 +63,6 @@ const SECTION_OF = { 'chat-template': 'chatTemplate', 'train-on': 'trainOn' } as
 
 const MASK = 'training.documentMask';
 
-/** Configurations that the trainer's limits.py rejects; test/core/rules/trainer-layout.test.ts compares both. */
 function unsupportedMask(run: RunSpec): Finding[] {
   const { library } = run.distribution;
   const { objective = 'pretrain' } = run.training;
@@ -77,7 +73,6 @@ function unsupportedMask(run: RunSpec): Finding[] {
     }),
     ...when(objective !== 'pretrain', MASK, {
       must: `must be omitted with objective ${objective}, which always uses it`,
-      fix: 'remove it',
     }),
   ];
 }
@@ -92,7 +87,6 @@ function positionsOfConfig(text: string): number | undefined {
 const WEIGHT = 'code.arguments.mtp-loss';
 const MODULES = 'model.architecture.mtpLayers';
 
-/** Configurations that the trainer's limits.py rejects; test/core/rules/trainer-layout.test.ts compares both. */
 function moduleFindings({ model, distribution, training, code }: RunSpec): Finding[] {
   const modules = model?.architecture.mtpLayers ?? 0;
   const weight = code.arguments['mtp-loss'];
@@ -110,7 +104,7 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
     [modules >= (training.sequenceLength ?? Infinity), 'must be less than sequenceLength'],
   ];
   return [
-    ...refused.filter(([isWrong]) => isWrong).map(([, must]) => ({ path: MODULES, must, fix: 'remove it' })),
+    ...refused.filter(([isWrong]) => isWrong).map(([, must]) => ({ path: MODULES, must })),
     ...when(weight !== false && Number(weight) === 0, WEIGHT, {
       must: 'must be a number above 0 for a model with mtpLayers',
       fix: 'remove it, or remove mtpLayers',
@@ -124,7 +118,6 @@ const DEFAULTS = { 'sample-tokens': 64, 'sample-prompt-tokens': 32, 'sample-toke
 
 const argument = (name: string): string => `code.arguments.${name}`;
 
-/** Configurations that the trainer's limits.py rejects; test/core/rules/trainer-layout.test.ts compares both. */
 function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
   const got = code.arguments[SAMPLES];
   if (!(Number(got) > 0)) return [];
@@ -133,7 +126,7 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
   const { sequenceLength = Number.POSITIVE_INFINITY, objective = 'pretrain' } = training;
   const remaining = sequenceLength - (objective === 'pretrain' ? Number(prompt) : 1);
   return [
-    ...when(distribution.library === 'smp-v2', argument(SAMPLES), { must: 'must be 0 with smp-v2', fix: 'remove it' }),
+    ...when(distribution.library === 'smp-v2', argument(SAMPLES), { must: 'must be 0 with smp-v2' }),
     ...when(remaining < 1, argument('sample-prompt-tokens'), {
       must: `must be less than sequenceLength ${sequenceLength}`,
       got: prompt,
@@ -150,7 +143,6 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
 const LOSSES = ['balance-loss', 'router-z-loss'] as const;
 const BIAS_RATE = 'routing-bias-rate';
 
-/** Configurations that the trainer's limits.py rejects; test/core/rules/trainer-layout.test.ts compares both. */
 function balanceFindings(run: RunSpec): Finding[] {
   const { library, parameters } = run.distribution;
   const shape = run.model?.architecture;
@@ -170,11 +162,14 @@ function balanceFindings(run: RunSpec): Finding[] {
     const got = run.code.arguments[name];
     const path = `code.arguments.${name}`;
     const wrong = Number(got ?? 0) > 0 ? refusals(name).filter(([isWrong]) => isWrong) : [];
-    return wrong.map(([, must]) => ({ path, must, fix: 'remove it' }));
+    return wrong.map(([, must]) => ({ path, must }));
   });
 }
 
-/** Rules for objectives, sequences and mixtures in the built-in trainer, and for the data that they read. */
+/**
+ * Rules for objectives, sequences and mixtures in the built-in trainer, and for the data that they read. The trainer's limits.py rejects the
+ * same; test/core/rules/trainer-layout.test.ts compares both.
+ */
 export const OBJECTIVE_RULES: readonly Rule[] = [
   rule('training/objective', 'error', (run) => {
     if (run.kind !== 'training' || run.training.objective === undefined) return [];

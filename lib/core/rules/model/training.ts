@@ -83,7 +83,6 @@ export const TRAINING_RULES: readonly Rule[] = [
         level,
         must: 'must have an expert degree of 1 for a model without experts',
         got: expert,
-        fix: 'remove it',
       }),
       ...divides({ degree: pipeline, name: 'a pipeline', size: a.layers, of: 'layers' }),
     ];

@@ -104,7 +104,6 @@ const UNREAD = `partial_rotary_factors yarn_only_types use_rope_layers swiglu_li
   att_impl_type zero_centered max_seq_len use_moe moe_layer_offset moe_every_n_layer moe_dynamic_exp_p sink num_key_value_heads
   mtp_layer_types mtp_mlp_layer_types per_layer_config query_pre_attn_scalar`;
 
-/** Entries of a list by layer; undefined without the list. */
 const ofLayers = (f: ConfigFields, key: string, layers: number): unknown[] | undefined =>
   f.perLayer(key, layers, f.count('num_nextn_predict_layers', 0, 0));
 

@@ -92,7 +92,6 @@ function qwenRecurrent(f: ConfigFields, d: Decoder = {}): ModelShape {
   return withTraits(m, { recurrence, gatedAttention: true, untrained: DELTA_UNTRAINED });
 }
 
-/** Experts in every layer, with one shared expert and its gate. */
 const withExperts = (f: ConfigFields, experts: number, perToken: number, d: Decoder = {}): ModelShape =>
   qwenRecurrent(f, {
     ...d,
@@ -106,7 +105,6 @@ const withExperts = (f: ConfigFields, experts: number, perToken: number, d: Deco
     traits: { sharedFfnHiddenSize: f.count('shared_expert_intermediate_size', 512), sharedExpertGate: true },
   });
 
-/** Mamba-2 with the key names of Granite 4. */
 const GRANITE_MAMBA: MambaKeys = {
   heads: 'mamba_n_heads',
   headSize: 'mamba_d_head',
