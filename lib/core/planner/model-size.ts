@@ -64,17 +64,11 @@ export const stageBlocks = (m: ParameterShape): number => m.layers - (m.mtpLayer
 export const largestMatrix = (m: BlockShape): number =>
   m.hidden * Math.max(m.ffn, m.sharedFfn ?? 0, m.heads * m.headSize);
 
-/** A layout in which all blocks are of one kind, and that kind's share of the blocks. */
-interface LayoutOfKind {
-  share: number;
-  layout: LayoutInput;
-}
-
 /**
  * Splits a model with different kinds of blocks (dense layers before those with experts, windows in every second layer) into one layout per
- * kind.
+ * kind, with that kind's share of the blocks.
  */
-export function kindsOf(l: LayoutInput): LayoutOfKind[] {
+export function kindsOf(l: LayoutInput): { share: number; layout: LayoutInput }[] {
   // A search calls this for every layout, so models with uniform blocks are not copied.
   if (!l.model.kinds) return [{ share: 1, layout: l }];
   const { kinds, ...model } = l.model;
@@ -104,14 +98,11 @@ const NO_OPTIONS = {
 export const mostOfKinds = (l: LayoutInput, of: (layout: LayoutInput) => number): number =>
   Math.max(...kindsOf(l).map(({ layout }) => of(layout)));
 
-/** Number of blocks of the fullest pipeline stage, and of the last one, which also has the head. */
-interface StageLayers {
-  most: number;
-  last: number;
-}
-
-/** Megatron and similar libraries give every stage the same number of blocks; nanotron also counts the head, by its cost. */
-export function stageLayers(l: LayoutInput): StageLayers {
+/**
+ * Number of blocks of the fullest pipeline stage, and of the last one, which also has the head. Megatron and similar libraries give every stage
+ * the same number of blocks; nanotron also counts the head, by its cost.
+ */
+export function stageLayers(l: LayoutInput): { most: number; last: number } {
   const { layers } = l.model;
   const even = Math.ceil(layers / l.pipeline);
   if (l.pipeline === 1) return { most: layers, last: layers };

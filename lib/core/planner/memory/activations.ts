@@ -134,18 +134,13 @@ const wideResidualBytes = (l: LayoutInput) =>
 
 function keptPerToken(l: LayoutInput, block: BlockBytes, input: number): number {
   const stored = l.offloadActivations ? 0 : input;
-  switch (l.recompute) {
-    case 'full':
-      return stored;
-    case 'block':
-      return (stored + block.all) / 2;
-    case 'op':
-      return Math.max(stored, block.op - (input - stored));
-    case 'products':
-      return Math.max(stored, block.products - (input - stored));
-    case 'core':
-      return block.all - block.core;
-    default:
-      return block.all;
-  }
+  const beyondInput = input - stored;
+  return {
+    none: block.all,
+    full: stored,
+    block: (stored + block.all) / 2,
+    op: Math.max(stored, block.op - beyondInput),
+    products: Math.max(stored, block.products - beyondInput),
+    core: block.all - block.core,
+  }[l.recompute];
 }

@@ -111,83 +111,66 @@ export function fineTuningOf({ training }: RunSpec, model: ParameterShape): Fine
   };
 }
 
-/** The assumptions of a plan about fine-tuning. */
-export function assumptionsOfFineTuning({ adapters, preferences, quantized, model }: LayoutInput): string[] {
+const said = (isSo: boolean | undefined, ...notes: string[]): string[] => (isSo ? notes : []);
+
+function assumptionsOfFineTuning({ adapters, preferences, quantized, model }: LayoutInput): string[] {
   const reference =
     preferences === 'copy'
       ? 'a frozen copy of the model, sharded like it, which is counted under parameters'
       : 'the model without its adapters';
   return [
-    ...(preferences
-      ? [
-          `batches count pairs of two full sequences; the reference is ${reference}, and runs forward before each micro-batch`,
-          'no published run measures preferences: the interval is wider, and MFU counts the trained model alone',
-        ]
-      : []),
-    ...(adapters === undefined
-      ? []
-      : [
-          `${(adapters / 1e6).toFixed(1)} M parameters of adapters are trained; their own products are not counted, activations are those of full training (an upper bound)`,
-          'only six published runs measure adapters, all of rank 16: the interval is wider, and MFU counts the gradients of the frozen weights too, as the trainer prints it',
-        ]),
-    ...(quantized
-      ? [
-          'the frozen matrices of blocks take 0.5625 bytes per parameter (4 bits, and a scale in fp32 per 64); embedding, head and norms keep their precision',
-          'each product unpacks its matrix first, for four times as long as reading and writing it takes, as with bitsandbytes 0.41 on A100; newer kernels may take less, so the interval is wider',
-        ]
-      : []),
-    ...(quantized && model.experts > 1
-      ? [
-          'experts in 4 bits are computed one after the other: launching their kernels takes 0.15 ms each in a forward pass, which no published run measures',
-        ]
-      : []),
+    ...said(
+      preferences !== undefined,
+      `batches count pairs of two full sequences; the reference is ${reference}, and runs forward before each micro-batch`,
+      'no published run measures preferences: the interval is wider, and MFU counts the trained model alone',
+    ),
+    ...said(
+      adapters !== undefined,
+      `${((adapters ?? 0) / 1e6).toFixed(1)} M parameters of adapters are trained; their own products are not counted, activations are those of full training (an upper bound)`,
+      'only six published runs measure adapters, all of rank 16: the interval is wider, and MFU counts the gradients of the frozen weights too, as the trainer prints it',
+    ),
+    ...said(
+      quantized,
+      'the frozen matrices of blocks take 0.5625 bytes per parameter (4 bits, and a scale in fp32 per 64); embedding, head and norms keep their precision',
+      'each product unpacks its matrix first, for four times as long as reading and writing it takes, as with bitsandbytes 0.41 on A100; newer kernels may take less, so the interval is wider',
+    ),
+    ...said(
+      quantized && model.experts > 1,
+      'experts in 4 bits are computed one after the other: launching their kernels takes 0.15 ms each in a forward pass, which no published run measures',
+    ),
   ];
 }
 
 /** The assumptions of a plan about the model, its cluster and the software that trains it. */
 export function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
+  const { domainNodes, nodes, precision } = layout;
   return [
     ...(run.model ? unmeasured(run.model.architecture) : []),
     ...masked(run),
-    ...assumptionsOfPrecision(layout),
+    ...said(
+      (lowPrecisionOf(layout)?.unsure ?? 0) > 0,
+      `no scored run measures ${precision}: its products and casts are planned by their kernels, all layers alike`,
+    ),
     ...assumptionsOfFineTuning(layout),
-    ...assumptionsOfDomain(layout),
+    ...said(
+      domainNodes !== undefined && nodes > 1,
+      `NVLink joins the GPUs of ${domainNodes} instances of an UltraServer at the speed that it has within one, EFA joins the rest; no published run measures it`,
+    ),
     ...assumptionsOfRay(run, layout),
-    ...widened(layout),
+    ...said(
+      hasUnknownExperts(layout),
+      'the interval is wide because implementations of experts differ: published ones of Qwen3 30B by a factor of 3.7 on the same GPUs; slipway plan --calibrate RUN narrows it',
+    ),
+    ...said(
+      isOwnOverNodes(layout),
+      'the interval is wider because no run of the built-in trainer on several hosts has been measured',
+    ),
+    ...said(
+      hasTensorOverNodes(layout),
+      'the interval is wider because published speeds of collectives over all GPUs of several hosts differ by a factor of 2.3',
+    ),
   ];
 }
-
-/** Why the interval is wider than that of measured software. */
-const widened = (layout: LayoutInput): string[] => [
-  ...(hasUnknownExperts(layout)
-    ? [
-        'the interval is wide because implementations of experts differ: published ones of Qwen3 30B by a factor of 3.7 on the same GPUs; slipway plan --calibrate RUN narrows it',
-      ]
-    : []),
-  ...(isOwnOverNodes(layout)
-    ? ['the interval is wider because no run of the built-in trainer on several hosts has been measured']
-    : []),
-  ...(hasTensorOverNodes(layout)
-    ? [
-        'the interval is wider because published speeds of collectives over all GPUs of several hosts differ by a factor of 2.3',
-      ]
-    : []),
-];
-
-/** Recipes that are planned from their casts and the speed of their products, not from measured runs. */
-const assumptionsOfPrecision = (layout: LayoutInput): string[] =>
-  (lowPrecisionOf(layout)?.unsure ?? 0) > 0
-    ? [
-        `no scored run measures ${layout.precision}: its products and casts are planned by their kernels, all layers alike`,
-      ]
-    : [];
-
-const assumptionsOfDomain = ({ domainNodes, nodes }: LayoutInput): string[] =>
-  domainNodes !== undefined && nodes > 1
-    ? [
-        `NVLink joins the GPUs of ${domainNodes} instances of an UltraServer at the speed that it has within one, EFA joins the rest; no published run measures it`,
-      ]
-    : [];
 
 /** Assumed cost of a document mask, capped scores and sinks, as far as it is planned. */
 function masked(run: RunSpec): string[] {
@@ -195,37 +178,33 @@ function masked(run: RunSpec): string[] {
     return [
       `capped scores are planned with all of them in memory: PyTorch ${pytorchOfImage(run)} has no kernel for them, ${FLEX_SINCE} and later have`,
     ];
-  if (!masksDocuments(run)) {
-    return run.code.builtin === 'builtin' && changesScores(run)
-      ? [
-          'capped scores and sinks are planned in FlexAttention (PyTorch 2.11 and later); older versions take several times as long',
-        ]
-      : [];
-  }
   const full = run.training.objective === 'sft' ? 'every row is full of documents; ' : '';
-  return [
-    `${full}attention is planned as that of one document in FlexAttention (PyTorch 2.11 and later): shorter documents take less, older versions several times as long`,
-  ];
+  if (masksDocuments(run))
+    return [
+      `${full}attention is planned as that of one document in FlexAttention (PyTorch 2.11 and later): shorter documents take less, older versions several times as long`,
+    ];
+  return said(
+    run.code.builtin === 'builtin' && changesScores(run),
+    'capped scores and sinks are planned in FlexAttention (PyTorch 2.11 and later); older versions take several times as long',
+  );
 }
 
 /** Parts that no published run has measured: the interval does not cover them. */
 function unmeasured(a: ModelShape): string[] {
   const parts = [
-    ...(a.latentAttention ? ['latent attention'] : []),
-    ...(a.slidingWindow ? ['attention windows'] : []),
-    ...(a.attentionSinks ? ['attention sinks'] : []),
-    ...(a.logitSoftcap ? ['capped logits'] : []),
-    ...(a.sharedExperts || a.denseLayers ? ['shared experts and dense layers'] : []),
-    ...(a.family?.recurrence
-      ? [
-          "linear recurrences (as kernels of mamba-ssm or fla compute them; PyTorch's own operations are slower and keep more)",
-        ]
-      : []),
-    ...(a.family?.differing ? ['layers with other attention than the rest'] : []),
+    ...said(a.latentAttention !== undefined, 'latent attention'),
+    ...said(a.slidingWindow !== undefined, 'attention windows'),
+    ...said(a.attentionSinks, 'attention sinks'),
+    ...said(a.logitSoftcap !== undefined, 'capped logits'),
+    ...said(Boolean(a.sharedExperts || a.denseLayers), 'shared experts and dense layers'),
+    ...said(
+      a.family?.recurrence !== undefined,
+      "linear recurrences (as kernels of mamba-ssm or fla compute them; PyTorch's own operations are slower and keep more)",
+    ),
+    ...said(a.family?.differing !== undefined, 'layers with other attention than the rest'),
   ];
-  return parts.length > 0
-    ? [`no constant is fitted to ${parts.join(', ')}: time and memory follow from the shape alone`]
-    : [];
+  const named = parts.join(', ');
+  return said(parts.length > 0, `no constant is fitted to ${named}: time and memory follow from the shape alone`);
 }
 
 const GIB = 2 ** 30;

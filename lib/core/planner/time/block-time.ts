@@ -33,18 +33,19 @@ const recomputedOf = (l: LayoutInput) =>
   l.recompute === 'products' && l.kernels === 'compiled' ? RECOMPUTED.none : RECOMPUTED[l.recompute];
 
 /** Seconds of one block for one micro-batch, forward and backward; communication as far as it is not hidden. */
-export interface Block {
-  matmul: number;
-  attention: number;
-  elementwise: number;
-  recompute: number;
-  tensorParallel: number;
-  contextParallel: number;
-  expertParallel: number;
-  dataParallel: number;
-  offload: number;
-  host: number;
-}
+export type Block = Record<
+  | 'matmul'
+  | 'attention'
+  | 'elementwise'
+  | 'recompute'
+  | 'tensorParallel'
+  | 'contextParallel'
+  | 'expertParallel'
+  | 'dataParallel'
+  | 'offload'
+  | 'host',
+  number
+>;
 
 /** One block for one micro-batch, forward and backward, including its exposed communication; the mean if blocks differ. */
 export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
@@ -56,10 +57,7 @@ export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): B
   return Object.fromEntries(mean) as unknown as Block;
 }
 
-interface Passes {
-  forward: number;
-  backward: number;
-}
+type Passes = Record<'forward' | 'backward', number>;
 
 function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
   const b = blockSeconds(l, gpu, k);
