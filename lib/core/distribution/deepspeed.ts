@@ -179,16 +179,13 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
         got: 'stage 0',
         fix: 'use stage 1 or higher, or remove it',
       }),
-      ...['offload_param', 'offload_optimizer'].flatMap((key) =>
-        when(
-          asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu')),
-          parameterPath(`zero_optimization.${key}.device`),
-          {
-            must: `must be ${orList(OFFLOAD_DEVICES)}`,
-            fix: 'use cpu',
-          },
-        ),
-      ),
+      ...['offload_param', 'offload_optimizer'].flatMap((key) => {
+        const isUnknown = asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu'));
+        return when(isUnknown, parameterPath(`zero_optimization.${key}.device`), {
+          must: `must be ${orList(OFFLOAD_DEVICES)}`,
+          fix: 'use cpu',
+        });
+      }),
     ];
   }),
   rule('deepspeed/backend', 'error', (run) => {

@@ -150,17 +150,14 @@ export const MEGATRON_RULES: readonly Rule[] = [
       fix: 'remove it, or raise the tensor size',
     }),
   ),
-  megatronRule('megatron/expert-sequence', 'error', (run, { tensor, expert }) =>
-    when(
-      tensor > 1 && expert > 1 && flag(run, 'sequence-parallel')?.value !== true,
-      flagPath(run, 'sequence-parallel'),
-      {
-        must: 'must be true with tensor-model-parallel-size and expert-model-parallel-size above 1',
-        got: flag(run, 'sequence-parallel')?.value ?? 'nothing',
-        fix: 'set it to true',
-      },
-    ),
-  ),
+  megatronRule('megatron/expert-sequence', 'error', (run, { tensor, expert }) => {
+    const isMissing = tensor > 1 && expert > 1 && flag(run, 'sequence-parallel')?.value !== true;
+    return when(isMissing, flagPath(run, 'sequence-parallel'), {
+      must: 'must be true with tensor-model-parallel-size and expert-model-parallel-size above 1',
+      got: flag(run, 'sequence-parallel')?.value ?? 'nothing',
+      fix: 'set it to true',
+    });
+  }),
   megatronRule('megatron/virtual-stages', 'error', (run, { pipeline }) => {
     const name = 'num-layers-per-virtual-pipeline-stage';
     const perStage = flagNumber(run, name);

@@ -154,30 +154,25 @@ const SMP_V2_RULES: readonly Rule[] = [
   ]),
   smpV2Rule('smp-v2/fp8-release', 'error', (run) => {
     const version = smpImageVersion(run);
-    return when(
-      run.training.precision === 'fp8' && version !== undefined && compareVersions(version, '2.2.0') < 0,
-      'training.precision',
-      {
-        must: 'must be bf16 before SMP 2.2.0 (the image of PyTorch 2.2.0)',
-        got: `fp8 with image.version ${version}`,
-        fix: 'use bf16, or image.version "2.5.1"',
-      },
-    );
+    const isBefore = run.training.precision === 'fp8' && version !== undefined && compareVersions(version, '2.2.0') < 0;
+    return when(isBefore, 'training.precision', {
+      must: 'must be bf16 before SMP 2.2.0 (the image of PyTorch 2.2.0)',
+      got: `fp8 with image.version ${version}`,
+      fix: 'use bf16, or image.version "2.5.1"',
+    });
   }),
-  smpV2Rule('smp-v2/offload-release', 'warning', (run) =>
-    when(
+  smpV2Rule('smp-v2/offload-release', 'warning', (run) => {
+    const isBroken =
       run.image.kind === 'smp' &&
-        run.image.version === '2.2.0' &&
-        run.distribution.parameters.sm_activation_offloading !== false &&
-        (run.training.activationOffload || run.distribution.parameters.sm_activation_offloading === true),
-      parameterPath('sm_activation_offloading'),
-      {
-        must: 'must be false on SMP 2.2.0',
-        got: run.distribution.parameters.sm_activation_offloading ?? 'true (default)',
-        fix: 'set it to false, or use image.version "2.5.1"',
-      },
-    ),
-  ),
+      run.image.version === '2.2.0' &&
+      run.distribution.parameters.sm_activation_offloading !== false &&
+      (run.training.activationOffload || run.distribution.parameters.sm_activation_offloading === true);
+    return when(isBroken, parameterPath('sm_activation_offloading'), {
+      must: 'must be false on SMP 2.2.0',
+      got: run.distribution.parameters.sm_activation_offloading ?? 'true (default)',
+      fix: 'set it to false, or use image.version "2.5.1"',
+    });
+  }),
   smpV2Rule('smp-v2/offload-without-checkpointing', 'warning', (run) => {
     const requested = run.written.distribution?.parameters?.sm_activation_offloading === true;
     const checkpointing = run.written.training?.activationCheckpointing;
@@ -189,14 +184,11 @@ const SMP_V2_RULES: readonly Rule[] = [
   smpV2Rule('smp-v2/offload-conflict', 'error', (run) => {
     const ours = run.written.training?.activationOffload;
     const theirs = run.written.distribution?.parameters?.sm_activation_offloading;
-    return when(
-      typeof ours === 'boolean' && typeof theirs === 'boolean' && ours !== theirs,
-      parameterPath('sm_activation_offloading'),
-      {
-        must: `must agree with training.activationOffload ${ours}`,
-        fix: 'write one of the two',
-      },
-    );
+    const differs = typeof ours === 'boolean' && typeof theirs === 'boolean' && ours !== theirs;
+    return when(differs, parameterPath('sm_activation_offloading'), {
+      must: `must agree with training.activationOffload ${ours}`,
+      fix: 'write one of the two',
+    });
   }),
   smpV2Rule('smp-v2/smddp-no-shard', 'error', (run, { shard, tensor }) =>
     when(run.distribution.collectives === 'smddp' && tensor > 1 && shard === 1, 'distribution.collectives', {
@@ -228,14 +220,12 @@ const SMP_V2_RULES: readonly Rule[] = [
   smpV2Rule('smp-v2/advice-collectives', 'info, may acknowledge', (run, { shard, tensor }) => {
     const served = trainingInstanceTypes(run).every((type) => SMDDP_INSTANCE_TYPES.includes(type));
     const excluded = shard === 1 && tensor > 1;
-    return when(
-      served && hostCount(trainingGroupsOf(run)) > 1 && !excluded && run.distribution.collectives === 'nccl',
-      'distribution.collectives',
-      {
-        must: 'is best smddp on several ml.p4d or ml.p4de',
-        fix: 'try smddp, with init_process_group("smddp") before torch.sagemaker.init()',
-      },
-    );
+    const isServed =
+      served && hostCount(trainingGroupsOf(run)) > 1 && !excluded && run.distribution.collectives === 'nccl';
+    return when(isServed, 'distribution.collectives', {
+      must: 'is best smddp on several ml.p4d or ml.p4de',
+      fix: 'try smddp, with init_process_group("smddp") before torch.sagemaker.init()',
+    });
   }),
   smpV2Rule('smp-v2/advice-delayed-init', 'info, may acknowledge', (run) => {
     const parameters = run.model ? modelParameters(run.model.architecture) : 0;
@@ -260,18 +250,15 @@ const SMP_V2_RULES: readonly Rule[] = [
       fix: 'try a lower one, or sm_activation_offloading first',
     });
   }),
-  smpV2Rule(
-    'smp-v2/advice-tensor',
-    'info, may acknowledge',
-    ({ training: { sequenceLength, microBatchSize = 1 } }, { tensor, context, world }) => {
-      const without = (world / context) * microBatchSize * (sequenceLength ?? 0);
-      const isNeeded = sequenceLength === undefined || sequenceLength >= LONG_SEQUENCE || without > LARGE_BATCH_TOKENS;
-      return when(tensor > 1 && !isNeeded, parameterPath('tensor_parallel_degree'), {
-        must: 'is best 1 below a context of 8192 and a batch of 4 million tokens',
-        fix: 'use 1 if the model fits without it',
-      });
-    },
-  ),
+  smpV2Rule('smp-v2/advice-tensor', 'info, may acknowledge', ({ training }, { tensor, context, world }) => {
+    const { sequenceLength, microBatchSize = 1 } = training;
+    const without = (world / context) * microBatchSize * (sequenceLength ?? 0);
+    const isNeeded = sequenceLength === undefined || sequenceLength >= LONG_SEQUENCE || without > LARGE_BATCH_TOKENS;
+    return when(tensor > 1 && !isNeeded, parameterPath('tensor_parallel_degree'), {
+      must: 'is best 1 below a context of 8192 and a batch of 4 million tokens',
+      fix: 'use 1 if the model fits without it',
+    });
+  }),
 ];
 
 /** Rules 3 and 6 of SMP's adapter: world % (SD * TP * EP) = 0; number of distinct batches = world / (TP * CP). */

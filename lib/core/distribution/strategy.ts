@@ -53,16 +53,8 @@ export function strategy(given: Pick<Strategy, 'name' | 'libraries'> & Partial<S
 /** Every rank is a separate replica. */
 export function dataParallelLayout(run: RunSpec): ParallelLayout {
   const world = worldSize(run);
-  return {
-    worldSize: world,
-    tensor: 1,
-    pipeline: 1,
-    context: 1,
-    expert: 1,
-    shard: 1,
-    replicate: world,
-    dataParallel: world,
-  };
+  const undivided = { tensor: 1, pipeline: 1, context: 1, expert: 1, shard: 1 };
+  return { worldSize: world, ...undivided, replicate: world, dataParallel: world };
 }
 
 /** The value of a parameter that is a whole number, or `fallback` when it is absent or not a number. */

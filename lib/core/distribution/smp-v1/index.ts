@@ -67,18 +67,15 @@ function modelName(run: RunSpec): { path: string; name: string } | undefined {
 
 /** AWS's recommended order of the techniques of SMP v1, and its tips for scripts. All are informational. */
 export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
-  smpV1Rule(
-    'smp-v1/advice-optimizer-state',
-    'info, may acknowledge',
-    (run, { world, pipeline, tensor, shard, isOn }) => {
-      const isUseful = parametersOf(run) > SHARD_OPTIMIZER_FROM && world > pipeline * tensor && shard <= 1;
-      return when(isUseful && !isOn('shard_optimizer_state'), parameterPath('shard_optimizer_state'), {
-        must: `is best true for ${billions(parametersOf(run))} on several replicas`,
-        got: false,
-        fix: 'add shard_optimizer_state: true',
-      });
-    },
-  ),
+  smpV1Rule('smp-v1/advice-optimizer-state', 'info, may acknowledge', (run, given) => {
+    const { world, pipeline, tensor, shard, isOn } = given;
+    const isUseful = parametersOf(run) > SHARD_OPTIMIZER_FROM && world > pipeline * tensor && shard <= 1;
+    return when(isUseful && !isOn('shard_optimizer_state'), parameterPath('shard_optimizer_state'), {
+      must: `is best true for ${billions(parametersOf(run))} on several replicas`,
+      got: false,
+      fix: 'add shard_optimizer_state: true',
+    });
+  }),
   smpV1Rule('smp-v1/advice-order', 'info, may acknowledge', (run, { pipeline, tensor }) =>
     when(pipeline > 1 && tensor === 1 && run.compute.instanceCount > 1, parameterPath('pipeline_parallel_degree'), {
       must: 'is best 1 until tensor parallelism fills an instance',

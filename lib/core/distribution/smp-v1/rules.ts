@@ -111,18 +111,16 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
 
 /** Rules about the degrees of SMP v1 in relation to each other and to the cluster. */
 export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
-  smpV1Rule('smp-v1/partitions-twice', 'error', (run, { has }) =>
-    when(
+  smpV1Rule('smp-v1/partitions-twice', 'error', (run, { has }) => {
+    const differs =
       has('partitions') &&
-        has('pipeline_parallel_degree') &&
-        run.distribution.parameters.partitions !== run.distribution.parameters.pipeline_parallel_degree,
-      parameterPath('partitions'),
-      {
-        must: `must equal pipeline_parallel_degree ${run.distribution.parameters.pipeline_parallel_degree}`,
-        fix: 'write pipeline_parallel_degree alone',
-      },
-    ),
-  ),
+      has('pipeline_parallel_degree') &&
+      run.distribution.parameters.partitions !== run.distribution.parameters.pipeline_parallel_degree;
+    return when(differs, parameterPath('partitions'), {
+      must: `must equal pipeline_parallel_degree ${run.distribution.parameters.pipeline_parallel_degree}`,
+      fix: 'write pipeline_parallel_degree alone',
+    });
+  }),
   smpV1Rule('smp-v1/degrees', 'error', (_run, { world, pipeline, tensor, shard }) => {
     if (world % (pipeline * tensor) !== 0) {
       return {

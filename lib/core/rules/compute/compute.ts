@@ -242,32 +242,27 @@ export const COMPUTE_RULES: readonly Rule[] = [
     }),
   ),
   rule('compute/warm-pool', 'error', warmPool),
-  rule('compute/ultraserver', 'warning', ({ compute }) =>
-    when(
-      compute.instanceType === 'ml.p6e-gb200.36xlarge' && !fillsUltraServers(compute.instanceCount),
-      'compute.instanceCount',
-      {
-        must: 'must be a multiple of 17 (one spare instance of each UltraServer, the default of a training plan) or of 18 for ml.p6e-gb200.36xlarge',
-        fix: 'use 17, or 18 with a plan that was created with SpareInstanceCountPerUltraServer 0',
-      },
-    ),
-  ),
+  rule('compute/ultraserver', 'warning', ({ compute }) => {
+    const isUneven = compute.instanceType === 'ml.p6e-gb200.36xlarge' && !fillsUltraServers(compute.instanceCount);
+    return when(isUneven, 'compute.instanceCount', {
+      must: 'must be a multiple of 17 (one spare instance of each UltraServer, the default of a training plan) or of 18 for ml.p6e-gb200.36xlarge',
+      fix: 'use 17, or 18 with a plan that was created with SpareInstanceCountPerUltraServer 0',
+    });
+  }),
   rule('compute/legacy-type', 'warning, local', (run) =>
     namedTypes(run)
       .filter(({ type }) => type.startsWith('ml.p2.'))
       .map(({ path }) => ({ path, must: 'must be a type with current images', fix: 'use ml.g5 or newer' })),
   ),
-  rule('compute/idle-accelerators', 'warning', (run) =>
-    when(
+  rule('compute/idle-accelerators', 'warning', (run) => {
+    const isIdle =
       run.kind === 'training' &&
-        run.distribution.launcher === 'script' &&
-        acceleratorCount(run.compute.instanceType) > 1 &&
-        run.code.entryPoint.endsWith('.py'),
-      'distribution.launcher',
-      {
-        must: `must start ${acceleratorCount(run.compute.instanceType)} processes to use every accelerator, unless the script does`,
-        fix: 'use torchrun',
-      },
-    ),
-  ),
+      run.distribution.launcher === 'script' &&
+      acceleratorCount(run.compute.instanceType) > 1 &&
+      run.code.entryPoint.endsWith('.py');
+    return when(isIdle, 'distribution.launcher', {
+      must: `must start ${acceleratorCount(run.compute.instanceType)} processes to use every accelerator, unless the script does`,
+      fix: 'use torchrun',
+    });
+  }),
 ];

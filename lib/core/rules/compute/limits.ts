@@ -44,16 +44,13 @@ const PREEMPTIBLE = 'preemptible';
 /** Rules for run time, waiting time, cost, health checks and preemption. */
 export const LIMIT_RULES: readonly Rule[] = [
   rule('queue/after', 'error, local', ({ after }) =>
-    after.flatMap((id, i) =>
-      when(
-        !/^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id),
-        `after[${i}]`,
-        {
-          must: 'must be a run id or latest:<run name>',
-          fix: 'use an id from slipway list',
-        },
-      ),
-    ),
+    after.flatMap((id, i) => {
+      const isId = /^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id);
+      return when(!isId, `after[${i}]`, {
+        must: 'must be a run id or latest:<run name>',
+        fix: 'use an id from slipway list',
+      });
+    }),
   ),
   rule('limits/spot-wait', 'error', ({ limits, compute, written }) => {
     const given = written.limits?.maxWaitSeconds;

@@ -21,40 +21,27 @@ const CONVERT = "convert it with dos2unix or sed -i 's/\\r$//'";
 const UNMARK = "remove it with sed -i '1s/^\\xEF\\xBB\\xBF//'";
 
 /** Findings about what Windows programs write into shell scripts. The driver refuses the same in the entry point. */
-export function scriptText({ code }: RunSpec, { files }: CodeFolder): Finding[] {
+function scriptText({ code }: RunSpec, { files }: CodeFolder): Finding[] {
   const entry = plainName(code.entryPoint);
   const script = entry.endsWith('.sh') ? files.find(({ name }) => name === entry) : undefined;
   const others = files.filter(({ name }) => name !== entry);
+  const lines = { must: 'must have Unix line endings', fix: CONVERT };
+  const mark = { must: 'must have no byte order mark', fix: UNMARK };
+  const kinds = [
+    { fact: 'windowsLine', what: '\\r\\n', at: `on line ${script?.windowsLine} of ${code.entryPoint}`, text: lines },
+    { fact: 'markedWord', what: 'one', at: `before ${script?.markedWord} in ${code.entryPoint}`, text: mark },
+  ] as const;
   return [
-    ...entryPoint(`\\r\\n on line ${script?.windowsLine} of ${code.entryPoint}`, script?.windowsLine, LINES),
-    ...entryPoint(`one before ${script?.markedWord} in ${code.entryPoint}`, script?.markedWord, MARK),
-    ...otherScripts(
-      '\\r\\n',
-      others.filter(({ windowsLine }) => windowsLine !== undefined),
-      LINES,
+    ...kinds.flatMap(({ fact, what, at, text: { must, fix } }) =>
+      when(script?.[fact] !== undefined, 'code.entryPoint', { must, got: `${what} ${at}`, fix }),
     ),
-    ...otherScripts(
-      'one',
-      others.filter(({ markedWord }) => markedWord !== undefined),
-      MARK,
-    ),
+    ...kinds.flatMap(({ fact, what, text: { must, fix } }) => {
+      const names = others.filter((file) => file[fact] !== undefined).map(({ name }) => name);
+      const got = `${what} in ${someOf(names)}`;
+      return when(names.length > 0, 'code.source', { level: 'warning', must: `${must} in scripts`, got, fix });
+    }),
   ];
 }
-
-const LINES = { must: 'must have Unix line endings', fix: CONVERT };
-const MARK = { must: 'must have no byte order mark', fix: UNMARK };
-type Text = typeof LINES;
-
-const entryPoint = (got: string, fact: unknown, { must, fix }: Text): Finding[] =>
-  when(fact !== undefined, 'code.entryPoint', { must, got, fix });
-
-const otherScripts = (got: string, files: CodeFolder['files'], { must, fix }: Text): Finding[] =>
-  when(files.length > 0, 'code.source', {
-    level: 'warning' as const,
-    must: `${must} in scripts`,
-    got: `${got} in ${someOf(files.map(({ name }) => name))}`,
-    fix,
-  });
 
 /** Minor version of torchvision that belongs to PyTorch 2.0; later ones follow it. https://github.com/pytorch/vision#installation */
 const TORCHVISION_OF_2_0 = 15;
@@ -86,31 +73,18 @@ export function requirementOf(line: string): Requirement | undefined {
 
 /** Whether an installed version satisfies a clause. Only the parts that are known of it are compared. */
 function satisfies(installed: string, { operator, version }: Requirement['clauses'][number]): boolean {
-  const known = installed.split('.').length;
-  const wanted = version.split('.').slice(0, known).join('.');
-  const order = compareVersions(installed, wanted);
-  switch (operator) {
-    case '<':
-      return order < 0 || (order === 0 && version.split('.').length > known);
-    case '<=':
-      return order <= 0;
-    case '>':
-      return order > 0 || (order === 0 && version.split('.').length > known);
-    case '>=':
-      return order >= 0;
-    case '!=':
-      return true;
-    case '~=':
-      return (
-        order >= 0 &&
-        version
-          .split('.')
-          .slice(0, -1)
-          .every((part, i) => part === (installed.split('.')[i] ?? part))
-      );
-    default:
-      return order === 0;
-  }
+  const [parts, known] = [version.split('.'), installed.split('.')];
+  const order = compareVersions(installed, parts.slice(0, known.length).join('.'));
+  const isOpen = order === 0 && parts.length > known.length;
+  const satisfied: Readonly<Record<string, boolean>> = {
+    '<': order < 0 || isOpen,
+    '<=': order <= 0,
+    '>': order > 0 || isOpen,
+    '>=': order >= 0,
+    '!=': true,
+    '~=': order >= 0 && parts.slice(0, -1).every((part, i) => part === (known[i] ?? part)),
+  };
+  return satisfied[operator] ?? order === 0;
 }
 
 /** Whether pip replaces PyTorch, or the NCCL that it loads, for a requirement. */

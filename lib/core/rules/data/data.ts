@@ -97,17 +97,16 @@ function fetched(run: RunSpec): Finding[] {
 }
 
 /** Hubs are on the internet; a mirror (HF_ENDPOINT) may be in the network of the jobs. */
-const withoutInternet: Rule['check'] = (run, { descriptor }) =>
-  when(
+const withoutInternet: Rule['check'] = (run, { descriptor }) => {
+  const isCutOff =
     (descriptor?.network?.mode === 'vpc-locked' && run.environmentVariables.HF_ENDPOINT === undefined) ||
-      run.network.isolation,
-    'code.source',
-    {
-      must: 'must run in a network with internet access, or with a mirror in environmentVariables.HF_ENDPOINT',
-      got: run.network.isolation ? 'network.isolation' : `${descriptor?.name} (vpc-locked)`,
-      fix: `copy it through this machine: ${localCommands(run, descriptor).join('; ')}`,
-    },
-  );
+    run.network.isolation;
+  return when(isCutOff, 'code.source', {
+    must: 'must run in a network with internet access, or with a mirror in environmentVariables.HF_ENDPOINT',
+    got: run.network.isolation ? 'network.isolation' : `${descriptor?.name} (vpc-locked)`,
+    fix: `copy it through this machine: ${localCommands(run, descriptor).join('; ')}`,
+  });
+};
 
 /** Commands that copy the same repositories, by the names with which runs find them. */
 function localCommands(run: RunSpec, descriptor: RuleContext['descriptor']): string[] {
@@ -144,16 +143,13 @@ export const DATA_RULES: readonly Rule[] = [
   rule('data/fastfile', 'error, local', (run) => eachChannel(run, fastFile)),
   rule('data/augmented-manifest', 'error', (run) => eachChannel(run, augmented)),
   rule('data/shuffle', 'warning', (run) =>
-    eachChannel(run, (c, at) =>
-      when(
-        c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile',
-        `${at}.shuffleSeed`,
-        {
-          must: 'must be used with inputMode Pipe',
-          fix: 'shuffle in the data loader, or use Pipe',
-        },
-      ),
-    ),
+    eachChannel(run, (c, at) => {
+      const isUnshuffled = c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile';
+      return when(isUnshuffled, `${at}.shuffleSeed`, {
+        must: 'must be used with inputMode Pipe',
+        fix: 'shuffle in the data loader, or use Pipe',
+      });
+    }),
   ),
   rule('data/file-system', 'error, local', (run) => eachChannel(run, fileSystems)),
   rule('data/file-system-vpc', 'error', (run, { descriptor }) => {

@@ -47,24 +47,22 @@ const MAX_INPUTS = 10;
 
 /** Rules for processing runs. */
 export const PROCESSING_RULES: readonly Rule[] = [
-  rule('processing/sections', 'error', (run) => {
-    return [
-      ...when(run.output?.s3 === undefined, 'output.s3', {
-        must: 'must be set for a processing run',
-        fix: 'add output: { s3: "s3://{dataBucket}/..." }',
+  rule('processing/sections', 'error', (run) => [
+    ...when(run.output?.s3 === undefined, 'output.s3', {
+      must: 'must be set for a processing run',
+      fix: 'add output: { s3: "s3://{dataBucket}/..." }',
+    }),
+    ...when(run.output?.compression !== undefined, 'output.compression', {
+      must: 'must be absent from a processing run, whose outputs are copied as they are',
+    }),
+    ...TRAINING_ONLY.flatMap((section) =>
+      when(run.written[section] !== undefined, section, {
+        must: 'must be absent from a processing run',
+        got: Object.keys(run.written[section] ?? {}),
+        fix: 'remove it, or use kind: training',
       }),
-      ...when(run.output?.compression !== undefined, 'output.compression', {
-        must: 'must be absent from a processing run, whose outputs are copied as they are',
-      }),
-      ...TRAINING_ONLY.flatMap((section) =>
-        when(run.written[section] !== undefined, section, {
-          must: 'must be absent from a processing run',
-          got: Object.keys(run.written[section] ?? {}),
-          fix: 'remove it, or use kind: training',
-        }),
-      ),
-    ];
-  }),
+    ),
+  ]),
   rule('processing/cluster', 'error', (run) => [...capacityOf(run), ...sizeOf(run)]),
   rule('processing/inputs', 'error', (run) => {
     const limit = MAX_INPUTS - (run.code.builtin ? 2 : 3);
@@ -98,17 +96,14 @@ export const PROCESSING_RULES: readonly Rule[] = [
         must: 'must be a type that processing jobs support',
         fix: 'use a CPU type, ml.g5 or ml.g6, or kind: training with ShardedByS3Key',
       }),
-      ...Object.entries(run.environmentVariables).flatMap(([name, value]) =>
-        when(
-          name.length > VARIABLE_LIMIT || (value.length > VARIABLE_LIMIT && value.length <= 512),
-          `environmentVariables.${name}`,
-          {
-            must: `must have a name and a value of at most ${VARIABLE_LIMIT} characters in a processing run`,
-            got: `${value.length} characters`,
-            fix: 'move it to a file of the code',
-          },
-        ),
-      ),
+      ...Object.entries(run.environmentVariables).flatMap(([name, value]) => {
+        const isTooLong = name.length > VARIABLE_LIMIT || (value.length > VARIABLE_LIMIT && value.length <= 512);
+        return when(isTooLong, `environmentVariables.${name}`, {
+          must: `must have a name and a value of at most ${VARIABLE_LIMIT} characters in a processing run`,
+          got: `${value.length} characters`,
+          fix: 'move it to a file of the code',
+        });
+      }),
     ];
   }),
   /** Options of the file for which CreateProcessingJob has no field, if they are not at their defaults. */

@@ -83,30 +83,27 @@ function isLikelySecret(name: string, value: unknown, names: readonly RegExp[]):
 /** Rules for secrets. */
 export const SECRET_RULES: readonly Rule[] = [
   /** The rule for secrets in clear text in a run file. */
-  rule(
-    'secrets/in-clear',
-    'warning, local, may acknowledge',
-    ({ environmentVariables, hyperparameters, code, distribution }) => {
-      const fix =
-        distribution.contract === 'entrypoint'
-          ? 'store it in Secrets Manager and name it under secrets, and replace the one that was written here'
-          : 'store it in Secrets Manager, read it in the script, and replace the one that was written here';
-      const places = [
-        { section: 'environmentVariables', values: environmentVariables, names: [SECRET_NAME, TOKEN_VARIABLE] },
-        { section: 'hyperparameters', values: hyperparameters, names: [SECRET_NAME] },
-        { section: 'code.arguments', values: code.arguments, names: [SECRET_NAME] },
-      ];
-      return places.flatMap(({ section, values, names }) =>
-        Object.entries(values).flatMap(([name, value]) =>
-          when(isLikelySecret(name, value, names), `${section}.${name}`, {
-            must: 'must not contain a secret: it is visible to everyone who may describe the job or read the job file',
-            got: 'a value in clear text',
-            fix,
-          }),
-        ),
-      );
-    },
-  ),
+  rule('secrets/in-clear', 'warning, local, may acknowledge', (run) => {
+    const { environmentVariables, hyperparameters, code, distribution } = run;
+    const fix =
+      distribution.contract === 'entrypoint'
+        ? 'store it in Secrets Manager and name it under secrets, and replace the one that was written here'
+        : 'store it in Secrets Manager, read it in the script, and replace the one that was written here';
+    const places = [
+      { section: 'environmentVariables', values: environmentVariables, names: [SECRET_NAME, TOKEN_VARIABLE] },
+      { section: 'hyperparameters', values: hyperparameters, names: [SECRET_NAME] },
+      { section: 'code.arguments', values: code.arguments, names: [SECRET_NAME] },
+    ];
+    return places.flatMap(({ section, values, names }) =>
+      Object.entries(values).flatMap(([name, value]) =>
+        when(isLikelySecret(name, value, names), `${section}.${name}`, {
+          must: 'must not contain a secret: it is visible to everyone who may describe the job or read the job file',
+          got: 'a value in clear text',
+          fix,
+        }),
+      ),
+    );
+  }),
   rule('secrets/names', 'error', ({ secrets = {}, environmentVariables }) =>
     Object.keys(secrets).flatMap((name) => [
       ...when(name in environmentVariables, `secrets.${name}`, {
@@ -167,31 +164,26 @@ export const SECRET_RULES: readonly Rule[] = [
 export const RESERVED_VARIABLE_RULES: readonly Rule[] = [
   rule('code/reserved-variables', 'error, local', reserved('error')),
   rule('code/replaced-variables', 'warning, local, may acknowledge', reserved('warning')),
-  rule(
-    'code/unexpanded-variables',
-    'warning, local, may acknowledge',
-    ({ environmentVariables, code, distribution }) => {
-      const words = distribution.contract === 'entrypoint' ? Object.entries(code.arguments) : [];
-      const values = [
-        ...Object.entries(environmentVariables).map(
-          ([name, value]) => [`environmentVariables.${name}`, value] as const,
-        ),
-        ...words.flatMap(([name, value]) =>
-          [value].flat().map((one) => [`code.arguments.${name}`, String(one)] as const),
-        ),
-      ];
-      return values.flatMap(([path, value]) => [
-        ...when(REFERENCE.test(value), path, {
-          must: 'must not refer to a variable, because nothing expands it: the program gets the text with the dollar sign',
-          got: REFERENCE.exec(value)?.[0],
-          fix: 'write the whole value, or read the variable in the code of the run',
-        }),
-        ...when(PLACEHOLDER.test(value), path, {
-          must: 'must not contain a placeholder, which is filled in only in the locations of a run file',
-          got: PLACEHOLDER.exec(value)?.[0],
-          fix: 'write the whole value, or name the location under data and pass its folder below /opt/ml/input/data',
-        }),
-      ]);
-    },
-  ),
+  rule('code/unexpanded-variables', 'warning, local, may acknowledge', (run) => {
+    const { environmentVariables, code, distribution } = run;
+    const words = distribution.contract === 'entrypoint' ? Object.entries(code.arguments) : [];
+    const values = [
+      ...Object.entries(environmentVariables).map(([name, value]) => [`environmentVariables.${name}`, value] as const),
+      ...words.flatMap(([name, value]) =>
+        [value].flat().map((one) => [`code.arguments.${name}`, String(one)] as const),
+      ),
+    ];
+    return values.flatMap(([path, value]) => [
+      ...when(REFERENCE.test(value), path, {
+        must: 'must not refer to a variable, because nothing expands it: the program gets the text with the dollar sign',
+        got: REFERENCE.exec(value)?.[0],
+        fix: 'write the whole value, or read the variable in the code of the run',
+      }),
+      ...when(PLACEHOLDER.test(value), path, {
+        must: 'must not contain a placeholder, which is filled in only in the locations of a run file',
+        got: PLACEHOLDER.exec(value)?.[0],
+        fix: 'write the whole value, or name the location under data and pass its folder below /opt/ml/input/data',
+      }),
+    ]);
+  }),
 ];

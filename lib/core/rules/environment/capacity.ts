@@ -9,28 +9,26 @@ import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from '
 
 const IMAGE_KINDS = ['environment', 'dlc', 'smp', 'huggingface', 'uri'];
 
-function unreachableLimit({
-  guardrails: { maxInstancesPerRun, maxConcurrentInstances },
-}: EnvironmentSpec): EnvironmentFinding[] {
-  const [perRun, together] = [maxInstancesPerRun ?? 0, maxConcurrentInstances ?? Number.POSITIVE_INFINITY];
-  return when(perRun > together, 'guardrails.maxInstancesPerRun', {
-    must: `must be at most guardrails.maxConcurrentInstances ${together}`,
+function unreachableLimit({ guardrails }: EnvironmentSpec): EnvironmentFinding[] {
+  const { maxInstancesPerRun = 0, maxConcurrentInstances: most = Number.POSITIVE_INFINITY } = guardrails;
+  return when(maxInstancesPerRun > most, 'guardrails.maxInstancesPerRun', {
+    must: `must be at most guardrails.maxConcurrentInstances ${most}`,
     fix: 'reduce it, or increase the other',
   });
 }
 
-function unusableQuotas({ quotas, guardrails: limits }: EnvironmentSpec): EnvironmentFinding[] {
-  const most = limits.maxConcurrentInstances ?? Number.POSITIVE_INFINITY;
+function unusableQuotas({ quotas, guardrails }: EnvironmentSpec): EnvironmentFinding[] {
+  const { allowedInstanceTypes: allowed, maxConcurrentInstances: most = Number.POSITIVE_INFINITY } = guardrails;
   return quotas.require.flatMap(({ instanceType: type, count }, i) => [
     ...when(count > most, `quotas.require[${i}].count`, {
       must: `must be at most guardrails.maxConcurrentInstances ${most}`,
       fix: 'reduce it, or increase the guardrail',
     }),
     ...when(
-      findInstanceType(type) !== undefined && !isAllowedType(limits.allowedInstanceTypes, type),
+      findInstanceType(type) !== undefined && !isAllowedType(allowed, type),
       `quotas.require[${i}].instanceType`,
       {
-        must: `must be allowed by guardrails.allowedInstanceTypes (${orList(limits.allowedInstanceTypes ?? [])})`,
+        must: `must be allowed by guardrails.allowedInstanceTypes (${orList(allowed ?? [])})`,
         fix: 'remove it, or allow the type',
       },
     ),
@@ -55,17 +53,14 @@ export const BUDGET_RULES: readonly EnvironmentRule[] = [
     }),
   ),
   environmentRule('environment/budget-addresses', 'error', ['teams'], ({ teams }) =>
-    Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) =>
-      when(
-        budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES,
-        `teams.${team}.notifications.emails`,
-        {
-          must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
-          got: notifications.emails.length,
-          fix: 'use the address of a mailing list',
-        },
-      ),
-    ),
+    Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) => {
+      const isTooMany = budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES;
+      return when(isTooMany, `teams.${team}.notifications.emails`, {
+        must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
+        got: notifications.emails.length,
+        fix: 'use the address of a mailing list',
+      });
+    }),
   ),
 ];
 
@@ -92,33 +87,26 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
       });
     }),
   ),
-  environmentRule(
-    'environment/guardrails',
-    'error',
-    ['guardrails'],
-    ({ guardrails: { allowedImages = [], allowedInstanceTypes: patterns = [] } }) => {
-      const unmatched = patterns.filter((pattern) => !INSTANCE_TYPES.some(({ name }) => matchesPattern(pattern, name)));
-      return [
-        ...allowedImages.flatMap((name, i) =>
-          when(
-            !IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name),
-            `guardrails.allowedImages[${i}]`,
-            {
-              must: `must be ${orList(IMAGE_KINDS)} or a prefix of an image URI`,
-              fix: 'use one of them',
-            },
-          ),
-        ),
-        ...unmatched.map((pattern) => ({
-          path: `guardrails.allowedInstanceTypes[${patterns.indexOf(pattern)}]`,
-          // A pattern for types that do not exist yet is harmless if other patterns match.
-          level: unmatched.length === patterns.length ? ('error' as const) : ('warning' as const),
-          must: 'must match an instance type; * and ? are the only wildcards',
-          fix: `write for example ${orList(nearestInstanceTypes(pattern))}`,
-        })),
-      ];
-    },
-  ),
+  environmentRule('environment/guardrails', 'error', ['guardrails'], ({ guardrails }) => {
+    const { allowedImages = [], allowedInstanceTypes: patterns = [] } = guardrails;
+    const unmatched = patterns.filter((pattern) => !INSTANCE_TYPES.some(({ name }) => matchesPattern(pattern, name)));
+    return [
+      ...allowedImages.flatMap((name, i) => {
+        const isUnknown = !IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name);
+        return when(isUnknown, `guardrails.allowedImages[${i}]`, {
+          must: `must be ${orList(IMAGE_KINDS)} or a prefix of an image URI`,
+          fix: 'use one of them',
+        });
+      }),
+      ...unmatched.map((pattern) => ({
+        path: `guardrails.allowedInstanceTypes[${patterns.indexOf(pattern)}]`,
+        // A pattern for types that do not exist yet is harmless if other patterns match.
+        level: unmatched.length === patterns.length ? ('error' as const) : ('warning' as const),
+        must: 'must match an instance type; * and ? are the only wildcards',
+        fix: `write for example ${orList(nearestInstanceTypes(pattern))}`,
+      })),
+    ];
+  }),
   /** Combinations of values that the schema allows individually but that contradict each other. */
   environmentRule('environment/guardrail-limits', 'warning', ['guardrails', 'quotas'], (spec) => [
     ...unreachableLimit(spec),

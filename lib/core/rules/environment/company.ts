@@ -117,49 +117,40 @@ export const COMPANY_RULES: readonly EnvironmentRule[] = [
       ]),
     ];
   }),
-  environmentRule(
-    'environment/accounts',
-    'error',
-    ['account', 'accounts', 'runs'],
-    ({ account, runs, accounts: given = {} }) => {
-      const ids = Object.values(given);
-      return [
-        ...when(account !== undefined && ids.length > 0, 'accounts', {
-          must: 'must not be given together with account',
-          got: Object.keys(given),
-          fix: 'keep one of the two',
+  environmentRule('environment/accounts', 'error', ['account', 'accounts', 'runs'], (spec) => {
+    const { account, runs, accounts: given = {} } = spec;
+    const ids = Object.values(given);
+    return [
+      ...when(account !== undefined && ids.length > 0, 'accounts', {
+        must: 'must not be given together with account',
+        got: Object.keys(given),
+        fix: 'keep one of the two',
+      }),
+      ...Object.entries(given).flatMap(([stage, id], i) =>
+        when(ids.indexOf(id) !== i, `accounts.${stage}`, {
+          must: 'must be a separate account: the name of an environment is unique in an account and region',
+          fix: 'use another account, or an environment file with another name',
         }),
-        ...Object.entries(given).flatMap(([stage, id], i) =>
-          when(ids.indexOf(id) !== i, `accounts.${stage}`, {
-            must: 'must be a separate account: the name of an environment is unique in an account and region',
-            fix: 'use another account, or an environment file with another name',
-          }),
-        ),
-        ...runs.flatMap(({ submit }, i) =>
-          when(submit === 'on-change' && ids.length > 1, `runs[${i}].submit`, {
-            must: 'must be manual with several accounts: each of them would train the run',
-            fix: 'launch it from the command line',
-          }),
-        ),
-      ];
-    },
-  ),
-  environmentRule(
-    'environment/secrets',
-    'error',
-    ['secrets', 'network'],
-    ({ secrets: { allowedPrefix }, network: { mode, endpoints = [] } }) =>
-      when(
-        allowedPrefix !== undefined &&
-          mode === 'vpc-locked' &&
-          !endpoints.includes('secretsmanager') &&
-          !endpoints.includes('ssm'),
-        'network.endpoints',
-        {
-          must: 'must contain secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
-          got: endpoints,
-          fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD per month and zone',
-        },
       ),
-  ),
+      ...runs.flatMap(({ submit }, i) =>
+        when(submit === 'on-change' && ids.length > 1, `runs[${i}].submit`, {
+          must: 'must be manual with several accounts: each of them would train the run',
+          fix: 'launch it from the command line',
+        }),
+      ),
+    ];
+  }),
+  environmentRule('environment/secrets', 'error', ['secrets', 'network'], ({ secrets, network }) => {
+    const { mode, endpoints = [] } = network;
+    const isUnreachable =
+      secrets.allowedPrefix !== undefined &&
+      mode === 'vpc-locked' &&
+      !endpoints.includes('secretsmanager') &&
+      !endpoints.includes('ssm');
+    return when(isUnreachable, 'network.endpoints', {
+      must: 'must contain secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
+      got: endpoints,
+      fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD per month and zone',
+    });
+  }),
 ];

@@ -90,11 +90,9 @@ function vpcPrefixLength(prefixLength: number): number {
 
 /** Rules for the network of an environment and its address range. */
 export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
-  environmentRule(
-    'environment/network',
-    'error',
-    ['network'],
-    ({ network: { mode, existing, packages, wheels, codeArtifact } }) => [
+  environmentRule('environment/network', 'error', ['network'], ({ network }) => {
+    const { mode, existing, packages, wheels, codeArtifact } = network;
+    return [
       ...when(mode === 'existing' && !existing, 'network.existing', {
         must: 'must be set with mode existing',
         fix: 'add vpcId, subnetIds and securityGroupIds',
@@ -107,8 +105,8 @@ export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
         must: 'must be set with packages codeartifact',
         fix: 'add codeArtifact: { domain, repository }',
       }),
-    ],
-  ),
+    ];
+  }),
   environmentRule('environment/network-unused', 'error', ['network'], ({ network }) => [
     ...unused(network, 'existing', 'mode', 'existing').map((found) => ({ ...found, got: network.existing?.vpcId })),
     ...notCreated(network, 'availabilityZoneIds', network.availabilityZoneIds !== 'all'),

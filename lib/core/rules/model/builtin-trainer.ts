@@ -8,32 +8,28 @@ const TRACKED = { mlflow: 'MLFLOW_TRACKING_URI', wandb: 'WANDB_PROJECT' } as con
 
 /** Rules for the capabilities of the built-in trainer. */
 export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
-  rule('training/builtin-library', 'error', (run) =>
-    when(
-      run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library),
-      'distribution.library',
-      {
-        must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
-        fix: 'use fsdp, or custom code',
-      },
-    ),
-  ),
+  rule('training/builtin-library', 'error', (run) => {
+    const isOther =
+      run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library);
+    return when(isOther, 'distribution.library', {
+      must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
+      fix: 'use fsdp, or custom code',
+    });
+  }),
   rule('training/builtin-trackers', 'error', ({ code, observability, environmentVariables, secrets, image }) =>
-    Object.entries(TRACKED).flatMap(([name, variable]) =>
-      when(
+    Object.entries(TRACKED).flatMap(([name, variable]) => {
+      const isWithout =
         code.builtin === 'builtin' &&
-          code.arguments[name] === true &&
-          observability[name as keyof typeof TRACKED] === undefined &&
-          [environmentVariables, secrets].every((given) => given?.[variable] === undefined),
-        `code.arguments.${name}`,
-        {
-          // An image of one's own may set the variable.
-          ...(image.kind === 'uri' && { level: 'warning' as const }),
-          must: `must be used with observability.${name}, or with ${variable} in environmentVariables`,
-          fix: `set observability.${name} and remove it`,
-        },
-      ),
-    ),
+        code.arguments[name] === true &&
+        observability[name as keyof typeof TRACKED] === undefined &&
+        [environmentVariables, secrets].every((given) => given?.[variable] === undefined);
+      return when(isWithout, `code.arguments.${name}`, {
+        // An image of one's own may set the variable.
+        ...(image.kind === 'uri' && { level: 'warning' as const }),
+        must: `must be used with observability.${name}, or with ${variable} in environmentVariables`,
+        fix: `set observability.${name} and remove it`,
+      });
+    }),
   ),
   rule('training/builtin-smp', 'error', ({ code, distribution, model }) => {
     if (code.builtin !== 'builtin' || distribution.library !== 'smp-v2') return [];

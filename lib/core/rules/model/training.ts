@@ -93,16 +93,14 @@ export const TRAINING_RULES: readonly Rule[] = [
       fix: 'use activationCheckpointing: full',
     }),
   ),
-  rule(
-    'training/large-batch',
-    'warning, may acknowledge',
-    ({ training: { globalBatchSize = 0, sequenceLength = 0 } }) =>
-      when(globalBatchSize * sequenceLength > LARGE_BATCH_TOKENS, 'training.globalBatchSize', {
-        must: 'should be below about 4 million tokens per step',
-        got: `${((globalBatchSize * sequenceLength) / 1e6).toFixed(1)} million`,
-        fix: 'reduce it, or use tensor parallelism',
-      }),
-  ),
+  rule('training/large-batch', 'warning, may acknowledge', ({ training }) => {
+    const tokens = (training.globalBatchSize ?? 0) * (training.sequenceLength ?? 0);
+    return when(tokens > LARGE_BATCH_TOKENS, 'training.globalBatchSize', {
+      must: 'should be below about 4 million tokens per step',
+      got: `${(tokens / 1e6).toFixed(1)} million`,
+      fix: 'reduce it, or use tensor parallelism',
+    });
+  }),
   rule('training/precision', 'error', (run) => {
     const given = run.written.training?.precision;
     const types = trainingInstanceTypes(run).flatMap((type) => findInstanceType(type) ?? []);
