@@ -3,48 +3,47 @@
 // training rate for every pair that was checked. Estimates: EC2 on-demand us-east-1 of 2026-07-20 (karpenter-provider-aws
 // zz_generated.pricing_aws.go) x 1.15 (P) or x 1.25 (G), x 1.40 (G .xlarge): a ratio, not a published price.
 
-/** A price observed on a date, and the SageMaker component that it belongs to. */
+/** A price observed on a date; `what`: where it is not a list price. */
 interface ObservedPrice {
   usdPerHour: number;
   asOf: string;
-  component: string;
+  what?: string;
 }
 
+type PricesByType = Readonly<Record<string, Readonly<Record<string, ObservedPrice>>>>;
+
+/** The price in us-west-2, of Studio-JupyterLab. */
+const west = (usdPerHour: number) => ({ 'us-west-2': { usdPerHour, asOf: '2026-09-01' } });
+
 /** On-demand prices by type and region, in USD per instance-hour. */
-const OBSERVED_PRICES: Readonly<Record<string, Readonly<Record<string, ObservedPrice>>>> = {
-  'ml.g4dn.2xlarge': { 'us-west-2': { usdPerHour: 0.94, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g4dn.xlarge': { 'us-west-2': { usdPerHour: 0.7364, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.12xlarge': { 'us-west-2': { usdPerHour: 7.09, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.24xlarge': { 'us-west-2': { usdPerHour: 10.18, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.2xlarge': {
-    'us-east-1': { usdPerHour: 1.515, asOf: '2026-08-20', component: 'Training' },
-    'us-west-2': { usdPerHour: 1.52, asOf: '2026-09-01', component: 'Studio-JupyterLab' },
-  },
-  'ml.g5.48xlarge': { 'us-west-2': { usdPerHour: 20.36, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.4xlarge': { 'us-west-2': { usdPerHour: 2.03, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.8xlarge': { 'us-west-2': { usdPerHour: 3.06, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.xlarge': { 'us-west-2': { usdPerHour: 1.41, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.12xlarge': { 'us-west-2': { usdPerHour: 5.752, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.24xlarge': { 'us-west-2': { usdPerHour: 8.344, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.2xlarge': { 'us-west-2': { usdPerHour: 1.222, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.48xlarge': { 'us-west-2': { usdPerHour: 16.688, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.4xlarge': { 'us-west-2': { usdPerHour: 1.654, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.xlarge': { 'us-west-2': { usdPerHour: 1.127, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.12xlarge': { 'us-west-2': { usdPerHour: 10.3576, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.24xlarge': { 'us-west-2': { usdPerHour: 20.7152, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.2xlarge': { 'us-west-2': { usdPerHour: 4.2039, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.48xlarge': { 'us-west-2': { usdPerHour: 41.4304, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.4xlarge': { 'us-west-2': { usdPerHour: 4.9977, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.8xlarge': { 'us-west-2': { usdPerHour: 6.5853, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.m5.2xlarge': { 'us-west-2': { usdPerHour: 0.461, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.m5.large': {
-    'us-east-1': { usdPerHour: 0.115, asOf: '2026-08-11', component: 'Training' },
-    'us-west-2': { usdPerHour: 0.115, asOf: '2026-09-01', component: 'Studio-JupyterLab' },
-  },
-  'ml.m5.xlarge': { 'us-west-2': { usdPerHour: 0.23, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.p4d.24xlarge': { 'us-west-2': { usdPerHour: 25.251286, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.p5.48xlarge': { 'us-west-2': { usdPerHour: 63.296, asOf: '2026-09-16', component: 'Training' } },
-  'ml.t3.medium': { 'us-west-2': { usdPerHour: 0.05, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+const OBSERVED_PRICES: PricesByType = {
+  'ml.g4dn.2xlarge': west(0.94),
+  'ml.g4dn.xlarge': west(0.7364),
+  'ml.g5.12xlarge': west(7.09),
+  'ml.g5.24xlarge': west(10.18),
+  'ml.g5.2xlarge': { 'us-east-1': { usdPerHour: 1.515, asOf: '2026-08-20' }, ...west(1.52) },
+  'ml.g5.48xlarge': west(20.36),
+  'ml.g5.4xlarge': west(2.03),
+  'ml.g5.8xlarge': west(3.06),
+  'ml.g5.xlarge': west(1.41),
+  'ml.g6.12xlarge': west(5.752),
+  'ml.g6.24xlarge': west(8.344),
+  'ml.g6.2xlarge': west(1.222),
+  'ml.g6.48xlarge': west(16.688),
+  'ml.g6.4xlarge': west(1.654),
+  'ml.g6.xlarge': west(1.127),
+  'ml.g7e.12xlarge': west(10.3576),
+  'ml.g7e.24xlarge': west(20.7152),
+  'ml.g7e.2xlarge': west(4.2039),
+  'ml.g7e.48xlarge': west(41.4304),
+  'ml.g7e.4xlarge': west(4.9977),
+  'ml.g7e.8xlarge': west(6.5853),
+  'ml.m5.2xlarge': west(0.461),
+  'ml.m5.large': { 'us-east-1': { usdPerHour: 0.115, asOf: '2026-08-11' }, ...west(0.115) },
+  'ml.m5.xlarge': west(0.23),
+  'ml.p4d.24xlarge': west(25.251286),
+  'ml.p5.48xlarge': { 'us-west-2': { usdPerHour: 63.296, asOf: '2026-09-16' } },
+  'ml.t3.medium': west(0.05),
 };
 
 /** Prices estimated from EC2 prices, in USD per instance-hour, of types without an observed one; plans mark them as estimates. */
@@ -96,7 +95,7 @@ export function findPrice(
 ): Price | undefined {
   const rate = own[instanceType];
   if (rate !== undefined) return { usdPerHour: rate, asOf: '', basis: 'own', note: "the environment's own rate" };
-  const seen = nearest(OBSERVED_PRICES[instanceType], region, (_, place) => `list price of ${place}`);
+  const seen = nearest(OBSERVED_PRICES[instanceType], region);
   if (seen) return seen;
   const usdPerHour = ESTIMATED_PRICES[instanceType];
   if (usdPerHour === undefined) return undefined;
@@ -105,16 +104,15 @@ export function findPrice(
 }
 
 /** The price of a region, or of another one if there is none. The note says if it is from another region. */
-function nearest<Row extends { usdPerHour: number; asOf: string }>(
-  rows: Readonly<Record<string, Row>> = {},
+function nearest(
+  rows: Readonly<Record<string, ObservedPrice>> = {},
   region: string,
-  what: (row: Row, place: string) => string,
 ): (Omit<Price, 'basis'> & { basis: 'observed' | 'other-region' }) | undefined {
   const here = rows[region];
   const [place, row] = here ? [region, here] : (Object.entries(rows)[0] ?? []);
   if (place === undefined || !row) return undefined;
-  const { usdPerHour, asOf } = row;
-  const note = `${what(row, place)}, ${asOf}`;
+  const { usdPerHour, asOf, what } = row;
+  const note = `${what ? `${what} in` : 'list price of'} ${place}, ${asOf}`;
   return here
     ? { usdPerHour, asOf, basis: 'observed', note }
     : { usdPerHour, asOf, basis: 'other-region', note: `${note}; ${region} may differ` };
@@ -158,18 +156,12 @@ export const ZONES_OF_REGION: Readonly<Record<string, number>> = { 'us-east-1': 
 /** Kinds of capacity with prices other than on-demand. */
 export type PricedCapacity = 'spot' | 'training-plan';
 
-interface CapacityPrice {
-  usdPerHour: number;
-  asOf: string;
-  what: string;
-}
-
 /**
  * Observed USD per instance-hour: spot from billed divided by elapsed seconds of one night, training plans from live one-day offers for one
  * instance (for HyperPod clusters; offers for training jobs are priced separately). Neither is a list price: both change with demand;
  * SearchTrainingPlanOfferings and the Price List return current prices. Retrieved 2026-11-20.
  */
-const SEEN: Readonly<Record<PricedCapacity, Readonly<Record<string, Readonly<Record<string, CapacityPrice>>>>>> = {
+const SEEN: Readonly<Record<PricedCapacity, PricesByType>> = {
   spot: {
     'ml.p5.48xlarge': { 'us-west-2': { usdPerHour: 24.05, asOf: '2026-09-16', what: 'spot as billed one night' } },
   },
@@ -189,4 +181,4 @@ const SEEN: Readonly<Record<PricedCapacity, Readonly<Record<string, Readonly<Rec
 
 /** Observed price of spot or of a training plan; undefined when there is none. The note says if the price is from another region. */
 export const findCapacityPrice = (capacity: PricedCapacity, instanceType: string, region: string) =>
-  nearest(SEEN[capacity][instanceType], region, ({ what }, place) => `${what} in ${place}`);
+  nearest(SEEN[capacity][instanceType], region);
