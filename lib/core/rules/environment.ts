@@ -7,23 +7,14 @@ import {
 } from '../config/environment-file';
 import type { Issue } from '../config/issue';
 import type { PartialFile } from '../config/reading/partial-validation';
-import { issueOf, when } from '../config/rule';
-import { BUDGET_RULES, ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
+import { issueOf } from '../config/rule';
+import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
 import { COMPANY_RULES } from './environment/company';
-import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment/environment-rule';
+import type { EnvironmentFinding, EnvironmentRule } from './environment/environment-rule';
 import { ENVIRONMENT_IMAGE_RULES } from './environment/image';
 import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
 import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
 import { undoubted } from './partial-file';
-
-const QUEUE_RULES: readonly EnvironmentRule[] = [
-  environmentRule('environment/queue-backend', 'error', ['queue'], ({ queue }) =>
-    when(queue.backend === 'batch', 'queue.backend', {
-      must: 'must be slipway: AWS Batch would create jobs with a role without guardrails',
-      fix: 'remove it; docs/decisions/0008-aws-batch.md has the reasons and requirements',
-    }),
-  ),
-];
 
 /** All named rules for environment files. */
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
@@ -32,8 +23,6 @@ export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
   ...ENVIRONMENT_STORAGE_RULES,
   ...ENVIRONMENT_IMAGE_RULES,
   ...ENVIRONMENT_CAPACITY_RULES,
-  ...QUEUE_RULES,
-  ...BUDGET_RULES,
 ];
 
 const SECTIONS = Object.keys(environmentFileSchema.shape);

@@ -78,20 +78,16 @@ const suits = (version: string, { from, below }: Stack): boolean =>
 
 const FACTS_DATE = '2026-11-20';
 
-interface Versions {
-  known: readonly string[];
-  isKnown(version: string): boolean;
-}
-
 /** Versions of the kinds of images that AWS publishes; a kind that is absent has no versions. */
-const VERSIONS: Readonly<Partial<Record<ImageKind, Versions>>> = {
-  dlc: { known: dlcVersions(), isKnown: (version) => fullPytorchVersion(version) !== undefined },
-  smp: { known: Object.keys(SMP_PYTHON), isKnown: (version) => version in SMP_PYTHON },
-  huggingface: {
-    known: Object.keys(HUGGING_FACE_IMAGES),
-    isKnown: (version) => fullTransformersVersion(version) !== undefined,
-  },
-};
+const VERSIONS: Readonly<Partial<Record<ImageKind, { known: readonly string[]; isKnown(version: string): boolean }>>> =
+  {
+    dlc: { known: dlcVersions(), isKnown: (version) => fullPytorchVersion(version) !== undefined },
+    smp: { known: Object.keys(SMP_PYTHON), isKnown: (version) => version in SMP_PYTHON },
+    huggingface: {
+      known: Object.keys(HUGGING_FACE_IMAGES),
+      isKnown: (version) => fullTransformersVersion(version) !== undefined,
+    },
+  };
 
 function version({ image }: RunSpec): Finding[] {
   const { kind, version: given } = image;

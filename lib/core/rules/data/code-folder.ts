@@ -20,29 +20,6 @@ export const plainName = (name: string): string =>
 const CONVERT = "convert it with dos2unix or sed -i 's/\\r$//'";
 const UNMARK = "remove it with sed -i '1s/^\\xEF\\xBB\\xBF//'";
 
-/** Findings about what Windows programs write into shell scripts. The driver refuses the same in the entry point. */
-function scriptText({ code }: RunSpec, { files }: CodeFolder): Finding[] {
-  const entry = plainName(code.entryPoint);
-  const script = entry.endsWith('.sh') ? files.find(({ name }) => name === entry) : undefined;
-  const others = files.filter(({ name }) => name !== entry);
-  const lines = { must: 'must have Unix line endings', fix: CONVERT };
-  const mark = { must: 'must have no byte order mark', fix: UNMARK };
-  const kinds = [
-    { fact: 'windowsLine', what: '\\r\\n', at: `on line ${script?.windowsLine} of ${code.entryPoint}`, text: lines },
-    { fact: 'markedWord', what: 'one', at: `before ${script?.markedWord} in ${code.entryPoint}`, text: mark },
-  ] as const;
-  return [
-    ...kinds.flatMap(({ fact, what, at, text: { must, fix } }) =>
-      when(script?.[fact] !== undefined, 'code.entryPoint', { must, got: `${what} ${at}`, fix }),
-    ),
-    ...kinds.flatMap(({ fact, what, text: { must, fix } }) => {
-      const names = others.filter((file) => file[fact] !== undefined).map(({ name }) => name);
-      const got = `${what} in ${someOf(names)}`;
-      return when(names.length > 0, 'code.source', { level: 'warning', must: `${must} in scripts`, got, fix });
-    }),
-  ];
-}
-
 /** Minor version of torchvision that belongs to PyTorch 2.0; later ones follow it. https://github.com/pytorch/vision#installation */
 const TORCHVISION_OF_2_0 = 15;
 
@@ -161,7 +138,28 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
       }),
     ];
   }),
-  folderRule('code/line-endings', 'error, local', scriptText),
+  /** Findings about what Windows programs write into shell scripts. The driver refuses the same in the entry point. */
+  folderRule('code/line-endings', 'error, local', ({ code }, { files }: CodeFolder) => {
+    const entry = plainName(code.entryPoint);
+    const script = entry.endsWith('.sh') ? files.find(({ name }) => name === entry) : undefined;
+    const others = files.filter(({ name }) => name !== entry);
+    const lines = { must: 'must have Unix line endings', fix: CONVERT };
+    const mark = { must: 'must have no byte order mark', fix: UNMARK };
+    const kinds = [
+      { fact: 'windowsLine', what: '\\r\\n', at: `on line ${script?.windowsLine} of ${code.entryPoint}`, text: lines },
+      { fact: 'markedWord', what: 'one', at: `before ${script?.markedWord} in ${code.entryPoint}`, text: mark },
+    ] as const;
+    return [
+      ...kinds.flatMap(({ fact, what, at, text: { must, fix } }) =>
+        when(script?.[fact] !== undefined, 'code.entryPoint', { must, got: `${what} ${at}`, fix }),
+      ),
+      ...kinds.flatMap(({ fact, what, text: { must, fix } }) => {
+        const names = others.filter((file) => file[fact] !== undefined).map(({ name }) => name);
+        const got = `${what} in ${someOf(names)}`;
+        return when(names.length > 0, 'code.source', { level: 'warning', must: `${must} in scripts`, got, fix });
+      }),
+    ];
+  }),
   folderRule('code/outside-links', 'warning, local, may acknowledge', (_, { outside = [] }) =>
     when(outside.length > 0, 'code.source', {
       must: 'must contain no link that leaves its repository, because it is left out',

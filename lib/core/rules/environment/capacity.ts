@@ -44,27 +44,7 @@ const MAX_TEAMS = 30;
 /** https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_NotificationWithSubscribers.html, 2026-11-26. */
 const MAX_ADDRESSES = 10;
 
-/** Rules for budgets. */
-export const BUDGET_RULES: readonly EnvironmentRule[] = [
-  environmentRule('environment/budget', 'warning', ['budget'], ({ budget }) =>
-    when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, 'budget.thresholdsPercent', {
-      must: 'must be used with budget.emails',
-      fix: 'add emails, or remove it',
-    }),
-  ),
-  environmentRule('environment/budget-addresses', 'error', ['teams'], ({ teams }) =>
-    Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) => {
-      const isTooMany = budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES;
-      return when(isTooMany, `teams.${team}.notifications.emails`, {
-        must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
-        got: notifications.emails.length,
-        fix: 'use the address of a mailing list',
-      });
-    }),
-  ),
-];
-
-/** Rules for the capacity and the spend of an environment, and for its teams and their principals. */
+/** Rules for the capacity, the queue and the spend of an environment, and for its teams and their principals. */
 export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/instance-type', 'error', ['quotas', 'prices'], ({ quotas, prices }) =>
     [
@@ -135,4 +115,26 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
       fix: 'create a second environment for the others',
     });
   }),
+  environmentRule('environment/queue-backend', 'error', ['queue'], ({ queue }) =>
+    when(queue.backend === 'batch', 'queue.backend', {
+      must: 'must be slipway: AWS Batch would create jobs with a role without guardrails',
+      fix: 'remove it; docs/decisions/0008-aws-batch.md has the reasons and requirements',
+    }),
+  ),
+  environmentRule('environment/budget', 'warning', ['budget'], ({ budget }) =>
+    when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, 'budget.thresholdsPercent', {
+      must: 'must be used with budget.emails',
+      fix: 'add emails, or remove it',
+    }),
+  ),
+  environmentRule('environment/budget-addresses', 'error', ['teams'], ({ teams }) =>
+    Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) => {
+      const isTooMany = budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES;
+      return when(isTooMany, `teams.${team}.notifications.emails`, {
+        must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
+        got: notifications.emails.length,
+        fix: 'use the address of a mailing list',
+      });
+    }),
+  ),
 ];

@@ -120,14 +120,6 @@ const pathOf = (name: 'tensor' | 'expert'): string => `distribution.parameters.$
 /** Precisions of the built-in trainer by library: containers/trainer/slipway_trainer/settings.py and limits.py. */
 const precisions = (library: string): string[] => (library === 'fsdp' ? ['bf16', 'fp32', 'fp8'] : ['bf16', 'fp32']);
 
-function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
-  const known = precisions(distribution.library);
-  return when(!known.includes(training.precision), 'training.precision', {
-    must: `must be ${orList(known)} for the built-in trainer with ${distribution.library}`,
-    fix: `set training.precision to one of them${/^(mxfp8|nvfp4)$/.test(training.precision) ? ', or use custom code with torchao or Transformer Engine' : '; GPUs without bf16 need fp32'}`,
-  });
-}
-
 /** Layers of experts and of models with experts that can have adapters; limits.py has the same list. */
 const OF_MIXTURES = [...EXPERT_LAYERS, 'shared_gate'];
 const adaptedExperts = ({ model, training }: RunSpec): string[] =>
@@ -214,9 +206,14 @@ function foreignParts(run: RunSpec, shape: ModelShape): Finding[] {
 /** Configurations that the built-in trainer rejects before its first step are rejected here before instances start.
  * test/core/rules/trainer-layout.test.ts compares both. */
 export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
-  rule('training/builtin-precision', 'error', (run) =>
-    run.code.builtin === 'builtin' ? unsupportedPrecision(run) : [],
-  ),
+  rule('training/builtin-precision', 'error', ({ code, distribution, training }) => {
+    if (code.builtin !== 'builtin') return [];
+    const known = precisions(distribution.library);
+    return when(!known.includes(training.precision), 'training.precision', {
+      must: `must be ${orList(known)} for the built-in trainer with ${distribution.library}`,
+      fix: `set training.precision to one of them${/^(mxfp8|nvfp4)$/.test(training.precision) ? ', or use custom code with torchao or Transformer Engine' : '; GPUs without bf16 need fp32'}`,
+    });
+  }),
   rule('training/builtin-layout', 'error', (run) => {
     if (run.code.builtin !== 'builtin' || run.distribution.library !== 'fsdp') return [];
     const layout = findStrategy(run)?.layout(run);
