@@ -6,7 +6,7 @@ import {
 } from '../catalog/images/smddp';
 import { orList } from '../config/issue';
 import { hostCount, instanceGroupsOf } from '../config/resolve-run';
-import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../config/rule';
+import { type Rule, rulesAbout, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { fsdpLayout } from './fsdp';
 import { compareVersions, pytorchOfImage } from './image-version';
@@ -16,24 +16,6 @@ import { dataParallelLayout, groupHyperparameters, sdkInstanceType, strategy, tr
 const gathers = (run: RunSpec) => run.distribution.library !== 'ddp';
 
 const rule = rulesAbout((run) => (run.distribution.collectives === 'smddp' ? run.distribution : undefined));
-
-function pytorchFinding(run: RunSpec, context: RuleContext): Finding[] {
-  const version =
-    pytorchOfImage(run) ?? (run.image.kind === 'environment' ? context.descriptor?.image?.pytorch : undefined);
-  const carried = run.image.kind === 'environment' ? context.descriptor?.image?.smddp : undefined;
-  if (!version || carried || version in SMDDP_BY_PYTORCH) return [];
-  const newer = compareVersions(version, SMDDP_LAST_PYTORCH) > 0;
-  return [
-    {
-      path: run.image.kind === 'uri' ? 'image.uri' : run.image.kind === 'environment' ? 'image' : 'image.version',
-      must: newer
-        ? `must carry SMDDP; PyTorch ${SMDDP_LAST_PYTORCH} is the last image with it`
-        : `must be an image with SMDDP (PyTorch ${orList(Object.keys(SMDDP_BY_PYTORCH))})`,
-      got: run.image.version ?? version,
-      fix: 'use version "2.5.1", or distribution.collectives nccl',
-    },
-  ];
-}
 
 const BUFFERS = ['SMDDP_AG_SCRATCH_BUFFER_SIZE_BYTES', 'SMDDP_AG_SORT_BUFFER_SIZE_BYTES'];
 
@@ -60,7 +42,21 @@ const SMDDP_RULES: readonly Rule[] = [
       };
     }),
   ),
-  rule('smddp/pytorch', 'error', (run, _distribution, context) => pytorchFinding(run, context)),
+  rule('smddp/pytorch', 'error', (run, _distribution, context) => {
+    const version =
+      pytorchOfImage(run) ?? (run.image.kind === 'environment' ? context.descriptor?.image?.pytorch : undefined);
+    const carried = run.image.kind === 'environment' ? context.descriptor?.image?.smddp : undefined;
+    if (!version || carried || version in SMDDP_BY_PYTORCH) return [];
+    const newer = compareVersions(version, SMDDP_LAST_PYTORCH) > 0;
+    return {
+      path: run.image.kind === 'uri' ? 'image.uri' : run.image.kind === 'environment' ? 'image' : 'image.version',
+      must: newer
+        ? `must carry SMDDP; PyTorch ${SMDDP_LAST_PYTORCH} is the last image with it`
+        : `must be an image with SMDDP (PyTorch ${orList(Object.keys(SMDDP_BY_PYTORCH))})`,
+      got: run.image.version ?? version,
+      fix: 'use version "2.5.1", or distribution.collectives nccl',
+    };
+  }),
   rule('smddp/launcher', 'error', (_run, distribution) => {
     if (distribution.launcher === 'script')
       return {

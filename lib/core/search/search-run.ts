@@ -72,18 +72,18 @@ export interface Candidate {
   usd: number | null;
 }
 
-/** Layouts for a run file, fastest first. On one cluster the fastest is also the cheapest. */
-interface RunSearchResult {
-  /** Number of layouts considered, including impossible ones. */
-  considered: number;
-  candidates: Candidate[];
-}
-
 const SHOWN = 20;
 const STEPS_WITHOUT_END = 1000;
 
-/** Searches around a run; returns issues when none of its layouts can be planned. */
-export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOptions = {}): RunSearchResult | Issue[] {
+/**
+ * Searches around a run: the number of layouts considered, including impossible ones, and the fastest first. On one cluster the fastest is also
+ * the cheapest. Returns issues when none of the layouts can be planned.
+ */
+export function searchRun(
+  run: RunSpec,
+  facts: PlanFacts,
+  options: RunSearchOptions = {},
+): { considered: number; candidates: Candidate[] } | Issue[] {
   const problems: Issue[] = [];
   const results = (options.libraries ?? [run.distribution.library]).flatMap((library) => {
     const mapped = layoutOfRun(plainRun(run, library));

@@ -125,20 +125,11 @@ export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
   return last.total > first.total ? last : first;
 }
 
-interface Held {
-  state: HeldState;
-  /** Activations kept for the backward pass. */
-  kept: number;
-}
-
-/** Memory of a stage at one moment of a step besides state and kept activations, bytes. */
-interface Moment {
-  passing: number;
-  /** The whole parameters, if they are gathered at this moment. */
-  gathered: number;
-  logits: number;
-  working: number;
-}
+/**
+ * Memory of a stage at one moment of a step besides state and kept activations, bytes. `gathered`: the whole parameters, if they are gathered
+ * at this moment.
+ */
+type Moment = Record<'passing' | 'gathered' | 'logits' | 'working', number>;
 
 /**
  * The peak is either at the loss, or when the first block of the backward pass is processed, when the logits have been released; or at its
@@ -153,7 +144,7 @@ function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): Memo
   // Among parameters that are all gathered, those of the blocks being processed are not counted again.
   const among = Math.min(working.atLoss, state.gathered);
   const [gathered, counted] = l.keepsGathered ? [state.gathered, among] : [0, 0];
-  const at = (moment: Moment, kept: number) => reserved(l, k, { state, kept }, moment);
+  const at = (moment: Moment, kept: number) => reserved(l, k, state, { ...moment, kept });
   const inBlock = { passing: held.scores + held.oneBlock, logits: 0, working: working.inBlock - counted, gathered };
   const moments = [
     at({ passing: held.scores, logits, working: working.atLoss - counted, gathered }, held.kept),
@@ -248,7 +239,8 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
  * Live memory, and what the allocator holds beyond it: a small share of tensors that keep their size from step to step, a larger share of
  * temporary ones, and the room of the last step's gradients. The holes of kept activations are counted already.
  */
-function reserved(l: LayoutInput, k: MemoryConstants, { state, kept }: Held, moment: Moment): MemoryGiB {
+function reserved(l: LayoutInput, k: MemoryConstants, state: HeldState, moment: Moment & { kept: number }): MemoryGiB {
+  const { kept } = moment;
   const activations = kept + moment.passing;
   const late = lateGradients(l, state.gradients, activations + moment.logits);
   const gradients = state.gradients - late;

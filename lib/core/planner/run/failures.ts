@@ -4,13 +4,8 @@ const DAY = 86_400;
 const [SHORTEST_MINUTES = 0, LONGEST_MINUTES = Number.POSITIVE_INFINITY] = constants.saveIntervalMinutes;
 
 /** What a save costs, in seconds: blocked training, and slower training while it is written. */
-export const saveCostSeconds = ({
-  blockedSeconds,
-  saveSeconds,
-}: {
-  blockedSeconds: number;
-  saveSeconds: number;
-}): number => blockedSeconds + constants.savesSlowdown * saveSeconds;
+export const saveCostSeconds = (plan: Pick<CheckpointPlan, 'blockedSeconds' | 'saveSeconds'>): number =>
+  plan.blockedSeconds + constants.savesSlowdown * plan.saveSeconds;
 
 /** Previous failures of a run, and the node-days in which they occurred. */
 export interface FailureHistory {
@@ -186,14 +181,8 @@ export interface Copies {
   copies: 1 | 2;
 }
 
-interface Consequence {
-  /** Share of all failures that have it. */
-  share: number;
-  /** Until the first new step. */
-  downSeconds: number;
-  /** Of steps that are repeated. */
-  lossSeconds: number;
-}
+/** A consequence of failures: its share of all of them, the time until the first new step, and of steps that are repeated. */
+type Consequence = Record<'share' | 'downSeconds' | 'lossSeconds', number>;
 
 /**
  * What failures lead to: without broken hardware, and where a spare host takes over, the ranks start again in place; otherwise a new attempt

@@ -173,11 +173,9 @@ interface CapacityCost {
   note: string;
 }
 
-interface RunCost {
+interface RunCost extends Omit<CapacityCost, 'usd'> {
   onDemand: number | null;
-  perHour: number | null;
   basis: Price['basis'] | null;
-  note: string;
   spot: CapacityCost;
   trainingPlan: CapacityCost;
 }
@@ -189,6 +187,7 @@ export interface PriceFacts {
   prices?: Readonly<Record<string, number>>;
 }
 
+/** Prices of one kind, and their name in notes. */
 interface PriceList {
   what: string;
   find: (instanceType: string) => Pick<Price, 'usdPerHour' | 'note'> | undefined;
