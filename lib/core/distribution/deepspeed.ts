@@ -67,18 +67,12 @@ const KEYS: readonly string[] = [
   'weight_quantization',
 ];
 
-interface View {
-  stage?: number;
-  zero: Record<string, unknown>;
-  batch(key: string): number | undefined;
-  isOn(section: string): boolean | undefined;
-}
-
-const section = (value: unknown): Record<string, unknown> =>
+/** A section of options; empty for any other value. */
+export const section = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
 /** The parts of the configuration that rules and layout read; `auto` and absent values are undefined. */
-export function deepspeedConfig(run: RunSpec): View {
+export function deepspeedConfig(run: RunSpec) {
   const given = run.distribution.parameters;
   const zero = section(given.zero_optimization);
   const number = (value: unknown) => (typeof value === 'number' ? value : undefined);
@@ -86,8 +80,10 @@ export function deepspeedConfig(run: RunSpec): View {
     const value = section(given[name]).enabled;
     return typeof value === 'boolean' ? value : undefined;
   };
-  return { stage: number(zero.stage), zero, batch: (key) => number(given[key]), isOn: enabled };
+  return { stage: number(zero.stage), zero, batch: (key: string) => number(given[key]), isOn: enabled };
 }
+
+type View = ReturnType<typeof deepspeedConfig>;
 
 const OFFLOAD_DEVICES = ['none', 'cpu', 'nvme'];
 

@@ -4,17 +4,12 @@ import { blocksAtOnce, elementBytesOf, type LayoutInput, microBatchesOf } from '
 import { activeFfn, expertHiddenOf, kindsOf, meanHeadSize, mixedElements } from '../model-size';
 import { hasPlainRmsNorm, tokensPerRank } from '../time/compute';
 
-/** Bytes of activations on one GPU at the start of a micro-batch's backward pass. */
-export interface HeldActivations {
-  /** Activations of all micro-batches in flight, including the holes between them. */
-  kept: number;
-  /** What the block being processed needs in addition to its kept activations. */
-  oneBlock: number;
-  /** All that a block needs, whatever is recomputed. */
-  wholeBlock: number;
-  /** The score matrix of that block, and the masks that all blocks share. */
-  scores: number;
-}
+/**
+ * Bytes of activations on one GPU at the start of a micro-batch's backward pass: of all micro-batches in flight, including the holes between
+ * them (`kept`), what the block being processed needs in addition (`oneBlock`), all that a block needs, whatever is recomputed, and the score
+ * matrix of that block with the masks that all blocks share.
+ */
+export type HeldActivations = Record<'kept' | 'oneBlock' | 'wholeBlock' | 'scores', number>;
 
 /** Activations kept for `layers` blocks, and what the block being processed needs in addition when it is recomputed. */
 export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: number, isFirst: boolean): HeldActivations {
@@ -46,16 +41,11 @@ function heldByBlock(l: LayoutInput, k: MemoryConstants, input: number) {
   return { kept: own / blocksAtOnce(l), scores, inWork: whole - tokens * scores - own, whole };
 }
 
-interface BlockBytes {
-  /** All activations, without recomputation. */
-  all: number;
-  /** The score matrix alone. */
-  core: number;
-  /** Activations that per-operation checkpointing of PyTorch keeps. */
-  op: number;
-  /** Input and results of matrix products and attention. */
-  products: number;
-}
+/**
+ * Bytes per token of one block: all activations without recomputation, the score matrix alone (`core`), what per-operation checkpointing of
+ * PyTorch keeps (`op`), and input and results of matrix products and attention.
+ */
+type BlockBytes = Record<'all' | 'core' | 'op' | 'products', number>;
 
 function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const m = l.model;

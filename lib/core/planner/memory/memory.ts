@@ -101,21 +101,23 @@ function bytesPerParameter(l: LayoutInput, k: MemoryConstants) {
 
 const GIB = 2 ** 30;
 
-/** GiB by component on the fullest GPU; `total` is what the allocator reserves, without the CUDA context and NCCL's own buffers. */
-export interface MemoryGiB {
-  parameters: number;
-  gradients: number;
-  optimizer: number;
-  activations: number;
-  logits: number;
-  /** Gathered parameters and unsharded gradients of the blocks being processed. */
-  working: number;
-  /** Communication buffers and workspaces. */
-  buffers: number;
-  /** Memory that the allocator holds beyond live tensors. */
-  fragmentation: number;
-  total: number;
-}
+/**
+ * GiB by component on the fullest GPU. `working`: gathered parameters and unsharded gradients of the blocks being processed; `buffers`:
+ * communication buffers and workspaces; `fragmentation`: memory that the allocator holds beyond live tensors; `total`: what the allocator
+ * reserves, without the CUDA context and NCCL's own buffers.
+ */
+export type MemoryGiB = Record<
+  | 'parameters'
+  | 'gradients'
+  | 'optimizer'
+  | 'activations'
+  | 'logits'
+  | 'working'
+  | 'buffers'
+  | 'fragmentation'
+  | 'total',
+  number
+>;
 
 /** Memory of one layout. Computes the first and the last pipeline stage and returns the fuller one. */
 export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {

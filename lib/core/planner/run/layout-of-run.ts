@@ -3,6 +3,7 @@ import { parameterShape } from '../../catalog/model/parameters';
 import { type Issue, issue } from '../../config/issue';
 import { hostCount, trainingGroupsOf, worldSize } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
+import { deepspeedConfig, section } from '../../distribution/deepspeed';
 import { compilesByDefault, fsdpCompiles, usesFsdp1 } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
 import { flag } from '../../distribution/megatron';
@@ -157,7 +158,7 @@ function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
     case 'smp-v2':
       return ranks === 1 ? 0 : 3;
     case 'deepspeed': {
-      const stage = section(parameters.zero_optimization).stage;
+      const { stage } = deepspeedConfig(run);
       return stage === 1 || stage === 2 || stage === 3 ? stage : 0;
     }
     case 'smp-v1':
@@ -169,9 +170,6 @@ function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
       return 0;
   }
 }
-
-const section = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
 type Software = Omit<
   LayoutInput,
@@ -227,8 +225,8 @@ const isOwn = ({ code, distribution }: RunSpec): boolean =>
 function softwareOf(run: RunSpec): Software {
   const { distribution, training } = run;
   const stack = stackOf(distribution.library);
-  const zero = section(distribution.parameters.zero_optimization);
-  const offloaded = (key: string) => section(zero[key]).device === 'cpu' || section(zero[key]).device === 'nvme';
+  const { zero } = deepspeedConfig(run);
+  const offloaded = (key: string) => ['cpu', 'nvme'].includes(String(section(zero[key]).device));
   const compiled = fsdpCompiles(run);
   const isOwnTrainer = isOwn(run);
   const { activationCheckpointing: requested } = training;

@@ -56,17 +56,14 @@ const RECIPES: Readonly<Partial<Record<PlanPrecision, LowPrecision>>> = {
 /** The recipe of a layout with products in 8 or 4 bit. */
 export const lowPrecisionOf = (l: Pick<LayoutInput, 'precision'>): LowPrecision | undefined => RECIPES[l.precision];
 
-/** Seconds of one block on one GPU for one micro-batch, without communication. */
-export interface BlockSeconds {
-  gemmForward: number;
-  attentionForward: number;
-  attentionBackward: number;
-  trafficForward: number;
-  /** The part of it in which tokens are copied for their experts, sorted and summed. */
-  permutationForward: number;
-  /** Minimum time that the host needs to launch the forward kernels. */
-  launchForward: number;
-}
+/**
+ * Seconds of one block on one GPU for one micro-batch, without communication. `permutationForward`: the part of `trafficForward` in which tokens
+ * are copied for their experts, sorted and summed; `launchForward`: minimum time that the host needs to launch the forward kernels.
+ */
+export type BlockSeconds = Record<
+  'gemmForward' | 'attentionForward' | 'attentionBackward' | 'trafficForward' | 'permutationForward' | 'launchForward',
+  number
+>;
 
 /** Number of kernels in one forward block, and the host's time to launch each. */
 const LAUNCHES: Readonly<Record<LayoutInput['kernels'], number>> = { eager: 34, compiled: 14, fused: 20 };

@@ -17,14 +17,10 @@ import { expertHiddenOf, meanHeadSize } from '../model-size';
 import { tokensPerRank } from './compute';
 
 /**
- * Placement of the members of one communication group. A node here is an NVLink domain: an instance, or the instances of an UltraServer.
+ * Placement of the members of one communication group, `perNode` of them on each node. A node here is an NVLink domain: an instance, or the
+ * instances of an UltraServer.
  */
-export interface Group {
-  size: number;
-  /** Number of members per node. */
-  perNode: number;
-  nodes: number;
-}
+export type Group = Record<'size' | 'perNode' | 'nodes', number>;
 
 /**
  * A group of `size` ranks with a distance of `stride` ranks; ranks fill one node after the other. If nodes do not hold whole numbers of
@@ -48,24 +44,22 @@ function saturated(seconds: number, half: number): number {
   return seconds * (1 + (half / seconds) ** HILL);
 }
 
-/** Speeds of one cluster for collectives. */
-export interface Network {
-  linkBytesPerSecond: number;
-  /** All interfaces of one node or UltraServer together, after wire efficiency. */
-  nodeBytesPerSecond: number;
-  /** GPUs connected by NVLink. */
-  gpusPerNode: number;
-  latencyInside: number;
-  latencyAcross: number;
-  latencyPerNode: number;
-  /** Relative slowdown of a gather with each node beyond the first. */
-  lossPerNode: number;
-  /**
-   * The same as an exponent of the number of ranks in the ring, when all groups of a cluster communicate at the same time and any hop may
-   * be the slow one.
-   */
-  crowding: number;
-}
+/**
+ * Speeds of one cluster for collectives. `nodeBytesPerSecond`: all interfaces of one node or UltraServer together, after wire efficiency;
+ * `gpusPerNode`: GPUs connected by NVLink; `lossPerNode`: relative slowdown of a gather with each node beyond the first; `crowding`: the same as an
+ * exponent of the number of ranks in the ring, when all groups of a cluster communicate at the same time and any hop may be the slow one.
+ */
+export type Network = Record<
+  | 'linkBytesPerSecond'
+  | 'nodeBytesPerSecond'
+  | 'gpusPerNode'
+  | 'latencyInside'
+  | 'latencyAcross'
+  | 'latencyPerNode'
+  | 'lossPerNode'
+  | 'crowding',
+  number
+>;
 
 /**
  * SMDDP AllGather moves data peer to peer over EFA, so that its latency does not grow with the ring; AWS reports about 90 % of the line
@@ -182,11 +176,7 @@ export function shardTraffic(l: LayoutInput): ShardTraffic {
 }
 
 /** Collectives of one kind in one block and micro-batch, forward and backward: their number, and the total bytes of each over all ranks. */
-interface ActivationTraffic {
-  gathers: number;
-  scatters: number;
-  bytes: number;
-}
+type ActivationTraffic = Record<'gathers' | 'scatters' | 'bytes', number>;
 
 /**
  * Two AllReduces forward and two backward, each as an AllGather and a ReduceScatter with sequence parallelism. A recomputed block gathers
