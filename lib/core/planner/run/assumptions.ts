@@ -111,7 +111,7 @@ export function fineTuningOf({ training }: RunSpec, model: ParameterShape): Fine
   };
 }
 
-const said = (isSo: boolean | undefined, ...notes: string[]): string[] => (isSo ? notes : []);
+const notesIf = (applies: boolean | undefined, ...notes: string[]): string[] => (applies ? notes : []);
 
 function assumptionsOfFineTuning({ adapters, preferences, quantized, model }: LayoutInput): string[] {
   const reference =
@@ -119,22 +119,22 @@ function assumptionsOfFineTuning({ adapters, preferences, quantized, model }: La
       ? 'a frozen copy of the model, sharded like it, which is counted under parameters'
       : 'the model without its adapters';
   return [
-    ...said(
+    ...notesIf(
       preferences !== undefined,
       `batches count pairs of two full sequences; the reference is ${reference}, and runs forward before each micro-batch`,
       'no published run measures preferences: the interval is wider, and MFU counts the trained model alone',
     ),
-    ...said(
+    ...notesIf(
       adapters !== undefined,
       `${((adapters ?? 0) / 1e6).toFixed(1)} M parameters of adapters are trained; their own products are not counted, activations are those of full training (an upper bound)`,
       'only six published runs measure adapters, all of rank 16: the interval is wider, and MFU counts the gradients of the frozen weights too, as the trainer prints it',
     ),
-    ...said(
+    ...notesIf(
       quantized,
       'the frozen matrices of blocks take 0.5625 bytes per parameter (4 bits, and a scale in fp32 per 64); embedding, head and norms keep their precision',
       'each product unpacks its matrix first, for four times as long as reading and writing it takes, as with bitsandbytes 0.41 on A100; newer kernels may take less, so the interval is wider',
     ),
-    ...said(
+    ...notesIf(
       quantized && model.experts > 1,
       'experts in 4 bits are computed one after the other: launching their kernels takes 0.15 ms each in a forward pass, which no published run measures',
     ),
@@ -147,25 +147,25 @@ export function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
   return [
     ...(run.model ? unmeasured(run.model.architecture) : []),
     ...masked(run),
-    ...said(
+    ...notesIf(
       (lowPrecisionOf(layout)?.unsure ?? 0) > 0,
       `no scored run measures ${precision}: its products and casts are planned by their kernels, all layers alike`,
     ),
     ...assumptionsOfFineTuning(layout),
-    ...said(
+    ...notesIf(
       domainNodes !== undefined && nodes > 1,
       `NVLink joins the GPUs of ${domainNodes} instances of an UltraServer at the speed that it has within one, EFA joins the rest; no published run measures it`,
     ),
     ...assumptionsOfRay(run, layout),
-    ...said(
+    ...notesIf(
       hasUnknownExperts(layout),
       'the interval is wide because implementations of experts differ: published ones of Qwen3 30B by a factor of 3.7 on the same GPUs; slipway plan --calibrate RUN narrows it',
     ),
-    ...said(
+    ...notesIf(
       isOwnOverNodes(layout),
       'the interval is wider because no run of the built-in trainer on several hosts has been measured',
     ),
-    ...said(
+    ...notesIf(
       hasTensorOverNodes(layout),
       'the interval is wider because published speeds of collectives over all GPUs of several hosts differ by a factor of 2.3',
     ),
@@ -183,7 +183,7 @@ function masked(run: RunSpec): string[] {
     return [
       `${full}attention is planned as that of one document in FlexAttention (PyTorch 2.11 and later): shorter documents take less, older versions several times as long`,
     ];
-  return said(
+  return notesIf(
     run.code.builtin === 'builtin' && changesScores(run),
     'capped scores and sinks are planned in FlexAttention (PyTorch 2.11 and later); older versions take several times as long',
   );
@@ -192,19 +192,19 @@ function masked(run: RunSpec): string[] {
 /** Parts that no published run has measured: the interval does not cover them. */
 function unmeasured(a: ModelShape): string[] {
   const parts = [
-    ...said(a.latentAttention !== undefined, 'latent attention'),
-    ...said(a.slidingWindow !== undefined, 'attention windows'),
-    ...said(a.attentionSinks, 'attention sinks'),
-    ...said(a.logitSoftcap !== undefined, 'capped logits'),
-    ...said(Boolean(a.sharedExperts || a.denseLayers), 'shared experts and dense layers'),
-    ...said(
+    ...notesIf(a.latentAttention !== undefined, 'latent attention'),
+    ...notesIf(a.slidingWindow !== undefined, 'attention windows'),
+    ...notesIf(a.attentionSinks, 'attention sinks'),
+    ...notesIf(a.logitSoftcap !== undefined, 'capped logits'),
+    ...notesIf(Boolean(a.sharedExperts || a.denseLayers), 'shared experts and dense layers'),
+    ...notesIf(
       a.family?.recurrence !== undefined,
       "linear recurrences (as kernels of mamba-ssm or fla compute them; PyTorch's own operations are slower and keep more)",
     ),
-    ...said(a.family?.differing !== undefined, 'layers with other attention than the rest'),
+    ...notesIf(a.family?.differing !== undefined, 'layers with other attention than the rest'),
   ];
   const named = parts.join(', ');
-  return said(parts.length > 0, `no constant is fitted to ${named}: time and memory follow from the shape alone`);
+  return notesIf(parts.length > 0, `no constant is fitted to ${named}: time and memory follow from the shape alone`);
 }
 
 const GIB = 2 ** 30;
