@@ -1,5 +1,4 @@
-import { type Finding, type Rule, rule, ruleWhere, when } from '../../config/rule';
-import type { RunSpec } from '../../config/run-spec';
+import { type Rule, rule, ruleWhere, when } from '../../config/rule';
 
 const TRAINING_ONLY = ['distribution', 'checkpoints', 'training', 'model', 'progress'] as const;
 
@@ -12,36 +11,6 @@ const VARIABLE_LIMIT = 256;
 /** At most 9 days: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ProcessingStoppingCondition.html */
 const LONGEST_SECONDS = 777_600;
 const MAX_INSTANCES = 100;
-
-function capacityOf({ compute }: RunSpec): Finding[] {
-  return [
-    ...when(compute.instanceGroups.length > 0, 'compute.instanceGroups', {
-      must: 'must be absent from a processing run',
-      got: compute.instanceGroups.map((g) => g.name),
-      fix: 'use instanceType and instanceCount',
-    }),
-    ...when(compute.capacity !== 'on-demand', 'compute.capacity', { must: 'must be on-demand for a processing run' }),
-    ...when(compute.keepAliveSeconds > 0, 'compute.keepAliveSeconds', { must: 'must be 0 for a processing run' }),
-    ...compute.alternatives.flatMap(({ trainingPlanArn }, i) =>
-      when(trainingPlanArn !== undefined, `compute.alternatives[${i}].trainingPlanArn`, {
-        must: 'must be absent from a processing run',
-      }),
-    ),
-  ];
-}
-
-function sizeOf({ compute, limits }: RunSpec): Finding[] {
-  return [
-    ...when(compute.instanceCount > MAX_INSTANCES, 'compute.instanceCount', {
-      must: `must be at most ${MAX_INSTANCES} for a processing run`,
-      fix: `use ${MAX_INSTANCES} or less`,
-    }),
-    ...when(limits.maxRuntimeSeconds > LONGEST_SECONDS, 'limits.maxRuntimeSeconds', {
-      must: `must be at most ${LONGEST_SECONDS} (9 days) for a processing run`,
-      fix: `use ${LONGEST_SECONDS} or less`,
-    }),
-  ];
-}
 
 const MAX_INPUTS = 10;
 
@@ -63,7 +32,28 @@ export const PROCESSING_RULES: readonly Rule[] = [
       }),
     ),
   ]),
-  rule('processing/cluster', 'error', (run) => [...capacityOf(run), ...sizeOf(run)]),
+  rule('processing/cluster', 'error', ({ compute, limits }) => [
+    ...when(compute.instanceGroups.length > 0, 'compute.instanceGroups', {
+      must: 'must be absent from a processing run',
+      got: compute.instanceGroups.map((g) => g.name),
+      fix: 'use instanceType and instanceCount',
+    }),
+    ...when(compute.capacity !== 'on-demand', 'compute.capacity', { must: 'must be on-demand for a processing run' }),
+    ...when(compute.keepAliveSeconds > 0, 'compute.keepAliveSeconds', { must: 'must be 0 for a processing run' }),
+    ...compute.alternatives.flatMap(({ trainingPlanArn }, i) =>
+      when(trainingPlanArn !== undefined, `compute.alternatives[${i}].trainingPlanArn`, {
+        must: 'must be absent from a processing run',
+      }),
+    ),
+    ...when(compute.instanceCount > MAX_INSTANCES, 'compute.instanceCount', {
+      must: `must be at most ${MAX_INSTANCES} for a processing run`,
+      fix: `use ${MAX_INSTANCES} or less`,
+    }),
+    ...when(limits.maxRuntimeSeconds > LONGEST_SECONDS, 'limits.maxRuntimeSeconds', {
+      must: `must be at most ${LONGEST_SECONDS} (9 days) for a processing run`,
+      fix: `use ${LONGEST_SECONDS} or less`,
+    }),
+  ]),
   rule('processing/inputs', 'error', (run) => {
     const limit = MAX_INPUTS - (run.code.builtin ? 2 : 3);
     return [

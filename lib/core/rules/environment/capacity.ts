@@ -1,39 +1,12 @@
 import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances/instances';
 import { instanceQuota } from '../../catalog/quotas';
 import { REGIONS } from '../../catalog/regions';
-import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
 import { isAllowedType, matchesPattern } from '../guardrails';
-import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
+import { type EnvironmentRule, environmentRule } from './environment-rule';
 
 const IMAGE_KINDS = ['environment', 'dlc', 'smp', 'huggingface', 'uri'];
-
-function unreachableLimit({ guardrails }: EnvironmentSpec): EnvironmentFinding[] {
-  const { maxInstancesPerRun = 0, maxConcurrentInstances: most = Number.POSITIVE_INFINITY } = guardrails;
-  return when(maxInstancesPerRun > most, 'guardrails.maxInstancesPerRun', {
-    must: `must be at most guardrails.maxConcurrentInstances ${most}`,
-    fix: 'reduce it, or increase the other',
-  });
-}
-
-function unusableQuotas({ quotas, guardrails }: EnvironmentSpec): EnvironmentFinding[] {
-  const { allowedInstanceTypes: allowed, maxConcurrentInstances: most = Number.POSITIVE_INFINITY } = guardrails;
-  return quotas.require.flatMap(({ instanceType: type, count }, i) => [
-    ...when(count > most, `quotas.require[${i}].count`, {
-      must: `must be at most guardrails.maxConcurrentInstances ${most}`,
-      fix: 'reduce it, or increase the guardrail',
-    }),
-    ...when(
-      findInstanceType(type) !== undefined && !isAllowedType(allowed, type),
-      `quotas.require[${i}].instanceType`,
-      {
-        must: `must be allowed by guardrails.allowedInstanceTypes (${orList(allowed ?? [])})`,
-        fix: 'remove it, or allow the type',
-      },
-    ),
-  ]);
-}
 
 /**
  * Teams with a key, five principals and data in 60 external locations: their template has 470 of 500 resources and 980,000 of 1,000,000
@@ -88,10 +61,30 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
     ];
   }),
   /** Combinations of values that the schema allows individually but that contradict each other. */
-  environmentRule('environment/guardrail-limits', 'warning', ['guardrails', 'quotas'], (spec) => [
-    ...unreachableLimit(spec),
-    ...unusableQuotas(spec),
-  ]),
+  environmentRule('environment/guardrail-limits', 'warning', ['guardrails', 'quotas'], ({ guardrails, quotas }) => {
+    const { maxInstancesPerRun = 0, maxConcurrentInstances: most = Number.POSITIVE_INFINITY } = guardrails;
+    const { allowedInstanceTypes: allowed } = guardrails;
+    return [
+      ...when(maxInstancesPerRun > most, 'guardrails.maxInstancesPerRun', {
+        must: `must be at most guardrails.maxConcurrentInstances ${most}`,
+        fix: 'reduce it, or increase the other',
+      }),
+      ...quotas.require.flatMap(({ instanceType: type, count }, i) => [
+        ...when(count > most, `quotas.require[${i}].count`, {
+          must: `must be at most guardrails.maxConcurrentInstances ${most}`,
+          fix: 'reduce it, or increase the guardrail',
+        }),
+        ...when(
+          findInstanceType(type) !== undefined && !isAllowedType(allowed, type),
+          `quotas.require[${i}].instanceType`,
+          {
+            must: `must be allowed by guardrails.allowedInstanceTypes (${orList(allowed ?? [])})`,
+            fix: 'remove it, or allow the type',
+          },
+        ),
+      ]),
+    ];
+  }),
   environmentRule('environment/principals', 'error', ['teams', 'access'], ({ region, teams, access }) => {
     const own = REGIONS[region]?.partition;
     const named = [

@@ -6,7 +6,16 @@ import { partsBeyondLlama, splitSizes, unsplitParts, untrainedParts } from '../.
 import constants from '../../catalog/trainer-constants.json';
 import { configKeys } from '../../config/inline';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, type RuleContext, rule, trainingRule, UNSHOWN, when } from '../../config/rule';
+import {
+  type Finding,
+  type Rule,
+  type RuleContext,
+  rule,
+  ruleWhere,
+  trainingRule,
+  UNSHOWN,
+  when,
+} from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
@@ -206,8 +215,7 @@ function foreignParts(run: RunSpec, shape: ModelShape): Finding[] {
 /** Configurations that the built-in trainer rejects before its first step are rejected here before instances start.
  * test/core/rules/trainer-layout.test.ts compares both. */
 export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
-  rule('training/builtin-precision', 'error', ({ code, distribution, training }) => {
-    if (code.builtin !== 'builtin') return [];
+  rule('training/builtin-precision', 'error', ({ distribution, training }) => {
     const known = precisions(distribution.library);
     return when(!known.includes(training.precision), 'training.precision', {
       must: `must be ${orList(known)} for the built-in trainer with ${distribution.library}`,
@@ -215,7 +223,7 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
     });
   }),
   rule('training/builtin-layout', 'error', (run) => {
-    if (run.code.builtin !== 'builtin' || run.distribution.library !== 'fsdp') return [];
+    if (run.distribution.library !== 'fsdp') return [];
     const layout = findStrategy(run)?.layout(run);
     const degrees = fsdpDegrees(run);
     return [
@@ -226,7 +234,7 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
   }),
   rule('model/builtin-parts', 'error', (run) => {
     const shape = run.model?.architecture;
-    if (run.code.builtin !== 'builtin' || !shape) return [];
+    if (!shape) return [];
     const way = (['preset', 'config', 'architecture'] as const).find((one) => run.written.model?.[one] !== undefined);
     return untrainedParts(shape).map((part) => ({
       path: `model.${way}`,
@@ -235,12 +243,10 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
       fix: 'use another model, or custom code',
     }));
   }),
-  rule('model/builtin-split', 'error', (run) =>
-    run.code.builtin === 'builtin' && run.model ? foreignParts(run, run.model.architecture) : [],
-  ),
+  rule('model/builtin-split', 'error', (run) => (run.model ? foreignParts(run, run.model.architecture) : [])),
   /** Weights that the built-in trainer does not read: quantized ones, and those of a family whose files call or arrange tensors otherwise. */
-  rule('model/builtin-weights', 'error', ({ code, model, written }) => {
-    if (code.builtin !== 'builtin' || !model?.weights) return [];
+  rule('model/builtin-weights', 'error', ({ model, written }) => {
+    if (!model?.weights) return [];
     const modelType = model.architecture.family?.modelType;
     const { quantization_config: quantized } = configKeys(written.model?.config);
     return [
@@ -256,4 +262,4 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
       }),
     ];
   }),
-].map(trainingRule);
+].map(ruleWhere(({ kind, code }) => kind === 'training' && code.builtin === 'builtin'));
