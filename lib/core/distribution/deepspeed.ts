@@ -105,8 +105,7 @@ function conflict(key: string, ours: number | undefined, view: View, name: strin
   });
 }
 
-/** Rules for runs with `library: deepspeed`. */
-export const DEEPSPEED_RULES: readonly Rule[] = [
+const DEEPSPEED_RULES: readonly Rule[] = [
   rule('deepspeed/stage', 'error, local', (_run, { zero }) =>
     when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), parameterPath('zero_optimization.stage'), {
       must: 'must be 0, 1, 2 or 3',

@@ -63,49 +63,6 @@ const SHARED = [
   { name: 'global-batch-size', option: 'globalBatchSize' },
 ] as const;
 
-/** Assertions of Megatron-LM about model and batch, as far as its flags give them. */
-const MEGATRON_MODEL_RULES: readonly Rule[] = [
-  megatronRule('megatron/divisibility', 'warning', (run, sizes) =>
-    DIVIDED.flatMap(({ name, by, divisor }) => {
-      const [given, parts] = [flagNumber(run, name), divisor(sizes)];
-      return when(given !== undefined && given % parts !== 0, flagPath(run, name), {
-        must: `must be a multiple of ${by} ${parts}`,
-        fix: `use a multiple of ${parts}, or a size of ${orList(divisorsUpTo(given ?? 1, 16))}`,
-      });
-    }),
-  ),
-  megatronRule('megatron/batch', 'error', (run, { world, tensor, pipeline, context }) => {
-    const [global, micro] = [flagNumber(run, 'global-batch-size'), flagNumber(run, 'micro-batch-size')];
-    const ranks = world / (tensor * pipeline * context);
-    if (global === undefined || micro === undefined || !Number.isInteger(ranks)) return [];
-    const unit = micro * ranks;
-    return when(global % unit !== 0, flagPath(run, 'global-batch-size'), {
-      must: `must be a multiple of micro-batch-size ${micro} x ${ranks} data-parallel ranks = ${unit}`,
-      fix: `use ${nearestMultiple(global, unit)}`,
-    });
-  }),
-  megatronRule('megatron/tensor-within-node', 'warning, may acknowledge', (run, { tensor }) =>
-    tensorAcrossHosts(run, tensor, flagPath(run, 'tensor-model-parallel-size')),
-  ),
-  megatronRule('megatron/conflict', 'error', (run) => {
-    const written = run.written.training ?? {};
-    const [precision] = (['bf16', 'fp16'] as const).filter((kind) => flag(run, kind)?.value === true);
-    return [
-      ...SHARED.flatMap(({ name, option }) => {
-        const [ours, theirs] = [written[option], flagNumber(run, name)];
-        return when(ours !== undefined && theirs !== undefined && ours !== theirs, flagPath(run, name), {
-          must: `must agree with training.${option} ${ours}`,
-          fix: 'write one of the two',
-        });
-      }),
-      ...when(contradictsPrecision(written.precision, precision), flagPath(run, precision ?? 'bf16'), {
-        must: `must agree with training.precision ${written.precision}`,
-        fix: 'write one of the two',
-      }),
-    ];
-  }),
-];
-
 const SIZES = [
   'tensor-model-parallel-size',
   'pipeline-model-parallel-size',
@@ -114,8 +71,8 @@ const SIZES = [
   EXPERT_TENSOR,
 ];
 
-/** Assertions of Megatron-LM about its parallel sizes before the first step. */
-export const MEGATRON_RULES: readonly Rule[] = [
+/** Assertions of Megatron-LM about its parallel sizes, model and batch before the first step, as far as its flags give them. */
+const MEGATRON_RULES: readonly Rule[] = [
   megatronRule('megatron/sizes', 'error', (run) =>
     SIZES.flatMap((name) => {
       const given = flag(run, name);
@@ -175,7 +132,45 @@ export const MEGATRON_RULES: readonly Rule[] = [
       fix: `use ${orList(divisorsUpTo(Math.floor(layers / pipeline), 16))}`,
     });
   }),
-  ...MEGATRON_MODEL_RULES,
+  megatronRule('megatron/divisibility', 'warning', (run, sizes) =>
+    DIVIDED.flatMap(({ name, by, divisor }) => {
+      const [given, parts] = [flagNumber(run, name), divisor(sizes)];
+      return when(given !== undefined && given % parts !== 0, flagPath(run, name), {
+        must: `must be a multiple of ${by} ${parts}`,
+        fix: `use a multiple of ${parts}, or a size of ${orList(divisorsUpTo(given ?? 1, 16))}`,
+      });
+    }),
+  ),
+  megatronRule('megatron/batch', 'error', (run, { world, tensor, pipeline, context }) => {
+    const [global, micro] = [flagNumber(run, 'global-batch-size'), flagNumber(run, 'micro-batch-size')];
+    const ranks = world / (tensor * pipeline * context);
+    if (global === undefined || micro === undefined || !Number.isInteger(ranks)) return [];
+    const unit = micro * ranks;
+    return when(global % unit !== 0, flagPath(run, 'global-batch-size'), {
+      must: `must be a multiple of micro-batch-size ${micro} x ${ranks} data-parallel ranks = ${unit}`,
+      fix: `use ${nearestMultiple(global, unit)}`,
+    });
+  }),
+  megatronRule('megatron/tensor-within-node', 'warning, may acknowledge', (run, { tensor }) =>
+    tensorAcrossHosts(run, tensor, flagPath(run, 'tensor-model-parallel-size')),
+  ),
+  megatronRule('megatron/conflict', 'error', (run) => {
+    const written = run.written.training ?? {};
+    const [precision] = (['bf16', 'fp16'] as const).filter((kind) => flag(run, kind)?.value === true);
+    return [
+      ...SHARED.flatMap(({ name, option }) => {
+        const [ours, theirs] = [written[option], flagNumber(run, name)];
+        return when(ours !== undefined && theirs !== undefined && ours !== theirs, flagPath(run, name), {
+          must: `must agree with training.${option} ${ours}`,
+          fix: 'write one of the two',
+        });
+      }),
+      ...when(contradictsPrecision(written.precision, precision), flagPath(run, precision ?? 'bf16'), {
+        must: `must agree with training.precision ${written.precision}`,
+        fix: 'write one of the two',
+      }),
+    ];
+  }),
 ];
 
 /** data parallel = world / (tp * pp * cp); experts are divided among the data-parallel ranks. */

@@ -59,15 +59,12 @@ const smpImageVersion = ({ image }: RunSpec) => (image.kind === 'smp' ? image.ve
 /** Finding when the SMP image is older than the lowest PyTorch version with a feature. */
 function needsRelease(run: RunSpec, parameter: string, pytorch: string, smp: string): Finding[] {
   const version = smpImageVersion(run);
-  if (degree(run, parameter, 1) <= 1 || !version || compareVersions(version, pytorch) >= 0) return [];
-  return [
-    {
-      path: parameterPath(parameter),
-      must: `must have SMP ${smp} (the image of PyTorch ${pytorch}) or newer`,
-      got: `image.version ${version}`,
-      fix: `use image.version "2.5.1"`,
-    },
-  ];
+  const isOlder = degree(run, parameter, 1) > 1 && version !== undefined && compareVersions(version, pytorch) < 0;
+  return when(isOlder, parameterPath(parameter), {
+    must: `must have SMP ${smp} (the image of PyTorch ${pytorch}) or newer`,
+    got: `image.version ${version}`,
+    fix: `use image.version "2.5.1"`,
+  });
 }
 
 /** From this size on, the initialised weights of all ranks no longer fit into host memory. */

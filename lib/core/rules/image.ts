@@ -34,7 +34,7 @@ const isForeign = (type: string) => acceleratorKind(type) === 'neuron' || type =
 const asksNeuron = (run: RunSpec) => run.image.kind === 'dlc' && acceleratorKind(instanceTypeOfImage(run)) === 'neuron';
 
 /** Finding for a type that cannot run any CUDA build of AWS. PyTorch has Neuron builds for some versions. */
-function foreign(run: RunSpec, type: string): Finding[] {
+function foreign(run: RunSpec, type: string): Finding | Finding[] {
   const { kind, version } = run.image;
   if (kind === 'uri' || kind === 'environment') return [];
   if (asksNeuron(run))
@@ -44,13 +44,11 @@ function foreign(run: RunSpec, type: string): Finding[] {
     });
   const neuronx = NEURONX_REPOSITORY[kind === 'huggingface' ? kind : 'dlc'];
   const isNeuron = acceleratorKind(type) === 'neuron';
-  return [
-    {
-      path: 'image.kind',
-      must: `must be uri or environment on ${type}: AWS's images of this kind are CUDA builds for x86`,
-      fix: isNeuron ? `set image.uri to an image of ${neuronx}` : 'build an image for it and set image.uri',
-    },
-  ];
+  return {
+    path: 'image.kind',
+    must: `must be uri or environment on ${type}: AWS's images of this kind are CUDA builds for x86`,
+    fix: isNeuron ? `set image.uri to an image of ${neuronx}` : 'build an image for it and set image.uri',
+  };
 }
 
 interface Stack {

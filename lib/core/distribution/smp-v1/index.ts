@@ -14,28 +14,7 @@ import {
 } from '../strategy';
 import { mpiHyperparameters } from '../torchrun';
 import { smpV1Rule, smpV1Settings } from './parameters';
-import { SMP_V1_BATCH_RULES, SMP_V1_DEGREE_RULES, SMP_V1_OPTION_RULES, SMP_V1_PLATFORM_RULES } from './rules';
-
-/** Configurations that SMP v1 accepts but that are not recommended. */
-export const SMP_V1_ADVICE: readonly Rule[] = [
-  smpV1Rule('smp-v1/prescaled-batch', 'warning, may acknowledge', (_run, { pipeline, tensor, isOn }) =>
-    when(pipeline > 1 && tensor > 1 && !isOn('prescaled_batch'), parameterPath('prescaled_batch'), {
-      must: 'is recommended with pipeline and tensor parallelism',
-      got: false,
-      fix: 'add prescaled_batch: true and scale the batch by the tensor degree',
-    }),
-  ),
-  smpV1Rule('smp-v1/mpi-options', 'warning', (run) =>
-    when(run.distribution.mpiOptions.includes('btl_vader_single_copy_mechanism'), 'distribution.mpiOptions', {
-      must: 'must not repeat --mca btl_vader_single_copy_mechanism, which is a default',
-    }),
-  ),
-  smpV1Rule('smp-v1/archived', 'warning, may acknowledge', () => ({
-    path: 'distribution.library',
-    must: 'must be a library that still gets releases',
-    fix: 'use fsdp or megatron for new work, or acknowledge smp-v1/archived',
-  })),
-];
+import { SMP_V1_REQUIREMENTS } from './rules';
 
 /** Model sizes, in parameters, from which AWS's guide recommends a technique. */
 const SHARD_OPTIMIZER_FROM = 1e9;
@@ -65,8 +44,26 @@ function modelName(run: RunSpec): { path: string; name: string } | undefined {
   )[0];
 }
 
-/** AWS's recommended order of the techniques of SMP v1, and its tips for scripts. All are informational. */
-export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
+/** Rules in the order of their page. The last ones are AWS's recommended order of the techniques, and its tips for scripts. */
+const SMP_V1_RULES: readonly Rule[] = [
+  ...SMP_V1_REQUIREMENTS,
+  smpV1Rule('smp-v1/prescaled-batch', 'warning, may acknowledge', (_run, { pipeline, tensor, isOn }) =>
+    when(pipeline > 1 && tensor > 1 && !isOn('prescaled_batch'), parameterPath('prescaled_batch'), {
+      must: 'is recommended with pipeline and tensor parallelism',
+      got: false,
+      fix: 'add prescaled_batch: true and scale the batch by the tensor degree',
+    }),
+  ),
+  smpV1Rule('smp-v1/mpi-options', 'warning', (run) =>
+    when(run.distribution.mpiOptions.includes('btl_vader_single_copy_mechanism'), 'distribution.mpiOptions', {
+      must: 'must not repeat --mca btl_vader_single_copy_mechanism, which is a default',
+    }),
+  ),
+  smpV1Rule('smp-v1/archived', 'warning, may acknowledge', () => ({
+    path: 'distribution.library',
+    must: 'must be a library that still gets releases',
+    fix: 'use fsdp or megatron for new work, or acknowledge smp-v1/archived',
+  })),
   smpV1Rule('smp-v1/advice-optimizer-state', 'info, may acknowledge', (run, given) => {
     const { world, pipeline, tensor, shard, isOn } = given;
     const isUseful = parametersOf(run) > SHARD_OPTIMIZER_FROM && world > pipeline * tensor && shard <= 1;
@@ -128,16 +125,6 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
       }),
     ];
   }),
-];
-
-/** All rules of SMP v1, in the order of their page. */
-const SMP_V1_RULES: readonly Rule[] = [
-  ...SMP_V1_PLATFORM_RULES,
-  ...SMP_V1_DEGREE_RULES,
-  ...SMP_V1_OPTION_RULES,
-  ...SMP_V1_BATCH_RULES,
-  ...SMP_V1_ADVICE,
-  ...SMP_V1_TECHNIQUE_ADVICE,
 ];
 
 /** pp * tp * rdp = world; sharded data parallelism divides the data-parallel ranks. */

@@ -7,8 +7,8 @@ import { bf16Findings, divisorsUpTo, parameterFindings, parameterPath } from '..
 import { degree, otherTypes } from '../strategy';
 import { SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './parameters';
 
-/** Rules about the platform of SMP v1: launcher, collectives, instance types and images. */
-export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
+/** Rules about the platform of SMP v1, its degrees, its options, and its microbatches. */
+export const SMP_V1_REQUIREMENTS: readonly Rule[] = [
   smpV1Rule('smp-v1/parameters', 'error, local', (run) =>
     parameterFindings(run.distribution.parameters, SMP_V1_PARAMETERS, { library: 'SMP v1' }),
   ),
@@ -61,56 +61,6 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
       };
     });
   }),
-];
-
-/** Rules about options of SMP v1 that require or exclude each other. */
-export const SMP_V1_OPTION_RULES: readonly Rule[] = [
-  smpV1Rule('smp-v1/precision', 'error', (run, { shard, isOn }) => {
-    const written = run.written.training?.precision;
-    const theirs = isOn('bf16') ? 'bf16' : isOn('fp16') ? 'fp16' : undefined;
-    return [
-      ...when(isOn('bf16') && shard <= 1, parameterPath('bf16'), {
-        must: 'must be used with sharded_data_parallel_degree above 1',
-        fix: 'use fp16: true, or shard',
-      }),
-      ...(isOn('bf16') ? bf16Findings(run, 'bf16') : []),
-      ...when(isOn('bf16') && isOn('fp16'), parameterPath('fp16'), {
-        must: 'must not be on together with bf16',
-        fix: 'remove one of the two',
-      }),
-      ...when(written !== undefined && theirs !== undefined && written !== theirs, parameterPath(theirs ?? 'bf16'), {
-        must: `must agree with training.precision ${written}`,
-        fix: 'write one of the two',
-      }),
-    ];
-  }),
-  smpV1Rule('smp-v1/partitioning', 'error', (run, { pipeline, has }) => {
-    const manual = run.distribution.parameters.auto_partition === false;
-    const chosen = run.distribution.parameters.default_partition;
-    return [
-      ...when(manual && !has('default_partition'), parameterPath('default_partition'), {
-        must: 'must be given with auto_partition false',
-        fix: 'add default_partition: 0',
-      }),
-      ...when(typeof chosen === 'number' && chosen >= pipeline, parameterPath('default_partition'), {
-        must: `must be below the ${pipeline} partitions`,
-        fix: `use 0 to ${pipeline - 1}`,
-      }),
-    ];
-  }),
-  smpV1Rule('smp-v1/ddp-options', 'error', (_run, { has, isOn }) => [
-    ...['ddp_port', 'ddp_dist_backend'].flatMap((key) =>
-      when(has(key) && !isOn('ddp'), parameterPath(key), {
-        must: 'must be used with ddp: true',
-        fix: 'add ddp: true',
-      }),
-    ),
-    ...when(isOn('ddp') && isOn('horovod'), parameterPath('horovod'), { must: 'must not be on together with ddp' }),
-  ]),
-];
-
-/** Rules about the degrees of SMP v1 in relation to each other and to the cluster. */
-export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
   smpV1Rule('smp-v1/partitions-twice', 'error', (run, { has }) => {
     const differs =
       has('partitions') &&
@@ -183,10 +133,48 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
       }),
     ];
   }),
-];
-
-/** Rules about microbatches of SMP v1, and offloading, which depends on them. */
-export const SMP_V1_BATCH_RULES: readonly Rule[] = [
+  smpV1Rule('smp-v1/precision', 'error', (run, { shard, isOn }) => {
+    const written = run.written.training?.precision;
+    const theirs = isOn('bf16') ? 'bf16' : isOn('fp16') ? 'fp16' : undefined;
+    return [
+      ...when(isOn('bf16') && shard <= 1, parameterPath('bf16'), {
+        must: 'must be used with sharded_data_parallel_degree above 1',
+        fix: 'use fp16: true, or shard',
+      }),
+      ...(isOn('bf16') ? bf16Findings(run, 'bf16') : []),
+      ...when(isOn('bf16') && isOn('fp16'), parameterPath('fp16'), {
+        must: 'must not be on together with bf16',
+        fix: 'remove one of the two',
+      }),
+      ...when(written !== undefined && theirs !== undefined && written !== theirs, parameterPath(theirs ?? 'bf16'), {
+        must: `must agree with training.precision ${written}`,
+        fix: 'write one of the two',
+      }),
+    ];
+  }),
+  smpV1Rule('smp-v1/partitioning', 'error', (run, { pipeline, has }) => {
+    const manual = run.distribution.parameters.auto_partition === false;
+    const chosen = run.distribution.parameters.default_partition;
+    return [
+      ...when(manual && !has('default_partition'), parameterPath('default_partition'), {
+        must: 'must be given with auto_partition false',
+        fix: 'add default_partition: 0',
+      }),
+      ...when(typeof chosen === 'number' && chosen >= pipeline, parameterPath('default_partition'), {
+        must: `must be below the ${pipeline} partitions`,
+        fix: `use 0 to ${pipeline - 1}`,
+      }),
+    ];
+  }),
+  smpV1Rule('smp-v1/ddp-options', 'error', (_run, { has, isOn }) => [
+    ...['ddp_port', 'ddp_dist_backend'].flatMap((key) =>
+      when(has(key) && !isOn('ddp'), parameterPath(key), {
+        must: 'must be used with ddp: true',
+        fix: 'add ddp: true',
+      }),
+    ),
+    ...when(isOn('ddp') && isOn('horovod'), parameterPath('horovod'), { must: 'must not be on together with ddp' }),
+  ]),
   smpV1Rule('smp-v1/microbatches', 'error', (run) => {
     const microbatches = degree(run, 'microbatches', 1);
     const active = degree(run, 'active_microbatches', 0);

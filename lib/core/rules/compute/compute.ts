@@ -170,15 +170,13 @@ export const COMPUTE_RULES: readonly Rule[] = [
     const odd = others.find(({ type }) => first && hasLocalNvme(type) !== hasLocalNvme(first.type));
     if (!first || !odd) return [];
     const has = hasLocalNvme(first.type);
-    return [
-      {
-        path: odd.path,
-        must: `must have local NVMe storage exactly if ${first.type} has it: SageMaker rejects the key of EBS volumes for types with it`,
-        fix: has
-          ? 'use a type with it, such as ml.m5d, ml.r5d or ml.g5'
-          : 'use a type without it, such as ml.m5 or ml.c5',
-      },
-    ];
+    return {
+      path: odd.path,
+      must: `must have local NVMe storage exactly if ${first.type} has it: SageMaker rejects the key of EBS volumes for types with it`,
+      fix: has
+        ? 'use a type with it, such as ml.m5d, ml.r5d or ml.g5'
+        : 'use a type without it, such as ml.m5 or ml.c5',
+    };
   }),
   /** The capacity of a plan is in one Region. */
   rule('compute/training-plan-region', 'error', (run, context) => {
