@@ -71,12 +71,6 @@ export function keepsScores(run: RunSpec): boolean {
 
 type Lora = NonNullable<RunSpec['training']['lora']>;
 
-/** The fields of a layout that fine-tuning changes. */
-export type FineTuning = Pick<
-  LayoutInput,
-  'adapters' | 'expertAdapters' | 'adaptedOutputs' | 'preferences' | 'quantized'
->;
-
 /** Why adapters cannot be planned: layers that the model does not have, or a model of other layers than those of the built-in trainer. */
 function unknownLayers(lora: Lora, model: ParameterShape): Issue[] {
   const names = layersOfBlocks(model, lora.targets).map(({ name }) => name);
@@ -94,6 +88,8 @@ function unknownLayers(lora: Lora, model: ParameterShape): Issue[] {
 const outputsOf = (lora: Lora, model: ParameterShape): number =>
   layersOfBlocks(model, lora.targets).reduce((sum, { active, outputs, blocks }) => sum + blocks * active * outputs, 0) /
   model.layers;
+
+type FineTuning = Pick<LayoutInput, 'adapters' | 'expertAdapters' | 'adaptedOutputs' | 'preferences' | 'quantized'>;
 
 /** Adapters and preferences of a run, or why they cannot be planned. */
 export function fineTuningOf({ training }: RunSpec, model: ParameterShape): FineTuning | Issue[] {
