@@ -1,9 +1,9 @@
-import type { Accelerator } from '../lib/core/catalog/instances/accelerated-instances';
 import {
+  type Accelerator,
   type AcceleratorName,
   accelerators,
   ACCELERATOR_NAMES as CATALOG_NAMES,
-} from '../lib/core/catalog/instances/accelerators';
+} from '../lib/core/catalog/instances/accelerated-instances';
 
 /** An accelerator and the usual network of hosts with it, by the short names used in published measurements. */
 export interface NamedAccelerator {

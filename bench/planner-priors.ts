@@ -1,5 +1,4 @@
-import type { Constants } from '../lib/core/planner/constants';
-import type { MemoryConstants } from '../lib/core/planner/memory/constants';
+import type { Constants, MemoryConstants } from '../lib/core/planner/constants';
 import type { Prior } from './least-squares';
 
 const prior = (value: number, spread: number, low: number, high: number): Prior => ({ value, spread, low, high });

@@ -1,6 +1,5 @@
 import { STATE_BYTES_PER_PARAMETER } from '../../lib/core/distribution/memory-copies';
-import { checkpointPlan } from '../../lib/core/planner/run/failures';
-import { saveCostSeconds } from '../../lib/core/planner/run/save-interval';
+import { checkpointPlan, saveCostSeconds } from '../../lib/core/planner/run/failures';
 import type { Constants } from './constants';
 
 /** 70B parameters with Adam on ml.p5.48xlarge. */

@@ -5,7 +5,7 @@ import { admitRun, askResume } from '../../lib/core/lifecycle/intent';
 import type { Observed } from '../../lib/core/lifecycle/observed';
 import type { PresentJob } from '../../lib/core/lifecycle/record';
 import { type Attempt, isOver, type RunRecord } from '../../lib/core/lifecycle/record';
-import { boundedSaveSeconds, endedShare, optimalSaveSeconds } from '../../lib/core/planner/run/save-interval';
+import { boundedSaveSeconds, endedShare, optimalSaveSeconds } from '../../lib/core/planner/run/failures';
 import type { Constants } from './constants';
 import type { Failure, FailureKind } from './failures';
 import { CAUSES, type Cause, type Log, type RunResult } from './result';

@@ -1,6 +1,10 @@
 import { EXIT_CODES } from '../../lib/core/catalog/exit-codes';
-import { ACCELERATED_INSTANCES, RING_SHARE_OF_NVLINK } from '../../lib/core/catalog/instances/accelerated-instances';
-import { ACCELERATOR_NAMES, accelerators } from '../../lib/core/catalog/instances/accelerators';
+import {
+  ACCELERATED_INSTANCES,
+  ACCELERATOR_NAMES,
+  accelerators,
+  RING_SHARE_OF_NVLINK,
+} from '../../lib/core/catalog/instances/accelerated-instances';
 import {
   NAMES_NEWEST,
   PROGRESS_FORMATS,

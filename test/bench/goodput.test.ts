@@ -4,7 +4,7 @@ import { constantsSchema } from '../../bench/goodput/constants';
 import { failuresOf } from '../../bench/goodput/failures';
 import { SlipwaySimulation } from '../../bench/goodput/slipway';
 import { simulateToday } from '../../bench/goodput/today';
-import { boundedSaveSeconds, optimalSaveSeconds } from '../../lib/core/planner/run/save-interval';
+import { boundedSaveSeconds, optimalSaveSeconds } from '../../lib/core/planner/run/failures';
 
 const constants = constantsSchema.parse({});
 const quiet = () => undefined;

@@ -271,7 +271,7 @@ def test_a_reference_gathers_each_layer_once_more_and_its_ends_once(entry: dict[
 def test_split_attention_and_experts_gather_and_scatter_as_often_as_dense_layers(
     name: str, recomputed: str, gathers: int, scatters: int
 ) -> None:
-    """The counts are those of `tensorTraffic` (lib/core/planner/time/traffic.ts); gradients of what all ranks have add sums."""
+    """The counts are those of `tensorTraffic` (lib/core/planner/time/network.ts); gradients of what all ranks have add sums."""
     shape = (DENSE | MIXTURES)[name]
     # A norm behind the block's last scatter needs its result.
     scatters += recomputed == "full" and "normPlacement" in shape

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { ACCELERATOR_NAMES, findAccelerator } from '../../bench/accelerators';
 import type { Accelerator } from '../../lib/core/catalog/instances/instances';
-import type { AttentionKernel, Kernels, LayoutInput, PlanModel, Recompute, Stack } from '../../lib/core/planner/layout';
+import type { ParameterShape } from '../../lib/core/catalog/model/parameters';
+import type { AttentionKernel, Kernels, LayoutInput, Recompute, Stack } from '../../lib/core/planner/layout';
 import { type LayoutPlan, planLayout } from '../../lib/core/planner/plan';
 
 export function acceleratorNamed(name: string): Accelerator {
@@ -10,7 +11,7 @@ export function acceleratorNamed(name: string): Accelerator {
   return found.accelerator;
 }
 
-export const LLAMA_8B: PlanModel = {
+export const LLAMA_8B: ParameterShape = {
   layers: 32,
   hidden: 4096,
   heads: 32,
@@ -75,7 +76,7 @@ export function planOf(l: LayoutInput): LayoutPlan {
 
 const power = (low: number, high: number) => fc.integer({ min: low, max: high }).map((n) => 2 ** n);
 
-const models: fc.Arbitrary<PlanModel> = fc
+const models: fc.Arbitrary<ParameterShape> = fc
   .record({
     layers: fc.integer({ min: 2, max: 24 }).map((n) => 4 * n),
     heads: power(3, 6),

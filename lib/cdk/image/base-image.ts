@@ -1,4 +1,4 @@
-import { type ImageBase, publishedBaseUri } from '../../core/catalog/images/base-images';
+import { type ImageBase, publishedBaseUri } from '../../core/catalog/images/images';
 
 /** URI of the base image of the environment's own image, without a lock. Throws when there is none. */
 export function baseImageUri(base: ImageBase, region: string): string {

@@ -9,7 +9,7 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
-import { parseEcrUri } from '../../core/catalog/images/base-images';
+import { parseEcrUri } from '../../core/catalog/images/images';
 import { REGIONS } from '../../core/catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../../core/contracts/custom-resources';
 import { packageRoot } from '../../shared/files/own-package';

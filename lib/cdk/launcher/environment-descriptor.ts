@@ -1,7 +1,7 @@
 import { Stack } from 'aws-cdk-lib';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
-import { baseImageContents } from '../../core/catalog/images/base-images';
+import { baseImageContents } from '../../core/catalog/images/images';
 import type { Descriptor } from '../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { descriptorParameter, teamsParameter } from '../../core/contracts/launcher';

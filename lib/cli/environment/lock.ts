@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
-import { type EcrUri, parseEcrUri, publishedBaseUri } from '../../core/catalog/images/base-images';
+import { type EcrUri, parseEcrUri, publishedBaseUri } from '../../core/catalog/images/images';
 import {
   EMPTY_LOCK,
   type ImageLock,

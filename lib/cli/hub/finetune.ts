@@ -7,7 +7,7 @@ import { clusterUsdPerHour } from '../../core/admission';
 import type { Descriptor } from '../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders } from '../../core/config/formats/places';
 import { type FetchedCommits, readModelConfig } from '../../core/config/inline';
-import { issue } from '../../core/config/issue';
+import { issueOf } from '../../core/config/rule';
 import type { RunSpec } from '../../core/config/run-spec';
 import { teamKeyEncryption } from '../../core/job/team-key';
 import { makeFolder } from '../../shared/files/make-folder';
@@ -49,7 +49,10 @@ export async function finetune(options: FinetuneOptions, terminal: Terminal): Pr
     const place = { descriptor, folder, python: options.python };
     const model = await readModel(options.model, place);
     const { shape, findings } = readModelConfig(model.config);
-    if (!shape) throw new Refusal(findings.map((one) => issue('model/config', 'error', '--model', one)));
+    if (!shape)
+      throw new Refusal(
+        findings.map((one) => issueOf({ id: 'model/config', level: 'error' }, { ...one, path: '--model' })),
+      );
     const data = await readData(options.data, request.method, place);
     const prefix = prefixOf(model, `${data.id} ${data.include ?? ''}`, request.method);
     const { preview, recipe } = examineRows({ model, data, prefix }, request, options);

@@ -1,6 +1,6 @@
 import type { Descriptor } from '../../core/config/descriptor';
 import { orList } from '../../core/config/issue';
-import { elasticSizes } from '../../core/rules/compute/elastic';
+import { elasticSizes } from '../../core/rules/compute/hosts';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { publishedBaseUri } from '../../core/catalog/images/base-images';
+import { publishedBaseUri } from '../../core/catalog/images/images';
 import type { Descriptor } from '../../core/config/descriptor';
 import { UsageError } from '../exit';
 import {

@@ -8,7 +8,7 @@ import { type NeuronPlan, planNeuron } from '../planner/run/neuron';
 import { planRun } from '../planner/run/plan-run';
 import { freeOf, judgeForDeploy, type Limits, neededToStart, type QuotaRow, runQuotaNeeds } from '../quota';
 import { checkRun } from '../rules';
-import { elasticSizes } from '../rules/compute/elastic';
+import { elasticSizes } from '../rules/compute/hosts';
 
 export * from './training-plan';
 

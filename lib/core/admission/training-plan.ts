@@ -4,10 +4,9 @@ import { type Finding, issueOf, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { type NearestPublished, nearestPublished } from '../planner/run/nearest-published';
 import { type PriceFacts, planRun, type RunPlan } from '../planner/run/plan-run';
-import { keptCopies } from '../planner/run/recovery';
-import { bestSpares, type SpareValue, sparesOf, spareValue } from '../planner/run/spares';
+import { bestSpares, keptCopies, type SpareValue, sparesOf, spareValue } from '../planner/run/recovery';
 import { checkRun } from '../rules';
-import { elasticSizes } from '../rules/compute/elastic';
+import { elasticSizes } from '../rules/compute/hosts';
 
 /** The result of DescribeTrainingPlan, as far as a launch depends on it. Times are milliseconds since 1970. */
 export interface TrainingPlanState {

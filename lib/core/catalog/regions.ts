@@ -5,7 +5,6 @@
 /** Format of region names. */
 export const REGION_FORM = /^[a-z]{2,4}(-[a-z]+)+-\d$/;
 
-/** Registry accounts and partition of a region. */
 interface RegionFacts {
   /** Account of the registry of the Deep Learning Containers. */
   dlcAccount: string;

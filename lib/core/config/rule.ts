@@ -19,11 +19,13 @@ export interface RuleContext {
 export const regionOf = ({ region, descriptor }: RuleContext): string | undefined => region ?? descriptor?.region;
 
 /** A violation that a rule found in a run file. */
-export interface Finding extends IssueText {
+export interface Finding extends Omit<IssueText, 'fix'> {
   /** In the user's own terms, e.g. `compute.instanceType`; '' = the file as a whole. */
   path: string;
   /** The value as given. @default - the one at `path`, where there is one */
   got?: unknown;
+  /** The remedy. @default remove it */
+  fix?: string;
   /** Overrides the level of the rule. */
   level?: IssueLevel;
 }
@@ -109,7 +111,7 @@ export const rulesAbout =
 
 /** Converts a finding of a rule to an issue. */
 export function issueOf(rule: Pick<Rule, 'id' | 'level'>, { path, level, ...text }: Finding): Issue {
-  return issue(rule.id, level ?? rule.level, path, text);
+  return issue(rule.id, level ?? rule.level, path, { fix: 'remove it', ...text });
 }
 
 /** The findings of one rule as issues. */

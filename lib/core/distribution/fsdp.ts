@@ -1,8 +1,15 @@
 import { orList } from '../config/issue';
 import { worldSize } from '../config/resolve-run';
-import { type Finding, type Rule, rulesAbout } from '../config/rule';
+import { type Rule, rulesAbout } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
-import { divisorsUpTo, type ParameterKind, parameterFindings, parameterPath, unevenSequence } from './parameters';
+import {
+  divisorsUpTo,
+  type ParameterKind,
+  parameterFindings,
+  parameterPath,
+  unevenSequence,
+  unsplitSequence,
+} from './parameters';
 import { degree, type ParallelLayout, strategy } from './strategy';
 import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
 
@@ -86,22 +93,12 @@ const rules: Rule[] = [
   rule('fsdp/context-sequence', 'error', (run) =>
     run.code.builtin ? unevenSequence(run, fsdpDegrees(run).context) : [],
   ),
-  rule('fsdp/tensor-sequence', 'error', (run) => (run.code.builtin ? unsharedSequence(run) : [])),
+  rule('fsdp/tensor-sequence', 'error', (run) => {
+    const { tensor, context } = fsdpDegrees(run);
+    const isSplit = run.code.builtin !== undefined && tensor > 1;
+    return isSplit ? unsplitSequence(run, tensor * context, 'context x tensor_parallel_degree') : [];
+  }),
 ];
-
-function unsharedSequence(run: RunSpec): Finding[] {
-  const { tensor, context } = fsdpDegrees(run);
-  const ranks = tensor * context;
-  const length = run.training.sequenceLength;
-  if (tensor <= 1 || !length || length % ranks === 0) return [];
-  return [
-    {
-      path: 'training.sequenceLength',
-      must: `must be a multiple of ${ranks} (context x tensor_parallel_degree)`,
-      fix: `use ${Math.ceil(length / ranks) * ranks}`,
-    },
-  ];
-}
 
 /** PyTorch fully sharded data parallel, with custom code or the built-in trainer. */
 export const fsdp = strategy({

@@ -42,7 +42,6 @@ export function parameterFindings(
   });
 }
 
-/** What a value of a parameter must be, and the remedy; undefined if it is right. */
 function refusalOf(kind: ParameterKind, value: unknown): Pick<Finding, 'must' | 'fix'> | undefined {
   switch (kind.type) {
     case 'bool':
@@ -107,18 +106,16 @@ export function tensorAcrossHosts(run: RunSpec, tensor: number, path: string): F
   });
 }
 
+/** Finding when the sequence cannot be split into this number of pieces; `of` says what they are. */
+export const unsplitSequence = ({ training: { sequenceLength = 0 } }: RunSpec, pieces: number, of: string): Finding[] =>
+  when(sequenceLength % pieces !== 0, 'training.sequenceLength', {
+    must: `must be a multiple of ${pieces} (${of})`,
+    fix: `use ${Math.ceil(sequenceLength / pieces) * pieces}`,
+  });
+
 /** Finding when context parallelism cannot split the sequence into two load-balanced pieces per rank. */
-export function unevenSequence({ training: { sequenceLength } }: RunSpec, context: number): Finding[] {
-  const pieces = 2 * context;
-  if (context <= 1 || !sequenceLength || sequenceLength % pieces === 0) return [];
-  return [
-    {
-      path: 'training.sequenceLength',
-      must: `must be a multiple of ${pieces} (2 x context_parallel_degree)`,
-      fix: `use ${Math.ceil(sequenceLength / pieces) * pieces}`,
-    },
-  ];
-}
+export const unevenSequence = (run: RunSpec, context: number): Finding[] =>
+  unsplitSequence(run, context > 1 ? 2 * context : 1, '2 x context_parallel_degree');
 
 /** The multiple of `unit` that is nearest to `value`, but not 0. */
 export const nearestMultiple = (value: number, unit: number): number => Math.max(1, Math.round(value / unit)) * unit;

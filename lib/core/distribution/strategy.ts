@@ -53,16 +53,8 @@ export function strategy(given: Pick<Strategy, 'name' | 'libraries'> & Partial<S
 /** Every rank is a separate replica. */
 export function dataParallelLayout(run: RunSpec): ParallelLayout {
   const world = worldSize(run);
-  return {
-    worldSize: world,
-    tensor: 1,
-    pipeline: 1,
-    context: 1,
-    expert: 1,
-    shard: 1,
-    replicate: world,
-    dataParallel: world,
-  };
+  const undivided = { tensor: 1, pipeline: 1, context: 1, expert: 1, shard: 1 };
+  return { worldSize: world, ...undivided, replicate: world, dataParallel: world };
 }
 
 /** The value of a parameter that is a whole number, or `fallback` when it is absent or not a number. */
@@ -100,6 +92,18 @@ export function trainingTypes(run: RunSpec): { path: string; type: string }[] {
     type,
   }));
   return named.filter(({ type }, i) => named.findIndex((other) => other.type === type) === i);
+}
+
+/** All paths of the file that name an instance type. */
+export function namedTypes({ compute }: Pick<RunSpec, 'compute'>): { path: string; type: string }[] {
+  return [
+    ...(compute.instanceType === '' ? [] : [{ path: 'compute.instanceType', type: compute.instanceType }]),
+    ...compute.instanceGroups.map((g, i) => ({
+      path: `compute.instanceGroups[${i}].instanceType`,
+      type: g.instanceType,
+    })),
+    ...compute.alternatives.map((a, i) => ({ path: `compute.alternatives[${i}].instanceType`, type: a.instanceType })),
+  ];
 }
 
 /** Findings for types of hosts that train and on which a library does not run. */

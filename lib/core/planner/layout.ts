@@ -3,9 +3,6 @@ import { QUANTIZED_BYTES } from '../catalog/model/linear-layers';
 import { matrixParameters, type ParameterShape, parameterCount, sumOverBlocks } from '../catalog/model/parameters';
 import { stageBlocks } from './model-size';
 
-/** Shape of a decoder-only transformer, as far as the planner needs it. */
-export type PlanModel = ParameterShape;
-
 /** The software that runs the kernels: it determines memory traffic, host overhead and overlap. */
 export type Stack = 'fsdp' | 'deepspeed' | 'megatron' | 'megatron-legacy' | 'nanotron' | 'jax' | 'smp-v1';
 
@@ -40,7 +37,7 @@ export type PlanPrecision =
 
 /** One way to run one model on one cluster. Plain numbers; every degree is at least 1. */
 export interface LayoutInput {
-  model: PlanModel;
+  model: ParameterShape;
   accelerator: Accelerator;
   nodes: number;
   gpusPerNode: number;

@@ -6,6 +6,7 @@ import {
   type ParameterShape,
   sumOverBlocks,
 } from '../catalog/model/parameters';
+import type { LayoutInput } from './layout';
 
 /** Total inner size of the feed-forward blocks that process one token. */
 export const activeFfn = (m: BlockShape) => m.ffn * m.expertsPerToken + (m.sharedFfn ?? 0);
@@ -62,3 +63,55 @@ export const stageBlocks = (m: ParameterShape): number => m.layers - (m.mtpLayer
 /** Parameters of the largest matrix of a block. */
 export const largestMatrix = (m: BlockShape): number =>
   m.hidden * Math.max(m.ffn, m.sharedFfn ?? 0, m.heads * m.headSize);
+
+/**
+ * Splits a model with different kinds of blocks (dense layers before those with experts, windows in every second layer) into one layout per
+ * kind, with that kind's share of the blocks.
+ */
+export function kindsOf(l: LayoutInput): { share: number; layout: LayoutInput }[] {
+  // A search calls this for every layout, so models with uniform blocks are not copied.
+  if (!l.model.kinds) return [{ share: 1, layout: l }];
+  const { kinds, ...model } = l.model;
+  return kinds.map(({ layers, block }) => ({
+    share: layers / model.layers,
+    // Options that a kind does not have must not be inherited from the most common kind.
+    layout: { ...l, model: { ...model, ...NO_OPTIONS, ...block } },
+  }));
+}
+
+const NO_OPTIONS = {
+  valueHeadSize: undefined,
+  sharedFfn: undefined,
+  sharedGate: undefined,
+  window: undefined,
+  latent: undefined,
+  expertBiases: undefined,
+  recurrence: undefined,
+  gatedAttention: undefined,
+  attention: undefined,
+  scored: undefined,
+  streams: undefined,
+  expertHidden: undefined,
+};
+
+/** The value of `of` for the kind of block that needs most. */
+export const mostOfKinds = (l: LayoutInput, of: (layout: LayoutInput) => number): number =>
+  Math.max(...kindsOf(l).map(({ layout }) => of(layout)));
+
+/**
+ * Number of blocks of the fullest pipeline stage, and of the last one, which also has the head. Megatron and similar libraries give every stage
+ * the same number of blocks; nanotron also counts the head, by its cost.
+ */
+export function stageLayers(l: LayoutInput): { most: number; last: number } {
+  const { layers } = l.model;
+  const even = Math.ceil(layers / l.pipeline);
+  if (l.pipeline === 1) return { most: layers, last: layers };
+  const most = l.stack === 'nanotron' ? Math.max(even, balanced(l)) : even;
+  return { most, last: Math.max(1, layers - most * (l.pipeline - 1)) };
+}
+
+function balanced(l: LayoutInput): number {
+  const headInBlocks = embeddingParameters(l.model) / meanLayerParameters(l.model);
+  const share = Math.round((l.model.layers + headInBlocks) / l.pipeline);
+  return Math.min(share, Math.floor((l.model.layers - 1) / (l.pipeline - 1)));
+}

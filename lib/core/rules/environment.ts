@@ -7,40 +7,22 @@ import {
 } from '../config/environment-file';
 import type { Issue } from '../config/issue';
 import type { PartialFile } from '../config/reading/partial-validation';
-import { issueOf, when } from '../config/rule';
-import { ADDRESS_RULES } from './environment/addresses';
+import { issueOf } from '../config/rule';
 import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
 import { COMPANY_RULES } from './environment/company';
-import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment/environment-rule';
+import type { EnvironmentFinding, EnvironmentRule } from './environment/environment-rule';
 import { ENVIRONMENT_IMAGE_RULES } from './environment/image';
 import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
-import { BUDGET_RULES, PEOPLE_RULES } from './environment/people';
-import { REGION_RULES } from './environment/regions';
 import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
 import { undoubted } from './partial-file';
 
-/** Rules for the queue. */
-const QUEUE_RULES: readonly EnvironmentRule[] = [
-  environmentRule('environment/queue-backend', 'error', ['queue'], ({ queue }) =>
-    when(queue.backend === 'batch', 'queue.backend', {
-      must: 'must be slipway: AWS Batch would create jobs with a role without guardrails',
-      fix: 'remove it; docs/decisions/0008-aws-batch.md has the reasons and requirements',
-    }),
-  ),
-];
-
 /** All named rules for environment files. */
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
-  ...REGION_RULES,
   ...COMPANY_RULES,
   ...ENVIRONMENT_NETWORK_RULES,
-  ...ADDRESS_RULES,
   ...ENVIRONMENT_STORAGE_RULES,
   ...ENVIRONMENT_IMAGE_RULES,
   ...ENVIRONMENT_CAPACITY_RULES,
-  ...PEOPLE_RULES,
-  ...QUEUE_RULES,
-  ...BUDGET_RULES,
 ];
 
 const SECTIONS = Object.keys(environmentFileSchema.shape);

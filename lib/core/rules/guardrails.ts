@@ -4,10 +4,9 @@ import { type Issue, orList } from '../config/issue';
 import { hostCount, requestedGroupsOf } from '../config/resolve-run';
 import { type Finding, issueOf, type Rule, rule, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
-import { namedTypes } from './compute/types';
+import { namedTypes } from '../distribution/strategy';
 import { modesBesideManaged } from './own-code';
 
-/** The parts of a descriptor that guardrails use. */
 type GuardedDescriptor = Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>;
 interface GuardrailContext {
   descriptor?: GuardedDescriptor;
@@ -96,7 +95,6 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
       }),
       ...when(limits?.allowRemoteDebug === false && run.observability.remoteDebug, 'observability.remoteDebug', {
         must: `must be false in environment ${descriptor?.name}: it opens a shell with the role's credentials`,
-        fix: 'remove it',
       }),
     ];
   }),

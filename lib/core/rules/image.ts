@@ -1,4 +1,3 @@
-import { parseEcrUri } from '../catalog/images/base-images';
 import {
   awsRepositories,
   dlcVersions,
@@ -10,9 +9,10 @@ import {
   NEURONX_REPOSITORY,
   PYTORCH_END_OF_PATCH,
   PYTORCH_PYTHON,
+  parseEcrUri,
   SMP_PYTHON,
 } from '../catalog/images/images';
-import { SMP_REGIONS } from '../catalog/images/smp-releases';
+import { SMP_REGIONS } from '../catalog/images/smddp';
 import { acceleratorCount, findInstanceType } from '../catalog/instances/instances';
 import { nearest } from '../catalog/nearest';
 import { REGIONS } from '../catalog/regions';
@@ -26,17 +26,15 @@ import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage }
 export const IMAGE_URI =
   /^(\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?|[a-z0-9][a-z0-9.-]*(:\d+)?)\/[a-z0-9._/-]+(:[A-Za-z0-9._-]{1,128})?(@sha256:[0-9a-f]{64})?$/;
 
-/** Address of an image in Amazon ECR. */
 const ECR = /^\d{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?\//;
 
 /** Hosts that cannot run CUDA images for x86: Neuron devices, and GB200 with its Arm cores. */
 const isForeign = (type: string) => acceleratorKind(type) === 'neuron' || type === 'ml.p6e-gb200.36xlarge';
 
-/** Whether the run requests a Neuron build of kind dlc. */
 const asksNeuron = (run: RunSpec) => run.image.kind === 'dlc' && acceleratorKind(instanceTypeOfImage(run)) === 'neuron';
 
 /** Finding for a type that cannot run any CUDA build of AWS. PyTorch has Neuron builds for some versions. */
-function foreign(run: RunSpec, type: string): Finding[] {
+function foreign(run: RunSpec, type: string): Finding | Finding[] {
   const { kind, version } = run.image;
   if (kind === 'uri' || kind === 'environment') return [];
   if (asksNeuron(run))
@@ -46,13 +44,11 @@ function foreign(run: RunSpec, type: string): Finding[] {
     });
   const neuronx = NEURONX_REPOSITORY[kind === 'huggingface' ? kind : 'dlc'];
   const isNeuron = acceleratorKind(type) === 'neuron';
-  return [
-    {
-      path: 'image.kind',
-      must: `must be uri or environment on ${type}: AWS's images of this kind are CUDA builds for x86`,
-      fix: isNeuron ? `set image.uri to an image of ${neuronx}` : 'build an image for it and set image.uri',
-    },
-  ];
+  return {
+    path: 'image.kind',
+    must: `must be uri or environment on ${type}: AWS's images of this kind are CUDA builds for x86`,
+    fix: isNeuron ? `set image.uri to an image of ${neuronx}` : 'build an image for it and set image.uri',
+  };
 }
 
 interface Stack {
@@ -78,30 +74,24 @@ const suits = (version: string, { from, below }: Stack): boolean =>
   (from === undefined || compareVersions(version, from) >= 0) &&
   (below === undefined || compareVersions(version, below) < 0);
 
-/** The date on which the table of patches was read. */
 const FACTS_DATE = '2026-11-20';
 
-interface Versions {
-  known: readonly string[];
-  isKnown(version: string): boolean;
-}
-
 /** Versions of the kinds of images that AWS publishes; a kind that is absent has no versions. */
-const VERSIONS: Readonly<Partial<Record<ImageKind, Versions>>> = {
-  dlc: { known: dlcVersions(), isKnown: (version) => fullPytorchVersion(version) !== undefined },
-  smp: { known: Object.keys(SMP_PYTHON), isKnown: (version) => version in SMP_PYTHON },
-  huggingface: {
-    known: Object.keys(HUGGING_FACE_IMAGES),
-    isKnown: (version) => fullTransformersVersion(version) !== undefined,
-  },
-};
+const VERSIONS: Readonly<Partial<Record<ImageKind, { known: readonly string[]; isKnown(version: string): boolean }>>> =
+  {
+    dlc: { known: dlcVersions(), isKnown: (version) => fullPytorchVersion(version) !== undefined },
+    smp: { known: Object.keys(SMP_PYTHON), isKnown: (version) => version in SMP_PYTHON },
+    huggingface: {
+      known: Object.keys(HUGGING_FACE_IMAGES),
+      isKnown: (version) => fullTransformersVersion(version) !== undefined,
+    },
+  };
 
 function version({ image }: RunSpec): Finding[] {
   const { kind, version: given } = image;
   const path = 'image.version';
   const versions = VERSIONS[kind];
-  if (!versions)
-    return when(given !== undefined, path, { must: `must be omitted with kind ${kind}`, fix: 'remove it' });
+  if (!versions) return when(given !== undefined, path, { must: `must be omitted with kind ${kind}` });
   const { known, isKnown } = versions;
   if (given === undefined)
     return [{ path, must: `must be set with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];

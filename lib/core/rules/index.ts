@@ -3,37 +3,24 @@ import { type Issue, issue, orList } from '../config/issue';
 import { applyRule, type Finding, issueOf, type Rule, type RuleContext } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { STRATEGIES } from '../distribution';
-import { PREEMPTION_RULES } from './compute/capacity';
 import { COMPUTE_RULES } from './compute/compute';
-import { ELASTIC_RULES } from './compute/elastic';
-import { HEALTH_CHECK_RULES } from './compute/health-check';
+import { HOST_RULES } from './compute/hosts';
 import { LAUNCHER_RULES } from './compute/launcher';
 import { LIMIT_RULES } from './compute/limits';
 import { NETWORK_RULES } from './compute/network';
-import { PLACEMENT_RULES } from './compute/placement';
-import { SPARE_RULES } from './compute/spares';
-import { TRAINIUM_RULES } from './compute/types';
 import { CHECKPOINT_RULES } from './data/checkpoints';
 import { CODE_RULES } from './data/code';
-import { CONTAINER_RULES } from './data/container';
 import { DATA_RULES } from './data/data';
-import { HUB_RULES } from './data/hub';
 import { MIXTURE_RULES } from './data/mixture';
 import { PROCESSING_RULES } from './data/processing';
 import { PROGRESS_RULES } from './data/progress';
-import { RESERVED_VARIABLE_RULES } from './data/reserved-variables';
-import { SECRET_RULES } from './data/secrets';
+import { RESERVED_VARIABLE_RULES, SECRET_RULES } from './data/variables';
 import { GUARDRAIL_RULES } from './guardrails';
 import { IMAGE_RULES } from './image';
-import { ADAPTER_RULES } from './model/adapters';
-import { BUILTIN_LAYOUT_RULES } from './model/builtin-layout';
-import { BUILTIN_MODEL_RULES } from './model/builtin-model';
+import { ADAPTER_RULES, BUILTIN_LAYOUT_RULES } from './model/builtin-layout';
 import { BUILTIN_ARGUMENT_RULES, BUILTIN_TRAINER_RULES } from './model/builtin-trainer';
-import { EXPERT_BALANCE_RULES } from './model/expert-balance';
 import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
-import { PRECISION_RULES } from './model/precision';
-import { DOCUMENT_MASK_RULES, FURTHER_TOKEN_RULES, POSITION_RULES, SAMPLE_RULES } from './model/sequences';
 import { TRAINING_RULES } from './model/training';
 
 /** Topics whose rules check alternatives themselves. */
@@ -87,38 +74,24 @@ function movedTo(i: number, found: Finding): Finding {
 /** All named rules: those of the strategies, and general ones. */
 export const RULES: readonly Rule[] = [
   ...COMPUTE_RULES,
-  ...SPARE_RULES,
-  ...PLACEMENT_RULES,
-  ...ELASTIC_RULES,
+  ...HOST_RULES,
   ...CODE_RULES,
-  ...CONTAINER_RULES,
   ...RESERVED_VARIABLE_RULES,
   ...PROGRESS_RULES,
   ...IMAGE_RULES,
   ...LAUNCHER_RULES,
-  ...TRAINIUM_RULES,
   ...STRATEGIES.flatMap((s) => s.rules),
   ...MODEL_RULES,
   ...TRAINING_RULES,
-  ...PRECISION_RULES,
   ...ADAPTER_RULES,
   ...BUILTIN_TRAINER_RULES,
   ...BUILTIN_ARGUMENT_RULES,
   ...OBJECTIVE_RULES,
-  ...DOCUMENT_MASK_RULES,
-  ...POSITION_RULES,
-  ...EXPERT_BALANCE_RULES,
-  ...SAMPLE_RULES,
-  ...FURTHER_TOKEN_RULES,
   ...BUILTIN_LAYOUT_RULES,
-  ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,
-  ...HUB_RULES,
   ...MIXTURE_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,
-  ...HEALTH_CHECK_RULES,
-  ...PREEMPTION_RULES,
   ...NETWORK_RULES,
   ...PROCESSING_RULES,
   ...SECRET_RULES,

@@ -31,7 +31,6 @@ function sectionOf(path: string): string {
   return SECTIONS.includes(section) ? section : (nearest(section, SECTIONS, 1)[0] ?? '');
 }
 
-/** The section, or its entry if it is a list. */
 const entryOf = (path: string) => `${sectionOf(path)}${/^[A-Za-z]+(\[\d+\])/.exec(path)?.[1] ?? ''}`;
 
 /** Rule issues for the rest of a file that the schema rejected: only those that do not depend on the rejected values. */
@@ -55,6 +54,5 @@ const isSame = (a: Issue, b: Issue): boolean => a.rule === b.rule && a.path === 
 /** Whether the two paths are equal, or one is below the other. */
 const isAbout = (path: string, other: string): boolean => isWithin(path, other) || isWithin(other, path);
 
-/** Whether `path` is `parent` or is below it. */
 const isWithin = (path: string, parent: string): boolean =>
   path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);

@@ -1,3 +1,4 @@
+import { divisorsUpTo } from '../distribution/parameters';
 import { type Gpu, gpuOf } from '../planner/gpu';
 import {
   domainGpusOf,
@@ -15,7 +16,6 @@ import { stageBlocks } from '../planner/model-size';
 import { availableGiB, type Fits, memoryVerdict, PLANNER_CONSTANTS, withinReach } from '../planner/plan';
 import { stepSeconds } from '../planner/time/step-time';
 
-/** The values to vary around a base layout; omitted lists keep the base's value. */
 type SearchSpace = Partial<
   Record<'tensor' | 'pipeline' | 'virtualStages' | 'context' | 'expert' | 'shard' | 'microBatch', readonly number[]>
 > & { recompute?: readonly Recompute[]; offloadActivations?: readonly boolean[] };
@@ -29,7 +29,6 @@ export interface Found {
   tokensPerSecondPerGpu: number;
 }
 
-/** Number of layouts that are returned. */
 const KEPT = 400;
 
 /**
@@ -66,61 +65,43 @@ function judge(layout: LayoutInput, gpu: Gpu): Found | undefined {
   };
 }
 
+/** A layout with every combination of the values that a space has for these keys; the last key varies fastest. */
+function* combinations(
+  start: LayoutInput,
+  space: SearchSpace,
+  [key, ...others]: readonly (keyof SearchSpace)[],
+): Generator<LayoutInput> {
+  if (key === undefined) yield start;
+  else for (const value of space[key] ?? [start[key]]) yield* combinations({ ...start, [key]: value }, space, others);
+}
+
 /** Yields every layout of the space whose degrees multiply to the world size. */
 function* layoutsOf(start: LayoutInput, space: SearchSpace): Generator<LayoutInput> {
-  const world = worldSizeOf(start);
-  for (const tensor of space.tensor ?? [start.tensor]) {
-    for (const pipeline of space.pipeline ?? [start.pipeline]) {
-      for (const context of space.context ?? [start.context]) {
-        const ranks = world / (tensor * pipeline * context);
-        if (!Number.isInteger(ranks)) continue;
-        const kernels = kernelsAt(start, tensor);
-        for (const expert of space.expert ?? [start.expert]) {
-          const sequenceParallel = start.sequenceParallel || needsSequenceParallel({ ...start, tensor, expert });
-          yield* batchesOf({ ...start, tensor, pipeline, context, expert, kernels, sequenceParallel }, ranks, space);
-        }
-      }
-    }
+  for (const l of combinations(start, space, ['tensor', 'pipeline', 'context', 'expert'])) {
+    const ranks = worldSizeOf(start) / (l.tensor * l.pipeline * l.context);
+    if (!Number.isInteger(ranks)) continue;
+    const sequenceParallel = start.sequenceParallel || needsSequenceParallel(l);
+    yield* batchesOf({ ...l, kernels: kernelsAt(start, l.tensor), sequenceParallel }, ranks, space);
   }
 }
 
 function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Generator<LayoutInput> {
-  const shards = start.zeroStage === 0 ? [1] : (space.shard ?? [ranks]).filter((s) => ranks % s === 0);
-  const stages =
-    start.pipeline === 1
-      ? [1]
-      : (space.virtualStages ?? [start.virtualStages]).filter(
-          (v) => (stageBlocks(start.model) / start.pipeline) % v === 0,
-        );
-  for (const shard of shards) {
-    for (const microBatch of space.microBatch ?? [start.microBatch]) {
-      if (start.globalBatch % (microBatch * ranks) !== 0) continue;
-      for (const virtualStages of stages) {
-        for (const recompute of space.recompute ?? [start.recompute]) {
-          for (const offloadActivations of space.offloadActivations ?? [start.offloadActivations]) {
-            // Only the inputs of recomputed blocks can be offloaded.
-            if (offloadActivations && recompute === 'none') continue;
-            yield {
-              ...start,
-              shard,
-              replicate: ranks / shard,
-              microBatch,
-              virtualStages,
-              recompute,
-              offloadActivations,
-            };
-          }
-        }
-      }
-    }
+  const { shard = [ranks], microBatch = [start.microBatch], virtualStages = [start.virtualStages] } = space;
+  const perStage = stageBlocks(start.model) / start.pipeline;
+  const fitting = {
+    ...space,
+    shard: start.zeroStage === 0 ? [1] : shard.filter((s) => ranks % s === 0),
+    microBatch: microBatch.filter((size) => start.globalBatch % (size * ranks) === 0),
+    virtualStages: start.pipeline === 1 ? [1] : virtualStages.filter((v) => perStage % v === 0),
+  };
+  const keys = ['shard', 'microBatch', 'virtualStages', 'recompute', 'offloadActivations'] as const;
+  for (const l of combinations(start, fitting, keys)) {
+    // Only the inputs of recomputed blocks can be offloaded.
+    if (!l.offloadActivations || l.recompute !== 'none') yield { ...l, replicate: ranks / l.shard };
   }
 }
 
-const divisors = (n: number): number[] => {
-  const list: number[] = [];
-  for (let d = 1; d <= n; d++) if (n % d === 0) list.push(d);
-  return list;
-};
+const divisors = (n: number): number[] => divisorsUpTo(n, n);
 
 /** Common batch sizes: powers of two, and three times a power of two, up to `limit`. */
 const handyNumbers = (limit: number): number[] =>

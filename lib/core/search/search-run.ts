@@ -2,7 +2,7 @@ import { findPrice } from '../catalog/prices/prices';
 import { hasErrors, type Issue } from '../config/issue';
 import { totalSteps, trainingGroupsOf } from '../config/resolve-run';
 import type { RunSpec, TrainingSpec } from '../config/run-spec';
-import { EXPERT_TENSOR } from '../distribution/megatron/rules';
+import { EXPERT_TENSOR } from '../distribution/megatron';
 import { expertTensorOf, type LayoutInput, needsSequenceParallel } from '../planner/layout';
 import { stageBlocks } from '../planner/model-size';
 import type { Fits } from '../planner/plan';
@@ -12,7 +12,6 @@ import { type Found, searchLayouts, spaceAround } from './search-layouts';
 
 type Parameters = Record<string, unknown>;
 
-/** The expert degree of a model with experts; empty for a dense model. */
 const expertsOf = (l: LayoutInput): Parameters => (l.model.experts > 1 ? { expert_parallel_degree: l.expert } : {});
 
 const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
@@ -51,7 +50,6 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
 /** The degrees of a layout as `distribution.parameters` of a library; degrees that the library cannot express are omitted. */
 export const parametersOf = (library: string, layout: LayoutInput): Parameters => WRITERS[library]?.(layout) ?? {};
 
-/** Options for the search around a run file. */
 interface RunSearchOptions {
   /** Libraries to try. @default - the library of the run */
   libraries?: readonly string[];
@@ -74,18 +72,18 @@ export interface Candidate {
   usd: number | null;
 }
 
-/** Layouts for a run file, fastest first. On one cluster the fastest is also the cheapest. */
-interface RunSearchResult {
-  /** Number of layouts considered, including impossible ones. */
-  considered: number;
-  candidates: Candidate[];
-}
-
 const SHOWN = 20;
 const STEPS_WITHOUT_END = 1000;
 
-/** Searches around a run; returns issues when none of its layouts can be planned. */
-export function searchRun(run: RunSpec, facts: PriceFacts, options: RunSearchOptions = {}): RunSearchResult | Issue[] {
+/**
+ * Searches around a run: the number of layouts considered, including impossible ones, and the fastest first. On one cluster the fastest is also
+ * the cheapest. Returns issues when none of the layouts can be planned.
+ */
+export function searchRun(
+  run: RunSpec,
+  facts: PriceFacts,
+  options: RunSearchOptions = {},
+): { considered: number; candidates: Candidate[] } | Issue[] {
   const problems: Issue[] = [];
   const results = (options.libraries ?? [run.distribution.library]).flatMap((library) => {
     const mapped = layoutOfRun(plainRun(run, library));
@@ -117,7 +115,6 @@ function plainRun(run: RunSpec, library: string): RunSpec {
   };
 }
 
-/** The first candidates without rule errors. */
 function accepted(run: RunSpec, candidates: readonly Candidate[], options: RunSearchOptions): Candidate[] {
   const kept: Candidate[] = [];
   for (const candidate of candidates) {

@@ -1,4 +1,4 @@
-import { CPU_INSTANCE_TYPES } from '../../core/catalog/instances/cpu-instances';
+import { CPU_INSTANCE_TYPES } from '../../core/catalog/instances/instances';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../core/catalog/quotas';
 
 export interface QuotaRow {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { publishedBaseUri } from '../../core/catalog/images/base-images';
+import { publishedBaseUri } from '../../core/catalog/images/images';
 import { REGIONS } from '../../core/catalog/regions';
 import {
   EMPTY_LOCK,

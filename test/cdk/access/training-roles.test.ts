@@ -4,7 +4,6 @@ import { TrainingRoles, TrainingStorage } from '../../../lib/cdk';
 import type { JobRoleContext } from '../../../lib/cdk/access/job-role-context';
 import { executionStatements, processingStatements } from '../../../lib/cdk/access/job-role-policy';
 import { imageRepositories } from '../../../lib/cdk/access/statements/job';
-import { parseEcrUri } from '../../../lib/core/catalog/images/base-images';
 import {
   dlcImageUri,
   dlcVersions,
@@ -12,6 +11,7 @@ import {
   huggingFaceImageUri,
   NEURON_VERSIONS,
   neuronImageUri,
+  parseEcrUri,
   SMP_PYTHON,
   smpImageUri,
 } from '../../../lib/core/catalog/images/images';

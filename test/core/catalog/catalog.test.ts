@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { dlcImageUri, huggingFaceImageUri, neuronImageUri, smpImageUri } from '../../../lib/core/catalog/images/images';
-import { SMP_REGIONS, SMP_RELEASES } from '../../../lib/core/catalog/images/smp-releases';
+import { SMP_REGIONS, SMP_RELEASES } from '../../../lib/core/catalog/images/smddp';
 import {
   defaultProcessesPerHost,
   findInstanceType,

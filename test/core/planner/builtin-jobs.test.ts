@@ -5,11 +5,11 @@ import { loadRun } from '../../../lib/core/config/load';
 import { worldSize } from '../../../lib/core/config/resolve-run';
 import type { RunSpec } from '../../../lib/core/config/run-spec';
 import { jobFile } from '../../../lib/core/job/job-file';
+import { FITTED_MEMORY } from '../../../lib/core/planner/constants';
 import type { LayoutInput } from '../../../lib/core/planner/layout';
 import { heldActivations } from '../../../lib/core/planner/memory/activations';
-import { FITTED_MEMORY } from '../../../lib/core/planner/memory/fitted';
 import { layoutOfRun } from '../../../lib/core/planner/run/layout-of-run';
-import { contextTraffic, expertTraffic, shardTraffic, tensorTraffic } from '../../../lib/core/planner/time/traffic';
+import { contextTraffic, expertTraffic, shardTraffic, tensorTraffic } from '../../../lib/core/planner/time/network';
 import { RUN_FILES, RUNS } from '../../support/run-files';
 import { planOf } from '../../support/runs';
 

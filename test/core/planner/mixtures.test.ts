@@ -3,7 +3,7 @@ import { parameterShape } from '../../../lib/core/catalog/model/parameters';
 import { findModel } from '../../../lib/core/catalog/models';
 import type { LayoutInput } from '../../../lib/core/planner/layout';
 import { type LayoutPlan, planLayout } from '../../../lib/core/planner/plan';
-import { shardTraffic } from '../../../lib/core/planner/time/traffic';
+import { shardTraffic } from '../../../lib/core/planner/time/network';
 import { acceleratorNamed, layout } from '../../support/layouts';
 
 function model(name: string) {

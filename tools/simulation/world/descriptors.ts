@@ -1,4 +1,4 @@
-import { baseImageContents } from '../../../lib/core/catalog/images/base-images';
+import { baseImageContents } from '../../../lib/core/catalog/images/images';
 import { type Descriptor, descriptorSchema } from '../../../lib/core/config/descriptor';
 import type { EnvironmentSpec } from '../../../lib/core/config/environment-file';
 import { controlAliasName, descriptorParameter } from '../../../lib/core/contracts/launcher';

@@ -7,8 +7,7 @@ import { versionDays } from '../../../core/contracts/storage';
 import { inPlaceSeconds, NEW_ATTEMPT_SECONDS } from '../../../core/planner/run/failures';
 import type { NeuronMemoryGiB } from '../../../core/planner/run/neuron';
 import type { RunPlan } from '../../../core/planner/run/plan-run';
-import { keptCopies } from '../../../core/planner/run/recovery';
-import type { MemoryCopiesPlan, SpareValue } from '../../../core/planner/run/spares';
+import { keptCopies, type MemoryCopiesPlan, type SpareValue } from '../../../core/planner/run/recovery';
 import type { PlanReport } from '../../../report/plan/plan-report';
 
 const GB_PER_GIB = 1.073741824;

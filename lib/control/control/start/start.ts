@@ -12,7 +12,7 @@ import { policyOf } from '../../../core/lifecycle/capacity-options';
 import { newRun } from '../../../core/lifecycle/intent';
 import type { RunPolicy, RunRecord } from '../../../core/lifecycle/record';
 import { event } from '../../../core/lifecycle/timeline';
-import { elasticSizes } from '../../../core/rules/compute/elastic';
+import { elasticSizes } from '../../../core/rules/compute/hosts';
 import { readDescriptor } from '../../shared/descriptors';
 import type { RunIntent } from '../../shared/items';
 import { UnreadableItem } from '../../shared/stored';

@@ -1,5 +1,5 @@
 import { REGIONS } from '../regions';
-import { SMP_REGIONS, SMP_RELEASES } from './smp-releases';
+import { SMDDP_BY_PYTORCH, SMP_RELEASES } from './smddp';
 
 /**
  * PyTorch training images that the SageMaker Python SDK lists, the oldest first, with their Python version. The SDK's short tag is used:
@@ -77,34 +77,33 @@ export const SMP_PYTHON: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 /**
- * PyTorch images for Trainium, with the tag suffix and the regions that have them. The SDK only lists this image and uses it for every
+ * PyTorch image for Trainium, with the tag suffix and the regions that have it. The SDK only lists this image and uses it for every
  * requested version; here a rule rejects other versions.
  * Source: sagemaker 2.257.7 image_uri_config/pytorch-neuron.json (Apache-2.0), retrieved 2026-11-21.
  */
-const NEURON_PYTORCH: Readonly<Record<string, { repository: string; suffix: string; regions: readonly string[] }>> = {
-  '1.11.0': {
-    repository: 'pytorch-training-neuron',
-    suffix: 'neuron-py38-sdk2.4.0-ubuntu20.04',
-    regions: [
-      'ap-northeast-1',
-      'ap-south-1',
-      'ap-south-2',
-      'ap-southeast-1',
-      'ap-southeast-2',
-      'ap-southeast-4',
-      'ca-west-1',
-      'eu-central-1',
-      'eu-central-2',
-      'eu-south-2',
-      'eu-west-1',
-      'eu-west-3',
-      'il-central-1',
-      'sa-east-1',
-      'us-east-1',
-      'us-east-2',
-      'us-west-2',
-    ],
-  },
+const NEURON_PYTORCH = {
+  version: '1.11.0',
+  repository: 'pytorch-training-neuron',
+  suffix: 'neuron-py38-sdk2.4.0-ubuntu20.04',
+  regions: [
+    'ap-northeast-1',
+    'ap-south-1',
+    'ap-south-2',
+    'ap-southeast-1',
+    'ap-southeast-2',
+    'ap-southeast-4',
+    'ca-west-1',
+    'eu-central-1',
+    'eu-central-2',
+    'eu-south-2',
+    'eu-west-1',
+    'eu-west-3',
+    'il-central-1',
+    'sa-east-1',
+    'us-east-1',
+    'us-east-2',
+    'us-west-2',
+  ],
 };
 
 /** Kinds of image that AWS publishes. */
@@ -121,16 +120,13 @@ export const NEURONX_REPOSITORY: Readonly<Record<Exclude<AwsImageKind, 'smp'>, s
 /** The repositories of AWS's images, by kind: those of every URI below. */
 const REPOSITORIES: Readonly<Record<AwsImageKind, readonly string[]>> = {
   dlc: [
-    ...new Set(['pytorch-training', ...[NEWER_PYTORCH, NEURON_PYTORCH].flatMap(repositoriesOf)]),
+    ...new Set(['pytorch-training', ...Object.values(NEWER_PYTORCH).map(({ repository }) => repository)]),
+    NEURON_PYTORCH.repository,
     NEURONX_REPOSITORY.dlc,
   ],
   huggingface: [HUGGING_FACE_REPOSITORY, NEURONX_REPOSITORY.huggingface],
   smp: [SMP_REPOSITORY],
 };
-
-function repositoriesOf(images: Readonly<Record<string, { repository: string }>>): string[] {
-  return Object.values(images).map(({ repository }) => repository);
-}
 
 /** The repositories of a region from which AWS's images are pulled, with the account of their registry. */
 export function awsRepositories(region: string): { kind: AwsImageKind; account: string; repository: string }[] {
@@ -142,13 +138,9 @@ export function awsRepositories(region: string): { kind: AwsImageKind; account: 
   });
 }
 
-/** PyTorch versions for Trainium of image kind dlc. */
-export const NEURON_VERSIONS: readonly string[] = Object.keys(NEURON_PYTORCH);
-
-/** Regions with those images. */
-export const NEURON_REGIONS: readonly string[] = [
-  ...new Set(Object.values(NEURON_PYTORCH).flatMap(({ regions }) => regions)),
-];
+/** PyTorch versions for Trainium of image kind dlc, and the regions with those images. */
+export const NEURON_VERSIONS: readonly string[] = [NEURON_PYTORCH.version];
+export const NEURON_REGIONS: readonly string[] = NEURON_PYTORCH.regions;
 
 /** The full PyTorch version for `version` of a dlc image, by default its newest patch release; undefined when there is none. */
 export function fullPytorchVersion(version: string): string | undefined {
@@ -165,50 +157,92 @@ export function fullTransformersVersion(version: string): string | undefined {
 /** PyTorch versions of the AWS Deep Learning Containers in the catalog. */
 export const dlcVersions = (): string[] => [...Object.keys(PYTORCH_PYTHON), ...Object.keys(NEWER_PYTORCH)];
 
-function registry(account: string, region: string): string {
-  return `${account}.dkr.ecr.${region}.${REGIONS[region]?.domain ?? 'amazonaws.com'}`;
-}
+/** The URI of an image in a registry of a region; undefined where the region has no such registry. */
+const uriIn = (region: string, account: string | undefined, image: string): string | undefined =>
+  account && `${account}.dkr.ecr.${region}.${REGIONS[region]?.domain ?? 'amazonaws.com'}/${image}`;
 
 /**
  * URI of the SageMaker PyTorch image, with the tag format of the SDK; undefined when there is none for the version, region or processor.
  */
 export function dlcImageUri(version: string, region: string, accelerated: boolean): string | undefined {
   const account = REGIONS[region]?.dlcAccount;
-  const full = fullPytorchVersion(version);
-  if (!account || !full) return undefined;
+  const full = fullPytorchVersion(version) ?? '';
   const newer = NEWER_PYTORCH[full];
-  if (newer) return accelerated ? `${registry(account, region)}/${newer.repository}:${newer.tag}` : undefined;
-  const processor = accelerated ? 'gpu' : 'cpu';
-  return `${registry(account, region)}/pytorch-training:${version}-${processor}-${PYTORCH_PYTHON[full]}`;
+  if (newer) return accelerated ? uriIn(region, account, `${newer.repository}:${newer.tag}`) : undefined;
+  const [python, processor] = [PYTORCH_PYTHON[full], accelerated ? 'gpu' : 'cpu'];
+  return python && uriIn(region, account, `pytorch-training:${version}-${processor}-${python}`);
 }
 
 /** URI of the PyTorch image for Trainium, with the tag format of the SDK; undefined when there is none for the version or region. */
 export function neuronImageUri(version: string, region: string): string | undefined {
-  const image = NEURON_PYTORCH[fullPytorchVersion(version) ?? ''];
-  const account = image?.regions.includes(region) ? REGIONS[region]?.dlcAccount : undefined;
-  if (!account || !image) return undefined;
-  return `${registry(account, region)}/${image.repository}:${version}-${image.suffix}`;
+  const { version: only, repository, suffix, regions } = NEURON_PYTORCH;
+  if (fullPytorchVersion(version) !== only || !regions.includes(region)) return undefined;
+  return uriIn(region, REGIONS[region]?.dlcAccount, `${repository}:${version}-${suffix}`);
 }
 
 /** URI of the SMP v2 image. The CUDA suffix follows the SDK: cu124 for 2.5, cu121 for 2.1-2.4 and any p5, else cu118. */
 export function smpImageUri(version: string, region: string, instanceType: string): string | undefined {
-  const account = SMP_REGIONS.includes(region) ? REGIONS[region]?.smpAccount : undefined;
   const python = SMP_PYTHON[version];
-  if (!account || !python) return undefined;
-  const cuda = version.startsWith('2.5')
-    ? 'cu124'
-    : /^2\.[1-4]\./.test(version) || instanceType.includes('p5')
-      ? 'cu121'
-      : 'cu118';
-  return `${registry(account, region)}/${SMP_REPOSITORY}:${version}-gpu-${python}-${cuda}`;
+  const older = /^2\.[1-4]\./.test(version) || instanceType.includes('p5') ? 'cu121' : 'cu118';
+  const cuda = version.startsWith('2.5') ? 'cu124' : older;
+  return python && uriIn(region, REGIONS[region]?.smpAccount, `${SMP_REPOSITORY}:${version}-gpu-${python}-${cuda}`);
 }
 
 /** URI of the Hugging Face training image. */
 export function huggingFaceImageUri(version: string, region: string): string | undefined {
-  const account = REGIONS[region]?.dlcAccount;
-  const full = fullTransformersVersion(version);
-  const image = full ? HUGGING_FACE_IMAGES[full] : undefined;
-  if (!account || !image) return undefined;
+  const full = fullTransformersVersion(version) ?? '';
+  const image = HUGGING_FACE_IMAGES[full];
+  if (!image) return undefined;
   const tag = `${image.pytorch}-transformers${full}-gpu-${image.python}-${image.suffix}`;
-  return `${registry(account, region)}/${HUGGING_FACE_REPOSITORY}:${tag}`;
+  return uriIn(region, REGIONS[region]?.dlcAccount, `${HUGGING_FACE_REPOSITORY}:${tag}`);
 }
+
+/** Supported base images for an environment's own image. */
+export type ImageBase = 'pytorch-2.13' | 'smp-2.8.0' | 'cuda';
+
+/**
+ * URI of the published base image in a region, with tag. Undefined when the region has none, and for `cuda`, which is an nvidia/cuda image
+ * in a repository of the account.
+ */
+export function publishedBaseUri(base: ImageBase, region: string): string | undefined {
+  if (base === 'cuda') return undefined;
+  if (base === 'pytorch-2.13') return dlcImageUri('2.13.0', region, true);
+  const release = SMP_RELEASES.find(({ smp }) => base === `smp-${smp}`);
+  return release && smpImageUri(release.pytorch, region, 'ml.p5.48xlarge');
+}
+
+/** Releases in the environment's own image, as listed in its descriptor. */
+export function baseImageContents(base: ImageBase) {
+  // Tag 2.13.0-cu133 of the Deep Learning Container.
+  if (base === 'pytorch-2.13') return { pytorch: '2.13.0', cuda: '13.3' };
+  // PYTORCH_VERSION of containers/training/cuda.Dockerfile, whose wheel contains its CUDA libraries.
+  if (base === 'cuda') return { pytorch: '2.13.0' };
+  const release = SMP_RELEASES.find(({ smp }) => base === `smp-${smp}`);
+  if (!release) return undefined;
+  const { pytorch, cuda, smp } = release;
+  return { pytorch, cuda, smp, smddp: SMDDP_BY_PYTORCH[pytorch] };
+}
+
+/** The parts of a private ECR image URI: `<account>.dkr.ecr.<region>.<domain>/<repository>[:<tag>][@<digest>]`. */
+export interface EcrUri {
+  account: string;
+  region: string;
+  domain: string;
+  repository: string;
+  tag?: string;
+  digest?: string;
+}
+
+/** The domain depends on the partition: amazonaws.com, amazonaws.com.cn, amazonaws.eu, c2s.ic.gov and others. */
+const FORM =
+  /^(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.([a-z0-9]+(?:\.[a-z0-9]+)+)\/([a-z0-9][a-z0-9._/-]*)(?::([A-Za-z0-9_][A-Za-z0-9._-]*))?(?:@(sha256:[0-9a-f]{64}))?$/;
+
+/** Parses the URI of an image in a private ECR registry; undefined for any other text. */
+export function parseEcrUri(uri: string): EcrUri | undefined {
+  const [, account, region, domain, repository, tag, digest] = FORM.exec(uri) ?? [];
+  return account && region && domain && repository ? { account, region, domain, repository, tag, digest } : undefined;
+}
+
+/** URI of the same image with the digest instead of the tag. */
+export const ecrImageByDigest = ({ account, region, domain, repository }: EcrUri, digest: string): string =>
+  `${account}.dkr.ecr.${region}.${domain}/${repository}@${digest}`;

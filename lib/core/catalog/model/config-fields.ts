@@ -11,7 +11,6 @@ export interface ConfigProblem {
 /** A parsed Hugging Face config.json, not yet validated. */
 export type Config = Readonly<Record<string, unknown>>;
 
-/** Splits a text into keys at white space. */
 const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
 
 /** Keys that do not affect the model's shape: library metadata, generation, dropout, training settings. */
@@ -193,34 +192,30 @@ export class ConfigFields {
     return given;
   }
 
+  /** A value that may be missing. */
+  private optional<T>(key: string, isRight: (value: unknown) => boolean, must: string, fix = 'copy it from the model') {
+    const { value } = this.find([key]);
+    if (value === undefined || isRight(value)) return value as T | undefined;
+    this.refuse(key, must, fix);
+    return undefined;
+  }
+
   /** A list of any values; undefined when missing. */
   list(key: string): unknown[] | undefined {
-    const { value } = this.find([key]);
-    if (value === undefined || Array.isArray(value)) return value;
-    this.refuse(key, 'must be a list', 'copy it from the model', value);
-    return undefined;
+    return this.optional(key, Array.isArray, 'must be a list');
   }
 
   /** A list of layer indices; undefined when missing. */
   layerNumbers(key: string, layers: number): number[] | undefined {
-    const { value } = this.find([key]);
-    if (value === undefined) return undefined;
     const isLayer = (n: unknown) => typeof n === 'number' && Number.isInteger(n) && n >= 0 && n < layers;
-    if (Array.isArray(value) && value.every(isLayer)) return value;
-    this.refuse(
-      key,
-      `must be a list of layer indices from 0 to ${layers - 1}`,
-      'correct the list or the number of layers',
-    );
-    return undefined;
+    const must = `must be a list of layer indices from 0 to ${layers - 1}`;
+    const isRight = (value: unknown) => Array.isArray(value) && value.every(isLayer);
+    return this.optional(key, isRight, must, 'correct the list or the number of layers');
   }
 
   section(key: string): Config | undefined {
-    const { value } = this.find([key]);
-    if (value === undefined) return undefined;
-    if (typeof value === 'object' && !Array.isArray(value)) return value as Config;
-    this.refuse(key, 'must be a section of options', 'copy it from the model', value);
-    return undefined;
+    const isRight = (value: unknown) => typeof value === 'object' && !Array.isArray(value);
+    return this.optional(key, isRight, 'must be a section of options');
   }
 
   /** Requires these values of keys that are present, because other values define a different model. */

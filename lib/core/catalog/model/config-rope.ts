@@ -146,7 +146,6 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
   return { ropeScaling: scaling };
 }
 
-/** What is wrong with one field of a scaling: what it must be. */
 interface ScalingProblem {
   field: string;
   must: string;
@@ -156,7 +155,6 @@ interface ScalingProblem {
 
 const problemIf = (isWrong: boolean, problem: ScalingProblem): ScalingProblem[] => (isWrong ? [problem] : []);
 
-/** Fields of a scaling that are missing or no numbers. */
 function incomplete(scaling: RopeScaling, names: readonly string[], needed: readonly string[]): ScalingProblem[] {
   return names.flatMap((name) => {
     const field = camelCase(name);
@@ -200,3 +198,12 @@ function completed(f: ConfigFields, scaling: RopeScaling): RopeScaling {
     originalMaxPositionEmbeddings: f.count(['original_max_position_embeddings', 'max_position_embeddings'], 2048),
   };
 }
+
+/** RoPE scaling of Llama 3.1 (factor 8), 3.2 (factor 32) and models made like them, from their config.json. */
+export const llama3Scaling = (factor: number): RopeScaling => ({
+  type: 'llama3',
+  factor,
+  lowFreqFactor: 1,
+  highFreqFactor: 4,
+  originalMaxPositionEmbeddings: 8192,
+});

@@ -15,7 +15,6 @@ export const layersWhere = (layers: number, holds: (layer: number) => boolean): 
 /** True except for every `period`-th layer, starting with the last layer of the first period. */
 export const allBut = (period: number) => (layer: number) => (layer + 1) % period !== 0;
 
-/** The layers with a window, in the shortest notation. */
 function patternOf(layers: number, windowed: readonly number[]): SlidingWindow['pattern'] {
   if (windowed.length === layers) return 'all';
   const alternates = windowed.length === Math.ceil(layers / 2) && windowed.every((layer, i) => layer === 2 * i);

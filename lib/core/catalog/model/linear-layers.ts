@@ -18,13 +18,7 @@ export interface LinearLayers {
 /** Layers that are not quantized: they are small and decide for whole tokens. */
 const DECIDING = ['router', 'shared_gate'];
 
-const layer = (name: string, inputs: number, outputs: number): LinearLayers => ({
-  name,
-  inputs,
-  outputs,
-  count: 1,
-  active: 1,
-});
+const layer = (name: string, inputs: number, outputs: number) => ({ name, inputs, outputs, count: 1, active: 1 });
 
 function ofAttention({ hidden, heads, kvHeads, headSize, valueHeadSize = headSize, latent }: BlockShape) {
   const [queries, output] = [heads * headSize, layer('o_proj', heads * valueHeadSize, hidden)];

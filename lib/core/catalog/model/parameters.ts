@@ -85,7 +85,6 @@ export const headSizeOf = (m: ModelShape): number =>
 export const sharedFfnOf = (m: ModelShape): number =>
   m.family?.sharedFfnHiddenSize ?? (m.sharedExperts ?? 0) * (m.expertFfnHiddenSize ?? m.ffnHiddenSize);
 
-/** Weights of one norm over `size` elements. */
 function normSize(m: ModelShape, size: number): number {
   const kind = m.family?.norm ?? 'rms';
   if (kind === 'constant') return 0;
@@ -94,7 +93,6 @@ function normSize(m: ModelShape, size: number): number {
 
 const normsOf = (m: ModelShape): number => m.family?.normsPerBlock ?? (m.normPlacement === 'sandwich' ? 4 : 2);
 
-/** Parameters of attention norms and biases. */
 function smallOfAttention(m: ModelShape): number {
   const { attentionHeads: heads, kvHeads, latentAttention: latent, family } = m;
   const size = headSizeOf(m);
@@ -130,13 +128,11 @@ function smallOfMixture(m: ModelShape): number {
 
 const NOTHING: Recurrence = { parameters: 0, small: 0, kept: 0, flops: 0 };
 
-/** The recurrence of a layer, if any. */
 function recurrenceOf({ family }: ModelShape, layer: number): Recurrence | undefined {
   if (family?.alone?.feeding.includes(layer)) return NOTHING;
   return family?.recurrence?.layers.includes(layer) ? family.recurrence.of : undefined;
 }
 
-/** A layer without a feed-forward block. */
 const MIXING_ALONE = { ffn: 0, experts: 1, expertsPerToken: 1 };
 
 function blockOf(m: ModelShape, layer: number): BlockShape {

@@ -29,7 +29,6 @@ export interface PublishedConfig {
   replaced: Record<string, readonly string[]>;
 }
 
-/** What the reader takes from a config.json. */
 interface Reading {
   f: ConfigFields;
   /** The shape as a text that is equal for equal models; undefined if the reader refuses the file. */

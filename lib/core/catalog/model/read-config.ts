@@ -1,7 +1,38 @@
 import { type Config, ConfigFields, type ConfigProblem } from './config-fields';
-import { FAMILIES } from './families';
+import type { Families } from './families/decoder';
+import { DEEPSEEK_FAMILIES } from './families/deepseek';
+import { GEMMA_FAMILIES } from './families/gemma';
+import { GLM_FAMILIES } from './families/glm';
+import { GPT_FAMILIES } from './families/gpt';
+import { GRANITE_FAMILIES } from './families/granite';
+import { HYBRID_FAMILIES, STEP_FAMILIES } from './families/hybrids';
+import { LLAMA_FAMILIES } from './families/llama';
+import { NEMOTRON_FAMILIES } from './families/nemotron';
+import { QWEN_FAMILIES } from './families/qwen';
+import { RECURRENT_FAMILIES } from './families/recurrent';
+import { SPARSE_FAMILIES } from './families/sparse';
 import { headSizeOf } from './parameters';
 import type { ModelShape } from './shape';
+
+/**
+ * Reader of config.json by `model_type`. Keys, defaults and counts are those of transformers 5.23
+ * (https://github.com/huggingface/transformers, src/transformers/models, 2026-11-22); test/containers/test_model_families.py compares the
+ * counts with transformers' modules.
+ */
+export const FAMILIES: Families = {
+  ...DEEPSEEK_FAMILIES,
+  ...GEMMA_FAMILIES,
+  ...GLM_FAMILIES,
+  ...GPT_FAMILIES,
+  ...GRANITE_FAMILIES,
+  ...HYBRID_FAMILIES,
+  ...LLAMA_FAMILIES,
+  ...NEMOTRON_FAMILIES,
+  ...QWEN_FAMILIES,
+  ...RECURRENT_FAMILIES,
+  ...SPARSE_FAMILIES,
+  ...STEP_FAMILIES,
+};
 
 /** The shape described by a config.json, or the problems with it. */
 export interface ReadConfig {

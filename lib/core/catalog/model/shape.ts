@@ -69,28 +69,15 @@ export type Activation = 'silu' | 'gelu' | 'gelu-tanh' | 'relu' | 'relu2' | 'cla
  * norms and scalars; `kept`: activation elements kept per token for the backward pass; `flops`: of the forward pass per token, without the
  * matrices. Plans use these computed values: there are no published measurements.
  */
-export interface Recurrence {
-  parameters: number;
-  small: number;
-  kept: number;
-  flops: number;
-}
+export type Recurrence = Record<'parameters' | 'small' | 'kept' | 'flops', number>;
 
-/** Sizes of a block that only some layers of a model have. */
-export interface DifferingSizes {
-  heads?: number;
-  kvHeads?: number;
-  headSize?: number;
-  valueHeadSize?: number;
-  /** Positions that a query attends to. */
-  window?: number;
-  /** Parameters of attention's matrices. */
-  attention?: number;
-  /** Elements of heads that score every position to select those that are attended to. */
-  scored?: number;
-  ffn?: number;
-  sharedFfn?: number;
-}
+/** Sizes of a block that only some layers of a model have, as in BlockShape. */
+export type DifferingSizes = Partial<
+  Record<
+    'heads' | 'kvHeads' | 'headSize' | 'valueHeadSize' | 'window' | 'attention' | 'scored' | 'ffn' | 'sharedFfn',
+    number
+  >
+>;
 
 /** Layers of which a block differs from the others in what the other fields of a shape cannot state. */
 export interface DifferingLayers {

@@ -39,7 +39,6 @@ export const trainerLimits = (m: ModelShape): TrainerLimits => ({
   split: splitSizes(m),
 });
 
-/** Names of the parts that are present. */
 const named = (parts: Record<string, boolean | undefined>): string[] =>
   Object.keys(parts).filter((part) => parts[part]);
 

@@ -3,95 +3,74 @@
 // training rate for every pair that was checked. Estimates: EC2 on-demand us-east-1 of 2026-07-20 (karpenter-provider-aws
 // zz_generated.pricing_aws.go) x 1.15 (P) or x 1.25 (G), x 1.40 (G .xlarge): a ratio, not a published price.
 
-/** A price observed on a date, and the SageMaker component that it belongs to. */
+/** A price observed on a date; `what`: where it is not a list price. */
 interface ObservedPrice {
   usdPerHour: number;
   asOf: string;
-  component: string;
+  what?: string;
 }
 
+type PricesByType = Readonly<Record<string, Readonly<Record<string, ObservedPrice>>>>;
+
+/** The price in us-west-2, of Studio-JupyterLab. */
+const west = (usdPerHour: number) => ({ 'us-west-2': { usdPerHour, asOf: '2026-09-01' } });
+
 /** On-demand prices by type and region, in USD per instance-hour. */
-const OBSERVED_PRICES: Readonly<Record<string, Readonly<Record<string, ObservedPrice>>>> = {
-  'ml.g4dn.2xlarge': { 'us-west-2': { usdPerHour: 0.94, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g4dn.xlarge': { 'us-west-2': { usdPerHour: 0.7364, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.12xlarge': { 'us-west-2': { usdPerHour: 7.09, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.24xlarge': { 'us-west-2': { usdPerHour: 10.18, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.2xlarge': {
-    'us-east-1': { usdPerHour: 1.515, asOf: '2026-08-20', component: 'Training' },
-    'us-west-2': { usdPerHour: 1.52, asOf: '2026-09-01', component: 'Studio-JupyterLab' },
-  },
-  'ml.g5.48xlarge': { 'us-west-2': { usdPerHour: 20.36, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.4xlarge': { 'us-west-2': { usdPerHour: 2.03, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.8xlarge': { 'us-west-2': { usdPerHour: 3.06, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g5.xlarge': { 'us-west-2': { usdPerHour: 1.41, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.12xlarge': { 'us-west-2': { usdPerHour: 5.752, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.24xlarge': { 'us-west-2': { usdPerHour: 8.344, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.2xlarge': { 'us-west-2': { usdPerHour: 1.222, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.48xlarge': { 'us-west-2': { usdPerHour: 16.688, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.4xlarge': { 'us-west-2': { usdPerHour: 1.654, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g6.xlarge': { 'us-west-2': { usdPerHour: 1.127, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.12xlarge': { 'us-west-2': { usdPerHour: 10.3576, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.24xlarge': { 'us-west-2': { usdPerHour: 20.7152, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.2xlarge': { 'us-west-2': { usdPerHour: 4.2039, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.48xlarge': { 'us-west-2': { usdPerHour: 41.4304, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.4xlarge': { 'us-west-2': { usdPerHour: 4.9977, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.g7e.8xlarge': { 'us-west-2': { usdPerHour: 6.5853, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.m5.2xlarge': { 'us-west-2': { usdPerHour: 0.461, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.m5.large': {
-    'us-east-1': { usdPerHour: 0.115, asOf: '2026-08-11', component: 'Training' },
-    'us-west-2': { usdPerHour: 0.115, asOf: '2026-09-01', component: 'Studio-JupyterLab' },
-  },
-  'ml.m5.xlarge': { 'us-west-2': { usdPerHour: 0.23, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.p4d.24xlarge': { 'us-west-2': { usdPerHour: 25.251286, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
-  'ml.p5.48xlarge': { 'us-west-2': { usdPerHour: 63.296, asOf: '2026-09-16', component: 'Training' } },
-  'ml.t3.medium': { 'us-west-2': { usdPerHour: 0.05, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
+const OBSERVED_PRICES: PricesByType = {
+  'ml.g4dn.2xlarge': west(0.94),
+  'ml.g4dn.xlarge': west(0.7364),
+  'ml.g5.12xlarge': west(7.09),
+  'ml.g5.24xlarge': west(10.18),
+  'ml.g5.2xlarge': { 'us-east-1': { usdPerHour: 1.515, asOf: '2026-08-20' }, ...west(1.52) },
+  'ml.g5.48xlarge': west(20.36),
+  'ml.g5.4xlarge': west(2.03),
+  'ml.g5.8xlarge': west(3.06),
+  'ml.g5.xlarge': west(1.41),
+  'ml.g6.12xlarge': west(5.752),
+  'ml.g6.24xlarge': west(8.344),
+  'ml.g6.2xlarge': west(1.222),
+  'ml.g6.48xlarge': west(16.688),
+  'ml.g6.4xlarge': west(1.654),
+  'ml.g6.xlarge': west(1.127),
+  'ml.g7e.12xlarge': west(10.3576),
+  'ml.g7e.24xlarge': west(20.7152),
+  'ml.g7e.2xlarge': west(4.2039),
+  'ml.g7e.48xlarge': west(41.4304),
+  'ml.g7e.4xlarge': west(4.9977),
+  'ml.g7e.8xlarge': west(6.5853),
+  'ml.m5.2xlarge': west(0.461),
+  'ml.m5.large': { 'us-east-1': { usdPerHour: 0.115, asOf: '2026-08-11' }, ...west(0.115) },
+  'ml.m5.xlarge': west(0.23),
+  'ml.p4d.24xlarge': west(25.251286),
+  'ml.p5.48xlarge': { 'us-west-2': { usdPerHour: 63.296, asOf: '2026-09-16' } },
+  'ml.t3.medium': west(0.05),
 };
 
-/** Prices estimated from EC2 prices, in USD per instance-hour; plans mark them as estimates. */
-const ESTIMATED_PRICES: Readonly<Record<string, { usdPerHour: number; asOf: string }>> = {
-  'ml.p4d.24xlarge': { usdPerHour: 25.2513, asOf: '2026-07-20' },
-  'ml.p4de.24xlarge': { usdPerHour: 31.5641, asOf: '2026-07-20' },
-  'ml.p5.4xlarge': { usdPerHour: 7.912, asOf: '2026-07-20' },
-  'ml.p5.48xlarge': { usdPerHour: 63.296, asOf: '2026-07-20' },
-  'ml.p5en.48xlarge': { usdPerHour: 72.7904, asOf: '2026-07-20' },
-  'ml.p6-b200.48xlarge': { usdPerHour: 131.0227, asOf: '2026-07-20' },
-  'ml.p6-b300.48xlarge': { usdPerHour: 163.7784, asOf: '2026-07-20' },
-  'ml.g5.xlarge': { usdPerHour: 1.4084, asOf: '2026-07-20' },
-  'ml.g5.2xlarge': { usdPerHour: 1.515, asOf: '2026-07-20' },
-  'ml.g5.4xlarge': { usdPerHour: 2.03, asOf: '2026-07-20' },
-  'ml.g5.8xlarge': { usdPerHour: 3.06, asOf: '2026-07-20' },
-  'ml.g5.12xlarge': { usdPerHour: 7.09, asOf: '2026-07-20' },
-  'ml.g5.16xlarge': { usdPerHour: 5.12, asOf: '2026-07-20' },
-  'ml.g5.24xlarge': { usdPerHour: 10.18, asOf: '2026-07-20' },
-  'ml.g5.48xlarge': { usdPerHour: 20.36, asOf: '2026-07-20' },
-  'ml.g6.xlarge': { usdPerHour: 1.1267, asOf: '2026-07-20' },
-  'ml.g6.2xlarge': { usdPerHour: 1.222, asOf: '2026-07-20' },
-  'ml.g6.4xlarge': { usdPerHour: 1.654, asOf: '2026-07-20' },
-  'ml.g6.8xlarge': { usdPerHour: 2.518, asOf: '2026-07-20' },
-  'ml.g6.12xlarge': { usdPerHour: 5.752, asOf: '2026-07-20' },
-  'ml.g6.16xlarge': { usdPerHour: 4.246, asOf: '2026-07-20' },
-  'ml.g6.24xlarge': { usdPerHour: 8.344, asOf: '2026-07-20' },
-  'ml.g6.48xlarge': { usdPerHour: 16.688, asOf: '2026-07-20' },
-  'ml.g6e.xlarge': { usdPerHour: 2.6054, asOf: '2026-07-20' },
-  'ml.g6e.2xlarge': { usdPerHour: 2.8026, asOf: '2026-07-20' },
-  'ml.g6e.4xlarge': { usdPerHour: 3.7553, asOf: '2026-07-20' },
-  'ml.g6e.8xlarge': { usdPerHour: 5.6607, asOf: '2026-07-20' },
-  'ml.g6e.12xlarge': { usdPerHour: 13.1158, asOf: '2026-07-20' },
-  'ml.g6e.16xlarge': { usdPerHour: 9.4715, asOf: '2026-07-20' },
-  'ml.g6e.24xlarge': { usdPerHour: 18.832, asOf: '2026-07-20' },
-  'ml.g6e.48xlarge': { usdPerHour: 37.664, asOf: '2026-07-20' },
-  'ml.g7e.2xlarge': { usdPerHour: 4.2039, asOf: '2026-07-20' },
-  'ml.g7e.4xlarge': { usdPerHour: 4.9977, asOf: '2026-07-20' },
-  'ml.g7e.8xlarge': { usdPerHour: 6.5853, asOf: '2026-07-20' },
-  'ml.g7e.12xlarge': { usdPerHour: 10.3576, asOf: '2026-07-20' },
-  'ml.g7e.24xlarge': { usdPerHour: 20.7152, asOf: '2026-07-20' },
-  'ml.g7e.48xlarge': { usdPerHour: 41.4304, asOf: '2026-07-20' },
-  'ml.g7.2xlarge': { usdPerHour: 3.15, asOf: '2026-07-20' },
-  'ml.g7.4xlarge': { usdPerHour: 3.8026, asOf: '2026-07-20' },
-  'ml.g7.8xlarge': { usdPerHour: 5.1078, asOf: '2026-07-20' },
-  'ml.g7.12xlarge': { usdPerHour: 8.9104, asOf: '2026-07-20' },
-  'ml.g7.24xlarge': { usdPerHour: 17.8208, asOf: '2026-07-20' },
-  'ml.g7.48xlarge': { usdPerHour: 35.6416, asOf: '2026-07-20' },
+/** Prices estimated from EC2 prices, in USD per instance-hour, of types without an observed one; plans mark them as estimates. */
+const ESTIMATED_ON = '2026-07-20';
+const ESTIMATED_PRICES: Readonly<Record<string, number>> = {
+  'ml.p4de.24xlarge': 31.5641,
+  'ml.p5.4xlarge': 7.912,
+  'ml.p5en.48xlarge': 72.7904,
+  'ml.p6-b200.48xlarge': 131.0227,
+  'ml.p6-b300.48xlarge': 163.7784,
+  'ml.g5.16xlarge': 5.12,
+  'ml.g6.8xlarge': 2.518,
+  'ml.g6.16xlarge': 4.246,
+  'ml.g6e.xlarge': 2.6054,
+  'ml.g6e.2xlarge': 2.8026,
+  'ml.g6e.4xlarge': 3.7553,
+  'ml.g6e.8xlarge': 5.6607,
+  'ml.g6e.12xlarge': 13.1158,
+  'ml.g6e.16xlarge': 9.4715,
+  'ml.g6e.24xlarge': 18.832,
+  'ml.g6e.48xlarge': 37.664,
+  'ml.g7.2xlarge': 3.15,
+  'ml.g7.4xlarge': 3.8026,
+  'ml.g7.8xlarge': 5.1078,
+  'ml.g7.12xlarge': 8.9104,
+  'ml.g7.24xlarge': 17.8208,
+  'ml.g7.48xlarge': 35.6416,
 };
 
 /** A price in USD per instance-hour, and its source. */
@@ -116,28 +95,24 @@ export function findPrice(
 ): Price | undefined {
   const rate = own[instanceType];
   if (rate !== undefined) return { usdPerHour: rate, asOf: '', basis: 'own', note: "the environment's own rate" };
-  const seen = nearest(OBSERVED_PRICES[instanceType], region, (_, place) => `list price of ${place}`);
+  const seen = nearest(OBSERVED_PRICES[instanceType], region);
   if (seen) return seen;
-  const estimate = ESTIMATED_PRICES[instanceType];
-  if (!estimate) return undefined;
-  return {
-    ...estimate,
-    basis: 'estimate',
-    note: `estimate from the EC2 price of ${estimate.asOf}, not a published rate`,
-  };
+  const usdPerHour = ESTIMATED_PRICES[instanceType];
+  if (usdPerHour === undefined) return undefined;
+  const note = `estimate from the EC2 price of ${ESTIMATED_ON}, not a published rate`;
+  return { usdPerHour, asOf: ESTIMATED_ON, basis: 'estimate', note };
 }
 
 /** The price of a region, or of another one if there is none. The note says if it is from another region. */
-function nearest<Row extends { usdPerHour: number; asOf: string }>(
-  rows: Readonly<Record<string, Row>> = {},
+function nearest(
+  rows: Readonly<Record<string, ObservedPrice>> = {},
   region: string,
-  what: (row: Row, place: string) => string,
 ): (Omit<Price, 'basis'> & { basis: 'observed' | 'other-region' }) | undefined {
   const here = rows[region];
   const [place, row] = here ? [region, here] : (Object.entries(rows)[0] ?? []);
   if (place === undefined || !row) return undefined;
-  const { usdPerHour, asOf } = row;
-  const note = `${what(row, place)}, ${asOf}`;
+  const { usdPerHour, asOf, what } = row;
+  const note = `${what ? `${what} in` : 'list price of'} ${place}, ${asOf}`;
   return here
     ? { usdPerHour, asOf, basis: 'observed', note }
     : { usdPerHour, asOf, basis: 'other-region', note: `${note}; ${region} may differ` };
@@ -181,18 +156,12 @@ export const ZONES_OF_REGION: Readonly<Record<string, number>> = { 'us-east-1': 
 /** Kinds of capacity with prices other than on-demand. */
 export type PricedCapacity = 'spot' | 'training-plan';
 
-interface CapacityPrice {
-  usdPerHour: number;
-  asOf: string;
-  what: string;
-}
-
 /**
  * Observed USD per instance-hour: spot from billed divided by elapsed seconds of one night, training plans from live one-day offers for one
  * instance (for HyperPod clusters; offers for training jobs are priced separately). Neither is a list price: both change with demand;
  * SearchTrainingPlanOfferings and the Price List return current prices. Retrieved 2026-11-20.
  */
-const SEEN: Readonly<Record<PricedCapacity, Readonly<Record<string, Readonly<Record<string, CapacityPrice>>>>>> = {
+const SEEN: Readonly<Record<PricedCapacity, PricesByType>> = {
   spot: {
     'ml.p5.48xlarge': { 'us-west-2': { usdPerHour: 24.05, asOf: '2026-09-16', what: 'spot as billed one night' } },
   },
@@ -212,4 +181,4 @@ const SEEN: Readonly<Record<PricedCapacity, Readonly<Record<string, Readonly<Rec
 
 /** Observed price of spot or of a training plan; undefined when there is none. The note says if the price is from another region. */
 export const findCapacityPrice = (capacity: PricedCapacity, instanceType: string, region: string) =>
-  nearest(SEEN[capacity][instanceType], region, ({ what }, place) => `${what} in ${place}`);
+  nearest(SEEN[capacity][instanceType], region);

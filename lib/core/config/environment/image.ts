@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { ecrImageByDigest, parseEcrUri } from '../../catalog/images/base-images';
+import { ecrImageByDigest, parseEcrUri } from '../../catalog/images/images';
 import { flag, formed, option } from '../formats/field';
 import type { Issue } from '../issue';
 import { parseYaml, type YamlFile } from '../reading/yaml-file';

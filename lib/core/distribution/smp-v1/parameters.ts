@@ -66,26 +66,16 @@ export const SMP_V1_SINCE: Readonly<Record<string, string>> = {
   skip_tracing: '1.6',
 };
 
-/** The settings of a run that rules and layout read; a degree that is not given is 1. */
-export interface SmpV1 {
-  world: number;
-  pipeline: number;
-  tensor: number;
-  shard: number;
-  has(key: string): boolean;
-  isOn(key: string): boolean;
-}
-
-/** The settings of SMP v1 including the library's defaults. */
-export function smpV1Settings(run: RunSpec): SmpV1 {
+/** The settings of SMP v1 that rules and layout read, including the library's defaults; a degree that is not given is 1. */
+export function smpV1Settings(run: RunSpec) {
   const given = run.distribution.parameters;
   return {
     world: worldSize(run),
     pipeline: degree(run, 'pipeline_parallel_degree', degree(run, 'partitions', 1)),
     tensor: degree(run, 'tensor_parallel_degree', 1),
     shard: degree(run, 'sharded_data_parallel_degree', 1),
-    has: (key) => key in given,
-    isOn: (key) => given[key] === true,
+    has: (key: string) => key in given,
+    isOn: (key: string) => given[key] === true,
   };
 }
 

@@ -12,9 +12,6 @@ import {
   type Work,
 } from './course';
 
-/** How an offer obtains its instances. */
-export type OfferKind = 'on-demand' | 'spot' | 'training-plan-on-offer' | 'own-training-plan';
-
 /** A span of time, epoch milliseconds. */
 export interface Block {
   from: number;
@@ -35,7 +32,8 @@ export interface ReservedPlan {
 
 /** One way to complete the run. Times are ISO 8601. */
 export interface Offer {
-  kind: OfferKind;
+  /** How it obtains its instances. */
+  kind: 'on-demand' | 'spot' | ReservedPlan['kind'];
   /** Id of the training plan offering, or ARN of the plan. */
   id?: string;
   /**

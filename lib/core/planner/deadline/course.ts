@@ -2,20 +2,11 @@ import { HALF_OF_80 } from '../../config/formats/numbers';
 import { meanHoursBetweenFailures, NEW_ATTEMPT_SECONDS } from '../run/failures';
 import type { RunPlan } from '../run/plan-run';
 
-/** Random numbers in a fixed order, so that the same plan always has the same result. */
-export interface Draws {
-  /** Uniform in [0, 1). */
-  uniform(): number;
-  /** Normal with mean 0 and standard deviation 1. */
-  normal(): number;
-  /** Gamma with this shape and mean. */
-  gamma(shape: number, mean: number): number;
-  /** Poisson count with this mean. */
-  poisson(mean: number): number;
-}
-
-/** Mulberry32 (Tommy Ettinger, public domain): 32 bits of state suffice for some thousand draws. */
-export function drawsFrom(seed: number): Draws {
+/**
+ * Random numbers in a fixed order, so that the same plan always has the same result. `gamma` has this shape and mean. Mulberry32 (Tommy
+ * Ettinger, public domain): 32 bits of state suffice for some thousand draws.
+ */
+export function drawsFrom(seed: number) {
   let state = seed >>> 0;
   const uniform = () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -26,8 +17,10 @@ export function drawsFrom(seed: number): Draws {
   // Box-Muller transform.
   const normal = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
   const gamma = (shape: number, mean: number) => (mean / shape) * standardGamma(shape, uniform, normal);
-  return { uniform, normal, gamma, poisson: (mean) => poissonOf(mean, uniform, normal) };
+  return { uniform, normal, gamma, poisson: (mean: number) => poissonOf(mean, uniform, normal) };
 }
+
+type Draws = ReturnType<typeof drawsFrom>;
 
 /** Marsaglia and Tsang 2000; for a shape below 1 with their power of a uniform number. */
 function standardGamma(shape: number, uniform: () => number, normal: () => number): number {

@@ -1,21 +1,15 @@
 import { hasAttention } from '../../catalog/model/parameters';
-import { kindsOf } from '../kinds';
+import type { MemoryConstants } from '../constants';
 import { blocksAtOnce, elementBytesOf, type LayoutInput, microBatchesOf } from '../layout';
-import { activeFfn, expertHiddenOf, meanHeadSize, mixedElements } from '../model-size';
+import { activeFfn, expertHiddenOf, kindsOf, meanHeadSize, mixedElements } from '../model-size';
 import { hasPlainRmsNorm, tokensPerRank } from '../time/compute';
-import type { MemoryConstants } from './constants';
 
-/** Bytes of activations on one GPU at the start of a micro-batch's backward pass. */
-export interface HeldActivations {
-  /** Activations of all micro-batches in flight, including the holes between them. */
-  kept: number;
-  /** What the block being processed needs in addition to its kept activations. */
-  oneBlock: number;
-  /** All that a block needs, whatever is recomputed. */
-  wholeBlock: number;
-  /** The score matrix of that block, and the masks that all blocks share. */
-  scores: number;
-}
+/**
+ * Bytes of activations on one GPU at the start of a micro-batch's backward pass: of all micro-batches in flight, including the holes between
+ * them (`kept`), what the block being processed needs in addition (`oneBlock`), all that a block needs, whatever is recomputed, and the score
+ * matrix of that block with the masks that all blocks share.
+ */
+export type HeldActivations = Record<'kept' | 'oneBlock' | 'wholeBlock' | 'scores', number>;
 
 /** Activations kept for `layers` blocks, and what the block being processed needs in addition when it is recomputed. */
 export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: number, isFirst: boolean): HeldActivations {
@@ -47,17 +41,11 @@ function heldByBlock(l: LayoutInput, k: MemoryConstants, input: number) {
   return { kept: own / blocksAtOnce(l), scores, inWork: whole - tokens * scores - own, whole };
 }
 
-/** Bytes per token of one block. */
-interface BlockBytes {
-  /** All activations, without recomputation. */
-  all: number;
-  /** The score matrix alone. */
-  core: number;
-  /** Activations that per-operation checkpointing of PyTorch keeps. */
-  op: number;
-  /** Input and results of matrix products and attention. */
-  products: number;
-}
+/**
+ * Bytes per token of one block: all activations without recomputation, the score matrix alone (`core`), what per-operation checkpointing of
+ * PyTorch keeps (`op`), and input and results of matrix products and attention.
+ */
+type BlockBytes = Record<'all' | 'core' | 'op' | 'products', number>;
 
 function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const m = l.model;
@@ -136,18 +124,13 @@ const wideResidualBytes = (l: LayoutInput) =>
 
 function keptPerToken(l: LayoutInput, block: BlockBytes, input: number): number {
   const stored = l.offloadActivations ? 0 : input;
-  switch (l.recompute) {
-    case 'full':
-      return stored;
-    case 'block':
-      return (stored + block.all) / 2;
-    case 'op':
-      return Math.max(stored, block.op - (input - stored));
-    case 'products':
-      return Math.max(stored, block.products - (input - stored));
-    case 'core':
-      return block.all - block.core;
-    default:
-      return block.all;
-  }
+  const beyondInput = input - stored;
+  return {
+    none: block.all,
+    full: stored,
+    block: (stored + block.all) / 2,
+    op: Math.max(stored, block.op - beyondInput),
+    products: Math.max(stored, block.products - beyondInput),
+    core: block.all - block.core,
+  }[l.recompute];
 }

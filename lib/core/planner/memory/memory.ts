@@ -1,6 +1,6 @@
 import { embeddingParameters, expertParametersOf, layerParametersOfRank } from '../../catalog/model/parameters';
 import constants from '../../catalog/trainer-constants.json';
-import { mostOfKinds, stageLayers } from '../kinds';
+import type { MemoryConstants } from '../constants';
 import {
   adaptersOfBlock,
   blocksAtOnce,
@@ -13,10 +13,9 @@ import {
   quantizedOfLayers,
   storedBytes,
 } from '../layout';
-import { headsOf, largestMatrix, meanLayerParameters } from '../model-size';
+import { headsOf, largestMatrix, meanLayerParameters, mostOfKinds, stageLayers } from '../model-size';
 import { tokensPerRank } from '../time/compute';
 import { heldActivations } from './activations';
-import type { MemoryConstants } from './constants';
 
 /** Bytes on one GPU that live from step to step. */
 interface HeldState {
@@ -88,7 +87,6 @@ function referenceBytes(l: LayoutInput, local: number): number {
   return (bytes * local) / ranks + bytes * tables * (1 - 1 / ranks);
 }
 
-/** Bytes per parameter of each kind of state, by precision and library. */
 function bytesPerParameter(l: LayoutInput, k: MemoryConstants) {
   const o = l.optimizerBytes;
   if (l.precision === 'bf16-pure') return { parameters: 2, gradients: l.optimizerInBackward ? 0 : 2, optimizer: o / 2 };
@@ -103,21 +101,23 @@ function bytesPerParameter(l: LayoutInput, k: MemoryConstants) {
 
 const GIB = 2 ** 30;
 
-/** GiB by component on the fullest GPU; `total` is what the allocator reserves, without the CUDA context and NCCL's own buffers. */
-export interface MemoryGiB {
-  parameters: number;
-  gradients: number;
-  optimizer: number;
-  activations: number;
-  logits: number;
-  /** Gathered parameters and unsharded gradients of the blocks being processed. */
-  working: number;
-  /** Communication buffers and workspaces. */
-  buffers: number;
-  /** Memory that the allocator holds beyond live tensors. */
-  fragmentation: number;
-  total: number;
-}
+/**
+ * GiB by component on the fullest GPU. `working`: gathered parameters and unsharded gradients of the blocks being processed; `buffers`:
+ * communication buffers and workspaces; `fragmentation`: memory that the allocator holds beyond live tensors; `total`: what the allocator
+ * reserves, without the CUDA context and NCCL's own buffers.
+ */
+export type MemoryGiB = Record<
+  | 'parameters'
+  | 'gradients'
+  | 'optimizer'
+  | 'activations'
+  | 'logits'
+  | 'working'
+  | 'buffers'
+  | 'fragmentation'
+  | 'total',
+  number
+>;
 
 /** Memory of one layout. Computes the first and the last pipeline stage and returns the fuller one. */
 export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
@@ -127,21 +127,11 @@ export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
   return last.total > first.total ? last : first;
 }
 
-/** Memory of a stage during a whole step, bytes. */
-interface Held {
-  state: HeldState;
-  /** Activations kept for the backward pass. */
-  kept: number;
-}
-
-/** Memory of a stage at one moment of a step besides state and kept activations, bytes. */
-interface Moment {
-  passing: number;
-  /** The whole parameters, if they are gathered at this moment. */
-  gathered: number;
-  logits: number;
-  working: number;
-}
+/**
+ * Memory of a stage at one moment of a step besides state and kept activations, bytes. `gathered`: the whole parameters, if they are gathered
+ * at this moment.
+ */
+type Moment = Record<'passing' | 'gathered' | 'logits' | 'working', number>;
 
 /**
  * The peak is either at the loss, or when the first block of the backward pass is processed, when the logits have been released; or at its
@@ -156,7 +146,7 @@ function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): Memo
   // Among parameters that are all gathered, those of the blocks being processed are not counted again.
   const among = Math.min(working.atLoss, state.gathered);
   const [gathered, counted] = l.keepsGathered ? [state.gathered, among] : [0, 0];
-  const at = (moment: Moment, kept: number) => reserved(l, k, { state, kept }, moment);
+  const at = (moment: Moment, kept: number) => reserved(l, k, state, { ...moment, kept });
   const inBlock = { passing: held.scores + held.oneBlock, logits: 0, working: working.inBlock - counted, gathered };
   const moments = [
     at({ passing: held.scores, logits, working: working.atLoss - counted, gathered }, held.kept),
@@ -251,7 +241,8 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
  * Live memory, and what the allocator holds beyond it: a small share of tensors that keep their size from step to step, a larger share of
  * temporary ones, and the room of the last step's gradients. The holes of kept activations are counted already.
  */
-function reserved(l: LayoutInput, k: MemoryConstants, { state, kept }: Held, moment: Moment): MemoryGiB {
+function reserved(l: LayoutInput, k: MemoryConstants, state: HeldState, moment: Moment & { kept: number }): MemoryGiB {
+  const { kept } = moment;
   const activations = kept + moment.passing;
   const late = lateGradients(l, state.gradients, activations + moment.logits);
   const gradients = state.gradients - late;

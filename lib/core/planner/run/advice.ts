@@ -1,6 +1,6 @@
 import { domainGpusOf, kernelsAt, type LayoutInput, selectiveOf } from '../layout';
 import { type LayoutPlan, planLayout } from '../plan';
-import { graphsOfExperts, interleavedStages } from './megatron';
+import { type Candidate, graphsOfExperts, interleavedStages, type Options } from './megatron';
 
 /** A change that is worth trying, in the terms of the run file, and its predicted effect. */
 export interface Advice {
@@ -11,15 +11,6 @@ export interface Advice {
   stepSeconds: number;
   tokensPerSecondPerGpu: number;
   fits: LayoutPlan['fits'];
-}
-
-/** Options of the run file with their new values; a key without a value describes a change that is not a single option. */
-type Options = Readonly<Record<string, string | number | boolean>>;
-
-interface Candidate {
-  change: Options;
-  why: string;
-  layout: Partial<LayoutInput>;
 }
 
 /** The names of the parallel degrees in each library. */
@@ -33,7 +24,6 @@ const DEGREE_NAMES: Readonly<Record<string, { tensor: string; shard: string }>> 
 const parameterOf = (library: string, degree: 'tensor' | 'shard') =>
   `distribution.parameters.${DEGREE_NAMES[library]?.[degree] ?? degree}`;
 
-/** Libraries with tensor parallelism. */
 const hasTensorParallelism = (library: string) => library in DEGREE_NAMES;
 
 /** A change to a layout that may be worth trying; undefined when it changes nothing or is not possible. */
@@ -52,18 +42,19 @@ const recompute = (mode: 'none' | 'selective' | 'full', why: string, l: LayoutIn
   };
 };
 
+const candidate = (isPossible: boolean | undefined, change: Candidate): Candidate | undefined =>
+  isPossible ? change : undefined;
+
 const shardEverywhere = (l: LayoutInput) => ({ shard: l.shard * l.replicate, replicate: 1 });
 
 /** Changes that reduce the memory of a layout, cheapest first. */
 const SMALLER: readonly Change[] = [
   (l) =>
-    l.keepsGathered
-      ? {
-          change: { 'distribution.parameters.reshard_after_forward': true },
-          why: 'keeps no gathered parameters',
-          layout: { keepsGathered: false },
-        }
-      : undefined,
+    candidate(l.keepsGathered, {
+      change: { 'distribution.parameters.reshard_after_forward': true },
+      why: 'keeps no gathered parameters',
+      layout: { keepsGathered: false },
+    }),
   (l) => (l.recompute === 'none' ? recompute('selective', 'keeps fewer activations', l) : undefined),
   (l) => (l.recompute !== 'full' ? recompute('full', 'keeps one tensor a block', l) : undefined),
   (l) => {
@@ -74,38 +65,30 @@ const SMALLER: readonly Change[] = [
       : undefined;
   },
   (l, library) =>
-    l.zeroStage === 3 && l.replicate > 1
-      ? {
-          change: { [parameterOf(library, 'shard')]: l.shard * l.replicate },
-          why: 'less state on each GPU',
-          layout: shardEverywhere(l),
-        }
-      : undefined,
+    candidate(l.zeroStage === 3 && l.replicate > 1, {
+      change: { [parameterOf(library, 'shard')]: l.shard * l.replicate },
+      why: 'less state on each GPU',
+      layout: shardEverywhere(l),
+    }),
   (l) =>
-    l.zeroStage < 3 && l.stack !== 'megatron'
-      ? {
-          change: { 'shard parameters too (FSDP, ZeRO-3)': '' },
-          why: 'less state on each GPU',
-          layout: { zeroStage: 3, ...shardEverywhere(l) },
-        }
-      : undefined,
+    candidate(l.zeroStage < 3 && l.stack !== 'megatron', {
+      change: { 'shard parameters too (FSDP, ZeRO-3)': '' },
+      why: 'less state on each GPU',
+      layout: { zeroStage: 3, ...shardEverywhere(l) },
+    }),
   (l) =>
-    l.recompute === 'full' && !l.offloadActivations
-      ? {
-          change: { 'training.activationOffload': true },
-          why: 'block inputs go to host memory',
-          layout: { offloadActivations: true },
-        }
-      : undefined,
+    candidate(l.recompute === 'full' && !l.offloadActivations, {
+      change: { 'training.activationOffload': true },
+      why: 'block inputs go to host memory',
+      layout: { offloadActivations: true },
+    }),
   (l, library) => (l.expert < domainGpusOf(l) ? spreadWithin(l, library) : undefined),
   (l, library) =>
-    hasTensorParallelism(library) && canDivideOnce(l)
-      ? {
-          change: dividedOnce(l, library),
-          why: 'divides activations and logits',
-          layout: { tensor: 2 * l.tensor, shard: l.shard / 2, kernels: kernelsAt(l, 2 * l.tensor) },
-        }
-      : undefined,
+    candidate(hasTensorParallelism(library) && canDivideOnce(l), {
+      change: dividedOnce(l, library),
+      why: 'divides activations and logits',
+      layout: { tensor: 2 * l.tensor, shard: l.shard / 2, kernels: kernelsAt(l, 2 * l.tensor) },
+    }),
 ];
 
 /** The expert-parallel degree that keeps the exchanges within one NVLink domain; undefined when the current one already does. */
@@ -144,7 +127,6 @@ const spreadWithin: Change = (l, library) => {
   return { change: { 'distribution.parameters.expert_parallel_degree': expert }, why, layout: { expert } };
 };
 
-/** Changes that make a layout faster while it still fits. */
 const FASTER: readonly Change[] = [
   spreadWithin,
   interleavedStages,
@@ -152,37 +134,29 @@ const FASTER: readonly Change[] = [
   (l) => (l.recompute === 'full' ? recompute('selective', 'recomputes less', l) : undefined),
   (l) => (l.recompute !== 'none' ? recompute('none', 'recomputes nothing', l) : undefined),
   (l) =>
-    l.globalBatch % (2 * l.microBatch * l.shard * l.replicate) === 0
-      ? {
-          change: { 'training.microBatchSize': 2 * l.microBatch },
-          why: 'larger products, fewer gathers',
-          layout: { microBatch: 2 * l.microBatch },
-        }
-      : undefined,
+    candidate(l.globalBatch % (2 * l.microBatch * l.shard * l.replicate) === 0, {
+      change: { 'training.microBatchSize': 2 * l.microBatch },
+      why: 'larger products, fewer gathers',
+      layout: { microBatch: 2 * l.microBatch },
+    }),
   (l) =>
-    l.offloadActivations
-      ? {
-          change: { 'training.activationOffload': false },
-          why: 'no copies to host memory',
-          layout: { offloadActivations: false },
-        }
-      : undefined,
+    candidate(l.offloadActivations, {
+      change: { 'training.activationOffload': false },
+      why: 'no copies to host memory',
+      layout: { offloadActivations: false },
+    }),
   (l, library) =>
-    l.zeroStage === 3 && l.shard > domainGpusOf(l) && l.shard % domainGpusOf(l) === 0
-      ? {
-          change: { [parameterOf(library, 'shard')]: domainGpusOf(l) },
-          why: l.domainNodes ? 'gathers stay inside an UltraServer' : 'gathers stay inside a node',
-          layout: { shard: domainGpusOf(l), replicate: (l.shard * l.replicate) / domainGpusOf(l) },
-        }
-      : undefined,
+    candidate(l.zeroStage === 3 && l.shard > domainGpusOf(l) && l.shard % domainGpusOf(l) === 0, {
+      change: { [parameterOf(library, 'shard')]: domainGpusOf(l) },
+      why: l.domainNodes ? 'gathers stay inside an UltraServer' : 'gathers stay inside a node',
+      layout: { shard: domainGpusOf(l), replicate: (l.shard * l.replicate) / domainGpusOf(l) },
+    }),
   (l, library) =>
-    l.kernels === 'eager' && library === 'fsdp' && l.tensor === 1
-      ? {
-          change: { 'distribution.parameters.compile': true },
-          why: 'fewer passes over memory',
-          layout: { kernels: 'compiled' },
-        }
-      : undefined,
+    candidate(l.kernels === 'eager' && library === 'fsdp' && l.tensor === 1, {
+      change: { 'distribution.parameters.compile': true },
+      why: 'fewer passes over memory',
+      layout: { kernels: 'compiled' },
+    }),
 ];
 
 const candidatesOf = (changes: readonly Change[], l: LayoutInput, library: string): Candidate[] =>
@@ -219,12 +193,10 @@ function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string): Ad
   return smallest.plan === plan ? [] : [adviceOf(smallest)];
 }
 
-/** Maximum number of combined changes. */
 const MAX_CHANGES = 6;
 /** Number of layouts that are changed further, those with the least memory. */
 const MAX_REACHED = 24;
 
-/** A layout after some changes. */
 interface Changed {
   layout: LayoutInput;
   plan: LayoutPlan;

@@ -1,5 +1,43 @@
 import constants from '../../catalog/trainer-constants.json';
-import { boundedSaveSeconds, optimalSaveSeconds, saveCostSeconds } from './save-interval';
+
+const DAY = 86_400;
+const [SHORTEST_MINUTES = 0, LONGEST_MINUTES = Number.POSITIVE_INFINITY] = constants.saveIntervalMinutes;
+
+/** What a save costs, in seconds: blocked training, and slower training while it is written. */
+export const saveCostSeconds = (plan: Pick<CheckpointPlan, 'blockedSeconds' | 'saveSeconds'>): number =>
+  plan.blockedSeconds + constants.savesSlowdown * plan.saveSeconds;
+
+/** Previous failures of a run, and the node-days in which they occurred. */
+export interface FailureHistory {
+  failures: number;
+  nodeDays: number;
+}
+
+/**
+ * Seconds between saves that cost least, before they are bounded, as the built-in trainer computes them (containers/trainer,
+ * checkpoint/interval.py): a gamma prior over the failure rate, then Young and Daly.
+ * @param costSeconds of a save, or of a copy in memory
+ * @param endedShare share of the failures after which a save is needed: all, or those that end the job where copies in memory cover the others;
+ *   `history` has these alone
+ */
+export function optimalSaveSeconds(
+  costSeconds: number,
+  nodes: number,
+  endedShare: number,
+  history: FailureHistory = { failures: 0, nodeDays: 0 },
+): number {
+  const { failures, perNodeDay } = constants.failurePrior;
+  const rate = (failures + history.failures) / (failures / (perNodeDay * endedShare) + history.nodeDays);
+  return Math.sqrt((2 * costSeconds * DAY) / (rate * nodes));
+}
+
+/** Share of the failures that end the job of a run with copies in memory. */
+export const endedShare = (hasSpares: boolean): number =>
+  hasSpares ? constants.endedShare.withSpares : constants.endedShare.withoutSpares;
+
+/** Seconds within the bounds outside which intervals are not useful: saving costs more than it protects, or rates are not known well enough. */
+export const boundedSaveSeconds = (seconds: number): number =>
+  Math.min(60 * LONGEST_MINUTES, Math.max(60 * SHORTEST_MINUTES, seconds));
 
 const HARDWARE_FAILURES_PER_NODE_DAY = constants.failuresPerNodeDay.rsc1Nodes;
 const HARDWARE_SHARE = HARDWARE_FAILURES_PER_NODE_DAY / constants.failuresPerNodeDay.rsc1Jobs;
@@ -29,7 +67,6 @@ export const inPlaceSeconds = (hasCopies: boolean): number =>
   RESTART_SECONDS.prepare + STARTED_SECONDS + NOTICED_AND_LOADED_SECONDS[hasCopies ? 'copies' : 'checkpoint'];
 
 const MINUTE = 60;
-const DAY = 86_400;
 
 /** Size and duration of one save, and how often to save. */
 export interface CheckpointPlan {
@@ -144,15 +181,8 @@ export interface Copies {
   copies: 1 | 2;
 }
 
-/** Consequences of a failure. */
-interface Consequence {
-  /** Share of all failures that have it. */
-  share: number;
-  /** Until the first new step. */
-  downSeconds: number;
-  /** Of steps that are repeated. */
-  lossSeconds: number;
-}
+/** A consequence of failures: its share of all of them, the time until the first new step, and of steps that are repeated. */
+type Consequence = Record<'share' | 'downSeconds' | 'lossSeconds', number>;
 
 /**
  * What failures lead to: without broken hardware, and where a spare host takes over, the ranks start again in place; otherwise a new attempt

@@ -3,17 +3,25 @@ import { parameterShape } from '../../catalog/model/parameters';
 import { type Issue, issue } from '../../config/issue';
 import { hostCount, trainingGroupsOf, worldSize } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
+import { deepspeedConfig, section } from '../../distribution/deepspeed';
 import { compilesByDefault, fsdpCompiles, usesFsdp1 } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
-import { flag } from '../../distribution/megatron/rules';
+import { flag } from '../../distribution/megatron';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
 import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Kernels, type LayoutInput, type PlanPrecision, type Stack, selectiveOf } from '../layout';
 import { lowPrecisionOf } from '../time/compute';
-import { assumptionsOf } from './assumptions';
-import { fineTuningOf } from './fine-tuning';
+import {
+  assumptionsOf,
+  changesScores,
+  fineTuningOf,
+  keepsScores,
+  masksDocuments,
+  SMP_V2,
+  STACKS,
+  type StackTraits,
+} from './assumptions';
 import { ofMegatron, trainedModel, virtualStagesOf } from './megatron';
-import { changesScores, keepsScores, masksDocuments, SMP_V2, STACKS, type StackTraits } from './software';
 
 /** A run's layout, and the values that the planner assumed because the run does not give them; shown with the plan. */
 export interface RunLayout {
@@ -150,7 +158,7 @@ function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
     case 'smp-v2':
       return ranks === 1 ? 0 : 3;
     case 'deepspeed': {
-      const stage = section(parameters.zero_optimization).stage;
+      const { stage } = deepspeedConfig(run);
       return stage === 1 || stage === 2 || stage === 3 ? stage : 0;
     }
     case 'smp-v1':
@@ -162,9 +170,6 @@ function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
       return 0;
   }
 }
-
-const section = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
 type Software = Omit<
   LayoutInput,
@@ -214,15 +219,14 @@ function ofFsdp(run: RunSpec): Partial<Software> {
   return { ...(keeps && { keepsGathered: true }), ...(isOwn(run) && usesFsdp1(run) && { isFsdp1: true }) };
 }
 
-/** Whether the built-in trainer runs its own model. */
 const isOwn = ({ code, distribution }: RunSpec): boolean =>
   code.builtin === 'builtin' && CHUNKS_LOSS.has(distribution.library);
 
 function softwareOf(run: RunSpec): Software {
   const { distribution, training } = run;
   const stack = stackOf(distribution.library);
-  const zero = section(distribution.parameters.zero_optimization);
-  const offloaded = (key: string) => section(zero[key]).device === 'cpu' || section(zero[key]).device === 'nvme';
+  const { zero } = deepspeedConfig(run);
+  const offloaded = (key: string) => ['cpu', 'nvme'].includes(String(section(zero[key]).device));
   const compiled = fsdpCompiles(run);
   const isOwnTrainer = isOwn(run);
   const { activationCheckpointing: requested } = training;

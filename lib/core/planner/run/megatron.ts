@@ -1,6 +1,6 @@
 import type { ModelShape } from '../../catalog/model/shape';
 import type { RunSpec } from '../../config/run-spec';
-import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/rules';
+import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron';
 import { type LayoutInput, microBatchesOf } from '../layout';
 
 type OfMegatron = Pick<LayoutInput, 'sendsOncePerNode' | 'overlapsExperts' | 'launchesGraphs' | 'expertTensor'> &
@@ -62,9 +62,12 @@ export function virtualStagesOf(run: RunSpec, pipeline: number): number {
   return Math.max(1, Math.min(layers, Math.floor(given)));
 }
 
-/** A change of flags, and the layout that it leads to. */
-interface FasterFlags {
-  change: Readonly<Record<string, string | number>>;
+/** Options of the run file with their new values; a key without a value describes a change that is not a single option. */
+export type Options = Readonly<Record<string, string | number | boolean>>;
+
+/** A change that may be worth trying, and the fields of the layout that it changes. */
+export interface Candidate {
+  change: Options;
   why: string;
   layout: Partial<LayoutInput>;
 }
@@ -72,7 +75,7 @@ interface FasterFlags {
 const MAX_VIRTUAL_STAGES = 8;
 
 /** Interleaved stages, which divide the time for which a pipeline is empty; undefined where they are on or cannot be. */
-export function interleavedStages(l: LayoutInput): FasterFlags | undefined {
+export function interleavedStages(l: LayoutInput): Candidate | undefined {
   const { pipeline, virtualStages, model } = l;
   if (l.stack !== 'megatron' || pipeline === 1 || virtualStages > 1 || microBatchesOf(l) % pipeline !== 0)
     return undefined;
@@ -95,7 +98,7 @@ function pipelineLayout(layers: number, stages: number): string {
 }
 
 /** CUDA graphs for the small kernels of a block with experts. */
-export const graphsOfExperts = (l: LayoutInput): FasterFlags | undefined =>
+export const graphsOfExperts = (l: LayoutInput): Candidate | undefined =>
   l.stack === 'megatron' && l.model.experts > 1 && !l.launchesGraphs
     ? {
         change: {

@@ -100,7 +100,6 @@ function describe(
   };
 }
 
-/** The interval of the speed, propagated to hours and cost. */
 function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null): RunPlan['interval80'] {
   const slow = plan.tokensPerSecondPerGpu / plan.interval80[0];
   const fast = plan.tokensPerSecondPerGpu / plan.interval80[1];
@@ -113,7 +112,6 @@ function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null)
   };
 }
 
-/** Steps and tokens of the whole run, whichever of the two it gives. */
 function lengthOf(run: RunSpec, layout: LayoutInput): { steps: number | null; tokens: number | null } {
   const inOneStep = tokensPerStep(layout);
   const { steps, totalTokens } = run.training;
@@ -132,12 +130,9 @@ interface CapacityCost {
   note: string;
 }
 
-/** Cost of the whole run by kind of capacity, USD. */
-interface RunCost {
+interface RunCost extends Omit<CapacityCost, 'usd'> {
   onDemand: number | null;
-  perHour: number | null;
   basis: Price['basis'] | null;
-  note: string;
   spot: CapacityCost;
   trainingPlan: CapacityCost;
 }

@@ -1,9 +1,106 @@
+import constants from '../../catalog/trainer-constants.json';
 import type { RunSpec } from '../../config/run-spec';
-import { stateBytes } from '../../distribution/memory-copies';
+import { copiesMemory, memoryCopies, stateBytes } from '../../distribution/memory-copies';
 import type { LayoutInput } from '../layout';
-import { type CheckpointPlan, checkpointPlan, expectedGoodput, secondsPerFailure } from './failures';
-import { endedShare } from './save-interval';
-import { type MemoryCopiesPlan, memoryCopiesPlan, sparesOf } from './spares';
+import {
+  type CheckpointPlan,
+  type Copies,
+  checkpointPlan,
+  DEVICE_TO_HOST_BYTES_PER_SECOND,
+  endedShare,
+  expectedGoodput,
+  metBySpares,
+  nodeBytesPerSecond,
+  optimalSaveSeconds,
+  type Spares,
+  secondsPerFailure,
+} from './failures';
+
+/** The expected benefit of a number of spare hosts inside a job. */
+export interface SpareValue {
+  instances: number;
+  /** Share of the hardware failures that spare hosts absorb. */
+  met: number;
+  goodput: number;
+  goodputWithout: number;
+  /** Additional hours of training hosts in kept steps, per 30 days. */
+  savedNodeHours: number;
+  /** Hours of the spare hosts per 30 days. */
+  paidNodeHours: number;
+}
+
+const HOURS_A_MONTH = 720;
+const MAX_SPARES = 32;
+
+/** The spare hosts that the run file requests. */
+export const sparesOf = (run: RunSpec): Spares => ({
+  instances: run.compute.spareInstances,
+  attemptSeconds: run.limits.maxRuntimeSeconds,
+});
+
+/** The expected benefit of the given spare hosts for this many nodes. */
+export function spareValue(checkpoint: CheckpointPlan, nodes: number, spares: Spares, copies?: Copies): SpareValue {
+  const goodput = expectedGoodput(checkpoint, nodes, spares, copies);
+  const goodputWithout = expectedGoodput(checkpoint, nodes, undefined, copies);
+  return {
+    instances: spares.instances,
+    met: metBySpares(nodes, spares),
+    goodput,
+    goodputWithout,
+    savedNodeHours: (goodput - goodputWithout) * nodes * HOURS_A_MONTH,
+    paidNodeHours: spares.instances * HOURS_A_MONTH,
+  };
+}
+
+/** The number of spare hosts with the largest net benefit; undefined when none is worth its price. */
+export function bestSpares(
+  checkpoint: CheckpointPlan,
+  nodes: number,
+  attemptSeconds: number,
+  copies?: Copies,
+): SpareValue | undefined {
+  const gain = (value: SpareValue) => value.savedNodeHours - value.paidNodeHours;
+  return Array.from({ length: MAX_SPARES }, (_, i) =>
+    spareValue(checkpoint, nodes, { instances: i + 1, attemptSeconds }, copies),
+  )
+    .filter((value) => gain(value) > 0)
+    .sort((a, b) => gain(b) - gain(a))[0];
+}
+
+/** What copies of the state in host memory need, cost and save. */
+export interface MemoryCopiesPlan extends Copies {
+  everySteps: number;
+  /** On each host. */
+  gib: number;
+  /** What the copies may use on each host. */
+  availableGiB: number;
+  /** Otherwise the run trains without copies. */
+  fits: boolean;
+}
+
+/** The plan of the copies; undefined if the run keeps none. */
+export function memoryCopiesPlan(run: RunSpec, layout: LayoutInput, stepSeconds: number): MemoryCopiesPlan | undefined {
+  const copies = memoryCopies(run);
+  const memory = copies && copiesMemory(run, copies);
+  if (!memory) return undefined;
+  const { stateGiB, gib, availableGiB, isSent } = memory;
+  const bytes = stateGiB * 2 ** 30;
+  // The GPUs copy during the forward and backward passes of the next step, whose update waits for the rest.
+  const blocked = Math.max(0, bytes / layout.gpusPerNode / DEVICE_TO_HOST_BYTES_PER_SECOND - stepSeconds);
+  const exchange = isSent ? bytes / nodeBytesPerSecond(layout.networkGbps) : 0;
+  const cheap = Math.max(optimalSaveSeconds(blocked, layout.nodes, 1), blocked / constants.copiesShareOfTime);
+  const steps = Math.ceil(Math.max(cheap, exchange, stepSeconds) / stepSeconds);
+  const everySteps = copies.everySteps === 'auto' ? steps : copies.everySteps;
+  return {
+    everySteps,
+    copies: copies.copies,
+    gib,
+    availableGiB,
+    fits: gib <= availableGiB,
+    overhead: blocked / (everySteps * stepSeconds),
+    lossSeconds: (everySteps * stepSeconds) / 2,
+  };
+}
 
 /** How a run saves its state and comes back from failures, and what that costs. */
 export interface RecoveryPlan {

@@ -1,18 +1,22 @@
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import { kindsOf } from '../kinds';
 import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
+import { kindsOf } from '../model-size';
 import { type BlockSeconds, blockSeconds, GEMMS_PER_BLOCK, tokensPerRank } from './compute';
-import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import {
   added,
   contextTraffic,
   expertTraffic,
+  gatherSeconds,
+  groupOf,
+  type Network,
   reduceBytesOf,
+  reduceSeconds,
+  sendSeconds,
   shardGroupSize,
   shardTraffic,
   tensorTraffic,
-} from './traffic';
+} from './network';
 
 /** Share of a block's forward pass that is computed again in the backward pass. */
 const RECOMPUTED: Readonly<Record<LayoutInput['recompute'], { products: number; core: number; traffic: number }>> = {
@@ -29,18 +33,19 @@ const recomputedOf = (l: LayoutInput) =>
   l.recompute === 'products' && l.kernels === 'compiled' ? RECOMPUTED.none : RECOMPUTED[l.recompute];
 
 /** Seconds of one block for one micro-batch, forward and backward; communication as far as it is not hidden. */
-export interface Block {
-  matmul: number;
-  attention: number;
-  elementwise: number;
-  recompute: number;
-  tensorParallel: number;
-  contextParallel: number;
-  expertParallel: number;
-  dataParallel: number;
-  offload: number;
-  host: number;
-}
+export type Block = Record<
+  | 'matmul'
+  | 'attention'
+  | 'elementwise'
+  | 'recompute'
+  | 'tensorParallel'
+  | 'contextParallel'
+  | 'expertParallel'
+  | 'dataParallel'
+  | 'offload'
+  | 'host',
+  number
+>;
 
 /** One block for one micro-batch, forward and backward, including its exposed communication; the mean if blocks differ. */
 export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
@@ -52,11 +57,7 @@ export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): B
   return Object.fromEntries(mean) as unknown as Block;
 }
 
-/** Seconds of the passes of one block, including the time to launch their kernels. */
-interface Passes {
-  forward: number;
-  backward: number;
-}
+type Passes = Record<'forward' | 'backward', number>;
 
 function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
   const b = blockSeconds(l, gpu, k);

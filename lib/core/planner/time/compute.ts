@@ -56,17 +56,14 @@ const RECIPES: Readonly<Partial<Record<PlanPrecision, LowPrecision>>> = {
 /** The recipe of a layout with products in 8 or 4 bit. */
 export const lowPrecisionOf = (l: Pick<LayoutInput, 'precision'>): LowPrecision | undefined => RECIPES[l.precision];
 
-/** Seconds of one block on one GPU for one micro-batch, without communication. */
-export interface BlockSeconds {
-  gemmForward: number;
-  attentionForward: number;
-  attentionBackward: number;
-  trafficForward: number;
-  /** The part of it in which tokens are copied for their experts, sorted and summed. */
-  permutationForward: number;
-  /** Minimum time that the host needs to launch the forward kernels. */
-  launchForward: number;
-}
+/**
+ * Seconds of one block on one GPU for one micro-batch, without communication. `permutationForward`: the part of `trafficForward` in which tokens
+ * are copied for their experts, sorted and summed; `launchForward`: minimum time that the host needs to launch the forward kernels.
+ */
+export type BlockSeconds = Record<
+  'gemmForward' | 'attentionForward' | 'attentionBackward' | 'trafficForward' | 'permutationForward' | 'launchForward',
+  number
+>;
 
 /** Number of kernels in one forward block, and the host's time to launch each. */
 const LAUNCHES: Readonly<Record<LayoutInput['kernels'], number>> = { eager: 34, compiled: 14, fused: 20 };
@@ -79,7 +76,6 @@ const LAUNCH_SECONDS = 5e-6;
  */
 const LAUNCHES_OF_EXPERT = 30;
 
-/** Number of kernels of one block that a rank launches in a forward pass. */
 const launches = ({ kernels, quantized, model, expert }: LayoutInput): number =>
   LAUNCHES[kernels] + (quantized && model.experts > 1 ? (LAUNCHES_OF_EXPERT * model.experts) / expert : 0);
 
@@ -102,7 +98,6 @@ export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSecon
   };
 }
 
-/** Time that the host needs to launch the kernels of one block, forward. */
 function launchSeconds(l: LayoutInput, k: Constants): number {
   if (l.launchesGraphs) return 0;
   return launches(l) * LAUNCH_SECONDS + (isDispatched(l) ? k.expertHostSeconds : 0);

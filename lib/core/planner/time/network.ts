@@ -1,17 +1,26 @@
+import { layerParametersOfRank } from '../../catalog/model/parameters';
 import { commonDivisor } from '../../distribution/ultra-servers';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import { domainGpusOf, type LayoutInput } from '../layout';
+import {
+  adaptersOfBlock,
+  domainGpusOf,
+  elementBytesOf,
+  expertTensorOf,
+  keepsGatheredUntilForward,
+  type LayoutInput,
+  microBatchesOf,
+  quantizedOfBlock,
+  storedBytes,
+} from '../layout';
+import { expertHiddenOf, meanHeadSize } from '../model-size';
+import { tokensPerRank } from './compute';
 
 /**
- * Placement of the members of one communication group. A node here is an NVLink domain: an instance, or the instances of an UltraServer.
+ * Placement of the members of one communication group, `perNode` of them on each node. A node here is an NVLink domain: an instance, or the
+ * instances of an UltraServer.
  */
-export interface Group {
-  size: number;
-  /** Number of members per node. */
-  perNode: number;
-  nodes: number;
-}
+export type Group = Record<'size' | 'perNode' | 'nodes', number>;
 
 /**
  * A group of `size` ranks with a distance of `stride` ranks; ranks fill one node after the other. If nodes do not hold whole numbers of
@@ -35,24 +44,22 @@ function saturated(seconds: number, half: number): number {
   return seconds * (1 + (half / seconds) ** HILL);
 }
 
-/** Speeds of one cluster for collectives. */
-export interface Network {
-  linkBytesPerSecond: number;
-  /** All interfaces of one node or UltraServer together, after wire efficiency. */
-  nodeBytesPerSecond: number;
-  /** GPUs connected by NVLink. */
-  gpusPerNode: number;
-  latencyInside: number;
-  latencyAcross: number;
-  latencyPerNode: number;
-  /** Relative slowdown of a gather with each node beyond the first. */
-  lossPerNode: number;
-  /**
-   * The same as an exponent of the number of ranks in the ring, when all groups of a cluster communicate at the same time and any hop may
-   * be the slow one.
-   */
-  crowding: number;
-}
+/**
+ * Speeds of one cluster for collectives. `nodeBytesPerSecond`: all interfaces of one node or UltraServer together, after wire efficiency;
+ * `gpusPerNode`: GPUs connected by NVLink; `lossPerNode`: relative slowdown of a gather with each node beyond the first; `crowding`: the same as an
+ * exponent of the number of ranks in the ring, when all groups of a cluster communicate at the same time and any hop may be the slow one.
+ */
+export type Network = Record<
+  | 'linkBytesPerSecond'
+  | 'nodeBytesPerSecond'
+  | 'gpusPerNode'
+  | 'latencyInside'
+  | 'latencyAcross'
+  | 'latencyPerNode'
+  | 'lossPerNode'
+  | 'crowding',
+  number
+>;
 
 /**
  * SMDDP AllGather moves data peer to peer over EFA, so that its latency does not grow with the ring; AWS reports about 90 % of the line
@@ -106,4 +113,103 @@ export function sendSeconds(bytes: number, nodeHop: boolean, net: Network): numb
     ? Math.min(net.nodeBytesPerSecond / net.gpusPerNode, net.linkBytesPerSecond)
     : net.linkBytesPerSecond;
   return bytes / rate + (nodeHop ? 15e-6 : 5e-6);
+}
+
+/** Time that communication adds to the work that it overlaps with: the exposed part, and a slowdown of both while they share the GPU. */
+export const added = (work: number, communication: number, tax: number) =>
+  Math.max(0, communication - work) + tax * Math.min(work, communication);
+
+/** Number of ranks that hold the shards of one replica: data-parallel and context ranks together. */
+export const shardGroupSize = (l: LayoutInput) => l.shard * l.context;
+
+/** Bytes per gradient that FSDP and ZeRO-3 reduce-scatter; the built-in trainer sums in fp32 under FSDP. */
+export function reduceBytesOf(l: LayoutInput, k: Constants): number {
+  if (l.stack === 'deepspeed' || l.precision === 'bf16-pure' || l.stack === 'jax') return 2;
+  return l.isOwnTrainer ? 4 : k.reduceBytes;
+}
+
+/**
+ * Communication of one rank for one block's parameters and gradients in a step; a test compares the counts with the trainer's own calls.
+ */
+interface ShardTraffic {
+  /** Parameters of the block before sharding. */
+  parameters: number;
+  /** Parameters that have gradients. */
+  trained: number;
+  /** Number of AllGathers of all micro-batches, how many of them precede a forward pass, and the bytes of each. */
+  gathers: number;
+  forwardGathers: number;
+  gatheredBytes: number;
+  /** AllGathers of the same size for a reference's forward passes (DPO). */
+  referenceGathers: number;
+  /** Number of ReduceScatters of gradients. */
+  scatters: number;
+  /** Number of AllReduces over replicas, of the rank's own shard. */
+  replicaSums: number;
+}
+
+/** How often the gradients of a step are summed over replicas. */
+export const sumsOfStep = (l: LayoutInput): number => (l.isFsdp1 && !l.noSync ? microBatchesOf(l) : 1);
+
+/**
+ * ZeRO-3 and FSDP gather each block's parameters twice and reduce-scatter its gradients in every micro-batch; replicas sum theirs once per
+ * step. With no_sync, parameters stay gathered from one backward pass to the next forward pass, and gradients are reduce-scattered once.
+ * With `keepsGathered`, parameters stay gathered from a forward pass to its backward pass.
+ */
+export function shardTraffic(l: LayoutInput): ShardTraffic {
+  const parameters = layerParametersOfRank(l.model, l.tensor, expertTensorOf(l) * l.expert);
+  const micro = microBatchesOf(l);
+  const isSharded = l.zeroStage === 3 && shardGroupSize(l) > 1;
+  const once = l.noSync ? 1 : micro;
+  const forwardGathers = keepsGatheredUntilForward(l) ? 1 : micro;
+  return {
+    parameters,
+    trained: l.adapters === undefined ? parameters : adaptersOfBlock(l),
+    gathers: isSharded ? forwardGathers + (l.keepsGathered ? 0 : micro) : 0,
+    forwardGathers: isSharded ? forwardGathers : 0,
+    // A reference without adapters shares its parameters with the model, which keeps them gathered.
+    referenceGathers: isSharded && l.preferences && !(l.keepsGathered && l.preferences === 'adapters') ? micro : 0,
+    gatheredBytes: storedBytes(elementBytesOf(l), parameters + adaptersOfBlock(l), quantizedOfBlock(l)),
+    scatters: isSharded ? once : 0,
+    replicaSums: l.replicate > 1 ? sumsOfStep(l) : 0,
+  };
+}
+
+/** Collectives of one kind in one block and micro-batch, forward and backward: their number, and the total bytes of each over all ranks. */
+type ActivationTraffic = Record<'gathers' | 'scatters' | 'bytes', number>;
+
+/**
+ * Two AllReduces forward and two backward, each as an AllGather and a ReduceScatter with sequence parallelism. A recomputed block gathers
+ * and scatters again; PyTorch stops recomputing before the block's last ReduceScatter, which only a norm after it would need, and its
+ * per-operation checkpointing keeps the results of ReduceScatters (a test counts both on the trainer).
+ */
+export function tensorTraffic(l: LayoutInput): ActivationTraffic {
+  const bytes = elementBytesOf(l) * tokensPerRank(l) * l.model.hidden;
+  if (l.tensor === 1) return { gathers: 0, scatters: 0, bytes };
+  const again = { none: 0, full: 2, block: 1, op: 1, products: 1, core: 0 }[l.recompute];
+  if (!l.isOwnTrainer) return { gathers: 4 + again, scatters: 4 + again, bytes };
+  const scattersAgain = l.normsBehind ? 2 : 1;
+  return { gathers: l.recompute === 'none' ? 4 : 6, scatters: l.recompute === 'full' ? 4 + scattersAgain : 4, bytes };
+}
+
+/**
+ * Keys and values of a sequence, passed around a ring or gathered: once forward, their gradients once backward, and once more to compute
+ * the gradients of attention. The built-in trainer gathers, and keeps the result unless the block is recomputed.
+ */
+export function contextTraffic(l: LayoutInput): ActivationTraffic {
+  const bytes = (elementBytesOf(l) * tokensPerRank(l) * l.context * l.model.kvHeads * meanHeadSize(l.model)) / l.tensor;
+  if (l.context === 1) return { gathers: 0, scatters: 0, bytes };
+  const keeps = l.isOwnTrainer && l.recompute === 'none';
+  return { gathers: keeps ? 2 : 4, scatters: 2, bytes };
+}
+
+/**
+ * Tokens to their experts and back, forward and backward, and once more if the built-in trainer recomputes the block. `bytes`: the copies
+ * that one rank sends in one exchange, one for each expert of a token.
+ */
+export function expertTraffic(l: LayoutInput): { exchanges: number; bytes: number } {
+  const bytes = (elementBytesOf(l) * tokensPerRank(l) * l.model.expertsPerToken * expertHiddenOf(l.model)) / l.tensor;
+  // In models with both kinds of blocks, those without experts send nothing.
+  if (l.expert === 1 || l.model.experts === 1) return { exchanges: 0, bytes };
+  return { exchanges: l.isOwnTrainer && l.recompute !== 'none' ? 6 : 4, bytes };
 }

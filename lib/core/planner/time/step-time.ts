@@ -1,11 +1,21 @@
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import { stageLayers } from '../kinds';
 import { type LayoutInput, microBatchesOf, trainedParameters, worldSizeOf } from '../layout';
-import { blockOf } from './block-time';
+import { stageLayers } from '../model-size';
+import { type Block, blockOf } from './block-time';
 import { headSeconds, tokensPerRank } from './compute';
-import { gatherSeconds, groupOf, type Network, networkOf, reduceSeconds, sendSeconds } from './network';
-import { added, reduceBytesOf, shardGroupSize, sumsOfStep } from './traffic';
+import {
+  added,
+  gatherSeconds,
+  groupOf,
+  type Network,
+  networkOf,
+  reduceBytesOf,
+  reduceSeconds,
+  sendSeconds,
+  shardGroupSize,
+  sumsOfStep,
+} from './network';
 
 /**
  * Reduction of gradients across replicas, once per step, or under FSDP1 after every micro-batch; the backward pass before it hides a part of
@@ -81,25 +91,11 @@ function offloadSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   return optimizer + parameters;
 }
 
-/** Components of the time of one step, seconds. They add up to `total`. */
-export interface StepSeconds {
-  total: number;
-  matmul: number;
-  attention: number;
-  elementwise: number;
-  recompute: number;
-  head: number;
-  tensorParallel: number;
-  contextParallel: number;
-  pipelineParallel: number;
-  bubble: number;
-  expertParallel: number;
-  /** AllGather and ReduceScatter of sharded parameters, or the reduction of gradients, as far as they are not hidden. */
-  dataParallel: number;
-  optimizer: number;
-  offload: number;
-  host: number;
-}
+/**
+ * Components of the time of one step, seconds. They add up to `total`. `dataParallel`: AllGather and ReduceScatter of sharded parameters, or the
+ * reduction of gradients, as far as they are not hidden.
+ */
+export type StepSeconds = Block & Record<'total' | 'head' | 'pipelineParallel' | 'bubble' | 'optimizer', number>;
 
 /**
  * Seconds of one optimizer step. More nodes with the same batch are never predicted to be slower than half of them: the larger cluster

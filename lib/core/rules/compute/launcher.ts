@@ -1,4 +1,9 @@
-import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../../catalog/instances/instances';
+import {
+  acceleratorCount,
+  defaultProcessesPerHost,
+  findInstanceType,
+  LOGICAL_CORE_VARIABLE,
+} from '../../catalog/instances/instances';
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
 import { trainingGroupsOf } from '../../config/resolve-run';
@@ -29,7 +34,10 @@ function differing(groups: readonly Group[], what: string, of: (group: Group) =>
   });
 }
 
-/** Rules for launchers and what they can start. */
+/** Location of compiled programs: for torch-neuronx on PyTorch/XLA a path or an S3 prefix, for TorchNeuron a directory. */
+const CACHE_VARIABLES = ['NEURON_COMPILE_CACHE_URL', 'TORCH_NEURONX_NEFF_CACHE_DIR'];
+
+/** Rules for launchers and what they can start, and for the NeuronCores of Trainium and their compiled programs. */
 export const LAUNCHER_RULES: readonly Rule[] = [
   rule('distribution/library', 'error, local', ({ distribution: { library } }) =>
     when(!LIBRARIES.includes(library), 'distribution.library', {
@@ -81,17 +89,14 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     const known = compute.instanceGroups.map((g) => g.name);
     const path = 'distribution.instanceGroups';
     if (distribution.instanceGroups.length > 0 && known.length === 0) {
-      return { path, must: 'must be used with compute.instanceGroups', fix: 'remove it' };
+      return { path, must: 'must be used with compute.instanceGroups' };
     }
     const unknown = distribution.instanceGroups.flatMap((name, i) => [
       ...when(!known.includes(name), `${path}[${i}]`, {
         must: `must be a group of compute.instanceGroups (${orList(known)})`,
         fix: 'use one of them',
       }),
-      ...when(distribution.instanceGroups.indexOf(name) !== i, `${path}[${i}]`, {
-        must: 'must be listed once',
-        fix: 'remove it',
-      }),
+      ...when(distribution.instanceGroups.indexOf(name) !== i, `${path}[${i}]`, { must: 'must be listed once' }),
     ]);
     if (unknown.length > 0 || distribution.contract !== 'toolkit' || known.length === 0) return unknown;
     return [
@@ -214,4 +219,40 @@ export const LAUNCHER_RULES: readonly Rule[] = [
       fix: 'use entrypoint',
     }),
   ),
+  rule('launcher/logical-cores', 'error', (run) => {
+    const type = trainingInstanceTypes(run).find(isNeuron);
+    const given = run.environmentVariables[LOGICAL_CORE_VARIABLE];
+    if (type === undefined || given === undefined) return [];
+    const path = `environmentVariables.${LOGICAL_CORE_VARIABLE}`;
+    const joinsCores = findInstanceType(type)?.accelerator?.logicalCoresPerChip !== undefined;
+    if (!joinsCores)
+      return {
+        path,
+        level: 'warning',
+        must: `must be left out on ${type}, whose NeuronCores are not combined`,
+      };
+    return [
+      ...when(given !== '1' && given !== '2', path, {
+        must: `must be 1 or 2 on ${type}`,
+        fix: 'remove it; the default is 2',
+      }),
+      ...when(given === '1' && run.distribution.contract === 'toolkit', path, {
+        level: 'warning',
+        must: `must be 2 on ${type} under the toolkit contract, whose toolkit starts 64 processes on every host`,
+        fix: 'remove it, or use contract entrypoint',
+      }),
+    ];
+  }),
+  rule('launcher/compile-cache', 'warning, may acknowledge', (run) => {
+    const type = trainingInstanceTypes(run).find(isNeuron);
+    const variables = run.environmentVariables;
+    const isKept =
+      CACHE_VARIABLES.some((name) => variables[name] !== undefined) ||
+      variables.NEURON_CC_FLAGS?.includes('--cache_dir') === true;
+    return when(type !== undefined && !isKept, 'environmentVariables', {
+      must: `must be a persistent compilation cache on ${type}: otherwise each attempt compiles again`,
+      got: undefined,
+      fix: 'set NEURON_COMPILE_CACHE_URL (PyTorch/XLA, also s3://) or TORCH_NEURONX_NEFF_CACHE_DIR (TorchNeuron), or acknowledge launcher/compile-cache',
+    });
+  }),
 ].map(trainingRule);

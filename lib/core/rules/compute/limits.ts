@@ -1,7 +1,7 @@
 import { acceleratorCount } from '../../catalog/instances/instances';
 import { countGroups } from '../../config/formats/patterns';
-import { instanceGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, rule, when } from '../../config/rule';
+import { hasGpus, instanceGroupsOf } from '../../config/resolve-run';
+import { type Finding, type Rule, rule, ruleWhere, when } from '../../config/rule';
 import { findStrategy } from '../../distribution';
 import { pythonJson } from '../../distribution/python-json';
 
@@ -37,19 +37,20 @@ function hyperparameter(path: string, key: string, value: unknown, toolkit: bool
 
 const TAG_TEXT = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
 
-/** Rules for run time, waiting time and cost. */
+const path = 'compute.healthCheck';
+
+const PREEMPTIBLE = 'preemptible';
+
+/** Rules for run time, waiting time, cost, health checks and preemption. */
 export const LIMIT_RULES: readonly Rule[] = [
   rule('queue/after', 'error, local', ({ after }) =>
-    after.flatMap((id, i) =>
-      when(
-        !/^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id),
-        `after[${i}]`,
-        {
-          must: 'must be a run id or latest:<run name>',
-          fix: 'use an id from slipway list',
-        },
-      ),
-    ),
+    after.flatMap((id, i) => {
+      const isId = /^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id);
+      return when(!isId, `after[${i}]`, {
+        must: 'must be a run id or latest:<run name>',
+        fix: 'use an id from slipway list',
+      });
+    }),
   ),
   rule('limits/spot-wait', 'error', ({ limits, compute, written }) => {
     const given = written.limits?.maxWaitSeconds;
@@ -70,7 +71,6 @@ export const LIMIT_RULES: readonly Rule[] = [
     const isIgnored = limits.maxPendingSeconds !== undefined && !accelerated && compute.instanceType !== '';
     return when(isIgnored, 'limits.maxPendingSeconds', {
       must: 'must be used with accelerated types (ml.p, ml.g, ml.trn): others ignore it',
-      fix: 'remove it',
     });
   }),
   rule('limits/longest-run', 'warning, may acknowledge', ({ limits }) =>
@@ -180,4 +180,39 @@ export const LIMIT_RULES: readonly Rule[] = [
       }),
     ];
   }),
+  ...[
+    rule('compute/health-check', 'error', ({ kind, distribution: { contract } }) =>
+      when(kind === 'processing' || contract !== 'entrypoint', path, {
+        must: 'must be off when the driver of Slipway does not start the ranks (processing runs, distribution.contract toolkit and container)',
+        fix: 'remove it, or use contract entrypoint',
+      }),
+    ),
+    rule('compute/health-check-gpus', 'warning', (run) =>
+      when(!hasGpus(run), path, { must: 'must be off on hosts without GPUs: there is nothing to check' }),
+    ),
+  ].map(ruleWhere(({ compute }) => (compute.healthCheck ?? 'off') !== 'off')),
+  ...[
+    rule('preemption/checkpoints', 'error', ({ kind, checkpoints: { mode } }) => {
+      if (kind !== 'training')
+        return {
+          path: PREEMPTIBLE,
+          must: 'must be false in a processing run, which always starts from the beginning',
+        };
+      return when(mode === 'none', PREEMPTIBLE, {
+        must: 'must be used with checkpoints: otherwise the run restarts at step 0 after every preemption',
+        got: 'checkpoints.mode none',
+        fix: 'set checkpoints, or remove preemptible',
+      });
+    }),
+    rule('preemption/own-code', 'warning, may acknowledge', ({ code, distribution, network }) => {
+      const seesRequests = distribution.contract === 'entrypoint' && !network.isolation;
+      return when(code.builtin === undefined, PREEMPTIBLE, {
+        must: seesRequests
+          ? 'must be used with code that saves and leaves with exit code 76 when SLIPWAY_HAND_OVER_FILE appears, or saves within 120 s of SIGTERM'
+          : 'must be used with code that saves within 120 s of SIGTERM: requests to leave are not read under the toolkit contract or network isolation',
+        got: 'custom code, which cannot be checked',
+        fix: 'see "Preemption" in docs/queue.md, then acknowledge preemption/own-code',
+      });
+    }),
+  ].map(ruleWhere(({ preemptible }) => preemptible === true)),
 ];

@@ -48,7 +48,7 @@ export const NETWORK_RULES: readonly Rule[] = [
     const path = 'network.interContainerEncryption';
     const efa = efaType(run);
     if (hosts(run) === 1)
-      return { path, level: 'warning', must: 'must be off for one instance, where it has no effect', fix: 'remove it' };
+      return { path, level: 'warning', must: 'must be off for one instance, where it has no effect' };
     return when(efa !== undefined && run.network.efa !== 'off', path, {
       must: `must be off on ${efa?.instanceType} with EFA: it covers IP traffic only, and EFA bypasses it`,
       fix: 'set network.efa: off to use encrypted sockets, or acknowledge network/encryption-with-efa',
@@ -67,7 +67,6 @@ export const NETWORK_RULES: readonly Rule[] = [
       ...when(hosts(run) === 1 && efaType(run) !== undefined, 'network.efa', {
         level: 'info',
         must: 'must not be required for one instance, where it has no effect',
-        fix: 'remove it',
       }),
     ];
   }),

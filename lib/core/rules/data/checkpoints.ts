@@ -60,7 +60,6 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
       ...when(run.checkpoints.mode !== 'managed', 'checkpoints.localPath', {
         level: 'warning',
         must: 'must be used with mode managed',
-        fix: 'remove it',
       }),
       ...when(!given.startsWith('/'), 'checkpoints.localPath', {
         must: 'must be an absolute path',
@@ -108,7 +107,6 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
       return {
         path,
         must: 'must be off without the built-in trainer with distribution.library fsdp or ddp, or a script under torchrun',
-        fix: 'remove it',
       };
     return [
       ...when(mode === 'none', path, { must: 'must be off with checkpoints.mode none', fix: 'use another mode' }),

@@ -1,7 +1,9 @@
-import { isArchiveInS3, isPrefixInS3 } from '../../config/code-source';
+import { CODE_IN_IMAGE, isArchiveInS3, isPrefixInS3 } from '../../config/code-source';
 import { type Rule, rule, when } from '../../config/rule';
+import type { RunSpec } from '../../config/run-spec';
 import { CODE_FOLDER_RULES, toolkitRequirements } from './code-folder';
-import { REQUIREMENTS_RULES } from './requirements';
+
+const inImage = ({ code }: RunSpec): boolean => code.source === CODE_IN_IMAGE;
 
 /** What the toolkit makes of an argument that the driver passes in another form; undefined where both pass the same. */
 function toolkitForm(key: string, value: unknown): string | undefined {
@@ -18,10 +20,9 @@ const asOneText = (key: string): string => `--${key} and the whole value as one 
 const hyperparameterForm = (key: string, value: unknown): string | undefined =>
   Array.isArray(value) ? asOneText(key) : undefined;
 
-/** Rules for a run's code. */
+/** Rules for a run's code, which may be a program in the image, where the container has no Slipway component. */
 export const CODE_RULES: readonly Rule[] = [
   ...CODE_FOLDER_RULES,
-  ...REQUIREMENTS_RULES,
   rule('code/builtin', 'error', (run) => {
     const { builtin: name, requirements } = run.code;
     if (!name) return [];
@@ -37,11 +38,9 @@ export const CODE_RULES: readonly Rule[] = [
       ...when(run.written.code.entryPoint !== undefined, 'code.entryPoint', {
         level: 'warning',
         must: 'must be omitted: the built-in code has its own',
-        fix: 'remove it',
       }),
       ...when(requirements !== undefined, 'code.requirements', {
         must: 'must be omitted: the built-in code needs none',
-        fix: 'remove it',
       }),
     ];
   }),
@@ -63,7 +62,6 @@ export const CODE_RULES: readonly Rule[] = [
       }),
       ...when(!inS3 && sha256 !== undefined, 'code.sha256', {
         must: 'must be omitted: it only applies to an archive in S3',
-        fix: 'remove it',
       }),
     ];
   }),
@@ -128,6 +126,59 @@ export const CODE_RULES: readonly Rule[] = [
         path,
         must: 'must not contain spaces or shell characters for toolkits before 5.1.4',
         fix: 'use contract entrypoint, or an image with a newer toolkit',
+      }));
+  }),
+  /** Findings for options of the image's own program when another program is started. */
+  rule('code/container-options', 'error, local', (run) => {
+    if (inImage(run)) return [];
+    const given = (['containerEntrypoint', 'containerArguments'] as const).filter((key) => run.code[key] !== undefined);
+    return [
+      ...given.map((key) => ({
+        path: `code.${key}`,
+        must: 'must be used with code.source image: the driver or the toolkit starts other code',
+        fix: 'set source: image, or use code.entryPoint and code.arguments',
+      })),
+      ...when(run.distribution.contract === 'container', 'distribution.contract', {
+        must: 'must be entrypoint or toolkit unless code.source is image',
+        fix: 'remove it, or set code.source: image',
+      }),
+    ];
+  }),
+  rule('code/container', 'error', (run) => {
+    if (!inImage(run)) return [];
+    const { contract, library } = run.distribution;
+    return [
+      ...when(run.kind === 'processing', 'code.source', {
+        must: 'must be builtin-tokenize, builtin-fetch or custom code for a processing run',
+        fix: 'use a folder with the program, or kind: training',
+      }),
+      ...when(contract !== 'container', 'distribution.contract', { must: 'must be container with code.source image' }),
+      ...when(library !== 'custom', 'distribution.library', {
+        must: 'must be custom with code.source image: it would have no effect on the program',
+      }),
+    ];
+  }),
+  /** Findings for options that only the driver or the toolkit reads, when neither is used. */
+  rule('code/container-without-driver', 'error', (run) => {
+    if (!inImage(run)) return [];
+    const { code, distribution = {}, model } = run.written;
+    const given: [string, unknown][] = [
+      ...(['entryPoint', 'arguments', 'requirements', 'sha256'] as const).map((key): [string, unknown] => [
+        `code.${key}`,
+        code[key],
+      ]),
+      ...(['launcher', 'processesPerHost', 'parameters', 'mpiOptions', 'instanceGroups'] as const).map(
+        (key): [string, unknown] => [`distribution.${key}`, distribution[key]],
+      ),
+      ['model.weights', model?.weights],
+    ];
+    return given
+      .filter(([, value]) => value !== undefined)
+      .map(([path, got]) => ({
+        path,
+        must: 'must be omitted with code.source image: the image starts its own program',
+        got,
+        fix: path === 'model.weights' ? 'add the weights as a channel of data' : 'use code.containerArguments',
       }));
   }),
 ];

@@ -1,39 +1,15 @@
-import { placeOf } from '../../config/formats/places';
+import { isPinned, parseHubSource, placeOf } from '../../config/formats/places';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, rule, UNSHOWN, when } from '../../config/rule';
-import type { ChannelSpec } from '../../config/run-spec';
-import { CHANNEL_NAME_RULES, eachChannel, fileSystem, fileSystemKey } from './channel-names';
-import { DATA_PLACE_RULES } from './data-places';
+import { type Finding, type Rule, type RuleContext, type RuleKind, rule, UNSHOWN, when } from '../../config/rule';
+import type { ChannelSpec, RunSpec } from '../../config/run-spec';
+import { CHANNEL_NAME_RULES, DATA_PLACE_RULES, eachChannel, fileSystem, fileSystemKey } from './data-places';
 
-function fastFile(channel: ChannelSpec, at: string): Finding[] {
-  const type = channel.s3DataType ?? 'S3Prefix';
-  return when(channel.inputMode === 'FastFile' && type !== 'S3Prefix', `${at}.s3DataType`, {
-    must: 'must be S3Prefix with inputMode FastFile',
-    fix: type === 'ManifestFile' ? 'use inputMode File' : 'use inputMode Pipe',
-  });
-}
-
-function augmented(channel: ChannelSpec, at: string): Finding[] {
-  if (channel.s3DataType !== 'AugmentedManifestFile') {
-    return when(channel.attributeNames !== undefined, `${at}.attributeNames`, {
-      must: 'must be used with s3DataType AugmentedManifestFile',
-      fix: 'remove it',
-    });
-  }
-  return [
-    ...when(!channel.attributeNames?.length, `${at}.attributeNames`, {
-      must: 'must be set with AugmentedManifestFile',
-      got: UNSHOWN,
-      fix: 'list the attributes to pass, for example [text]',
-    }),
-    ...when((channel.inputMode ?? 'File') === 'File', `${at}.inputMode`, {
-      level: 'warning',
-      must: 'must be Pipe with AugmentedManifestFile',
-      got: channel.inputMode ?? 'File (default)',
-      fix: 'use Pipe',
-    }),
-  ];
-}
+/** A rule about each channel of a run; `at` is its path. */
+const channelRule = (
+  id: string,
+  kind: RuleKind,
+  find: (channel: ChannelSpec, at: string) => Finding | Finding[],
+): Rule => rule(id, kind, (run) => eachChannel(run, (channel, at) => [find(channel, at)].flat()));
 
 /** Options that only an S3DataSource accepts. */
 const S3_OPTIONS = [
@@ -45,50 +21,50 @@ const S3_OPTIONS = [
   'shuffleSeed',
 ] as const;
 
-function fileSystems(channel: ChannelSpec, at: string): Finding[] {
-  const fs = fileSystem(channel);
-  if (!fs) return [];
-  const key = fileSystemKey(channel);
-  const s3Only = S3_OPTIONS.filter(
-    (option) => channel[option] !== undefined && !(option === 'inputMode' && channel.inputMode === 'File'),
-  );
-  return [
-    ...when(!/^(\/|\{fsxPath\})/.test(fs.directoryPath), `${at}.${key}.directoryPath`, {
-      must: 'must start with /',
-      fix: `use /${fs.directoryPath}`,
-    }),
-    ...s3Only.map((option) => ({
-      path: `${at}.${option}`,
-      must: 'must be used with s3, not with a file system',
-      fix: 'remove it',
-    })),
-  ];
-}
-
 /** An object such as `corpus/train.csv` has an extension; FastFile provides only folders. */
 const namesObject = ({ s3 = '', inputMode }: ChannelSpec): boolean =>
   inputMode !== 'FastFile' && /\/[^/]+\.[A-Za-z]\w*$/.test(s3.replace(/^s3:\/\/[^/]+/, ''));
 
-function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
-  const { s3 = '/', s3DataType = 'S3Prefix' } = channel;
-  const path = `${at}.s3`;
-  const isPrefix = s3DataType === 'S3Prefix' && /^s3:\/\/[^/]+\/./.test(s3);
-  if (isPrefix && /[*?]/.test(s3))
-    return [
-      {
-        path,
-        must: 'should be a prefix: S3 expands no pattern, so * and ? stand for themselves',
-        got: s3,
-        fix: 'end it before the pattern, or list the objects in a manifest (s3DataType: ManifestFile)',
-      },
-    ];
-  return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), path, {
-    must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
-    fix: 'add a trailing /, or acknowledge it',
+const sourcesOf = ({ code }: RunSpec): string[] => String(code.arguments.source ?? '').split(',');
+
+function fetched(run: RunSpec): Finding[] {
+  const wrong = sourcesOf(run).find((text) => parseHubSource(text.trim()) === undefined);
+  return when(wrong !== undefined, 'code.arguments.source', {
+    must: 'must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without',
+    got: wrong || 'nothing',
+    fix: 'correct it',
   });
 }
 
-/** Rules for data channels. */
+/** Hubs are on the internet; a mirror (HF_ENDPOINT) may be in the network of the jobs. */
+const withoutInternet: Rule['check'] = (run, { descriptor }) => {
+  const isCutOff =
+    (descriptor?.network?.mode === 'vpc-locked' && run.environmentVariables.HF_ENDPOINT === undefined) ||
+    run.network.isolation;
+  return when(isCutOff, 'code.source', {
+    must: 'must run in a network with internet access, or with a mirror in environmentVariables.HF_ENDPOINT',
+    got: run.network.isolation ? 'network.isolation' : `${descriptor?.name} (vpc-locked)`,
+    fix: `copy it through this machine: ${localCommands(run, descriptor).join('; ')}`,
+  });
+};
+
+/** Commands that copy the same repositories, by the names with which runs find them. */
+function localCommands(run: RunSpec, descriptor: RuleContext['descriptor']): string[] {
+  const names = String(run.code.arguments.revisions ?? '').split(',');
+  const place = descriptor ? ` --environment ${descriptor.name}/${descriptor.team}` : '';
+  return sourcesOf(run).map((text, i) => {
+    const [name = '', revision] = text.trim().split('@');
+    const written = names[i] || revision;
+    return `slipway fetch ${name}${written && written !== 'main' ? `@${written}` : ''}${place} --local`;
+  });
+}
+
+const ofFetchStep =
+  (check: Rule['check']): Rule['check'] =>
+  (run, context) =>
+    run.code.builtin === 'builtin-fetch' ? check(run, context) : [];
+
+/** Rules for data channels, and for models and data sets of a hub. */
 export const DATA_RULES: readonly Rule[] = [
   ...CHANNEL_NAME_RULES,
   rule('data/source', 'error, local', (run) =>
@@ -104,21 +80,58 @@ export const DATA_RULES: readonly Rule[] = [
       });
     }),
   ),
-  rule('data/fastfile', 'error, local', (run) => eachChannel(run, fastFile)),
-  rule('data/augmented-manifest', 'error', (run) => eachChannel(run, augmented)),
-  rule('data/shuffle', 'warning', (run) =>
-    eachChannel(run, (c, at) =>
-      when(
-        c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile',
-        `${at}.shuffleSeed`,
-        {
-          must: 'must be used with inputMode Pipe',
-          fix: 'shuffle in the data loader, or use Pipe',
-        },
-      ),
-    ),
-  ),
-  rule('data/file-system', 'error, local', (run) => eachChannel(run, fileSystems)),
+  channelRule('data/fastfile', 'error, local', (channel, at) => {
+    const type = channel.s3DataType ?? 'S3Prefix';
+    return when(channel.inputMode === 'FastFile' && type !== 'S3Prefix', `${at}.s3DataType`, {
+      must: 'must be S3Prefix with inputMode FastFile',
+      fix: type === 'ManifestFile' ? 'use inputMode File' : 'use inputMode Pipe',
+    });
+  }),
+  channelRule('data/augmented-manifest', 'error', (channel, at) => {
+    if (channel.s3DataType !== 'AugmentedManifestFile') {
+      return when(channel.attributeNames !== undefined, `${at}.attributeNames`, {
+        must: 'must be used with s3DataType AugmentedManifestFile',
+      });
+    }
+    return [
+      ...when(!channel.attributeNames?.length, `${at}.attributeNames`, {
+        must: 'must be set with AugmentedManifestFile',
+        got: UNSHOWN,
+        fix: 'list the attributes to pass, for example [text]',
+      }),
+      ...when((channel.inputMode ?? 'File') === 'File', `${at}.inputMode`, {
+        level: 'warning',
+        must: 'must be Pipe with AugmentedManifestFile',
+        got: channel.inputMode ?? 'File (default)',
+        fix: 'use Pipe',
+      }),
+    ];
+  }),
+  channelRule('data/shuffle', 'warning', (c, at) => {
+    const isUnshuffled = c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile';
+    return when(isUnshuffled, `${at}.shuffleSeed`, {
+      must: 'must be used with inputMode Pipe',
+      fix: 'shuffle in the data loader, or use Pipe',
+    });
+  }),
+  channelRule('data/file-system', 'error, local', (channel, at) => {
+    const fs = fileSystem(channel);
+    if (!fs) return [];
+    const key = fileSystemKey(channel);
+    const s3Only = S3_OPTIONS.filter(
+      (option) => channel[option] !== undefined && !(option === 'inputMode' && channel.inputMode === 'File'),
+    );
+    return [
+      ...when(!/^(\/|\{fsxPath\})/.test(fs.directoryPath), `${at}.${key}.directoryPath`, {
+        must: 'must start with /',
+        fix: `use /${fs.directoryPath}`,
+      }),
+      ...s3Only.map((option) => ({
+        path: `${at}.${option}`,
+        must: 'must be used with s3, not with a file system',
+      })),
+    ];
+  }),
   rule('data/file-system-vpc', 'error', (run, { descriptor }) => {
     if (!descriptor || descriptor.subnetIds.length > 0) return [];
     return eachChannel(run, (channel, at) =>
@@ -150,5 +163,36 @@ export const DATA_RULES: readonly Rule[] = [
     ]);
   }),
   ...DATA_PLACE_RULES,
-  rule('data/whole-folder', 'warning, may acknowledge', (run) => eachChannel(run, wholeFolder)),
+  channelRule('data/whole-folder', 'warning, may acknowledge', (channel, at) => {
+    const { s3 = '/', s3DataType = 'S3Prefix' } = channel;
+    const path = `${at}.s3`;
+    const isPrefix = s3DataType === 'S3Prefix' && /^s3:\/\/[^/]+\/./.test(s3);
+    if (isPrefix && /[*?]/.test(s3))
+      return {
+        path,
+        must: 'should be a prefix: S3 expands no pattern, so * and ? stand for themselves',
+        got: s3,
+        fix: 'end it before the pattern, or list the objects in a manifest (s3DataType: ManifestFile)',
+      };
+    return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), path, {
+      must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
+      fix: 'add a trailing /, or acknowledge it',
+    });
+  }),
+  /** Sources of the file that a launch has not replaced by a commit. */
+  rule('data/hub-commit', 'error', ({ written: { model, data = [] } }) => {
+    const named = [{ path: 'model.weights', text: model?.weights }].concat(
+      data.map(({ source }, i) => ({ path: `data[${i}].source`, text: source })),
+    );
+    return named.flatMap(({ path, text }) => {
+      const source = parseHubSource(text ?? '');
+      return when(source !== undefined && !isPinned(source), path, {
+        must: 'must be a fetched commit, which is looked up in an environment',
+        got: text,
+        fix: 'add --environment, or write the commit after @',
+      });
+    });
+  }),
+  rule('processing/fetch-source', 'error', ofFetchStep(fetched)),
+  rule('processing/fetch-network', 'error', ofFetchStep(withoutInternet)),
 ];

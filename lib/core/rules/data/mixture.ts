@@ -56,7 +56,6 @@ export const MIXTURE_RULES: readonly Rule[] = [
       ...channelFindings(run, phases),
       ...when(run.code.arguments['data-channel'] !== undefined, 'code.arguments.data-channel', {
         must: 'must be omitted with training.mixture, which lists the channels',
-        fix: 'remove it',
       }),
     ];
   }),

@@ -1,7 +1,5 @@
-import { type Finding, type Rule, rule, ruleWhere, when } from '../../config/rule';
-import type { RunSpec } from '../../config/run-spec';
+import { type Rule, rule, ruleWhere, when } from '../../config/rule';
 
-/** Sections that only a training run has. */
 const TRAINING_ONLY = ['distribution', 'checkpoints', 'training', 'model', 'progress'] as const;
 
 /**
@@ -14,33 +12,39 @@ const VARIABLE_LIMIT = 256;
 const LONGEST_SECONDS = 777_600;
 const MAX_INSTANCES = 100;
 
-/** Kinds of capacity that processing jobs cannot use. */
-function capacityOf({ compute }: RunSpec): Finding[] {
-  return [
+const MAX_INPUTS = 10;
+
+/** Rules for processing runs. */
+export const PROCESSING_RULES: readonly Rule[] = [
+  rule('processing/sections', 'error', (run) => [
+    ...when(run.output?.s3 === undefined, 'output.s3', {
+      must: 'must be set for a processing run',
+      fix: 'add output: { s3: "s3://{dataBucket}/..." }',
+    }),
+    ...when(run.output?.compression !== undefined, 'output.compression', {
+      must: 'must be absent from a processing run, whose outputs are copied as they are',
+    }),
+    ...TRAINING_ONLY.flatMap((section) =>
+      when(run.written[section] !== undefined, section, {
+        must: 'must be absent from a processing run',
+        got: Object.keys(run.written[section] ?? {}),
+        fix: 'remove it, or use kind: training',
+      }),
+    ),
+  ]),
+  rule('processing/cluster', 'error', ({ compute, limits }) => [
     ...when(compute.instanceGroups.length > 0, 'compute.instanceGroups', {
       must: 'must be absent from a processing run',
       got: compute.instanceGroups.map((g) => g.name),
       fix: 'use instanceType and instanceCount',
     }),
-    ...when(compute.capacity !== 'on-demand', 'compute.capacity', {
-      must: 'must be on-demand for a processing run',
-      fix: 'remove it',
-    }),
-    ...when(compute.keepAliveSeconds > 0, 'compute.keepAliveSeconds', {
-      must: 'must be 0 for a processing run',
-      fix: 'remove it',
-    }),
+    ...when(compute.capacity !== 'on-demand', 'compute.capacity', { must: 'must be on-demand for a processing run' }),
+    ...when(compute.keepAliveSeconds > 0, 'compute.keepAliveSeconds', { must: 'must be 0 for a processing run' }),
     ...compute.alternatives.flatMap(({ trainingPlanArn }, i) =>
       when(trainingPlanArn !== undefined, `compute.alternatives[${i}].trainingPlanArn`, {
         must: 'must be absent from a processing run',
-        fix: 'remove it',
       }),
     ),
-  ];
-}
-
-function sizeOf({ compute, limits }: RunSpec): Finding[] {
-  return [
     ...when(compute.instanceCount > MAX_INSTANCES, 'compute.instanceCount', {
       must: `must be at most ${MAX_INSTANCES} for a processing run`,
       fix: `use ${MAX_INSTANCES} or less`,
@@ -49,33 +53,7 @@ function sizeOf({ compute, limits }: RunSpec): Finding[] {
       must: `must be at most ${LONGEST_SECONDS} (9 days) for a processing run`,
       fix: `use ${LONGEST_SECONDS} or less`,
     }),
-  ];
-}
-
-const MAX_INPUTS = 10;
-
-/** Rules for processing runs. */
-export const PROCESSING_RULES: readonly Rule[] = [
-  rule('processing/sections', 'error', (run) => {
-    return [
-      ...when(run.output?.s3 === undefined, 'output.s3', {
-        must: 'must be set for a processing run',
-        fix: 'add output: { s3: "s3://{dataBucket}/..." }',
-      }),
-      ...when(run.output?.compression !== undefined, 'output.compression', {
-        must: 'must be absent from a processing run, whose outputs are copied as they are',
-        fix: 'remove it',
-      }),
-      ...TRAINING_ONLY.flatMap((section) =>
-        when(run.written[section] !== undefined, section, {
-          must: 'must be absent from a processing run',
-          got: Object.keys(run.written[section] ?? {}),
-          fix: 'remove it, or use kind: training',
-        }),
-      ),
-    ];
-  }),
-  rule('processing/cluster', 'error', (run) => [...capacityOf(run), ...sizeOf(run)]),
+  ]),
   rule('processing/inputs', 'error', (run) => {
     const limit = MAX_INPUTS - (run.code.builtin ? 2 : 3);
     return [
@@ -108,17 +86,14 @@ export const PROCESSING_RULES: readonly Rule[] = [
         must: 'must be a type that processing jobs support',
         fix: 'use a CPU type, ml.g5 or ml.g6, or kind: training with ShardedByS3Key',
       }),
-      ...Object.entries(run.environmentVariables).flatMap(([name, value]) =>
-        when(
-          name.length > VARIABLE_LIMIT || (value.length > VARIABLE_LIMIT && value.length <= 512),
-          `environmentVariables.${name}`,
-          {
-            must: `must have a name and a value of at most ${VARIABLE_LIMIT} characters in a processing run`,
-            got: `${value.length} characters`,
-            fix: 'move it to a file of the code',
-          },
-        ),
-      ),
+      ...Object.entries(run.environmentVariables).flatMap(([name, value]) => {
+        const isTooLong = name.length > VARIABLE_LIMIT || (value.length > VARIABLE_LIMIT && value.length <= 512);
+        return when(isTooLong, `environmentVariables.${name}`, {
+          must: `must have a name and a value of at most ${VARIABLE_LIMIT} characters in a processing run`,
+          got: `${value.length} characters`,
+          fix: 'move it to a file of the code',
+        });
+      }),
     ];
   }),
   /** Options of the file for which CreateProcessingJob has no field, if they are not at their defaults. */

@@ -1,42 +1,23 @@
 import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances/instances';
 import { instanceQuota } from '../../catalog/quotas';
-import type { EnvironmentSpec } from '../../config/environment-file';
+import { REGIONS } from '../../catalog/regions';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
 import { isAllowedType, matchesPattern } from '../guardrails';
-import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
+import { type EnvironmentRule, environmentRule } from './environment-rule';
 
 const IMAGE_KINDS = ['environment', 'dlc', 'smp', 'huggingface', 'uri'];
 
-function unreachableLimit({
-  guardrails: { maxInstancesPerRun, maxConcurrentInstances },
-}: EnvironmentSpec): EnvironmentFinding[] {
-  const [perRun, together] = [maxInstancesPerRun ?? 0, maxConcurrentInstances ?? Number.POSITIVE_INFINITY];
-  return when(perRun > together, 'guardrails.maxInstancesPerRun', {
-    must: `must be at most guardrails.maxConcurrentInstances ${together}`,
-    fix: 'reduce it, or increase the other',
-  });
-}
+/**
+ * Teams with a key, five principals and data in 60 external locations: their template has 470 of 500 resources and 980,000 of 1,000,000
+ * bytes. With budgets, dashboards or chat channels for all of them it has too many: synthesis measures it.
+ */
+const MAX_TEAMS = 30;
 
-function unusableQuotas({ quotas, guardrails: limits }: EnvironmentSpec): EnvironmentFinding[] {
-  const most = limits.maxConcurrentInstances ?? Number.POSITIVE_INFINITY;
-  return quotas.require.flatMap(({ instanceType: type, count }, i) => [
-    ...when(count > most, `quotas.require[${i}].count`, {
-      must: `must be at most guardrails.maxConcurrentInstances ${most}`,
-      fix: 'reduce it, or increase the guardrail',
-    }),
-    ...when(
-      findInstanceType(type) !== undefined && !isAllowedType(limits.allowedInstanceTypes, type),
-      `quotas.require[${i}].instanceType`,
-      {
-        must: `must be allowed by guardrails.allowedInstanceTypes (${orList(limits.allowedInstanceTypes ?? [])})`,
-        fix: 'remove it, or allow the type',
-      },
-    ),
-  ]);
-}
+/** https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_NotificationWithSubscribers.html, 2026-11-26. */
+const MAX_ADDRESSES = 10;
 
-/** Rules for the capacity and the spend of an environment. */
+/** Rules for the capacity, the queue and the spend of an environment, and for its teams and their principals. */
 export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/instance-type', 'error', ['quotas', 'prices'], ({ quotas, prices }) =>
     [
@@ -59,36 +40,94 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
       });
     }),
   ),
-  environmentRule(
-    'environment/guardrails',
-    'error',
-    ['guardrails'],
-    ({ guardrails: { allowedImages = [], allowedInstanceTypes: patterns = [] } }) => {
-      const unmatched = patterns.filter((pattern) => !INSTANCE_TYPES.some(({ name }) => matchesPattern(pattern, name)));
-      return [
-        ...allowedImages.flatMap((name, i) =>
-          when(
-            !IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name),
-            `guardrails.allowedImages[${i}]`,
-            {
-              must: `must be ${orList(IMAGE_KINDS)} or a prefix of an image URI`,
-              fix: 'use one of them',
-            },
-          ),
-        ),
-        ...unmatched.map((pattern) => ({
-          path: `guardrails.allowedInstanceTypes[${patterns.indexOf(pattern)}]`,
-          // A pattern for types that do not exist yet is harmless if other patterns match.
-          level: unmatched.length === patterns.length ? ('error' as const) : ('warning' as const),
-          must: 'must match an instance type; * and ? are the only wildcards',
-          fix: `write for example ${orList(nearestInstanceTypes(pattern))}`,
-        })),
-      ];
-    },
-  ),
+  environmentRule('environment/guardrails', 'error', ['guardrails'], ({ guardrails }) => {
+    const { allowedImages = [], allowedInstanceTypes: patterns = [] } = guardrails;
+    const unmatched = patterns.filter((pattern) => !INSTANCE_TYPES.some(({ name }) => matchesPattern(pattern, name)));
+    return [
+      ...allowedImages.flatMap((name, i) => {
+        const isUnknown = !IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name);
+        return when(isUnknown, `guardrails.allowedImages[${i}]`, {
+          must: `must be ${orList(IMAGE_KINDS)} or a prefix of an image URI`,
+          fix: 'use one of them',
+        });
+      }),
+      ...unmatched.map((pattern) => ({
+        path: `guardrails.allowedInstanceTypes[${patterns.indexOf(pattern)}]`,
+        // A pattern for types that do not exist yet is harmless if other patterns match.
+        level: unmatched.length === patterns.length ? ('error' as const) : ('warning' as const),
+        must: 'must match an instance type; * and ? are the only wildcards',
+        fix: `write for example ${orList(nearestInstanceTypes(pattern))}`,
+      })),
+    ];
+  }),
   /** Combinations of values that the schema allows individually but that contradict each other. */
-  environmentRule('environment/guardrail-limits', 'warning', ['guardrails', 'quotas'], (spec) => [
-    ...unreachableLimit(spec),
-    ...unusableQuotas(spec),
-  ]),
+  environmentRule('environment/guardrail-limits', 'warning', ['guardrails', 'quotas'], ({ guardrails, quotas }) => {
+    const { maxInstancesPerRun = 0, maxConcurrentInstances: most = Number.POSITIVE_INFINITY } = guardrails;
+    const { allowedInstanceTypes: allowed } = guardrails;
+    return [
+      ...when(maxInstancesPerRun > most, 'guardrails.maxInstancesPerRun', {
+        must: `must be at most guardrails.maxConcurrentInstances ${most}`,
+        fix: 'reduce it, or increase the other',
+      }),
+      ...quotas.require.flatMap(({ instanceType: type, count }, i) => [
+        ...when(count > most, `quotas.require[${i}].count`, {
+          must: `must be at most guardrails.maxConcurrentInstances ${most}`,
+          fix: 'reduce it, or increase the guardrail',
+        }),
+        ...when(
+          findInstanceType(type) !== undefined && !isAllowedType(allowed, type),
+          `quotas.require[${i}].instanceType`,
+          {
+            must: `must be allowed by guardrails.allowedInstanceTypes (${orList(allowed ?? [])})`,
+            fix: 'remove it, or allow the type',
+          },
+        ),
+      ]),
+    ];
+  }),
+  environmentRule('environment/principals', 'error', ['teams', 'access'], ({ region, teams, access }) => {
+    const own = REGIONS[region]?.partition;
+    const named = [
+      ...Object.entries(teams).map(([team, { principals: arns }]) => ({ at: `teams.${team}.principals`, arns })),
+      ...Object.entries(access).map(([persona, arns]) => ({ at: `access.${persona}`, arns })),
+    ];
+    return named.flatMap(({ at, arns }) =>
+      arns.flatMap((arn, i) =>
+        when(own !== undefined && arn.split(':')[1] !== own, `${at}[${i}]`, {
+          must: `must be a principal in partition ${own} of ${region}`,
+          fix: `write arn:${own}:iam::...`,
+        }),
+      ),
+    );
+  }),
+  environmentRule('environment/teams', 'error', ['teams'], ({ teams }) => {
+    const count = Object.keys(teams).length;
+    return when(count > MAX_TEAMS, 'teams', {
+      must: `must be at most ${MAX_TEAMS}`,
+      got: count,
+      fix: 'create a second environment for the others',
+    });
+  }),
+  environmentRule('environment/queue-backend', 'error', ['queue'], ({ queue }) =>
+    when(queue.backend === 'batch', 'queue.backend', {
+      must: 'must be slipway: AWS Batch would create jobs with a role without guardrails',
+      fix: 'remove it; docs/decisions/0008-aws-batch.md has the reasons and requirements',
+    }),
+  ),
+  environmentRule('environment/budget', 'warning', ['budget'], ({ budget }) =>
+    when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, 'budget.thresholdsPercent', {
+      must: 'must be used with budget.emails',
+      fix: 'add emails, or remove it',
+    }),
+  ),
+  environmentRule('environment/budget-addresses', 'error', ['teams'], ({ teams }) =>
+    Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) => {
+      const isTooMany = budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES;
+      return when(isTooMany, `teams.${team}.notifications.emails`, {
+        must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
+        got: notifications.emails.length,
+        fix: 'use the address of a mailing list',
+      });
+    }),
+  ),
 ];

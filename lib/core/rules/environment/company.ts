@@ -1,7 +1,23 @@
+import { nearest } from '../../catalog/nearest';
 import { REGIONS } from '../../catalog/regions';
-import type { EnvironmentSpec } from '../../config/environment-file';
+import { type EnvironmentSpec, resolveEnvironments } from '../../config/environment-file';
+import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
 import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
+
+function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id: string }[] {
+  const vpcId = network.mode === 'existing' ? network.existing?.vpcId : undefined;
+  const systems = Object.entries(storage.fileSystems ?? {});
+  return [
+    ...(vpcId ? [{ path: 'network.existing.vpcId', id: vpcId }] : []),
+    ...systems.map(([name, { fsxLustre, efs }]) => ({
+      path: `storage.fileSystems.${name}`,
+      id: fsxLustre ?? efs ?? '',
+    })),
+    ...Object.entries(storage.buckets ?? {}).map(([purpose, id]) => ({ path: `storage.buckets.${purpose}`, id })),
+    ...(storage.kmsKeyArn ? [{ path: 'storage.kmsKeyArn', id: storage.kmsKeyArn }] : []),
+  ];
+}
 
 /** A resource may have 50 tags, some of which are needed for Slipway's tags, those of a run and those that CloudFormation adds. */
 const MAX_TAGS = 35;
@@ -40,8 +56,43 @@ function oidc({ iam: { oidcProvider, oidcSubjects } }: EnvironmentSpec): Environ
   ];
 }
 
-/** Rules for company-wide settings of roles, tags and secrets. */
+/** Rules for regions and the runs in them, and for company-wide settings of roles, tags and secrets. */
 export const COMPANY_RULES: readonly EnvironmentRule[] = [
+  environmentRule('environment/region', 'error', [], ({ region }) =>
+    when(!Object.hasOwn(REGIONS, region), `regions.${region}`, {
+      must: 'must be a region with SageMaker images',
+      got: region,
+      fix: `use ${orList(nearest(region, Object.keys(REGIONS)))}`,
+    }),
+  ),
+  environmentRule('environment/partition', 'error', ['regions'], (_, { regions }) => {
+    const partitions = new Set(Object.keys(regions).flatMap((region) => REGIONS[region]?.partition ?? []));
+    return when(partitions.size > 1, 'regions', {
+      must: 'must be in one partition',
+      got: [...partitions].join(', '),
+      fix: 'write an environment file for each of them',
+    });
+  }),
+  environmentRule('environment/region-ids', 'error', ['regions', 'network', 'storage'], (spec, file) => {
+    const elsewhere = resolveEnvironments(file).filter(({ region }) => region !== spec.region);
+    const taken = new Set(elsewhere.flatMap(regionalIds).map(({ id }) => id));
+    return regionalIds(spec)
+      .filter(({ id }) => taken.has(id))
+      .map(({ path, id }) => ({
+        path,
+        must: 'must be set for one region only',
+        got: id,
+        fix: `set it under regions.<region>, for each of ${Object.keys(file.regions).join(', ')}`,
+      }));
+  }),
+  environmentRule('environment/runs', 'error', ['regions', 'runs'], (_, { regions, runs: named = [] }) =>
+    named.flatMap(({ region }, i) =>
+      when(region !== undefined && !Object.hasOwn(regions, region), `runs[${i}].region`, {
+        must: "must be one of the environment's regions",
+        fix: `write region: ${orList(Object.keys(regions))}`,
+      }),
+    ),
+  ),
   environmentRule('environment/roles', 'error', ['iam'], (spec) => [...foreignArns(spec), ...oidc(spec)]),
   environmentRule('environment/tags', 'error', ['tags'], ({ tags: given }) => {
     const keys = Object.keys(given);
@@ -66,49 +117,40 @@ export const COMPANY_RULES: readonly EnvironmentRule[] = [
       ]),
     ];
   }),
-  environmentRule(
-    'environment/accounts',
-    'error',
-    ['account', 'accounts', 'runs'],
-    ({ account, runs, accounts: given = {} }) => {
-      const ids = Object.values(given);
-      return [
-        ...when(account !== undefined && ids.length > 0, 'accounts', {
-          must: 'must not be given together with account',
-          got: Object.keys(given),
-          fix: 'keep one of the two',
+  environmentRule('environment/accounts', 'error', ['account', 'accounts', 'runs'], (spec) => {
+    const { account, runs, accounts: given = {} } = spec;
+    const ids = Object.values(given);
+    return [
+      ...when(account !== undefined && ids.length > 0, 'accounts', {
+        must: 'must not be given together with account',
+        got: Object.keys(given),
+        fix: 'keep one of the two',
+      }),
+      ...Object.entries(given).flatMap(([stage, id], i) =>
+        when(ids.indexOf(id) !== i, `accounts.${stage}`, {
+          must: 'must be a separate account: the name of an environment is unique in an account and region',
+          fix: 'use another account, or an environment file with another name',
         }),
-        ...Object.entries(given).flatMap(([stage, id], i) =>
-          when(ids.indexOf(id) !== i, `accounts.${stage}`, {
-            must: 'must be a separate account: the name of an environment is unique in an account and region',
-            fix: 'use another account, or an environment file with another name',
-          }),
-        ),
-        ...runs.flatMap(({ submit }, i) =>
-          when(submit === 'on-change' && ids.length > 1, `runs[${i}].submit`, {
-            must: 'must be manual with several accounts: each of them would train the run',
-            fix: 'launch it from the command line',
-          }),
-        ),
-      ];
-    },
-  ),
-  environmentRule(
-    'environment/secrets',
-    'error',
-    ['secrets', 'network'],
-    ({ secrets: { allowedPrefix }, network: { mode, endpoints = [] } }) =>
-      when(
-        allowedPrefix !== undefined &&
-          mode === 'vpc-locked' &&
-          !endpoints.includes('secretsmanager') &&
-          !endpoints.includes('ssm'),
-        'network.endpoints',
-        {
-          must: 'must contain secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
-          got: endpoints,
-          fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD per month and zone',
-        },
       ),
-  ),
+      ...runs.flatMap(({ submit }, i) =>
+        when(submit === 'on-change' && ids.length > 1, `runs[${i}].submit`, {
+          must: 'must be manual with several accounts: each of them would train the run',
+          fix: 'launch it from the command line',
+        }),
+      ),
+    ];
+  }),
+  environmentRule('environment/secrets', 'error', ['secrets', 'network'], ({ secrets, network }) => {
+    const { mode, endpoints = [] } = network;
+    const isUnreachable =
+      secrets.allowedPrefix !== undefined &&
+      mode === 'vpc-locked' &&
+      !endpoints.includes('secretsmanager') &&
+      !endpoints.includes('ssm');
+    return when(isUnreachable, 'network.endpoints', {
+      must: 'must contain secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
+      got: endpoints,
+      fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD per month and zone',
+    });
+  }),
 ];

@@ -2,9 +2,6 @@ import type { EnvironmentFile, EnvironmentSpec } from '../../config/environment-
 import type { IssueLevel } from '../../config/issue';
 import { type Finding, type Rule, withValue } from '../../config/rule';
 
-/** A section of an environment file that a rule reads. */
-export type EnvironmentSection = keyof EnvironmentFile;
-
 /** A finding in an environment file, which may apply to one region only. */
 export interface EnvironmentFinding extends Finding {
   /**
@@ -17,7 +14,7 @@ export interface EnvironmentFinding extends Finding {
 /** One named check over an environment in one region. */
 export interface EnvironmentRule extends Omit<Rule, 'check' | 'mayAcknowledge' | 'isLocal'> {
   /** Sections from which a finding may result: if the schema rejected one of them, the rule is skipped. */
-  reads: readonly EnvironmentSection[];
+  reads: readonly (keyof EnvironmentFile)[];
   /** Paths are those at the file's top level; `checkEnvironment` determines whether the region overrides the option. */
   check(spec: EnvironmentSpec, file: EnvironmentFile): EnvironmentFinding[];
 }

@@ -49,7 +49,6 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
   ];
 }
 
-/** Options that set the key of a team, with their values. */
 const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
   Object.entries(teamKeysOf(teams)).map(([team, key]) => [`teams.${team}.kmsKey`, key]);
 
@@ -60,23 +59,20 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
     ...namedFileSystems(spec),
   ]),
   /** A file system is in one zone: the subnet of that zone is only known if zones are given by id. */
-  environmentRule(
-    'environment/support',
-    'error',
-    ['storage', 'network'],
-    ({ network: { mode, availabilityZoneIds: zones }, storage: { fsxLustre } }) => {
-      const isOurs = mode.startsWith('vpc-');
-      const isNamed = isOurs && zones !== 'all' && fsxLustre !== undefined && zones.includes(fsxLustre.zoneId);
-      return when(fsxLustre !== undefined && !isNamed, 'storage.fsxLustre.zoneId', {
-        must: isOurs
-          ? 'must be one of network.availabilityZoneIds'
-          : `must be in a network that the stack creates, unlike mode ${mode}`,
-        fix: isOurs
-          ? `write network: { availabilityZoneIds: [${fsxLustre?.zoneId}, ...] }`
-          : 'use mode: vpc-locked, or name an existing file system under storage.fileSystems',
-      });
-    },
-  ),
+  environmentRule('environment/support', 'error', ['storage', 'network'], ({ network, storage }) => {
+    const { mode, availabilityZoneIds: zones } = network;
+    const { fsxLustre } = storage;
+    const isOurs = mode.startsWith('vpc-');
+    const isNamed = isOurs && zones !== 'all' && fsxLustre !== undefined && zones.includes(fsxLustre.zoneId);
+    return when(fsxLustre !== undefined && !isNamed, 'storage.fsxLustre.zoneId', {
+      must: isOurs
+        ? 'must be one of network.availabilityZoneIds'
+        : `must be in a network that the stack creates, unlike mode ${mode}`,
+      fix: isOurs
+        ? `write network: { availabilityZoneIds: [${fsxLustre?.zoneId}, ...] }`
+        : 'use mode: vpc-locked, or name an existing file system under storage.fileSystems',
+    });
+  }),
   environmentRule('environment/external', 'error', ['storage'], ({ region, storage: { external: places = [] } }) =>
     places.flatMap(({ s3, kmsKeyArn = '' }, i) => {
       const [, partition, , keyRegion] = kmsKeyArn.split(':');
@@ -99,46 +95,40 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
       ];
     }),
   ),
-  environmentRule(
-    'environment/buckets',
-    'error',
-    ['name', 'regions', 'storage'],
-    ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
-      const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
-      const named = Object.entries({ data, checkpoints });
-      return [
-        ...when(data !== undefined && data === checkpoints, 'storage.buckets.checkpoints', {
-          must: 'must not be the bucket of storage.buckets.data',
-          fix: 'use another one, or remove it',
-        }),
-        ...named.flatMap(([purpose, bucket]) =>
-          when(bucket !== undefined && made.test(bucket), `storage.buckets.${purpose}`, {
-            must: 'must not be a bucket that the stack creates for another purpose',
-            fix: 'use another bucket',
-          }),
-        ),
-      ];
-    },
-  ),
-  environmentRule(
-    'environment/key',
-    'error',
-    ['account', 'storage', 'regions', 'teams'],
-    ({ region, account, teams, storage: { kmsKeyArn } }) =>
-      [['storage.kmsKeyArn', kmsKeyArn ?? 'own'], ...ofTeams(teams)].flatMap(([path = '', got = '']) => {
-        const [, , , keyRegion, keyAccount] = got.split(':');
-        return [
-          ...when(keyRegion !== undefined && keyRegion !== region, path, {
-            must: `must be a key in ${region}`,
-            fix: `use a key in ${region}`,
-          }),
-          ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, path, {
-            must: `must be a key in account ${account}`,
-            fix: 'use a key in that account; keys of other accounts can be listed under storage.external',
-          }),
-        ];
+  environmentRule('environment/buckets', 'error', ['name', 'regions', 'storage'], ({ name, region, storage }) => {
+    const { data, checkpoints } = storage.buckets ?? {};
+    const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
+    const named = Object.entries({ data, checkpoints });
+    return [
+      ...when(data !== undefined && data === checkpoints, 'storage.buckets.checkpoints', {
+        must: 'must not be the bucket of storage.buckets.data',
+        fix: 'use another one, or remove it',
       }),
-  ),
+      ...named.flatMap(([purpose, bucket]) =>
+        when(bucket !== undefined && made.test(bucket), `storage.buckets.${purpose}`, {
+          must: 'must not be a bucket that the stack creates for another purpose',
+          fix: 'use another bucket',
+        }),
+      ),
+    ];
+  }),
+  environmentRule('environment/key', 'error', ['account', 'storage', 'regions', 'teams'], (spec) => {
+    const { region, account, teams, storage } = spec;
+    const keys = [['storage.kmsKeyArn', storage.kmsKeyArn ?? 'own'], ...ofTeams(teams)];
+    return keys.flatMap(([path = '', got = '']) => {
+      const [, , , keyRegion, keyAccount] = got.split(':');
+      return [
+        ...when(keyRegion !== undefined && keyRegion !== region, path, {
+          must: `must be a key in ${region}`,
+          fix: `use a key in ${region}`,
+        }),
+        ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, path, {
+          must: `must be a key in account ${account}`,
+          fix: 'use a key in that account; keys of other accounts can be listed under storage.external',
+        }),
+      ];
+    });
+  }),
   environmentRule('environment/team-key', 'error', ['storage', 'teams'], ({ teams, storage: { adopt } }) =>
     ofTeams(teams).flatMap(([path = '', got]) =>
       when(adopt && got === 'own', path, {

@@ -1,42 +1,36 @@
 import { type ArgumentKind, BUILTIN_ARGUMENTS } from '../../catalog/builtin-arguments';
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
+import { type Finding, type Rule, rule, ruleWhere, trainingRule, when } from '../../config/rule';
 
 /** Arguments of the trainer that report to a service, and the variable without which they cannot. */
 const TRACKED = { mlflow: 'MLFLOW_TRACKING_URI', wandb: 'WANDB_PROJECT' } as const;
 
 /** Rules for the capabilities of the built-in trainer. */
 export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
-  rule('training/builtin-library', 'error', (run) =>
-    when(
-      run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library),
-      'distribution.library',
-      {
-        must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
-        fix: 'use fsdp, or custom code',
-      },
-    ),
-  ),
+  rule('training/builtin-library', 'error', (run) => {
+    const isOther = !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library);
+    return when(isOther, 'distribution.library', {
+      must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
+      fix: 'use fsdp, or custom code',
+    });
+  }),
   rule('training/builtin-trackers', 'error', ({ code, observability, environmentVariables, secrets, image }) =>
-    Object.entries(TRACKED).flatMap(([name, variable]) =>
-      when(
-        code.builtin === 'builtin' &&
-          code.arguments[name] === true &&
-          observability[name as keyof typeof TRACKED] === undefined &&
-          [environmentVariables, secrets].every((given) => given?.[variable] === undefined),
-        `code.arguments.${name}`,
-        {
-          // An image of one's own may set the variable.
-          ...(image.kind === 'uri' && { level: 'warning' as const }),
-          must: `must be used with observability.${name}, or with ${variable} in environmentVariables`,
-          fix: `set observability.${name} and remove it`,
-        },
-      ),
-    ),
+    Object.entries(TRACKED).flatMap(([name, variable]) => {
+      const isWithout =
+        code.arguments[name] === true &&
+        observability[name as keyof typeof TRACKED] === undefined &&
+        [environmentVariables, secrets].every((given) => given?.[variable] === undefined);
+      return when(isWithout, `code.arguments.${name}`, {
+        // An image of one's own may set the variable.
+        ...(image.kind === 'uri' && { level: 'warning' as const }),
+        must: `must be used with observability.${name}, or with ${variable} in environmentVariables`,
+        fix: `set observability.${name} and remove it`,
+      });
+    }),
   ),
   rule('training/builtin-smp', 'error', ({ code, distribution, model }) => {
-    if (code.builtin !== 'builtin' || distribution.library !== 'smp-v2') return [];
+    if (distribution.library !== 'smp-v2') return [];
     return [
       ...when(model?.architecture.gatedMlp === false, 'model.architecture.gatedMlp', {
         must: 'must be true with smp-v2 in the built-in trainer',
@@ -48,8 +42,8 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
       }),
     ];
   }),
-  rule('training/builtin-deepspeed', 'error', ({ code, distribution, checkpoints }) => {
-    if (code.builtin !== 'builtin' || distribution.library !== 'deepspeed') return [];
+  rule('training/builtin-deepspeed', 'error', ({ distribution, checkpoints }) => {
+    if (distribution.library !== 'deepspeed') return [];
     return [
       ...['optimizer', 'scheduler'].flatMap((own) =>
         when(own in distribution.parameters, `distribution.parameters.${own}`, {
@@ -65,7 +59,6 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
     ];
   }),
   rule('training/builtin-data', 'error', ({ code, training, data }) => {
-    if (code.builtin !== 'builtin') return [];
     // The variable with the folder of a channel is in upper case.
     const missing = (channel: string) => !data.some((one) => one.channel.toUpperCase() === channel.toUpperCase());
     const channels = data.map((one) => one.channel);
@@ -82,7 +75,7 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
       }),
     ];
   }),
-].map(trainingRule);
+].map(ruleWhere(({ kind, code }) => kind === 'training' && code.builtin === 'builtin'));
 
 const WHOLE = /^[+-]?\d+$/;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
@@ -157,12 +150,8 @@ export const BUILTIN_ARGUMENT_RULES: readonly Rule[] = [
       return [
         ...when(training.activationCheckpointing !== 'full', path(name), {
           must: 'must be 1 without activationCheckpointing full',
-          fix: 'remove it',
         }),
-        ...when(library === 'smp-v2' || library === 'deepspeed', path(name), {
-          must: `must be 1 with ${library}`,
-          fix: 'remove it',
-        }),
+        ...when(library === 'smp-v2' || library === 'deepspeed', path(name), { must: `must be 1 with ${library}` }),
       ];
     }),
   ),

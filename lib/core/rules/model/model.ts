@@ -97,10 +97,7 @@ function latentFindings(a: Written): Finding[] {
   if (!a.latentAttention) return [];
   return [
     ...(['kvHeads', 'headSize', 'partialRotary', 'qkNorm'] as const).flatMap((key) =>
-      when(a[key] !== undefined, `${AT}.${key}`, {
-        must: 'must be omitted with latentAttention, which determines it',
-        fix: 'remove it',
-      }),
+      when(a[key] !== undefined, `${AT}.${key}`, { must: 'must be omitted with latentAttention, which determines it' }),
     ),
     ...when(a.latentAttention.ropeHeadSize % 2 !== 0, `${AT}.latentAttention.ropeHeadSize`, {
       must: 'must be even',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FITTED_MEMORY } from '../../../../lib/core/planner/memory/fitted';
+import { FITTED_MEMORY } from '../../../../lib/core/planner/constants';
 import { memoryOf } from '../../../../lib/core/planner/memory/memory';
 import { layoutOfRun } from '../../../../lib/core/planner/run/layout-of-run';
 import { BASE, runOf } from '../../../support/runs';

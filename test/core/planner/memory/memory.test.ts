@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { stageLayers } from '../../../../lib/core/planner/kinds';
+import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../../../../lib/core/planner/constants';
 import type { LayoutInput } from '../../../../lib/core/planner/layout';
-import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../../../../lib/core/planner/memory/fitted';
 import { memoryOf } from '../../../../lib/core/planner/memory/memory';
+import { stageLayers } from '../../../../lib/core/planner/model-size';
 import { layout } from '../../../support/layouts';
 
 const memory = (changes: Partial<LayoutInput> = {}) => memoryOf(layout(changes), MEMORY_CONSTANTS);

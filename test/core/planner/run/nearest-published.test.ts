@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { accelerators } from '../../../../lib/core/catalog/instances/accelerators';
+import { accelerators } from '../../../../lib/core/catalog/instances/accelerated-instances';
 import { nearestPublished } from '../../../../lib/core/planner/run/nearest-published';
 import { layout } from '../../../support/layouts';
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkpointPlan, expectedGoodput, metBySpares } from '../../../../lib/core/planner/run/failures';
-import { endedShare } from '../../../../lib/core/planner/run/save-interval';
-import { bestSpares, spareValue } from '../../../../lib/core/planner/run/spares';
+import { checkpointPlan, endedShare, expectedGoodput, metBySpares } from '../../../../lib/core/planner/run/failures';
+import { bestSpares, spareValue } from '../../../../lib/core/planner/run/recovery';
 
 const FIVE_DAYS = 432_000;
 const DEVICE_SHARE = 226 / 258;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkRun } from '../../../../lib/core/rules';
-import { elasticSizes } from '../../../../lib/core/rules/compute/elastic';
+import { elasticSizes } from '../../../../lib/core/rules/compute/hosts';
 import { BASE, issuesOf, runOf } from '../../../support/runs';
 
 const BUILTIN = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { requirementOf } from '../../../../lib/core/rules/data/requirements';
+import { requirementOf } from '../../../../lib/core/rules/data/code-folder';
 import { requirementLines } from '../../../../lib/shared/archive/code-context';
 import { BASE, issuesOf } from '../../../support/runs';
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { POSITIONS_OF_PRESETS, scaledPositions } from '../../../../lib/core/catalog/model/positions';
-import { findModel, MODEL_NAMES } from '../../../../lib/core/catalog/models';
+import { findModel, MODEL_NAMES, POSITIONS_OF_PRESETS, scaledPositions } from '../../../../lib/core/catalog/models';
 import { BASE, issuesOf } from '../../../support/runs';
 
 const WEIGHTS = { weights: 's3://{dataBucket}/weights/' };

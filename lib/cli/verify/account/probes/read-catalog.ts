@@ -2,7 +2,7 @@ import { type InstanceTypeInfo, paginateDescribeInstanceTypes } from '@aws-sdk/c
 import { BatchGetImageCommand, DescribeImagesCommand } from '@aws-sdk/client-ecr';
 import { paginateGetProducts } from '@aws-sdk/client-pricing';
 import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/client-sagemaker';
-import { parseEcrUri, publishedBaseUri } from '../../../../core/catalog/images/base-images';
+import { parseEcrUri, publishedBaseUri } from '../../../../core/catalog/images/images';
 import { INSTANCE_TYPES, type InstanceType } from '../../../../core/catalog/instances/instances';
 import { findPrice } from '../../../../core/catalog/prices/prices';
 import { firstFive, holdsIf, type Probe, probe, type ReadWorld, unknown } from '../probe';

@@ -20,17 +20,10 @@ import {
 } from './decoder';
 import { recurrentLayers } from './recurrent';
 
-/** Defaults for missing keys; if `q_lora_rank` is null, queries are projected directly. */
-export interface LatentDefaults {
-  qRank: number;
-  kvRank: number;
-  nope: number;
-  rope: number;
-  value: number;
-}
-
 /** Sizes of DeepSeek-V3. */
-export const DEEPSEEK: LatentDefaults = { qRank: 1536, kvRank: 512, nope: 128, rope: 64, value: 128 };
+export const DEEPSEEK = { qRank: 1536, kvRank: 512, nope: 128, rope: 64, value: 128 };
+/** Defaults for missing keys; if `q_lora_rank` is null, queries are projected directly. */
+export type LatentDefaults = typeof DEEPSEEK;
 
 function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
   const qRank = f.count('q_lora_rank', f.isNull('q_lora_rank') ? 0 : d.qRank, 0);

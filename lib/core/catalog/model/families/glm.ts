@@ -16,7 +16,6 @@ import {
   ROUTED_EXPERTS,
 } from './decoder';
 
-/** GLM: Llama with rotary positions on half of each head. */
 const glm: Family = (f) =>
   decoder(f, {
     headSize: 128,

@@ -71,7 +71,6 @@ const gptj: Family = (f) => {
   );
 };
 
-/** RoPE defaults of transformers for GPT-OSS. */
 const GPT_OSS_ROPE: RopeScaling = { type: 'yarn', factor: 32, truncate: false, originalMaxPositionEmbeddings: 4096 };
 
 /** Families with LayerNorm, feed-forward blocks without a gate, parallel sublayers or learned positions. */

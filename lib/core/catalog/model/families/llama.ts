@@ -1,6 +1,6 @@
 import type { ConfigFields } from '../config-fields';
+import { llama3Scaling } from '../config-rope';
 import { allBut, layersOf, layersWhere, never, typesOf } from '../config-window';
-import { llama3Scaling } from '../llama3-scaling';
 import { headSizeOf } from '../parameters';
 import type { FamilyTraits, ModelShape } from '../shape';
 import {
@@ -55,7 +55,6 @@ function chunkOf(f: ConfigFields, m: ModelShape, unrotated: readonly number[]): 
   return layers.length > 0 ? { attentionChunk: { size, layers } } : {};
 }
 
-/** Experts in the listed layers, or in the last layer of each interval. */
 function llama4Mixture(f: ConfigFields, layers: number) {
   const interval = f.count('interleave_moe_layer_step', 1);
   const given = f.layerNumbers('moe_layers', layers);

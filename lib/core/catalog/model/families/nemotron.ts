@@ -32,7 +32,6 @@ const NEMOTRON_TYPES: Readonly<Record<string, NemotronLayer>> = {
   moe: 'experts',
 };
 
-/** The type of each layer, from the list or from the letters of `hybrid_override_pattern`. */
 function nemotronLayers(f: ConfigFields): NemotronLayer[] {
   const pattern = f.text('hybrid_override_pattern', '');
   const given = f.list('layers_block_type') ?? (pattern ? [...pattern] : undefined);
@@ -47,7 +46,6 @@ function nemotronLayers(f: ConfigFields): NemotronLayer[] {
   });
 }
 
-/** Adds the experts of the layers that have them. */
 function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly NemotronLayer[]): ModelShape {
   const mixture = mixtureOf(f, types.length, {
     keys: ROUTED_EXPERTS,

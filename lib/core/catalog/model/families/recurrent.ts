@@ -38,20 +38,22 @@ function deltaNet(f: ConfigFields, hidden: number): Recurrence {
   };
 }
 
+/** Keys and defaults of Mamba-2 in Granite 4. */
+const GRANITE_MAMBA = {
+  heads: 'mamba_n_heads',
+  headSize: 'mamba_d_head',
+  groups: 'mamba_n_groups',
+  state: 'mamba_d_state',
+  kernel: 'mamba_d_conv',
+  convolutionBias: 'mamba_conv_bias',
+  bias: 'mamba_proj_bias',
+  chunk: 'mamba_chunk_size',
+  stateSize: 256,
+  groupCount: 1,
+  chunkSize: 256,
+};
 /** Family-specific key names and defaults. */
-export interface MambaKeys {
-  heads: string;
-  headSize: string;
-  groups: string;
-  state: string;
-  kernel: string;
-  convolutionBias: string;
-  bias: string;
-  chunk: string;
-  stateSize: number;
-  groupCount: number;
-  chunkSize: number;
-}
+export type MambaKeys = typeof GRANITE_MAMBA;
 
 /**
  * Mamba-2 (https://arxiv.org/abs/2405.21060, sections 6 and 7): a state of state size x head size per head, in chunks of matrix products.
@@ -92,7 +94,6 @@ function qwenRecurrent(f: ConfigFields, d: Decoder = {}): ModelShape {
   return withTraits(m, { recurrence, gatedAttention: true, untrained: DELTA_UNTRAINED });
 }
 
-/** Experts in every layer, with one shared expert and its gate. */
 const withExperts = (f: ConfigFields, experts: number, perToken: number, d: Decoder = {}): ModelShape =>
   qwenRecurrent(f, {
     ...d,
@@ -105,21 +106,6 @@ const withExperts = (f: ConfigFields, experts: number, perToken: number, d: Deco
     }),
     traits: { sharedFfnHiddenSize: f.count('shared_expert_intermediate_size', 512), sharedExpertGate: true },
   });
-
-/** Mamba-2 with the key names of Granite 4. */
-const GRANITE_MAMBA: MambaKeys = {
-  heads: 'mamba_n_heads',
-  headSize: 'mamba_d_head',
-  groups: 'mamba_n_groups',
-  state: 'mamba_d_state',
-  kernel: 'mamba_d_conv',
-  convolutionBias: 'mamba_conv_bias',
-  bias: 'mamba_proj_bias',
-  chunk: 'mamba_chunk_size',
-  stateSize: 256,
-  groupCount: 1,
-  chunkSize: 256,
-};
 
 /** Families with recurrences between layers of attention. */
 export const RECURRENT_FAMILIES: Families = {

@@ -1,9 +1,11 @@
-import { nearest } from '../../catalog/nearest';
-import { orList } from '../../config/issue';
-import { worldSize } from '../../config/resolve-run';
-import { type Finding, type Rule, rulesAbout, when } from '../../config/rule';
-import type { RunSpec } from '../../config/run-spec';
-import { bf16Findings, contradictsPrecision, nearestMultiple, parameterPath } from '../parameters';
+import { nearest } from '../catalog/nearest';
+import { orList } from '../config/issue';
+import { worldSize } from '../config/resolve-run';
+import { type Finding, type Rule, rulesAbout, when } from '../config/rule';
+import type { RunSpec } from '../config/run-spec';
+import { bf16Findings, contradictsPrecision, nearestMultiple, parameterPath } from './parameters';
+import { dataParallelLayout, type ParallelLayout, strategy } from './strategy';
+import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
 
 /** Top-level keys of the DeepSpeed configuration. Source: deepspeed.ai/docs/config-json, retrieved 2026-11-20. */
 const KEYS: readonly string[] = [
@@ -65,18 +67,12 @@ const KEYS: readonly string[] = [
   'weight_quantization',
 ];
 
-interface View {
-  stage?: number;
-  zero: Record<string, unknown>;
-  batch(key: string): number | undefined;
-  isOn(section: string): boolean | undefined;
-}
-
-const section = (value: unknown): Record<string, unknown> =>
+/** A section of options; empty for any other value. */
+export const section = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
 /** The parts of the configuration that rules and layout read; `auto` and absent values are undefined. */
-export function deepspeedConfig(run: RunSpec): View {
+export function deepspeedConfig(run: RunSpec) {
   const given = run.distribution.parameters;
   const zero = section(given.zero_optimization);
   const number = (value: unknown) => (typeof value === 'number' ? value : undefined);
@@ -84,8 +80,10 @@ export function deepspeedConfig(run: RunSpec): View {
     const value = section(given[name]).enabled;
     return typeof value === 'boolean' ? value : undefined;
   };
-  return { stage: number(zero.stage), zero, batch: (key) => number(given[key]), isOn: enabled };
+  return { stage: number(zero.stage), zero, batch: (key: string) => number(given[key]), isOn: enabled };
 }
+
+type View = ReturnType<typeof deepspeedConfig>;
 
 const OFFLOAD_DEVICES = ['none', 'cpu', 'nvme'];
 
@@ -107,8 +105,7 @@ function conflict(key: string, ours: number | undefined, view: View, name: strin
   });
 }
 
-/** Rules for runs with `library: deepspeed`. */
-export const DEEPSPEED_RULES: readonly Rule[] = [
+const DEEPSPEED_RULES: readonly Rule[] = [
   rule('deepspeed/stage', 'error, local', (_run, { zero }) =>
     when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), parameterPath('zero_optimization.stage'), {
       must: 'must be 0, 1, 2 or 3',
@@ -177,16 +174,13 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
         got: 'stage 0',
         fix: 'use stage 1 or higher, or remove it',
       }),
-      ...['offload_param', 'offload_optimizer'].flatMap((key) =>
-        when(
-          asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu')),
-          parameterPath(`zero_optimization.${key}.device`),
-          {
-            must: `must be ${orList(OFFLOAD_DEVICES)}`,
-            fix: 'use cpu',
-          },
-        ),
-      ),
+      ...['offload_param', 'offload_optimizer'].flatMap((key) => {
+        const isUnknown = asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu'));
+        return when(isUnknown, parameterPath(`zero_optimization.${key}.device`), {
+          must: `must be ${orList(OFFLOAD_DEVICES)}`,
+          fix: 'use cpu',
+        });
+      }),
     ];
   }),
   rule('deepspeed/backend', 'error', (run) => {
@@ -199,3 +193,46 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     });
   }),
 ];
+
+/** ZeRO shards over all ranks from stage 1 on. */
+function layout(run: RunSpec): ParallelLayout {
+  const world = worldSize(run);
+  const shard = (deepspeedConfig(run).stage ?? 0) > 0 ? world : 1;
+  return { ...dataParallelLayout(run), shard, replicate: world / shard };
+}
+
+/** The run's DeepSpeed JSON, with "auto" values replaced by values from the run file where it has them. */
+export function resolvedDeepspeedConfig(run: RunSpec): Record<string, unknown> {
+  const { microBatchSize, globalBatchSize, precision } = run.training;
+  const world = worldSize(run);
+  const accumulation = microBatchSize && globalBatchSize ? globalBatchSize / (microBatchSize * world) : undefined;
+  const answers: Record<string, unknown> = {
+    train_batch_size: globalBatchSize,
+    train_micro_batch_size_per_gpu: microBatchSize,
+    gradient_accumulation_steps: accumulation,
+  };
+  const config = Object.fromEntries(
+    Object.entries(run.distribution.parameters).map(([key, value]) => [
+      key,
+      value === 'auto' ? (answers[key] ?? value) : value,
+    ]),
+  );
+  for (const kind of ['bf16', 'fp16'] as const) {
+    const section = config[kind] as { enabled?: unknown } | undefined;
+    if (section?.enabled === 'auto') config[kind] = { ...section, enabled: !contradictsPrecision(precision, kind) };
+  }
+  return run.distribution.collectives === 'smddp' ? { ...config, dist_backend: 'smddp' } : config;
+}
+
+/** DeepSpeed ZeRO, configured by a file in the user's code. */
+export const deepspeed = strategy({
+  name: 'deepspeed',
+  libraries: ['deepspeed'],
+  layout,
+  hyperparameters: torchrunHyperparameters,
+  environment: (run) => ({
+    ...smddpEnvironment(run),
+    SLIPWAY_DEEPSPEED_CONFIG: JSON.stringify(resolvedDeepspeedConfig(run)),
+  }),
+  rules: DEEPSPEED_RULES,
+});

@@ -3,37 +3,19 @@ import {
   SMDDP_BY_PYTORCH,
   SMDDP_INSTANCE_TYPES,
   SMDDP_LAST_PYTORCH,
-} from '../../catalog/images/smddp';
-import { orList } from '../../config/issue';
-import { hostCount, instanceGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../../config/rule';
-import type { RunSpec } from '../../config/run-spec';
-import { fsdpLayout } from '../fsdp';
-import { compareVersions, pytorchOfImage } from '../image-version';
-import { dataParallelLayout, groupHyperparameters, sdkInstanceType, strategy, trainingTypes } from '../strategy';
+} from '../catalog/images/smddp';
+import { orList } from '../config/issue';
+import { hostCount, instanceGroupsOf } from '../config/resolve-run';
+import { type Rule, rulesAbout, when } from '../config/rule';
+import type { RunSpec } from '../config/run-spec';
+import { fsdpLayout } from './fsdp';
+import { compareVersions, pytorchOfImage } from './image-version';
+import { dataParallelLayout, groupHyperparameters, sdkInstanceType, strategy, trainingTypes } from './strategy';
 
 /** Whether the library gathers parameters, the operation that SMDDP accelerates. */
 const gathers = (run: RunSpec) => run.distribution.library !== 'ddp';
 
 const rule = rulesAbout((run) => (run.distribution.collectives === 'smddp' ? run.distribution : undefined));
-
-function pytorchFinding(run: RunSpec, context: RuleContext): Finding[] {
-  const version =
-    pytorchOfImage(run) ?? (run.image.kind === 'environment' ? context.descriptor?.image?.pytorch : undefined);
-  const carried = run.image.kind === 'environment' ? context.descriptor?.image?.smddp : undefined;
-  if (!version || carried || version in SMDDP_BY_PYTORCH) return [];
-  const newer = compareVersions(version, SMDDP_LAST_PYTORCH) > 0;
-  return [
-    {
-      path: run.image.kind === 'uri' ? 'image.uri' : run.image.kind === 'environment' ? 'image' : 'image.version',
-      must: newer
-        ? `must carry SMDDP; PyTorch ${SMDDP_LAST_PYTORCH} is the last image with it`
-        : `must be an image with SMDDP (PyTorch ${orList(Object.keys(SMDDP_BY_PYTORCH))})`,
-      got: run.image.version ?? version,
-      fix: 'use version "2.5.1", or distribution.collectives nccl',
-    },
-  ];
-}
 
 const BUFFERS = ['SMDDP_AG_SCRATCH_BUFFER_SIZE_BYTES', 'SMDDP_AG_SORT_BUFFER_SIZE_BYTES'];
 
@@ -48,7 +30,6 @@ function bufferSizes({ environmentVariables, distribution: { mpiOptions } }: Run
   });
 }
 
-/** Rules for runs with SMDDP collectives. */
 const SMDDP_RULES: readonly Rule[] = [
   rule('smddp/instance-type', 'error', (run) =>
     trainingTypes(run).flatMap(({ path, type }) => {
@@ -61,7 +42,21 @@ const SMDDP_RULES: readonly Rule[] = [
       };
     }),
   ),
-  rule('smddp/pytorch', 'error', (run, _distribution, context) => pytorchFinding(run, context)),
+  rule('smddp/pytorch', 'error', (run, _distribution, context) => {
+    const version =
+      pytorchOfImage(run) ?? (run.image.kind === 'environment' ? context.descriptor?.image?.pytorch : undefined);
+    const carried = run.image.kind === 'environment' ? context.descriptor?.image?.smddp : undefined;
+    if (!version || carried || version in SMDDP_BY_PYTORCH) return [];
+    const newer = compareVersions(version, SMDDP_LAST_PYTORCH) > 0;
+    return {
+      path: run.image.kind === 'uri' ? 'image.uri' : run.image.kind === 'environment' ? 'image' : 'image.version',
+      must: newer
+        ? `must carry SMDDP; PyTorch ${SMDDP_LAST_PYTORCH} is the last image with it`
+        : `must be an image with SMDDP (PyTorch ${orList(Object.keys(SMDDP_BY_PYTORCH))})`,
+      got: run.image.version ?? version,
+      fix: 'use version "2.5.1", or distribution.collectives nccl',
+    };
+  }),
   rule('smddp/launcher', 'error', (_run, distribution) => {
     if (distribution.launcher === 'script')
       return {

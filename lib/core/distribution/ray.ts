@@ -1,11 +1,11 @@
-import { nearest } from '../../catalog/nearest';
-import { orList } from '../../config/issue';
-import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
-import { type Rule, rulesAbout, when } from '../../config/rule';
-import type { RunSpec } from '../../config/run-spec';
-import { acceleratorKind } from '../image-version';
-import { parameterPath } from '../parameters';
-import { dataParallelLayout, type ParallelLayout, strategy, trainingTypes } from '../strategy';
+import { nearest } from '../catalog/nearest';
+import { orList } from '../config/issue';
+import { hostCount, trainingGroupsOf } from '../config/resolve-run';
+import { type Rule, rulesAbout, when } from '../config/rule';
+import type { RunSpec } from '../config/run-spec';
+import { acceleratorKind } from './image-version';
+import { parameterPath } from './parameters';
+import { dataParallelLayout, type ParallelLayout, strategy, trainingTypes } from './strategy';
 
 /** Options that the driver sets itself; containers/driver/slipway_driver/ray_cluster/launch.py rejects the same ones. */
 export const DRIVER_OPTIONS: readonly string[] = ['head', 'address', 'port', 'node-ip-address', 'block', 'temp-dir'];
@@ -37,10 +37,8 @@ export const RUN_OPTIONS: readonly string[] = [
   'system-config',
 ];
 
-/** The option of `ray start` for a parameter, with hyphens, underscores or leading dashes. */
 const optionName = (parameter: string): string => parameter.replace(/^-+/, '').replaceAll('_', '-');
 
-/** Whether Ray starts the run's code. */
 const startsRay = (run: RunSpec): boolean => run.distribution.launcher === 'ray';
 
 /** Images that are known not to contain Ray: https://github.com/aws/deep-learning-containers (PyTorch training, 2026-11-22). */
@@ -48,7 +46,6 @@ const WITHOUT_RAY: readonly string[] = ['environment', 'dlc', 'smp', 'huggingfac
 
 const rayRule = rulesAbout((run) => (startsRay(run) ? run : undefined));
 
-/** Rules for runs in which Ray starts custom code. */
 const RAY_RULES: readonly Rule[] = [
   rayRule('ray/contract', 'error', ({ distribution: { contract } }) =>
     when(contract !== 'entrypoint', 'distribution.contract', {
@@ -73,7 +70,7 @@ const RAY_RULES: readonly Rule[] = [
     Object.keys(parameters).flatMap((key) => {
       const [name, path] = [optionName(key), parameterPath(key)];
       if (DRIVER_OPTIONS.includes(name))
-        return { path, must: 'must not be an option that the driver sets itself', got: key, fix: 'remove it' };
+        return { path, must: 'must not be an option that the driver sets itself', got: key };
       return when(!RUN_OPTIONS.includes(name), path, {
         level: 'warning' as const,
         must: 'must be an option of ray start',
