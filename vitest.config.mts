@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests of the whole: the embedded AWS, the simulated control plane, drawn environments, the Python client. They take minutes. */
+/** Tests of the whole: the embedded AWS, the simulated control plane, drawn environments. They take minutes. */
 const END_TO_END = [
   ...['e2e/**/*', 'sandbox/*', 'simulation/*', 'situations/*', 'bench/goodput'],
-  ...['templates/validation', 'laws/environments', 'laws/sizes', 'clients/python-*'],
+  ...['templates/validation', 'laws/environments', 'laws/sizes'],
 ].map((name) => `test/${name}.test.ts`);
 
 export default defineConfig({

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 /** Seconds on two cores that nothing else uses (CONTRIBUTING.md). */
-const BUDGETS = { 'npm test': 240, 'npm run test:e2e': 420, 'whole run': 1500 };
+const BUDGETS = { 'npm test': 240, 'npm run test:e2e': 480, 'whole run': 1500 };
 /** Where scripts/test.mjs writes what its suites took. */
 const SUITES = { 'npm test': '.slipway/test/seconds-unit.json', 'npm run test:e2e': '.slipway/test/seconds-e2e.json' };
 
