@@ -126,8 +126,11 @@ if (wants('bundles')) {
     metafile: true,
     format: 'esm',
     legalComments: 'eof',
-    // The notices of reconcile contain what the runbooks say.
-    define: { SLIPWAY_RUNBOOKS: JSON.stringify(readFileSync('docs/runbooks.md', 'utf8')) },
+    // The notices of reconcile contain what the runbooks say; charts leave out their checks for developers.
+    define: {
+      SLIPWAY_RUNBOOKS: JSON.stringify(readFileSync('docs/runbooks.md', 'utf8')),
+      'process.env.NODE_ENV': '"production"',
+    },
     banner: {
       js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); const __dirname = import.meta.dirname;",
     },
