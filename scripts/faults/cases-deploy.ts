@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { type Handler, handlersOf, type ResourceEvent, send } from './custom-resources';
 import { expectEqual, type FaultCase, remember, type Seen } from './fault-case';
@@ -46,8 +47,13 @@ async function guardsHold(world: World, seen: Seen, handlers: readonly Handler[]
   });
   expectRefused(seen, 'Delete of the stack', gone.refused);
   const replace = named(handlers, 'Custom::SlipwayGuard', 'replace');
-  const properties = (fingerprint: string) => ({ guards: 'replace', environment: 'faults', fingerprint });
-  const deployed = 'replace-guard-faults-old';
+  const zones = ['usw2-az1', 'usw2-az2'];
+  const listed = JSON.stringify(zones);
+  // A stack of version 0.2.0, whose id contains what its template says.
+  const of020 = { environment: 'faults', teams: '["d25"]', zones: listed, storage: 'retained', movedSubnets: listed };
+  const properties = (fingerprint: string) => ({ guards: 'replace', ...of020, fingerprint });
+  const all = JSON.stringify(['old', ['d25'], zones, 'retained', zones]);
+  const deployed = `replace-guard-faults-${createHash('sha256').update(all).digest('hex').slice(0, 16)}`;
   const forward: ResourceEvent = {
     RequestType: 'Update',
     PhysicalResourceId: deployed,

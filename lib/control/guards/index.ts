@@ -189,10 +189,10 @@ function idOf(properties: GuardProperties): string {
   const { guards, environment, fingerprint } = properties;
   const id = `${guards}-guard-${environment}`;
   if (guards === 'delete' || !fingerprint) return id;
-  const { teams, zones, storage, repository, keyArn, teamKeys } = properties;
-  // Ids must not change between versions: version 0.2.0 had a list in the fifth place, and not every version had the last three.
+  const { teams, zones, storage, movedSubnets = [], repository, keyArn, teamKeys } = properties;
+  // The id of a deployed template must not change between versions, not all of which had the last three.
   const later = [repository, keyArn, teamKeys].filter((value) => value !== undefined);
-  const all = JSON.stringify([fingerprint, teams, zones, storage, [], ...later]);
+  const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets, ...later]);
   return `${id}-${createHash('sha256').update(all).digest('hex').slice(0, 16)}`;
 }
 

@@ -76,6 +76,8 @@ export const guardSchema = z.looseObject({
   zones: names.optional(),
   /** Whether the deletion of the stack keeps buckets, key and table, or `adopted` from an earlier stack. */
   storage: z.enum(['retained', 'deleted', 'adopted']).optional(),
+  /** Of templates of version 0.2.0, which ids of their guards contain. */
+  movedSubnets: names.optional(),
   /** Encryption of the repository that the stack creates; `none` when it creates none. */
   repository: z.enum(['kms', 'aes256', 'none']).optional(),
   /** Existing key that encrypts buckets and table; absent = a key that the stack creates. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { DynamoDBClient, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';
 import { ListProcessingJobsCommand, ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -211,6 +212,17 @@ describe('the guard of updates', () => {
   test('a zone cannot be removed while any run is live', async () => {
     live('gpt-1', 'nlp');
     await expect(onEvent(deps, guarded.update({ zones: '["usw2-az2"]' }))).rejects.toThrow('removes zone usw2-az1,');
+  });
+
+  test('the way back to version 0.2.0 from a refused change is never refused, whichever zones it named', async () => {
+    live('gpt-1', 'speech');
+    const zones = ['usw2-az1', 'usw2-az2'];
+    const all = JSON.stringify(['f', ['nlp', 'speech'], zones, 'retained', zones, 'kms']);
+    const hash = createHash('sha256').update(all).digest('hex').slice(0, 16);
+    const old = { movedSubnets: JSON.stringify(zones), repository: 'kms', previousFingerprint: 'p' };
+    const back = guarded.update(old, { fingerprint: 'g', repository: 'kms' });
+    const deployed = { PhysicalResourceId: `replace-guard-research-${hash}` };
+    expect(await onEvent(deps, Object.assign(back, deployed))).toEqual(deployed);
   });
 
   test('the way back from a refused change is never refused', async () => {
