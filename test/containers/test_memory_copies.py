@@ -441,8 +441,8 @@ def test_initial_values_are_set_only_where_no_state_is_loaded(tmp_path: Path, sh
     patch.write_text(KILLS + FILLING)
     run = Run(tmp_path, memory_job(tmp_path), 2, shards, str(patch), hosts)
     found = []
-    # The save of step 10 has waited for that of step 5.
-    for kill, lost in (("1 step 1", 0), ("1 step 8", 0), ("1 step 11", 2), ("0 never 0", 0)):
+    # At step 11, the save of step 10 has waited for that of step 5.
+    for kill, lost in (("1 step 1", 0), ("1 step 11", 0), ("1 step 13", 2), ("0 never 0", 0)):
         _code, resumed, output = run.start(kill)
         found.append((output.count("initial values"), [event["source"] for event in resumed]))
         for which in range(lost):
