@@ -138,21 +138,19 @@ async function toolkit(python) {
 }
 
 /** Checks and unit tests never wait, so that they fill the processors behind the tests of Python. */
-async function unitTests(python) {
+async function unitTests(python, built) {
   const checked = checks(python);
-  const built = quietStep('build', process.execPath, ['scripts/build.mjs']);
   const [ready, installed] = await Promise.all([built, python]);
   const results = await Promise.all([
     checked,
     ready && installed && pytest(),
-    ready && vitest('unit', (name, [command, ...args]) => step(name, ...behind([command, ...args]))),
+    ready && vitest('unit', (name, words) => step(name, ...behind(words))),
   ]);
   return results.every((ok) => ok);
 }
 
 /** Both wait for processes half of their time, so they run beside each other. */
-async function endToEnd(python) {
-  const built = quietStep('build', process.execPath, ['scripts/build.mjs']);
+async function endToEnd(python, built) {
   const ready = await Promise.all([built, toolkit(python)]);
   if (!ready.every((ok) => ok)) return false;
   const results = await Promise.all([vitest('e2e', (name, [command, ...args]) => step(name, command, args)), pytest()]);
@@ -160,7 +158,8 @@ async function endToEnd(python) {
 }
 
 const python = quietStep('python', process.execPath, [INSTALL]);
-const ok = await (part === 'e2e' ? endToEnd : unitTests)(python);
+const built = quietStep('build', process.execPath, ['scripts/build.mjs']);
+const ok = await (part === 'e2e' ? endToEnd : unitTests)(python, built);
 const parts = Object.entries(times).map(([name, seconds]) => `${name} ${seconds}`);
 process.stdout.write(`\nseconds: ${parts.join(', ')}\n`);
 writeFileSync(`.slipway/test/seconds-${part}.json`, JSON.stringify(times));
