@@ -207,7 +207,7 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
     return when(run.code.builtin === undefined, MASK, BUILTIN_ONLY);
   }),
   ...[
-    rule('training/positions', 'warning' as const, (run) => {
+    rule('training/positions', 'warning', (run) => {
       const { model, written, training } = run;
       const { preset, config } = written.model ?? {};
       const stated = preset ? POSITIONS_OF_PRESETS.get(preset) : config && positionsOfConfig(config);
@@ -219,8 +219,6 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
         fix: `use ${positions}, or give model.config with the rope_scaling and max_position_embeddings of the longer context`,
       });
     }),
-  ].map(trainingRule),
-  ...[
     rule('training/expert-balance', 'error', (run) => (run.code.builtin === 'builtin' ? balanceFindings(run) : [])),
     rule('training/balance-loss-over', 'warning', ({ code }) => {
       const over = code.arguments['balance-loss-over'];
@@ -230,8 +228,6 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
         fix: 'add balance-loss, or remove it',
       });
     }),
-  ].map(trainingRule),
-  ...[
     rule('training/samples', 'error', (run) => (run.code.builtin === 'builtin' ? sampleFindings(run) : [])),
     rule('training/samples-unused', 'warning', ({ code }) =>
       code.builtin !== 'builtin' || Number(code.arguments[SAMPLES] ?? 0) !== 0
@@ -243,8 +239,6 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
             }),
           ),
     ),
+    rule('model/further-tokens', 'error', (run) => (run.code.builtin === 'builtin' ? moduleFindings(run) : [])),
   ].map(trainingRule),
-  ...[rule('model/further-tokens', 'error', (run) => (run.code.builtin === 'builtin' ? moduleFindings(run) : []))].map(
-    trainingRule,
-  ),
 ];
