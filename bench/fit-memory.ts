@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { FITTED as CONSTANTS, type MemoryConstants } from '../lib/core/planner/constants';
+import { CONSTANTS, type MemoryConstants } from '../lib/core/planner/constants';
 import { leastGiB, planLayout } from '../lib/core/planner/plan';
 import { fitConstants } from './least-squares';
 import { withFacts } from './planner-facts';

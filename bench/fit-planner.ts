@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Constants, FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/core/planner/constants';
+import { type Constants, MEMORY_CONSTANTS } from '../lib/core/planner/constants';
 import { hasRecurrence } from '../lib/core/planner/plan';
 import { fitConstants, type Prior } from './least-squares';
 import { withFacts } from './planner-facts';

@@ -2,7 +2,7 @@
  * Named efficiencies of the time model. `bench/fit-planner.ts` writes the values, from the published rows whose licence allows it (see
  * docs/planner.md). The prior of each, and how far data may move it, is in `bench/planner-priors.ts`.
  */
-export const FITTED = {
+export const CONSTANTS = {
   /** Large bf16 matrix products (Ampere; Hopper and later), as a share of the best measured product on that GPU. */
   gemmAmpere: 0.9484,
   gemmHopper: 0.9039,
@@ -98,10 +98,10 @@ export const FITTED = {
 };
 
 /** Efficiencies of the time model. */
-export type Constants = Record<keyof typeof FITTED, number>;
+export type Constants = Record<keyof typeof CONSTANTS, number>;
 
 /** Named constants of the memory model. `bench/fit-memory.ts` writes the values; the priors are in `bench/planner-priors.ts`. */
-export const FITTED_MEMORY = {
+export const MEMORY_CONSTANTS = {
   /**
    * Kept activations relative to the textbook count: eager gated and eager plain blocks, compiled kernels, fused kernels, Megatron before
    * 2023.
@@ -143,4 +143,4 @@ export const FITTED_MEMORY = {
 };
 
 /** Constants of the memory model. */
-export type MemoryConstants = Record<keyof typeof FITTED_MEMORY, number>;
+export type MemoryConstants = Record<keyof typeof MEMORY_CONSTANTS, number>;

@@ -1,9 +1,4 @@
-import {
-  FITTED as CONSTANTS,
-  type Constants,
-  FITTED_MEMORY as MEMORY_CONSTANTS,
-  type MemoryConstants,
-} from './constants';
+import { CONSTANTS, type Constants, MEMORY_CONSTANTS, type MemoryConstants } from './constants';
 import { type Gpu, gpuOf } from './gpu';
 import { domainGpusOf, type LayoutInput, layoutProblem, microBatchesOf, tokensPerStep, worldSizeOf } from './layout';
 import { type MemoryGiB, memoryOf } from './memory/memory';

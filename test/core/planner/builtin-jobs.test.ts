@@ -5,7 +5,7 @@ import { loadRun } from '../../../lib/core/config/load';
 import { worldSize } from '../../../lib/core/config/resolve-run';
 import type { RunSpec } from '../../../lib/core/config/run-spec';
 import { jobFile } from '../../../lib/core/job/job-file';
-import { FITTED_MEMORY } from '../../../lib/core/planner/constants';
+import { MEMORY_CONSTANTS } from '../../../lib/core/planner/constants';
 import type { LayoutInput } from '../../../lib/core/planner/layout';
 import { heldActivations } from '../../../lib/core/planner/memory/activations';
 import { layoutOfRun } from '../../../lib/core/planner/run/layout-of-run';
@@ -28,7 +28,7 @@ function counted(name: string, run: RunSpec, job: object) {
 
 /** Bytes that one more layer keeps for the backward pass, without the holes between them. */
 function keptOfLayer(layout: LayoutInput): number {
-  const of = (layers: number) => heldActivations(layout, { ...FITTED_MEMORY, keptHoles: 0 }, layers, true).kept;
+  const of = (layers: number) => heldActivations(layout, { ...MEMORY_CONSTANTS, keptHoles: 0 }, layers, true).kept;
   return of(3) - of(2);
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parameterCount } from '../../../lib/core/catalog/model/parameters';
-import { FITTED as CONSTANTS } from '../../../lib/core/planner/constants';
+import { CONSTANTS } from '../../../lib/core/planner/constants';
 import type { LayoutInput } from '../../../lib/core/planner/layout';
 import { planLayout } from '../../../lib/core/planner/plan';
 import { LLAMA_8B, layout, planOf } from '../../support/layouts';

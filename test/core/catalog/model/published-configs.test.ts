@@ -5,7 +5,7 @@ import type { Config } from '../../../../lib/core/catalog/model/config-fields';
 import { activeParameterCount, parameterCount, parameterShape } from '../../../../lib/core/catalog/model/parameters';
 import { readConfig } from '../../../../lib/core/catalog/model/read-config';
 import { parseYaml } from '../../../../lib/core/config/reading/yaml-file';
-import { FITTED_MEMORY } from '../../../../lib/core/planner/constants';
+import { MEMORY_CONSTANTS } from '../../../../lib/core/planner/constants';
 import { heldActivations } from '../../../../lib/core/planner/memory/activations';
 import { attentionFlopsPerToken } from '../../../../lib/core/planner/model-size';
 import { planLayout } from '../../../../lib/core/planner/plan';
@@ -134,7 +134,7 @@ test('blocks of Nemotron-NAS with parts that are not known are refused', () => {
 test('more residual streams, which blocks keep, need more memory', () => {
   const kept = (streams: number) => {
     const model = shapeOf('deepseek-ai/DeepSeek-V4-Flash', { hc_mult: streams });
-    return heldActivations(layout({ model, recompute: 'full' }), FITTED_MEMORY, model.layers, true).kept;
+    return heldActivations(layout({ model, recompute: 'full' }), MEMORY_CONSTANTS, model.layers, true).kept;
   };
   expect(kept(4)).toBeCloseTo(4 * kept(1), -3);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FITTED_MEMORY } from '../../../../lib/core/planner/constants';
+import { MEMORY_CONSTANTS } from '../../../../lib/core/planner/constants';
 import { memoryOf } from '../../../../lib/core/planner/memory/memory';
 import { layoutOfRun } from '../../../../lib/core/planner/run/layout-of-run';
 import { BASE, runOf } from '../../../support/runs';
@@ -53,7 +53,7 @@ test.each(MEASURED)(
   ({ wraps, layers, gib, within, ...training }) => {
     const layout = planned(layers, training);
     expect(layout.wrapsOneRank).toBe(false);
-    const { total } = memoryOf({ ...layout, wrapsOneRank: wraps }, FITTED_MEMORY);
+    const { total } = memoryOf({ ...layout, wrapsOneRank: wraps }, MEMORY_CONSTANTS);
     expect(Math.abs(total / gib - 1)).toBeLessThan(within / 100);
   },
 );

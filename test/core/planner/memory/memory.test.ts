@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../../../../lib/core/planner/constants';
+import { MEMORY_CONSTANTS } from '../../../../lib/core/planner/constants';
 import type { LayoutInput } from '../../../../lib/core/planner/layout';
 import { memoryOf } from '../../../../lib/core/planner/memory/memory';
 import { stageLayers } from '../../../../lib/core/planner/model-size';
