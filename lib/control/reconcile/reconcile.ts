@@ -15,7 +15,8 @@ import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
 import { reconcileRun } from './reconcile-run';
-import { teamStates, writeTeamMetrics, writeTeamPages } from './team-page';
+import { writeTeamMetrics } from './team-metrics';
+import { teamStates, writeTeamPages } from './team-page';
 import { reportUnreadable } from './unreadable-items';
 
 /** Failed messages, which Lambda delivers again; it deletes the others. */
