@@ -1,5 +1,5 @@
 import type { AttentionKernel, Kernels, LayoutInput, PlanPrecision, Stack } from '../lib/core/planner/layout';
-import { SMP_V2, STACKS, type StackTraits } from '../lib/core/planner/run/assumptions';
+import { SMP_V2, STACKS, type StackTraits } from '../lib/core/planner/run/software';
 import { hasLossOfTransformerEngine } from './planner-mixture-rows';
 import type { Row } from './planner-rows';
 

@@ -1,111 +1,12 @@
-import { adapterParameters, layersOfBlocks } from '../../catalog/model/linear-layers';
-import {
-  type BlockShape,
-  hasAttention,
-  kindsOfBlocks,
-  type ParameterShape,
-  parameterCount,
-  sumOverBlocks,
-} from '../../catalog/model/parameters';
+import { type BlockShape, hasAttention, parameterCount, sumOverBlocks } from '../../catalog/model/parameters';
 import type { ModelShape } from '../../catalog/model/shape';
-import { type Issue, issue } from '../../config/issue';
 import type { RunSpec } from '../../config/run-spec';
-import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
-import type { LayoutInput, Stack } from '../layout';
+import { pytorchOfImage } from '../../distribution/image-version';
+import type { LayoutInput } from '../layout';
 import { meanHeadSize } from '../model-size';
 import { hasTensorOverNodes, hasUnknownExperts, isOwnOverNodes } from '../plan';
 import { lowPrecisionOf } from '../time/compute';
-
-/**
- * Properties of a software stack that do not depend on the layout; used by the planner for run files and by the scoring of published rows.
- */
-export type StackTraits = Pick<
-  LayoutInput,
-  'kernels' | 'attention' | 'overlapsTensor' | 'gathersInputsAgain' | 'gradientBytes' | 'optimizerBytes'
->;
-
-const PLAIN: StackTraits = {
-  kernels: 'eager',
-  attention: 'flash',
-  overlapsTensor: false,
-  gathersInputsAgain: true,
-  gradientBytes: 2,
-  optimizerBytes: 8,
-};
-
-/** Defaults of each stack; options of a run or of a published row take precedence. */
-export const STACKS: Readonly<Record<Stack, StackTraits>> = {
-  // PyTorch's sequence parallelism keeps the gathered inputs of its products.
-  fsdp: { ...PLAIN, gathersInputsAgain: false },
-  deepspeed: PLAIN,
-  // Transformer Engine's layers, with tensor-parallel communication hidden behind the products.
-  megatron: { ...PLAIN, kernels: 'fused', overlapsTensor: true },
-  // Megatron-DeepSpeed and in-house code of its generation: fused softmax over the score matrix.
-  'megatron-legacy': { ...PLAIN, attention: 'fused' },
-  nanotron: PLAIN,
-  jax: { ...PLAIN, kernels: 'fused' },
-  // No published row of SMP v1 names its attention kernel; since 1.13 it has FlashAttention.
-  'smp-v1': PLAIN,
-};
-
-/** SMP v2 is FSDP with Transformer Engine's layers, which gather the inputs of their products again. */
-export const SMP_V2: StackTraits = { ...STACKS.fsdp, kernels: 'fused', gathersInputsAgain: true };
-
-/** Attention stays within the documents of a row. */
-export const masksDocuments = ({ training }: RunSpec): boolean =>
-  training.objective === 'sft' || training.documentMask === true;
-
-/** Capped scores and sinks, which FlexAttention of PyTorch 2.11 and later computes in one kernel. */
-export const changesScores = ({ model }: RunSpec): boolean =>
-  model?.architecture.logitSoftcap?.attention !== undefined || model?.architecture.attentionSinks === true;
-
-/** The earliest PyTorch whose FlexAttention the built-in trainer uses (flex.py). */
-export const FLEX_SINCE = '2.11';
-
-/** The built-in trainer computes capped scores with plain operations if the image's PyTorch is known to be older. */
-export function keepsScores(run: RunSpec): boolean {
-  const version = pytorchOfImage(run);
-  const isOlder = version !== undefined && compareVersions(version, FLEX_SINCE) < 0;
-  return isOlder && run.code.builtin === 'builtin' && run.model?.architecture.logitSoftcap?.attention !== undefined;
-}
-
-type Lora = NonNullable<RunSpec['training']['lora']>;
-
-/** Why adapters cannot be planned: layers that the model does not have, or a model of other layers than those of the built-in trainer. */
-function unknownLayers(lora: Lora, model: ParameterShape): Issue[] {
-  const names = layersOfBlocks(model, lora.targets).map(({ name }) => name);
-  const isOther = kindsOfBlocks(model).some(({ block }) => block.recurrence ?? block.attention ?? block.expertHidden);
-  if (!isOther && lora.targets.every((name) => name === 'head' || names.includes(name))) return [];
-  return [
-    issue('plan/unknown', 'error', 'training.lora.targets', {
-      must: 'must be layers of a model that the built-in trainer supports for a plan',
-      got: lora.targets,
-      fix: 'plan without lora for an upper bound',
-    }),
-  ];
-}
-
-const outputsOf = (lora: Lora, model: ParameterShape): number =>
-  layersOfBlocks(model, lora.targets).reduce((sum, { active, outputs, blocks }) => sum + blocks * active * outputs, 0) /
-  model.layers;
-
-type FineTuning = Pick<LayoutInput, 'adapters' | 'expertAdapters' | 'adaptedOutputs' | 'preferences' | 'quantized'>;
-
-/** Adapters and preferences of a run, or why they cannot be planned. */
-export function fineTuningOf({ training }: RunSpec, model: ParameterShape): FineTuning | Issue[] {
-  const { lora, objective } = training;
-  const unknown = lora ? unknownLayers(lora, model) : [];
-  if (unknown.length > 0) return unknown;
-  return {
-    ...(lora && {
-      adapters: adapterParameters(model, lora),
-      expertAdapters: adapterParameters(model, lora, ({ count }) => count > 1),
-      adaptedOutputs: outputsOf(lora, model),
-    }),
-    ...(lora?.quantization && { quantized: true }),
-    ...(objective === 'dpo' && { preferences: lora ? 'adapters' : 'copy' }),
-  };
-}
+import { changesScores, FLEX_SINCE, keepsScores, masksDocuments } from './software';
 
 const notesIf = (applies: boolean | undefined, ...notes: string[]): string[] => (applies ? notes : []);
 

@@ -11,17 +11,10 @@ import { degree, type ParallelLayout } from '../../distribution/strategy';
 import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Kernels, type LayoutInput, type PlanPrecision, type Stack, selectiveOf } from '../layout';
 import { lowPrecisionOf } from '../time/compute';
-import {
-  assumptionsOf,
-  changesScores,
-  fineTuningOf,
-  keepsScores,
-  masksDocuments,
-  SMP_V2,
-  STACKS,
-  type StackTraits,
-} from './assumptions';
+import { assumptionsOf } from './assumptions';
+import { fineTuningOf } from './fine-tuning';
 import { ofMegatron, trainedModel, virtualStagesOf } from './megatron';
+import { changesScores, keepsScores, masksDocuments, SMP_V2, STACKS, type StackTraits } from './software';
 
 /** A run's layout, and the values that the planner assumed because the run does not give them; shown with the plan. */
 export interface RunLayout {
