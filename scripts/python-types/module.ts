@@ -28,13 +28,17 @@ from typing import Any, Literal, TypedDict, Union
 
 `;
 
-/** Source of the module with a TypedDict for each object of the run file and of the answers. */
+/** The documents of `--json` that the client returns. */
+const ANSWERS = ['issue', 'plan', 'neuronPlan', 'status', 'event', 'logLine'];
+
+/** Source of the module with a TypedDict for each object of the run file and of the answers that the client returns. */
 export function pythonTypes(): string {
   const classes = new Classes();
   const run = typeOf(jsonSchema('run', LIBRARIES) as Schema, 'RunFile', classes);
   if (run !== 'RunFile') throw new Error(`the schema of the run file must be an object, got ${run}`);
-  for (const [name, schema] of Object.entries((answersSchema() as Schema).$defs ?? {}))
-    typeOf(schema, capital(name), classes);
+  const answers = (answersSchema() as Schema).$defs ?? {};
+  for (const name of ANSWERS) typeOf(answers[name] ?? {}, capital(name), classes);
+  typeOf(answers.lineage?.properties?.checkpoint ?? {}, 'CheckpointOrigin', classes);
   const names = classes.names.filter((name) => !name.startsWith('_'));
   const all = `__all__ = [\n${names
     .sort()

@@ -1,5 +1,5 @@
-// `npm run docs:session`: plays docs/guides/stranger.md and the notebooks of the Python client on the embedded AWS, and writes what a terminal
-// shows into the page, and what a notebook shows into the notebooks.
+// `npm run docs:session`: plays docs/guides/stranger.md and the notebook of the Python client on the embedded AWS, and writes what a terminal
+// shows into the page, and what a notebook shows into it.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { playSession, type Shell } from './play';
@@ -9,18 +9,16 @@ const MARKS = ['<!-- generated: session -->', '<!-- end: session -->'] as const;
 
 const ROOT = path.join(__dirname, '../..');
 
-/** The notebooks keep what their cells show. */
-async function playNotebooks(shell: Shell): Promise<void> {
-  for (const name of ['notebook', 'sweep']) {
-    const words = `${ROOT}/scripts/session/run_notebook.py --write ${ROOT}/clients/python/examples/${name}.ipynb`;
-    const python = `PYTHONPATH=${ROOT}/clients/python/src ${ROOT}/.slipway/python/bin/python`;
-    const { code, output } = await shell.run(`${python} ${words}`);
-    if (code !== 0) throw new Error(`docs:session: ${name}.ipynb must run, got: ${output}`);
-  }
+/** The notebook keeps what its cells show. */
+async function playNotebook(shell: Shell): Promise<void> {
+  const words = `${ROOT}/scripts/session/run_notebook.py --write ${ROOT}/clients/python/examples/notebook.ipynb`;
+  const python = `PYTHONPATH=${ROOT}/clients/python/src ${ROOT}/.slipway/python/bin/python`;
+  const { code, output } = await shell.run(`${python} ${words}`);
+  if (code !== 0) throw new Error(`docs:session: notebook.ipynb must run, got: ${output}`);
 }
 
 async function main(): Promise<void> {
-  const played = await playSession(playNotebooks);
+  const played = await playSession(playNotebook);
   const text = played.map(({ command, output }) => `$ ${command}\n${output.trimEnd()}`.trimEnd()).join('\n\n');
   const page = readFileSync(PAGE, 'utf8');
   const [from, to] = [page.indexOf(MARKS[0]) + MARKS[0].length, page.indexOf(MARKS[1])];

@@ -1,22 +1,19 @@
-// What the Python client asks of control is what the command line asks for the same, call by call; and what it compares by itself is equal.
+// What the Python client asks of control is what the command line asks for the same, call by call; and what it reads by itself is equal.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import fc from 'fast-check';
 import { beforeEach, expect, test } from 'vitest';
 import { controlRequestSchema } from '../../lib/core/contracts/control-requests';
-import { type DifferentOption, differentOptions, lossAtEqualSteps } from '../../lib/report/compare/diff-runs';
-import { checkpointOrigin, lineageRows, lineageRun } from '../../lib/report/lineage/lineage';
+import { checkpointOrigin } from '../../lib/report/lineage/lineage';
 import { mockClient } from '../support/mocked-clients';
 import { PYTHON } from '../support/python';
 import { runCli } from '../support/run-cli';
 import { DESCRIPTOR } from '../support/runs';
 
 const LAMBDA = mockClient(LambdaClient);
-const S3 = mockClient(S3Client);
 const FOLDER = mkdtempSync(path.join(tmpdir(), 'slipway-calls-'));
 const ENVIRONMENT = path.join(FOLDER, 'descriptor.json');
 const RUN_FILE = path.join(FOLDER, 'run.yaml');
@@ -53,9 +50,7 @@ beforeEach(() => {
 
 /** A request with its defaults, so that what one client leaves to the default equals what the other writes out. */
 const whole = (call: Call | undefined) => controlRequestSchema.parse(call);
-/** Those that the client was asked for: a comparison of runs reads progress lines besides. */
-const pythonCalls = (action: string) =>
-  python.filter((call) => call.action === action && call.progressOnly !== true).map(whole);
+const pythonCalls = (action: string) => python.filter((call) => call.action === action).map(whole);
 
 test('every request is one that control takes', () => {
   for (const call of python) expect(controlRequestSchema.safeParse(call).error, JSON.stringify(call)).toBeUndefined();
@@ -137,9 +132,9 @@ test('a launch says note, time, order and preemption as `slipway launch` does', 
   });
 });
 
-test('a diff asks for what both runs were launched with', () => {
+test('a configuration is asked for with the status', () => {
   const asks = python.filter((call) => call.action === 'status' && call.configuration === true);
-  expect(asks.map(({ runId }) => runId)).toEqual(['a-261121120000', 'b-261121120000']);
+  expect(asks.map(({ runId }) => runId)).toEqual(['a-261121120000']);
 });
 
 /** What the client finds for each pair. */
@@ -151,42 +146,6 @@ for line in sys.stdin:
 `;
   return lines(python3(program, pairs.map((pair) => JSON.stringify(pair)).join('\n'))).map((line) => JSON.parse(line));
 }
-
-test('differences of options are those that `slipway report --diff` finds, whatever the options', () => {
-  const value = fc.letrec((tie) => ({
-    any: fc.oneof(
-      { maxDepth: 3 },
-      fc.constantFrom(null, true, 1, 0.5, 'fsdp', 'é', ''),
-      fc.array(tie('any'), { maxLength: 3 }),
-      tie('group'),
-    ),
-    group: fc.dictionary(fc.constantFrom('steps', 'shard_degree', 'a b', 'é', '"', 'x-1'), tie('any'), {
-      maxKeys: 4,
-      noNullPrototype: true,
-    }),
-  }));
-  const pairs = fc.sample(fc.tuple(value.group, value.group), 300);
-  // JSON has no member without a value, so that an absent one and null are equal for both.
-  const expected = pairs.map(([a, b]) =>
-    differentOptions(a, b).filter(({ values: [x, y] }) => x !== null || y !== null),
-  );
-  const found = compared<DifferentOption[]>('found["different_options"](a, b)', pairs);
-  expect(found.map((each) => each.filter(({ values: [x, y] }) => x !== null || y !== null))).toEqual(expected);
-  expect(expected.flat().length).toBeGreaterThan(100);
-});
-
-test('losses at equal steps are those of `slipway report --diff`', () => {
-  const step = fc.record({
-    step: fc.integer({ min: 1, max: 40 }),
-    loss: fc.integer({ min: 1, max: 9 }),
-    attempt: fc.constant(1),
-    at: fc.constant(''),
-  });
-  const pairs = fc.sample(fc.tuple(fc.array(step, { maxLength: 60 }), fc.array(step, { maxLength: 60 })), 100);
-  const none = '{"spec": {}, "codeSha256": None, "driverHash": "", "trainingImageUri": None}';
-  const found = compared(`found["diff_of"](${none}, ${none}, (a, b))["lossAtSteps"]`, pairs);
-  expect(found).toEqual(pairs.map(([a, b]) => lossAtEqualSteps(a, b)));
-});
 
 const TEXT = fc.constantFrom('', 'a', 's3://b/runs/nlp/base/step-20/', 's3://{dataBucket}/x', 'base-261121120000');
 const NUMBER = fc.constantFrom<unknown>(null, 0, 20, 1.5, true, 'x');
@@ -208,115 +167,3 @@ test('what a checkpoint says of itself is read as `slipway status --lineage` doe
   expect(found).toEqual(expected);
   expect(expected.filter((each) => each !== null).length).toBeGreaterThan(100);
 });
-
-test('what a run was made from is what `slipway status --lineage` says', () => {
-  const channel = fc.oneof(
-    fc.constant(null),
-    fc.record({ channel: TEXT, s3: TEXT }, { requiredKeys: ['s3'] }),
-    fc.record({ channel: TEXT, fsxLustre: fc.constant({ fileSystemId: 'fs-1', directoryPath: '/fsx' }) }),
-  );
-  const some: { requiredKeys: never[] } = { requiredKeys: [] };
-  const spec = fc.record(
-    {
-      code: fc.record({ source: TEXT }),
-      image: fc.record({ uri: TEXT, kind: fc.constantFrom('environment', 'dlc'), version: TEXT }, some),
-      model: fc.record({ weights: TEXT }, some),
-      checkpoints: fc.record({ startFrom: TEXT }, some),
-      data: fc.array(channel, { maxLength: 3 }),
-    },
-    some,
-  );
-  const configuration = fc.record({
-    spec,
-    codeSha256: fc.constantFrom(null, 'c'),
-    driverHash: fc.constant('d'),
-    trainingImageUri: fc.constantFrom(null, 'i'),
-  });
-  const resumeFrom = fc.oneof(fc.constant(null), fc.record({ uri: TEXT, step: NUMBER }));
-  const line = fc.record({
-    at: fc.constant('2026-11-21T12:00:00.000Z'),
-    what: fc.constantFrom('attempt-intended', 'job-created'),
-    text: fc.constant(''),
-    evidence: fc.record({ resumeFrom }, some),
-  });
-  const status = fc.record(
-    { configuration, timeline: fc.array(line, { maxLength: 4 }) },
-    { requiredKeys: ['timeline'] },
-  );
-  const marker = fc.constantFrom('{"step":20}', '{"step":20,"attempt":2,"imageUri":"j","data":{"digest":"e"}}', '');
-  const drawn = fc.sample(fc.tuple(status, marker), 200).map(([one, text]) => {
-    const checkpoint = checkpointOrigin('s3://b/step-20/', text);
-    return [{ ...one, ...{ runId: 'r', name: 'n', team: 'nlp', state: 'failed' } }, checkpoint] as const;
-  });
-  const rows =
-    'json.loads(json.dumps([(run := found["lineage_run"](a, b, {"dataBucket": "d"})), found["lineage_rows"](run)]))';
-  const found = compared(
-    rows,
-    drawn.map(([one, checkpoint]) => [one, checkpoint ?? null]),
-  );
-  const expected = drawn.map(([one, checkpoint]) => {
-    const fill = (text: string) => text.replace('{dataBucket}', 'd');
-    const run = lineageRun({ status: one, configuration: one.configuration, checkpoint, fill });
-    return [run, lineageRows(run)];
-  });
-  expect(found).toEqual(JSON.parse(JSON.stringify(expected)));
-});
-
-/** Lineage by both clients of published weights, whose run the launcher does not know; the message where it cannot be. */
-async function lineages(published: string): Promise<[cli: unknown, python: unknown]> {
-  const issue = { rule: 'control/run', level: 'error', path: 'runId', message: 'runId: no run tuned' };
-  LAMBDA.on(InvokeCommand).resolves({
-    Payload: Buffer.from(JSON.stringify({ ok: false, issues: [issue] })) as never,
-  });
-  S3.on(GetObjectCommand).callsFake(({ Key }) => {
-    if (!Key.endsWith('slipway.json')) throw Object.assign(new Error('gone'), { name: 'NoSuchKey' });
-    return { Body: { transformToString: async () => published } };
-  });
-  const { code, stdout } = await runCli(
-    'status',
-    's3://elsewhere/model',
-    '--lineage',
-    '--environment',
-    ENVIRONMENT,
-    '--json',
-  );
-  const script = `
-import io, json, runpy, sys
-found = runpy.run_path(${JSON.stringify(SCRIPT)})
-from slipway._lineage import Reader, lineage_of
-published, issue = json.load(sys.stdin)
-class Gone(Exception): pass
-class S3:
-    exceptions = type("Exceptions", (), {"NoSuchKey": Gone})
-    def get_object(self, Bucket, Key):
-        if not Key.endswith("slipway.json"): raise Gone
-        return {"Body": io.BytesIO(published.encode())}
-class Control:
-    def call(self, action, **more): raise found["slipway"].Refused([issue])
-try: print(json.dumps(lineage_of(Reader(Control(), S3(), {}), "s3://elsewhere/model")))
-except found["slipway"].UsageError as error: print(json.dumps(str(error)))`;
-  const input = JSON.stringify([published, issue]);
-  const python = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8', input }));
-  const document = JSON.parse(stdout);
-  return [code === 0 ? document : document.issues[0].message, python];
-}
-
-test('published weights of a run that is gone have the lineage that lies beside them, as for `slipway status --lineage`', async () => {
-  const lineage = { of: 'tuned', checkpoint: null, runs: [{ runId: 'tuned' }, { runId: 'base' }], notes: ['a note'] };
-  const [cli, python] = await lineages(JSON.stringify({ lineage }));
-  expect(cli).toEqual({
-    ...lineage,
-    of: 's3://elsewhere/model',
-    notes: ['a note', 'tuned: shown as in slipway.json: runId: no run tuned'],
-  });
-  expect(python).toEqual(cli);
-});
-
-test.each(['', '{', '{}', '{"lineage":null}', '{"lineage":{"checkpoint":null,"runs":[],"notes":[]}}'])(
-  'fails: %j beside the weights is no lineage, and both say the same',
-  async (published) => {
-    const [cli, python] = await lineages(published);
-    expect(cli).toContain('lineage: must be a folder with COMMITTED.json of a run or with slipway.json, got s3://else');
-    expect(python).toBe(cli);
-  },
-);

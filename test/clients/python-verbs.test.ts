@@ -23,19 +23,13 @@ const OPTIONS: readonly [verb: string, option: string, method: string][] = [
   ['status', '--wait', 'Run.wait'],
   ['status', '--chart', 'Run.metrics'],
   ['status', '--events', 'Run.timeline'],
-  ['status', '--lineage', 'Environment.lineage'],
   ['status', '--note', 'Run.note'],
-  ['report', '--diff', 'Run.diff'],
   ['stop', '--release-pool', 'Run.release'],
   ['launch', '--wait', 'Run.wait'],
-  ['launch', '--matrix', 'Environment.sweep'],
-  ['launch', '--stop-when', 'Sweep.wait'],
 ];
 /** Methods without a verb of their own. */
 const MORE: Readonly<Record<string, string>> = {
   'Environment.run': 'a handle on a run',
-  'Run.lineage': 'Environment.lineage of the run',
-  'Sweep.results': 'what `launch --matrix --wait` prints at its end',
   'Run.checkpoints': 'checkpoints of `slipway report --json`',
   'Run.configuration': 'what `slipway report --diff` compares',
 };
@@ -72,7 +66,7 @@ test('each method stands for a verb, and is there', () => {
 import json, inspect, runpy
 runpy.run_path(${JSON.stringify(path.join(__dirname, 'record_calls.py'))})
 import slipway
-print(json.dumps([f"{kind.__name__}.{name}" for kind in (slipway.Environment, slipway.Run, slipway.Sweep)
+print(json.dumps([f"{kind.__name__}.{name}" for kind in (slipway.Environment, slipway.Run)
                   for name, found in vars(kind).items() if not name.startswith("_") and inspect.isfunction(found)]))`;
   const found = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8' })) as string[];
   const named = [...Object.values(METHODS), ...OPTIONS.map(([, , method]) => method), ...Object.keys(MORE)];
@@ -82,7 +76,7 @@ print(json.dumps([f"{kind.__name__}.{name}" for kind in (slipway.Environment, sl
 test('each method is on the page of the client', () => {
   const page = readFileSync(path.join(__dirname, '../../docs/reference/python-client.md'), 'utf8');
   const rows = page.split('\n').filter((line) => line.startsWith('| `'));
-  const named = rows.flatMap((row) => row.split('|')[1]?.match(/(?:Environment|Run|Sweep)\.\w+/g) ?? []);
+  const named = rows.flatMap((row) => row.split('|')[1]?.match(/(?:Environment|Run)\.\w+/g) ?? []);
   const methods = [...Object.values(METHODS), ...OPTIONS.map(([, , method]) => method), ...Object.keys(MORE)];
   expect([...named].sort()).toEqual([...new Set(methods)].sort());
 });
@@ -104,5 +98,5 @@ print(json.dumps({name: list(verb._option_string_actions) for action in actions 
   const found = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8' })) as Record<string, string[]>;
   expect(Object.keys(found).sort()).toEqual(Object.keys(METHODS).sort());
   const missing = OPTIONS.filter(([verb, option]) => !found[verb]?.includes(option)).map(([, option]) => option);
-  expect(missing).toEqual(['--chart', '--matrix', '--stop-when']);
+  expect(missing).toEqual(['--chart']);
 });

@@ -77,16 +77,6 @@ const checkpoint = (text: string) => ({
   isComplete: false,
   origin: null,
 });
-const diff = (text: string) => ({
-  options: [{ path: text, values: [text, null] }],
-  code: { isSame: false, values: ['aa', 'bb'] },
-  driver: { isSame: true, values: ['x', 'x'] },
-  image: { isSame: true, values: [text, text] },
-  lossAtSteps: [
-    { step: 1, loss: [5, 5.5] },
-    { step: 10, loss: [2, 3] },
-  ],
-});
 const all = (text: string): Record<string, string> =>
   python(
     `{
@@ -94,9 +84,8 @@ const all = (text: string): Record<string, string> =>
   "status": views.StatusView(given["status"])._repr_html_(),
   "timeline": views.TimelineView(given["events"])._repr_html_(),
   "checkpoints": views.CheckpointsView([given["checkpoint"]])._repr_html_(),
-  "diff": views.DiffView(given["diff"])._repr_html_(),
 }`,
-    { status: status(text), events: [event(0, text)], checkpoint: checkpoint(text), diff: diff(text) },
+    { status: status(text), events: [event(0, text)], checkpoint: checkpoint(text) },
   );
 
 test('a status shows progress, expected end, goodput and spend, and its attempts as bars over time', () => {
@@ -156,15 +145,6 @@ test('checkpoints show size and whether they are complete', () => {
   expect(checkpoints).toContain('<td>no</td>');
 });
 
-test('a comparison shows the options that differ, and both losses in one chart with its ranges', () => {
-  const { diff: html = '' } = all('training.learningRate');
-  expect(html).toContain('<td>training.learningRate</td>');
-  expect(html).toContain('<td>code</td>');
-  expect(html).not.toContain('<td>driver</td>');
-  expect(html.match(/<polyline/g)).toHaveLength(2);
-  for (const text of ['>5.5<', '>2<', '>1<', '>10<', 'first', 'second']) expect(html).toContain(text);
-});
-
 test('answers stay what they are: lists and dictionaries, as JSON', () => {
   const given = { status: status('x'), events: [event(0, 'x')] };
   expect(python('[views.StatusView(given["status"]), views.TimelineView(given["events"])]', given)).toEqual([
@@ -173,8 +153,8 @@ test('answers stay what they are: lists and dictionaries, as JSON', () => {
   ]);
 });
 
-test.each(['notebook', 'sweep'])('%s.ipynb keeps what its cells show', (name) => {
-  const { cells } = JSON.parse(readFileSync(path.join(SOURCES, `../../examples/${name}.ipynb`), 'utf8'));
+test('notebook.ipynb keeps what its cells show', () => {
+  const { cells } = JSON.parse(readFileSync(path.join(SOURCES, '../../examples/notebook.ipynb'), 'utf8'));
   const code = cells.filter((cell: { cell_type: string }) => cell.cell_type === 'code');
   expect(code.length).toBeGreaterThan(4);
   for (const { outputs, source } of code) {

@@ -35,8 +35,6 @@ sys.modules["boto3"].session = sys.modules["boto3.session"]
 
 import slipway  # noqa: E402
 from slipway._checkpoints import checkpoint_origin  # noqa: E402,F401
-from slipway._diff import diff_of, different_options  # noqa: E402,F401
-from slipway._lineage import lineage_rows, lineage_run  # noqa: E402,F401
 
 RUN = {
     "runId": "a-261121120000",
@@ -65,9 +63,9 @@ if __name__ == "__main__":
     env.launch(sys.argv[2], set={"training.steps": 5}, run_id="r", client_request_id="c", note="best rate", after=["latest:base"],
                preemptible=True, accept_unknown_price=True, at=datetime.datetime(2027, 1, 2, tzinfo=datetime.timezone.utc))  # fmt: skip
     env.runs(states=["running", "queued"], tags=["matrix=x", "project"], search="rate")
-    run, other = env.run("a-261121120000"), env.run("b-261121120000")
+    run = env.run("a-261121120000")
     run.note("half of it")
-    run.diff(other)
+    run.configuration()
     list(run.logs(host=2, since=datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc)))
     run.stop()
     run.resume()

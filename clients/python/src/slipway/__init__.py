@@ -7,7 +7,6 @@ from ._archive import Archive, archive_folder
 from .environment import Environment
 from .errors import Refused, ServiceError, SlipwayError, UsageError
 from .run import Run
-from .sweep import Sweep
 
 __all__ = [
     "Archive",
@@ -16,7 +15,6 @@ __all__ = [
     "Run",
     "ServiceError",
     "SlipwayError",
-    "Sweep",
     "UsageError",
     "archive_folder",
 ]

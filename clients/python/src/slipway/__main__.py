@@ -10,15 +10,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TextIO, get_args, get_type_hints
 
-from ._display import list_text, status_text, text_table
-from ._lineage import lineage_rows
+from ._display import list_text, status_text
 from ._plain_text import plain_line, plain_text
 from .environment import Environment
 from .errors import Refused, SlipwayError, UsageError
 from .types import Status
 
 _RUN_FAILED, _INTERRUPTED = 4, 130
-_VERSIONS = ("code", "driver", "image")
 #: An event of CloudWatch Logs may have 1 MB.
 _MAX_LINE = 1_100_000
 
@@ -100,8 +98,6 @@ def _launch(env: Environment, a: argparse.Namespace) -> int:
 def _status(env: Environment, a: argparse.Namespace) -> int:
     if a.events:
         return _events(env, a)
-    if a.lineage:
-        return _lineage(env, a)
     if a.note is not None:
         return _note(env, a)
     run = env.run(a.run)
@@ -139,34 +135,6 @@ def _note(env: Environment, a: argparse.Namespace) -> int:
         _print_json({"runId": a.run, "note": a.note})
     else:
         _print(f"{a.run}: noted; python -m slipway list --search finds it", file=sys.stderr)
-    return 0
-
-
-def _diff(env: Environment, a: argparse.Namespace) -> int:
-    if a.other in (None, a.run):
-        got = f"{a.run} twice" if a.other else "one"
-        raise UsageError(f"--diff: must be used with two runs, got {got}; name two, or leave it out")
-    found = env.run(a.run).diff(env.run(a.other))
-    if a.json:
-        _print_json(found)
-        return 0
-    rows = [(option["path"], *(json.dumps(value) for value in option["values"])) for option in found["options"]]
-    rows += [(name, *(str(value) for value in found[name]["values"])) for name in _VERSIONS if not found[name]["isSame"]]
-    same = "launched with the same options, code, driver and image"
-    _print(text_table(("launched with", a.run, a.other), rows) if rows else same)
-    return 0
-
-
-def _lineage(env: Environment, a: argparse.Namespace) -> int:
-    found = env.lineage(a.run)
-    if a.json:
-        _print_json(found)
-        return 0
-    for run in found["runs"]:
-        _print(plain_line(f"{run['runId']}  {run['state']}"))
-        _print("\n".join(plain_line(f"  {name:16}{value}") for name, value in lineage_rows(run)))
-    for note in found["notes"]:
-        _print(plain_line(f"not known: {note}"))
     return 0
 
 
@@ -210,10 +178,6 @@ def _resume(env: Environment, a: argparse.Namespace) -> int:
 
 
 def _report(env: Environment, a: argparse.Namespace) -> int:
-    if a.diff:
-        return _diff(env, a)
-    if a.other:
-        raise UsageError("--html: must be used with one run, got 2; name one run, or use --diff")
     env.run(a.run).report(a.html)
     _print(f"wrote {a.html}", file=sys.stderr)
     return 0
@@ -264,11 +228,6 @@ def _parser() -> argparse.ArgumentParser:
     shown = add("status", "state, attempts, step and spend", _status, "run").add_mutually_exclusive_group()
     shown.add_argument("--wait", action="store_true", help="follow the run until it ends")
     shown.add_argument("--events", action="store_true", help="decisions, attempts, commits and notices")
-    shown.add_argument(
-        "--lineage",
-        action="store_true",
-        help="from the run, or a checkpoint or published weights as s3://..., to what it was made from",
-    )
     shown.add_argument("--note", help="remember what to find the run by")
     runs = add("list", "the runs of the team", _list, "")
     runs.add_argument("--state", help="only runs in these states, separated by commas")
@@ -278,11 +237,8 @@ def _parser() -> argparse.ArgumentParser:
     stop = add("stop", "save a checkpoint and stop", _stop, "run")
     stop.add_argument("--release-pool", action="store_true", help="instead, end the warm pool of its last job")
     add("resume", "continue from the newest committed checkpoint", _resume, "run")
-    report = add("report", "one page about a run, or what two runs were launched with", _report, "run")
-    report.add_argument("other", nargs="?")
-    written = report.add_mutually_exclusive_group(required=True)
-    written.add_argument("--html", metavar="FILE", help="write the page to this file")
-    written.add_argument("--diff", action="store_true", help="compare two runs")
+    report = add("report", "one page about a run", _report, "run")
+    report.add_argument("--html", metavar="FILE", required=True, help="write the page to this file")
     return parser
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Union, cast
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ._service_errors import service_error
-from .types import LineageCheckpoint
+from .types import CheckpointOrigin
 
 _MARKER = re.compile(r"^step-[0-9]{1,12}/COMMITTED\.json$")
 
@@ -26,7 +26,7 @@ class Checkpoint(TypedDict):
     worldSize: Union[int, None]
     isComplete: bool
     #: What its COMMITTED.json says of where it came from.
-    origin: Union[LineageCheckpoint, None]
+    origin: Union[CheckpointOrigin, None]
 
 
 def committed_checkpoints(client: Any, descriptor: dict[str, Any], run_id: str) -> list[Checkpoint]:
@@ -73,7 +73,7 @@ def _checkpoint(name: str, text: str, place: str, sizes: dict[str, int]) -> Chec
     )
 
 
-def checkpoint_origin(uri: str, marker: str) -> LineageCheckpoint | None:
+def checkpoint_origin(uri: str, marker: str) -> CheckpointOrigin | None:
     """What a COMMITTED.json says of its checkpoint; None where it is none."""
     try:
         fields = json.loads(marker)
@@ -91,7 +91,7 @@ def checkpoint_origin(uri: str, marker: str) -> LineageCheckpoint | None:
         "dataDigest": _text(data.get("digest")),
         **{key: _number(data.get(key)) for key in ("seed", "nextSample")},
     }
-    return cast(LineageCheckpoint, found)
+    return cast(CheckpointOrigin, found)
 
 
 def _text(value: object) -> str | None:

@@ -19,9 +19,7 @@ class Control:
         self._name = f"{descriptor['name']}/{descriptor['team']}"
         alias = descriptor.get("controlAliasArn")
         if not alias:
-            raise UsageError(
-                f"environment: must have a launcher, got {self._name} without controlAliasArn; deploy it with one"
-            )
+            raise UsageError(f"environment: must have a launcher, got {self._name} without controlAliasArn; deploy it with one")
         self._alias = str(alias)
         self._audit: str | None = descriptor.get("auditAliasArn")
         self._is_denied = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ._plain_text import plain_line
@@ -61,27 +61,6 @@ def size_text(count: int) -> str:
     while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1
     return f"{size:,.1f}".removesuffix(".0") + f" {_UNITS[unit]}"
-
-
-def comparison_rows(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Runs side by side, as `slipway report RUN RUN` shows them."""
-
-    def shown(value: Any, form: str, unit: str = "") -> str:
-        return "-" if value is None else format(value, form) + unit
-
-    return [
-        (
-            row["runId"],
-            row["state"],
-            shown(row["step"], ""),
-            shown(row["loss"], ".4f"),
-            shown(row["tokensPerSecondPerGpu"], ".0f"),
-            shown(None if row["goodput"] is None else 100 * row["goodput"], ".1f", " %"),
-            shown(row["spendUsd"], ".2f"),
-            row["label"],
-        )
-        for row in runs
-    ]
 
 
 def table_html(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

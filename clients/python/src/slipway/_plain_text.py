@@ -6,9 +6,7 @@ import re
 
 _CONTROL = "\\x00-\\x1f\\x7f-\\x9f"
 _SEQUENCES = re.compile(
-    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]?"
-    f"|(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])[^{_CONTROL}]*(?:\x07|\x1b\\\\|\x9c)"
-    "|\x1b[ -/]*[0-~]?"
+    f"(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]?|(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])[^{_CONTROL}]*(?:\x07|\x1b\\\\|\x9c)|\x1b[ -/]*[0-~]?"
 )
 _LINE_BREAKS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 #: Category Cc without line feed and tab, categories Cf, Zl and Zp, and Default_Ignorable_Code_Point without U+FE0E and U+FE0F.

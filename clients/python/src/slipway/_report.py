@@ -21,9 +21,7 @@ _PAGE = """<!doctype html>
 """
 
 
-def write_report(
-    path: str, status: Status, read: dict[str, Any], sagemaker: Any, descriptor: dict[str, Any]
-) -> None:
+def write_report(path: str, status: Status, read: dict[str, Any], sagemaker: Any, descriptor: dict[str, Any]) -> None:
     """Writes the page. Raises UsageError where the file cannot be written or the package was built without the script."""
     script = resources.files("slipway").joinpath("report.js")
     if not script.is_file():

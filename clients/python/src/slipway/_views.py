@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import datetime
 import html
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from ._checkpoints import Checkpoint
 from ._display import list_table, size_text, table_html
-from ._plain_text import plain_line
 from .types import Event, Status
 
 _WIDTH, _HEIGHT, _LEFT, _ROW = 480, 150, 56, 22
@@ -79,18 +77,6 @@ class CheckpointsView(list[Checkpoint]):
         return table_html(head, rows) if rows else "no committed checkpoint"
 
 
-class DiffView(dict[str, Any]):
-    """What sets two runs apart, drawn as a table and a chart of their losses at equal steps."""
-
-    def _repr_html_(self) -> str:
-        parts = [(part, self[part]["values"]) for part in ("code", "driver", "image") if not self[part]["isSame"]]
-        differing = [(part, *(_value(value)[: None if part == "image" else 12] for value in values)) for part, values in parts]
-        options = [(item["path"], *(_value(value) for value in item["values"])) for item in self["options"]]
-        table = table_html(("differs", "first", "second"), [*options, *differing])
-        losses = [[(item["step"], item["loss"][i]) for item in self["lossAtSteps"]] for i in (0, 1)]
-        return table + chart_svg([("first", losses[0]), ("second", losses[1])], "step", "loss")
-
-
 def chart_svg(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], x_name: str, y_name: str) -> str:
     """Lines with the ranges of both axes; empty with fewer than two finite points."""
     lines = [(name, [point for point in points if all(map(math.isfinite, point))]) for name, points in series]
@@ -155,10 +141,6 @@ def _steps(attempt: dict[str, Any]) -> str:
 
 def _shown(value: Any, form: str) -> str:
     return "-" if value is None else format(value, form)
-
-
-def _value(value: object) -> str:
-    return "-" if value is None else value if isinstance(value, str) else plain_line(json.dumps(value))
 
 
 def _minute(iso: str | None) -> str:

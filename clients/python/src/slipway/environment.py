@@ -19,15 +19,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ._archive import Archive, archive_folder
 from ._control import Control
 from ._display import IssueList, PlanView
-from ._lineage import Reader, lineage_of
 from ._run_source import RunSource, folder_of, listed, own_options, read, set_options, text_of
 from ._service_errors import service_error
-from ._stop_rule import parse_stop_rule
 from ._views import RunsView
 from .errors import Refused, ServiceError, UsageError
 from .run import Run
-from .sweep import Sweep, cells_of, label_of, launch_all, matrix_id
-from .types import Issue, Lineage, Status
+from .types import Issue, Status
 
 _UPLOAD_TRIES = 3
 _UPLOAD_SECONDS = 600
@@ -110,32 +107,6 @@ class Environment:
         self._control.call("start", runId=intent["runId"], confirm=True)
         return self.run(str(intent["runId"]))
 
-    def sweep(
-        self,
-        run: RunSource,
-        matrix: Mapping[str, Sequence[object]],
-        *,
-        stop_when: str | None = None,
-        code: str | os.PathLike[str] | None = None,
-        set: Mapping[str, object] | None = None,
-        accept_unknown_price: bool = False,
-        note: str | None = None,
-    ) -> Sweep:
-        """Launches one run for each combination of the values of `matrix`, at most 32: `slipway launch --matrix`.
-
-        All are validated before the first is launched; raises Refused with what is wrong with any of them. `stop_when`, such as
-        `loss > best * 1.1 after 500 steps`, is looked at while Sweep.wait waits.
-        """
-        rule = None if stop_when is None else parse_stop_rule(stop_when)
-        group = matrix_id()
-        sets = [(label_of(cell), {**(set or {}), **cell, "tags.matrix": group}) for cell in cells_of(matrix)]
-        found = [(label, issue) for label, each in sets for issue in self.validate(run, each)]
-        errors = [(label, issue) for label, issue in found if issue["level"] == "error"]
-        if errors:
-            raise Refused([{**issue, "message": f"{label}: {issue['message']}"} for label, issue in errors])
-        more: dict[str, Any] = {"code": code, "note": note, "accept_unknown_price": accept_unknown_price}
-        return Sweep(group, launch_all(group, sets, lambda each: self.launch(run, set=each, **more)), rule)
-
     def run(self, run_id: str) -> Run:
         """A run of the team by its id; nothing is called until it is asked for something."""
         return Run(run_id, self._control, self._session, self.descriptor, self.region)
@@ -152,10 +123,6 @@ class Environment:
         `search` in id, name, note, reason or a tag, whatever its case."""
         query = {"states": listed(states), "tags": listed(tags), "search": search}
         return RunsView(self._control.call("list", limit=limit, **query)["runs"])
-
-    def lineage(self, of: str) -> Lineage:
-        """From a run id, a checkpoint's folder in S3 or published weights to data, code, image and the runs before it."""
-        return lineage_of(Reader(self._control, self._client("s3"), self.descriptor), of)
 
     def _client(self, service: str) -> Any:
         return self._session.client(service, region_name=self.region)

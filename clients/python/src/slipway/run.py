@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any, Union, cast
 
 from ._checkpoints import Checkpoint, committed_checkpoints
 from ._control import Control
-from ._diff import diff_of
 from ._display import progress_line
-from ._lineage import Reader, lineage_of
 from ._metrics import Step, steps_of
-from ._views import CheckpointsView, DiffView, StatusView, TimelineView, chart_svg
-from ._waiting import ENDED, PATIENCE
+from ._views import CheckpointsView, StatusView, TimelineView, chart_svg
 from .errors import ServiceError, UsageError
-from .types import Event, Lineage, LogLine, Status, StatusConfiguration
+from .types import Event, LogLine, Status, StatusConfiguration
 
 if TYPE_CHECKING:
     import pandas
 
+#: States of a run that is over.
+_ENDED = ("completed", "failed", "stopped")
+#: Failed observations in a row before waiting gives up; the run itself goes on.
+_PATIENCE = 10
 _FOLLOW_SECONDS = 2.0
 _EVENT_PAGE = 200
 
@@ -53,10 +54,7 @@ class Run:
 
     def stop(self) -> None:
         """Asks the run to save a checkpoint and end."""
-        self._stop(None)
-
-    def _stop(self, reason: str | None) -> None:
-        self._control.call("stop", runId=self.id, reason=reason)
+        self._control.call("stop", runId=self.id)
 
     def resume(self) -> None:
         """Continues the run from its newest committed checkpoint."""
@@ -77,10 +75,6 @@ class Run:
             raise ServiceError(f"{self.id}: must have an intent in the run table, got none; launch it again")
         return cast(StatusConfiguration, answer["configuration"])
 
-    def diff(self, other: Run) -> dict[str, Any]:
-        """What sets another run apart: `options`, `code`, `driver`, `image` and `lossAtSteps` of `slipway report --diff --json`."""
-        return DiffView(diff_of(self.configuration(), other.configuration(), (self._steps(), other._steps())))
-
     def wait(self, progress: bool = True, poll: float = 10) -> Status:
         """Waits until the run has ended, and returns its last status; a line for each change goes to stderr.
 
@@ -93,7 +87,7 @@ class Run:
                 failures = 0
             except ServiceError:
                 failures += 1
-                if failures >= PATIENCE:
+                if failures >= _PATIENCE:
                     raise
                 time.sleep(poll)
                 continue
@@ -101,7 +95,7 @@ class Run:
             if progress and line != printed:
                 print(line, file=sys.stderr)
             printed = line
-            if status["state"] in ENDED:
+            if status["state"] in _ENDED:
                 return status
             time.sleep(poll)
 
@@ -126,7 +120,7 @@ class Run:
             for key, line in fresh:
                 seen.add(key)
                 yield line
-            if not follow or status["state"] in ENDED:
+            if not follow or status["state"] in _ENDED:
                 return
             time.sleep(_FOLLOW_SECONDS)
 
@@ -177,11 +171,6 @@ class Run:
         client = self._session.client("sagemaker", region_name=self._region)
         status = self._status(timeline=True, configuration=True)
         write_report(path, status, self._report_sources(), client, self._descriptor)
-
-    def lineage(self) -> Lineage:
-        """From the newest checkpoint to data, code, image and the runs before it: the document of `slipway status --lineage --json`."""
-        s3 = self._session.client("s3", region_name=self._region)
-        return lineage_of(Reader(self._control, s3, self._descriptor), self.id)
 
     def _report_sources(self) -> dict[str, Any]:
         return {"lines": list(self.logs(progress_only=True)), "checkpoints": self.checkpoints()}

@@ -8,44 +8,16 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict, Union
 
 __all__ = [
-    "Changed",
-    "Comparison",
-    "ComparisonRunsItem",
-    "Diff",
-    "DiffCode",
-    "DiffLossAtStepsItem",
-    "DiffOptionsItem",
+    "CheckpointOrigin",
     "Event",
-    "GpuLine",
-    "GpuLineGpusValue",
-    "Imported",
-    "ImportedNotCarriedItem",
     "Issue",
-    "Launched",
-    "Lineage",
-    "LineageCheckpoint",
-    "LineageRunsItem",
-    "LineageRunsItemCode",
-    "LineageRunsItemData",
-    "LineageRunsItemDataChannelsItem",
-    "LineageRunsItemParentsItem",
     "LogLine",
-    "Matrix",
-    "MatrixRunsItem",
-    "MatrixRunsItem2",
     "NeuronPlan",
     "NeuronPlanLayoutsItem",
     "NeuronPlanLayoutsItemMemoryGiB",
-    "Noted",
-    "Offers",
-    "OffersOffersItem",
     "Plan",
     "PlanMemoryGiB",
     "PlanUsd",
-    "Published",
-    "PublishedFilesItem",
-    "Refusal",
-    "RefusalQuotaItem",
     "RunFile",
     "RunFileAcknowledgeItem",
     "RunFileCheckpoints",
@@ -83,18 +55,12 @@ __all__ = [
     "RunFileTraining",
     "RunFileTrainingLora",
     "RunFileTrainingMixtureItem",
-    "RunList",
     "Status",
     "StatusAttemptsItem",
     "StatusConfiguration",
     "StatusHandOver",
     "StatusSpareInstances",
     "StatusTimelineItem",
-    "TeamReport",
-    "TeamReportTeamsItem",
-    "TeamReportTeamsItemRunsItem",
-    "Validation",
-    "ValidationIssuesItem",
 ]
 
 
@@ -483,40 +449,6 @@ class Issue(TypedDict):
     message: str
 
 
-class _ValidationIssuesItem(TypedDict):
-    rule: str
-    level: Literal["error", "warning", "info"]
-    path: str
-    message: str
-
-
-class ValidationIssuesItem(_ValidationIssuesItem, total=False):
-    file: str
-
-
-class Validation(TypedDict):
-    ok: bool
-    issues: list[ValidationIssuesItem]
-
-
-class RefusalQuotaItem(TypedDict):
-    code: str
-    name: str
-    needed: float
-    limit: Any
-    inUse: Any
-    verdict: Literal["enough", "short", "unknown"]
-
-
-class _Refusal(TypedDict):
-    ok: Literal[False]
-    issues: list[Issue]
-
-
-class Refusal(_Refusal, total=False):
-    quota: list[RefusalQuotaItem]
-
-
 class PlanMemoryGiB(TypedDict):
     total: float
     available: float
@@ -570,49 +502,6 @@ class NeuronPlan(TypedDict):
     tokensPerSecond: None
     usd: None
     assumptions: list[str]
-
-
-class _OffersOffersItem(TypedDict):
-    kind: Literal["on-demand", "spot", "training-plan-on-offer", "own-training-plan"]
-    startAt: str
-    startInterval80: list[str]
-    endAt: Union[str, None]
-    endInterval80: Union[list[str], None]
-    usd: Any
-    usdInterval80: Union[list[float], None]
-    chance: float
-    makesDate: bool
-    latestStartAt: Union[str, None]
-    basis: str
-    note: str
-
-
-class OffersOffersItem(_OffersOffersItem, total=False):
-    id: str
-
-
-class Offers(TypedDict):
-    by: str
-    offers: list[OffersOffersItem]
-    notes: list[str]
-
-
-class Launched(TypedDict):
-    runId: str
-    state: Literal[
-        "queued",
-        "submitting",
-        "pending",
-        "running",
-        "stopping",
-        "resuming",
-        "completed",
-        "failed",
-        "stopped",
-    ]
-    queuePosition: Union[int, None]
-    trainingJobName: Any
-    trainingJobArn: Any
 
 
 class _StatusAttemptsItem(TypedDict):
@@ -702,182 +591,6 @@ class Status(_Status, total=False):
     timelineOmitted: int
 
 
-class RunList(TypedDict):
-    runs: list[Status]
-
-
-class _Changed(TypedDict):
-    runId: str
-    desiredState: Literal["run", "stop"]
-
-
-class Changed(_Changed, total=False):
-    state: Literal[
-        "queued",
-        "submitting",
-        "pending",
-        "running",
-        "stopping",
-        "resuming",
-        "completed",
-        "failed",
-        "stopped",
-    ]
-
-
-class Noted(TypedDict):
-    runId: str
-    note: str
-
-
-class ComparisonRunsItem(TypedDict):
-    label: str
-    runId: str
-    state: str
-    step: Union[int, None]
-    loss: Any
-    tokensPerSecondPerGpu: Any
-    goodput: Any
-    spendUsd: Any
-
-
-class Comparison(TypedDict):
-    runs: list[ComparisonRunsItem]
-
-
-class _MatrixRunsItem(TypedDict):
-    label: str
-    runId: str
-    state: str
-    step: Union[int, None]
-    loss: Any
-    tokensPerSecondPerGpu: Any
-    goodput: Any
-    spendUsd: Any
-
-
-class MatrixRunsItem(_MatrixRunsItem, total=False):
-    stoppedEarly: bool
-
-
-class MatrixRunsItem2(TypedDict):
-    label: str
-    set: list[str]
-    runId: str
-    state: Literal[
-        "queued",
-        "submitting",
-        "pending",
-        "running",
-        "stopping",
-        "resuming",
-        "completed",
-        "failed",
-        "stopped",
-    ]
-    queuePosition: Union[int, None]
-
-
-class Matrix(TypedDict):
-    matrix: str
-    runs: list[Union[MatrixRunsItem, MatrixRunsItem2]]
-
-
-class DiffOptionsItem(TypedDict):
-    path: str
-    values: list[Any]
-
-
-class DiffCode(TypedDict):
-    isSame: bool
-    values: list[Any]
-
-
-class DiffLossAtStepsItem(TypedDict):
-    step: int
-    loss: list[float]
-
-
-class Diff(TypedDict):
-    runs: list[ComparisonRunsItem]
-    options: list[DiffOptionsItem]
-    code: DiffCode
-    driver: DiffCode
-    image: DiffCode
-    lossAtSteps: list[DiffLossAtStepsItem]
-
-
-class LineageCheckpoint(TypedDict):
-    uri: str
-    runId: Union[str, None]
-    attempt: Union[int, None]
-    step: int
-    tokens: Any
-    savedAt: Union[str, None]
-    configHash: Union[str, None]
-    codeDigest: Union[str, None]
-    imageUri: Union[str, None]
-    dataDigest: Union[str, None]
-    seed: Union[int, None]
-    nextSample: Union[int, None]
-
-
-class LineageRunsItemCode(TypedDict):
-    source: Union[str, None]
-    sha256: Union[str, None]
-
-
-class LineageRunsItemDataChannelsItem(TypedDict):
-    channel: str
-    source: str
-
-
-class LineageRunsItemData(TypedDict):
-    channels: list[LineageRunsItemDataChannelsItem]
-    digest: Union[str, None]
-
-
-class LineageRunsItemParentsItem(TypedDict):
-    kind: Literal["checkpoint", "weights"]
-    source: str
-    runId: Union[str, None]
-    step: Union[int, None]
-    by: str
-
-
-class LineageRunsItem(TypedDict):
-    runId: str
-    name: str
-    team: str
-    state: str
-    configHash: Union[str, None]
-    code: LineageRunsItemCode
-    driverHash: Union[str, None]
-    image: Union[str, None]
-    data: LineageRunsItemData
-    parents: list[LineageRunsItemParentsItem]
-
-
-class Lineage(TypedDict):
-    of: str
-    checkpoint: Union[LineageCheckpoint, None]
-    runs: list[LineageRunsItem]
-    notes: list[str]
-
-
-class PublishedFilesItem(TypedDict):
-    name: str
-    bytes: int
-
-
-class Published(TypedDict):
-    runId: str
-    uri: str
-    files: list[PublishedFilesItem]
-    card: str
-    modelPackageArn: Any
-
-
 class Event(TypedDict):
     at: str
     what: str
@@ -893,75 +606,16 @@ class LogLine(TypedDict):
     message: str
 
 
-class GpuLineGpusValue(TypedDict):
-    utilizationPercent: Any
-    memoryGiB: float
-    totalGiB: float
-
-
-class GpuLine(TypedDict):
-    attempt: int
-    at: str
-    gpus: dict[str, GpuLineGpusValue]
-
-
-class TeamReportTeamsItemRunsItem(TypedDict):
-    runId: str
-    name: str
-    state: Literal[
-        "queued",
-        "submitting",
-        "pending",
-        "running",
-        "stopping",
-        "resuming",
-        "completed",
-        "failed",
-        "stopped",
-    ]
-    reason: str
-    queuePosition: Union[int, None]
-    instances: Union[int, None]
-    step: Union[int, None]
-    progressPercent: Any
-    etaAt: Union[str, None]
-    endedAt: Union[str, None]
-    goodput: Any
-    spentUsd: float
-    gpuHours: Any
-    gpuUtilizationPercent: Any
-
-
-class TeamReportTeamsItem(TypedDict):
-    team: str
-    spentUsd: float
-    budgetUsd: Any
-    goodput: Any
-    gpuHours: Any
-    gpuUtilizationPercent: Any
-    runs: list[TeamReportTeamsItemRunsItem]
-
-
-class TeamReport(TypedDict):
-    environment: str
-    region: str
-    month: str
-    readAt: str
-    teams: list[TeamReportTeamsItem]
-    notes: list[str]
-
-
-class ImportedNotCarriedItem(TypedDict):
-    field: str
-    value: Any
-    why: str
-
-
-class _Imported(TypedDict):
-    runFile: str
-    notCarried: list[ImportedNotCarriedItem]
-    issues: list[Issue]
-
-
-class Imported(_Imported, total=False):
-    verdicts: dict[str, Any]
+class CheckpointOrigin(TypedDict):
+    uri: str
+    runId: Union[str, None]
+    attempt: Union[int, None]
+    step: int
+    tokens: Any
+    savedAt: Union[str, None]
+    configHash: Union[str, None]
+    codeDigest: Union[str, None]
+    imageUri: Union[str, None]
+    dataDigest: Union[str, None]
+    seed: Union[int, None]
+    nextSample: Union[int, None]
