@@ -35,7 +35,9 @@ interface DriverFiles {
 
 /** Folders of the package whose files are in the driver channel, in one common prefix. */
 const SOURCES = ['containers/driver', 'containers/trainer'];
-const LEFT_OUT = /(^|\/)(__pycache__|\.git|\.pytest_cache|\.ruff_cache|\.venv|node_modules)(\/|$)|\.(pyc|md)$/;
+/** What an interpreter, a checkout and an installation leave, and what no job reads. */
+const LEFT_OUT =
+  /(^|\/)(__pycache__|\.git|\.pytest_cache|\.ruff_cache|\.venv|node_modules|build|[^/]*\.egg-info)(\/|$)|\.(pyc|md|toml)$/;
 
 /** The driver and trainer files of this installation, and the hash under which an environment publishes them. */
 export function driverFiles(): DriverFiles {

@@ -39,6 +39,13 @@ test('create publishes every file under the hash, byte for byte', async () => {
   expect(String(launch?.Body)).toBe(archive.files.find((f) => f.name === 'launch.sh')?.text);
 });
 
+test('the two projects share a folder of the channel: each file of both has a name of its own, and all are code', () => {
+  const names = archive.files.map(({ name }) => name);
+  expect(names.length).toBeGreaterThan(100);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names.filter((name) => !/\.(py|sh)$/.test(name))).toEqual([]);
+});
+
 test('update publishes again and keeps the physical id, so that nothing is deleted', async () => {
   expect((await onEvent(deps, events.update())).PhysicalResourceId).toBe('driver-artifacts');
   expect(s3.commandCalls(GetObjectCommand)).toHaveLength(1);
