@@ -42,7 +42,9 @@ function tried({ files = {}, code, distribution = { library: 'ddp' }, also, envi
   writeFileSync(run, JSON.stringify(file));
   const { issues } = checkRunFile(readGiven(run), {}, { ...DESCRIPTOR, ...environment });
   const packed = codeFiles(path.join(repository, 'code')).files;
-  const said = issues.filter(({ rule }) => /^(code|data)\//.test(rule)).map(({ level, rule }) => `${level} ${rule}`);
+  const said = issues
+    .filter(({ rule }) => /^(code|data|checkpoints)\//.test(rule))
+    .map(({ level, rule }) => `${level} ${rule}`);
   const schema = issues.filter(({ rule }) => rule.startsWith('schema/')).map(({ message }) => message);
   return { said, schema, packed };
 }
@@ -180,7 +182,6 @@ test.each<[source: string, given: Given, said: string[]]>([
     ['-e git+https://github.com/huggingface/diffusers.git@main#egg=diffusers', 1],
     ['diffusers @ git+https://github.com/huggingface/diffusers.git', 1],
     ['--extra-index-url=https://download.pytorch.org/whl/cu128', 1],
-    ['./wheels/own.whl', 0],
     ['diffusers==0.30', 0],
   ].map(([line, errors]): [string, Given, string[]] => [
     `aws/sagemaker-python-sdk#4474, nvidia-cosmos/cosmos-transfer1#153: ${line} in a network with an index of its own`,
@@ -191,6 +192,79 @@ test.each<[source: string, given: Given, said: string[]]>([
     },
     errors ? ['error code/package-places'] : [],
   ]),
+  ...[
+    ['anyio @ file:///home/conda/feedstock_root/build_artifacts/anyio_1708355285029/work', 'warning'],
+    ['/home/me/own.whl', 'warning'],
+    ['./wheels/own-1.0-py3-none-any.whl', ''],
+    ['wheels/own-1.0-py3-none-any.whl', ''],
+    ['file:wheels/own-1.0-py3-none-any.whl', ''],
+    ['./own-1.0-py3-none-any.whl', 'error'],
+    ['../shared', 'error'],
+    ['-e ./shared[extra]', 'error'],
+    ['-e .', ''],
+    ['-c constraints.txt', 'error'],
+    ['--find-links wheels', ''],
+    ['/opt/ml/input/data/wheels/own.whl', ''],
+    ['own @ https://example.org/own.whl', ''],
+  ].map(([line = '', level]): [string, Given, string[]] => [
+    `compbioNJU/scPlantLLM#2, serverless/serverless-python-requirements#500: ${line}`,
+    {
+      files: { 'requirements.txt': `tqdm\n${line}\n`, 'wheels/own-1.0-py3-none-any.whl': 1 },
+      code: { requirements: 'requirements.txt' },
+    },
+    level ? [`${level} code/package-files`] : [],
+  ]),
+  [
+    'pypa/pip#3772: a path that is relative to the requirements file in a folder',
+    {
+      files: { 'reqs/all.txt': '-r base.txt\n./wheels/own.whl\n', 'reqs/base.txt': '', 'reqs/wheels/own.whl': 1 },
+      code: { requirements: 'reqs/all.txt' },
+    },
+    ['error code/package-files'],
+  ],
+  ...(
+    [
+      ['vpc-locked', {}, { model_name: 'distilbert-base-uncased' }, 1],
+      ['vpc-locked', {}, { model_name_or_path: 'meta-llama/Llama-3.1-8B', dataset_name: 'imdb' }, 2],
+      ['vpc-locked', {}, { model_name: '/opt/ml/input/data/model', 'model-type': 'bert' }, 0],
+      ['vpc-locked', { HF_ENDPOINT: 'https://hub.example.org' }, { model_name: 'bert-base-uncased' }, 0],
+      ['vpc-nat', {}, { model_name: 'distilbert-base-uncased' }, 0],
+    ] as const
+  ).map(([mode, environmentVariables, words, warnings]): [string, Given, string[]] => [
+    `philschmid/huggingface-sagemaker-workshop-series#15: ${JSON.stringify(words)} in ${mode}`,
+    {
+      code: { arguments: words },
+      also: { environmentVariables },
+      environment: { network: { mode, packages: 'none' } },
+    },
+    Array(warnings).fill('warning code/hub-access'),
+  ]),
+  ...(
+    [
+      ['managed', { output_dir: '/opt/ml/model' }, 1],
+      ['managed', { output_dir: './out', num_train_epochs: 3 }, 1],
+      ['managed', { output_dir: '/opt/ml/checkpoints/a' }, 0],
+      ['managed', { save: '/workspace/checkpoints' }, 1],
+      ['managed', { save: 'best' }, 0],
+      ['none', { 'trainer.default_root_dir': '/opt/ml/checkpoints' }, 1],
+      ['none', { output_dir: '/opt/ml/model' }, 0],
+    ] as const
+  ).map(([mode, words, warnings]): [string, Given, string[]] => [
+    `huggingface/notebooks#138, NVIDIA-NeMo/Megatron-Bridge#2780: ${JSON.stringify(words)} with checkpoints ${mode}`,
+    { code: { arguments: words }, also: { checkpoints: { mode } } },
+    warnings ? ['warning checkpoints/lost-output'] : [],
+  ]),
+  [
+    'huggingface/transformers#9224: false for options that are true by default',
+    { code: { arguments: { remove_unused_columns: false, 'save-safetensors': false, fp16: false, log: 'False' } } },
+    ['warning code/false-arguments', 'warning code/false-arguments'],
+  ],
+  [
+    'spinalcordtoolbox/spinalcordtoolbox#4208: a path that begins with ~',
+    { code: { arguments: { cache: '~/cache', name: '~a' } }, also: { environmentVariables: { CACHE: '~' } } },
+    ['warning code/unexpanded-variables', 'warning code/unexpanded-variables'],
+  ],
+  ['hiyouga/LlamaFactory#4014: a learning rate without a point', { code: { arguments: { learning_rate: 2e-5 } } }, []],
   [
     'aws/sagemaker-training-toolkit#117: a list as a hyperparameter',
     { also: { hyperparameters: { list_param: ['foo', 'bar'] } }, distribution: TOOLKIT },
@@ -251,7 +325,7 @@ test.each<[source: string, given: Given, said: string[]]>([
   ],
   [
     'huggingface/accelerate#26: a flag without a value under the driver',
-    { code: { arguments: { do_train: true, output_dir: 'out' } } },
+    { code: { arguments: { do_train: true, output_dir: '/opt/ml/model' } } },
     [],
   ],
   [

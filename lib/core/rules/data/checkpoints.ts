@@ -20,6 +20,18 @@ function memoryHeadroom(run: RunSpec, path: string): Finding[] {
   });
 }
 
+/** Arguments that tell transformers, TRL, Megatron-LM, Lightning and torchtitan where to save. */
+const SAVES_TO = /^(output[-_]dir|save|save[-_]dir|checkpoint[-_]dir|(trainer\.)?default_root_dir|job\.dump_folder)$/;
+
+/** Folders of the container that outlive its instances; the first is the one for checkpoints. */
+function keptFolders({ checkpoints: { mode, localPath, channel }, data }: RunSpec): string[] {
+  const writable = data.filter(({ fsxLustre, efs }) => (fsxLustre ?? efs)?.access === 'rw');
+  const mounts = writable.map((one) => `/opt/ml/input/data/${one.channel}`);
+  if (mode === 'managed') return [localPath, ...mounts];
+  if (mode === 'fsx') return [`/opt/ml/input/data/${channel ?? writable[0]?.channel}`, ...mounts];
+  return ['/opt/ml/model', '/opt/ml/output/data', ...mounts];
+}
+
 /** Rules for checkpoints. */
 export const CHECKPOINT_RULES: readonly Rule[] = [
   rule('checkpoints/fsx', 'error', (run) => {
@@ -122,6 +134,21 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     return when(run.written.checkpoints?.mode === 'none' && given.length > 0, 'checkpoints.mode', {
       must: `must not be none when ${given.join(', ')} is set`,
       fix: 'use another mode, or remove them',
+    });
+  }),
+  rule('checkpoints/lost-output', 'warning, may acknowledge', (run) => {
+    const { code, checkpoints } = run;
+    if (code.builtin || checkpoints.mode === 'direct') return [];
+    const kept = keptFolders(run);
+    const isKept = (place: string) =>
+      place.includes('://') || kept.some((folder) => `${place}/`.startsWith(`${folder}/`));
+    const isNone = checkpoints.mode === 'none';
+    return Object.entries(code.arguments).flatMap(([key, value]) => {
+      const isPlace = SAVES_TO.test(key) && typeof value === 'string' && (key !== 'save' || value.includes('/'));
+      return when(isPlace && !isKept(String(value)), `code.arguments.${key}`, {
+        must: `must be in ${kept[0]}: ${isNone ? 'other folders are lost with the instances' : 'no attempt resumes from other folders'}`,
+        fix: `use ${kept[0]}${isNone ? ', or /opt/ml/checkpoints with checkpoints.mode managed' : ''}`,
+      });
     });
   }),
   rule('checkpoints/start-from', 'error, local', (run) => {

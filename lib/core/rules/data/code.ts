@@ -2,6 +2,7 @@ import { CODE_IN_IMAGE, isArchiveInS3, isPrefixInS3 } from '../../config/code-so
 import { type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { CODE_FOLDER_RULES, toolkitRequirements } from './code-folder';
+import { REQUIREMENTS_RULES } from './requirements';
 
 const inImage = ({ code }: RunSpec): boolean => code.source === CODE_IN_IMAGE;
 
@@ -20,9 +21,23 @@ const asOneText = (key: string): string => `--${key} and the whole value as one 
 const hyperparameterForm = (key: string, value: unknown): string | undefined =>
   Array.isArray(value) ? asOneText(key) : undefined;
 
+/** Options of transformers 5.23, TRL 1.16 and earlier versions that are true unless they are told otherwise. */
+const TRUE_BY_DEFAULT: ReadonlySet<string> = new Set([
+  ...['average_tokens_across_devices', 'dataloader_in_order', 'dataloader_pin_memory', 'disable_dropout'],
+  ...['eval_do_concat_batches', 'gradient_checkpointing', 'log_on_each_node', 'logging_nan_inf_filter'],
+  ...['remove_unused_columns', 'save_safetensors', 'skip_memory_metrics'],
+]);
+
+/** Arguments that tell a program what to load, and names of a hub. */
+const LOADED = /(^|[-_])(model|tokenizer|dataset|processor|adapter)[-_](name|id|name[-_]or[-_]path)$|^base[-_]model$/i;
+const HUB_NAME = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/;
+/** With one of these variables, a program asks a mirror, or no hub at all. */
+const HUB_VARIABLES = ['HF_ENDPOINT', 'HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'];
+
 /** Rules for a run's code, which may be a program in the image, where the container has no Slipway component. */
 export const CODE_RULES: readonly Rule[] = [
   ...CODE_FOLDER_RULES,
+  ...REQUIREMENTS_RULES,
   rule('code/builtin', 'error', (run) => {
     const { builtin: name, requirements } = run.code;
     if (!name) return [];
@@ -113,6 +128,27 @@ export const CODE_RULES: readonly Rule[] = [
       ...findingsIn('code.arguments', code.arguments, toolkitForm),
       ...findingsIn('hyperparameters', hyperparameters, hyperparameterForm),
     ];
+  }),
+  rule('code/false-arguments', 'warning, may acknowledge', ({ code }) =>
+    Object.entries(code.arguments).flatMap(([key, value]) => {
+      const isIgnored = value === false && !code.builtin && TRUE_BY_DEFAULT.has(key.replaceAll('-', '_'));
+      return when(isIgnored, `code.arguments.${key}`, {
+        must: 'must be the text "False" for an option that transformers or TRL take as true by default, because false is left out',
+        fix: `write ${key}: "False"`,
+      });
+    }),
+  ),
+  rule('code/hub-access', 'warning, may acknowledge', (run, { descriptor, codeFolder }) => {
+    const { code, network, environmentVariables } = run;
+    const isClosed = network.isolation || descriptor?.network?.mode === 'vpc-locked';
+    if (!isClosed || code.builtin || HUB_VARIABLES.some((name) => name in environmentVariables)) return [];
+    const isInCode = (name: string) => codeFolder?.files.some((file) => file.name.startsWith(`${name}/`)) ?? false;
+    return Object.entries(code.arguments).flatMap(([key, value]) =>
+      when(LOADED.test(key) && HUB_NAME.test(String(value)) && !isInCode(String(value)), `code.arguments.${key}`, {
+        must: 'must be a path in the container: the network of the run reaches no hub',
+        fix: 'copy it with slipway fetch, name its folder under data, and pass /opt/ml/input/data/<channel>; or acknowledge it if the image has it',
+      }),
+    );
   }),
   rule('code/shell-characters', 'warning', (run) => {
     if (run.distribution.contract !== 'toolkit') return [];

@@ -179,6 +179,10 @@ export const RESERVED_VARIABLE_RULES: readonly Rule[] = [
         got: REFERENCE.exec(value)?.[0],
         fix: 'write the whole value, or read the variable in the code of the run',
       }),
+      ...when(/^~(\/|$)/.test(value), path, {
+        must: 'must not begin with ~, because nothing expands it: the program gets the path of a folder with that name',
+        fix: 'write the whole path in the container, such as /tmp/cache',
+      }),
       ...when(PLACEHOLDER.test(value), path, {
         must: 'must not contain a placeholder, which is filled in only in the locations of a run file',
         got: PLACEHOLDER.exec(value)?.[0],

@@ -1,14 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { requirementOf } from '../../../../lib/core/rules/data/code-folder';
+import { requirementOf } from '../../../../lib/core/rules/data/requirements';
 import { requirementLines } from '../../../../lib/shared/archive/code-context';
 import { BASE, issuesOf } from '../../../support/runs';
 
-const found = (lines: string[], version = '2.13') => {
-  const file = { name: 'requirements.txt', bytes: 1, isExecutable: false, requirements: lines };
+const plain = (name: string) => ({ name, bytes: 1, isExecutable: false });
+const found = (lines: string[], rule = 'code/image-packages', others: readonly string[] = []) => {
+  const file = { ...plain('requirements.txt'), requirements: lines };
   const code = { source: './src', entryPoint: 'train.py', requirements: 'requirements.txt' };
-  const codeFolder = { files: [{ name: 'train.py', bytes: 1, isExecutable: false }, file], problems: [] };
-  return issuesOf({ ...BASE, code, image: { kind: 'dlc', version } }, 'code/image-packages', { codeFolder });
+  const codeFolder = { files: [plain('train.py'), file, ...others.map(plain)], problems: [] };
+  return issuesOf({ ...BASE, code, image: { kind: 'dlc', version: '2.13' } }, rule, { codeFolder });
 };
 
 test('the warning names the version of the image, and each line', () => {
@@ -48,5 +49,34 @@ test.each(['-r other.txt', '--no-cache-dir', '.', './wheels/a.whl', 'git+https:/
   'the line %s names no package of an index',
   (line) => {
     expect(requirementOf(line)).toBeUndefined();
+  },
+);
+
+test('law: a file that a line names is a finding exactly when the folder has no such file, however it is written', () => {
+  const part = fc.constantFrom('a', 'b.c', 'own');
+  const names = fc.array(part, { minLength: 1, maxLength: 3 }).map((parts) => `${parts.join('/')}.whl`);
+  const form = fc.constantFrom(
+    (name: string) => name,
+    (name: string) => `./${name}`,
+    (name: string) => `file:./${name}`,
+    (name: string) => `-e ./${name}[extra]`,
+    (name: string) => `own[x] @ file:${name}`,
+    (name: string) => `--find-links=${name}`,
+    (name: string) => `-r ${name}`,
+    (name: string) => `${name} ; python_version > "3.8"`,
+  );
+  fc.assert(
+    fc.property(fc.array(names, { maxLength: 3 }), names, form, (folder, name, write) => {
+      const said = found([write(name)], 'code/package-files', folder).map(({ level }) => level);
+      const isThere = folder.some((one) => one === name || one.startsWith(`${name}/`));
+      expect(said).toEqual(isThere ? [] : ['error']);
+    }),
+  );
+});
+
+test.each(['tqdm', 'tqdm==4.0', 'own @ git+https://example.org/a', '-e git+ssh://git@example.org/a', '--no-cache-dir'])(
+  'the line %s names no file',
+  (line) => {
+    expect(found([line], 'code/package-files')).toEqual([]);
   },
 );
