@@ -94,6 +94,7 @@ function checkExistingNetwork(scope: Construct, id: string, network: Network): C
       {
         sid: 'SeeExistingNetwork',
         actions: [
+          'ec2:DescribeDhcpOptions',
           'ec2:DescribeRouteTables',
           'ec2:DescribeSecurityGroups',
           'ec2:DescribeSubnets',

@@ -155,7 +155,17 @@ function policyProblems({ statements }: BucketSettings, { partition, name }: Exi
       resources.every((resource) => includesResource(statement, resource)) &&
       isOnlyPlainHttp(statement.Condition),
   );
-  if (demandsTls) return [];
+  const refusal = statements.find((statement) => refusesPlainUploads(statement, resources[1] ?? ''));
+  const uploads = refusal
+    ? [
+        error(
+          'must accept uploads that leave the encryption to the bucket, as those of jobs do',
+          `the statement ${refusal.Sid ?? JSON.stringify(refusal)} of ${name}, which denies them`,
+          "remove it from the policy: the bucket's default encryption applies to every object; or use another bucket",
+        ),
+      ]
+    : [];
+  if (demandsTls) return uploads;
   const missing = {
     Sid: 'DenyInsecureTransport',
     Effect: 'Deny',
@@ -166,8 +176,32 @@ function policyProblems({ statements }: BucketSettings, { partition, name }: Exi
   };
   const fix = `add the statement ${JSON.stringify(missing)} to its policy`;
   return [
+    ...uploads,
     error('must have a policy that denies requests without TLS', `no such statement in the policy of ${name}`, fix),
   ];
+}
+
+const ENCRYPTION_HEADER = /^s3:x-amz-server-side-encryption(-aws-kms-key-id)?$/i;
+
+/**
+ * Whether a statement denies an upload without headers for its encryption: a negated operator also matches a key that is absent.
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html, 2026-11-30
+ */
+function refusesPlainUploads(statement: PolicyStatement, objects: string): boolean {
+  const tests = Object.entries(statement.Condition ?? {}).flatMap(([operator, keys]) =>
+    Object.entries(keys ?? {}).map(([key, value]) => ({ operator, key, value: String(value) })),
+  );
+  return (
+    statement.Effect === 'Deny' &&
+    includesAction(statement, 's3:PutObject') &&
+    includesResource(statement, objects) &&
+    tests.length > 0 &&
+    tests.every(
+      ({ operator, key, value }) =>
+        ENCRYPTION_HEADER.test(key) &&
+        (operator === 'Null' ? value === 'true' : /^(String|Arn)Not(Equals|Like|EqualsIgnoreCase)$/.test(operator)),
+    )
+  );
 }
 
 const isOnlyPlainHttp = (condition: PolicyStatement['Condition'] = {}): boolean =>

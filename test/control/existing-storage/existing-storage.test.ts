@@ -202,6 +202,39 @@ describe('fails: a bucket', () => {
   });
 });
 
+const SSE = 's3:x-amz-server-side-encryption';
+const KEY_ID = `${SSE}-aws-kms-key-id`;
+
+describe('a policy about the encryption of uploads', () => {
+  const denial = (Condition: object, more: object = {}) => ({
+    ...{ Sid: 'Encrypted', Effect: 'Deny', Principal: '*', Action: 's3:PutObject', Resource: 'arn:aws:s3:::lake/*' },
+    Condition,
+    ...more,
+  });
+
+  test.each([
+    ['aws/sagemaker-python-sdk#1253', { StringNotEquals: { [SSE]: 'aws:kms' } }],
+    ['aws/sagemaker-python-sdk#1253', { Null: { [KEY_ID]: 'true' } }],
+    ['aws/sagemaker-python-sdk#1253', { Null: { [SSE]: true }, StringNotLike: { [KEY_ID]: '*/1234*' } }],
+  ])('%s: is refused where it denies uploads that name none, as those of jobs: %j', async (_, condition) => {
+    s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial(condition)) });
+    expect(await reason()).toContain(
+      'must accept uploads that leave the encryption to the bucket, as those of jobs do, got the statement Encrypted of lake',
+    );
+  });
+
+  test.each([
+    ['aws/sagemaker-python-sdk#3699', { Null: { [SSE]: 'false' }, StringNotEquals: { [SSE]: 'aws:kms' } }, {}],
+    ['an upload with another key', { StringNotEqualsIfExists: { [KEY_ID]: KEY } }, {}],
+    ['another action', { StringNotEquals: { [SSE]: 'aws:kms' } }, { Action: 's3:GetObject' }],
+    ['another prefix', { StringNotEquals: { [SSE]: 'aws:kms' } }, { Resource: 'arn:aws:s3:::lake/a/*' }],
+    ['a permission', { StringNotEquals: { [SSE]: 'aws:kms' } }, { Effect: 'Allow' }],
+  ])('is accepted where it says something about others: %s', async (_, condition, more) => {
+    s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial(condition, more)) });
+    expect(await reason()).toBe('');
+  });
+});
+
 describe('fails: a key', () => {
   test('that does not exist', async () => {
     kms.on(DescribeKeyCommand).rejects(named('NotFoundException'));

@@ -347,7 +347,7 @@ const existingStorage = (places: Places): Use[] => {
 
 const existingNetwork = (places: Places): Use[] => [
   deployLogs(places),
-  ...['Vpcs', 'Subnets', 'SecurityGroups', 'RouteTables', 'VpcEndpoints'].map((what) =>
+  ...['Vpcs', 'DhcpOptions', 'Subnets', 'SecurityGroups', 'RouteTables', 'VpcEndpoints'].map((what) =>
     call(`ec2:Describe${what}`, ask(`ec2:Describe${what}`, '*')),
   ),
 ];

@@ -21,7 +21,9 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     file: 'environment/preflight',
     entry: 'preflight',
     deployers: {
-      ...Object.fromEntries(['Vpcs', 'RouteTables', 'VpcEndpoints'].map((what) => [`ec2:Describe${what}`, OF_A_FILE])),
+      ...Object.fromEntries(
+        ['Vpcs', 'DhcpOptions', 'RouteTables', 'VpcEndpoints'].map((what) => [`ec2:Describe${what}`, OF_A_FILE]),
+      ),
       'cloudformation:DescribeStacks': OF_A_FILE,
       ...Object.fromEntries(
         [

@@ -56,7 +56,7 @@ export async function environmentChecks(environment: EnvironmentSpec, file: stri
   return found.flat();
 }
 
-const NETWORK_PERMISSIONS = ['Vpcs', 'Subnets', 'SecurityGroups', 'RouteTables', 'VpcEndpoints'];
+const NETWORK_PERMISSIONS = ['Vpcs', 'DhcpOptions', 'Subnets', 'SecurityGroups', 'RouteTables', 'VpcEndpoints'];
 
 async function networkChecks(environment: EnvironmentSpec): Promise<ResourceCheck[]> {
   const { region, network } = environment;

@@ -1,4 +1,5 @@
 import {
+  DescribeDhcpOptionsCommand,
   DescribeRouteTablesCommand,
   DescribeSecurityGroupsCommand,
   DescribeSubnetsCommand,
@@ -53,6 +54,7 @@ export async function existingNetworkIssues(ec2: EC2Client, network: ExistingNet
   ];
   if (absent.length > 0 || !subnets || !groups) return absent;
   return [
+    ...(await nameIssues(ec2, vpc?.[0]?.DhcpOptionsId)),
     ...(await reachIssues(ec2, network, subnets)),
     ...groupIssues(network, groups),
     ...addressIssues(network, subnets),
@@ -156,6 +158,25 @@ function noWayToS3(level: Issue['level'], { vpcId, region }: ExistingNetwork, su
     got: `${subnetId}, whose route table ${routes.tableId} has ${only}`,
     fix: `add a gateway endpoint: aws ec2 create-vpc-endpoint --region ${region} --vpc-id ${vpcId} --service-name com.amazonaws.${region}.s3 --route-table-ids ${routes.tableId}`,
   });
+}
+
+/**
+ * SageMaker starts no job in a VPC whose DHCP options lack one of two names (https://github.com/aws/sagemaker-python-sdk/issues/3955,
+ * 2026-11-30). A VPC that shows none of its options is left alone.
+ */
+async function nameIssues(ec2: EC2Client, id: string | undefined): Promise<Issue[]> {
+  if (!id?.startsWith('dopt-')) return [];
+  const { DhcpOptions = [] } = await ec2.send(new DescribeDhcpOptionsCommand({ DhcpOptionsIds: [id] }));
+  const keys = DhcpOptions.flatMap(({ DhcpConfigurations = [] }) => DhcpConfigurations.map(({ Key }) => Key));
+  const lacking = ['domain-name', 'domain-name-servers'].filter((key) => !keys.includes(key));
+  if (DhcpOptions.length === 0 || lacking.length === 0) return [];
+  return [
+    problem('warning', 'vpcId', {
+      must: 'must have DHCP options with domain-name and domain-name-servers, without which SageMaker starts no job',
+      got: `${id} without ${lacking.join(' and ')}`,
+      fix: 'associate the VPC with DHCP options that have both',
+    }),
+  ];
 }
 
 /** The hosts of a job communicate through their security group; EFA requires rules that reference the group, not address ranges. */

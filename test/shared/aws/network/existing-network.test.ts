@@ -1,4 +1,5 @@
 import {
+  DescribeDhcpOptionsCommand,
   DescribeRouteTablesCommand,
   DescribeSecurityGroupsCommand,
   DescribeSubnetsCommand,
@@ -192,4 +193,27 @@ test('fails: ids of nothing, and of another VPC, all at once', async () => {
 test('fails: a call that is not permitted is no finding', async () => {
   ec2.on(DescribeRouteTablesCommand).rejects(named('UnauthorizedOperation'));
   await expect(issues()).rejects.toThrow('UnauthorizedOperation');
+});
+
+describe('the names of its DHCP options', () => {
+  const options = (...keys: string[]) => {
+    ec2.on(DescribeVpcsCommand).resolves({ Vpcs: [{ VpcId: VPC, DhcpOptionsId: 'dopt-1' }] });
+    ec2
+      .on(DescribeDhcpOptionsCommand)
+      .resolves({ DhcpOptions: [{ DhcpConfigurations: keys.map((Key) => ({ Key, Values: [{ Value: 'x' }] })) }] });
+  };
+
+  test('are a warning where one is missing', async () => {
+    options('domain-name-servers', 'ntp-servers');
+    expect(await issues()).toEqual([
+      'warning network.existing.vpcId: must have DHCP options with domain-name and domain-name-servers, without which SageMaker starts no job, got dopt-1 without domain-name; associate the VPC with DHCP options that have both',
+    ]);
+  });
+
+  test('are none where both are there, and for a VPC without options of its own', async () => {
+    options('domain-name', 'domain-name-servers');
+    expect(await issues()).toEqual([]);
+    ec2.on(DescribeVpcsCommand).resolves({ Vpcs: [{ VpcId: VPC, DhcpOptionsId: 'default' }] });
+    expect(await issues()).toEqual([]);
+  });
 });
