@@ -15,9 +15,10 @@ const documentOf = (changes: object = {}): PlanDocument => {
 };
 
 describe('the document of a plan', () => {
-  test('has no sizes where the run names none', () => {
+  test('has no sizes where the run names none, and names the nearest published run where there is one', () => {
     const document = documentOf({ code: { source: './src', entryPoint: 'train.py' } });
     expect('sizes' in document).toBe(false);
+    expect(document.nearest).toBeDefined();
     expect(document.spares).toBeDefined();
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { plannedCostIssues, priceIssues } from '../../../lib/core/admission/index';
+import { clusterUsdPerHour, plannedCostIssues, priceIssues } from '../../../lib/core/admission/index';
 import { planRun } from '../../../lib/core/planner/run/plan-run';
 import { PLANNABLE, runOf } from '../../support/runs';
 
@@ -38,4 +38,27 @@ test('an unknown price is told of once, unless a cap or a person takes it', () =
   expect(priceIssues(run(), FACTS, false)).toEqual([]);
   const own = { ...FACTS, prices: { 'ml.trn2.48xlarge': 40 } };
   expect(priceIssues(run({}, unpriced), own, false)).toEqual([]);
+});
+
+test('the cap that is lower is named, and the warm pool that the run leaves counts', () => {
+  const usd = planned();
+  const guarded = (max: number) => ({ ...FACTS, guardrails: { maxCostPerRunUsd: max } });
+  const paths = (maxCostUsd: number, max: number) =>
+    plannedCostIssues(run({ maxCostUsd }), guarded(max)).map(({ path }) => path);
+  expect(paths(usd - 1, usd - 1)).toEqual(['limits.maxCostUsd']);
+  expect(paths(usd - 2, usd - 1)).toEqual(['limits.maxCostUsd']);
+  expect(paths(usd - 1, usd - 2)).toEqual(['guardrails.maxCostPerRunUsd']);
+
+  const pool = run({ maxCostUsd: usd }, { compute: { ...PLANNABLE.compute, keepAliveSeconds: 1800 } });
+  const [refused] = plannedCostIssues(pool, FACTS);
+  const withPool = usd + (clusterUsdPerHour(pool, FACTS)?.usd ?? Number.NaN) / 2;
+  expect(refused?.message).toContain(`$${Math.ceil(withPool)} `);
+});
+
+test('an environment that limits the cost of a run takes no unknown price, whoever would', () => {
+  const guarded = { ...FACTS, name: 'research', guardrails: { maxCostPerRunUsd: 100 } };
+  const unpriced = { compute: { instanceType: 'ml.trn2.48xlarge', instanceCount: 1 } };
+  expect(priceIssues(run({ maxCostUsd: 5 }, unpriced), guarded, true)).toMatchObject([
+    { rule: 'price/unknown', message: expect.stringContaining('environment research') },
+  ]);
 });

@@ -40,3 +40,13 @@ test('own code without a marker or step regex is not seen to move', () => {
   expect(policyOf(own, 'us-west-2')).toMatchObject({ seesSteps: false, seesCommits: false });
   expect(policyOf(spot, 'us-west-2')).toMatchObject({ seesSteps: true, seesCommits: true });
 });
+
+test('only spot has a lower price to expect, which is that of the service where somebody has seen it', () => {
+  const seen = spec(
+    'name: a\ncode: { source: ./src }\ncompute: { instanceType: ml.p5.48xlarge, instanceCount: 2, capacity: spot }\n',
+  );
+  const [asSpot, onDemand] = listCapacityOptions(seen, 'us-west-2');
+  expect(asSpot?.expectedUsdPerHour).toBeGreaterThan(0);
+  expect(asSpot?.expectedUsdPerHour).toBeLessThan(asSpot?.usdPerHour ?? 0);
+  expect(onDemand).not.toHaveProperty('expectedUsdPerHour');
+});

@@ -159,6 +159,9 @@ describe('a create whose answer is doubtful', () => {
   test('fails: a foreign job under the name is refused and left alone', () => {
     const after = run(intended(), seeing({ job: job({ identity: 'foreign' }) }));
     expect(after.record.state).toBe('failed');
+    const saved = after.actions.flatMap((action) => (action.do === 'save' ? action.events : []));
+    const { arn, createdAt } = job();
+    expect(saved).toContainEqual(expect.objectContaining({ evidence: { arn, createdAt } }));
     expect(after.effects).toEqual([]);
     expect(after.notices).toEqual(['run-failed']);
   });

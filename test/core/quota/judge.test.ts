@@ -7,11 +7,15 @@ import {
   judgeForDeploy,
   judgeForLaunch,
   launchOutcome,
+  limitOf,
   neededToStart,
   type QuotaNeed,
   type QuotaRow,
+  quotaRequest,
   quotaSentence,
   quotaTable,
+  shortRows,
+  unreadLimit,
 } from '../../../lib/core/quota';
 
 const need = (needed: number, more: Partial<QuotaNeed> = {}): QuotaNeed => ({
@@ -92,6 +96,7 @@ test('usage that could not be read makes a pool unknown, and a limit on each job
   expect(rows.map((r) => r.verdict)).toEqual(['unknown', 'enough']);
   expect(launchOutcome(rows)).toBe('unknown');
   const above = judgeForLaunch([need(9)], limits(8), { unknown: 'denied' });
+  expect(only(above)).toMatchObject({ verdict: 'short', reason: 'needs 9, the limit is 8' });
   expect(launchOutcome(above)).toBe('refuse');
 });
 
@@ -129,4 +134,46 @@ test('the increase asks for what is needed beside what is in use; a sentence nam
   );
   expect(increaseCommand({ ...row, code: undefined }, 'us-west-2')).toBeUndefined();
   expect(quotaSentence(row)).toBe('ml.p4d.24xlarge for training job usage (L-09B4A649): limit 8, 6 in use, needed 3');
+});
+
+test('a limit is what Service Quotas applies; without a value it is unknown, never a number', () => {
+  expect(quotaRequest('L-09B4A649')).toEqual({ ServiceCode: 'sagemaker', QuotaCode: 'L-09B4A649' });
+  expect(limitOf('L-09B4A649', { Quota: { Value: 0 } })).toEqual({ value: 0, code: 'L-09B4A649' });
+  expect(limitOf('L-09B4A649', {})).toEqual({ unknown: 'Service Quotas returned no value' });
+  const failed = { Value: 8, ErrorReason: { ErrorMessage: 'DEPENDENCY_SERVICE_ERROR' } };
+  expect(limitOf('L-09B4A649', { Quota: failed })).toEqual({ unknown: 'DEPENDENCY_SERVICE_ERROR' });
+  expect(limitOf('L-09B4A649', { Quota: { ErrorReason: {} } })).toEqual({
+    unknown: 'Service Quotas returned no value',
+  });
+});
+
+test.each<[string, unknown, object]>([
+  [
+    'no quota',
+    { name: 'NoSuchResourceException' },
+    { unknown: expect.stringContaining('no such quota'), isAbsent: true },
+  ],
+  [
+    'a denied permission',
+    { name: 'AccessDeniedException', message: 'not authorized' },
+    { unknown: 'servicequotas:GetServiceQuota is not permitted (not authorized)' },
+  ],
+  [
+    'another error',
+    { name: 'TooManyRequestsException', message: 'slow down' },
+    { unknown: 'TooManyRequestsException: slow down' },
+  ],
+  ['what is no error', 'broken', { unknown: 'error: broken' }],
+])('%s is a limit that is not known', (_name, error, limit) => {
+  expect(unreadLimit(error)).toEqual(limit);
+});
+
+test('short rows are those that need more than there is, not those that nobody could read', () => {
+  const rows = [
+    ...judgeForDeploy([need(4)], limits(4)),
+    ...judgeForDeploy([need(5)], limits(4)),
+    ...judgeForDeploy([need(5)], new Map()),
+  ];
+  expect(rows.map(({ verdict }) => verdict)).toEqual(['enough', 'short', 'unknown']);
+  expect(shortRows(rows)).toEqual(rows.slice(1, 2));
 });

@@ -87,3 +87,11 @@ test('the months of all changes of a run together hold what it has spent', () =>
     { numRuns: draws(100) },
   );
 });
+
+test('an attempt whose end nobody saw is booked where it began, and one that never trained not at all', () => {
+  const ended = (changes: Partial<Attempt>) => run({ attempt: { ...attempt(0, 0, 40), ...changes }, spentUsd: 40 });
+  const began = NOVEMBER.start + HOUR;
+  expect(booked(RUN, ended({ trainingStartedAt: began, endedAt: undefined }))).toEqual({ '2026-11': 40 });
+  const untrained = ended({ trainingStartedAt: undefined, endedAt: NOVEMBER.start });
+  expect(booked(RUN, { ...untrained, spentUsd: 0 })).not.toHaveProperty('NaN');
+});

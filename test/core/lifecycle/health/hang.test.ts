@@ -101,3 +101,15 @@ describe('progress', () => {
     expect(second).toEqual({ step: 100, phase: 'train', heartbeatAt: T0 + MINUTE, movedAt: T0 });
   });
 });
+
+test('what a job writes beside its training is no progress while its heartbeats are read', () => {
+  const now = T0 + HOUR;
+  const beats = {
+    attempt: attempt({ progress: progress({ heartbeatAt: now - MINUTE }), suspectedHangAt: T0 }),
+    job: job(),
+    policy: policy(),
+  };
+  expect(judgeHang(beats, { isRead: true, newestWriteAt: now - MINUTE }, now).kind).toBe('hung');
+  const silent = { ...beats, attempt: attempt({ progress: progress(), suspectedHangAt: T0 }) };
+  expect(judgeHang(silent, { isRead: true, newestWriteAt: now - MINUTE }, now).kind).toBe('moving');
+});

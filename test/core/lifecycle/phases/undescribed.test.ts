@@ -56,3 +56,10 @@ describe('a job that was interrupted when it could last be described', () => {
     );
   });
 });
+
+test('a run whose job cannot be described stops all the same, and says why', () => {
+  const at = (hours: number) => run(interrupted(), undescribed(), T0 + hours * HOUR).record;
+  const capped = at(3.2);
+  expect(capped).toMatchObject({ state: 'stopping', reason: capped.attempt?.stop?.text });
+  expect(at(3)).toMatchObject({ state: 'running', reason: interrupted().reason });
+});
