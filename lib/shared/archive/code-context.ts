@@ -15,7 +15,7 @@ export const requirementLines = (text: string): string[] =>
   text
     .replace(/^(\uFEFF|\u00EF\u00BB\u00BF)/, '')
     .replace(/\\\r?\n/g, ' ')
-    .split('\n')
+    .split(/\r\n?|\n/)
     .map((line) => line.replace(/(^|\s)#.*$/, '').trim())
     .filter((line) => line !== '');
 
@@ -74,21 +74,27 @@ function inspectedFile(folder: string, file: CodeFile): InspectedFile {
   };
 }
 
+/** `python -m` with any path. A word is searched once, however long it is: a script may have binary data behind it. */
+const PYTHON_MODULE = String.raw`["']?(?:[^\s;&|]*/)?python[\d.]*["']? -m`;
+
+const commandOf = (word: string, module: string) =>
+  new RegExp(String.raw`(^|[\s;&|])(${word}|${PYTHON_MODULE} ${module})\s`);
+
 /** Launchers by their command, and the options without which they start ranks on their own host only; the jobs of SageMaker have no ssh. */
 const LAUNCHERS: readonly { name: string; command: RegExp; options: RegExp }[] = [
   {
     name: 'deepspeed',
-    command: /(^|[\s;&|])(deepspeed|\S*python\S* -m deepspeed\.launcher\.runner)\s/,
+    command: commandOf('deepspeed', String.raw`deepspeed\.launcher\.runner`),
     options: /--no_ssh\b/,
   },
   {
     name: 'accelerate launch',
-    command: /(^|[\s;&|])(accelerate launch|\S*python\S* -m accelerate\.commands\.launch)\s/,
+    command: commandOf('accelerate launch', String.raw`accelerate\.commands\.launch`),
     options: /--(num_machines|machine_rank|config_file)\b/,
   },
   {
     name: 'torchrun',
-    command: /(^|[\s;&|])(torchrun|\S*python\S* -m torch\.distributed\.(run|launch))\s/,
+    command: commandOf('torchrun', String.raw`torch\.distributed\.(run|launch)`),
     options: /--(nnodes|node[-_]rank)\b/,
   },
 ];

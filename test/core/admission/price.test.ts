@@ -55,7 +55,7 @@ test('the cap that is lower is named, and the warm pool that the run leaves coun
   expect(refused?.message).toContain(`$${Math.ceil(withPool)} `);
 });
 
-test('an environment that limits the cost of a run takes no unknown price, whoever would', () => {
+test('an environment that limits the cost of a run takes no unknown price, even with a cap and a consent', () => {
   const guarded = { ...FACTS, name: 'research', guardrails: { maxCostPerRunUsd: 100 } };
   const unpriced = { compute: { instanceType: 'ml.trn2.48xlarge', instanceCount: 1 } };
   expect(priceIssues(run({ maxCostUsd: 5 }, unpriced), guarded, true)).toMatchObject([

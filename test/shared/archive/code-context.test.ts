@@ -1,7 +1,10 @@
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import vm from 'node:vm';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { checkRun } from '../../../lib/core/rules';
 import { codeContext } from '../../../lib/shared/archive/code-context';
 import { BASE, runOf } from '../../support/runs';
 
@@ -99,4 +102,38 @@ test('fails: a folder that is not there, and a file', () => {
 
 test('code in S3 is not looked for here', () => {
   expect(codeContext(run('s3://bucket/code.tar.gz'), '/nowhere/run.yaml')).toEqual({});
+});
+
+/** Stops the check itself: a timeout of the test runner would wait until a regular expression comes back. */
+function withoutHanging(check: () => void): void {
+  Object.assign(globalThis, { check });
+  new vm.Script('check()').runInThisContext({ timeout: 30_000 });
+}
+
+test('any file is checked in the time that its length takes, whatever repeats in it', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, '.git'));
+  const own = runOf({
+    ...BASE,
+    code: { source: '../../code', entryPoint: 'run.sh', requirements: 'requirements.txt' },
+  });
+  const piece = fc.constantFrom(
+    ...[' ', '#', '&', ';', '@', '-', '=', '[', '/', '.', 'a', '1', "'", '\r', '\\\n'],
+    ...['python', ' -m ', 'torchrun', '$', '-r ', 'git+', 'nccl', '\u00EF', 'hf_', '>='],
+  );
+  const repeated = fc
+    .tuple(
+      fc.array(piece, { maxLength: 2 }),
+      fc.array(piece, { minLength: 1, maxLength: 3 }),
+      fc.array(piece, { maxLength: 2 }),
+    )
+    .map(([first, middle, last]) => [...first, middle.join('').repeat(2 ** 17 / middle.length), ...last].join(''));
+  fc.assert(
+    fc.property(repeated, (text) => {
+      for (const name of ['run.sh', 'requirements.txt', 'config.yaml', 'train.py'])
+        writeFileSync(path.join(folder, 'code', name), text, 'latin1');
+      withoutHanging(() => checkRun(own, codeContext(own, runFile)));
+    }),
+    { numRuns: 40, endOnFailure: true },
+  );
 });

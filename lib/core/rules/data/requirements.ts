@@ -80,7 +80,8 @@ interface LocalPlace {
 
 /** https://pip.pypa.io/en/stable/reference/requirements-file-format/, 2026-11-30 */
 function localPlaceIn(line: string): LocalPlace | undefined {
-  const [, option = '', rest = ''] = /^(-[a-z]|--[a-z-]+)?[\s=]*(.*)$/.exec(line.replace(/\s+;.*$/, '')) ?? [];
+  const [, option = '', rest = ''] =
+    /^(-[a-z]|--[a-z-]+)?[\s=]*(.*)$/.exec(line.split(/\s;/, 1)[0]?.trimEnd() ?? '') ?? [];
   const isBesideFile = /^(-r|--requirement|-c|--constraint)$/.test(option);
   const isOption = isBesideFile || /^(-e|--editable|-f|--find-links)$/.test(option);
   if (option !== '' && !isOption) return undefined;
@@ -95,7 +96,9 @@ const CHANNELS = '/opt/ml/input/data/';
 
 /** Lines with a file that is not in the code folder: certainly, or unless the image has it. */
 function missingFiles(run: RunSpec, context: RuleContext): { inFolder: string[]; absolute: string[] } {
-  const beside = plainName(run.code.requirements ?? '').replace(/[^/]*$/, '');
+  const folders = plainName(run.code.requirements ?? '')
+    .split('/')
+    .slice(0, -1);
   const isThere = (path: string) => {
     const name = plainName(path);
     const files = context.codeFolder?.files ?? [];
@@ -105,7 +108,7 @@ function missingFiles(run: RunSpec, context: RuleContext): { inFolder: string[];
     const { place, isBesideFile } = localPlaceIn(line) ?? {};
     if (place === undefined || place.startsWith(CHANNELS)) return [];
     const isAbsolute = place.startsWith('/');
-    return isAbsolute || !isThere(`${isBesideFile ? beside : ''}${place}`) ? [{ line, isAbsolute }] : [];
+    return isAbsolute || !isThere([...(isBesideFile ? folders : []), place].join('/')) ? [{ line, isAbsolute }] : [];
   });
   const linesOf = (wanted: boolean) => found.flatMap(({ line, isAbsolute }) => (isAbsolute === wanted ? line : []));
   return { inFolder: linesOf(false), absolute: linesOf(true) };
