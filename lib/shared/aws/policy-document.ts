@@ -24,8 +24,8 @@ export const statementsIn = (policy: string | undefined): PolicyStatement[] =>
 /** The policy of a bucket, to be extended; empty when it has none. */
 export async function bucketPolicy(s3: S3Client, Bucket: string): Promise<{ Statement: PolicyStatement[] }> {
   const found = await answerOrUndefined(s3.send(new GetBucketPolicyCommand({ Bucket })), 'NoSuchBucketPolicy');
-  const none = { Version: '2012-10-17', Statement: [] };
-  return found ? (JSON.parse(found.Policy ?? '') as typeof none) : none;
+  const policy: object = found ? JSON.parse(found.Policy ?? '') : { Version: '2012-10-17' };
+  return { ...policy, Statement: statementsIn(found?.Policy) };
 }
 
 /** AWS principals of a statement; `*` for everyone. */

@@ -122,6 +122,15 @@ test('fails: a key that is not there', async () => {
   await expect(onEvent(deps, events.create())).rejects.toThrow('got no key arn:aws:kms:us-west-2:111122223333:key/k;');
 });
 
+test('the one statement of others stays, also where their policy has no list', async () => {
+  const other = { Sid: 'Theirs', Effect: 'Allow' };
+  s3.on(GetBucketPolicyCommand).resolves({
+    Policy: JSON.stringify({ Version: '2012-10-17', Id: 'x', Statement: other }),
+  });
+  await onEvent(deps, events.update());
+  expect(policyPut()).toEqual([{ Version: '2012-10-17', Id: 'x', Statement: [other, TLS] }]);
+});
+
 test('statements and rules of others stay', async () => {
   const other = { Sid: 'Theirs', Effect: 'Allow' };
   const rule = { ID: 'old-versions', Status: 'Enabled' as const };

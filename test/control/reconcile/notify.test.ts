@@ -41,3 +41,14 @@ test('a state change goes to the bus alone, and an entry that the bus refuses is
   expect(toTopics()).toEqual([]);
   expect(world.logged).toContain('warn: an event was not sent');
 });
+
+test('an e-mail has the command to resume a run that is over and has not completed, and only then', async () => {
+  for (const state of ['running', 'stopping', 'stopped', 'failed', 'completed'] as const)
+    await applyEffects(world.reconcile, { record: { ...record, state }, whole: async () => undefined }, [
+      { do: 'notify', notice: said, evidence: {} },
+    ]);
+  const texts = world.sns
+    .commandCalls(PublishCommand, { TopicArn: 'arn:topic' })
+    .map((call) => call.args[0].input.Message);
+  expect(texts.map((text) => text?.includes('slipway resume '))).toEqual([false, false, true, true, false]);
+});

@@ -104,6 +104,28 @@ test('code in S3 is not looked for here', () => {
   expect(codeContext(run('s3://bucket/code.tar.gz'), '/nowhere/run.yaml')).toEqual({});
 });
 
+test.each<[string, string | undefined]>([
+  ['torchrun --nproc_per_node 8 train.py', 'torchrun'],
+  ['exec torchrun --nproc_per_node $SM_NUM_GPUS train.py', 'torchrun'],
+  ['cd src && /opt/venv/bin/python3.11 -m torch.distributed.run train.py', 'torchrun'],
+  ['python -m accelerate.commands.launch train.py', 'accelerate launch'],
+  ['accelerate launch train.py "$@"', 'accelerate launch'],
+  ['deepspeed --num_gpus 8 \\\n train.py', 'deepspeed'],
+  ['python -m deepspeed.launcher.runner train.py', 'deepspeed'],
+  ['torchrun --nnodes 2 train.py', undefined],
+  ['torchrun \\\n  --node-rank 1 train.py', undefined],
+  ['torchrun $OPTIONS train.py', undefined],
+  ['  # torchrun train.py', undefined],
+  ['python train.py --launcher=torchrun', undefined],
+  ['ipython -m torch.distributed.run train.py', undefined],
+])('%s starts ranks on one host with %s', (line, launcher) => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, '.git'));
+  writeFileSync(path.join(folder, 'code/run.sh'), `#!/bin/bash\nset -e\n${line}\n`);
+  const { codeFolder } = codeContext(run('../../code'), runFile);
+  expect(codeFolder?.files.find(({ name }) => name === 'run.sh')?.oneHostLauncher).toBe(launcher);
+});
+
 /** Stops the check itself: a timeout of the test runner would wait until a regular expression comes back. */
 function withoutHanging(check: () => void): void {
   Object.assign(globalThis, { check });
