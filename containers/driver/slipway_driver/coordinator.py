@@ -2,48 +2,47 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import queue
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.driver_start import Decisions
-from slipway_driver.gpu_evidence import Gpu, is_evidence
+from slipway_driver.gpu_evidence import is_evidence
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, accept
-from slipway_driver.restart_budget import RestartBudget
-from slipway_driver.restart_policy import Decision, Report, Start, decide, last_step, lost_driver, report_from, stopped
+from slipway_driver.peers import Side
+from slipway_driver.restart_policy import Decision, Report, RestartBudget, Start, decide, last_step, lost_driver, report_from, stopped
+
+#: Reports that are handed out once, and how many of them are kept until then.
+QUEUED, MAX_QUEUED = ("gpus", "progress"), 4096
 
 
-class Coordinator:
-    """Runs on the first host, with a channel to every other driver. `hosts`: the training hosts in rank order; `spares`: the spare
-    hosts."""
+class Coordinator(Side):
+    """Runs on the first host, with a channel to every other driver, and on a host that has no others. `hosts`: the training hosts in rank
+    order; `spares`: the spare hosts."""
 
     def __init__(
         self, hosts: Sequence[str], bind_to: str, port: int, secret: str, restarts: int, log: Callable[[str], None],
         resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS, spares: Sequence[str] = (),
         kept: Optional[Decisions] = None,
     ) -> None:  # fmt: skip
+        super().__init__()
         self._own, self._hosts, self._spares, self._secret = hosts[0], list(hosts), list(spares), secret
         self._all = len(hosts) + len(spares)
         self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
         self._channels: Dict[str, PeerChannel] = {}
         self._inbox: "queue.Queue[tuple[PeerChannel, Dict[str, Any]]]" = queue.Queue()
         self._early: List[Report] = []
-        self._efa: Dict[str, Dict[str, Any]] = {}
-        self._gpus: Dict[str, Dict[str, Any]] = {}
-        self._progress: List[Dict[str, Any]] = []
+        #: By kind and host.
+        self._reports: Dict[str, Dict[str, Any]] = collections.defaultdict(dict)
+        self._queued: Dict[str, Deque[Tuple[str, Any]]] = {kind: collections.deque(maxlen=MAX_QUEUED) for kind in QUEUED}
         #: Hosts whose connection was lost, and until when their driver may return.
         self._lost: Dict[str, float] = {}
         #: Those of them whose driver has ended.
         self._ended: List[str] = []
-        #: The GPUs of the other hosts.
-        self.gpus: Dict[str, List[Gpu]] = {}
-        #: By host, UUIDs of GPUs that have passed the full health check.
-        self.cleared: Dict[str, List[str]] = {}
-        #: Reports of hosts that were found broken.
-        self.broken: List[Report] = []
         self._stopping = False
         #: By host that has finished, why that was early; "" if it was not.
         self.done: Dict[str, str] = {}
@@ -54,13 +53,15 @@ class Coordinator:
             self._starts = [Start(*start) for start in self._kept.facts["starts"]]
             self._budget.taken = self._kept.facts["taken"]
         self._lock, self._closed = threading.Lock(), False
-        self._socket = socket.create_server((bind_to, port), backlog=self._all)
-        threading.Thread(target=self._accept, name="peers", daemon=True).start()
+        self._socket: Optional[socket.socket] = None
+        if self._all > 1:
+            self._socket = socket.create_server((bind_to, port), backlog=self._all)
+            threading.Thread(target=self._accept, args=(self._socket,), name="peers", daemon=True).start()
 
-    def _accept(self) -> None:
+    def _accept(self, listening: socket.socket) -> None:
         while True:
             try:
-                connection, _address = self._socket.accept()
+                connection, _address = listening.accept()
             except OSError:
                 return
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
@@ -97,28 +98,26 @@ class Coordinator:
             channel, message = self._inbox.get(timeout=timeout)
         except queue.Empty:
             return False
-        host = channel.name
-        if message.get("type") == "lost":
+        host, kind = channel.name, str(message.get("type"))
+        if kind == "lost":
             if host not in self.done and channel is self._channels[host]:
                 self._lost[host] = message["until"]
                 self._ended += [host] if message["ended"] else []
-        elif message.get("type") == "identity":
-            self.gpus[host] = [Gpu(*gpu) for gpu in message["gpus"]]
-        elif message.get("type") == "cleared":
-            self.cleared[host] = [str(gpu) for gpu in message["gpus"]]
-        elif message.get("type") == "again":
+        elif kind == "again":
             self._return(host)
-        elif message.get("type") == "ended" and message.get("kind") == "done":
+        elif kind == "ended" and message.get("kind") == "done":
             self.done[host] = str(message["reason"])
-        elif message.get("type") == "ended":
+        elif kind == "ended":
             self._early.append(report_from(message))
-        elif message.get("type") == "efa":
-            self._efa[host] = dict(message["report"])
-        elif message.get("type") == "gpus":
-            self._gpus[host] = dict(message["use"])
-        elif message.get("type") == "progress":
-            self._progress.append(dict(message, host=host))
+        else:
+            self._note(host, kind, message.get("content"))
         return True
+
+    def _note(self, host: str, kind: str, content: Any) -> None:
+        if kind in QUEUED:
+            self._queued[kind].append((host, content))
+        else:
+            self._reports[kind][host] = content
 
     def _return(self, host: str) -> None:
         """The driver of a host was started again, and with it nothing of its ranks is left."""
@@ -144,39 +143,24 @@ class Coordinator:
         return self._early[0].kind if self._early else None
 
     def announce(self, kind: str) -> None:
-        """Tells the other hosts to end their ranks before this host does: evidence of a hang is lost once a launcher ends the ranks."""
         self._send({"type": "end", "kind": kind})
 
-    def share_efa(self, report: Mapping[str, Any]) -> bool:
-        """Does nothing: the first host stores its own report."""
+    def share(self, kind: str, content: Any) -> bool:
+        """Keeps a report of this host, which reads its own progress lines itself. Always True."""
+        if kind != "progress":
+            self._note(self._own, kind, content)
         return True
 
-    def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
-        """EFA reports of the other hosts for this start, by host. Waits for missing reports unless a host has failed or is disconnected. A
-        host that has not connected yet is waited for as well, because a start can be short."""
-        self._take_while(lambda: len(self._efa) < len(self._others) and not self._early and not self._cut_off(), wait_seconds)
-        return dict(self._efa)
+    def reports(self, kind: str, wait_seconds: float = 0.0) -> Dict[str, Any]:
+        """Waits for missing reports unless a host has failed or is disconnected. A host that has not connected yet is waited for as well,
+        because a start can be short."""
+        found = self._reports[kind]
+        self._take_while(lambda: not found.keys() >= set(self._others) and not self._early and not self._cut_off(), wait_seconds)
+        return dict(found)
 
-    def share_gpus(self, use: Mapping[str, Any]) -> None:
-        """Does nothing: the first host stores its own report."""
-
-    def share_cleared(self, host: str, gpus: Sequence[str]) -> None:
-        """Keeps the GPUs of this host that have passed the full health check."""
-        self.cleared[host] = list(gpus)
-
-    def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
-        """By host, the GPU reports of the other hosts since the previous call."""
-        collected, self._gpus = self._gpus, {}
-        return collected
-
-    def share_progress(self, line: Mapping[str, Any]) -> bool:
-        """Does nothing: the first host reads its own progress lines."""
-        return True
-
-    def progress(self) -> List[Dict[str, Any]]:
-        """The progress lines of the other hosts since the previous call, each with its host."""
-        collected, self._progress = self._progress, []
-        return collected
+    def taken(self, kind: str) -> List[Tuple[str, Any]]:
+        waiting = self._queued[kind]
+        return [waiting.popleft() for _ in range(len(waiting))]
 
     def all_ended(self) -> bool:
         """Whether the ranks of every other training host have ended, as far as this host can know."""
@@ -196,7 +180,7 @@ class Coordinator:
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Ends the ranks on all hosts, collects every report, and sends the decision to all hosts. Returns the decision and the checkpoint
-        to resume from. EFA reports are kept if the ranks do not start again."""
+        to resume from ("" for none). EFA reports are kept if the ranks do not start again."""
         self._await_connections()
         self._send({"type": "end", "kind": own.kind})
         self._take_while(lambda: len(self._early) + len(self.done) < len(self._others) and not self._in_vain(own), self._patience)
@@ -223,9 +207,11 @@ class Coordinator:
             # A replaced host is in neither list, so that nothing starts on it again.
             self._hosts = list(decision.hosts)
             self._spares = [host for host in self._intact_spares() if host not in decision.hosts]
-            self._efa = {}
+            self._reports["efa"] = {}
             self._kept.keep(hosts=self._hosts, spares=self._spares, starts=self._starts, taken=self._budget.taken)
-        self._early, self._gpus, self._progress = [], {}, []
+        self._early = []
+        for waiting in self._queued.values():
+            waiting.clear()
         return decision, resume_from
 
     def _in_vain(self, own: Report) -> bool:
@@ -250,9 +236,8 @@ class Coordinator:
         return [host for host in self._spares if host not in self._lost]
 
     @property
-    def spares_left(self) -> int:
-        """Number of spare hosts that can still replace a broken one."""
-        return len(self._intact_spares())
+    def spares_left(self) -> Optional[int]:
+        return len(self._intact_spares()) if self._all > 1 else None
 
     @property
     def another_ended(self) -> bool:
@@ -288,6 +273,7 @@ class Coordinator:
         """Closes the listening socket and all channels."""
         with self._lock:
             self._closed = True
-        self._socket.close()
+        if self._socket:
+            self._socket.close()
         for channel in self._channels.values():
             channel.close()

@@ -18,13 +18,13 @@ from slipway_driver.health import Health
 from slipway_driver.health_gate import BEFORE_TRAINING, gate_of
 from slipway_driver.heartbeat import heartbeat_of
 from slipway_driver.host_run import HostRun
-from slipway_driver.idle_coordinator import IdleCoordinator
-from slipway_driver.idle_host import IdleHost, idle_host
+from slipway_driver.idle import IdleCoordinator, IdleHost, idle_host
 from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.launcher import Launcher
 from slipway_driver.log import emit, log
-from slipway_driver.member import Member
-from slipway_driver.peers import peers_of
+from slipway_driver.member import Member, Peers
+from slipway_driver.newest_checkpoint import newest_checkpoint
+from slipway_driver.peer_channel import patience
 from slipway_driver.probe import Probe
 from slipway_driver.progress import progress_line
 from slipway_driver.remains import Remains
@@ -39,7 +39,7 @@ class Driver:
         self._attempt = attempt
         self._launcher = Launcher(attempt)
         self._kept = Decisions(start.kept)
-        self._peers = peers_of(attempt, start, self._kept)
+        self._peers = _peers_of(attempt, start.number > 0, self._kept)
         #: Whether a signal has ended the driver of this host before, and the hosts have not yet agreed on the next start.
         self._returns = start.number > 0
         self._round = 0
@@ -74,14 +74,14 @@ class Driver:
 
     def _facts(self) -> Dict[str, Any]:
         """Fields of the heartbeat; none before the first start of a driver that has returned."""
-        run = self._monitor.facts() if self._monitor else {}
+        run, peers = self._monitor.facts() if self._monitor else {}, self._peers
         return run and {
             **run,
-            "evidence": evidence(self._peers.broken, run.get("slowHost"), self._peers.gpus, self._peers.cleared),
+            "evidence": evidence(peers.broken, run.get("slowHost"), peers.reports("identity"), peers.reports("cleared")),
             "starts": self._step_times.facts(),
             "handOver": self._leaves,
             "setAside": list(self._set_aside),
-            "sparesLeft": self._peers.spares_left,
+            "sparesLeft": peers.spares_left,
             **self._mean_use.facts(),
         }
 
@@ -163,7 +163,7 @@ class Driver:
         run, monitor = self._run, self._monitor
         assert run is not None and monitor is not None
         unfit = self._gate.check()
-        self._peers.share_cleared(self._attempt.cluster.current_host, self._gate.cleared)
+        self._peers.share("cleared", self._gate.cleared)
         unstarted = unfit or self._run_probe(monitor)
         if unstarted:
             run.abandon()
@@ -230,3 +230,31 @@ class Driver:
         if tuple(hosts) != attempt.cluster.training_hosts or resume_from != attempt.environ["SLIPWAY_RESUME_FROM"]:
             attempt = attempt.on(attempt.cluster.with_training(hosts), resume_from)
         self._attempt = dataclasses.replace(attempt, environ=dict(attempt.environ, SLIPWAY_RESTART=str(number)))
+
+
+def _peers_of(attempt: Attempt, is_again: bool, kept: Decisions) -> Peers:
+    """The peers of this host. They are used even if restarts in place are disabled: a failure on one host then ends the ranks on all hosts
+    at once instead of after the timeout of a collective. `is_again`: a signal has ended the driver of this host before."""
+    job, cluster, environ = attempt.job, attempt.cluster, attempt.environ
+
+    def newest() -> str:
+        uri, started_from = environ["SLIPWAY_CHECKPOINT_URI"], environ["SLIPWAY_RESUME_FROM"]
+        # With several hosts, a checkpoint in a folder of this one may not be on the others.
+        shared = job.checkpoint_mode != "managed" or len(cluster.training_hosts) == 1
+        marker = job.committed_marker if shared else None
+        return newest_checkpoint(uri) or (newest_checkpoint(uri, marker=marker) if marker else "") or started_from
+
+    talks = (cluster.takes_part or cluster.idle) and len(cluster.training_hosts) + len(cluster.idle_hosts) > 1
+    port, bind_to, secret, seconds = int(environ["MASTER_PORT"]) + 1, environ["SLIPWAY_BIND_ADDRESS"], job.restart_secret, patience(environ)
+    # With Ray, a host reports a process of Ray that ends, and the loss of another host, as hardware.
+    gpus = [] if job.launcher == "ray" else attempt.hardware.get("gpuIds", [])
+    if talks and secret and not cluster.is_first:
+        return Member(cluster.current_host, environ["MASTER_ADDR"], port, bind_to, secret, log, seconds, is_again, gpus)
+    if talks and secret:
+        hosts, spares, restarts = cluster.training_hosts, cluster.idle_hosts, job.restarts_in_place
+    else:
+        hosts, spares = (cluster.current_host,), ()
+        restarts = job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0
+    first = Coordinator(hosts, bind_to, port, secret, restarts, log, newest, seconds, spares, kept)
+    first.share("identity", gpus)
+    return first

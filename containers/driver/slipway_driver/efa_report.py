@@ -12,7 +12,7 @@ from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import EFA, class_of
 from slipway_driver.log import emit, log
-from slipway_driver.peers import Peers
+from slipway_driver.member import Peers
 from slipway_driver.progress import progress_line
 
 #: How long the first host waits after a successful end for the last EFA reports of the other hosts, which end at the same time.
@@ -41,10 +41,13 @@ class EfaReport:
         if self._attempt.job.efa == "off":
             return
         with self._lock:
-            if self._attempt.cluster.is_first:
-                self._write(self._peers.efa_reports(wait_seconds))
-            elif self._reported != self.own.verdict and self._peers.share_efa(self._report()):
-                self._reported = self.own.verdict
+            cluster, verdict = self._attempt.cluster, self.own.verdict
+            # A first host that a spare has replaced has no verdict of its own.
+            if cluster.takes_part and (cluster.is_first or verdict != self._reported):
+                sent = self._peers.share("efa", self._report())
+                self._reported = verdict if sent and not cluster.is_first else self._reported
+            if cluster.is_first:
+                self._write(self._peers.reports("efa", wait_seconds))
 
     def publish_changes(self) -> None:
         """Publishes changes after the first verdict, and on other hosts the first verdict."""
@@ -63,10 +66,9 @@ class EfaReport:
         """The report of this host, with the probe's result if it has one."""
         return {**self.own.report(), **({name: self.bandwidth.get(name) for name in BANDWIDTH} if self.bandwidth else {})}
 
-    def _write(self, others: Dict[str, Dict[str, Any]]) -> None:
+    def _write(self, reports: Dict[str, Dict[str, Any]]) -> None:
         """Writes efa.json if anything has changed; writes the event if the verdict has changed or all hosts have reported."""
         cluster = self._attempt.cluster
-        reports = {**({cluster.current_host: self._report()} if cluster.takes_part else {}), **others}
         if not reports:
             return
         report = merged(reports)

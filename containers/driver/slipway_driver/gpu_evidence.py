@@ -50,13 +50,14 @@ def blamed(reason: str, gpus: Sequence[Gpu]) -> List[str]:
 def evidence(
     broken: Sequence[Report],
     slow: Optional[Mapping[str, Any]],
-    hosts: Mapping[str, Sequence[Gpu]],
+    gpus: Mapping[str, Sequence[Sequence[Any]]],
     cleared: Mapping[str, Sequence[str]] = {},
 ) -> List[Dict[str, Any]]:
     """The field of the heartbeat: the named GPUs of each broken host, otherwise all GPUs of the host, as `kind` says; then those of a slow
-    host. A slow GPU counts no more than its host, because heat may be the reason. `cleared`: by host, UUIDs of GPUs that have passed the
-    full check."""
+    host. A slow GPU counts no more than its host, because heat may be the reason. `gpus`: those of each host;
+    `cleared`: by host, UUIDs of GPUs that have passed the full check."""
     found: List[Dict[str, Any]] = []
+    hosts = {host: [Gpu(*gpu) for gpu in own] for host, own in gpus.items()}
     for report in broken:
         named = blamed(report.reason, hosts.get(report.host, ()))
         found.append({"host": report.host, "kind": "gpu" if named else "host", "gpus": named, "reason": report.reason[:200]})

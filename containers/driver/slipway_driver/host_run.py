@@ -19,9 +19,9 @@ from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.launcher import Launcher
 from slipway_driver.launcher_end import LauncherEnd, read_launcher_end
 from slipway_driver.log import emit, log
+from slipway_driver.member import Peers
 from slipway_driver.memory import oom_kills
 from slipway_driver.output_lines import SHOWN, STATE
-from slipway_driver.peers import Peers
 from slipway_driver.progress import progress_line
 from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.restart_policy import FOLLOWING_KINDS

@@ -10,7 +10,7 @@ from slipway_driver.attempt import Attempt
 from slipway_driver.efa_report import EfaReport
 from slipway_driver.gpu_use import MeanUse
 from slipway_driver.log import emit
-from slipway_driver.peers import Peers
+from slipway_driver.member import Peers
 from slipway_driver.progress import progress_line, readers_of
 from slipway_driver.rank_output import LineBudget
 from slipway_driver.shared_progress import ProgressSource, SharedProgress
@@ -110,13 +110,11 @@ class JobMonitor:
 
     def report_gpus(self, use: Optional[Mapping[str, Any]]) -> None:
         """Other hosts send their GPU utilization to the first host, which logs it. `use`: that of this host, None if it does not train."""
-        if self._is_first:
-            hosts = {**({self._host: use} if use else {}), **self._peers.gpu_reports()}
+        if use:
+            self._peers.share("gpus", use)
+        if self._is_first and (hosts := dict(self._peers.taken("gpus"))):
             self._mean_use.add(hosts)
-            if hosts:
-                emit(progress_line("gpus", hosts=hosts))
-        elif use:
-            self._peers.share_gpus(use)
+            emit(progress_line("gpus", hosts=hosts))
 
     def hang(self) -> Optional[str]:
         """The reason why the ranks must end for a hang; None if they need not. An alert alone is printed once."""

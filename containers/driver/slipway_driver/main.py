@@ -23,7 +23,7 @@ from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError,
 from slipway_driver.failure import write_failure
 from slipway_driver.log import emit, log
 from slipway_driver.paths import Paths, paths_of
-from slipway_driver.peers import patience
+from slipway_driver.peer_channel import patience
 from slipway_driver.progress import progress_line
 from slipway_driver.redaction import redacted, secrets_of
 

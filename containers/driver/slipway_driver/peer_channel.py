@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Mapping, Optional
 
 LONGEST_LINE = 1 << 16
 HANDSHAKE_SECONDS = 10.0
@@ -28,6 +28,11 @@ LATE_SECONDS = 15.0
 # A driver that a signal has ended is started again on its host. Its imports and nvidia-smi take most of this time on eight GPUs.
 RETURN_SECONDS = 60.0
 FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.05, 2.0
+
+
+def patience(environ: Mapping[str, str]) -> float:
+    """Seconds within which another host must respond: SLIPWAY_PEER_SECONDS, otherwise REPORT_SECONDS."""
+    return float(environ.get("SLIPWAY_PEER_SECONDS") or REPORT_SECONDS)
 
 
 class PeerLost(Exception):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+import time
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from slipway_driver.exit_codes import HANG, TRY_AGAIN, class_of
 
@@ -20,6 +21,8 @@ NAMELESS_KINDS = (*FOLLOWING_KINDS, class_of(HANG))
 DRIVER_LOST = "driver-lost"
 #: The host itself is broken; the ranks must not start on it again.
 HARDWARE = "hardware"
+#: Seconds in which the number of restarts is limited.
+WINDOW_SECONDS = 3600.0
 
 
 class Report(NamedTuple):
@@ -149,3 +152,23 @@ def decide(
         broken = [cause.host]
     then, why = replaced(hosts, broken, spares)
     return Decision(not why, cause, why, then, len(starts) + 1)
+
+
+class RestartBudget:
+    """Allows `most` restarts within any hour, without a limit for the attempt: on 512 hosts, a failure that a restart fixes happens every
+    few hours. Repeated failures are stopped by the rule that every start must reach a later step."""
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock = most, clock
+        #: When the restarts of the last hour were, by the clock.
+        self.taken: List[float] = []
+
+    def left(self) -> int:
+        """Number of restarts that are allowed now."""
+        since = self._clock() - WINDOW_SECONDS
+        self.taken = [at for at in self.taken if at > since]
+        return self._most - len(self.taken)
+
+    def take(self) -> None:
+        """Records a restart at the current time."""
+        self.taken.append(self._clock())

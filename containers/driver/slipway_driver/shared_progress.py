@@ -9,7 +9,7 @@ import collections
 import threading
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
-from slipway_driver.peers import Peers
+from slipway_driver.member import Peers
 
 #: Limit on forwarded steps, in case every rank of a script prints every step, and on other forwarded lines.
 MAX_PER_SECOND = 20
@@ -87,10 +87,10 @@ class SharedProgress:
     def send(self) -> None:
         """Sends lines that could not be sent before."""
         with self._lock:
-            while self._unsent and self._peers.share_progress(self._unsent[0]):
+            while self._unsent and self._peers.share("progress", self._unsent[0]):
                 self._unsent.popleft()
 
     def heard(self) -> List[Reported]:
         """On the first host: the lines received from the other hosts since the last call."""
         self._peers.end_requested()
-        return [Reported(str(one["line"]), one["event"], str(one["host"])) for one in self._peers.progress()]
+        return [Reported(str(one["line"]), one["event"], host) for host, one in self._peers.taken("progress")]
