@@ -19,8 +19,8 @@ from slipway_driver import launcher_end
 from slipway_driver.cluster import parse_cluster
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.job import parse_job
+from slipway_driver.rank_session import is_running
 from slipway_driver.ray_cluster import head, launch, node, nodes, output, worker
-from slipway_driver.remains import is_running
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray: run npm run test:ray")
 GIB = 2**30

@@ -7,7 +7,7 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, read_cluster
@@ -24,14 +24,7 @@ from slipway_driver.job import BUILTIN_MODULES, Job, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
 from slipway_driver.mpi_launch import mpi_environment, mpi_host_command, mpi_words
 from slipway_driver.paths import Paths
-from slipway_driver.process_environment import (
-    check_seconds,
-    compose,
-    master_port,
-    python_path,
-    rendezvous_variables,
-    slipway_variables,
-)
+from slipway_driver.process_environment import check_seconds, compose, master_port, python_path, rendezvous_variables, slipway_variables
 from slipway_driver.progress_formats import terminal_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements
@@ -71,220 +64,169 @@ class Attempt:
     on: Callable[[Cluster, str], Attempt]
 
 
-def _python_environment(job: Job, paths: Paths, inherited: Mapping[str, str]) -> Dict[str, str]:
-    return {"PYTHONPATH": python_path(DRIVER_FOLDER, paths.code, inherited.get("PYTHONPATH", ""))}
-
-
-def _threads(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]) -> Dict[str, str]:
-    """OMP_NUM_THREADS on hosts without accelerators: the CPU cores divided by the number of ranks. Otherwise the launcher's default of 1
-    applies. Ray sets the variable for each worker according to its requested CPUs."""
-    if "OMP_NUM_THREADS" in inherited or hardware.get("gpus") or job.launcher in ("script", "ray"):
-        return {}
-    return {"OMP_NUM_THREADS": str(max(1, int(hardware["cpus"]) // job.processes_per_host))}
-
-
-def _allocator(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]) -> Dict[str, str]:
-    """Allocator setting of the built-in trainer: expandable segments reduce fragmentation when tensor sizes vary
-    (https://docs.pytorch.org/docs/stable/notes/cuda.html, "expandable_segments", 2026-11-22)."""
-    names = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-    if job.builtin_module is None or not hardware.get("gpus") or any(name in inherited or name in job.env for name in names):
-        return {}
-    return {names[0]: "expandable_segments:True"}
-
-
-def _script(host: _Host, resume_from: str) -> List[str]:
-    job = host.job
-    words, issue = resume_words(job.progress_format, job.entry_point, job.arguments, host.paths.code, resume_from)
-    if words or issue:
-        host.log("resume from %s: %s" % (resume_from, issue or "with %s" % " ".join(words)))
-    return script_command(job.entry_point, job.builtin_module, [*job.arguments, *words])
-
-
-def _command_of(
-    job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str], script: List[str]
-) -> Callable[[Path], List[str]]:
-    """The command that starts `script` on this host with the job's launcher, as a function of the state folder."""
-    mpi = mpi_words(job, cluster, script, environ) if job.launcher == "mpi" and cluster.takes_part else []
-
-    def command_of(state: Path) -> List[str]:
-        if not _distributed(job, cluster):
-            return rank_command(str(state), script)
-        if job.launcher == "mpi":
-            return mpi_host_command(str(state), mpi)
-        return torchrun_command(cluster, job.processes_per_host, master, port, rank_command(str(state), script))
-
-    return command_of
-
-
-def _distributed(job: Job, cluster: Cluster) -> bool:
-    return job.launcher in ("torchrun", "mpi", "ray") and cluster.takes_part
-
-
-def _is_forked(job: Job, cluster: Cluster) -> bool:
-    """Whether the ranks of this host, also those that it will have as a spare, are those of the built-in trainer without a library that has
-    a launcher of its own."""
-    trains = cluster.takes_part or cluster.idle
-    return trains and job.builtin_module == BUILTIN_MODULES["builtin"] and job.launcher == "torchrun" and job.library in ("fsdp", "ddp")
-
-
-def _probe_command_of(job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str]) -> Callable[[Path], List[str]]:
-    expected, seconds = expected_for(cluster.instance_type), environ.get(PROBE_VARIABLE, "0")
-    size = str(expected.size_bytes if expected else GIB)
-    script = [sys.executable, "-u", "-m", "slipway_driver.probe_rank", seconds, size]
-    # Ray itself does not start ranks.
-    started = replace(job, launcher="torchrun") if job.launcher == "ray" else job
-    return _command_of(started, cluster, master, port + PROBE_PORT_OFFSET, environ, script)
-
-
-def _prepare_folders(job: Job, paths: Paths, inherited: Mapping[str, str], log: Callable[[str], None]) -> None:
-    """Unpacks the user's code, installs its requirements, and creates the folders that scripts write to."""
-    if job.builtin_module is None:
-        prepare_code(paths.channel("code"), job.code_digest, paths.code)
-        refuse_windows_text(job.entry_point, paths.code)
-        if job.requirements:
-            install_requirements(paths.code, job.requirements, job.requirements_digest, paths.channel("wheels"), inherited, log)
-    for folder in (paths.model, paths.output_data, paths.code, _dumps_of(paths)):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            log("a folder of the job cannot be created: %s" % error)
-
-
-def _dumps_of(paths: Paths) -> Path:
-    return paths.base / "slipway-dumps"
-
-
 def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: Callable[[str], None]) -> Attempt:
     """Reads and checks all files written by the service and the control plane. Raises DriverError with the reason."""
-    job_file = paths.channel("job") / "job.json"
-    job = read_job(job_file)
+    job = read_job(paths.channel("job") / "job.json")
     job = replace(job, arguments=tuple(paths.localised(word) for word in job.arguments))
     cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups, job.spare_instances)
     # Before any other code runs, including pip.
     inherited = {**inherited, **read_secrets(job.secrets, inherited, hide, log)} if job.secrets else inherited
-    early = EarlyAnswers() if job.health_check != "off" else None
-    _prepare_folders(job, paths, inherited, log)
-    devices = efa_devices()
-    hardware = inventory(devices, cluster.instance_type)
-    cache = compile_cache_of(job, paths, inherited, hardware)
-    if cache:
-        cache.begin()
-    known = read_hosts_file(paths.config / "hosts")
-    before = time.monotonic()
-    addresses = wait_for_hosts(cluster.hosts, known, log)
-    log("all %d hosts resolve after %.1f s" % (len(cluster.hosts), time.monotonic() - before))
-    job_name = inherited.get("TRAINING_JOB_NAME") or job.run_id
-    host = _Host(
-        job=job,
-        job_file=job_file,
-        paths=paths,
-        inherited=inherited,
-        started_at=started_at,
-        log=log,
-        # On SageMaker, scripts expect the host name. The hosts of the sandbox exist only in its hosts file, so their addresses are used.
-        reached_at={host: known.get(host, host) for host in cluster.hosts},
-        address=own_address(cluster.current_host, addresses, known),
-        job_name=job_name,
-        port=master_port(job_name, shared_machine=bool(known)),
-        shared_machine=bool(known),
-        devices=devices,
-        hardware=hardware,
-        compile_cache=cache,
-        early=early,
-    )
-    return _attempt(host, cluster, paths.localised(job.resume_from))
+    return _Host(job, paths, inherited, started_at, log, cluster).attempt(cluster, paths.localised(job.resume_from))
 
 
-@dataclass(frozen=True)
 class _Host:
-    """Values of this host that do not depend on the set of training hosts."""
+    """What this host has whichever hosts train. Creating it prepares the host."""
 
-    job: Job
-    job_file: Path
-    paths: Paths
-    inherited: Mapping[str, str]
-    started_at: float
-    log: Callable[[str], None]
-    reached_at: Mapping[str, str]
-    address: str
-    job_name: str
-    port: int
-    #: Whether all hosts are processes on one machine (sandbox).
-    shared_machine: bool
-    devices: int
-    hardware: Mapping[str, Any]
-    compile_cache: Optional[CompileCache]
-    early: Optional[EarlyAnswers]
+    def __init__(
+        self, job: Job, paths: Paths, inherited: Mapping[str, str], started_at: float, log: Callable[[str], None], cluster: Cluster
+    ) -> None:
+        self.job, self.paths, self.inherited, self.started_at, self.log = job, paths, inherited, started_at, log
+        self.early = EarlyAnswers() if job.health_check != "off" else None
+        self.dumps = paths.base / "slipway-dumps"
+        self._prepare_folders()
+        self.devices = efa_devices()
+        self.hardware = inventory(self.devices, cluster.instance_type)
+        self.compile_cache = compile_cache_of(job, paths, inherited, self.hardware)
+        if self.compile_cache:
+            self.compile_cache.begin()
+        known, before = read_hosts_file(paths.config / "hosts"), time.monotonic()
+        addresses = wait_for_hosts(cluster.hosts, known, log)
+        log("all %d hosts resolve after %.1f s" % (len(cluster.hosts), time.monotonic() - before))
+        # On SageMaker, scripts expect the host name. The hosts of the sandbox exist only in its hosts file, so their addresses are used.
+        self.reached_at = {host: known.get(host, host) for host in cluster.hosts}
+        self.address = own_address(cluster.current_host, addresses, known)
+        self.job_name = inherited.get("TRAINING_JOB_NAME") or job.run_id
+        #: Whether all hosts are processes on one machine (sandbox).
+        self.shared_machine = bool(known)
+        self.port = master_port(self.job_name, self.shared_machine)
 
+    def _prepare_folders(self) -> None:
+        """Unpacks the user's code, installs its requirements, and creates the folders that scripts write to."""
+        job, paths = self.job, self.paths
+        if job.builtin_module is None:
+            prepare_code(paths.channel("code"), job.code_digest, paths.code)
+            refuse_windows_text(job.entry_point, paths.code)
+            if job.requirements:
+                wheels = paths.channel("wheels")
+                install_requirements(paths.code, job.requirements, job.requirements_digest, wheels, self.inherited, self.log)
+        for folder in (paths.model, paths.output_data, paths.code, self.dumps):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                self.log("a folder of the job cannot be created: %s" % error)
 
-def _attempt(host: _Host, cluster: Cluster, resume_from: str) -> Attempt:
-    job, paths, inherited, port = host.job, host.paths, host.inherited, host.port
-    master = host.reached_at[cluster.master]
-    seen = cluster.as_scripts_see_it()
-    mpi, mpi_complaint = mpi_environment(job, cluster, paths, inherited, master)
-    environ, lines = compose(
-        inherited,
-        [
-            _sm_variables(job, seen, paths, host.hardware, host.job_name),
-            rendezvous_variables(host.address, port, master, {name: host.reached_at[name] for name in seen.hosts}, host.shared_machine),
-            {**slipway_variables(job, paths, host.job_file, host.started_at), "SLIPWAY_RESUME_FROM": resume_from},
-            _python_environment(job, paths, inherited),
-            _threads(job, host.hardware, inherited),
-            _allocator(job, host.hardware, inherited),
+    def attempt(self, cluster: Cluster, resume_from: str) -> Attempt:
+        """The attempt with these training hosts, which go on from a checkpoint."""
+        job, environ = self.job, self._environ(cluster, resume_from)
+        distributed = job.launcher in ("torchrun", "mpi", "ray") and cluster.takes_part
+        with_ray = job.launcher == "ray" and distributed
+        script = self._script(resume_from)
+        if with_ray:
+            command_of = ray_command_of(job, cluster, self.hardware, script)
+        else:
+            command_of = self._command_of(job.launcher, cluster, 0, environ, script)
+        # Ray itself does not start ranks, so the probe runs under torchrun.
+        measures, launcher = self._probe(cluster, environ), "torchrun" if with_ray else job.launcher
+        return Attempt(
+            job=job,
+            cluster=cluster,
+            paths=self.paths,
+            environ=environ,
+            command_of=command_of,
+            forked_command=script if self._is_forked(cluster) else None,
+            probe_command_of=self._command_of(launcher, cluster, PROBE_PORT_OFFSET, environ, measures) if distributed else None,
+            folder=self.paths.code,
+            dumps=self.dumps,
+            # With Ray one process on each host writes a record: the entry point on the first host, the driver's Ray process on the others.
+            local_ranks=job.processes_per_host if distributed and not with_ray else 1,
+            devices=self.devices,
+            hardware=self.hardware,
+            compile_cache=self.compile_cache,
+            early=self.early,
+            on=self.attempt,
+        )
+
+    def _environ(self, cluster: Cluster, resume_from: str) -> Dict[str, str]:
+        job, paths, inherited, seen = self.job, self.paths, self.inherited, cluster.as_scripts_see_it()
+        master = self.reached_at[cluster.master]
+        mpi, mpi_complaint = mpi_environment(job, cluster, paths, inherited, master)
+        has_interface = interface_exists(cluster.network_interface)
+        efa, unset = efa_changes(cluster, self.devices, has_interface, inherited, job.user_pinned, job.efa_variables)
+        places = {name: self.reached_at[name] for name in seen.hosts}
+        layers = [
+            self._sm_variables(seen),
+            rendezvous_variables(self.address, self.port, master, places, self.shared_machine),
+            {**slipway_variables(job, paths, self.started_at), "SLIPWAY_RESUME_FROM": resume_from},
+            {"PYTHONPATH": python_path(DRIVER_FOLDER, paths.code, inherited.get("PYTHONPATH", ""))},
+            self._usual_settings(),
             terminal_variables(job.progress_format, inherited),
-            host.compile_cache.variables if host.compile_cache else {},
-            {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},
+            self.compile_cache.variables if self.compile_cache else {},
+            {name: value for name, value in trace_variables(self.dumps).items() if name not in inherited},
             mpi,
-            ray_environment(job, cluster, inherited, master, port),
-        ],
-        efa_changes(
-            cluster,
-            host.devices,
-            interface_exists(cluster.network_interface),
-            inherited,
-            job.user_pinned,
-            job.efa_variables,
-        ),
-        job.env,
-    )
-    check_seconds(environ)
-    for line in [*lines, *mpi_complaint]:
-        host.log(line)
-    distributed, with_ray = _distributed(job, cluster), job.launcher == "ray" and cluster.takes_part
-    script = _script(host, resume_from)
-    start = ray_command_of(job, cluster, host.hardware, script) if with_ray else _command_of(job, cluster, master, port, environ, script)
-    return Attempt(
-        job=job,
-        cluster=cluster,
-        paths=paths,
-        environ=environ,
-        command_of=start,
-        forked_command=script if _is_forked(job, cluster) else None,
-        probe_command_of=_probe_command_of(job, cluster, master, port, environ) if distributed else None,
-        folder=paths.code,
-        dumps=_dumps_of(paths),
-        # With Ray one process on each host writes a record: the entry point on the first host, the driver's Ray process on the others.
-        local_ranks=job.processes_per_host if distributed and not with_ray else 1,
-        devices=host.devices,
-        hardware=host.hardware,
-        compile_cache=host.compile_cache,
-        early=host.early,
-        on=lambda other, checkpoint: _attempt(host, other, checkpoint),
-    )
+            ray_environment(job, cluster, inherited, master, self.port),
+            efa,
+        ]
+        environ, lines = compose(inherited, layers, unset, job.env)
+        check_seconds(environ)
+        for line in [*lines, *([mpi_complaint] if mpi_complaint else [])]:
+            self.log(line)
+        return environ
 
+    def _usual_settings(self) -> Dict[str, str]:
+        """OMP_NUM_THREADS on hosts without accelerators: the CPU cores divided by the number of ranks. Otherwise the launcher's default of
+        1 applies. Ray sets the variable for each worker according to its requested CPUs.
 
-def _sm_variables(job: Job, cluster: Cluster, paths: Paths, hardware: Mapping[str, Any], job_name: str) -> Dict[str, str]:
-    counts = {"num_cpus": hardware["cpus"], "num_gpus": hardware["gpus"], "num_neurons": hardware["neurons"]}
-    given = sm.read_json(paths.config / "hyperparameters.json")
-    facts = sm.training_environment(cluster, paths, given, _channels(paths), job.entry_point, job.training_groups, counts, job_name)
-    return sm.sm_variables(facts, cluster, paths, job.arguments)
+        With accelerators and the built-in trainer, expandable segments, which reduce fragmentation when tensor sizes vary
+        (https://docs.pytorch.org/docs/stable/notes/cuda.html, "expandable_segments", 2026-11-22).
+        """
+        job, inherited, allocator = self.job, self.inherited, ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+        if not self.hardware.get("gpus"):
+            own = "OMP_NUM_THREADS" in inherited or job.launcher in ("script", "ray")
+            return {} if own else {"OMP_NUM_THREADS": str(max(1, int(self.hardware["cpus"]) // job.processes_per_host))}
+        own = job.builtin_module is None or any(name in inherited or name in job.env for name in allocator)
+        return {} if own else {allocator[0]: "expandable_segments:True"}
 
+    def _sm_variables(self, cluster: Cluster) -> Dict[str, str]:
+        job, paths, hardware = self.job, self.paths, self.hardware
+        counts = {"num_cpus": hardware["cpus"], "num_gpus": hardware["gpus"], "num_neurons": hardware["neurons"]}
+        given = sm.read_json(paths.config / "hyperparameters.json")
+        if paths.processing:
+            channels: Dict[str, Any] = {entry.name: {} for entry in sorted(paths.data.iterdir()) if entry.is_dir()}
+        else:
+            channels = sm.read_json(paths.config / "inputdataconfig.json")
+        facts = sm.training_environment(cluster, paths, given, channels, job.entry_point, job.training_groups, counts, self.job_name)
+        return sm.sm_variables(facts, cluster, paths, job.arguments)
 
-def _channels(paths: Paths) -> Dict[str, Any]:
-    """The channels from inputdataconfig.json; for processing jobs, the existing input folders."""
-    if not paths.processing:
-        return sm.read_json(paths.config / "inputdataconfig.json")
-    return {entry.name: {} for entry in sorted(paths.data.iterdir()) if entry.is_dir()}
+    def _script(self, resume_from: str) -> List[str]:
+        job = self.job
+        words, issue = resume_words(job.progress_format, job.entry_point, job.arguments, self.paths.code, resume_from)
+        if words or issue:
+            self.log("resume from %s: %s" % (resume_from, issue or "with %s" % " ".join(words)))
+        return script_command(job.entry_point, job.builtin_module, [*job.arguments, *words])
+
+    def _command_of(
+        self, launcher: str, cluster: Cluster, port_offset: int, environ: Mapping[str, str], script: Sequence[str]
+    ) -> Callable[[Path], List[str]]:
+        """The command that starts `script` on this host with a launcher, as a function of the state folder."""
+        job, master = self.job, self.reached_at[cluster.master]
+        if launcher == "mpi" and cluster.takes_part:
+            mpi = mpi_words(job, cluster, script, environ)
+            return lambda state: mpi_host_command(str(state), mpi)
+        if launcher == "torchrun" and cluster.takes_part:
+            processes, port = job.processes_per_host, self.port + port_offset
+            return lambda state: torchrun_command(cluster, processes, master, port, rank_command(str(state), script))
+        return lambda state: rank_command(str(state), script)
+
+    def _probe(self, cluster: Cluster, environ: Mapping[str, str]) -> List[str]:
+        expected = expected_for(cluster.instance_type)
+        size = str(expected.size_bytes if expected else GIB)
+        return [sys.executable, "-u", "-m", "slipway_driver.probe_rank", environ.get(PROBE_VARIABLE, "0"), size]
+
+    def _is_forked(self, cluster: Cluster) -> bool:
+        """Whether the ranks of this host, also those that it will have as a spare, are those of the built-in trainer without a library that
+        has a launcher of its own."""
+        job, trains = self.job, cluster.takes_part or cluster.idle
+        return trains and job.builtin_module == BUILTIN_MODULES["builtin"] and job.launcher == "torchrun" and job.library in ("fsdp", "ddp")
 
 
 def new_state_folder() -> Path:

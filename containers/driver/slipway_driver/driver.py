@@ -14,7 +14,7 @@ from slipway_driver.exit_codes import DONE, TRY_AGAIN
 from slipway_driver.gpu_evidence import evidence
 from slipway_driver.gpu_use import MeanUse
 from slipway_driver.hand_over import HandOverWatch, hand_over_of
-from slipway_driver.health import Health
+from slipway_driver.health import Health, Remains
 from slipway_driver.health_gate import BEFORE_TRAINING, gate_of
 from slipway_driver.heartbeat import heartbeat_of
 from slipway_driver.host_run import HostRun
@@ -27,7 +27,6 @@ from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_driver.peer_channel import patience
 from slipway_driver.probe import Probe
 from slipway_driver.progress import progress_line
-from slipway_driver.remains import Remains
 from slipway_driver.restart_policy import Decision, Report, lost_driver
 from slipway_driver.step_times import StepTimes
 

@@ -13,21 +13,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Mapping, Sequence, Tuple
 
 from slipway_driver.cluster import Cluster
 from slipway_driver.tables import EFA_INSTANCES
 
 #: The variables that AWS published in 2023 for p4d (EC2 user guide, "Get started with EFA and NCCL"), verbatim.
 GUIDE_2023 = {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "NCCL_PROTO": "simple"}
-
-
-class Change(NamedTuple):
-    """One variable that the driver sets (`value`) or unsets (`value` None), and the reason."""
-
-    name: str
-    value: "str | None"
-    reason: str
+NCCL_LINES = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,ENV"}
+NO_DEVICE = "no EFA device in the container: libfabric would find no provider"
 
 
 def efa_devices(root: Path = Path("/dev/infiniband"), classes: Path = Path("/sys/class/infiniband_verbs")) -> int:
@@ -56,64 +50,32 @@ def interface_exists(name: str, root: Path = Path("/sys/class/net")) -> bool:
     return bool(name) and (root / name).exists()
 
 
-def _efa_changes(cluster: Cluster, devices: int, baked: Mapping[str, str]) -> List[Change]:
-    single = len(cluster.training_hosts) == 1
-    known = EFA_INSTANCES.get(cluster.instance_type)
-    changes: List[Change] = []
-    if "FI_PROVIDER" in baked and (single or devices == 0):
-        why = "one host: no traffic between hosts" if single else "no EFA device in the container: libfabric would find no provider"
-        changes.append(Change("FI_PROVIDER", None, why))
-    if "FI_PROVIDER" not in baked and not single and devices > 0:
-        changes.append(Change("FI_PROVIDER", "efa", "%d EFA device(s): prevents the silent use of another provider" % devices))
-    if "NCCL_PROTO" in baked:
-        if single:
-            changes.append(Change("NCCL_PROTO", None, "one host: it would only slow down NVLink"))
-        elif known is not None and known.proto_simple_harms:
-            why = "%s: it would disable LL and LL128; the plugin selects simple where required" % cluster.instance_type
-            changes.append(Change("NCCL_PROTO", None, why))
-    for name in ("FI_EFA_USE_DEVICE_RDMA", "RDMAV_FORK_SAFE", "FI_EFA_FORK_SAFE"):
-        if name in baked:
-            changes.append(Change(name, None, "selected automatically since libfabric 1.18"))
-    return changes
-
-
-def _network_changes(cluster: Cluster, has_interface: bool, baked: Mapping[str, str]) -> List[Change]:
-    changes: List[Change] = []
-    if has_interface:
-        for name in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"):
-            changes.append(Change(name, cluster.network_interface, "network_interface_name of resourceconfig.json"))
-    multi = len(cluster.training_hosts) > 1
-    if multi and "NCCL_DEBUG" not in baked:
-        changes.append(Change("NCCL_DEBUG", "INFO", "the EFA verdict reads NCCL's own lines"))
-    if multi and "NCCL_DEBUG_SUBSYS" not in baked:
-        changes.append(Change("NCCL_DEBUG_SUBSYS", "INIT,NET,ENV", "the EFA verdict reads NCCL's own lines"))
-    return changes
-
-
 def efa_changes(
-    cluster: Cluster,
-    devices: int,
-    has_interface: bool,
-    baked: Mapping[str, str],
-    pinned: Sequence[str],
-    variables: str,
-) -> Tuple[Change, ...]:
-    """All changes to the inherited environment; a variable that the user has set is never changed."""
-    changes: List[Change] = []
+    cluster: Cluster, devices: int, has_interface: bool, baked: Mapping[str, str], pinned: Sequence[str], variables: str
+) -> Tuple[Dict[str, str], Dict[str, str]]:
+    """The variables to set, and those to unset with the reasons. A variable that the user has set is in neither."""
+    single, known = len(cluster.training_hosts) == 1, EFA_INSTANCES.get(cluster.instance_type)
+    values: Dict[str, str] = {}
+    unset: Dict[str, str] = {}
     if variables == "guide-2023":
-        changes += [Change(name, value, "efaVariables: guide-2023") for name, value in GUIDE_2023.items()]
+        values.update(GUIDE_2023)
     else:
-        changes += _efa_changes(cluster, devices, baked)
-    changes += _network_changes(cluster, has_interface, baked)
-    return tuple(change for change in changes if change.name not in pinned)
-
-
-def apply_changes(environ: Dict[str, str], changes: Sequence[Change]) -> List[str]:
-    """Applies the changes to `environ` and returns one log line for each variable that was unset."""
-    lines: List[str] = []
-    for change in changes:
-        if change.value is None:
-            lines.append("environment: %s=%s unset (%s)" % (change.name, environ.pop(change.name, ""), change.reason))
-        else:
-            environ[change.name] = change.value
-    return lines
+        if single or devices == 0:
+            unset["FI_PROVIDER"] = "one host: no traffic between hosts" if single else NO_DEVICE
+        elif "FI_PROVIDER" not in baked:
+            values["FI_PROVIDER"] = "efa"  # Prevents the silent use of another provider.
+        if single:
+            unset["NCCL_PROTO"] = "one host: it would only slow down NVLink"
+        elif known is not None and known.proto_simple_harms:
+            unset["NCCL_PROTO"] = "%s: it would disable LL and LL128; the plugin selects simple where required" % cluster.instance_type
+        for name in ("FI_EFA_USE_DEVICE_RDMA", "RDMAV_FORK_SAFE", "FI_EFA_FORK_SAFE"):
+            unset[name] = "selected automatically since libfabric 1.18"
+    if has_interface:
+        values.update(NCCL_SOCKET_IFNAME=cluster.network_interface, GLOO_SOCKET_IFNAME=cluster.network_interface)
+    if not single:
+        # The EFA verdict reads NCCL's own lines.
+        values.update({name: value for name, value in NCCL_LINES.items() if name not in baked})
+    return (
+        {name: value for name, value in values.items() if name not in pinned},
+        {name: why for name, why in unset.items() if name in baked and name not in pinned},
+    )

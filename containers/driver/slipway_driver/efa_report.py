@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
-from typing import Any, Dict, Optional
+from collections import Counter
+from typing import Any, Dict, Mapping, Optional
 
 from slipway_driver.attempt import Attempt
-from slipway_driver.efa_hosts import merged
 from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import EFA, class_of
@@ -19,6 +20,9 @@ from slipway_driver.progress import progress_line
 EFA_SECONDS = 5.0
 #: The fields of the probe's result that are those of the job.
 BANDWIDTH = ("busBandwidthGBps", "expectedGBps", "lineRatePercent")
+#: Slowest first. "unknown" counts as slow, because it does not prove that EFA is used.
+ORDER = ("sockets", "unknown", "efa", "efa+gdr", "single-host")
+NAMED_HOSTS = 20
 
 
 class EfaReport:
@@ -85,3 +89,26 @@ class EfaReport:
             if not self._complained:
                 self._complained = True
                 log("efa.json could not be written: %s" % error)
+
+
+def merged(reports: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
+    """Returns the report of the slowest host, with the number of hosts per verdict and the names of the slower hosts. In case of a tie, it
+    is the host that uses the fewest interfaces, otherwise the first one.
+
+    `reports`: by host, the results of EfaVerdict.report of the hosts that have reported so far, at least one.
+    """
+    slowest = min(reports, key=lambda host: (_place(reports[host]), reports[host].get("interfaces") or math.inf))
+    fastest = max(_place(report) for report in reports.values())
+    slower = sorted(host for host, report in reports.items() if _place(report) < fastest)
+    counts = Counter(ORDER[_place(report)] for report in reports.values())
+    return {
+        **reports[slowest],
+        "host": slowest,
+        "hosts": {verdict: counts[verdict] for verdict in ORDER if counts[verdict]},
+        "slowerHosts": slower[:NAMED_HOSTS],
+    }
+
+
+def _place(report: Mapping[str, Any]) -> int:
+    verdict = report.get("verdict")
+    return ORDER.index(verdict) if verdict in ORDER else ORDER.index("unknown")

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Callable, Sequence
 
 from slipway_driver.dumps import ask_for_traces
-from slipway_driver.rank_session import receivers, send
-from slipway_driver.remains import is_running
+from slipway_driver.rank_session import is_running, receivers, send
 
 #: Time for the ranks to print their stacks; one that hangs in the kernel never does.
 DUMP_SECONDS, POLL_SECONDS, DRAIN_SECONDS = 5.0, 0.1, 1.0

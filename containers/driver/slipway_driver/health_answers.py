@@ -11,6 +11,8 @@ import json
 import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from slipway_driver.tool import rows
+
 _LINK = re.compile(r"^\s*Link \d+:\s*(.+)$")
 _GPU = re.compile(r"^GPU (\d+):")
 _YES = ("1", "yes")
@@ -24,24 +26,16 @@ class Finding(NamedTuple):
     refuses: bool
 
 
-def _rows(text: Optional[str], cells: int) -> Iterator[List[str]]:
-    """The rows of CSV output that have the expected number of cells."""
-    for line in (text or "").splitlines():
-        row = [cell.strip() for cell in line.split(",")]
-        if len(row) == cells:
-            yield row
-
-
 def memory_findings(text: Optional[str]) -> List[Finding]:
     """Parses `index, ecc.errors.uncorrected.volatile.total` of each GPU: errors since the kernel driver was loaded."""
-    bad = [(index, errors) for index, errors in _rows(text, 2) if index.isdigit() and errors.isdigit() and int(errors) > 0]
+    bad = [(index, errors) for index, errors in rows(text, 2) if index.isdigit() and errors.isdigit() and int(errors) > 0]
     return [Finding("memory", "GPU %s has %s uncorrectable memory errors" % (index, errors), True) for index, errors in bad]
 
 
 def remap_findings(text: Optional[str]) -> List[Finding]:
     """Parses `gpu_bus_id, remapped_rows.pending, remapped_rows.failure`: a row remapping that needs a GPU reset or that has failed."""
     found = []
-    for bus, pending, failure in _rows(text, 3):
+    for bus, pending, failure in rows(text, 3):
         if failure.lower() in _YES:
             found.append(Finding("memory", "GPU at %s has no spare memory rows left" % bus, True))
         elif pending.lower() in _YES:
@@ -52,7 +46,7 @@ def remap_findings(text: Optional[str]) -> List[Finding]:
 def clock_findings(text: Optional[str]) -> List[Finding]:
     """Parses `index, hw_thermal_slowdown, hw_power_brake_slowdown`: the hardware has reduced a GPU's clocks, possibly temporarily."""
     found = []
-    for index, thermal, brake in _rows(text, 3):
+    for index, thermal, brake in rows(text, 3):
         for active, why in ((thermal, "heat"), (brake, "an external power brake")):
             if active.lower() == "active":
                 found.append(Finding("clocks", "GPU %s runs at lower clocks because of %s" % (index, why), False))

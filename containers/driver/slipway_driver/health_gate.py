@@ -25,7 +25,7 @@ from slipway_driver.log import emit, log
 from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import HARDWARE
 from slipway_driver.tables import EFA_INSTANCES, GPU_INSTANCES
-from slipway_driver.tool import Answer, answer_of
+from slipway_driver.tool import Answer, answer_of, gpu_query
 
 if TYPE_CHECKING:
     from slipway_driver.attempt import Attempt
@@ -33,13 +33,12 @@ if TYPE_CHECKING:
 #: How the reason of a refusal begins.
 BEFORE_TRAINING = "health check before training"
 MODES = ("off", "quick", "full")
-_CSV = "--format=csv,noheader,nounits"
-_CLOCKS = "index,%s.hw_thermal_slowdown,%s.hw_power_brake_slowdown"
+_CLOCKS = "index,{0}.hw_thermal_slowdown,{0}.hw_power_brake_slowdown"
 QUICK: Mapping[str, Sequence[str]] = {
     "gpus": ("nvidia-smi", "--list-gpus"),
     "memory": ECC_QUERY,
-    "remap": ("nvidia-smi", "--query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure", _CSV),
-    "clocks": ("nvidia-smi", "--query-gpu=" + _CLOCKS % (("clocks_event_reasons",) * 2), _CSV),
+    "remap": gpu_query("gpu_bus_id,remapped_rows.pending,remapped_rows.failure", "query-remapped-rows"),
+    "clocks": gpu_query(_CLOCKS.format("clocks_event_reasons")),
     "links": ("nvidia-smi", "nvlink", "--status"),
     "kernel": ("dmesg", "--notime"),
 }

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, Dict
 
 from slipway_driver.attempt import prepare
-from slipway_driver.cuda_driver import driver_line, has_compat
 from slipway_driver.driver import Driver
 from slipway_driver.driver_start import DriverStart
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
+from slipway_driver.inventory import driver_line, has_compat
 from slipway_driver.log import emit, log
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peer_channel import patience

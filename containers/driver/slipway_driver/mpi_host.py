@@ -3,10 +3,13 @@
 On the first host it is replaced by mpirun (exec). On every other host it waits for mpirun's agent, which must know the job's secret, starts
 Open MPI's daemon in this host's own environment, and ends with it. Ranks write to the log of their own host instead of sending all output
 to the first host.
+
+`python -m slipway_driver.mpi_host agent HOST WORDS...` replaces ssh for mpirun: it lets the driver of HOST run the command WORDS.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -18,10 +21,13 @@ from pathlib import Path
 from typing import List, Mapping, Optional
 
 from slipway_driver.exit_codes import TRY_AGAIN, shell_code
+from slipway_driver.hosts import read_hosts_file
 from slipway_driver.job import read_job
 from slipway_driver.log import log
-from slipway_driver.peer_channel import PeerChannel, PeerLost, accept
+from slipway_driver.paths import paths_of
+from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect_patiently
 from slipway_driver.rank import LOG_VARIABLE, STATE_VARIABLE, die_with_parent
+from slipway_driver.rank_session import send_group
 
 #: Follows the port of the rendezvous (MASTER_PORT) and that of the driver protocol (+ 1).
 PORT_OFFSET = 2
@@ -55,14 +61,9 @@ def await_agent(listening: socket.socket, secret: str, seconds: float = ORDER_SE
 
 def _end_with(channel: PeerChannel, pid: int) -> None:
     """Ends the daemon when mpirun's agent has ended, because nothing else ends it."""
-    try:
+    with contextlib.suppress(PeerLost, ValueError):
         channel.receive()
-    except (PeerLost, ValueError):
-        pass
-    try:
-        os.killpg(pid, signal.SIGTERM)
-    except ProcessLookupError:
-        pass
+    send_group(pid, signal.SIGTERM)
 
 
 def serve(environ: Mapping[str, str]) -> int:
@@ -80,16 +81,29 @@ def serve(environ: Mapping[str, str]) -> int:
     )
     threading.Thread(target=_end_with, args=(channel, daemon.pid), daemon=True).start()
     code = daemon.wait()
-    try:
+    with contextlib.suppress(PeerLost):
         channel.send({"code": code})
-    except PeerLost:
-        pass
     return shell_code(code)
 
 
+def run_on(host: str, words: List[str], environ: Mapping[str, str]) -> int:
+    """Runs `words` on a host and returns the exit code there; 1 if the connection is lost."""
+    die_with_parent()
+    address = read_hosts_file(paths_of(environ).config / "hosts").get(host, host)
+    try:
+        channel = connect_patiently(address, worker_port(environ), "mpirun", secret_of(environ))
+        channel.send({"run": words})
+        return shell_code(int(channel.receive()["code"]))
+    except (PeerLost, ValueError, KeyError) as error:
+        print("mpi: lost %s: %s" % (host, error), file=sys.stderr, flush=True)
+        return 1
+
+
 def main(arguments: List[str]) -> int:
-    """Runs this host's part; `arguments`: the state folder, then the mpirun command on the first host only."""
+    """Runs this host's part, or the agent. Returns the exit code."""
     environ = dict(os.environ)
+    if arguments[0] == "agent":
+        return run_on(arguments[1], arguments[2:], environ)
     environ[STATE_VARIABLE] = arguments[0]
     environ[LOG_VARIABLE] = "/proc/%d/fd/1" % os.getpid()
     if len(arguments) > 1:

@@ -8,7 +8,6 @@ import zlib
 from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple
 
-from slipway_driver.efa_environment import Change, apply_changes
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_driver.job import Job
 from slipway_driver.paths import Paths
@@ -63,14 +62,14 @@ def deadline(started_at: float, max_runtime_seconds: Optional[int]) -> Optional[
     return started_at + max_runtime_seconds - min(DEADLINE_RESERVE_SECONDS, DEADLINE_SHARE * max_runtime_seconds)
 
 
-def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float) -> Dict[str, str]:
+def slipway_variables(job: Job, paths: Paths, started_at: float) -> Dict[str, str]:
     """The SLIPWAY_* variables of the contract. Paths below /opt/ml are replaced by those of this instance."""
     limit = deadline(started_at, job.max_runtime_seconds)
     variables = {
         "SLIPWAY_RUN_ID": job.run_id,
         "SLIPWAY_ATTEMPT": str(job.attempt),
         "SLIPWAY_CHECKPOINT_URI": paths.localised(job.checkpoint_uri),
-        "SLIPWAY_JOB_FILE": str(job_file),
+        "SLIPWAY_JOB_FILE": str(paths.channel("job") / "job.json"),
         "SLIPWAY_STARTED_AT": str(int(started_at)),
         # On the first host, the file exists once the control plane has requested a hand-over.
         "SLIPWAY_HAND_OVER_FILE": str(paths.hand_over),
@@ -111,15 +110,15 @@ def python_path(driver_folder: Path, code_folder: Path, inherited: str) -> str:
 def compose(
     inherited: Mapping[str, str],
     layers: Sequence[Mapping[str, str]],
-    changes: Sequence[Change],
+    unset: Mapping[str, str],
     user: Mapping[str, str],
 ) -> Tuple[Dict[str, str], Sequence[str]]:
-    """The final environment, and a log line for each variable that was unset. Later layers take precedence; the user's variables come
-    last."""
+    """The final environment, and a log line for each variable that was unset, from the reasons `unset`. Later layers take precedence; the
+    user's variables come last."""
     environ = {name: value for name, value in inherited.items() if name not in DRIVER_ONLY}
     for layer in layers:
         environ.update(layer)
-    lines = apply_changes(environ, changes)
+    lines = ["environment: %s=%s unset (%s)" % (name, environ.pop(name, ""), why) for name, why in unset.items()]
     environ.setdefault("PYTHONUNBUFFERED", "1")
     # A rank that is aborted after a hang then prints the stack of each of its threads.
     environ.setdefault("PYTHONFAULTHANDLER", "1")
