@@ -10,11 +10,11 @@ import hashlib
 import json
 import re
 import shutil
-import threading
 from pathlib import Path
 from typing import Any, List, Mapping, Optional
 
 from slipway_driver.attempt import Attempt
+from slipway_driver.background import Repeated
 from slipway_driver.log import log
 from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_s3 import MIN_FREE_BYTES, S3Client, join_uri, parse_uri
@@ -26,35 +26,18 @@ COMMITTED = "COMMITTED.json"
 _STEP = re.compile(r"^step-[0-9]{1,12}$")
 
 
-class Mirror:
-    """Copies the newest checkpoint below `uri` to `root` and deletes older copies."""
+class Mirror(Repeated):
+    """Copies the newest checkpoint below `uri` to `root` and deletes older copies. It is only an optimization: no error may end the spare
+    host. A stop keeps complete files and cancels a download in progress."""
 
     def __init__(self, uri: str, root: Path, client: Optional[S3Client] = None) -> None:
+        super().__init__(POLL_SECONDS, "the newest checkpoint could not be copied", log)
         self._uri, self._root, self._client = uri, root, client or S3Client()
-        self._stopped = threading.Event()
-        self._complained = False
         self._done = ""
-        self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
-    def start(self) -> None:
-        """Starts the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stops the thread. Complete files are kept; a download in progress is canceled."""
-        self._stopped.set()
-
-    def _run(self) -> None:
-        while True:
-            try:
-                self.update()
-                self._complained = False
-            except Exception as error:  # The copy is only an optimization: no error may end the spare host.
-                if not self._complained:
-                    log("the newest checkpoint could not be copied: %s" % error)
-                    self._complained = True
-            if self._stopped.wait(POLL_SECONDS):
-                return
+    def work(self) -> bool:
+        self.update()
+        return False
 
     def update(self) -> None:
         """Copies the newest checkpoint, unless it is already copied or does not fit on the disk."""
