@@ -14,14 +14,13 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Optional
 
-from slipway_driver.driver_start import DriverStart
+from slipway_driver.driver_start import DriverStart, anonymous_file, memory_variables
 from slipway_driver.exit_codes import DriverError, shell_code
 from slipway_driver.job import Job, read_job
 from slipway_driver.log import log
 from slipway_driver.main import main as run_driver
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.rank import PR_SET_CHILD_SUBREAPER, die_with_parent, prctl
-from slipway_driver.rank_memory import anonymous_file, memory_variables
 
 #: Something that kills one driver after the other is not an accident.
 MAX_STARTS = 4

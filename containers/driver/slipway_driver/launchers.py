@@ -1,16 +1,20 @@
-"""Launch commands as argument lists, which are never passed through a shell."""
+"""Launch commands as argument lists, which are never passed through a shell, and the outcome of a launcher that the ranks' records cannot
+show: `launcher.json` in the state folder."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
-from typing import List, Optional, Sequence
+from pathlib import Path
+from typing import List, NamedTuple, Optional, Sequence
 
 from slipway_driver.cluster import Cluster
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 
 RANK_MODULE = "slipway_driver.rank"
+_END = "launcher.json"
 
 
 def script_command(entry_point: str, builtin_module: Optional[str], arguments: Sequence[str], python: str = sys.executable) -> List[str]:
@@ -58,3 +62,31 @@ def torchrun_command(
         "--no-python",
         *command,
     ]
+
+
+class LauncherEnd(NamedTuple):
+    """`code`: the container's exit code. `kind`: a failure class of the driver. `host`: the host that is the cause."""
+
+    code: int
+    kind: str
+    host: str
+    reason: str
+
+
+def write_launcher_end(state: Path, end: LauncherEnd) -> None:
+    """Writes the outcome unless one exists: later outcomes are consequences of the first."""
+    target = state / _END
+    if target.exists():
+        return
+    temporary = state / (_END + ".tmp")
+    temporary.write_text(json.dumps(end._asdict()), encoding="utf-8")
+    temporary.rename(target)
+
+
+def read_launcher_end(state: Path) -> Optional[LauncherEnd]:
+    """The recorded outcome; None if there is none."""
+    try:
+        found = json.loads((state / _END).read_text(encoding="utf-8"))
+        return LauncherEnd(int(found["code"]), str(found["kind"]), str(found["host"]), str(found["reason"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -13,7 +13,7 @@ from slipway_driver.log import log
 from slipway_driver.peer_channel import PeerLost
 from slipway_driver.rank import die_with_parent
 from slipway_driver.ray_cluster.head import Head
-from slipway_driver.ray_cluster.settings import settings_of
+from slipway_driver.ray_cluster.node import settings_of
 from slipway_driver.ray_cluster.worker import Worker
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import signal
@@ -14,14 +15,12 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from slipway_driver.exit_codes import TRY_AGAIN, class_of, shell_code
-from slipway_driver.launcher_end import LauncherEnd, write_launcher_end
-from slipway_driver.launchers import rank_command
+from slipway_driver.launchers import LauncherEnd, rank_command, write_launcher_end
 from slipway_driver.log import log
 from slipway_driver.peer_channel import PeerChannel, PeerLost, accept
 from slipway_driver.rank import die_with_parent
-from slipway_driver.ray_cluster.node import RayNode
+from slipway_driver.ray_cluster.node import JOIN_SECONDS, RayNode, RaySettings
 from slipway_driver.ray_cluster.output import pump
-from slipway_driver.ray_cluster.settings import JOIN_SECONDS, RaySettings
 from slipway_driver.restart_policy import HARDWARE
 
 POLL_SECONDS = 0.1
@@ -73,10 +72,8 @@ class Workers:
 
     @staticmethod
     def _send(channel: PeerChannel, message: Dict[str, Any]) -> None:
-        try:
+        with contextlib.suppress(PeerLost):  # The listening thread detects the loss as well.
             channel.send(message)
-        except PeerLost:
-            pass  # The listening thread detects the loss as well.
 
     def ray_is_up(self) -> None:
         """Tells the other hosts, also those that connect later, to join the Ray cluster."""
@@ -117,8 +114,7 @@ class JoinedHosts:
 
     def stop(self) -> None:
         """Kills the process and waits for its end."""
-        if self._process.poll() is None:
-            self._process.kill()
+        self._process.kill()
         self._process.wait()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
@@ -11,12 +12,11 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional
 
 from slipway_driver.exit_codes import TRY_AGAIN
-from slipway_driver.launcher_end import LauncherEnd, write_launcher_end
+from slipway_driver.launchers import LauncherEnd, write_launcher_end
 from slipway_driver.peer_channel import PeerChannel, PeerLost, connect_patiently
 from slipway_driver.rank import write_pid, write_record
-from slipway_driver.ray_cluster.node import RayNode
+from slipway_driver.ray_cluster.node import RayNode, RaySettings
 from slipway_driver.ray_cluster.output import NetworkLines
-from slipway_driver.ray_cluster.settings import RaySettings
 
 POLL_SECONDS = 0.1
 #: How often the workers' output is searched for network lines.
@@ -78,10 +78,8 @@ class Worker:
         """Reports that the Ray processes of this host ended unexpectedly; the first host then ends the job's ranks."""
         end = node.unexpected_end(self._settings.host)
         write_launcher_end(self._state, end)
-        try:
+        with contextlib.suppress(PeerLost):
             channel.send({"ended": end.reason})
-        except PeerLost:
-            pass
         return end.code
 
     def _leave(self, order: Optional[Mapping[str, Any]]) -> int:
