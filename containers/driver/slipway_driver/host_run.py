@@ -216,8 +216,8 @@ class HostRun:
 
 
 def ended_early(attempt: Attempt, watchdog: Optional[Watchdog], records: Sequence[Mapping[str, Any]]) -> str:
-    """Why a start that ended with exit code 0 has not done what it was asked for, "" if it has. `watchdog`: that of a host that has seen all
-    steps."""
+    """Why a start that ended with exit code 0 has not done what it was asked for, "" if it has. `watchdog`: that of a host that has seen
+    all steps."""
     steps, seen = steps_of(attempt), watchdog.step if watchdog else None
     if watchdog and seen is not None and steps is not None:
         return "" if watchdog.has_done(steps) else "exit code 0 after step %d of %d" % (seen, steps)
