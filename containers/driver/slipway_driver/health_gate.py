@@ -12,73 +12,37 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from slipway_driver import health_answers as answers
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.gpu_evidence import REMEMBERED, Gpu
-from slipway_driver.health import ECC_QUERY
-from slipway_driver.health_answers import Finding
+from slipway_driver.health_findings import (
+    ANSWER_SECONDS,
+    QUICK,
+    TRIES,
+    Finding,
+    Place,
+    dcgm_findings,
+    measured_findings,
+    quick_findings,
+    tuning,
+)  # fmt: skip
 from slipway_driver.health_measure import Measured, Setup, measure
-from slipway_driver.health_speed import measured_findings, tuning
-from slipway_driver.inventory import count_gpus
 from slipway_driver.log import emit, log
 from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import HARDWARE
-from slipway_driver.tables import EFA_INSTANCES, GPU_INSTANCES
-from slipway_driver.tool import Answer, answer_of, gpu_query
+from slipway_driver.tool import Answer, answer_of
 
 if TYPE_CHECKING:
     from slipway_driver.attempt import Attempt
 
 #: How the reason of a refusal begins.
 BEFORE_TRAINING = "health check before training"
-MODES = ("off", "quick", "full")
-_CLOCKS = "index,{0}.hw_thermal_slowdown,{0}.hw_power_brake_slowdown"
-QUICK: Mapping[str, Sequence[str]] = {
-    "gpus": ("nvidia-smi", "--list-gpus"),
-    "memory": ECC_QUERY,
-    "remap": gpu_query("gpu_bus_id,remapped_rows.pending,remapped_rows.failure", "query-remapped-rows"),
-    "clocks": gpu_query(_CLOCKS.format("clocks_event_reasons")),
-    "links": ("nvidia-smi", "nvlink", "--status"),
-    "kernel": ("dmesg", "--notime"),
-}
 DCGM = ("dcgmi", "diag", "-r", "1", "--json")
-#: nvidia-smi takes seconds on eight GPUs without persistence mode; DCGM's short diagnostic takes well under a minute.
-ANSWER_SECONDS, DIAGNOSIS_SECONDS = 30.0, 180.0
-#: How often a host may leave nvidia-smi without an answer before it is refused.
-TRIES = 2
-#: Exit codes of nvidia-smi for a host without a usable GPU: the driver is not loaded; a GPU has fallen off the bus.
-UNUSABLE = (9, 15)
-#: Exit codes of nvidia-smi beside a complete answer; 14 reports a corrupted infoROM.
-COMPLETE = (0, 14)
-#: Exit codes of nvidia-smi without a meaning for the host: it does not know the query, or the container does not permit it.
-MEANINGLESS = (*COMPLETE, 2, 3, 4, 12, 13)
+#: DCGM's short diagnostic takes well under a minute.
+DIAGNOSIS_SECONDS = 180.0
 
 #: Runs a command for at most that many seconds.
 Ask = Callable[[Sequence[str], float], Answer]
-
-
-class Place(NamedTuple):
-    """The expected properties of a host. `efa_needed`: the run does not continue without EFA."""
-
-    host: str
-    instance_type: str
-    efa_devices: int
-    efa_needed: bool
-
-
-def count_findings(place: Place, gpus: Answer) -> List[Finding]:
-    """Compares the number of GPUs and EFA devices with the instance type. Additional devices are ignored."""
-    found: List[Finding] = []
-    gpu, efa = GPU_INSTANCES.get(place.instance_type), EFA_INSTANCES.get(place.instance_type)
-    counted = count_gpus(gpus.text or "")
-    # An nvidia-smi that lists nothing and fails has not counted: it may lack a permission or a library.
-    if gpu and gpus.text is not None and counted < gpu.count and (counted or gpus.code in COMPLETE):
-        found.append(Finding("gpus", "%d of %d GPUs respond" % (counted, gpu.count), True))
-    # No EFA device at all is caused by the image or the network configuration, which the EFA verdict covers.
-    if efa and 0 < place.efa_devices < efa.interfaces:
-        found.append(Finding("efa", "%d of %d EFA devices are present" % (place.efa_devices, efa.interfaces), place.efa_needed))
-    return found
 
 
 def quick_answers(query: Ask) -> Dict[str, Answer]:
@@ -112,38 +76,6 @@ class EarlyAnswers:
         return self._replies
 
 
-def tool_findings(place: Place, replies: Mapping[str, Answer]) -> List[Finding]:
-    """What the end of nvidia-smi says about a host of a type with GPUs. https://docs.nvidia.com/deploy/nvidia-smi/, "Return Value"."""
-    found: List[Finding] = []
-    if place.instance_type not in GPU_INSTANCES:
-        return found
-    for name, answer in replies.items():
-        if QUICK[name][0] != "nvidia-smi":
-            continue
-        query = " ".join(QUICK[name][:2]).partition("=")[0]
-        if answer.late:
-            tries = " in %d tries" % TRIES if name == "gpus" else ""
-            found.append(Finding("nvidia-smi", "%s: no answer in %d s%s" % (query, ANSWER_SECONDS, tries), name == "gpus"))
-        elif answer.code is not None and answer.code not in MEANINGLESS:
-            last = ([line.strip() for line in (answer.text or "").splitlines() if line.strip()] or ["no output"])[-1]
-            reason = "%s: exit code %d: %s" % (query, answer.code, last)
-            found.append(Finding("nvidia-smi", reason, answer.code in UNUSABLE))
-    return found
-
-
-def quick_findings(place: Place, replies: Mapping[str, Answer]) -> List[Finding]:
-    """Findings from the answers of the quick commands."""
-    return [
-        *count_findings(place, replies["gpus"]),
-        *tool_findings(place, replies),
-        *answers.memory_findings(replies["memory"].text),
-        *answers.remap_findings(replies["remap"].text),
-        *answers.clock_findings(replies["clocks"].text),
-        *answers.link_findings(replies["links"].text),
-        *answers.xid_findings(replies["kernel"].text),
-    ]
-
-
 #: Measures a host; without facts and findings if the event is set.
 Measure = Callable[[threading.Event], Measured]
 
@@ -157,24 +89,17 @@ class Tools(NamedTuple):
 
 
 class HealthGate:
-    """The health check of one host."""
+    """The health check of one host. `known_bad`: its GPUs that earlier jobs have found broken; `suspect`: those that they may have found
+    broken; `early`: the answers of the quick commands, if they were run before."""
 
     def __init__(
-        self,
-        mode: str,
-        place: Place,
-        tools: Tools,
-        known_bad: Sequence[Gpu] = (),
-        suspect: Sequence[Gpu] = (),
+        self, mode: str, place: Place, tools: Tools, known_bad: Sequence[Gpu] = (), suspect: Sequence[Gpu] = (),
         early: Optional[EarlyAnswers] = None,
-    ) -> None:
-        """`known_bad`: GPUs of this host that earlier jobs have found broken; `suspect`: those that they may have found broken.
-        `early`: the answers of the quick commands, if they were run before."""
-        self._early = early
-        self._suspect = suspect
+    ) -> None:  # fmt: skip
+        self._mode, self._place, self._tools, self._known_bad = mode, place, tools, known_bad
+        self._suspect, self._early = suspect, early
         #: UUIDs of suspect GPUs that have passed the full check, with every measurement.
         self.cleared: List[str] = []
-        self._mode, self._place, self._tools, self._known_bad = mode, place, tools, known_bad
         self._done = mode == "off"
         self._stopped = threading.Event()
 
@@ -195,7 +120,7 @@ class HealthGate:
         measured = Measured({}, [], [])
         # A host that is already rejected is not measured, because its GPUs may not respond.
         if self._mode == "full" and not any(finding.refuses for finding in found):
-            found += answers.dcgm_findings(self._tools.ask(DCGM, DIAGNOSIS_SECONDS).text)
+            found += dcgm_findings(self._tools.ask(DCGM, DIAGNOSIS_SECONDS).text)
             measured = self._tools.measure(self._stopped)
             found += [*measured.findings, *measured_findings(self._place.instance_type, measured.facts, self._tools.tuned)]
         answered = [name for name, answer in replies.items() if answer.text]
