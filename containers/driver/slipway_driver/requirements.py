@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Callable, Mapping, Optional
 
 from slipway_driver.code import bare_digest, sha256_of
 from slipway_driver.codeartifact import index_url
@@ -14,26 +14,7 @@ from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 # The toolkit's variable for the repository from which packages are installed.
 REPOSITORY_VARIABLE = "CA_REPOSITORY_ARN"
 INSTALL_SECONDS = 1800.0
-
-
-def install_command(file: Path, wheels: Optional[Path], python: str = sys.executable) -> List[str]:
-    """The pip command. With wheels no index is used: in a container without internet access, pip would wait for timeouts."""
-    words = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--requirement", str(file)]
-    if wheels is not None:
-        words += ["--no-index", "--find-links", str(wheels)]
-    return words
-
-
-def install_environment(inherited: Mapping[str, str], wheels: Optional[Path]) -> Tuple[Dict[str, str], str]:
-    """pip's environment, and a description of the package source. The token of an index is never passed on the command line."""
-    environ = dict(inherited)
-    if wheels is not None:
-        return environ, "the wheels of channel %s" % wheels.name
-    repository = inherited.get(REPOSITORY_VARIABLE)
-    if repository:
-        environ["PIP_INDEX_URL"] = index_url(repository, inherited)
-        return environ, "CodeArtifact"
-    return environ, "the index that pip is configured for"
+PIP = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input")
 
 
 def install_requirements(
@@ -50,16 +31,19 @@ def install_requirements(
     if digest is not None and sha256_of(file) != bare_digest(digest):
         raise DriverError(ENVIRONMENT, "code.requirements: must have digest %s; launch it again" % bare_digest(digest))
     wheels = wheels_channel if wheels_channel.is_dir() else None
-    environ, origin = install_environment(inherited, wheels)
+    environ, command = dict(inherited), [*PIP, "--requirement", str(file)]
+    if wheels:
+        # No index: in a container without internet access, pip would wait for timeouts.
+        command, origin = [*command, "--no-index", "--find-links", str(wheels)], "the wheels of channel %s" % wheels.name
+    elif repository := inherited.get(REPOSITORY_VARIABLE):
+        # The token of an index is never passed on the command line.
+        environ["PIP_INDEX_URL"], origin = index_url(repository, inherited), "CodeArtifact"
+    else:
+        origin = "the index that pip is configured for"
     log("installing %s from %s" % (file.name, origin))
     try:
         done = subprocess.run(
-            install_command(file, wheels),
-            cwd=str(folder),
-            env=environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=INSTALL_SECONDS,
+            command, cwd=str(folder), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=INSTALL_SECONDS
         )
     except subprocess.TimeoutExpired:
         raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s within %d s" % (origin, INSTALL_SECONDS))
