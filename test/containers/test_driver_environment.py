@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from slipway_driver.cluster import Cluster, parse_cluster
-from slipway_driver.efa_environment import efa_changes
 from slipway_driver.inventory import torch_version
 from slipway_driver.launchers import script_command, torchrun_command
-from slipway_driver.process_environment import compose, deadline, master_port, python_path
+from slipway_driver.process_environment import compose, deadline, efa_changes, master_port, python_path
 
 BAKED = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"}
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fake_world import REPOSITORY
-from slipway_driver.efa_environment import efa_devices
 from slipway_driver.errors import Failure, classify
 from slipway_driver.health import Health, Remains, parse_memory
 from slipway_driver.inventory import cuda_of_torch, driver_line
+from slipway_driver.process_environment import efa_devices
 from slipway_driver.rank_session import is_running
 
 

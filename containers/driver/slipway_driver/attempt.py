@@ -14,17 +14,26 @@ from slipway_driver.cluster import Cluster, read_cluster
 from slipway_driver.code import prepare_code, refuse_windows_text
 from slipway_driver.compile_cache import CompileCache, compile_cache_of
 from slipway_driver.dumps import trace_variables
-from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
 from slipway_driver.expected_bandwidth import GIB, expected_for
 from slipway_driver.health_gate import EarlyAnswers
-from slipway_driver.hidden import hide
 from slipway_driver.hosts import own_address, read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
 from slipway_driver.job import BUILTIN_MODULES, Job, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
+from slipway_driver.log import hide
 from slipway_driver.mpi_launch import mpi_environment, mpi_host_command, mpi_words
 from slipway_driver.paths import Paths
-from slipway_driver.process_environment import check_seconds, compose, master_port, python_path, rendezvous_variables, slipway_variables
+from slipway_driver.process_environment import (
+    check_seconds,
+    compose,
+    efa_changes,
+    efa_devices,
+    interface_exists,
+    master_port,
+    python_path,
+    rendezvous_variables,
+    slipway_variables,
+)  # fmt: skip
 from slipway_driver.progress_formats import terminal_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Deque, Dict, List, Optional, Tuple
 
 from slipway_driver import error_lines as patterns
-from slipway_driver.launcher_labels import without_labels
+from slipway_driver.output_lines import without_labels
 
 TAIL_LINES = 40
 #: Limit for one line, so that a printed tensor does not use up the memory.

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence
 
-from slipway_driver.hidden import without_hidden
+from slipway_driver.log import without_hidden
 
 LIMIT = 1024
 REASON_LIMIT = 300

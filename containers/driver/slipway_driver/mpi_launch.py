@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.cluster import Cluster
-from slipway_driver.efa_environment import interface_exists
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_driver.job import Job
 from slipway_driver.launchers import rank_command
 from slipway_driver.paths import Paths
+from slipway_driver.process_environment import interface_exists
 from slipway_driver.rank import FOLDER_VARIABLE
 
 #: Where the EFA installer puts Open MPI; the image's PATH takes precedence.

@@ -7,8 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from slipway_driver.launcher_labels import without_label
-from slipway_driver.output_lines import PREFIX
+from slipway_driver.output_lines import PREFIX, without_label
 from slipway_driver.progress_formats import FormatReader
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from typing import List, Mapping, Sequence
 
 from slipway_driver.errors import Failure
-from slipway_driver.hidden import MASK, SHORTEST_SECRET, without_hidden
+from slipway_driver.log import MASK, SHORTEST_SECRET, without_hidden
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|(?:SECRET_)?ACCESS_KEY(?:_ID)?|PRIVATE_KEY|CREDENTIALS?)$", re.IGNORECASE

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple
 
 from slipway_driver.aws_call import AwsRequest, call_aws
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
-from slipway_driver.hidden import SHORTEST_SECRET
+from slipway_driver.log import SHORTEST_SECRET
 from slipway_s3.endpoint import region_of
 
 _PARAMETER_ARN = re.compile(r"^arn:[^:]+:ssm:([^:]+):\d{12}:parameter/.+$")
