@@ -100,19 +100,16 @@ class EfaVerdict:
     def _read(self, line: str) -> bool:
         """Extracts the facts from a line; True if it contains a new fact."""
         before = self._facts()
-        self._read_versions(line)
+        for name, pattern in (("plugin", _PLUGIN), ("libfabric", _LIBFABRIC), ("nccl", _NCCL_VERSION)):
+            for version in pattern.findall(line):
+                if len(version) > len(self._versions.get(name, "")):
+                    self._versions[name] = version  # The shorter version was truncated.
         for name, nics in _PROVIDER.findall(line):
             if name == "efa" or name in SOCKET_PROVIDERS:
                 self._providers.add(name)
             if nics and name == "efa":
                 self._nics = min(int(nics), self._nics or int(nics))
         self._networks.update(_NETWORK.findall(line))
-        self._read_channels(line)
-        self._gdr_missing = self._gdr_missing or bool(_GDR_MISSING.search(line))
-        self._fell_back = self._fell_back or bool(_FALLBACK.search(line))
-        return self._facts() != before or bool(_SECURITY_GROUP.search(line))
-
-    def _read_channels(self, line: str) -> None:
         for found in _CHANNEL.finditer(line):
             network, gdr = found.groups()
             if network == "Socket":
@@ -120,23 +117,15 @@ class EfaVerdict:
             else:
                 process = _process_of(line, found.start())
                 self._channels[process] = self._channels.get(process, False) or bool(gdr)
-
-    def _read_versions(self, line: str) -> None:
-        for name, pattern in (("plugin", _PLUGIN), ("libfabric", _LIBFABRIC), ("nccl", _NCCL_VERSION)):
-            for version in pattern.findall(line):
-                if len(version) > len(self._versions.get(name, "")):
-                    self._versions[name] = version  # The shorter version was truncated.
+        self._gdr_missing = self._gdr_missing or bool(_GDR_MISSING.search(line))
+        self._fell_back = self._fell_back or bool(_FALLBACK.search(line))
+        return self._facts() != before or bool(_SECURITY_GROUP.search(line))
 
     def _facts(self) -> "tuple[Any, ...]":
         """All known facts, regardless of how often they occurred."""
         channels = frozenset(self._channels.values())
         sets = frozenset(self._providers), frozenset(self._networks), channels
         return (*sets, tuple(self._versions.items()), self._nics, self._gdr_missing, self._fell_back)
-
-    @property
-    def _provider(self) -> Optional[str]:
-        """The provider that determines the verdict: one other than efa if the ranks differ."""
-        return next(iter(sorted(self._providers - {"efa"})), "efa" if self._providers else None)
 
     @property
     def verdict(self) -> str:
@@ -161,10 +150,9 @@ class EfaVerdict:
         return {
             "verdict": self.verdict,
             "devices": self._devices,
-            "provider": self._provider,
-            "plugin": self._versions.get("plugin"),
-            "libfabric": self._versions.get("libfabric"),
-            "nccl": self._versions.get("nccl"),
+            # One other than efa if the ranks differ.
+            "provider": next(iter(sorted(self._providers - {"efa"})), "efa" if self._providers else None),
+            **{name: self._versions.get(name) for name in ("plugin", "libfabric", "nccl")},
             "interfaces": self._nics,
             "expectedInterfaces": self._known.interfaces if self._known else None,
             "evidence": list(self._evidence),

@@ -95,13 +95,6 @@ def after_hang(hang: Failure, records: Sequence[Mapping[str, Any]], before: floa
     return hang._replace(rank=last.get("rank"), reason=reason, lines=list(last.get("tail", [])))
 
 
-def _killed_by(number: int) -> str:
-    try:
-        return "killed by signal %d (%s)" % (number, signal.Signals(number).name)
-    except ValueError:
-        return "killed by signal %d" % number
-
-
 def classify(record: Mapping[str, Any], out_of_memory: bool) -> Failure:
     """Derives the container's exit code and failure class from the rank that failed first. `out_of_memory`: the kernel's counter has
     increased."""
@@ -120,7 +113,8 @@ def classify(record: Mapping[str, Any], out_of_memory: bool) -> Failure:
     if is_peer_lost(record):
         return Failure(TRY_AGAIN, "peer-lost", rank, summary or "the connection to another rank was lost", tail)
     if signal_number is not None:
-        return Failure(128 + signal_number, "user-code", rank, summary or _killed_by(signal_number), tail)
+        known = " (%s)" % signal.Signals(signal_number).name if signal_number in set(signal.Signals) else ""
+        return Failure(128 + signal_number, "user-code", rank, summary or "killed by signal %d%s" % (signal_number, known), tail)
     return Failure(code, class_of(code), rank, summary or "exit code %d" % code, tail)
 
 

@@ -155,14 +155,10 @@ def preload(module: str) -> bool:
     gc.freeze()
     pid = os.fork()
     if pid == 0:
-        os._exit(_has_used_gpu())
+        # A forked process cannot use a GPU any more if its parent has used one.
+        cuda = getattr(sys.modules.get("torch"), "cuda", None)
+        os._exit(bool(cuda is not None and cuda._is_in_bad_fork()))
     return os.waitpid(pid, 0)[1] == 0
-
-
-def _has_used_gpu() -> bool:
-    """Whether this process, which was forked, cannot use a GPU any more because its parent has used one."""
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    return bool(cuda is not None and cuda._is_in_bad_fork())
 
 
 def main(words: Optional[Sequence[str]] = None) -> None:

@@ -73,11 +73,7 @@ def complaint(before: Gpus, now: Optional[Gpus]) -> str:
 
 def hardware_line(lines: Sequence[str]) -> str:
     """The hardware problem in the error message of a rank; "" if there is none."""
-    for line in lines:
-        found = patterns.HARDWARE.search(line)
-        if found:
-            return found.group(0)
-    return ""
+    return next((found.group(0) for found in map(patterns.HARDWARE.search, lines) if found), "")
 
 
 class Health:

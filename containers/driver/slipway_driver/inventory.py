@@ -8,6 +8,7 @@ compatibility package (cuda-compat), which data center GPUs support.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -36,14 +37,6 @@ def parse_gpus(text: str) -> Dict[str, Any]:
     """GPU model, memory (MiB) and driver version from nvidia-smi's `name, memory.total, driver_version` lines."""
     cells = next(rows(text, 3), ["", "", ""])
     return {"gpu": cells[0], "gpuMemoryMiB": int(cells[1]), "driver": cells[2]} if cells[1].isdigit() else {}
-
-
-def efa_driver(root: Path = Path("/sys/module/efa/version")) -> Optional[str]:
-    """Version of the EFA kernel module; None if it is not loaded."""
-    try:
-        return root.read_text().strip()
-    except OSError:
-        return None
 
 
 def torch_version() -> Optional[str]:
@@ -79,7 +72,9 @@ def inventory(efa_devices: int, instance_type: str = "") -> Dict[str, Any]:
         facts["gpuIds"] = [list(gpu) for gpu in identified]
     facts.update({"cpus": os.cpu_count() or 1, "efaDevices": efa_devices, "neurons": neurons})
     facts.update({"python": platform.python_version(), "kernel": platform.release()})
-    versions = {"efaDriver": efa_driver(), "torch": torch_version(), "cuda": cuda_of_torch()}
+    versions = {"torch": torch_version(), "cuda": cuda_of_torch()}
+    with contextlib.suppress(OSError):  # The EFA kernel module is not loaded.
+        versions["efaDriver"] = Path("/sys/module/efa/version").read_text().strip()
     facts.update({name: version for name, version in versions.items() if version})
     return facts
 

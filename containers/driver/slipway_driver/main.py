@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 import traceback
-from pathlib import Path
 from typing import Any, Dict
 
 from slipway_driver.attempt import prepare
@@ -88,13 +87,9 @@ def main(start: DriverStart) -> int:
 
 def _refuse(paths: Paths, code: int, reason: str) -> int:
     reason = redacted(reason, secrets_of(os.environ))
-    kind, host = class_of(code), _host_name(paths)
+    kind, host = class_of(code), ""
+    with contextlib.suppress(OSError, ValueError):
+        host = str(json.loads((paths.config / "resourceconfig.json").read_text()).get("current_host", ""))
     write_failure(paths.failure, code=code, kind=kind, host=host, rank=None, step=None, reason=reason)
     emit(progress_line("exit", code=code, **{"class": kind}, reason=reason))
     return code
-
-
-def _host_name(paths: Paths) -> str:
-    with contextlib.suppress(OSError, ValueError):
-        return str(json.loads((Path(paths.config) / "resourceconfig.json").read_text()).get("current_host", ""))
-    return ""

@@ -49,7 +49,10 @@ class Mirror(Repeated):
         # Incomplete copies of objects without a digest could not be detected, so these objects are read from S3.
         objects = [entry for entry in record.get("objects", []) if entry.get("sha256")]
         folder = self._root / newest.rsplit("/", 1)[-1]
-        self._drop_others(folder)
+        self._root.mkdir(parents=True, exist_ok=True)
+        for other in self._root.iterdir():
+            if _STEP.match(other.name) and other != folder:
+                shutil.rmtree(str(other), ignore_errors=True)
         size = sum(int(entry["bytes"]) for entry in objects)
         if shutil.disk_usage(str(self._root)).free < size + MIN_FREE_BYTES:
             log("%s is not copied: there is not enough free disk space for its %.1f GiB" % (newest, size / 2**30))
@@ -62,12 +65,6 @@ class Mirror(Repeated):
         if all(whole):
             self._done = newest
             log("copied %s (%d objects, %.1f GiB)" % (newest, len(objects), size / 2**30))
-
-    def _drop_others(self, kept: Path) -> None:
-        self._root.mkdir(parents=True, exist_ok=True)
-        for entry in self._root.iterdir():
-            if _STEP.match(entry.name) and entry != kept:
-                shutil.rmtree(str(entry), ignore_errors=True)
 
     def _copy(self, bucket: str, prefix: str, folder: Path, entry: Mapping[str, Any]) -> bool:
         target = folder / str(entry["key"])

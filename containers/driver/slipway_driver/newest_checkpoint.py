@@ -81,16 +81,12 @@ def noticing(attempt: Attempt, facts: Facts, log: Callable[[str], None]) -> Fact
             searching[0] = searching[0] and found is None
             if found and not newest_checkpoint(str(folder), marker=marker):
                 place = found.relative_to(folder)
+                # Numbers in the folders in front of the marker differ between starts.
+                folders = [re.sub(r"\d+", "*", part) for part in place.parts[: -len(marker.split("/"))]]
                 log(
                     "no checkpoint is seen: %s is below the folder in which those of format %s are looked for; "
-                    'set checkpoints.committedMarker: "%s"' % (place.as_posix(), job.progress_format, _marker_of(place, marker))
+                    'set checkpoints.committedMarker: "%s"' % (place.as_posix(), job.progress_format, "/".join([*folders, marker]))
                 )
         return facts()
 
     return noticed
-
-
-def _marker_of(place: Path, marker: str) -> str:
-    """The marker with the folders in front of it. Numbers in them differ between starts."""
-    folders = place.parts[: -len(marker.split("/"))]
-    return "/".join([*(re.sub(r"\d+", "*", folder) for folder in folders), marker])

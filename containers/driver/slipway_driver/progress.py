@@ -74,11 +74,9 @@ def parse_event(line: str) -> Tuple[Optional[Dict[str, Any]], str]:
         return None, (issues or ["step must be a whole number"])[-1]
     if "step" in found:
         found["step"] = int(found["step"])
-    return (_without_null(found) if issues else found), "; ".join(issues[:1])
-
-
-def _without_null(event: Dict[str, Any]) -> Dict[str, Any]:
-    return {name: value for name, value in event.items() if value is not None}
+    if issues:
+        found = {name: value for name, value in found.items() if value is not None}
+    return found, "; ".join(issues[:1])
 
 
 class ProgressReader:
@@ -189,7 +187,8 @@ class FoundSteps:
 
     def _line(self, step: int, loss: Optional[float]) -> str:
         self._step, self._printed = None, (step, loss is not None)
-        return _step_line(step, loss)
+        # JSON has no NaN or infinity.
+        return progress_line("step", step=step, **({} if loss is None or not math.isfinite(loss) else {"loss": loss}))
 
     def _on_step(self, step: int, loss: Optional[float], now: float) -> List[str]:
         is_repeated = step == self._printed[0] if loss is None else (step, True) == self._printed
@@ -223,11 +222,6 @@ def readers_of(job: Job) -> Tuple[ProgressReader, FoundSteps]:
     output_format = "none" if job.builtin_module else job.progress_format
     expects_loss = job.loss_regex is not None or job.step_regex is None
     return ProgressReader(job.step_regex, job.loss_regex, output_format), FoundSteps(expects_loss)
-
-
-def _step_line(step: int, loss: Optional[float]) -> str:
-    """JSON has no NaN or infinity, so such a loss is omitted."""
-    return progress_line("step", step=step, **({} if loss is None or not math.isfinite(loss) else {"loss": loss}))
 
 
 def _group(pattern: "Optional[re.Pattern[str]]", text: str) -> Optional[str]:

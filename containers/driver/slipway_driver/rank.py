@@ -45,10 +45,8 @@ _RANK_NAMES = (("RANK", "LOCAL_RANK"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD
 
 def ranks_of(environ: Mapping[str, str]) -> "tuple[Optional[int], int]":
     """(global rank or None, local rank) of this process."""
-    for name, local in _RANK_NAMES:
-        if name in environ and local in environ:
-            return int(environ[name]), int(environ[local])
-    return None, 0
+    found = next(((int(environ[name]), int(environ[local])) for name, local in _RANK_NAMES if name in environ and local in environ), None)
+    return found or (None, 0)
 
 
 def rank_variables(environ: Mapping[str, str]) -> Dict[str, str]:
@@ -141,16 +139,6 @@ def _stop_on_teardown(child: Any, state: Path, keep: Callable[[], None]) -> thre
 
     signal.signal(signal.SIGTERM, on_sigterm)
     return torn_down
-
-
-def _log_to_this_host(environ: Mapping[str, str]) -> None:
-    """Redirects the output to the log of this host. Otherwise mpirun would collect the output of all ranks on the first host."""
-    path = environ.get(LOG_VARIABLE)
-    if path:
-        with contextlib.suppress(OSError):
-            opened = os.open(path, os.O_WRONLY)
-            os.dup2(opened, 1)
-            os.close(opened)
 
 
 class RankErrors:
@@ -255,7 +243,10 @@ def run(state: Path, command: List[str], environ: Mapping[str, str], start: Star
     """Runs the command as one rank and returns the exit code for the launcher."""
     die_with_parent()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    _log_to_this_host(environ)
+    if LOG_VARIABLE in environ:
+        # Otherwise mpirun would collect the output of all ranks on the first host.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(environ[LOG_VARIABLE], os.O_WRONLY | os.O_CLOEXEC), 1)
     rank, local_rank = ranks_of(environ)
     if (state / STOPPING).exists():
         return 0

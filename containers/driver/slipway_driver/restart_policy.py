@@ -92,12 +92,6 @@ def last_step(reports: Sequence[Report]) -> Optional[int]:
     return max(steps) if steps else None
 
 
-def _is_stuck(step: Optional[int], starts: Sequence[Start]) -> bool:
-    """Whether this start has made no progress compared with the previous one."""
-    before = starts[-1].step if starts else None
-    return step is not None and before is not None and step <= before
-
-
 def _refused(reports: Sequence[Report], missing: Sequence[str], restarts_left: int) -> str:
     """The reason why another start cannot help on any hosts; "" if it may help."""
     cause = cause_of(reports)
@@ -144,11 +138,12 @@ def decide(
     if why:
         return Decision(False, cause, why)
     broken = [report.host for report in reports if report.kind == HARDWARE]
-    if not broken and _is_stuck(step, starts):
+    before = starts[-1].step if starts else None
+    if not broken and step is not None and before is not None and step <= before:
         # The same host has failed twice at the same step: it may have a fault that its own checks cannot detect.
         suspect = cause.host == starts[-1].cause and cause.kind not in NAMELESS_KINDS and bool(spares)
         if not suspect:
-            return Decision(False, cause, "no progress beyond step %s of the previous start" % starts[-1].step)
+            return Decision(False, cause, "no progress beyond step %s of the previous start" % before)
         broken = [cause.host]
     then, why = replaced(hosts, broken, spares)
     return Decision(not why, cause, why, then, len(starts) + 1)

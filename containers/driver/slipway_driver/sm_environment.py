@@ -28,10 +28,6 @@ def encoded(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def _is_plumbing(name: str) -> bool:
-    return name.startswith("sagemaker_") or name in ("_tuning_objective_metric", "default_user_module_name")
-
-
 def _decoded(value: str) -> Any:
     try:
         return json.loads(value)
@@ -42,7 +38,8 @@ def _decoded(value: str) -> Any:
 def parse_hyperparameters(raw: Mapping[str, str]) -> Dict[str, Any]:
     """The script's hyperparameters. Values arrive as strings; JSON is decoded, other strings are unchanged. Internal hyperparameters of the
     toolkit are omitted."""
-    return {name: _decoded(value) for name, value in raw.items() if not _is_plumbing(name)}
+    internal = ("_tuning_objective_metric", "default_user_module_name")
+    return {name: _decoded(value) for name, value in raw.items() if not name.startswith("sagemaker_") and name not in internal}
 
 
 def log_level(raw: Mapping[str, str]) -> Any:
@@ -56,11 +53,6 @@ def read_json(path: Path) -> Dict[str, Any]:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-
-
-def module_name(entry_point: str) -> str:
-    """SM_MODULE_NAME: the entry point without `.py`."""
-    return entry_point[:-3] if entry_point.endswith(".py") else entry_point
 
 
 def training_environment(
@@ -102,7 +94,7 @@ def training_environment(
         "master_hostname": cluster.master,
         "model_dir": str(paths.model),
         "module_dir": str(paths.code),
-        "module_name": module_name(entry_point),
+        "module_name": entry_point[:-3] if entry_point.endswith(".py") else entry_point,
         "network_interface_name": cluster.network_interface,
         "num_cpus": counts.get("num_cpus", os.cpu_count() or 1),
         "num_gpus": counts.get("num_gpus", 0),

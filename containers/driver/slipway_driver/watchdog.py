@@ -97,10 +97,6 @@ class Watchdog:
             return "no progress for %d s after step %d%s" % (now - self._since, self.step, end)
         return None
 
-    def has_done(self, steps: int) -> bool:
-        """Whether so many steps are done: the last one may be numbered steps - 1, and a script may print only every n-th step."""
-        return self.step is not None and self.step + self.stride >= steps
-
 
 def _stall_of(event: Mapping[str, Any], step: int) -> str:
     """The reason of a hang that the trainer reports. `step`: the last one that was seen."""

@@ -203,12 +203,8 @@ class Head:
             time.sleep(POLL_SECONDS)
         output.join(timeout=NEWS_SECONDS)
         code = shell_code(entry_point.wait())
-        if code != 0:
-            self._await_news()
-        return code
-
-    def _await_news(self) -> None:
-        """Waits for the report of a lost host, because such a loss also makes the script fail."""
+        # The loss of a host also makes the script fail.
         deadline = time.monotonic() + NEWS_SECONDS
-        while not self._is_lost() and time.monotonic() < deadline:
+        while code != 0 and not self._is_lost() and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
+        return code

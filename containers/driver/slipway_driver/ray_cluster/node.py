@@ -165,22 +165,17 @@ class RayNode:
 
     def unexpected_end(self, host: str) -> LauncherEnd:
         """The failure after the Ray processes of this host ended unexpectedly. Logs their last output."""
-        code, lines = shell_code(self.code or 0), self._last_lines()
+        code, lines = shell_code(self.code or 0), []
+        # Of `ray start` and of its node manager.
+        for path in [self._log, *sorted(self.folder.glob("session_2*/logs/raylet.err"))]:
+            lines += path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
         for line in lines:
             log("ray: %s" % line)
         if code == USAGE_ERROR:
             last_line = next((line for line in reversed(lines) if line.strip()), "")
-            return LauncherEnd(
-                ENVIRONMENT, class_of(ENVIRONMENT), host, "distribution.parameters: ray start rejected an option: %s" % last_line
-            )
+            why = "distribution.parameters: ray start rejected an option: %s" % last_line
+            return LauncherEnd(ENVIRONMENT, class_of(ENVIRONMENT), host, why)
         return LauncherEnd(TRY_AGAIN, HARDWARE, host, "Ray's processes exited with code %d" % code)
-
-    def _last_lines(self) -> List[str]:
-        """The last output lines of `ray start` and of its node manager."""
-        found: List[str] = []
-        for path in [self._log, *sorted(self.folder.glob("session_2*/logs/raylet.err"))]:
-            found += path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
-        return found
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
         """Ends all processes of the node; kills them after `seconds`."""
