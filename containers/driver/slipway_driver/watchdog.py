@@ -18,19 +18,13 @@ class Watchdog:
     """
 
     def __init__(
-        self,
-        startup_seconds: float,
-        silence_seconds: float,
-        may_stop: bool,
-        now: float,
-        shows_progress: Optional[bool] = None,
+        self, startup_seconds: float, silence_seconds: float, may_stop: bool, now: float, shows_progress: Optional[bool] = None,
         steps: Optional[int] = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """`steps`: how many the run file requests; None if that is not known."""
-        self._startup = startup_seconds
-        self._silence = silence_seconds
-        self._may_stop = may_stop
-        self._steps = steps
+        self._startup, self._silence, self._steps = startup_seconds, silence_seconds, steps
+        #: Whether a hang may end the ranks: the code shows its progress, or a step was seen.
+        self.may_stop = may_stop
         self._phases: Dict[str, float] = {}
         self._since = now
         self.step: Optional[int] = None
@@ -40,11 +34,6 @@ class Watchdog:
         self.shows_progress = may_stop if shows_progress is None else shows_progress
         self._worked = False
         self._stall = ""
-
-    @property
-    def may_stop(self) -> bool:
-        """Whether a hang may end the ranks: the code shows its progress, or a step was seen."""
-        return self._may_stop
 
     @property
     def phase(self) -> str:
@@ -60,7 +49,7 @@ class Watchdog:
             step = event["step"]
             self.stride = max(1, step - (step if self.step is None else self.step))
             self.step = step
-            self._may_stop, self._stall = True, ""
+            self.may_stop, self._stall = True, ""
             self._since = now
         elif kind == "stall" and self.step is not None:
             self._stall = _stall_of(event, self.step)
@@ -74,7 +63,7 @@ class Watchdog:
             self._since = now
         elif kind in ("checkpoint", "restart", "metric", "bar"):
             self._worked = self._worked or kind in ("metric", "bar")
-            self._may_stop = self._may_stop or (self._worked and self.shows_progress)
+            self.may_stop = self.may_stop or (self._worked and self.shows_progress)
             self._since = now
 
     def verdict(self, now: float) -> Optional[str]:
