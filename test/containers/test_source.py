@@ -16,7 +16,7 @@ STANDARD = {
     "__future__", "codecs", "collections", "concurrent", "contextlib", "ctypes", "dataclasses", "datetime", "errno", "fcntl", "functools",
     "gc", "hashlib", "hmac", "http", "importlib", "io", "json", "math", "os", "pathlib", "platform", "queue", "random", "re", "resource",
     "secrets", "select", "shlex", "shutil", "signal", "socket", "ssl", "statistics", "subprocess", "sys", "tarfile", "tempfile",
-    "threading", "time", "traceback", "typing", "urllib", "xml", "zlib", "slipway_driver", "slipway_s3",
+    "threading", "time", "traceback", "types", "typing", "urllib", "xml", "zlib", "slipway_driver", "slipway_s3",
 }  # fmt: skip
 
 

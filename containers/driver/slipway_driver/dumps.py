@@ -67,17 +67,13 @@ def ask_for_traces(folder: Path, seconds: float = TRACE_SECONDS) -> int:
 
 def _poke(pipe: Path) -> bool:
     """Writes to a rank's pipe; False if no process reads from it."""
-    try:
+    with contextlib.suppress(OSError):
         opened = os.open(str(pipe), os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        os.write(opened, b"1")
-    except OSError:
-        return False
-    finally:
-        os.close(opened)
-    return True
+        try:
+            return os.write(opened, b"1") == 1
+        finally:
+            os.close(opened)
+    return False
 
 
 def place_of(heartbeat_uri: Optional[str], attempt: int, host: str) -> Optional[str]:

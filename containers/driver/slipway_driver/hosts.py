@@ -39,17 +39,12 @@ def read_hosts_file(path: Path) -> Dict[str, str]:
 
 
 def wait_for_hosts(
-    hosts: Sequence[str],
-    known: Mapping[str, str],
-    log: Callable[[str], None],
-    resolve: Callable[[str], str] = socket.gethostbyname,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-    limit_seconds: float = DNS_WAIT_SECONDS,
-) -> Dict[str, str]:
+    hosts: Sequence[str], known: Mapping[str, str], log: Callable[[str], None], resolve: Callable[[str], str] = socket.gethostbyname,
+    clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep,
+) -> Dict[str, str]:  # fmt: skip
     """Returns {host: address} once every host resolves. Raises DriverError (75) with the unresolved names after the time limit."""
     addresses = {host: known[host] for host in hosts if host in known}
-    deadline = clock() + limit_seconds
+    deadline = clock() + DNS_WAIT_SECONDS
     delay, log_at = FIRST_DELAY_SECONDS, clock()
     while True:
         for host in hosts:
@@ -64,7 +59,7 @@ def wait_for_hosts(
             return addresses
         named = ", ".join(missing[:NAMED_HOSTS])
         if clock() + delay > deadline:
-            raise DriverError(TRY_AGAIN, "hosts must resolve within %d s; no address for %s" % (limit_seconds, named))
+            raise DriverError(TRY_AGAIN, "hosts must resolve within %d s; no address for %s" % (DNS_WAIT_SECONDS, named))
         if clock() >= log_at:
             log_at = clock() + LOG_SECONDS
             log("waiting for %d host name(s) to resolve: %s" % (len(missing), named))

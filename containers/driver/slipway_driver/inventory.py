@@ -28,8 +28,8 @@ _NVIDIA_SMI = gpu_query("name,memory.total,driver_version")
 _LIST_GPUS, _LIST_NEURONS = ["nvidia-smi", "--list-gpus"], ["neuron-ls", "-j"]
 
 
-def _output(command: Sequence[str], timeout_seconds: float = 10.0) -> Optional[str]:
-    answer = answer_of(command, timeout_seconds)
+def _output(command: Sequence[str]) -> Optional[str]:
+    answer = answer_of(command, 10.0)
     return answer.text if answer.code == 0 else None
 
 
@@ -88,11 +88,6 @@ def cuda_of_torch() -> Optional[str]:
         return None
     match = re.search(r"^cuda[^=\n]*= *['\"]([\d.]+)['\"]", text, re.MULTILINE)
     return match.group(1) if match else None
-
-
-def has_compat(folder: Path = COMPAT_FOLDER) -> bool:
-    """Whether the image contains the libraries of a newer driver (cuda-compat)."""
-    return any(folder.glob("libcuda.so*"))
 
 
 def driver_line(facts: Mapping[str, Any], compat: bool) -> str:

@@ -19,7 +19,7 @@ from slipway_driver.driver_start import DriverStart
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
-from slipway_driver.inventory import driver_line, has_compat
+from slipway_driver.inventory import COMPAT_FOLDER, driver_line
 from slipway_driver.log import emit, log
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peer_channel import patience
@@ -37,7 +37,7 @@ def _run_attempt(paths: Paths, start: DriverStart) -> int:
     attempt = prepare(paths, os.environ, start.started_at, log)
     cluster, job = attempt.cluster, attempt.job
     emit(progress_line("inventory", host=cluster.current_host, rank=None if cluster.idle else cluster.rank, **attempt.hardware))
-    if drivers := driver_line(attempt.hardware, has_compat()):
+    if drivers := driver_line(attempt.hardware, any(COMPAT_FOLDER.glob("libcuda.so*"))):
         log(drivers)
     place = "spare host" if cluster.idle else "host %d" % cluster.rank
     where = "%s of %d (%s)" % (place, len(cluster.training_hosts), cluster.current_host)

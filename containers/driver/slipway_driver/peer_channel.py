@@ -117,10 +117,8 @@ class PeerChannel:
 
     def cut(self) -> None:
         """Closes the connection."""
-        try:
+        with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self._connection.close()
 
 
