@@ -14,7 +14,7 @@ from typing import Any, Dict, Mapping, Optional
 from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.launchers import LauncherEnd, write_launcher_end
 from slipway_driver.peer_channel import PeerChannel, PeerLost, connect_patiently
-from slipway_driver.rank import write_pid, write_record
+from slipway_driver.rank import write_state
 from slipway_driver.ray_cluster.node import RayNode, RaySettings
 from slipway_driver.ray_cluster.output import NetworkLines
 
@@ -34,7 +34,7 @@ class Worker:
     def run(self) -> int:
         """Runs this host's part; 0 if the entry point succeeded."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
-        write_pid(self._state, 0, os.getpid())
+        write_state(self._state, "rank-0.pid", os.getpid())
         settings = self._settings
         channel = connect_patiently(settings.master, settings.control_port, settings.host, settings.secret, settings.bind_to or None)
         threading.Thread(target=self._listen, args=(channel,), daemon=True).start()
@@ -92,5 +92,5 @@ class Worker:
         rank = self._settings.hosts.index(self._settings.host)
         # The first host reports a failed entry point, so this host records only a consequence.
         end = {"code": 0} if code == 0 else {"code": -signal.SIGTERM, "tornDown": True}
-        write_record(self._state, 0, {"rank": rank, "localRank": 0, "endedAt": time.monotonic(), **end})
+        write_state(self._state, "rank-0.json", {"rank": rank, "localRank": 0, "endedAt": time.monotonic(), **end})
         return 0 if code == 0 else TRY_AGAIN
