@@ -12,7 +12,7 @@ from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.driver_start import Decisions
 from slipway_driver.gpu_evidence import is_evidence
-from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, accept
+from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, serve
 from slipway_driver.peers import Side
 from slipway_driver.restart_policy import Decision, Report, RestartBudget, Start, decide, last_step, lost_driver, report_from, stopped
 
@@ -30,7 +30,7 @@ class Coordinator(Side):
         kept: Optional[Decisions] = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._own, self._hosts, self._spares, self._secret = hosts[0], list(hosts), list(spares), secret
+        self._own, self._hosts, self._spares = hosts[0], list(hosts), list(spares)
         self._all = len(hosts) + len(spares)
         self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
         self._channels: Dict[str, PeerChannel] = {}
@@ -56,22 +56,9 @@ class Coordinator(Side):
         self._socket: Optional[socket.socket] = None
         if self._all > 1:
             self._socket = socket.create_server((bind_to, port), backlog=self._all)
-            threading.Thread(target=self._accept, args=(self._socket,), name="peers", daemon=True).start()
+            serve(self._socket, secret, self._listen, log)
 
-    def _accept(self, listening: socket.socket) -> None:
-        while True:
-            try:
-                connection, _address = listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        try:
-            channel = accept(connection, self._secret)
-        except PeerLost as error:
-            self._log("rejected a connection: %s" % error)
-            return
+    def _listen(self, channel: PeerChannel) -> None:
         with self._lock:
             if self._closed:
                 return channel.close()

@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 LONGEST_LINE = 1 << 16
 HANDSHAKE_SECONDS = 10.0
@@ -153,6 +153,25 @@ def accept(connection: socket.socket, secret: str) -> PeerChannel:
         connection.close()
         raise PeerLost(str(error))
     return PeerChannel(connection, lines, key, "server", name)
+
+
+def serve(listening: socket.socket, secret: str, use: Callable[[PeerChannel], None], log: Callable[[str], None]) -> None:
+    """Accepts clients that know the secret, until the socket is closed. `use` gets the channel of each in a thread of its own."""
+
+    def shake_hands(connection: socket.socket) -> None:
+        try:
+            channel = accept(connection, secret)
+        except PeerLost as error:
+            log("rejected a connection: %s" % error)
+            return
+        use(channel)
+
+    def accept_all() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=shake_hands, args=(listening.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept_all, name="peers", daemon=True).start()
 
 
 def connect(address: str, port: int, name: str, secret: str, bind_to: Optional[str] = None) -> PeerChannel:

@@ -17,7 +17,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 from slipway_driver.exit_codes import TRY_AGAIN, class_of, shell_code
 from slipway_driver.launchers import LauncherEnd, rank_command, write_launcher_end
 from slipway_driver.log import log
-from slipway_driver.peer_channel import PeerChannel, PeerLost, accept
+from slipway_driver.peer_channel import PeerChannel, PeerLost, serve
 from slipway_driver.rank import die_with_parent
 from slipway_driver.ray_cluster.node import JOIN_SECONDS, RayNode, RaySettings
 from slipway_driver.ray_cluster.output import pump
@@ -29,64 +29,41 @@ NEWS_SECONDS = 2.0
 
 
 class Workers:
-    """Channels to the other hosts. Each host is notified when Ray's head node is running, and when the entry point has ended."""
+    """Channels to the other hosts. Each host is told when Ray's head node is running, and when the entry point has ended."""
 
     def __init__(self, settings: RaySettings) -> None:
-        self._secret, self._expected = settings.secret, set(settings.hosts[1:])
+        self._expected = set(settings.hosts[1:])
         self._channels: Dict[str, PeerChannel] = {}
         self._lock = threading.Lock()
-        self._ray_is_up = False
+        self._last: Optional[Dict[str, Any]] = None
         #: Lost hosts, in the order of detection.
         self.lost: "queue.Queue[LauncherEnd]" = queue.Queue()
         if self._expected:
             self._socket = socket.create_server((settings.bind_to, settings.control_port), backlog=len(self._expected))
-            threading.Thread(target=self._accept, daemon=True).start()
+            serve(self._socket, settings.secret, self._use, log)
 
-    def _accept(self) -> None:
-        while True:
-            connection, _address = self._socket.accept()
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        try:
-            channel = accept(connection, self._secret)
-        except PeerLost as error:
-            log("ray: rejected a connection: %s" % error)
-            return
+    def _use(self, channel: PeerChannel) -> None:
+        """Waits until the host reports the end of its part, or until its connection is lost."""
         if channel.name not in self._expected:
             channel.close()
             return
-        with self._lock:
-            self._channels[channel.name] = channel
-            if self._ray_is_up:
-                self._send(channel, {"join": True})
-        self.lost.put(self._listen(channel))
-
-    def _listen(self, channel: PeerChannel) -> LauncherEnd:
-        """Waits until the host reports the end of its part, or until its connection is lost."""
         try:
-            reason = str(channel.receive()["ended"])
-            return LauncherEnd(TRY_AGAIN, "peer-lost", channel.name, reason)
+            with self._lock:
+                self._channels[channel.name] = channel
+                if self._last:
+                    channel.send(self._last)
+            end = LauncherEnd(TRY_AGAIN, "peer-lost", channel.name, str(channel.receive()["ended"]))
         except (PeerLost, ValueError, KeyError) as error:
-            return LauncherEnd(TRY_AGAIN, HARDWARE, channel.name, "%s was lost: %s" % (channel.name, error))
+            end = LauncherEnd(TRY_AGAIN, HARDWARE, channel.name, "%s was lost: %s" % (channel.name, error))
+        self.lost.put(end)
 
-    @staticmethod
-    def _send(channel: PeerChannel, message: Dict[str, Any]) -> None:
-        with contextlib.suppress(PeerLost):  # The listening thread detects the loss as well.
-            channel.send(message)
-
-    def ray_is_up(self) -> None:
-        """Tells the other hosts, also those that connect later, to join the Ray cluster."""
+    def tell(self, **message: Any) -> None:
+        """Sends a message to every other host, also to those that connect later."""
         with self._lock:
-            self._ray_is_up = True
+            self._last = message
             for channel in self._channels.values():
-                self._send(channel, {"join": True})
-
-    def end(self, code: int) -> None:
-        """Tells every other host to end its part, with the exit code of the first host."""
-        with self._lock:
-            for channel in self._channels.values():
-                self._send(channel, {"end": code})
+                with contextlib.suppress(PeerLost):  # The listening thread detects the loss as well.
+                    channel.send(message)
 
 
 class JoinedHosts:
@@ -135,7 +112,7 @@ class Head:
             hosts = self._await_hosts()
             code = TRY_AGAIN if hosts is None else self._run_script(hosts)
         finally:
-            self._workers.end(code)
+            self._workers.tell(end=code)
             self._node.stop()
         return code
 
@@ -154,7 +131,7 @@ class Head:
             while not set(names) <= set(joined.addresses):
                 if joined.addresses and not is_up:
                     is_up, began = True, time.monotonic()
-                    self._workers.ray_is_up()
+                    self._workers.tell(join=True)
                 if self._is_lost() or self._is_late(joined, began, is_up):
                     return None
                 time.sleep(POLL_SECONDS)
