@@ -186,8 +186,7 @@ class Coordinator(Side):
         if self._stopping:
             decision = stopped(decision.cause)
         resume_from = self._resume_from() if decision.restart else ""
-        self._send({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
-                    "cause": decision.cause.as_message(), "hosts": list(decision.hosts), "number": decision.number})  # fmt: skip
+        self._send(decision.as_message(resume_from))
         if decision.restart:
             self._budget.take()
             self._starts.append(Start(last_step(reports), decision.cause.host))

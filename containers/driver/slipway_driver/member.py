@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Union
 
 from slipway_driver.coordinator import Coordinator
 from slipway_driver.peer_channel import (
@@ -19,13 +19,7 @@ from slipway_driver.peer_channel import (
     connect_patiently,
 )
 from slipway_driver.peers import CUT_OFF, RELEASED, Side
-from slipway_driver.restart_policy import Decision, Report, report_from, stopped
-
-
-def _decided(message: Mapping[str, Any]) -> "tuple[Decision, str]":
-    hosts = tuple(str(host) for host in message["hosts"])
-    decision = Decision(bool(message["restart"]), report_from(message["cause"]), str(message["why"]), hosts, int(message["number"]))
-    return decision, str(message["resumeFrom"])
+from slipway_driver.restart_policy import Decision, Report, decided, stopped
 
 
 class Member(Side):
@@ -146,7 +140,7 @@ class Member(Side):
             if message is None:
                 return (stopped(own) if self._stopping else lost), ""
             if message.get("type") == "decision":
-                return _decided(message)
+                return decided(message)
             if message.get("type") == "back" and self._channel is not channel:
                 channel = self._report(self._channel, own)
 
@@ -169,7 +163,7 @@ class Member(Side):
         if message is None:
             return CUT_OFF
         if message.get("type") == "decision":
-            return _decided(message)
+            return decided(message)
         return RELEASED if message.get("type") == "release" else None
 
     def close(self) -> None:

@@ -40,14 +40,8 @@ class Report(NamedTuple):
 
 
 def report_from(message: Mapping[str, Any]) -> Report:
-    """Parses a message into a report. Raises KeyError or ValueError for an incomplete message."""
-    return Report(
-        host=str(message["host"]),
-        code=int(message["code"]),
-        kind=str(message["kind"]),
-        reason=str(message["reason"]),
-        step=message["step"],
-    )
+    """Parses a message into a report. Raises KeyError for an incomplete message."""
+    return Report(*(message[name] for name in Report._fields))
 
 
 class Decision(NamedTuple):
@@ -59,6 +53,16 @@ class Decision(NamedTuple):
     hosts: Tuple[str, ...] = ()
     #: The number of the start that follows.
     number: int = 0
+
+    def as_message(self, resume_from: str) -> Dict[str, Any]:
+        """The decision as a message to the other hosts, with the checkpoint from which the ranks go on."""
+        return dict(self._asdict(), cause=self.cause.as_message(), type="decision", resumeFrom=resume_from)
+
+
+def decided(message: Mapping[str, Any]) -> Tuple[Decision, str]:
+    """Parses a message into a decision and a checkpoint."""
+    decision = Decision(*(message[name] for name in Decision._fields))
+    return decision._replace(cause=report_from(message["cause"]), hosts=tuple(message["hosts"])), message["resumeFrom"]
 
 
 def stopped(cause: Report) -> Decision:
