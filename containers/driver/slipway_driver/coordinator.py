@@ -168,7 +168,8 @@ class Coordinator(Side):
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Ends the ranks on all hosts, collects every report, and sends the decision to all hosts. Returns the decision and the checkpoint
         to resume from ("" for none). EFA reports are kept if the ranks do not start again."""
-        self._await_connections()
+        # A driver that was killed before it connected never reports.
+        self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
         self._send({"type": "end", "kind": own.kind})
         self._take_while(lambda: len(self._early) + len(self.done) < len(self._others) and not self._in_vain(own), self._patience)
         reports = list(self._early)
@@ -245,10 +246,6 @@ class Coordinator(Side):
     def _awaited(self) -> List[str]:
         """Training hosts that have not connected yet."""
         return [host for host in self._others if host not in self._channels]
-
-    def _await_connections(self) -> None:
-        """Waits for drivers that have not connected when the ranks end. A driver that was killed before it connected never reports."""
-        self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
 
     def _send(self, message: Mapping[str, Any]) -> None:
         for channel in list(self._channels.values()):

@@ -64,13 +64,6 @@ def _process_of(line: str, at: int) -> str:
     return written_by[-1] if written_by else ""
 
 
-def _excerpt(line: str) -> str:
-    """The part of a line that contains the network information, at most EVIDENCE_LENGTH characters."""
-    found = next((match for match in (pattern.search(line) for pattern in _DECISIVE) if match), None)
-    begin = max(0, found.end() - EVIDENCE_LENGTH) if found else 0
-    return line[begin : begin + EVIDENCE_LENGTH]
-
-
 class EfaVerdict:
     """Reads every line of a host's ranks; lines may be truncated, interleaved or in any order. The slowest network used by any rank
     determines the verdict, because every collective waits for it."""
@@ -95,7 +88,9 @@ class EfaVerdict:
             return
         plain = _COLOUR.sub("", line).strip()
         if self._read(plain) and len(self._evidence) < EVIDENCE_LIMIT:
-            self._evidence.append(_excerpt(plain))
+            found = next((match for match in (pattern.search(plain) for pattern in _DECISIVE) if match), None)
+            begin = max(0, found.end() - EVIDENCE_LENGTH) if found else 0
+            self._evidence.append(plain[begin : begin + EVIDENCE_LENGTH])
 
     def _read(self, line: str) -> bool:
         """Extracts the facts from a line; True if it contains a new fact."""
@@ -161,18 +156,13 @@ class EfaVerdict:
         }
 
 
-def missing_interfaces(report: Mapping[str, Any]) -> str:
-    """How many of the host's EFA interfaces NCCL uses, if that is fewer than half of them; "" otherwise."""
-    used, present = report.get("interfaces"), report.get("expectedInterfaces") or report.get("devices")
-    if not used or not present or MIN_SHARE * present <= used:
-        return ""
-    return "%d of %d EFA interfaces" % (used, present)
-
-
 def refusal(policy: str, report: Mapping[str, Any]) -> Optional[str]:
-    """The reason why the job must end under `efa: required`; None if it may continue."""
-    few = missing_interfaces(report)
-    if policy != "required" or (report["verdict"] != "sockets" and not (few and report["verdict"].startswith("efa"))):
+    """The reason why the job must end under `efa: required`; None if it may continue. A host must use half of its EFA interfaces."""
+    used, present = report.get("interfaces"), report.get("expectedInterfaces") or report.get("devices")
+    if policy == "required" and report["verdict"] == "sockets":
+        why = "TCP sockets"
+    elif policy == "required" and report["verdict"].startswith("efa") and used and present and used < MIN_SHARE * present:
+        why = "%d of %d EFA interfaces, fewer than half" % (used, present)
+    else:
         return None
-    used = "TCP sockets" if report["verdict"] == "sockets" else "%s, fewer than half" % few
-    return "efa: required, and NCCL uses %s; see the evidence in efa.json, or set network.efa: preferred" % used
+    return "efa: required, and NCCL uses %s; see the evidence in efa.json, or set network.efa: preferred" % why

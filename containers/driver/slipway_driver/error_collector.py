@@ -79,7 +79,7 @@ class ErrorCollector:
         if patterns.AROUND.match(text):
             return
         self._tail.append(line)
-        self.killed = self.killed or patterns.reports_kill(text)
+        self.killed = self.killed or (any(part in text for part in patterns.KILLED_TEXTS) and bool(patterns.KILLED_PROGRAM.search(text)))
         self._after += bool(text.strip())
         if text.rstrip().endswith(patterns.TRACEBACK):
             self._begin(label, text, at)
@@ -88,7 +88,10 @@ class ErrorCollector:
         elif self._traceback is not None and self._traceback.takes_more(text):
             pass
         elif self._takes_bare and (patterns.BARE_ERROR.search(text) or patterns.BARE_EXCEPTION.match(text)):
-            self._take_bare(text, at)
+            # Keeps the first such line, unless it is stale or was noise.
+            found = _Found(at, text, text.strip())
+            if self._bare is None or at - self._bare.at > STALE_SECONDS or (found.is_cause and not self._bare.is_cause):
+                self._bare = found
         if text.strip():
             self._before = text
 
@@ -122,12 +125,6 @@ class ErrorCollector:
         if self._traceback is None or found.is_cause or not self._traceback.is_cause:
             self._traceback = found
         self._after = 0
-
-    def _take_bare(self, text: str, at: float) -> None:
-        """Keeps the first such line, unless it is stale or was noise."""
-        found = _Found(at, text, text.strip())
-        if self._bare is None or at - self._bare.at > STALE_SECONDS or (found.is_cause and not self._bare.is_cause):
-            self._bare = found
 
     @property
     def _best(self) -> Optional[_Found]:

@@ -102,7 +102,7 @@ def main() -> None:
         torch.cuda.set_device(device)
     else:
         _enter(ON_CPU)
-    wait = torch.cuda.synchronize if on_gpu else _nothing
+    wait = torch.cuda.synchronize if on_gpu else lambda: None
     size = GPU_SIZE if on_gpu else CPU_SIZE
     left, right = (torch.randn(size, size, device=device).to(torch.bfloat16) for _ in range(2))
     tflops = 2.0 * size**3 / _seconds_of(lambda: torch.mm(left, right), wait, WARM_UP_SECONDS if on_gpu else 0.0) / 1e12
@@ -121,10 +121,6 @@ def main() -> None:
         print(json.dumps(facts), flush=True)
     _enter(END)
     dist.destroy_process_group()
-
-
-def _nothing() -> None:
-    """A CPU has finished when the call returns."""
 
 
 if __name__ == "__main__":

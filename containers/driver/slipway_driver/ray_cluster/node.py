@@ -50,15 +50,6 @@ def object_store_bytes(memory: int, shared_memory: int, nodes_here: int = 1) -> 
     return size if size >= MIN_BYTES else None
 
 
-def free_shared_memory(folder: str = "/dev/shm") -> int:
-    """Free bytes in the container's shared memory; 0 if there is none."""
-    try:
-        found = os.statvfs(folder)
-    except OSError:
-        return 0
-    return found.f_bsize * found.f_bavail
-
-
 def start_words(
     where: Sequence[str], host: str, resources: Mapping[str, Any], parameters: Mapping[str, Any], python: str = sys.executable
 ) -> List[str]:
@@ -108,7 +99,8 @@ class RaySettings:
 
     def _resources(self, head: bool) -> Dict[str, Any]:
         nodes_here = len(self.hosts) if self.bind_to else 1
-        store = object_store_bytes(memory_bytes(), free_shared_memory(), nodes_here)
+        shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
+        store = object_store_bytes(memory_bytes(), shared, nodes_here)
         if store is None:
             log("ray: /dev/shm is too small for an object store; Ray uses the disk, which is slower")
         return {
