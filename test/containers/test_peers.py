@@ -71,10 +71,10 @@ def test_only_a_closed_connection_shows_that_the_other_driver_has_ended(error: O
         side.join()
 
     class Broken:
-        def recv(self, _size: int) -> bytes:
+        def readline(self, _size: int) -> bytes:
             raise error
 
-    client._lines._connection = Broken()  # type: ignore[assignment]
+    client._lines = Broken()  # type: ignore[assignment]
     with pytest.raises(PeerLost) as raised:
         client.receive()
     assert isinstance(raised.value, PeerEnded) is ended

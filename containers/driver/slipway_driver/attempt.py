@@ -14,7 +14,7 @@ from slipway_driver.cluster import Cluster, read_cluster
 from slipway_driver.code import prepare_code, refuse_windows_text
 from slipway_driver.compile_cache import CompileCache, compile_cache_of
 from slipway_driver.dumps import trace_variables
-from slipway_driver.expected_bandwidth import GIB, expected_for
+from slipway_driver.expected_bandwidth import EXPECTED, GIB
 from slipway_driver.health_gate import EarlyAnswers
 from slipway_driver.hosts import own_address, read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
@@ -227,7 +227,7 @@ class _Host:
         return lambda state: rank_command(str(state), script)
 
     def _probe(self, cluster: Cluster, environ: Mapping[str, str]) -> List[str]:
-        expected = expected_for(cluster.instance_type)
+        expected = EXPECTED.get(cluster.instance_type)
         size = str(expected.size_bytes if expected else GIB)
         return [sys.executable, "-u", "-m", "slipway_driver.probe_rank", environ.get(PROBE_VARIABLE, "0"), size]
 

@@ -37,12 +37,7 @@ def rank_command(state_folder: str, script: Sequence[str], python: str = sys.exe
 
 
 def torchrun_command(
-    cluster: Cluster,
-    processes: int,
-    master_address: str,
-    master_port: int,
-    command: Sequence[str],
-    python: str = sys.executable,
+    cluster: Cluster, processes: int, master_address: str, master_port: int, command: Sequence[str], python: str = sys.executable
 ) -> List[str]:
     """The torchrun command with a static rendezvous: no elasticity, every host knows its rank.
 

@@ -48,15 +48,9 @@ def split_options(text: str) -> List[str]:
 
 
 def mpirun_words(
-    cluster: Cluster,
-    processes: int,
-    interface: Optional[str],
-    options: Sequence[str],
-    command: Sequence[str],
-    mpirun: str,
-    has_shim: bool,
+    cluster: Cluster, processes: int, interface: Optional[str], options: Sequence[str], command: Sequence[str], mpirun: str, has_shim: bool,
     python: str = sys.executable,
-) -> List[str]:
+) -> List[str]:  # fmt: skip
     """Starts `processes` ranks on each training host, numbered host by host. The options of the run file come last."""
     hosts = cluster.training_hosts
     words = [mpirun, "--host", ",".join("%s:%d" % (host, processes) for host in hosts), "-np", str(processes * len(hosts))]
@@ -96,12 +90,6 @@ def under_mpi4py(script: Sequence[str], has_mpi4py: bool) -> List[str]:
     return [*script[:2], "-m", "mpi4py", *script[2:]] if python else list(script)
 
 
-def smddprun(path: str) -> List[str]:
-    """The SMDDP starter command, if the image has it; otherwise empty."""
-    found = shutil.which("smddprun", path=path)
-    return [found] if found else []
-
-
 def shim_environment(inherited: Mapping[str, str]) -> Tuple[Dict[str, str], str]:
     """LD_PRELOAD with the hostname shim, or a log line if there is none, because MPI may then treat all hosts as one.
 
@@ -133,8 +121,8 @@ def mpi_words(job: Job, cluster: Cluster, script: Sequence[str], environ: Mappin
     if cluster.rank != 0:
         return []
     path = environ.get("PATH", "")
-    starter = smddprun(path) if job.collectives == "smddp" else []
-    program = starter + under_mpi4py(script, importlib.util.find_spec("mpi4py") is not None)
+    smddprun = shutil.which("smddprun", path=path) if job.collectives == "smddp" else None
+    program = [*([smddprun] if smddprun else []), *under_mpi4py(script, importlib.util.find_spec("mpi4py") is not None)]
     interface = cluster.network_interface if interface_exists(cluster.network_interface) else None
     options = split_options(job.mpi_options)
     command, mpirun = rank_command("-", program), find_mpirun(path)

@@ -50,17 +50,14 @@ def check_seconds(environ: Mapping[str, str]) -> None:
     issues = []
     for name, least in SECONDS.items():
         given = environ.get(name)
-        if given and not _is_number(given, least):
+        try:
+            fits = not given or least <= float(given) < math.inf
+        except ValueError:
+            fits = False
+        if not fits:
             issues.append("environmentVariables.%s: must be a number of at least %g, got %s; leave it out" % (name, least, given))
     if issues:
         raise DriverError(ENVIRONMENT, "; ".join(issues))
-
-
-def _is_number(text: str, least: float) -> bool:
-    try:
-        return least <= float(text) < math.inf
-    except ValueError:
-        return False
 
 
 def master_port(job_name: str, shared_machine: bool) -> int:
@@ -81,7 +78,7 @@ def deadline(started_at: float, max_runtime_seconds: Optional[int]) -> Optional[
 def slipway_variables(job: Job, paths: Paths, started_at: float) -> Dict[str, str]:
     """The SLIPWAY_* variables of the contract. Paths below /opt/ml are replaced by those of this instance."""
     limit = deadline(started_at, job.max_runtime_seconds)
-    variables = {
+    return {
         "SLIPWAY_RUN_ID": job.run_id,
         "SLIPWAY_ATTEMPT": str(job.attempt),
         "SLIPWAY_CHECKPOINT_URI": paths.localised(job.checkpoint_uri),
@@ -91,10 +88,8 @@ def slipway_variables(job: Job, paths: Paths, started_at: float) -> Dict[str, st
         "SLIPWAY_HAND_OVER_FILE": str(paths.hand_over),
         # On this instance's own disk, for restarts in place; the service does not upload this folder.
         "SLIPWAY_LOCAL_COPIES": str(paths.base / "checkpoint-copies"),
+        **({"SLIPWAY_DEADLINE": str(int(limit))} if limit is not None else {}),
     }
-    if limit is not None:
-        variables["SLIPWAY_DEADLINE"] = str(int(limit))
-    return variables
 
 
 def rendezvous_variables(
@@ -124,10 +119,7 @@ def python_path(driver_folder: Path, code_folder: Path, inherited: str) -> str:
 
 
 def compose(
-    inherited: Mapping[str, str],
-    layers: Sequence[Mapping[str, str]],
-    unset: Mapping[str, str],
-    user: Mapping[str, str],
+    inherited: Mapping[str, str], layers: Sequence[Mapping[str, str]], unset: Mapping[str, str], user: Mapping[str, str]
 ) -> Tuple[Dict[str, str], Sequence[str]]:
     """The final environment, and a log line for each variable that was unset, from the reasons `unset`. Later layers take precedence; the
     user's variables come last."""

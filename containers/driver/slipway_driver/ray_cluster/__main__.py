@@ -13,14 +13,14 @@ from slipway_driver.log import log
 from slipway_driver.peer_channel import PeerLost
 from slipway_driver.rank import die_with_parent
 from slipway_driver.ray_cluster.head import Head
-from slipway_driver.ray_cluster.node import settings_of
+from slipway_driver.ray_cluster.node import RaySettings
 from slipway_driver.ray_cluster.worker import Worker
 
 
 def main(arguments: List[str]) -> int:
     """Runs the head on the first host or a worker on another host. Returns the exit code."""
     die_with_parent()
-    state, settings = Path(arguments[0]), settings_of(os.environ, json.loads(arguments[1]))
+    state, settings = Path(arguments[0]), RaySettings(os.environ, json.loads(arguments[1]))
     if settings.host == settings.hosts[0]:
         return Head(settings, state, arguments[2:], os.environ).run()
     try:

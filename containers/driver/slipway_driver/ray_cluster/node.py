@@ -8,9 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.exit_codes import ENVIRONMENT, TRY_AGAIN, class_of, shell_code
 from slipway_driver.job import read_job
@@ -68,22 +67,20 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
-@dataclass(frozen=True)
 class RaySettings:
-    """`hosts`: the training hosts in rank order; the first one runs Ray's head"""
+    """Settings of one host. `layout`: the training hosts in rank order, of which the first one runs Ray's head node, and the number of CPUs
+    and GPUs that Ray may use on each host."""
 
-    host: str
-    hosts: Tuple[str, ...]
-    master: str
-    port: int
-    #: Address of this host; "" if it is unknown, so that Ray determines it.
-    address: str
-    bind_to: str
-    secret: str
-    join_seconds: float
-    parameters: Mapping[str, Any]
-    cpus: int
-    gpus: int
+    def __init__(self, environ: Mapping[str, str], layout: Mapping[str, Any]) -> None:
+        job = read_job(Path(environ["SLIPWAY_JOB_FILE"]))
+        self.secret, self.parameters = job.restart_secret, job.parameters
+        self.host, self.hosts = environ["SM_CURRENT_HOST"], tuple(layout["hosts"])
+        self.master, self.port = environ["MASTER_ADDR"], int(environ["MASTER_PORT"])
+        #: Address of this host; "" if it is unknown, so that Ray determines it.
+        self.address = environ.get("SLIPWAY_HOST_ADDRESS", "")
+        self.bind_to = environ.get("SLIPWAY_BIND_ADDRESS", "")
+        self.join_seconds = float(environ.get("SLIPWAY_RAY_JOIN_SECONDS") or JOIN_SECONDS)
+        self.cpus, self.gpus = int(layout["cpus"]), int(layout["gpus"])
 
     @property
     def control_port(self) -> int:
@@ -112,24 +109,6 @@ class RaySettings:
             # The hosts of the sandbox share the ports of one machine.
             "dashboard-agent-listen-port": 0 if self.bind_to else None,
         }
-
-
-def settings_of(environ: Mapping[str, str], layout: Mapping[str, Any]) -> RaySettings:
-    """The settings of this host. `layout`: the hosts, and the number of CPUs and GPUs that Ray may use on each host."""
-    job = read_job(Path(environ["SLIPWAY_JOB_FILE"]))
-    return RaySettings(
-        host=environ["SM_CURRENT_HOST"],
-        hosts=tuple(layout["hosts"]),
-        master=environ["MASTER_ADDR"],
-        port=int(environ["MASTER_PORT"]),
-        address=environ.get("SLIPWAY_HOST_ADDRESS", ""),
-        bind_to=environ.get("SLIPWAY_BIND_ADDRESS", ""),
-        secret=job.restart_secret,
-        join_seconds=float(environ.get("SLIPWAY_RAY_JOIN_SECONDS") or JOIN_SECONDS),
-        parameters=job.parameters,
-        cpus=int(layout["cpus"]),
-        gpus=int(layout["gpus"]),
-    )
 
 
 def temporary_folder() -> str:
