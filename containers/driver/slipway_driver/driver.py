@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from typing import Any, Dict, List, Optional, Sequence, Union
 
@@ -225,10 +224,7 @@ class Driver:
 
     def _go_on(self, hosts: Sequence[str], resume_from: str, number: int) -> None:
         """Changes the attempt to that of the start with this number."""
-        attempt, self._round = self._attempt, number
-        if tuple(hosts) != attempt.cluster.training_hosts or resume_from != attempt.environ["SLIPWAY_RESUME_FROM"]:
-            attempt = attempt.on(attempt.cluster.with_training(hosts), resume_from)
-        self._attempt = dataclasses.replace(attempt, environ=dict(attempt.environ, SLIPWAY_RESTART=str(number)))
+        self._attempt, self._round = self._attempt.on(hosts, resume_from, number), number
 
 
 def _peers_of(attempt: Attempt, is_again: bool, kept: Decisions) -> Peers:

@@ -13,7 +13,7 @@ import time
 import traceback
 from typing import Any, Dict
 
-from slipway_driver.attempt import prepare
+from slipway_driver.attempt import Attempt
 from slipway_driver.driver import Driver
 from slipway_driver.driver_start import DriverStart
 from slipway_driver.errors import Failure
@@ -34,7 +34,7 @@ EXITING_GRACE_SECONDS = 2.0
 
 def _run_attempt(paths: Paths, start: DriverStart) -> int:
     began = time.time()
-    attempt = prepare(paths, os.environ, start.started_at, log)
+    attempt = Attempt(paths, os.environ, start.started_at)
     cluster, job = attempt.cluster, attempt.job
     emit(progress_line("inventory", host=cluster.current_host, rank=None if cluster.idle else cluster.rank, **attempt.hardware))
     if drivers := driver_line(attempt.hardware, any(COMPAT_FOLDER.glob("libcuda.so*"))):
