@@ -17,6 +17,7 @@ import pytest
 from fake_world import REPOSITORY, FakeWorld, job_json
 from slipway_driver import launchers
 from slipway_driver.cluster import parse_cluster
+from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.job import parse_job
 from slipway_driver.rank_session import is_running
@@ -161,8 +162,8 @@ class EndedNode:
         self._polls -= 1
         return None if self._polls >= 0 else 1
 
-    def unexpected_end(self, host: str) -> launchers.LauncherEnd:
-        return launchers.LauncherEnd(75, "hardware", host, "ended")
+    def unexpected_end(self, host: str) -> Failure:
+        return Failure(75, "hardware", None, "ended", [], host)
 
     def stop(self) -> None:
         pass
@@ -219,7 +220,7 @@ def test_dead_nodes_and_nodes_of_others_have_not_joined() -> None:
 
 def test_the_first_end_that_a_launcher_writes_is_the_one_that_counts(tmp_path: Path) -> None:
     assert launchers.read_launcher_end(tmp_path) is None
-    first = launchers.LauncherEnd(75, "hardware", "algo-2", "algo-2 was lost")
+    first = Failure(75, "hardware", None, "algo-2 was lost", [], "algo-2")
     launchers.write_launcher_end(tmp_path, first)
     launchers.write_launcher_end(tmp_path, first._replace(host="algo-1"))
     assert launchers.read_launcher_end(tmp_path) == first

@@ -15,7 +15,7 @@ from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, clas
 from slipway_driver.gpu_use import GpuUse, every
 from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.launcher import Launcher
-from slipway_driver.launchers import LauncherEnd, read_launcher_end
+from slipway_driver.launchers import read_launcher_end
 from slipway_driver.log import emit, log
 from slipway_driver.member import Peers
 from slipway_driver.output_lines import SHOWN, STATE
@@ -171,12 +171,12 @@ class HostRun:
         first = first_real(self._supervisor.records() if self._supervisor else [])
         return classify(first, oom_kills() > self._oom_before) if first is not None else None
 
-    def _launcher_failure(self, reported: LauncherEnd) -> Failure:
+    def _launcher_failure(self, reported: Failure) -> Failure:
         """An error of the launcher takes precedence over those of its ranks, which fail because of it."""
         own_host = self._attempt.cluster.current_host
         if reported.host == own_host and oom_kills() > self._oom_before:
             return Failure(OUT_OF_MEMORY, "host-memory", None, "the kernel killed the launcher's processes: out of host memory", [])
-        return Failure(reported.code, reported.kind, None, reported.reason, [], "" if reported.host == own_host else reported.host)
+        return reported._replace(host="") if reported.host == own_host else reported
 
     def _outcome(self, launcher_code: int) -> Failure:
         assert self._supervisor is not None

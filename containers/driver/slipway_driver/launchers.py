@@ -3,15 +3,18 @@ show: `launcher.json` in the state folder."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import sys
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Sequence
+from typing import List, Optional, Sequence
 
 from slipway_driver.cluster import Cluster
+from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+from slipway_driver.rank import write_state
 
 RANK_MODULE = "slipway_driver.rank"
 _END = "launcher.json"
@@ -59,29 +62,14 @@ def torchrun_command(
     ]
 
 
-class LauncherEnd(NamedTuple):
-    """`code`: the container's exit code. `kind`: a failure class of the driver. `host`: the host that is the cause."""
-
-    code: int
-    kind: str
-    host: str
-    reason: str
-
-
-def write_launcher_end(state: Path, end: LauncherEnd) -> None:
+def write_launcher_end(state: Path, end: Failure) -> None:
     """Writes the outcome unless one exists: later outcomes are consequences of the first."""
-    target = state / _END
-    if target.exists():
-        return
-    temporary = state / (_END + ".tmp")
-    temporary.write_text(json.dumps(end._asdict()), encoding="utf-8")
-    temporary.rename(target)
+    if not (state / _END).exists():
+        write_state(state, _END, end)
 
 
-def read_launcher_end(state: Path) -> Optional[LauncherEnd]:
+def read_launcher_end(state: Path) -> Optional[Failure]:
     """The recorded outcome; None if there is none."""
-    try:
-        found = json.loads((state / _END).read_text(encoding="utf-8"))
-        return LauncherEnd(int(found["code"]), str(found["kind"]), str(found["host"]), str(found["reason"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return Failure(*json.loads((state / _END).read_text(encoding="utf-8")))
+    return None

@@ -14,8 +14,9 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence
 
+from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN, class_of, shell_code
-from slipway_driver.launchers import LauncherEnd, rank_command, write_launcher_end
+from slipway_driver.launchers import rank_command, write_launcher_end
 from slipway_driver.log import log
 from slipway_driver.peer_channel import PeerChannel, PeerLost, serve
 from slipway_driver.rank import die_with_parent
@@ -37,7 +38,7 @@ class Workers:
         self._lock = threading.Lock()
         self._last: Optional[Dict[str, Any]] = None
         #: Lost hosts, in the order of detection.
-        self.lost: "queue.Queue[LauncherEnd]" = queue.Queue()
+        self.lost: "queue.Queue[Failure]" = queue.Queue()
         if self._expected:
             self._socket = socket.create_server((settings.bind_to, settings.control_port), backlog=len(self._expected))
             serve(self._socket, settings.secret, self._use, log)
@@ -52,9 +53,9 @@ class Workers:
                 self._channels[channel.name] = channel
                 if self._last:
                     channel.send(self._last)
-            end = LauncherEnd(TRY_AGAIN, "peer-lost", channel.name, str(channel.receive()["ended"]))
+            end = Failure(TRY_AGAIN, "peer-lost", None, str(channel.receive()["ended"]), [], channel.name)
         except (PeerLost, ValueError, KeyError) as error:
-            end = LauncherEnd(TRY_AGAIN, HARDWARE, channel.name, "%s was lost: %s" % (channel.name, error))
+            end = Failure(TRY_AGAIN, HARDWARE, None, "%s was lost: %s" % (channel.name, error), [], channel.name)
         self.lost.put(end)
 
     def tell(self, **message: Any) -> None:
@@ -152,7 +153,7 @@ class Head:
             host, reason = missing[0], "hosts must join Ray within %d s; %s did not" % (limit, named)
         else:
             return False
-        write_launcher_end(self._state, LauncherEnd(TRY_AGAIN, class_of(TRY_AGAIN), host, reason))
+        write_launcher_end(self._state, Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, reason, [], host))
         return True
 
     def _is_lost(self) -> bool:

@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import ENVIRONMENT, TRY_AGAIN, class_of, shell_code
 from slipway_driver.job import read_job
-from slipway_driver.launchers import LauncherEnd
 from slipway_driver.log import log
 from slipway_driver.rank import die_with_parent
 from slipway_driver.ray_cluster.launch import CONTROL_PORT_OFFSET, HEAD_OPTIONS, HOST_RESOURCE, RAY_PORT_OFFSET, option_name
@@ -134,7 +134,7 @@ class RayNode:
         """Exit code of `ray start`; None while it runs."""
         return self._process.poll()
 
-    def unexpected_end(self, host: str) -> LauncherEnd:
+    def unexpected_end(self, host: str) -> Failure:
         """The failure after the Ray processes of this host ended unexpectedly. Logs their last output."""
         code, lines = shell_code(self.code or 0), []
         # Of `ray start` and of its node manager.
@@ -145,8 +145,8 @@ class RayNode:
         if code == USAGE_ERROR:
             last_line = next((line for line in reversed(lines) if line.strip()), "")
             why = "distribution.parameters: ray start rejected an option: %s" % last_line
-            return LauncherEnd(ENVIRONMENT, class_of(ENVIRONMENT), host, why)
-        return LauncherEnd(TRY_AGAIN, HARDWARE, host, "Ray's processes exited with code %d" % code)
+            return Failure(ENVIRONMENT, class_of(ENVIRONMENT), None, why, [], host)
+        return Failure(TRY_AGAIN, HARDWARE, None, "Ray's processes exited with code %d" % code, [], host)
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
         """Ends all processes of the node; kills them after `seconds`."""

@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional
 
+from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
-from slipway_driver.launchers import LauncherEnd, write_launcher_end
+from slipway_driver.launchers import write_launcher_end
 from slipway_driver.peer_channel import PeerChannel, PeerLost, connect_patiently
 from slipway_driver.rank import write_state
 from slipway_driver.ray_cluster.node import RayNode, RaySettings
@@ -86,7 +87,7 @@ class Worker:
         """Records the end that the first host has requested. `order` None: the connection to the first host was lost."""
         if order is None:
             reason = "the connection to the first host was lost"
-            write_launcher_end(self._state, LauncherEnd(TRY_AGAIN, "peer-lost", self._settings.hosts[0], reason))
+            write_launcher_end(self._state, Failure(TRY_AGAIN, "peer-lost", None, reason, [], self._settings.hosts[0]))
             return TRY_AGAIN
         code = int(order.get("end", TRY_AGAIN))
         rank = self._settings.hosts.index(self._settings.host)
