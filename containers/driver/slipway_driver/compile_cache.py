@@ -147,8 +147,7 @@ class CompileCache:
 
 
 def compile_cache_of(job: Job, paths: Paths, inherited: Mapping[str, str], hardware: Mapping[str, Any]) -> Optional[CompileCache]:
-    """The bundle of an attempt; None where there is no place for it. Caches for which the user or the image has chosen a folder are not in
-    it."""
+    """The bundle of an attempt; None where there is no place for it. Caches whose folder the user or the image has chosen are not in it."""
     root = paths.base / "compile-cache"
     variables = {name: str(root / folder) for name, folder in FOLDERS.items() if name not in inherited and name not in job.env}
     if not job.compile_cache_uri or not variables:

@@ -21,8 +21,7 @@ QUEUED, MAX_QUEUED = ("gpus", "progress"), 4096
 
 
 class Coordinator(Side):
-    """Runs on the first host, with a channel to every other driver, and on a host that has no others. `hosts`: the training hosts in rank
-    order; `spares`: the spare hosts."""
+    """Runs on the first host, and on a host without others. `hosts`: the training hosts in rank order; `spares`: the spare hosts."""
 
     def __init__(
         self, hosts: Sequence[str], bind_to: str, port: int, secret: str, restarts: int, log: Callable[[str], None],
@@ -139,8 +138,7 @@ class Coordinator(Side):
         return True
 
     def reports(self, kind: str, wait_seconds: float = 0.0) -> Dict[str, Any]:
-        """Waits for missing reports unless a host has failed or is disconnected. A host that has not connected yet is waited for as well,
-        because a start can be short."""
+        """Waits for missing reports, also of hosts that have not connected yet, unless a host has failed or is disconnected."""
         found = self._reports[kind]
         self._take_while(lambda: not found.keys() >= set(self._others) and not self._early and not self._cut_off(), wait_seconds)
         return dict(found)

@@ -20,8 +20,7 @@ VARIABLE = "SLIPWAY_MEMORY"
 
 
 class DriverStart(NamedTuple):
-    """One start of the driver. `number`: 0 for the first in its container; `started_at`: when the container started; `kept`: the anonymous
-    file of `Decisions`."""
+    """`number`: 0 for the first driver of its container; `started_at`: when that started; `kept`: the anonymous file of `Decisions`."""
 
     number: int = 0
     started_at: float = time.time()

@@ -36,8 +36,7 @@ class _Found:
         self.foreign, self.more = 0, MESSAGE_LINES
 
     def name(self, summary: str) -> None:
-        """Sets the last line of a traceback. For chained exceptions the last one is used, except that noise never replaces its cause or
-        vice versa."""
+        """Sets the last line of a traceback. Of chained exceptions the last one counts, but noise and causes do not replace each other."""
         if not self.summary or not (is_noise(self.summary) or is_noise(summary)):
             self.summary = summary
 
@@ -56,8 +55,7 @@ class _Found:
 
 
 class ErrorCollector:
-    """Reads one rank's output line by line. With `bare` False only tracebacks are recognized, for output in which the word "error" proves
-    nothing."""
+    """Reads one rank's output. With `bare` False only tracebacks count, for output in which the word "error" proves nothing."""
 
     def __init__(self, bare: bool = True) -> None:
         self._takes_bare = bare

@@ -96,8 +96,7 @@ def after_hang(hang: Failure, records: Sequence[Mapping[str, Any]], before: floa
 
 
 def classify(record: Mapping[str, Any], out_of_memory: bool) -> Failure:
-    """Derives the container's exit code and failure class from the rank that failed first. `out_of_memory`: the kernel's counter has
-    increased."""
+    """Derives exit code and class from the rank that failed first. `out_of_memory`: the kernel's counter has increased."""
     code, summary, tail = record["code"], record.get("summary", ""), list(record.get("tail", []))
     rank = record.get("rank")
     signal_number = _signal(record)

@@ -147,8 +147,7 @@ def serve(control: socket.socket, module: str) -> None:
 
 
 def preload(module: str) -> bool:
-    """Imports what the ranks need. Returns whether ranks can be forked after that. An error is that of the ranks, which try again and
-    report it."""
+    """Imports what the ranks need. Returns whether ranks can be forked after that. The ranks try a failed import again and report it."""
     with suppress(Exception):
         importlib.import_module(module + ".preload")
     gc.collect()

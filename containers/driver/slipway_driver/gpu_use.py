@@ -33,8 +33,7 @@ def parse_use(text: str) -> Optional[Dict[str, Any]]:
 
 
 def every(environ: Mapping[str, str], hosts: int) -> float:
-    """Seconds between two measurements: SLIPWAY_GPU_SECONDS, otherwise 60 or more for many hosts, because the log line contains all
-    hosts."""
+    """Seconds between two measurements: SLIPWAY_GPU_SECONDS, otherwise 60, and more for many hosts, which are all in one log line."""
     return float(environ.get("SLIPWAY_GPU_SECONDS") or max(EVERY_SECONDS, SECONDS_PER_HOST * hosts))
 
 

@@ -56,8 +56,7 @@ class HandOverWatch(Repeated):
 
 
 def hand_over_of(attempt: Attempt, on_request: Callable[[str], None]) -> Optional[HandOverWatch]:
-    """The watch of the attempt: on the first host, which confirms the request, and on the host of rank 0, whose ranks look for the file.
-    None on all other hosts."""
+    """The watch of the first host, which confirms the request, and of the host of rank 0, whose ranks look for the file; else None."""
     uri, cluster = attempt.job.hand_over_uri, attempt.cluster
     if not uri or not (cluster.is_first or cluster.has_rank_0):
         return None

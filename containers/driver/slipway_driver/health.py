@@ -84,8 +84,7 @@ class Health:
         self._before = read() or {}
 
     def judged(self, end: Failure, remains: str = "") -> Failure:
-        """Returns `end`, or a hardware failure if the host is broken. `remains`: why the ranks cannot start again on this host although its
-        GPUs are healthy, "" if they can."""
+        """Returns `end`, or a hardware failure if the host is broken. `remains`: why ranks cannot start here again, "" if they can."""
         reason = complaint(self._before, self._read() if self._before else None) or hardware_line([end.reason, *end.lines]) or remains
         if not reason:
             return end

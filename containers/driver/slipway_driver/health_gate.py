@@ -108,8 +108,7 @@ class HealthGate:
         self._stopped.set()
 
     def check(self) -> Optional[Failure]:
-        """Returns the reason why training must not start on this host; None if it may. Only the first call checks; later failures are
-        judged by `Health`."""
+        """Why training must not start on this host; None if it may. Only the first call checks; `Health` judges later failures."""
         if self._done:
             return None
         self._done = True

@@ -90,8 +90,7 @@ def _seconds_of(work: Callable[[], Any], wait: Callable[[], Any], warm_up_second
 
 
 def main() -> None:
-    """Runs one rank of the measurements, with the environment variables that torchrun would set; rank 0 prints the results as one line of
-    JSON."""
+    """Runs one rank of the measurements, with the variables that torchrun would set; rank 0 prints the results as JSON."""
     import torch
     import torch.distributed as dist
 

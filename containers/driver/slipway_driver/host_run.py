@@ -216,8 +216,7 @@ class HostRun:
 
 
 def ended_early(attempt: Attempt, watchdog: Optional[Watchdog], records: Sequence[Mapping[str, Any]]) -> str:
-    """Why a start that ended with exit code 0 has not done what it was asked for, "" if it has. `watchdog`: that of a host that has seen
-    all steps."""
+    """Why a start with exit code 0 has not done its work, "" if it has. `watchdog`: that of a host that has seen all steps."""
     steps, seen = steps_of(attempt), watchdog.step if watchdog else None
     if watchdog and seen is not None and steps is not None:
         # The last step may be numbered steps - 1, and a script may print only every n-th step.

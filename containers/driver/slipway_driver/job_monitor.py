@@ -11,7 +11,7 @@ from slipway_driver.efa_report import EfaReport
 from slipway_driver.gpu_use import MeanUse
 from slipway_driver.log import emit
 from slipway_driver.member import Peers
-from slipway_driver.progress import progress_line, readers_of
+from slipway_driver.progress import FoundSteps, ProgressReader, progress_line
 from slipway_driver.rank_output import LineBudget
 from slipway_driver.shared_progress import ProgressSource, SharedProgress
 from slipway_driver.step_times import StepTimes
@@ -20,8 +20,7 @@ from slipway_driver.watchdog import watchdog_of
 
 
 class JobMonitor:
-    """One start of the ranks, as one host sees it. Only the first host receives the progress of all hosts, also if a spare host has
-    replaced it, and only it detects hangs."""
+    """One start of the ranks, as one host sees it. Only the first host, also if it was replaced, hears all hosts and detects hangs."""
 
     def __init__(self, attempt: Attempt, peers: Peers, step_times: StepTimes, mean_use: MeanUse) -> None:
         cluster = attempt.cluster
@@ -29,7 +28,10 @@ class JobMonitor:
         self._is_first, self._host = cluster.is_first, cluster.current_host
         #: The host of rank 0. A host that hears no others goes by its own lines.
         self._of_rank_0 = cluster.master if cluster.is_first else self._host
-        self.reader, self._found_steps = readers_of(attempt.job)
+        job = attempt.job
+        # Built-in programs print their own progress lines.
+        self.reader = ProgressReader(job.step_regex, job.loss_regex, "none" if job.builtin_module else job.progress_format)
+        self._found_steps = FoundSteps(expects_loss=job.loss_regex is not None or job.step_regex is None)
         self._step_lines, self._unprinted = LineBudget(per_second=1.0), ""
         self.watchdog = watchdog_of(attempt, time.monotonic())
         self._shared, self._source = SharedProgress(peers), ProgressSource(self._of_rank_0)

@@ -21,8 +21,7 @@ _END = "launcher.json"
 
 
 def script_command(entry_point: str, builtin_module: Optional[str], arguments: Sequence[str], python: str = sys.executable) -> List[str]:
-    """The command for the user's script (a .py file, a .sh file or a module) or for a built-in module. Raises DriverError (77)
-    otherwise."""
+    """The command for the user's script (a .py or .sh file, or a module) or a built-in module. Raises DriverError (77) otherwise."""
     if builtin_module is not None:
         return [python, "-u", "-m", builtin_module, *arguments]
     if entry_point.endswith(".py"):

@@ -105,8 +105,7 @@ def shim_environment(inherited: Mapping[str, str]) -> Tuple[Dict[str, str], str]
 
 
 def mpi_environment(job: Job, cluster: Cluster, paths: Paths, inherited: Mapping[str, str], master: str) -> Tuple[Dict[str, str], str]:
-    """Environment variables of an MPI start, and a log line about a missing part; both empty for other launchers. Raises DriverError (77)
-    if several hosts have no secret."""
+    """Variables of an MPI start, and a log line about a missing part. Raises DriverError (77) if several hosts have no secret."""
     if job.launcher != "mpi" or not cluster.takes_part:
         return {}, ""
     if not job.restart_secret and len(cluster.training_hosts) > 1:

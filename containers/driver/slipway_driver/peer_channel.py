@@ -79,8 +79,7 @@ class PeerChannel:
                 raise PeerLost(str(error))
 
     def receive(self) -> Dict[str, Any]:
-        """Waits for the next message and returns it. Raises PeerEnded if the other driver has ended, PeerLost if the connection is lost or
-        the HMAC is wrong."""
+        """Waits for the next message. Raises PeerEnded if the other driver has ended, PeerLost for a lost connection or a wrong HMAC."""
         try:
             line = _read_line(self._lines)
         except ConnectionResetError as error:
@@ -111,8 +110,7 @@ class PeerChannel:
 
 
 def _notice_a_dead_host(connection: socket.socket) -> None:
-    """Detects a host that has lost power: the kernel sends keepalive probes after 10 s of silence and closes the connection after 15 s
-    more."""
+    """Detects a host that has lost power: the kernel probes after 10 s of silence and closes the connection after 15 s more."""
     for option, value in (("SO_KEEPALIVE", 1), ("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, option):  # Not every platform has all options.
             level = socket.SOL_SOCKET if option.startswith("SO_") else socket.IPPROTO_TCP

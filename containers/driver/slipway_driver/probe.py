@@ -62,8 +62,7 @@ class Probe:
         self._stopped.set()
 
     def run(self) -> Optional[Dict[str, Any]]:
-        """Runs the probe for the requested time. The result on the first host; None on other hosts, without a request, on SIGTERM or on
-        failure."""
+        """Runs the probe. The result on the first host; None on others, without a request, on SIGTERM or on failure."""
         attempt = self._attempt
         if self._seconds <= 0 or attempt.probe_command_of is None or self._stopped.is_set():
             return None

@@ -121,8 +121,7 @@ def python_path(driver_folder: Path, code_folder: Path, inherited: str) -> str:
 def compose(
     inherited: Mapping[str, str], layers: Sequence[Mapping[str, str]], unset: Mapping[str, str], user: Mapping[str, str]
 ) -> Tuple[Dict[str, str], Sequence[str]]:
-    """The final environment, and a log line for each variable that was unset, from the reasons `unset`. Later layers take precedence; the
-    user's variables come last."""
+    """The environment, later layers and then the user's variables win, and a log line for each variable in `unset` (its reason)."""
     environ = {name: value for name, value in inherited.items() if name not in DRIVER_ONLY}
     for layer in layers:
         environ.update(layer)

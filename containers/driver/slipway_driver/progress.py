@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from slipway_driver.output_lines import PREFIX, without_label
 from slipway_driver.progress_formats import FormatReader
-
-if TYPE_CHECKING:
-    from slipway_driver.job import Job
 
 _NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 #: Limits of values: a step has at most 15 digits.
@@ -215,13 +212,6 @@ class FoundSteps:
         is_next = step is None or self._loss_first
         self._loss, self._loss_at = (loss, now) if is_next else (None, now)
         return [] if step is None else [self._line(step, before if is_next else loss)]
-
-
-def readers_of(job: Job) -> Tuple[ProgressReader, FoundSteps]:
-    """What reads the output of a job. Built-in programs print their own progress lines."""
-    output_format = "none" if job.builtin_module else job.progress_format
-    expects_loss = job.loss_regex is not None or job.step_regex is None
-    return ProgressReader(job.step_regex, job.loss_regex, output_format), FoundSteps(expects_loss)
 
 
 def _group(pattern: "Optional[re.Pattern[str]]", text: str) -> Optional[str]:

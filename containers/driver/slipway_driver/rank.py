@@ -127,8 +127,7 @@ class RankErrors:
         return self.stdout
 
     def facts(self) -> Dict[str, Any]:
-        """What the record says of the errors. `unhandled`: the error with which the rank ended, also if it returned 0; `raised`: the last
-        line of the newest traceback."""
+        """The fields of the record. `unhandled`: the error with which the rank ended, also with code 0; `raised`: the newest traceback."""
         raised, raised_at = max(self.stderr.raised, self.stdout.raised, key=lambda found: found[1])
         return {
             "errorAt": self.best.at,

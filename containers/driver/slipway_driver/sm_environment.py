@@ -36,8 +36,7 @@ def _decoded(value: str) -> Any:
 
 
 def parse_hyperparameters(raw: Mapping[str, str]) -> Dict[str, Any]:
-    """The script's hyperparameters. Values arrive as strings; JSON is decoded, other strings are unchanged. Internal hyperparameters of the
-    toolkit are omitted."""
+    """The script's hyperparameters, decoded if they are JSON, without internal ones of the toolkit."""
     internal = ("_tuning_objective_metric", "default_user_module_name")
     return {name: _decoded(value) for name, value in raw.items() if not name.startswith("sagemaker_") and name not in internal}
 
@@ -65,8 +64,7 @@ def training_environment(
     counts: Mapping[str, int],
     job_name: str,
 ) -> Dict[str, Any]:
-    """The values of the variables, and of SM_TRAINING_ENV. `hyperparameters`: as the service wrote them; `counts`: num_cpus, num_gpus and
-    num_neurons."""
+    """The values of the variables. `hyperparameters`: as the service wrote them; `counts`: num_cpus, num_gpus, num_neurons."""
     data_channels = {name: config for name, config in channels.items() if name not in PLUMBING_CHANNELS}
     groups = {str(group["instance_group_name"]): dict(group) for group in cluster.raw.get("instance_groups") or []}
     return {

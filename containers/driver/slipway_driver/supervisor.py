@@ -88,8 +88,7 @@ class Supervisor:
                     log("a line of output could not be processed: %s: %s" % (type(error).__name__, error))
 
     def stop(self) -> None:
-        """Sends SIGTERM to the session of every local rank, and SIGKILL after GRACE_SECONDS to all processes that are left. Returns
-        immediately."""
+        """Sends SIGTERM to the session of every local rank, and SIGKILL after GRACE_SECONDS to what is left. Does not wait."""
         if self._stopping.is_set():
             return
         try:

@@ -196,8 +196,7 @@ class S3Client:
         self._request("DELETE", bucket, key, query={"uploadId": upload_id})
 
     def _encryption(self) -> Dict[str, str]:
-        """Encryption headers for the team's KMS key, if it has one. The parts of an upload use the key with which the upload was
-        started."""
+        """Encryption headers for the team's KMS key, if it has one. Parts of an upload use the key with which it was started."""
         key = self._environ.get(TEAM_KEY_VARIABLE)
         if not key:
             return {}

@@ -41,8 +41,7 @@ def own_endpoint(environ: Mapping[str, str], service: str = "S3") -> Optional[st
 
 
 def endpoint_of(bucket: str, region: str, environ: Mapping[str, str]) -> Endpoint:
-    """Path-style addressing for a custom endpoint (emulators, VPC endpoints) and for buckets with dots; otherwise the bucket is in the host
-    name."""
+    """Path-style addressing for a custom endpoint and for buckets with dots; otherwise the bucket is in the host name."""
     own = own_endpoint(environ)
     if own:
         parts = urlsplit(own)

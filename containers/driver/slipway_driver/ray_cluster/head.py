@@ -123,8 +123,7 @@ class Head:
             raise SystemExit(TRY_AGAIN)
 
     def _await_hosts(self) -> Optional[Dict[str, str]]:
-        """Waits until all hosts have joined and returns host names by address; None on failure, after writing the reason to the state
-        folder."""
+        """Waits until all hosts have joined. Returns host names by address; None on failure, with the reason in the state folder."""
         names, began = self._settings.hosts, time.monotonic()
         joined = JoinedHosts(names, self._environ)
         is_up = False
@@ -142,8 +141,7 @@ class Head:
             joined.stop()
 
     def _is_late(self, joined: JoinedHosts, began: float, head_is_up: bool) -> bool:
-        """Whether hosts have not joined in time. The limit for the head node starts at the beginning, that for the others once the head is
-        running."""
+        """Whether hosts have not joined in time: the head node since the beginning, the others since the head is running."""
         limit = self._settings.join_seconds if head_is_up else JOIN_SECONDS
         missing = [name for name in self._settings.hosts if name not in joined.addresses]
         if joined.failed:

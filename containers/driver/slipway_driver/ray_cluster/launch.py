@@ -71,8 +71,7 @@ def option_name(parameter: str) -> str:
 
 
 def ray_command_of(job: Job, cluster: Cluster, hardware: Mapping[str, Any], script: Sequence[str]) -> Callable[[Path], List[str]]:
-    """The command of this host, as a function of the state folder. Ray may use all CPUs, and as many GPUs as the run has processes per
-    host."""
+    """The command as a function of the state folder. Ray may use all CPUs, and as many GPUs as the run has processes per host."""
     refused = sorted(name for name in job.parameters if option_name(name) in OWN_OPTIONS)
     if refused:
         why = "distribution.parameters: must not contain options of ray start that the driver sets itself, got %s; remove them"

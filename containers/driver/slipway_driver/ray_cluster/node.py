@@ -52,8 +52,7 @@ def object_store_bytes(memory: int, shared_memory: int, nodes_here: int = 1) -> 
 def start_words(
     where: Sequence[str], host: str, resources: Mapping[str, Any], parameters: Mapping[str, Any], python: str = sys.executable
 ) -> List[str]:
-    """The `ray start` command. `where`: the head or address option; `resources`: options set by the driver; `parameters`: options of the
-    run file, which take precedence."""
+    """The `ray start` command. `where`: --head or --address; `resources`: the driver's options; `parameters`: the run file's, which win."""
     given = {option_name(name): value for name, value in parameters.items()}
     own = given.pop("resources", None)
     labels = {HOST_RESOURCE + host: 1, **(own if isinstance(own, dict) else {})}
