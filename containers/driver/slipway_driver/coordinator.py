@@ -13,14 +13,24 @@ from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence
 from slipway_driver.driver_start import Decisions
 from slipway_driver.gpu_evidence import is_evidence
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, serve
-from slipway_driver.peers import Side
-from slipway_driver.restart_policy import Decision, Report, RestartBudget, Start, decide, last_step, lost_driver, report_from, stopped
+from slipway_driver.restart_policy import (
+    RELEASED,
+    Decision,
+    Report,
+    RestartBudget,
+    Start,
+    decide,
+    last_step,
+    lost_driver,
+    report_from,
+    stopped,
+)
 
 #: Reports that are handed out once, and how many of them are kept until then.
 QUEUED, MAX_QUEUED = ("gpus", "progress"), 4096
 
 
-class Coordinator(Side):
+class Coordinator:
     """Runs on the first host, and on a host without others. `hosts`: the training hosts in rank order; `spares`: the spare hosts."""
 
     def __init__(
@@ -28,7 +38,8 @@ class Coordinator(Side):
         resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS, spares: Sequence[str] = (),
         kept: Optional[Decisions] = None,
     ) -> None:  # fmt: skip
-        super().__init__()
+        #: Reports of hosts that were found broken.
+        self.broken: List[Report] = []
         self._own, self._hosts, self._spares = hosts[0], list(hosts), list(spares)
         self._all = len(hosts) + len(spares)
         self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
@@ -129,6 +140,7 @@ class Coordinator(Side):
         return self._early[0].kind if self._early else None
 
     def announce(self, kind: str) -> None:
+        """Tells the other hosts to end their ranks before this host does: evidence of a hang is lost once a launcher ends the ranks."""
         self._send({"type": "end", "kind": kind})
 
     def share(self, kind: str, content: Any) -> bool:
@@ -138,14 +150,19 @@ class Coordinator(Side):
         return True
 
     def reports(self, kind: str, wait_seconds: float = 0.0) -> Dict[str, Any]:
-        """Waits for missing reports, also of hosts that have not connected yet, unless a host has failed or is disconnected."""
+        """The newest reports by host. Waits for missing ones, also of hosts that have not connected yet, unless a host has failed."""
         found = self._reports[kind]
         self._take_while(lambda: not found.keys() >= set(self._others) and not self._early and not self._cut_off(), wait_seconds)
         return dict(found)
 
     def taken(self, kind: str) -> List[Tuple[str, Any]]:
+        """The reports of a kind since the previous call, with their hosts."""
         waiting = self._queued[kind]
         return [waiting.popleft() for _ in range(len(waiting))]
+
+    def heard(self) -> str:
+        """A host without others does not wait as a spare."""
+        return RELEASED
 
     def all_ended(self) -> bool:
         """Whether the ranks of every other training host have ended, as far as this host can know."""
@@ -222,6 +239,7 @@ class Coordinator(Side):
 
     @property
     def spares_left(self) -> Optional[int]:
+        """Number of spare hosts that can still replace a broken one; None for a host without others."""
         return len(self._intact_spares()) if self._all > 1 else None
 
     @property

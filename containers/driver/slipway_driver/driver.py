@@ -73,6 +73,7 @@ class Driver:
     def _facts(self) -> Dict[str, Any]:
         """Fields of the heartbeat; none before the first start of a driver that has returned."""
         run, peers = self._monitor.facts() if self._monitor else {}, self._peers
+        assert isinstance(peers, Coordinator)  # Only the first host has a heartbeat.
         return run and {
             **run,
             "evidence": evidence(peers.broken, run.get("slowHost"), peers.reports("identity"), peers.reports("cleared")),

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any, Dict, Mapping, Optional
 
 from slipway_driver.attempt import Attempt
+from slipway_driver.coordinator import Coordinator
 from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import EFA, class_of
@@ -51,6 +52,7 @@ class EfaReport:
                 sent = self._peers.share("efa", self._report())
                 self._reported = verdict if sent and not cluster.is_first else self._reported
             if cluster.is_first:
+                assert isinstance(self._peers, Coordinator)
                 self._write(self._peers.reports("efa", wait_seconds))
 
     def publish_changes(self) -> None:

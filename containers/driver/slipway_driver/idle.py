@@ -20,8 +20,7 @@ from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.log import log
 from slipway_driver.member import Peers
 from slipway_driver.mirror import Mirror, mirror_of
-from slipway_driver.peers import CUT_OFF, RELEASED
-from slipway_driver.restart_policy import Decision, Report
+from slipway_driver.restart_policy import CUT_OFF, RELEASED, Decision, Report
 from slipway_driver.supervisor import GRACE_SECONDS
 
 POLL_SECONDS = 0.1

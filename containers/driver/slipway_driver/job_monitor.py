@@ -7,6 +7,7 @@ import time
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from slipway_driver.attempt import Attempt
+from slipway_driver.coordinator import Coordinator
 from slipway_driver.efa_report import EfaReport
 from slipway_driver.gpu_use import MeanUse
 from slipway_driver.log import emit
@@ -114,7 +115,7 @@ class JobMonitor:
         """Other hosts send their GPU utilization to the first host, which logs it. `use`: that of this host, None if it does not train."""
         if use:
             self._peers.share("gpus", use)
-        if self._is_first and (hosts := dict(self._peers.taken("gpus"))):
+        if self._is_first and isinstance(self._peers, Coordinator) and (hosts := dict(self._peers.taken("gpus"))):
             self._mean_use.add(hosts)
             emit(progress_line("gpus", hosts=hosts))
 

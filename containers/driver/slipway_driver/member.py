@@ -18,11 +18,10 @@ from slipway_driver.peer_channel import (
     PeerLost,
     connect_patiently,
 )
-from slipway_driver.peers import CUT_OFF, RELEASED, Side
-from slipway_driver.restart_policy import Decision, Report, decided, stopped
+from slipway_driver.restart_policy import CUT_OFF, RELEASED, Decision, Report, decided, stopped
 
 
-class Member(Side):
+class Member:
     """Runs on every host except the first, with one channel to the first host."""
 
     def __init__(
@@ -30,7 +29,6 @@ class Member(Side):
         report_seconds: float = REPORT_SECONDS, is_again: bool = False, gpus: Sequence[Sequence[Any]] = (),
     ) -> None:  # fmt: skip
         """`is_again`: a signal has ended the driver of this host before; `gpus`: the GPUs of this host."""
-        super().__init__()
         #: What is sent after every connection, also to a first host whose driver was started again: the GPUs of this host, and those that
         #: have passed the full health check.
         self._introduction: Dict[str, Any] = {"identity": list(gpus), "cleared": []}
@@ -154,6 +152,7 @@ class Member(Side):
         return channel
 
     def heard(self) -> "tuple[Decision, str] | str | None":
+        """For an idle host: the next decision, RELEASED or CUT_OFF at the end of the wait, or None if there is no message."""
         if self._refused.is_set():
             return CUT_OFF
         try:
@@ -165,6 +164,9 @@ class Member(Side):
         if message.get("type") == "decision":
             return decided(message)
         return RELEASED if message.get("type") == "release" else None
+
+    def announce(self, kind: str) -> None:
+        """Does nothing: only the first host detects hangs."""
 
     def close(self) -> None:
         """Closes the channel to the first host, if there is one."""

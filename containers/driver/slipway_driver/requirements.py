@@ -1,20 +1,48 @@
-"""Installs the Python packages that the user's code requires: from wheels in a channel, from CodeArtifact, or from the image's index."""
+"""Installs the Python packages that the user's code requires: from wheels in a channel, from CodeArtifact, or from the image's index.
+
+Sources of CodeArtifact: https://docs.aws.amazon.com/codeartifact/latest/APIReference/API_GetAuthorizationToken.html and
+API_GetRepositoryEndpoint.html (2026-11-20).
+"""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
+from urllib.parse import urlsplit
 
+from slipway_driver.aws_call import AwsRequest, call_aws
 from slipway_driver.code import bare_digest, sha256_of
-from slipway_driver.codeartifact import index_url
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 
 # The toolkit's variable for the repository from which packages are installed.
 REPOSITORY_VARIABLE = "CA_REPOSITORY_ARN"
 INSTALL_SECONDS = 1800.0
 PIP = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input")
+_ARN = re.compile(r"^arn:([^:]+):codeartifact:([^:]+):(\d+):repository/([^/]+)/([^/]+)$")
+
+
+def _call(method: str, path: str, query: Mapping[str, str], region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
+    return call_aws(AwsRequest("codeartifact", "CODEARTIFACT", method, path, query), region, environ)
+
+
+def index_url(repository_arn: str, environ: Mapping[str, str]) -> str:
+    """Index URL for pip. It contains the token and must not be logged. Raises DriverError (77) if a request to the repository fails."""
+    found = _ARN.match(repository_arn)
+    if found is None:
+        raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: must be the ARN of a CodeArtifact repository, got %s" % repository_arn)
+    _, region, owner, domain, repository = found.groups()
+    names = {"domain": domain, "domain-owner": owner}
+    try:
+        token = _call("POST", "/v1/authorization-token", names, region, environ)["authorizationToken"]
+        wanted = dict(names, repository=repository, format="pypi")
+        endpoint = _call("GET", "/v1/repository/endpoint", wanted, region, environ)["repositoryEndpoint"]
+    except (OSError, ValueError, KeyError) as error:
+        raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: the request to %s failed (%s)" % (repository_arn, error))
+    parts = urlsplit(endpoint)
+    return "%s://aws:%s@%s%s/simple/" % (parts.scheme, token, parts.netloc, parts.path.rstrip("/"))
 
 
 def install_requirements(

@@ -19,6 +19,8 @@ FOLLOWING_KINDS = ("peer-lost",)
 NAMELESS_KINDS = (*FOLLOWING_KINDS, class_of(HANG))
 #: A signal has ended the driver of the host, which was started again.
 DRIVER_LOST = "driver-lost"
+#: The end of an idle host's wait: the job is done, or the connection to the first host was lost.
+RELEASED, CUT_OFF = "released", "cut-off"
 #: The host itself is broken; the ranks must not start on it again.
 HARDWARE = "hardware"
 #: Seconds in which the number of restarts is limited.

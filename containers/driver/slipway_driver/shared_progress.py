@@ -9,6 +9,7 @@ import collections
 import threading
 from typing import Any, List, Mapping, Optional, Tuple
 
+from slipway_driver.coordinator import Coordinator
 from slipway_driver.member import Peers
 from slipway_driver.rank_output import LineBudget
 
@@ -74,5 +75,6 @@ class SharedProgress:
 
     def heard(self) -> List[Tuple[str, Mapping[str, Any], str]]:
         """On the first host: the lines received from the other hosts since the last call: their beginning, the event, and the host."""
+        assert isinstance(self._peers, Coordinator)
         self._peers.end_requested()
         return [(str(one["line"]), one["event"], host) for host, one in self._peers.taken("progress")]
