@@ -34,7 +34,7 @@ from slipway_driver.process_environment import (
     python_path,
     rendezvous_variables,
     slipway_variables,
-)  # fmt: skip
+)
 from slipway_driver.progress_formats import terminal_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements

@@ -20,9 +20,15 @@ class HandOverWatch(Repeated):
     """Polls for the request in a thread and copies it to `target`, the file that the ranks check."""
 
     def __init__(
-        self, uri: str, attempt: int, target: Path, log: Callable[[str], None], on_request: Callable[[str], None],
-        client: "S3Client | None" = None, interval_seconds: float = INTERVAL_SECONDS,
-    ) -> None:  # fmt: skip
+        self,
+        uri: str,
+        attempt: int,
+        target: Path,
+        log: Callable[[str], None],
+        on_request: Callable[[str], None],
+        client: "S3Client | None" = None,
+        interval_seconds: float = INTERVAL_SECONDS,
+    ) -> None:
         super().__init__(interval_seconds, "the hand-over request could not be read, or not be passed on", log)
         self._bucket, self._key = parse_uri(uri)
         self._attempt, self._target, self._on_request, self._client = attempt, target, on_request, client or S3Client()

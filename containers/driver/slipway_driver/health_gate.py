@@ -25,7 +25,7 @@ from slipway_driver.health_findings import (
     measured_findings,
     quick_findings,
     tuning,
-)  # fmt: skip
+)
 from slipway_driver.health_measure import Measured, Setup, measure
 from slipway_driver.log import emit, log
 from slipway_driver.progress import progress_line
@@ -93,9 +93,14 @@ class HealthGate:
     broken; `early`: the answers of the quick commands, if they were run before."""
 
     def __init__(
-        self, mode: str, place: Place, tools: Tools, known_bad: Sequence[Gpu] = (), suspect: Sequence[Gpu] = (),
+        self,
+        mode: str,
+        place: Place,
+        tools: Tools,
+        known_bad: Sequence[Gpu] = (),
+        suspect: Sequence[Gpu] = (),
         early: Optional[EarlyAnswers] = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._mode, self._place, self._tools, self._known_bad = mode, place, tools, known_bad
         self._suspect, self._early = suspect, early
         #: UUIDs of suspect GPUs that have passed the full check, with every measurement.

@@ -19,9 +19,13 @@ class Heartbeat(Repeated):
     """Writes `{at, uptimeSeconds, attempt, step, phase, hosts, starts, ...}` every minute from a thread, until `stop`."""
 
     def __init__(
-        self, uri: str, facts: Callable[[], Dict[str, Any]], log: Callable[[str], None], client: "S3Client | None" = None,
+        self,
+        uri: str,
+        facts: Callable[[], Dict[str, Any]],
+        log: Callable[[str], None],
+        client: "S3Client | None" = None,
         interval_seconds: float = INTERVAL_SECONDS,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(interval_seconds, "heartbeat could not be written", log)
         self._bucket, self._key = parse_uri(uri)
         self._facts, self._client, self._began = facts, client or S3Client(), time.monotonic()

@@ -39,9 +39,13 @@ def read_hosts_file(path: Path) -> Dict[str, str]:
 
 
 def wait_for_hosts(
-    hosts: Sequence[str], known: Mapping[str, str], log: Callable[[str], None], resolve: Callable[[str], str] = socket.gethostbyname,
-    clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep,
-) -> Dict[str, str]:  # fmt: skip
+    hosts: Sequence[str],
+    known: Mapping[str, str],
+    log: Callable[[str], None],
+    resolve: Callable[[str], str] = socket.gethostbyname,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Dict[str, str]:
     """Returns {host: address} once every host resolves. Raises DriverError (75) with the unresolved names after the time limit."""
     addresses = {host: known[host] for host in hosts if host in known}
     deadline = clock() + DNS_WAIT_SECONDS

@@ -48,9 +48,15 @@ def split_options(text: str) -> List[str]:
 
 
 def mpirun_words(
-    cluster: Cluster, processes: int, interface: Optional[str], options: Sequence[str], command: Sequence[str], mpirun: str, has_shim: bool,
+    cluster: Cluster,
+    processes: int,
+    interface: Optional[str],
+    options: Sequence[str],
+    command: Sequence[str],
+    mpirun: str,
+    has_shim: bool,
     python: str = sys.executable,
-) -> List[str]:  # fmt: skip
+) -> List[str]:
     """Starts `processes` ranks on each training host, numbered host by host. The options of the run file come last."""
     hosts = cluster.training_hosts
     words = [mpirun, "--host", ",".join("%s:%d" % (host, processes) for host in hosts), "-np", str(processes * len(hosts))]

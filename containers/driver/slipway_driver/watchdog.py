@@ -18,9 +18,14 @@ class Watchdog:
     """
 
     def __init__(
-        self, startup_seconds: float, silence_seconds: float, may_stop: bool, now: float, shows_progress: Optional[bool] = None,
+        self,
+        startup_seconds: float,
+        silence_seconds: float,
+        may_stop: bool,
+        now: float,
+        shows_progress: Optional[bool] = None,
         steps: Optional[int] = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`steps`: how many the run file requests; None if that is not known."""
         self._startup, self._silence, self._steps = startup_seconds, silence_seconds, steps
         #: Whether a hang may end the ranks: the code shows its progress, or a step was seen.
