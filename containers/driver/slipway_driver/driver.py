@@ -19,7 +19,7 @@ from slipway_driver.heartbeat import heartbeat_of
 from slipway_driver.host_run import HostRun
 from slipway_driver.idle import IdleCoordinator, IdleHost, idle_host
 from slipway_driver.job_monitor import JobMonitor
-from slipway_driver.launcher import Launcher
+from slipway_driver.launchers import Launcher
 from slipway_driver.log import emit, log
 from slipway_driver.member import Member, Peers
 from slipway_driver.newest_checkpoint import newest_checkpoint

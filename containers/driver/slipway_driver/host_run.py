@@ -14,8 +14,7 @@ from slipway_driver.errors import Failure, after_hang, classify, first_real, oom
 from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
 from slipway_driver.gpu_use import GpuUse, every
 from slipway_driver.job_monitor import JobMonitor
-from slipway_driver.launcher import Launcher
-from slipway_driver.launchers import read_launcher_end
+from slipway_driver.launchers import Launcher, read_launcher_end
 from slipway_driver.log import emit, log
 from slipway_driver.member import Peers
 from slipway_driver.output_lines import SHOWN, STATE

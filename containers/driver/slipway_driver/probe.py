@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 
 from slipway_driver.attempt import PROBE_PORT_OFFSET, PROBE_VARIABLE, Attempt, new_state_folder
 from slipway_driver.expected_bandwidth import ALARM_SHARE, EXPECTED, line_rate_gbps
-from slipway_driver.launcher import launched
+from slipway_driver.launchers import launched
 from slipway_driver.log import emit, log
 from slipway_driver.output_lines import STATE
 from slipway_driver.progress import parse_event, progress_line

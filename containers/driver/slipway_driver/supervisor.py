@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
-from slipway_driver.launcher import Launched
+from slipway_driver.launchers import Launched
 from slipway_driver.log import log
 from slipway_driver.output_lines import passed_on
 from slipway_driver.rank import RECORD, STOPPING
