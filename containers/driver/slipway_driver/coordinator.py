@@ -193,9 +193,10 @@ class Coordinator:
         answered = {report.host for report in reports}
         missing = [host for host in self._others if host not in answered or host in self._gone()]
         decision = self._decide(reports, missing, self._waiting())
-        if not decision.restart and self._decide(reports, missing, [*self._waiting(), *self._late_spares()]).restart:
+        if not decision.restart and self._decide(reports, missing, self._intact_spares()).restart:
+            # A spare host that has not connected yet may help.
             self._take_while(
-                lambda: bool(self._late_spares()) and not self._decide(reports, missing, self._waiting()).restart,
+                lambda: len(self._waiting()) < len(self._intact_spares()) and not self._decide(reports, missing, self._waiting()).restart,
                 min(LATE_SECONDS, self._patience),
             )
             decision = self._decide(reports, missing, self._waiting())
@@ -220,7 +221,7 @@ class Coordinator:
         """Whether a host cannot report, or need not return because the ranks do not start again without it either."""
         if self._gone():
             return True
-        return bool(self._cut_off()) and not self._decide([*self._early, own], [], [*self._waiting(), *self._late_spares()]).restart
+        return bool(self._cut_off()) and not self._decide([*self._early, own], [], self._intact_spares()).restart
 
     def _decide(self, reports: Sequence[Report], missing: Sequence[str], spares: Sequence[str]) -> Decision:
         return decide(reports, missing, self._budget.left(), self._starts, self._hosts, spares)
@@ -228,10 +229,6 @@ class Coordinator:
     def _waiting(self) -> List[str]:
         """Spare hosts that can replace a broken one now."""
         return [host for host in self._intact_spares() if host in self._channels]
-
-    def _late_spares(self) -> List[str]:
-        """Spare hosts that have not connected yet."""
-        return [host for host in self._intact_spares() if host not in self._channels]
 
     def _intact_spares(self) -> List[str]:
         """Spare hosts whose connection was not lost."""
