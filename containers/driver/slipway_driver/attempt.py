@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+from slipway_driver import process_environment as variables
 from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, read_cluster
 from slipway_driver.code import prepare_code, refuse_windows_text
@@ -24,17 +25,6 @@ from slipway_driver.launchers import rank_command, script_command, torchrun_comm
 from slipway_driver.log import hide, log
 from slipway_driver.mpi_launch import mpi_environment, mpi_host_command, mpi_words
 from slipway_driver.paths import Paths
-from slipway_driver.process_environment import (
-    check_seconds,
-    compose,
-    efa_changes,
-    efa_devices,
-    interface_exists,
-    master_port,
-    python_path,
-    rendezvous_variables,
-    slipway_variables,
-)
 from slipway_driver.progress_formats import terminal_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements
@@ -63,7 +53,7 @@ class Attempt:
         #: Folder for the flight recorder traces and stacks that explain a hang.
         self.dumps = paths.base / "slipway-dumps"
         self._prepare_folders()
-        self.devices = efa_devices()
+        self.devices = variables.efa_devices()
         self.hardware = inventory(self.devices, cluster.instance_type)
         #: Compiled code of earlier attempts; None = not kept.
         self.compile_cache = compile_cache_of(job, paths, self._inherited, self.hardware)
@@ -78,7 +68,7 @@ class Attempt:
         self._job_name = self._inherited.get("TRAINING_JOB_NAME") or job.run_id
         #: Whether all hosts are processes on one machine (sandbox).
         self._shared_machine = bool(known)
-        self._port = master_port(self._job_name, self._shared_machine)
+        self._port = variables.master_port(self._job_name, self._shared_machine)
         self._train_on(cluster, paths.localised(job.resume_from))
 
     def on(self, hosts: Sequence[str], resume_from: str, number: int) -> Attempt:
@@ -130,14 +120,14 @@ class Attempt:
         job, paths, inherited, seen = self.job, self.paths, self._inherited, cluster.as_scripts_see_it()
         master = self._reached_at[cluster.master]
         mpi, mpi_complaint = mpi_environment(job, cluster, paths, inherited, master)
-        has_interface = interface_exists(cluster.network_interface)
-        efa, unset = efa_changes(cluster, self.devices, has_interface, inherited, job.user_pinned, job.efa_variables)
+        has_interface = variables.interface_exists(cluster.network_interface)
+        efa, unset = variables.efa_changes(cluster, self.devices, has_interface, inherited, job.user_pinned, job.efa_variables)
         places = {name: self._reached_at[name] for name in seen.hosts}
         layers = [
             self._sm_variables(seen),
-            rendezvous_variables(self._address, self._port, master, places, self._shared_machine),
-            {**slipway_variables(job, paths, self._started_at), "SLIPWAY_RESUME_FROM": resume_from},
-            {"PYTHONPATH": python_path(DRIVER_FOLDER, paths.code, inherited.get("PYTHONPATH", ""))},
+            variables.rendezvous_variables(self._address, self._port, master, places, self._shared_machine),
+            {**variables.slipway_variables(job, paths, self._started_at), "SLIPWAY_RESUME_FROM": resume_from},
+            {"PYTHONPATH": variables.python_path(DRIVER_FOLDER, paths.code, inherited.get("PYTHONPATH", ""))},
             self._usual_settings(),
             terminal_variables(job.progress_format, inherited),
             self.compile_cache.variables if self.compile_cache else {},
@@ -146,8 +136,8 @@ class Attempt:
             ray_environment(job, cluster, inherited, master, self._port),
             efa,
         ]
-        environ, lines = compose(inherited, layers, unset, job.env)
-        check_seconds(environ)
+        environ, lines = variables.compose(inherited, layers, unset, job.env)
+        variables.check_seconds(environ)
         for line in [*lines, *([mpi_complaint] if mpi_complaint else [])]:
             log(line)
         return environ

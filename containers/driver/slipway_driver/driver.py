@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Union
 
 from slipway_driver.attempt import Attempt
 from slipway_driver.coordinator import Coordinator
@@ -123,7 +123,8 @@ class Driver:
         """The first host has lost its driver, and with it its ranks: all ranks start again. None if they do, and if it had no ranks."""
         self._returns, attempt = False, self._attempt
         hosts = self._kept.facts.get("hosts", attempt.cluster.training_hosts)
-        self._go_on(hosts, attempt.environ["SLIPWAY_RESUME_FROM"], len(self._kept.facts.get("starts", [])))
+        self._round = len(self._kept.facts.get("starts", []))
+        self._attempt = attempt.on(hosts, attempt.environ["SLIPWAY_RESUME_FROM"], self._round)
         if self._attempt.cluster.idle:
             return self._begin()
         report = lost_driver(attempt.cluster.current_host)
@@ -217,15 +218,11 @@ class Driver:
             reason = cause.reason if host == cause.host else "broken at the same time as %s" % cause.host
             self._set_aside.append({"host": host, "reason": reason})
         self._kept.keep(setAside=self._set_aside)
-        self._go_on(decision.hosts, resume_from, decision.number)
+        self._round, self._attempt = decision.number, self._attempt.on(decision.hosts, resume_from, decision.number)
         # The hosts that were there from the start know all causes, so they agree on whether there is a probe.
         again = self._probe is not None and cause.reason.startswith(BEFORE_TRAINING)
         self._probe = Probe(self._attempt, self._peers.end_requested) if again else None
         self._begin()
-
-    def _go_on(self, hosts: Sequence[str], resume_from: str, number: int) -> None:
-        """Changes the attempt to that of the start with this number."""
-        self._attempt, self._round = self._attempt.on(hosts, resume_from, number), number
 
 
 def _peers_of(attempt: Attempt, is_again: bool, kept: Decisions) -> Peers:

@@ -12,20 +12,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from slipway_driver import health_findings as health
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.gpu_evidence import REMEMBERED, Gpu
-from slipway_driver.health_findings import (
-    ANSWER_SECONDS,
-    QUICK,
-    TRIES,
-    Finding,
-    Place,
-    dcgm_findings,
-    measured_findings,
-    quick_findings,
-    tuning,
-)
 from slipway_driver.health_measure import Measured, Setup, measure
 from slipway_driver.log import emit, log
 from slipway_driver.progress import progress_line
@@ -49,14 +39,14 @@ def quick_answers(query: Ask) -> Dict[str, Answer]:
     """Runs the quick commands; returns their answers by name. Once nvidia-smi has not answered TRIES times, it is not asked again."""
     replies: Dict[str, Answer] = {}
     hung = False
-    for name, command in QUICK.items():
+    for name, command in health.QUICK.items():
         if hung and command[0] == "nvidia-smi":
             replies[name] = Answer()
             continue
-        replies[name] = query(command, ANSWER_SECONDS)
+        replies[name] = query(command, health.ANSWER_SECONDS)
         if name == "gpus":
-            for _ in range(TRIES - 1):
-                replies[name] = query(command, ANSWER_SECONDS) if replies[name].late else replies[name]
+            for _ in range(health.TRIES - 1):
+                replies[name] = query(command, health.ANSWER_SECONDS) if replies[name].late else replies[name]
             hung = replies[name].late
     return replies
 
@@ -95,7 +85,7 @@ class HealthGate:
     def __init__(
         self,
         mode: str,
-        place: Place,
+        place: health.Place,
         tools: Tools,
         known_bad: Sequence[Gpu] = (),
         suspect: Sequence[Gpu] = (),
@@ -118,15 +108,15 @@ class HealthGate:
             return None
         self._done = True
         before = time.monotonic()
-        found = [Finding("remembered", "GPU %d (%s) %s" % (gpu.index, gpu.uuid, REMEMBERED), True) for gpu in self._known_bad]
+        found = [health.Finding("remembered", "GPU %d (%s) %s" % (gpu.index, gpu.uuid, REMEMBERED), True) for gpu in self._known_bad]
         replies = {} if found else self._early.wait() if self._early else quick_answers(self._tools.ask)
-        found += [] if found else quick_findings(self._place, replies)
+        found += [] if found else health.quick_findings(self._place, replies)
         measured = Measured({}, [], [])
         # A host that is already rejected is not measured, because its GPUs may not respond.
         if self._mode == "full" and not any(finding.refuses for finding in found):
-            found += dcgm_findings(self._tools.ask(DCGM, DIAGNOSIS_SECONDS).text)
+            found += health.dcgm_findings(self._tools.ask(DCGM, DIAGNOSIS_SECONDS).text)
             measured = self._tools.measure(self._stopped)
-            found += [*measured.findings, *measured_findings(self._place.instance_type, measured.facts, self._tools.tuned)]
+            found += [*measured.findings, *health.measured_findings(self._place.instance_type, measured.facts, self._tools.tuned)]
         answered = [name for name, answer in replies.items() if answer.text]
         for line in measured.lines:
             log("health: measurement: %s" % line)
@@ -138,7 +128,7 @@ class HealthGate:
             return None
         return Failure(TRY_AGAIN, HARDWARE, None, "%s: %s" % (BEFORE_TRAINING, "; ".join(refusing)), measured.lines)
 
-    def _report(self, found: Sequence[Finding], facts: Mapping[str, Any], seconds: float) -> None:
+    def _report(self, found: Sequence[health.Finding], facts: Mapping[str, Any], seconds: float) -> None:
         for finding in found:
             log("health: %s%s" % (finding.reason, "; training does not start on this host" if finding.refuses else ""))
         findings = [finding._asdict() for finding in found]
@@ -148,7 +138,8 @@ class HealthGate:
 def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
     """The health check of this host; `quick`: without a measurement, because the other hosts wait."""
     cluster, job = attempt.cluster, attempt.job
-    place = Place(cluster.current_host, cluster.instance_type, attempt.devices, job.efa == "required" and len(cluster.training_hosts) > 1)
+    efa_needed = job.efa == "required" and len(cluster.training_hosts) > 1
+    place = health.Place(cluster.current_host, cluster.instance_type, attempt.devices, efa_needed)
     gpus = int(attempt.hardware.get("gpus") or 0)
     own, known = [Gpu(*gpu) for gpu in attempt.hardware.get("gpuIds", [])], job.raw.get("knownGpus") or {}
     bad = [gpu for gpu in own if gpu.uuid in known.get("bad", ())]
@@ -163,4 +154,4 @@ def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
 
 def tools_of(setup: Setup) -> Tools:
     """The tools of this host. The measurement runs in subprocesses, so that the driver holds no GPU memory and does not import PyTorch."""
-    return Tools(answer_of, lambda stopped: measure(setup, stopped), tuning(setup.environ))
+    return Tools(answer_of, lambda stopped: measure(setup, stopped), health.tuning(setup.environ))
