@@ -21,7 +21,8 @@ from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.job import parse_job
 from slipway_driver.rank_session import is_running
-from slipway_driver.ray_cluster import head, launch, node, nodes, output, worker
+from slipway_driver.ray_cluster import __main__ as worker
+from slipway_driver.ray_cluster import head, launch, node, nodes, output
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray: run npm run test:ray")
 GIB = 2**30
