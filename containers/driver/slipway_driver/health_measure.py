@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from slipway_driver.error_lines import BARE_EXCEPTION, PEER_LOST, SYSTEM_ERROR
 from slipway_driver.health_findings import Finding, tuning
 from slipway_driver.health_rank import ALL_REDUCE, MATMUL, NOT_THE_GPU, STAGE, is_gpu_error, names_hardware
-from slipway_driver.redaction import redacted, secrets_of
+from slipway_driver.log import redacted, secrets_of
 
 #: How long the ranks may take until all have imported PyTorch, which may be slow on a healthy host, and then for CUDA, NCCL and the
 #: measurements, which take less than a minute.

@@ -15,11 +15,10 @@ from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, clas
 from slipway_driver.gpu_use import GpuUse, every
 from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.launchers import Launcher, read_launcher_end
-from slipway_driver.log import emit, log
+from slipway_driver.log import emit, log, redacted, secrets_of
 from slipway_driver.member import Peers
 from slipway_driver.output_lines import SHOWN, STATE
 from slipway_driver.progress import progress_line
-from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.restart_policy import FOLLOWING_KINDS
 from slipway_driver.supervisor import Supervisor
 from slipway_driver.watchdog import Watchdog, steps_of
@@ -64,7 +63,8 @@ class HostRun:
             self._monitor.efa.publish(EFA_SECONDS if launcher_code == 0 and self._ended is None else 0.0)
             secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
             self._monitor.hear_others()
-            end = redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
+            end = self._refusal() or self._outcome(launcher_code)
+            end = end._replace(reason=redacted(end.reason, secrets), lines=[redacted(line, secrets) for line in end.lines])
             self._monitor.ended_early = end.reason if end.code == DONE else ""
             return end
         finally:

@@ -20,11 +20,10 @@ from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
 from slipway_driver.inventory import COMPAT_FOLDER, driver_line
-from slipway_driver.log import emit, log
+from slipway_driver.log import emit, log, redacted, secrets_of
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peer_channel import patience
 from slipway_driver.progress import progress_line
-from slipway_driver.redaction import redacted, secrets_of
 
 # A host that only lost its peer waits, so that the host with the real error fails first; after SIGTERM, the job ends already.
 PEER_GRACE_SECONDS = 10.0
