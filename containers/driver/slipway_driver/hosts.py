@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Callable, Dict, Mapping, Sequence
 
@@ -54,10 +55,8 @@ def wait_for_hosts(
         for host in hosts:
             # With an unavailable resolver each name takes seconds: many names must not extend the time limit.
             if host not in addresses and clock() <= deadline:
-                try:
+                with suppress(OSError):
                     addresses[host] = resolve(host)
-                except OSError:
-                    continue
         missing = [host for host in hosts if host not in addresses]
         if not missing:
             return addresses

@@ -124,11 +124,8 @@ class JobMonitor:
         if not self._is_first:
             return None
         with self._lock:
-            hang = self.watchdog.verdict(time.monotonic())
-        if hang and self.watchdog.may_stop:
-            emit(progress_line("hang", reason=hang, step=self.step))
-            return hang
-        if hang and not self._alerted:
+            hang, stops = self.watchdog.verdict(time.monotonic()), self.watchdog.may_stop
+        if hang and (stops or not self._alerted):
             self._alerted = True
-            emit(progress_line("hang", reason=hang, step=self.step, alertOnly=True))
-        return None
+            emit(progress_line("hang", reason=hang, step=self.step, **({} if stops else {"alertOnly": True})))
+        return hang if stops else None

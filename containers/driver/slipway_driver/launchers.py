@@ -141,18 +141,16 @@ class Forked:
         self._server, self.pid, self.stdout = server, pid, stdout
         self._code: Optional[int] = None
 
-    def poll(self) -> Optional[int]:
+    def poll(self, waits: bool = False) -> Optional[int]:
         """The exit code; None while the launcher runs."""
-        if self._code is None:
-            self._code = self._server.hear(waits=False)
+        self._code = self._server.hear(waits) if self._code is None else self._code
         return self._code
 
     def wait(self) -> int:
         """Waits for the exit code."""
-        if self._code is None:
-            self._code = self._server.hear(waits=True)
-        assert self._code is not None
-        return self._code
+        code = self.poll(waits=True)
+        assert code is not None
+        return code
 
 
 Launched = Union["subprocess.Popen[bytes]", Forked]
