@@ -12,13 +12,12 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver import process_environment as variables
 from slipway_driver import sm_environment as sm
-from slipway_driver.cluster import Cluster, read_cluster
+from slipway_driver.cluster import Cluster, own_address, read_cluster, read_hosts_file, wait_for_hosts
 from slipway_driver.code import prepare_code, refuse_windows_text
 from slipway_driver.compile_cache import compile_cache_of
 from slipway_driver.dumps import trace_variables
 from slipway_driver.expected_bandwidth import EXPECTED, GIB
 from slipway_driver.health_gate import EarlyAnswers
-from slipway_driver.hosts import own_address, read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
 from slipway_driver.job import BUILTIN_MODULES, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command

@@ -20,8 +20,8 @@ import threading
 from pathlib import Path
 from typing import List, Mapping
 
+from slipway_driver.cluster import read_hosts_file
 from slipway_driver.exit_codes import TRY_AGAIN, shell_code
-from slipway_driver.hosts import read_hosts_file
 from slipway_driver.job import read_job
 from slipway_driver.log import log
 from slipway_driver.paths import paths_of
