@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import sys
 import tempfile
 import time
@@ -22,7 +23,7 @@ from slipway_driver.inventory import inventory
 from slipway_driver.job import BUILTIN_MODULES, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
 from slipway_driver.log import hide, log
-from slipway_driver.mpi_launch import mpi_environment, mpi_host_command, mpi_words
+from slipway_driver.mpi_launch import HOST_MODULE, mpi_environment, mpi_words
 from slipway_driver.paths import Paths
 from slipway_driver.progress_formats import terminal_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
@@ -121,10 +122,9 @@ class Attempt:
         mpi, mpi_complaint = mpi_environment(job, cluster, paths, inherited, master)
         has_interface = variables.interface_exists(cluster.network_interface)
         efa, unset = variables.efa_changes(cluster, self.devices, has_interface, inherited, job.user_pinned, job.efa_variables)
-        places = {name: self._reached_at[name] for name in seen.hosts}
         layers = [
             self._sm_variables(seen),
-            variables.rendezvous_variables(self._address, self._port, master, places, self._shared_machine),
+            self._rendezvous(seen, master),
             {**variables.slipway_variables(job, paths, self._started_at), "SLIPWAY_RESUME_FROM": resume_from},
             {"PYTHONPATH": variables.python_path(DRIVER_FOLDER, paths.code, inherited.get("PYTHONPATH", ""))},
             self._usual_settings(),
@@ -140,6 +140,17 @@ class Attempt:
         for line in [*lines, *([mpi_complaint] if mpi_complaint else [])]:
             log(line)
         return environ
+
+    def _rendezvous(self, cluster: Cluster, master: str) -> Dict[str, str]:
+        """MASTER_ADDR, MASTER_PORT and the names of SDK v3 for them. Servers listen on SLIPWAY_BIND_ADDRESS. It is empty (all interfaces)
+        because a host's name may resolve to an address outside its container; hosts that share one machine use their own address."""
+        port, reached_at = str(self._port), {name: self._reached_at[name] for name in cluster.hosts}
+        return {
+            **{"MASTER_ADDR": master, "MASTER_PORT": port, "SM_MASTER_ADDR": master, "SM_MASTER_PORT": port},
+            "SLIPWAY_HOST_ADDRESS": self._address,
+            "SLIPWAY_BIND_ADDRESS": self._address if self._shared_machine else "",
+            "SLIPWAY_HOSTS": json.dumps(reached_at, separators=(",", ":")),
+        }
 
     def _usual_settings(self) -> Dict[str, str]:
         """OMP_NUM_THREADS on hosts without accelerators: the CPU cores divided by the number of ranks. Otherwise the launcher's default of
@@ -178,7 +189,7 @@ class Attempt:
         job, cluster, master = self.job, self.cluster, self._reached_at[self.cluster.master]
         if launcher == "mpi" and cluster.takes_part:
             mpi = mpi_words(job, cluster, script, self.environ)
-            return lambda state: mpi_host_command(str(state), mpi)
+            return lambda state: [sys.executable, "-B", "-u", "-m", HOST_MODULE, str(state), *mpi]
         if launcher == "torchrun" and cluster.takes_part:
             processes, port = job.processes_per_host, self._port + port_offset
             return lambda state: torchrun_command(cluster, processes, master, port, rank_command(str(state), script))

@@ -132,8 +132,3 @@ def mpi_words(job: Job, cluster: Cluster, script: Sequence[str], environ: Mappin
     options = split_options(job.mpi_options)
     command, mpirun = rank_command("-", program), find_mpirun(path)
     return mpirun_words(cluster, job.processes_per_host, interface, options, command, mpirun, "LD_PRELOAD" in environ)
-
-
-def mpi_host_command(state_folder: str, words: Sequence[str]) -> List[str]:
-    """The command that runs `words` (mpirun), or that waits for mpirun if `words` is empty."""
-    return [sys.executable, "-B", "-u", "-m", HOST_MODULE, state_folder, *words]

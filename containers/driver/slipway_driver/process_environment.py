@@ -11,7 +11,6 @@ Sources: aws-ofi-nccl doc/efa-env-var.md v1.21.1, libfabric man fi_efa.7, NCCL e
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import zlib
@@ -89,26 +88,6 @@ def slipway_variables(job: Job, paths: Paths, started_at: float) -> Dict[str, st
         # On this instance's own disk, for restarts in place; the service does not upload this folder.
         "SLIPWAY_LOCAL_COPIES": str(paths.base / "checkpoint-copies"),
         **({"SLIPWAY_DEADLINE": str(int(limit))} if limit is not None else {}),
-    }
-
-
-def rendezvous_variables(
-    own_address: str, port: int, master_name: str, reached_at: Mapping[str, str], shared_machine: bool
-) -> Dict[str, str]:
-    """MASTER_ADDR, MASTER_PORT and the names of SDK v3 for them.
-
-    `master_name`: name or address of the master; `reached_at`: the same for every host of the job, including groups that do not train.
-    Servers listen on SLIPWAY_BIND_ADDRESS. It is empty (all interfaces) because a host's name may resolve to an address outside its
-    container; hosts that share one machine use their own address.
-    """
-    return {
-        "MASTER_ADDR": master_name,
-        "MASTER_PORT": str(port),
-        "SM_MASTER_ADDR": master_name,
-        "SM_MASTER_PORT": str(port),
-        "SLIPWAY_HOST_ADDRESS": own_address,
-        "SLIPWAY_BIND_ADDRESS": own_address if shared_machine else "",
-        "SLIPWAY_HOSTS": json.dumps(dict(reached_at), separators=(",", ":")),
     }
 
 
