@@ -11,9 +11,9 @@ from measurement import python_path
 
 
 def health(_machine: Machine, folder: Path) -> Found:
-    from slipway_driver.health_gate import Place, quick_answers, quick_findings
+    from slipway_driver.health_findings import Place, measured_findings, quick_findings
+    from slipway_driver.health_gate import quick_answers
     from slipway_driver.health_measure import Setup, measure
-    from slipway_driver.health_speed import measured_findings
     from slipway_driver.inventory import inventory
     from slipway_driver.tool import answer_of
 

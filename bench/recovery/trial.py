@@ -104,7 +104,8 @@ class Bench:
 
     def _first_to_lose(self) -> int:
         """Index of the first host that a spare can replace: 0.2.0 replaces all but the first one."""
-        return 0 if (self._tree / "containers/driver/slipway_driver/idle_coordinator.py").exists() else 1
+        driver = self._tree / "containers/driver/slipway_driver"
+        return 0 if (driver / "idle.py").exists() or (driver / "idle_coordinator.py").exists() else 1
 
     def _lose(self, job: Job, hosts: list[str]) -> None:
         for host in hosts:

@@ -26,6 +26,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Optional
 
 #: Exit code with which the next attempt goes on: a checkpoint was saved, and the work is not done.
@@ -74,26 +75,10 @@ def keep_in_memory(model: Any, optimizer: Any, replicas: int = 1, **more: Any) -
     under DDP: their copies are then not sent to another host.
     """
     if not os.environ.get("SLIPWAY_MEMORY"):
-        return _NoCopies()
+        return SimpleNamespace(**dict.fromkeys(("load", "step", "wait", "close"), lambda *_, **_named: None))
     from slipway_trainer.own_copies import OwnCopies
 
     return OwnCopies(model, optimizer, replicas, more)
-
-
-class _NoCopies:
-    """Where nothing is kept in memory."""
-
-    def load(self, newer_than: int = 0) -> None:
-        """There is no copy."""
-
-    def step(self, number: int) -> None:
-        """Does nothing."""
-
-    def wait(self) -> None:
-        """Does nothing."""
-
-    def close(self) -> None:
-        """Does nothing."""
 
 
 def transformers_callback() -> Any:

@@ -283,7 +283,7 @@ def test_a_rank_that_ignores_the_stop_is_said_to_have_been_killed(tmp_path: Path
 import sys
 if "slipway_driver" in sys.orig_argv:
     import slipway_driver.supervisor as supervisor
-    supervisor.Supervisor.stop.__defaults__ = (1.0,)
+    supervisor.GRACE_SECONDS = 1.0
 """
     (tmp_path / "sitecustomize.py").write_text(hurry)
     script = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('ready', flush=True)\ntime.sleep(600)\n"

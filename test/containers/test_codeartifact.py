@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from fake_world import FakeWorld, job_json
-from slipway_driver.codeartifact import index_url
 from slipway_driver.exit_codes import DriverError
+from slipway_driver.requirements import index_url
 
 pytestmark = pytest.mark.jobs
 

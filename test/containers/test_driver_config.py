@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from fake_world import job_json
-from slipway_driver.cluster import parse_cluster
+from slipway_driver.cluster import own_address, parse_cluster, parse_hosts_file, wait_for_hosts
 from slipway_driver.code import prepare_code, refuse_windows_text, sha256_of
 from slipway_driver.exit_codes import DriverError
-from slipway_driver.hosts import own_address, parse_hosts_file, wait_for_hosts
 from slipway_driver.job import parse_job
 from slipway_driver.paths import Paths
 

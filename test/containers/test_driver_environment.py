@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from slipway_driver.cluster import Cluster, parse_cluster
-from slipway_driver.efa_environment import apply_changes, efa_changes
 from slipway_driver.inventory import torch_version
 from slipway_driver.launchers import script_command, torchrun_command
-from slipway_driver.process_environment import compose, deadline, master_port, python_path
+from slipway_driver.process_environment import compose, deadline, efa_changes, master_port, python_path
 
 BAKED = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"}
 
@@ -23,8 +22,8 @@ def cluster(instance_type: str, hosts: int) -> Cluster:
 
 def after(instance_type: str, hosts: int, devices: int, pinned: tuple[str, ...] = (), baked: dict[str, str] = BAKED,
           variables: str = "auto") -> dict[str, str]:  # fmt: skip
-    environ = dict(baked)
-    apply_changes(environ, efa_changes(cluster(instance_type, hosts), devices, True, baked, pinned, variables))
+    values, unset = efa_changes(cluster(instance_type, hosts), devices, True, baked, pinned, variables)
+    environ, _lines = compose(baked, [values], unset, {})
     return {name: environ[name] for name in ("FI_PROVIDER", "NCCL_PROTO", "FI_EFA_USE_DEVICE_RDMA") if name in environ}
 
 
@@ -67,23 +66,22 @@ def test_guide_2023_is_that_set_word_for_word() -> None:
 
 
 def test_every_variable_that_is_taken_away_is_said_in_one_line() -> None:
-    environ = dict(BAKED)
-    lines = apply_changes(environ, efa_changes(cluster("ml.p5.48xlarge", 1), 32, False, BAKED, (), "auto"))
+    _values, unset = efa_changes(cluster("ml.p5.48xlarge", 1), 32, False, BAKED, (), "auto")
+    _environ, lines = compose(BAKED, [], unset, {})
     assert [line.split(" unset ")[0] for line in lines] == ["environment: FI_PROVIDER=efa", "environment: NCCL_PROTO=simple"]
 
 
 def test_sockets_bind_to_the_interface_that_the_service_names() -> None:
-    environ: dict[str, str] = {}
-    apply_changes(environ, efa_changes(cluster("ml.m5.large", 2), 0, True, {}, (), "auto"))
+    environ, _ = efa_changes(cluster("ml.m5.large", 2), 0, True, {}, (), "auto")
     assert (environ["NCCL_SOCKET_IFNAME"], environ["GLOO_SOCKET_IFNAME"]) == ("eth0", "eth0")
-    absent: dict[str, str] = {}
-    apply_changes(absent, efa_changes(cluster("ml.m5.large", 2), 0, False, {}, (), "auto"))
+    absent, _ = efa_changes(cluster("ml.m5.large", 2), 0, False, {}, (), "auto")
     assert "NCCL_SOCKET_IFNAME" not in absent
 
 
 def test_the_user_s_own_variables_win_over_everything() -> None:
-    changes = efa_changes(cluster("ml.p5.48xlarge", 2), 32, True, BAKED, ("NCCL_DEBUG",), "auto")
-    environ, _lines = compose({"A": "inherited", **BAKED}, [{"A": "ours", "B": "ours"}], changes, {"B": "user", "NCCL_DEBUG": "WARN"})
+    values, unset = efa_changes(cluster("ml.p5.48xlarge", 2), 32, True, BAKED, ("NCCL_DEBUG",), "auto")
+    layers = [{"A": "ours", "B": "ours"}, values]
+    environ, _lines = compose({"A": "inherited", **BAKED}, layers, unset, {"B": "user", "NCCL_DEBUG": "WARN"})
     assert (environ["A"], environ["B"], environ["NCCL_DEBUG"]) == ("ours", "user", "WARN")
 
 
@@ -126,7 +124,7 @@ def test_torchrun_gets_a_static_rendezvous_and_every_argument_as_one_word() -> N
 
 
 def test_a_user_s_python_path_comes_first_and_hides_nothing_of_the_driver() -> None:
-    environ, _ = compose({}, [{"PYTHONPATH": "/code:/mine:/driver"}], [], {"PYTHONPATH": "/mine:/other"})
+    environ, _ = compose({}, [{"PYTHONPATH": "/code:/mine:/driver"}], {}, {"PYTHONPATH": "/mine:/other"})
     assert environ["PYTHONPATH"] == "/mine:/other:/code:/driver"
 
 

@@ -2,7 +2,7 @@
 
 import random
 
-from slipway_driver.efa_hosts import NAMED_HOSTS, ORDER, merged
+from slipway_driver.efa_report import NAMED_HOSTS, ORDER, merged
 
 
 def report(verdict: str) -> dict:

@@ -14,7 +14,7 @@ import pytest
 from fake_world import REPOSITORY
 from slipway_driver.attempt import new_state_folder
 from slipway_driver.fork_server import rank_variables
-from slipway_driver.launcher import Forked, Launcher
+from slipway_driver.launchers import Forked, Launcher
 
 pytestmark = pytest.mark.jobs
 

@@ -12,19 +12,15 @@ from typing import Optional, Sequence
 import pytest
 
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus, with_quick_torchrun
-from slipway_driver import health_answers as answers
 from slipway_driver.gpu_evidence import Gpu
+from slipway_driver.health_findings import QUICK, Finding, Place, answer_findings, count_findings, dcgm_findings, tool_findings
 from slipway_driver.health_gate import (
     DCGM,
-    QUICK,
     EarlyAnswers,
     HealthGate,
-    Place,
     Tools,
-    count_findings,
     gate_of,
     quick_answers,
-    tool_findings,
     tools_of,
 )
 from slipway_driver.health_measure import Measured, Setup
@@ -48,7 +44,7 @@ DIAGNOSIS = """some words first
   {"name": "Memory", "results": [{"gpu_id": "0", "status": "Pass"}]}]}]}}"""
 
 
-def reasons(found: "list[answers.Finding]") -> "list[tuple[str, bool]]":
+def reasons(found: "list[Finding]") -> "list[tuple[str, bool]]":
     return [(finding.reason, finding.refuses) for finding in found]
 
 
@@ -64,29 +60,29 @@ def reasons(found: "list[answers.Finding]") -> "list[tuple[str, bool]]":
         ),
         ("remap", "00000000:53:00.0, 0, 1\n", [("GPU at 00000000:53:00.0 has no spare memory rows left", True)]),
         ("remap", "Field is not supported\n", []),
-        ("clock", "0, Not Active, Not Active\n1, Active, Not Active\n", [("GPU 1 runs at lower clocks because of heat", False)]),
-        ("link", LINKS, [("GPU 1 has 1 of 2 NVLinks inactive", True)]),
-        ("link", "GPU 0: NVIDIA L4 (UUID: GPU-0)\n\t Link 0: <inactive>\n", []),
+        ("clocks", "0, Not Active, Not Active\n1, Active, Not Active\n", [("GPU 1 runs at lower clocks because of heat", False)]),
+        ("links", LINKS, [("GPU 1 has 1 of 2 NVLinks inactive", True)]),
+        ("links", "GPU 0: NVIDIA L4 (UUID: GPU-0)\n\t Link 0: <inactive>\n", []),
         (
-            "xid",
+            "kernel",
             "NVRM: Xid (PCI:0000:53:00): 79, pid=1, GPU has fallen off the bus.\n" * 2,
             [("the kernel has logged Xid 79 of PCI:0000:53:00", True)],
         ),
-        ("xid", "NVRM: Xid (PCI:0000:53:00): 31, pid=1, name=python, MMU Fault\n", []),
+        ("kernel", "NVRM: Xid (PCI:0000:53:00): 31, pid=1, name=python, MMU Fault\n", []),
         ("dcgm", DIAGNOSIS, [("DCGM's test PCIe fails", True)]),
         ("dcgm", "Error: unable to establish a connection to the specified host: localhost\n", []),
     ],
 )
 def test_what_a_tool_says_is_found_and_nothing_else(read: str, text: str, found: "list[tuple[str, bool]]") -> None:
-    assert reasons(getattr(answers, read + "_findings")(text)) == found
+    assert reasons(dcgm_findings(text) if read == "dcgm" else list(answer_findings({read: text}))) == found
 
 
-@pytest.mark.parametrize("read", ["memory", "remap", "clock", "link", "xid", "dcgm"])
+@pytest.mark.parametrize("read", ["memory", "remap", "clocks", "links", "kernel", "dcgm"])
 @pytest.mark.parametrize(
     "text", [None, "", "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n", "a, b, c, d, e\n", "{"]
 )
 def test_an_answer_that_is_not_understood_says_nothing(read: str, text: Optional[str]) -> None:
-    assert getattr(answers, read + "_findings")(text) == []
+    assert [*answer_findings({read: text}), *dcgm_findings(text)] == []
 
 
 @pytest.mark.parametrize(
@@ -241,7 +237,7 @@ def test_only_a_full_check_with_all_measurements_clears_a_suspect_gpu(mode: str,
 
 @pytest.mark.parametrize("refuses", [True, False])
 def test_a_failed_measurement_is_told_with_its_last_lines(capsys: pytest.CaptureFixture[str], refuses: bool) -> None:
-    failed = Measured({}, [answers.Finding("measurement", "GPU 5 failed", refuses)], ["the last line"])
+    failed = Measured({}, [Finding("measurement", "GPU 5 failed", refuses)], ["the last line"])
     end = HealthGate("full", P5, Tools(Asked(gpus=EIGHT), lambda _stopped: failed)).check()
     told = capsys.readouterr().out
     assert "health: measurement: the last line" in told and "health: GPU 5 failed" in told

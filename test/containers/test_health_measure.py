@@ -10,9 +10,9 @@ import pytest
 
 from fake_world import REPOSITORY
 from slipway_driver import health_measure
+from slipway_driver.health_findings import measured_findings, tuning
 from slipway_driver.health_measure import Measured, Setup, measure
 from slipway_driver.health_rank import is_gpu_error
-from slipway_driver.health_speed import measured_findings, tuning
 from slipway_driver.tables import GPU_INSTANCES
 
 pytestmark = pytest.mark.jobs

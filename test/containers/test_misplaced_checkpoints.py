@@ -10,8 +10,7 @@ import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
-from slipway_driver.misplaced_checkpoints import noticing
-from slipway_driver.newest_checkpoint import newest_checkpoint
+from slipway_driver.newest_checkpoint import newest_checkpoint, noticing
 from slipway_driver.tables import NAMES_NEWEST, TRAINER_CHECKPOINTS
 
 

@@ -24,7 +24,7 @@ def free_port() -> int:
 def test_a_host_that_ends_before_the_first_one_listens_still_says_over_which_network_it_went(code: int, kind: str) -> None:
     port = free_port()
     member = Member("algo-2", "127.0.0.1", port, None, SECRET, print)
-    assert not member.share_efa({"verdict": "unknown", "evidence": []}) and not member.share_efa(SOCKETS)
+    assert not member.share("efa", {"verdict": "unknown", "evidence": []}) and not member.share("efa", SOCKETS)
     first = Coordinator(["algo-1", "algo-2"], "127.0.0.1", port, SECRET, 1, print, lambda: "")
     ends = threading.Thread(target=member.settle, args=(Report("algo-2", code, kind, "why", 3),))
     ends.start()
@@ -32,7 +32,7 @@ def test_a_host_that_ends_before_the_first_one_listens_still_says_over_which_net
     ends.join()
     assert decision.cause.host == "algo-2" and decision.restart is (kind != "efa"), decision
     # A round that follows has networks of its own.
-    assert first.efa_reports() == ({} if decision.restart else {"algo-2": SOCKETS})
+    assert first.reports("efa") == ({} if decision.restart else {"algo-2": SOCKETS})
     member.close()
     first.close()
 
@@ -42,7 +42,7 @@ def test_a_driver_that_has_ended_is_told_from_one_whose_connection_is_lost(first
     port = free_port()
     first = Coordinator(["algo-1", "algo-2"], "127.0.0.1", port, SECRET, 1, print, lambda: "")
     member = Member("algo-2", "127.0.0.1", port, None, SECRET, print)
-    assert member.share_progress({}) or member._connected.wait(30)
+    assert member.share("progress", {}) or member._connected.wait(30)
     own = Report("algo-1", 75, "peer-lost", "connection closed by peer", 3)
     assert not first.another_ended and not member.another_ended
     if first_ends:
@@ -71,10 +71,10 @@ def test_only_a_closed_connection_shows_that_the_other_driver_has_ended(error: O
         side.join()
 
     class Broken:
-        def recv(self, _size: int) -> bytes:
+        def readline(self, _size: int) -> bytes:
             raise error
 
-    client._lines._connection = Broken()  # type: ignore[assignment]
+    client._lines = Broken()  # type: ignore[assignment]
     with pytest.raises(PeerLost) as raised:
         client.receive()
     assert isinstance(raised.value, PeerEnded) is ended
@@ -184,16 +184,16 @@ def test_the_first_host_hears_which_gpus_of_another_host_were_cleared(is_late: b
     port = free_port()
     member = Member("algo-2", "127.0.0.1", port, None, SECRET, print)
     if is_late:
-        member.share_cleared("algo-2", ["GPU-2"])
+        member.share("cleared", ["GPU-2"])
     first = Coordinator(["algo-1", "algo-2"], "127.0.0.1", port, SECRET, 1, print, lambda: "")
     try:
         assert member._connected.wait(30)
         if not is_late:
-            member.share_cleared("algo-2", ["GPU-2"])
-        first.share_cleared("algo-1", ["GPU-1"])
+            member.share("cleared", ["GPU-2"])
+        first.share("cleared", ["GPU-1"])
         member.finish(Report("algo-2", 0, "done", "", 1))
         first._take_while(lambda: not first.done, 30)
-        assert first.cleared == {"algo-1": ["GPU-1"], "algo-2": ["GPU-2"]}
+        assert first.reports("cleared") == {"algo-1": ["GPU-1"], "algo-2": ["GPU-2"]}
     finally:
         member.close()
         first.close()

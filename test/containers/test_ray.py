@@ -15,12 +15,14 @@ from types import SimpleNamespace
 import pytest
 
 from fake_world import REPOSITORY, FakeWorld, job_json
-from slipway_driver import launcher_end
+from slipway_driver import launchers
 from slipway_driver.cluster import parse_cluster
+from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.job import parse_job
-from slipway_driver.ray_cluster import head, launch, node, nodes, output, worker
-from slipway_driver.remains import is_running
+from slipway_driver.rank_session import is_running
+from slipway_driver.ray_cluster import __main__ as worker
+from slipway_driver.ray_cluster import head, launch, node, nodes, output
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray: run npm run test:ray")
 GIB = 2**30
@@ -161,8 +163,8 @@ class EndedNode:
         self._polls -= 1
         return None if self._polls >= 0 else 1
 
-    def unexpected_end(self, host: str) -> launcher_end.LauncherEnd:
-        return launcher_end.LauncherEnd(75, "hardware", host, "ended")
+    def unexpected_end(self, host: str) -> Failure:
+        return Failure(75, "hardware", None, "ended", [], host)
 
     def stop(self) -> None:
         pass
@@ -190,10 +192,10 @@ def test_a_host_that_is_none_of_the_launch_does_not_stand_for_one_that_is_missin
     first = head.Head.__new__(head.Head)
     first._settings = SimpleNamespace(hosts=("algo-1", "algo-2"), host="algo-1", join_seconds=0.0)
     first._state, first._environ = tmp_path, {}
-    first._workers = SimpleNamespace(ray_is_up=lambda: None, lost=queue.Queue())
+    first._workers = SimpleNamespace(tell=lambda **_message: None, lost=queue.Queue())
     first._node = SimpleNamespace(code=None)
     assert first._await_hosts() is None
-    assert "algo-2 did not" in launcher_end.read_launcher_end(tmp_path).reason
+    assert "algo-2 did not" in launchers.read_launcher_end(tmp_path).reason
 
 
 def test_verl_s_script_makes_hydra_overrides_of_the_run_file_s_arguments(tmp_path: Path) -> None:
@@ -218,11 +220,11 @@ def test_dead_nodes_and_nodes_of_others_have_not_joined() -> None:
 
 
 def test_the_first_end_that_a_launcher_writes_is_the_one_that_counts(tmp_path: Path) -> None:
-    assert launcher_end.read_launcher_end(tmp_path) is None
-    first = launcher_end.LauncherEnd(75, "hardware", "algo-2", "algo-2 was lost")
-    launcher_end.write_launcher_end(tmp_path, first)
-    launcher_end.write_launcher_end(tmp_path, first._replace(host="algo-1"))
-    assert launcher_end.read_launcher_end(tmp_path) == first
+    assert launchers.read_launcher_end(tmp_path) is None
+    first = Failure(75, "hardware", None, "algo-2 was lost", [], "algo-2")
+    launchers.write_launcher_end(tmp_path, first)
+    launchers.write_launcher_end(tmp_path, first._replace(host="algo-1"))
+    assert launchers.read_launcher_end(tmp_path) == first
 
 
 def ray_world(tmp_path: Path, script: str, hosts: int = 2, only: list[str] | None = None, environ: dict[str, str] | None = None,

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from fake_world import REPOSITORY
-from slipway_driver.cuda_driver import cuda_of_torch, driver_line
-from slipway_driver.efa_environment import efa_devices
 from slipway_driver.errors import Failure, classify
-from slipway_driver.health import Health
-from slipway_driver.remains import Remains, is_running, parse_memory
+from slipway_driver.health import Health, Remains, parse_memory
+from slipway_driver.inventory import cuda_of_torch, driver_line
+from slipway_driver.process_environment import efa_devices
+from slipway_driver.rank_session import is_running
 
 
 class Clock:
@@ -129,7 +129,7 @@ def test_the_driver_is_compared_with_the_image() -> None:
 
 
 def test_the_cuda_version_is_read_without_an_import(tmp_path: Path) -> None:
-    code = "from slipway_driver.cuda_driver import cuda_of_torch; import sys; print(cuda_of_torch()); assert 'torch' not in sys.modules"
+    code = "from slipway_driver.inventory import cuda_of_torch; import sys; print(cuda_of_torch()); assert 'torch' not in sys.modules"
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch/__init__.py").write_text("")
     (tmp_path / "torch/version.py").write_text("__version__ = '2.13.0+cu130'\ncuda: Optional[str] = '13.0'\nhip = None\n")

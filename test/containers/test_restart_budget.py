@@ -1,6 +1,6 @@
 """The budget of restarts in place."""
 
-from slipway_driver.restart_budget import WINDOW_SECONDS, RestartBudget
+from slipway_driver.restart_policy import WINDOW_SECONDS, RestartBudget
 
 
 def test_restarts_are_limited_within_an_hour_and_not_over_the_attempt() -> None:

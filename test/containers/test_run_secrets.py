@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from fake_world import FakeWorld, job_json
-from slipway_driver import hidden
+from slipway_driver import log
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.run_secrets import read_secrets
 
@@ -77,11 +77,11 @@ def services() -> Iterator[FakeServices]:
 
 @pytest.fixture(autouse=True)
 def nothing_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hidden, "_forms", [])
+    monkeypatch.setattr(log, "_forms", [])
 
 
 def read(references: dict[str, str], services: FakeServices) -> dict[str, str]:
-    return read_secrets(references, services.environ, hidden.hide, lambda _line: None)
+    return read_secrets(references, services.environ, log.hide, lambda _line: None)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_a_secret_and_a_parameter_by_arn_and_by_name(reference: str, value: str,
 def test_every_form_of_a_value_is_masked(services: FakeServices) -> None:
     read({"KEY": "/slipway/key"}, services)
     for form in (KEY, json.dumps(KEY), quote(KEY, safe=""), 'line two with "quotes" & more'):
-        assert "quotes" not in hidden.without_hidden(f"before {form} after"), form
-    assert hidden.without_hidden("line one is fine") == "line one is fine"
+        assert "quotes" not in log.without_hidden(f"before {form} after"), form
+    assert log.without_hidden("line one is fine") == "line one is fine"
 
 
 def test_fails_with_77_for_all_that_cannot_be_read_and_shows_no_value(services: FakeServices) -> None:

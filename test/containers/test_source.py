@@ -13,10 +13,10 @@ DRIVER = sorted((REPOSITORY / "containers/driver").rglob("*.py"))
 ALL = sorted((REPOSITORY / "containers").rglob("*.py"))
 #: Top-level packages that the driver may import: of Python 3.8's standard library, and ours.
 STANDARD = {
-    "__future__", "codecs", "collections", "concurrent", "contextlib", "ctypes", "dataclasses", "datetime", "errno", "fcntl", "functools",
-    "gc", "hashlib", "hmac", "http", "importlib", "io", "json", "math", "os", "pathlib", "platform", "queue", "random", "re", "resource",
-    "secrets", "select", "shlex", "shutil", "signal", "socket", "ssl", "statistics", "subprocess", "sys", "tarfile", "tempfile",
-    "threading", "time", "traceback", "typing", "urllib", "xml", "zlib", "slipway_driver", "slipway_s3",
+    "__future__", "codecs", "collections", "concurrent", "contextlib", "copy", "ctypes", "dataclasses", "datetime", "errno", "fcntl",
+    "functools", "gc", "hashlib", "hmac", "http", "importlib", "io", "json", "math", "os", "pathlib", "platform", "queue", "random",
+    "re", "resource", "secrets", "select", "shlex", "shutil", "signal", "socket", "ssl", "statistics", "subprocess", "sys", "tarfile",
+    "tempfile", "threading", "time", "traceback", "types", "typing", "urllib", "xml", "zlib", "slipway_driver", "slipway_s3",
 }  # fmt: skip
 
 

@@ -135,7 +135,7 @@ def test_a_driver_that_has_returned_leaves_the_heartbeat_of_the_one_before_until
         def put(self, bucket: str, key: str, body: bytes, kind: str) -> None:
             raise AssertionError(f"wrote {body!r}")
 
-    Heartbeat("s3://b/heartbeat.json", dict, print, Client()).write()  # type: ignore[arg-type]
+    Heartbeat("s3://b/heartbeat.json", dict, print, Client()).work()  # type: ignore[arg-type]
 
 
 #: Ten steps of the run in two starts: the first fails in the middle of step 4, the second goes on from step 3.

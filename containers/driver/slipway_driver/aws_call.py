@@ -26,8 +26,7 @@ class AwsRequest(NamedTuple):
 
 
 def call_aws(request: AwsRequest, region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
-    """Returns the parsed response. Raises OSError for an error status or if there is no response, and ValueError for a response that is not
-    JSON."""
+    """Returns the parsed response. Raises OSError for an error status or without a response, ValueError for one that is not JSON."""
     import urllib.request
 
     base = own_endpoint(environ, request.endpoint) or "https://%s.%s.%s" % (request.service, region, domain_of(region))

@@ -1,24 +1,27 @@
-"""Reads resourceconfig.json: the hosts of the job, their order, and which of them train."""
+"""The hosts of the job: their order and which of them train, from resourceconfig.json, and their addresses.
+
+Names are resolved with the sandbox's hosts file, then with DNS and retries: the names of a job's instances may not resolve yet when the
+first container starts. The service's own toolkit also waits up to 15 minutes.
+"""
 
 from __future__ import annotations
 
 import json
+import socket
+import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
-from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+from slipway_driver.exit_codes import ENVIRONMENT, TRY_AGAIN, DriverError
 
 HOMOGENEOUS = "homogeneousCluster"
-
-
-@dataclass(frozen=True)
-class InstanceGroup:
-    """An instance group of the cluster: its name, its instance type and its hosts (`algo-1`, ...) in order."""
-
-    name: str
-    instance_type: str
-    hosts: Tuple[str, ...]
+DNS_WAIT_SECONDS = 15 * 60.0
+FIRST_DELAY_SECONDS = 0.5
+LONGEST_DELAY_SECONDS = 20.0
+LOG_SECONDS = 60.0
+NAMED_HOSTS = 8
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Cluster:
     training_hosts: Tuple[str, ...]
     #: The host that had rank 0 at the start of the job: its driver coordinates the others until the end.
     first_host: str
-    groups: Tuple[InstanceGroup, ...]
+    #: Whether the cluster has several instance groups.
+    heterogeneous: bool
     network_interface: str
     raw: Mapping[str, Any]
     #: Spare hosts, and hosts that were replaced because their hardware failed.
@@ -69,11 +73,6 @@ class Cluster:
         """Whether this host is a spare host or was replaced by one."""
         return self.current_host in self.idle_hosts
 
-    @property
-    def heterogeneous(self) -> bool:
-        """Whether the cluster has several instance groups."""
-        return len(self.groups) > 1
-
     def with_training(self, hosts: Sequence[str]) -> Cluster:
         """Returns the same cluster with another list of training hosts; all other hosts become idle."""
         idle = tuple(host for host in self.hosts if host not in hosts)
@@ -88,14 +87,9 @@ class Cluster:
         return replace(self, hosts=self.training_hosts, idle_hosts=(), raw=raw)
 
 
-def string_sorted(hosts: Sequence[str]) -> Tuple[str, ...]:
-    """Sorts host names as strings, like the service does (algo-1, algo-10, algo-2), so that every host derives the same ranks."""
-    return tuple(sorted(hosts))
-
-
 def ranked(hosts: Sequence[str], topology: Any) -> Tuple[str, ...]:
-    """Returns the hosts in rank order: sorted as strings, with hosts of the same UltraServer next to each other because NVLink connects
-    them.
+    """Returns the hosts in rank order: sorted as strings, like the service does (algo-1, algo-10, algo-2), so that every host derives the
+    same ranks, with hosts of the same UltraServer next to each other because NVLink connects them.
 
     `topology` is the field of resourceconfig.json with hostName and capacityUnitId for each host of a job on UltraServers; absent or empty
     for other jobs (https://github.com/aws/sagemaker-training-toolkit, environment.py). A host that is missing from it counts as an
@@ -103,25 +97,11 @@ def ranked(hosts: Sequence[str], topology: Any) -> Tuple[str, ...]:
     """
     entries = [entry for entry in topology if isinstance(entry, dict)] if isinstance(topology, list) else []
     unit_of = {str(entry.get("hostName")): str(entry["capacityUnitId"]) for entry in entries if entry.get("capacityUnitId")}
-    in_order = string_sorted(hosts)
+    in_order = sorted(hosts)
     first: Dict[str, int] = {}
     for number, host in enumerate(in_order):
         first.setdefault(unit_of.get(host, host), number)
     return tuple(sorted(in_order, key=lambda host: first[unit_of.get(host, host)]))
-
-
-def _groups(raw: Mapping[str, Any], hosts: Sequence[str], instance_type: str) -> Tuple[InstanceGroup, ...]:
-    listed: List[Dict[str, Any]] = raw.get("instance_groups") or []
-    if not listed:
-        return (InstanceGroup(HOMOGENEOUS, instance_type, string_sorted(hosts)),)
-    return tuple(
-        InstanceGroup(
-            name=str(group["instance_group_name"]),
-            instance_type=str(group.get("instance_type", "")),
-            hosts=string_sorted(group.get("hosts", [])),
-        )
-        for group in listed
-    )
 
 
 def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares: int = 0) -> Cluster:
@@ -129,35 +109,29 @@ def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares
 
     Raises DriverError (77) if a group does not exist, the current host is not among the hosts, or no host is left for training.
     """
-    hosts = string_sorted(raw.get("hosts") or [])
+    hosts = tuple(sorted(raw.get("hosts") or []))
     current = str(raw.get("current_host", ""))
     if current not in hosts:
         raise DriverError(ENVIRONMENT, "resourceconfig.json current_host: must be one of hosts, got %r" % current)
-    instance_type = str(raw.get("current_instance_type", ""))
-    groups = _groups(raw, hosts, instance_type)
-    known = [group.name for group in groups]
-    unknown = [name for name in training_groups if name not in known]
+    listed: List[Dict[str, Any]] = raw.get("instance_groups") or [{"instance_group_name": HOMOGENEOUS, "hosts": hosts}]
+    groups = {str(group["instance_group_name"]): group.get("hosts", []) for group in listed}
+    unknown = [name for name in training_groups if name not in groups]
     if unknown:
-        raise DriverError(
-            ENVIRONMENT,
-            "job.json trainingGroups: must name groups of the job (%s), got %s" % (", ".join(known), ", ".join(unknown)),
-        )
-    taking_part = [group for group in groups if not training_groups or group.name in training_groups]
-    candidates = string_sorted([host for group in taking_part for host in group.hosts])
+        why = "job.json trainingGroups: must name groups of the job (%s), got %s" % (", ".join(groups), ", ".join(unknown))
+        raise DriverError(ENVIRONMENT, why)
+    candidates = tuple(sorted(host for name in training_groups or groups for host in groups[name]))
     if spares and (len(groups) > 1 or spares >= len(candidates)):
-        raise DriverError(
-            ENVIRONMENT,
-            "job.json spareInstances: must leave a training host in a single group, got %d of %d hosts" % (spares, len(candidates)),
-        )
+        why = "job.json spareInstances: must leave a training host in a single group, got %d of %d hosts" % (spares, len(candidates))
+        raise DriverError(ENVIRONMENT, why)
     training = ranked(candidates[: len(candidates) - spares], raw.get("topology"))
     return Cluster(
         current_host=current,
-        instance_type=instance_type,
+        instance_type=str(raw.get("current_instance_type", "")),
         current_group=str(raw.get("current_group_name") or HOMOGENEOUS),
         hosts=hosts,
         training_hosts=training,
         first_host=training[0],
-        groups=groups,
+        heterogeneous=len(groups) > 1,
         network_interface=str(raw.get("network_interface_name") or ""),
         raw=raw,
         idle_hosts=candidates[len(training) :],
@@ -171,3 +145,62 @@ def read_cluster(path: Path, training_groups: Sequence[str], spares: int = 0) ->
     except (OSError, ValueError) as error:
         raise DriverError(ENVIRONMENT, "%s: must be readable JSON (%s)" % (path, error))
     return parse_cluster(raw, training_groups, spares)
+
+
+def parse_hosts_file(text: str) -> Dict[str, str]:
+    """Parses lines `address name [name...]` into {name: address}; `#` starts a comment."""
+    found: Dict[str, str] = {}
+    for line in text.splitlines():
+        words = line.split("#", 1)[0].split()
+        for name in words[1:]:
+            found.setdefault(name, words[0])
+    return found
+
+
+def read_hosts_file(path: Path) -> Dict[str, str]:
+    """The content of the sandbox's hosts file; empty on SageMaker, where the file does not exist."""
+    try:
+        return parse_hosts_file(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+
+
+def wait_for_hosts(
+    hosts: Sequence[str],
+    known: Mapping[str, str],
+    log: Callable[[str], None],
+    resolve: Callable[[str], str] = socket.gethostbyname,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Dict[str, str]:
+    """Returns {host: address} once every host resolves. Raises DriverError (75) with the unresolved names after the time limit."""
+    addresses = {host: known[host] for host in hosts if host in known}
+    deadline = clock() + DNS_WAIT_SECONDS
+    delay, log_at = FIRST_DELAY_SECONDS, clock()
+    while True:
+        for host in hosts:
+            # With an unavailable resolver each name takes seconds: many names must not extend the time limit.
+            if host not in addresses and clock() <= deadline:
+                with suppress(OSError):
+                    addresses[host] = resolve(host)
+        missing = [host for host in hosts if host not in addresses]
+        if not missing:
+            return addresses
+        named = ", ".join(missing[:NAMED_HOSTS])
+        if clock() + delay > deadline:
+            raise DriverError(TRY_AGAIN, "hosts must resolve within %d s; no address for %s" % (DNS_WAIT_SECONDS, named))
+        if clock() >= log_at:
+            log_at = clock() + LOG_SECONDS
+            log("waiting for %d host name(s) to resolve: %s" % (len(missing), named))
+        sleep(delay)
+        delay = min(delay * 2, LONGEST_DELAY_SECONDS)
+
+
+def own_address(host: str, addresses: Mapping[str, str], known: Mapping[str, str]) -> str:
+    """The address on which this host listens and from which it connects; "" leaves the choice to the system.
+
+    A runtime may map the container's own name to 127.0.0.1 in /etc/hosts, which other hosts cannot reach. Such addresses in the sandbox's
+    hosts file are intended.
+    """
+    address = addresses.get(host, "")
+    return "" if address.startswith("127.") and host not in known else address

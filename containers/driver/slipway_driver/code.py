@@ -31,14 +31,6 @@ def bare_digest(digest: str) -> str:
     return digest.split(":", 1)[-1].lower()
 
 
-def find_archive(folder: Path) -> Optional[Path]:
-    """Returns the archive in the channel, or None if there is none. Raises DriverError (77) for more than one."""
-    found = sorted(path for path in folder.glob("*.tar.gz") if path.is_file())
-    if len(found) > 1:
-        raise DriverError(ENVIRONMENT, "channel code: must contain one archive, got %s" % ", ".join(p.name for p in found))
-    return found[0] if found else None
-
-
 def _outside(name: str) -> bool:
     path = PurePosixPath(name)
     return path.is_absolute() or ".." in path.parts
@@ -48,13 +40,10 @@ def unsafe_members(archive: tarfile.TarFile) -> List[str]:
     """Names of members that would be unpacked outside the target folder, or that are not a regular file, folder or link."""
     bad: List[str] = []
     for member in archive.getmembers():
-        if _outside(member.name) or not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
-            bad.append(member.name)
-        elif member.issym() and _outside(os.path.normpath(str(PurePosixPath(member.name).parent / member.linkname))):
-            bad.append(member.name)
-        elif member.issym() and PurePosixPath(member.linkname).is_absolute():
-            bad.append(member.name)
-        elif member.islnk() and _outside(member.linkname):
+        places = [member.name, *([member.linkname] if member.islnk() else [])]
+        if member.issym():
+            places.append(os.path.normpath(str(PurePosixPath(member.name).parent / member.linkname)))
+        if any(map(_outside, places)) or not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
             bad.append(member.name)
     return bad
 
@@ -67,29 +56,27 @@ def unpack(archive: Path, target: Path) -> None:
             bad = unsafe_members(opened)
             if bad:
                 raise DriverError(ENVIRONMENT, "code archive: must stay inside its folder, got %s" % ", ".join(bad[:5]))
-            if hasattr(tarfile, "data_filter"):
-                opened.extractall(str(target), filter="data")
-            else:
-                opened.extractall(str(target))
+            opened.extractall(str(target), **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # type: ignore[arg-type]
     except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
         if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
-            raise DriverError(
-                ENVIRONMENT, "code archive: must be unpacked to %s, got %s; compute.volumeSizeGiB makes room" % (target, error)
-            )
+            why = "code archive: must be unpacked to %s, got %s; compute.volumeSizeGiB makes room" % (target, error)
+            raise DriverError(ENVIRONMENT, why)
         raise DriverError(ENVIRONMENT, "code archive: must be a readable tar.gz (%s)" % error)
 
 
 def prepare_code(channel: Path, digest: Optional[str], target: Path) -> None:
     """Checks and unpacks the user's code. Raises DriverError (77) unless the archive has the digest of the launched code."""
-    archive = find_archive(channel)
+    archives = sorted(path for path in channel.glob("*.tar.gz") if path.is_file())
+    if len(archives) > 1:
+        raise DriverError(ENVIRONMENT, "channel code: must contain one archive, got %s" % ", ".join(path.name for path in archives))
     if digest is None:
         raise DriverError(ENVIRONMENT, "job.json digests.code: must be set for user code; unverified code is not started")
-    if archive is None:
+    if not archives:
         raise DriverError(ENVIRONMENT, "channel code: must contain the archive %s.tar.gz, got none" % bare_digest(digest))
-    found = sha256_of(archive)
+    found = sha256_of(archives[0])
     if found != bare_digest(digest):
         raise DriverError(ENVIRONMENT, "code archive: must have digest %s, got %s; launch it again" % (bare_digest(digest), found))
-    unpack(archive, target)
+    unpack(archives[0], target)
 
 
 def refuse_windows_text(entry_point: str, folder: Path) -> None:

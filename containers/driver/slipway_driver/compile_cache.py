@@ -14,7 +14,7 @@ import json
 import tarfile
 import threading
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Mapping, Optional
 
 from slipway_driver.job import Job
 from slipway_driver.log import log
@@ -131,9 +131,13 @@ class CompileCache:
 
     def _packed(self) -> Optional[bytes]:
         """The bundle; None without compiled code, or with more than MAX_BYTES of it."""
-        files = dict(self._files())
-        size = sum(path.stat().st_size for path in files.values())
-        if not files or size > MAX_BYTES:
+        files = {
+            "%s/%s" % (folder, path.relative_to(root).as_posix()): path
+            for folder, root in self._folders.items()
+            for path in root.rglob("*")
+            if path.is_file() and not path.is_symlink() and not path.name.endswith((".tmp", ".lock"))
+        }
+        if not files or sum(path.stat().st_size for path in files.values()) > MAX_BYTES:
             return None
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as opened:
@@ -141,16 +145,9 @@ class CompileCache:
                 opened.add(str(path), arcname=name, recursive=False)
         return packed.getvalue()
 
-    def _files(self) -> "Iterator[tuple[str, Path]]":
-        for folder, root in self._folders.items():
-            for path in root.rglob("*"):
-                if path.is_file() and not path.is_symlink() and not path.name.endswith((".tmp", ".lock")):
-                    yield "%s/%s" % (folder, path.relative_to(root).as_posix()), path
-
 
 def compile_cache_of(job: Job, paths: Paths, inherited: Mapping[str, str], hardware: Mapping[str, Any]) -> Optional[CompileCache]:
-    """The bundle of an attempt; None where there is no place for it. Caches for which the user or the image has chosen a folder are not in
-    it."""
+    """The bundle of an attempt; None where there is no place for it. Caches whose folder the user or the image has chosen are not in it."""
     root = paths.base / "compile-cache"
     variables = {name: str(root / folder) for name, folder in FOLDERS.items() if name not in inherited and name not in job.env}
     if not job.compile_cache_uri or not variables:

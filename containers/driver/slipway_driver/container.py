@@ -14,14 +14,13 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Optional
 
-from slipway_driver.driver_start import DriverStart
+from slipway_driver.driver_start import DriverStart, anonymous_file, memory_variables
 from slipway_driver.exit_codes import DriverError, shell_code
 from slipway_driver.job import Job, read_job
 from slipway_driver.log import log
 from slipway_driver.main import main as run_driver
-from slipway_driver.paths import Paths, paths_of
+from slipway_driver.paths import paths_of
 from slipway_driver.rank import PR_SET_CHILD_SUBREAPER, die_with_parent, prctl
-from slipway_driver.rank_memory import anonymous_file, memory_variables
 
 #: Something that kills one driver after the other is not an accident.
 MAX_STARTS = 4
@@ -30,19 +29,14 @@ GONE_SECONDS = 60.0
 POLL_SECONDS = 0.05
 
 
-def _job_of(paths: Paths) -> Optional[Job]:
-    """The job; None if its file is not valid, which the driver reports."""
-    with contextlib.suppress(DriverError):
-        return read_job(paths.channel("job") / "job.json")
-    return None
-
-
 class Container:
     """The drivers of one container, one after the other."""
 
     def __init__(self) -> None:
         self._started_at = time.time()
-        job = _job_of(paths_of())
+        job: Optional[Job] = None
+        with contextlib.suppress(DriverError):  # The driver reports it.
+            job = read_job(paths_of().channel("job") / "job.json")
         self._memory: Dict[str, str] = memory_variables(job) if job else {}
         self._kept = anonymous_file("slipway-decisions")
         self._may_restart = bool(job and job.restarts_in_place)

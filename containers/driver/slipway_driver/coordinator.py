@@ -2,48 +2,57 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import queue
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.driver_start import Decisions
-from slipway_driver.gpu_evidence import Gpu, is_evidence
-from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, accept
-from slipway_driver.restart_budget import RestartBudget
-from slipway_driver.restart_policy import Decision, Report, Start, decide, last_step, lost_driver, report_from, stopped
+from slipway_driver.gpu_evidence import is_evidence
+from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, serve
+from slipway_driver.restart_policy import (
+    RELEASED,
+    Decision,
+    Report,
+    RestartBudget,
+    Start,
+    decide,
+    last_step,
+    lost_driver,
+    report_from,
+    stopped,
+)
+
+#: Reports that are handed out once, and how many of them are kept until then.
+QUEUED, MAX_QUEUED = ("gpus", "progress"), 4096
 
 
 class Coordinator:
-    """Runs on the first host, with a channel to every other driver. `hosts`: the training hosts in rank order; `spares`: the spare
-    hosts."""
+    """Runs on the first host, and on a host without others. `hosts`: the training hosts in rank order; `spares`: the spare hosts."""
 
     def __init__(
         self, hosts: Sequence[str], bind_to: str, port: int, secret: str, restarts: int, log: Callable[[str], None],
         resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS, spares: Sequence[str] = (),
         kept: Optional[Decisions] = None,
     ) -> None:  # fmt: skip
-        self._own, self._hosts, self._spares, self._secret = hosts[0], list(hosts), list(spares), secret
+        #: Reports of hosts that were found broken.
+        self.broken: List[Report] = []
+        self._own, self._hosts, self._spares = hosts[0], list(hosts), list(spares)
         self._all = len(hosts) + len(spares)
         self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
         self._channels: Dict[str, PeerChannel] = {}
         self._inbox: "queue.Queue[tuple[PeerChannel, Dict[str, Any]]]" = queue.Queue()
         self._early: List[Report] = []
-        self._efa: Dict[str, Dict[str, Any]] = {}
-        self._gpus: Dict[str, Dict[str, Any]] = {}
-        self._progress: List[Dict[str, Any]] = []
+        #: By kind and host.
+        self._reports: Dict[str, Dict[str, Any]] = collections.defaultdict(dict)
+        self._queued: Dict[str, Deque[Tuple[str, Any]]] = {kind: collections.deque(maxlen=MAX_QUEUED) for kind in QUEUED}
         #: Hosts whose connection was lost, and until when their driver may return.
         self._lost: Dict[str, float] = {}
         #: Those of them whose driver has ended.
         self._ended: List[str] = []
-        #: The GPUs of the other hosts.
-        self.gpus: Dict[str, List[Gpu]] = {}
-        #: By host, UUIDs of GPUs that have passed the full health check.
-        self.cleared: Dict[str, List[str]] = {}
-        #: Reports of hosts that were found broken.
-        self.broken: List[Report] = []
         self._stopping = False
         #: By host that has finished, why that was early; "" if it was not.
         self.done: Dict[str, str] = {}
@@ -54,23 +63,12 @@ class Coordinator:
             self._starts = [Start(*start) for start in self._kept.facts["starts"]]
             self._budget.taken = self._kept.facts["taken"]
         self._lock, self._closed = threading.Lock(), False
-        self._socket = socket.create_server((bind_to, port), backlog=self._all)
-        threading.Thread(target=self._accept, name="peers", daemon=True).start()
+        self._socket: Optional[socket.socket] = None
+        if self._all > 1:
+            self._socket = socket.create_server((bind_to, port), backlog=self._all)
+            serve(self._socket, secret, self._listen, log)
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _address = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        try:
-            channel = accept(connection, self._secret)
-        except PeerLost as error:
-            self._log("rejected a connection: %s" % error)
-            return
+    def _listen(self, channel: PeerChannel) -> None:
         with self._lock:
             if self._closed:
                 return channel.close()
@@ -97,28 +95,26 @@ class Coordinator:
             channel, message = self._inbox.get(timeout=timeout)
         except queue.Empty:
             return False
-        host = channel.name
-        if message.get("type") == "lost":
+        host, kind = channel.name, str(message.get("type"))
+        if kind == "lost":
             if host not in self.done and channel is self._channels[host]:
                 self._lost[host] = message["until"]
                 self._ended += [host] if message["ended"] else []
-        elif message.get("type") == "identity":
-            self.gpus[host] = [Gpu(*gpu) for gpu in message["gpus"]]
-        elif message.get("type") == "cleared":
-            self.cleared[host] = [str(gpu) for gpu in message["gpus"]]
-        elif message.get("type") == "again":
+        elif kind == "again":
             self._return(host)
-        elif message.get("type") == "ended" and message.get("kind") == "done":
+        elif kind == "ended" and message.get("kind") == "done":
             self.done[host] = str(message["reason"])
-        elif message.get("type") == "ended":
+        elif kind == "ended":
             self._early.append(report_from(message))
-        elif message.get("type") == "efa":
-            self._efa[host] = dict(message["report"])
-        elif message.get("type") == "gpus":
-            self._gpus[host] = dict(message["use"])
-        elif message.get("type") == "progress":
-            self._progress.append(dict(message, host=host))
+        else:
+            self._note(host, kind, message.get("content"))
         return True
+
+    def _note(self, host: str, kind: str, content: Any) -> None:
+        if kind in QUEUED:
+            self._queued[kind].append((host, content))
+        else:
+            self._reports[kind][host] = content
 
     def _return(self, host: str) -> None:
         """The driver of a host was started again, and with it nothing of its ranks is left."""
@@ -147,36 +143,26 @@ class Coordinator:
         """Tells the other hosts to end their ranks before this host does: evidence of a hang is lost once a launcher ends the ranks."""
         self._send({"type": "end", "kind": kind})
 
-    def share_efa(self, report: Mapping[str, Any]) -> bool:
-        """Does nothing: the first host stores its own report."""
+    def share(self, kind: str, content: Any) -> bool:
+        """Keeps a report of this host, which reads its own progress lines itself. Always True."""
+        if kind != "progress":
+            self._note(self._own, kind, content)
         return True
 
-    def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
-        """EFA reports of the other hosts for this start, by host. Waits for missing reports unless a host has failed or is disconnected. A
-        host that has not connected yet is waited for as well, because a start can be short."""
-        self._take_while(lambda: len(self._efa) < len(self._others) and not self._early and not self._cut_off(), wait_seconds)
-        return dict(self._efa)
+    def reports(self, kind: str, wait_seconds: float = 0.0) -> Dict[str, Any]:
+        """The newest reports by host. Waits for missing ones, also of hosts that have not connected yet, unless a host has failed."""
+        found = self._reports[kind]
+        self._take_while(lambda: not found.keys() >= set(self._others) and not self._early and not self._cut_off(), wait_seconds)
+        return dict(found)
 
-    def share_gpus(self, use: Mapping[str, Any]) -> None:
-        """Does nothing: the first host stores its own report."""
+    def taken(self, kind: str) -> List[Tuple[str, Any]]:
+        """The reports of a kind since the previous call, with their hosts."""
+        waiting = self._queued[kind]
+        return [waiting.popleft() for _ in range(len(waiting))]
 
-    def share_cleared(self, host: str, gpus: Sequence[str]) -> None:
-        """Keeps the GPUs of this host that have passed the full health check."""
-        self.cleared[host] = list(gpus)
-
-    def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
-        """By host, the GPU reports of the other hosts since the previous call."""
-        collected, self._gpus = self._gpus, {}
-        return collected
-
-    def share_progress(self, line: Mapping[str, Any]) -> bool:
-        """Does nothing: the first host reads its own progress lines."""
-        return True
-
-    def progress(self) -> List[Dict[str, Any]]:
-        """The progress lines of the other hosts since the previous call, each with its host."""
-        collected, self._progress = self._progress, []
-        return collected
+    def heard(self) -> str:
+        """A host without others does not wait as a spare."""
+        return RELEASED
 
     def all_ended(self) -> bool:
         """Whether the ranks of every other training host have ended, as far as this host can know."""
@@ -196,8 +182,9 @@ class Coordinator:
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Ends the ranks on all hosts, collects every report, and sends the decision to all hosts. Returns the decision and the checkpoint
-        to resume from. EFA reports are kept if the ranks do not start again."""
-        self._await_connections()
+        to resume from ("" for none). EFA reports are kept if the ranks do not start again."""
+        # A driver that was killed before it connected never reports.
+        self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
         self._send({"type": "end", "kind": own.kind})
         self._take_while(lambda: len(self._early) + len(self.done) < len(self._others) and not self._in_vain(own), self._patience)
         reports = list(self._early)
@@ -206,33 +193,35 @@ class Coordinator:
         answered = {report.host for report in reports}
         missing = [host for host in self._others if host not in answered or host in self._gone()]
         decision = self._decide(reports, missing, self._waiting())
-        if not decision.restart and self._decide(reports, missing, [*self._waiting(), *self._late_spares()]).restart:
+        if not decision.restart and self._decide(reports, missing, self._intact_spares()).restart:
+            # A spare host that has not connected yet may help.
             self._take_while(
-                lambda: bool(self._late_spares()) and not self._decide(reports, missing, self._waiting()).restart,
+                lambda: len(self._waiting()) < len(self._intact_spares()) and not self._decide(reports, missing, self._waiting()).restart,
                 min(LATE_SECONDS, self._patience),
             )
             decision = self._decide(reports, missing, self._waiting())
         if self._stopping:
             decision = stopped(decision.cause)
         resume_from = self._resume_from() if decision.restart else ""
-        self._send({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
-                    "cause": decision.cause.as_message(), "hosts": list(decision.hosts), "number": decision.number})  # fmt: skip
+        self._send(decision.as_message(resume_from))
         if decision.restart:
             self._budget.take()
             self._starts.append(Start(last_step(reports), decision.cause.host))
             # A replaced host is in neither list, so that nothing starts on it again.
             self._hosts = list(decision.hosts)
             self._spares = [host for host in self._intact_spares() if host not in decision.hosts]
-            self._efa = {}
+            self._reports["efa"] = {}
             self._kept.keep(hosts=self._hosts, spares=self._spares, starts=self._starts, taken=self._budget.taken)
-        self._early, self._gpus, self._progress = [], {}, []
+        self._early = []
+        for waiting in self._queued.values():
+            waiting.clear()
         return decision, resume_from
 
     def _in_vain(self, own: Report) -> bool:
         """Whether a host cannot report, or need not return because the ranks do not start again without it either."""
         if self._gone():
             return True
-        return bool(self._cut_off()) and not self._decide([*self._early, own], [], [*self._waiting(), *self._late_spares()]).restart
+        return bool(self._cut_off()) and not self._decide([*self._early, own], [], self._intact_spares()).restart
 
     def _decide(self, reports: Sequence[Report], missing: Sequence[str], spares: Sequence[str]) -> Decision:
         return decide(reports, missing, self._budget.left(), self._starts, self._hosts, spares)
@@ -241,18 +230,14 @@ class Coordinator:
         """Spare hosts that can replace a broken one now."""
         return [host for host in self._intact_spares() if host in self._channels]
 
-    def _late_spares(self) -> List[str]:
-        """Spare hosts that have not connected yet."""
-        return [host for host in self._intact_spares() if host not in self._channels]
-
     def _intact_spares(self) -> List[str]:
         """Spare hosts whose connection was not lost."""
         return [host for host in self._spares if host not in self._lost]
 
     @property
-    def spares_left(self) -> int:
-        """Number of spare hosts that can still replace a broken one."""
-        return len(self._intact_spares())
+    def spares_left(self) -> Optional[int]:
+        """Number of spare hosts that can still replace a broken one; None for a host without others."""
+        return len(self._intact_spares()) if self._all > 1 else None
 
     @property
     def another_ended(self) -> bool:
@@ -275,10 +260,6 @@ class Coordinator:
         """Training hosts that have not connected yet."""
         return [host for host in self._others if host not in self._channels]
 
-    def _await_connections(self) -> None:
-        """Waits for drivers that have not connected when the ranks end. A driver that was killed before it connected never reports."""
-        self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
-
     def _send(self, message: Mapping[str, Any]) -> None:
         for channel in list(self._channels.values()):
             with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
@@ -288,6 +269,7 @@ class Coordinator:
         """Closes the listening socket and all channels."""
         with self._lock:
             self._closed = True
-        self._socket.close()
+        if self._socket:
+            self._socket.close()
         for channel in self._channels.values():
             channel.close()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Union
 
 from slipway_driver.attempt import Attempt
 from slipway_driver.coordinator import Coordinator
@@ -14,20 +13,19 @@ from slipway_driver.exit_codes import DONE, TRY_AGAIN
 from slipway_driver.gpu_evidence import evidence
 from slipway_driver.gpu_use import MeanUse
 from slipway_driver.hand_over import HandOverWatch, hand_over_of
-from slipway_driver.health import Health
+from slipway_driver.health import Health, Remains
 from slipway_driver.health_gate import BEFORE_TRAINING, gate_of
 from slipway_driver.heartbeat import heartbeat_of
 from slipway_driver.host_run import HostRun
-from slipway_driver.idle_coordinator import IdleCoordinator
-from slipway_driver.idle_host import IdleHost, idle_host
+from slipway_driver.idle import IdleCoordinator, IdleHost, idle_host
 from slipway_driver.job_monitor import JobMonitor
-from slipway_driver.launcher import Launcher
+from slipway_driver.launchers import Launcher
 from slipway_driver.log import emit, log
-from slipway_driver.member import Member
-from slipway_driver.peers import peers_of
+from slipway_driver.member import Member, Peers
+from slipway_driver.newest_checkpoint import newest_checkpoint
+from slipway_driver.peer_channel import patience
 from slipway_driver.probe import Probe
 from slipway_driver.progress import progress_line
-from slipway_driver.remains import Remains
 from slipway_driver.restart_policy import Decision, Report, lost_driver
 from slipway_driver.step_times import StepTimes
 
@@ -39,7 +37,7 @@ class Driver:
         self._attempt = attempt
         self._launcher = Launcher(attempt)
         self._kept = Decisions(start.kept)
-        self._peers = peers_of(attempt, start, self._kept)
+        self._peers = _peers_of(attempt, start.number > 0, self._kept)
         #: Whether a signal has ended the driver of this host before, and the hosts have not yet agreed on the next start.
         self._returns = start.number > 0
         self._round = 0
@@ -74,14 +72,15 @@ class Driver:
 
     def _facts(self) -> Dict[str, Any]:
         """Fields of the heartbeat; none before the first start of a driver that has returned."""
-        run = self._monitor.facts() if self._monitor else {}
+        run, peers = self._monitor.facts() if self._monitor else {}, self._peers
+        assert isinstance(peers, Coordinator)  # Only the first host has a heartbeat.
         return run and {
             **run,
-            "evidence": evidence(self._peers.broken, run.get("slowHost"), self._peers.gpus, self._peers.cleared),
+            "evidence": evidence(peers.broken, run.get("slowHost"), peers.reports("identity"), peers.reports("cleared")),
             "starts": self._step_times.facts(),
             "handOver": self._leaves,
             "setAside": list(self._set_aside),
-            "sparesLeft": self._peers.spares_left,
+            "sparesLeft": peers.spares_left,
             **self._mean_use.facts(),
         }
 
@@ -124,7 +123,8 @@ class Driver:
         """The first host has lost its driver, and with it its ranks: all ranks start again. None if they do, and if it had no ranks."""
         self._returns, attempt = False, self._attempt
         hosts = self._kept.facts.get("hosts", attempt.cluster.training_hosts)
-        self._go_on(hosts, attempt.environ["SLIPWAY_RESUME_FROM"], len(self._kept.facts.get("starts", [])))
+        self._round = len(self._kept.facts.get("starts", []))
+        self._attempt = attempt.on(hosts, attempt.environ["SLIPWAY_RESUME_FROM"], self._round)
         if self._attempt.cluster.idle:
             return self._begin()
         report = lost_driver(attempt.cluster.current_host)
@@ -163,7 +163,7 @@ class Driver:
         run, monitor = self._run, self._monitor
         assert run is not None and monitor is not None
         unfit = self._gate.check()
-        self._peers.share_cleared(self._attempt.cluster.current_host, self._gate.cleared)
+        self._peers.share("cleared", self._gate.cleared)
         unstarted = unfit or self._run_probe(monitor)
         if unstarted:
             run.abandon()
@@ -218,15 +218,36 @@ class Driver:
             reason = cause.reason if host == cause.host else "broken at the same time as %s" % cause.host
             self._set_aside.append({"host": host, "reason": reason})
         self._kept.keep(setAside=self._set_aside)
-        self._go_on(decision.hosts, resume_from, decision.number)
+        self._round, self._attempt = decision.number, self._attempt.on(decision.hosts, resume_from, decision.number)
         # The hosts that were there from the start know all causes, so they agree on whether there is a probe.
         again = self._probe is not None and cause.reason.startswith(BEFORE_TRAINING)
         self._probe = Probe(self._attempt, self._peers.end_requested) if again else None
         self._begin()
 
-    def _go_on(self, hosts: Sequence[str], resume_from: str, number: int) -> None:
-        """Changes the attempt to that of the start with this number."""
-        attempt, self._round = self._attempt, number
-        if tuple(hosts) != attempt.cluster.training_hosts or resume_from != attempt.environ["SLIPWAY_RESUME_FROM"]:
-            attempt = attempt.on(attempt.cluster.with_training(hosts), resume_from)
-        self._attempt = dataclasses.replace(attempt, environ=dict(attempt.environ, SLIPWAY_RESTART=str(number)))
+
+def _peers_of(attempt: Attempt, is_again: bool, kept: Decisions) -> Peers:
+    """The peers of this host. They are used even if restarts in place are disabled: a failure on one host then ends the ranks on all hosts
+    at once instead of after the timeout of a collective. `is_again`: a signal has ended the driver of this host before."""
+    job, cluster, environ = attempt.job, attempt.cluster, attempt.environ
+
+    def newest() -> str:
+        uri, started_from = environ["SLIPWAY_CHECKPOINT_URI"], environ["SLIPWAY_RESUME_FROM"]
+        # With several hosts, a checkpoint in a folder of this one may not be on the others.
+        shared = job.checkpoint_mode != "managed" or len(cluster.training_hosts) == 1
+        marker = job.committed_marker if shared else None
+        return newest_checkpoint(uri) or (newest_checkpoint(uri, marker=marker) if marker else "") or started_from
+
+    talks = (cluster.takes_part or cluster.idle) and len(cluster.training_hosts) + len(cluster.idle_hosts) > 1
+    port, bind_to, secret, seconds = int(environ["MASTER_PORT"]) + 1, environ["SLIPWAY_BIND_ADDRESS"], job.restart_secret, patience(environ)
+    # With Ray, a host reports a process of Ray that ends, and the loss of another host, as hardware.
+    gpus = [] if job.launcher == "ray" else attempt.hardware.get("gpuIds", [])
+    if talks and secret and not cluster.is_first:
+        return Member(cluster.current_host, environ["MASTER_ADDR"], port, bind_to, secret, log, seconds, is_again, gpus)
+    if talks and secret:
+        hosts, spares, restarts = cluster.training_hosts, cluster.idle_hosts, job.restarts_in_place
+    else:
+        hosts, spares = (cluster.current_host,), ()
+        restarts = job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0
+    first = Coordinator(hosts, bind_to, port, secret, restarts, log, newest, seconds, spares, kept)
+    first.share("identity", gpus)
+    return first

@@ -1,4 +1,5 @@
-"""Evidence of a hang: NCCL flight recorder traces and py-spy stacks as files, uploaded next to the run's checkpoints.
+"""Evidence of a hang, collected before the ranks are killed: the stack of every thread of each local rank in the log, NCCL flight recorder
+traces and py-spy stacks as files, which are uploaded next to the run's checkpoints.
 
 Variables of PyTorch: https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html (2026-11-20). The pipe and the names that
 begin with TORCH_FR are defined in ProcessGroupNCCL.hpp and FlightRecorder.hpp of PyTorch 2.15. A trace is written when a collective times
@@ -7,12 +8,16 @@ out, or when something is written to a rank's pipe.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
+import subprocess
 import time
 from pathlib import Path
-from typing import Callable, Dict, List, Optional
+from typing import Callable, Dict, List, Optional, Sequence
 
+from slipway_driver.rank_session import is_running, receivers, send
 from slipway_s3 import S3Client, parse_uri
 
 TRACES = "nccl-trace-"
@@ -25,6 +30,9 @@ TRACE_SECONDS = 10.0
 WAIT_MILLISECONDS = "4000"
 MAX_FILES = 256
 LARGEST_BYTES = 64 << 20
+#: Time for the ranks to print their stacks; one that hangs in the kernel never does.
+DUMP_SECONDS, POLL_SECONDS, DRAIN_SECONDS = 5.0, 0.1, 1.0
+PY_SPY_SECONDS = 20.0
 
 
 def trace_variables(folder: Path) -> Dict[str, str]:
@@ -59,17 +67,13 @@ def ask_for_traces(folder: Path, seconds: float = TRACE_SECONDS) -> int:
 
 def _poke(pipe: Path) -> bool:
     """Writes to a rank's pipe; False if no process reads from it."""
-    try:
+    with contextlib.suppress(OSError):
         opened = os.open(str(pipe), os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        os.write(opened, b"1")
-    except OSError:
-        return False
-    finally:
-        os.close(opened)
-    return True
+        try:
+            return os.write(opened, b"1") == 1
+        finally:
+            os.close(opened)
+    return False
 
 
 def place_of(heartbeat_uri: Optional[str], attempt: int, host: str) -> Optional[str]:
@@ -111,3 +115,45 @@ def _upload(files: List[Path], uri: str, log: Callable[[str], None]) -> List[Pat
     if sent:
         log("dumps: %d file(s) in %s" % (sent, uri))
     return [path for path in files if path.exists()]
+
+
+def dump_ranks(sessions: Sequence[int], dumps: Path, log: Callable[[str], None]) -> None:
+    """Writes NCCL's flight recorder traces to folder `dumps`, and the stacks of every local rank to the log: with py-spy if the image has
+    it (its output is also written to `dumps`), then with faulthandler through SIGABRT. `sessions`: those of the local ranks, whose
+    programs may run behind a shell.
+
+    SIGABRT makes a rank with PYTHONFAULTHANDLER=1 print its stacks and exit. SIGCONT follows because a stopped process would not handle the
+    signal.
+    """
+    pids = [pid for session in sessions for pid in receivers(session) or [session]]
+    traces = ask_for_traces(dumps)
+    if traces:
+        log("%d rank(s) wrote NCCL's flight recorder" % traces)
+    py_spy = shutil.which("py-spy")
+    if py_spy and pids:
+        from concurrent.futures import ThreadPoolExecutor  # It takes longer to import than the driver.
+
+        # All GPUs of the job wait for this.
+        with ThreadPoolExecutor(len(pids)) as pool:
+            list(pool.map(lambda pid: _py_spy(py_spy, pid, dumps, log), pids))
+    for pid in pids:
+        send(pid, signal.SIGABRT)
+        send(pid, signal.SIGCONT)
+    deadline = time.monotonic() + DUMP_SECONDS
+    while time.monotonic() < deadline and any(is_running(pid) for pid in pids):
+        time.sleep(POLL_SECONDS)
+    # What they have printed still passes through pipes, whose readers end with them.
+    time.sleep(DRAIN_SECONDS)
+
+
+def _py_spy(program: str, pid: int, dumps: Path, log: Callable[[str], None]) -> None:
+    try:
+        command = [program, "dump", "--pid", str(pid)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PY_SPY_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        log("py-spy could not read process %d: %s" % (pid, error))
+        return
+    with contextlib.suppress(OSError):
+        (dumps / ("py-spy-%d.txt" % pid)).write_bytes(done.stdout)
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        log("py-spy %d: %s" % (pid, line))

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
-from typing import Any, Dict, Optional
+from collections import Counter
+from typing import Any, Dict, Mapping, Optional
 
 from slipway_driver.attempt import Attempt
-from slipway_driver.efa_hosts import merged
+from slipway_driver.coordinator import Coordinator
 from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import EFA, class_of
 from slipway_driver.log import emit, log
-from slipway_driver.peers import Peers
+from slipway_driver.member import Peers
 from slipway_driver.progress import progress_line
 
 #: How long the first host waits after a successful end for the last EFA reports of the other hosts, which end at the same time.
 EFA_SECONDS = 5.0
 #: The fields of the probe's result that are those of the job.
 BANDWIDTH = ("busBandwidthGBps", "expectedGBps", "lineRatePercent")
+#: Slowest first. "unknown" counts as slow, because it does not prove that EFA is used.
+ORDER = ("sockets", "unknown", "efa", "efa+gdr", "single-host")
+NAMED_HOSTS = 20
 
 
 class EfaReport:
@@ -41,10 +46,14 @@ class EfaReport:
         if self._attempt.job.efa == "off":
             return
         with self._lock:
-            if self._attempt.cluster.is_first:
-                self._write(self._peers.efa_reports(wait_seconds))
-            elif self._reported != self.own.verdict and self._peers.share_efa(self._report()):
-                self._reported = self.own.verdict
+            cluster, verdict = self._attempt.cluster, self.own.verdict
+            # A first host that a spare has replaced has no verdict of its own.
+            if cluster.takes_part and (cluster.is_first or verdict != self._reported):
+                sent = self._peers.share("efa", self._report())
+                self._reported = verdict if sent and not cluster.is_first else self._reported
+            if cluster.is_first:
+                assert isinstance(self._peers, Coordinator)
+                self._write(self._peers.reports("efa", wait_seconds))
 
     def publish_changes(self) -> None:
         """Publishes changes after the first verdict, and on other hosts the first verdict."""
@@ -63,10 +72,9 @@ class EfaReport:
         """The report of this host, with the probe's result if it has one."""
         return {**self.own.report(), **({name: self.bandwidth.get(name) for name in BANDWIDTH} if self.bandwidth else {})}
 
-    def _write(self, others: Dict[str, Dict[str, Any]]) -> None:
+    def _write(self, reports: Dict[str, Dict[str, Any]]) -> None:
         """Writes efa.json if anything has changed; writes the event if the verdict has changed or all hosts have reported."""
         cluster = self._attempt.cluster
-        reports = {**({cluster.current_host: self._report()} if cluster.takes_part else {}), **others}
         if not reports:
             return
         report = merged(reports)
@@ -83,3 +91,26 @@ class EfaReport:
             if not self._complained:
                 self._complained = True
                 log("efa.json could not be written: %s" % error)
+
+
+def merged(reports: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
+    """Returns the report of the slowest host, with the number of hosts per verdict and the names of the slower hosts. In case of a tie, it
+    is the host that uses the fewest interfaces, otherwise the first one.
+
+    `reports`: by host, the results of EfaVerdict.report of the hosts that have reported so far, at least one.
+    """
+    slowest = min(reports, key=lambda host: (_place(reports[host]), reports[host].get("interfaces") or math.inf))
+    fastest = max(_place(report) for report in reports.values())
+    slower = sorted(host for host, report in reports.items() if _place(report) < fastest)
+    counts = Counter(ORDER[_place(report)] for report in reports.values())
+    return {
+        **reports[slowest],
+        "host": slowest,
+        "hosts": {verdict: counts[verdict] for verdict in ORDER if counts[verdict]},
+        "slowerHosts": slower[:NAMED_HOSTS],
+    }
+
+
+def _place(report: Mapping[str, Any]) -> int:
+    verdict = report.get("verdict")
+    return ORDER.index(verdict) if verdict in ORDER else ORDER.index("unknown")

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Deque, Dict, List, Optional, Tuple
 
 from slipway_driver import error_lines as patterns
-from slipway_driver.launcher_labels import without_labels
+from slipway_driver.output_lines import without_labels
 
 TAIL_LINES = 40
 #: Limit for one line, so that a printed tensor does not use up the memory.
@@ -36,8 +36,7 @@ class _Found:
         self.foreign, self.more = 0, MESSAGE_LINES
 
     def name(self, summary: str) -> None:
-        """Sets the last line of a traceback. For chained exceptions the last one is used, except that noise never replaces its cause or
-        vice versa."""
+        """Sets the last line of a traceback. Of chained exceptions the last one counts, but noise and causes do not replace each other."""
         if not self.summary or not (is_noise(self.summary) or is_noise(summary)):
             self.summary = summary
 
@@ -56,8 +55,7 @@ class _Found:
 
 
 class ErrorCollector:
-    """Reads one rank's output line by line. With `bare` False only tracebacks are recognized, for output in which the word "error" proves
-    nothing."""
+    """Reads one rank's output. With `bare` False only tracebacks count, for output in which the word "error" proves nothing."""
 
     def __init__(self, bare: bool = True) -> None:
         self._takes_bare = bare
@@ -79,7 +77,7 @@ class ErrorCollector:
         if patterns.AROUND.match(text):
             return
         self._tail.append(line)
-        self.killed = self.killed or patterns.reports_kill(text)
+        self.killed = self.killed or (any(part in text for part in patterns.KILLED_TEXTS) and bool(patterns.KILLED_PROGRAM.search(text)))
         self._after += bool(text.strip())
         if text.rstrip().endswith(patterns.TRACEBACK):
             self._begin(label, text, at)
@@ -88,7 +86,10 @@ class ErrorCollector:
         elif self._traceback is not None and self._traceback.takes_more(text):
             pass
         elif self._takes_bare and (patterns.BARE_ERROR.search(text) or patterns.BARE_EXCEPTION.match(text)):
-            self._take_bare(text, at)
+            # Keeps the first such line, unless it is stale or was noise.
+            found = _Found(at, text, text.strip())
+            if self._bare is None or at - self._bare.at > STALE_SECONDS or (found.is_cause and not self._bare.is_cause):
+                self._bare = found
         if text.strip():
             self._before = text
 
@@ -122,12 +123,6 @@ class ErrorCollector:
         if self._traceback is None or found.is_cause or not self._traceback.is_cause:
             self._traceback = found
         self._after = 0
-
-    def _take_bare(self, text: str, at: float) -> None:
-        """Keeps the first such line, unless it is stale or was noise."""
-        found = _Found(at, text, text.strip())
-        if self._bare is None or at - self._bare.at > STALE_SECONDS or (found.is_cause and not self._bare.is_cause):
-            self._bare = found
 
     @property
     def _best(self) -> Optional[_Found]:

@@ -64,9 +64,4 @@ KILLED_PROGRAM = re.compile(
     r"|: line \d+: +\d+ Killed\b"
 )
 #: Each of them has one of these texts, which are found ten times as fast.
-_KILLED = ("Killed", "-9", "SIGKILL", "signal 9", "CODE: 9", "BrokenProcess")
-
-
-def reports_kill(text: str) -> bool:
-    """Whether a line says that SIGKILL ended a program."""
-    return any(part in text for part in _KILLED) and KILLED_PROGRAM.search(text) is not None
+KILLED_TEXTS = ("Killed", "-9", "SIGKILL", "signal 9", "CODE: 9", "BrokenProcess")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from slipway_driver import error_lines as patterns
 from slipway_driver.error_collector import is_noise
 from slipway_driver.exit_codes import CLASSES, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of
 
+#: cgroup v2 and v1 (https://docs.kernel.org/admin-guide/cgroup-v2.html, memory.events; v1: memory.oom_control).
+_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 #: Exit code of a shell whose child was killed.
 SHELL_SIGKILL = 128 + signal.SIGKILL
 
@@ -92,16 +95,8 @@ def after_hang(hang: Failure, records: Sequence[Mapping[str, Any]], before: floa
     return hang._replace(rank=last.get("rank"), reason=reason, lines=list(last.get("tail", [])))
 
 
-def _killed_by(number: int) -> str:
-    try:
-        return "killed by signal %d (%s)" % (number, signal.Signals(number).name)
-    except ValueError:
-        return "killed by signal %d" % number
-
-
 def classify(record: Mapping[str, Any], out_of_memory: bool) -> Failure:
-    """Derives the container's exit code and failure class from the rank that failed first. `out_of_memory`: the kernel's counter has
-    increased."""
+    """Derives exit code and class from the rank that failed first. `out_of_memory`: the kernel's counter has increased."""
     code, summary, tail = record["code"], record.get("summary", ""), list(record.get("tail", []))
     rank = record.get("rank")
     signal_number = _signal(record)
@@ -117,5 +112,25 @@ def classify(record: Mapping[str, Any], out_of_memory: bool) -> Failure:
     if is_peer_lost(record):
         return Failure(TRY_AGAIN, "peer-lost", rank, summary or "the connection to another rank was lost", tail)
     if signal_number is not None:
-        return Failure(128 + signal_number, "user-code", rank, summary or _killed_by(signal_number), tail)
+        known = " (%s)" % signal.Signals(signal_number).name if signal_number in set(signal.Signals) else ""
+        return Failure(128 + signal_number, "user-code", rank, summary or "killed by signal %d%s" % (signal_number, known), tail)
     return Failure(code, class_of(code), rank, summary or "exit code %d" % code, tail)
+
+
+def parse_oom_kills(text: str) -> int:
+    """The `oom_kill` counter in a memory.events or memory.oom_control file; 0 if it is missing."""
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 2 and words[0] == "oom_kill" and words[1].isdigit():
+            return int(words[1])
+    return 0
+
+
+def oom_kills() -> int:
+    """Number of processes of this container that the out-of-memory killer has killed so far."""
+    for path in _COUNTERS:
+        try:
+            return parse_oom_kills(path.read_text())
+        except OSError:
+            continue
+    return 0

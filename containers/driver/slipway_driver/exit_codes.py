@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from slipway_driver.tables import CLASSES, EXIT_CODES
 
-DONE = EXIT_CODES["DONE"]
-HANG = EXIT_CODES["HANG"]
-CHECKPOINT = EXIT_CODES["CHECKPOINT"]
-DATA = EXIT_CODES["DATA"]
-LOSS = EXIT_CODES["LOSS"]
-EFA = EXIT_CODES["EFA"]
-TRY_AGAIN = EXIT_CODES["TRY_AGAIN"]
-HAND_OVER = EXIT_CODES["HAND_OVER"]
-ENVIRONMENT = EXIT_CODES["ENVIRONMENT"]
+DONE, HANG, CHECKPOINT, DATA, LOSS, EFA, TRY_AGAIN, HAND_OVER, ENVIRONMENT = (
+    EXIT_CODES[name] for name in ("DONE", "HANG", "CHECKPOINT", "DATA", "LOSS", "EFA", "TRY_AGAIN", "HAND_OVER", "ENVIRONMENT")
+)
 #: Exit code after SIGKILL, for example from the kernel's out-of-memory killer.
 OUT_OF_MEMORY = 137
 

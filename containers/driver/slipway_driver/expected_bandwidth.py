@@ -35,11 +35,6 @@ EXPECTED: Dict[str, Expected] = {
 ALARM_SHARE = 0.6
 
 
-def expected_for(instance_type: str) -> Optional[Expected]:
-    """The expected bandwidth of an instance type; None if it is not in the table."""
-    return EXPECTED.get(instance_type)
-
-
 def line_rate_gbps(instance_type: str) -> Optional[float]:
     """Line rate of all network interfaces of one host, GB/s; None if unknown."""
     known = EFA_INSTANCES.get(instance_type)

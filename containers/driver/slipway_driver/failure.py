@@ -9,50 +9,36 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence
+from typing import Optional, Sequence
 
-from slipway_driver.hidden import without_hidden
+from slipway_driver.log import without_hidden
 
 LIMIT = 1024
 REASON_LIMIT = 300
 
 
-def _head(fields: Mapping[str, Any], reason: str) -> str:
-    """The line of JSON, without escaping non-ASCII characters. The reason is shortened until the line fits."""
-    while True:
-        head = json.dumps(dict(fields, reason=reason), separators=(",", ":"), ensure_ascii=False)
-        if len(head) <= LIMIT or not reason:
-            return head
-        reason = reason[: len(reason) // 2]
-
-
 def failure_text(
-    code: int,
-    kind: str,
-    host: str,
-    rank: Optional[int],
-    step: Optional[int],
-    reason: str,
-    lines: Sequence[str] = (),
-    existing: str = "",
+    code: int, kind: str, host: str, rank: Optional[int], step: Optional[int], reason: str, lines: Sequence[str] = (), existing: str = ""
 ) -> str:
     """The complete content of the file. `existing`: the text that the script has written to it."""
     fields = {"slipway": 1, "class": kind, "code": code, "host": host, "rank": rank, "step": step}
-    head = _head({name: value for name, value in fields.items() if value is not None}, reason[:REASON_LIMIT])
+    known, reason, head = {name: value for name, value in fields.items() if value is not None}, reason[:REASON_LIMIT], ""
+    while not head or (len(head) > LIMIT and reason):
+        reason = reason[: len(reason) // 2] if head else reason
+        head = json.dumps(dict(known, reason=reason), separators=(",", ":"), ensure_ascii=False)
     existing = existing.rstrip("\n")
     if existing:
         together = existing + "\n" + head
         return together if len(together) <= LIMIT else existing
-    text = head
     # The end of a traceback is the most informative, so lines are taken from the end.
     kept: "list[str]" = []
-    remaining = LIMIT - len(text)
+    remaining = LIMIT - len(head)
     for line in reversed([line for line in lines if line.strip()]):
         if len(line) + 1 > remaining:
             break
         kept.insert(0, line)
         remaining -= len(line) + 1
-    return "\n".join([text] + kept)
+    return "\n".join([head, *kept])
 
 
 def write_failure(path: Path, **fields: "object") -> None:

@@ -147,22 +147,17 @@ def serve(control: socket.socket, module: str) -> None:
 
 
 def preload(module: str) -> bool:
-    """Imports what the ranks need. Returns whether ranks can be forked after that. An error is that of the ranks, which try again and
-    report it."""
+    """Imports what the ranks need. Returns whether ranks can be forked after that. The ranks try a failed import again and report it."""
     with suppress(Exception):
         importlib.import_module(module + ".preload")
     gc.collect()
     gc.freeze()
     pid = os.fork()
     if pid == 0:
-        os._exit(_has_used_gpu())
+        # A forked process cannot use a GPU any more if its parent has used one.
+        cuda = getattr(sys.modules.get("torch"), "cuda", None)
+        os._exit(bool(cuda is not None and cuda._is_in_bad_fork()))
     return os.waitpid(pid, 0)[1] == 0
-
-
-def _has_used_gpu() -> bool:
-    """Whether this process, which was forked, cannot use a GPU any more because its parent has used one."""
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    return bool(cuda is not None and cuda._is_in_bad_fork())
 
 
 def main(words: Optional[Sequence[str]] = None) -> None:

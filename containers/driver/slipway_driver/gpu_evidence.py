@@ -10,8 +10,9 @@ import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from slipway_driver.restart_policy import HARDWARE, Report
+from slipway_driver.tool import gpu_query, rows
 
-QUERY = ("nvidia-smi", "--query-gpu=index,uuid,pci.bus_id", "--format=csv,noheader")
+QUERY = gpu_query("index,uuid,pci.bus_id")
 #: What the control plane reads of one attempt.
 MAX_ENTRIES = 16
 #: How the reason ends with which a host is refused because of earlier attempts: it is no evidence of its own.
@@ -35,8 +36,7 @@ class Gpu(NamedTuple):
 
 def parse_gpus(text: str) -> List[Gpu]:
     """Parses lines like `0, GPU-3d7408b2-d525-643f-5bfc-45a761045e14, 00000000:53:00.0`. Slices of a GPU (MIG) have no such line."""
-    rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
-    return [Gpu(int(row[0]), row[1], row[2]) for row in rows if len(row) == 3 and row[0].isdigit() and _UUID.fullmatch(row[1])]
+    return [Gpu(int(index), uuid, bus) for index, uuid, bus in rows(text, 3) if index.isdigit() and _UUID.fullmatch(uuid)]
 
 
 def blamed(reason: str, gpus: Sequence[Gpu]) -> List[str]:
@@ -50,13 +50,14 @@ def blamed(reason: str, gpus: Sequence[Gpu]) -> List[str]:
 def evidence(
     broken: Sequence[Report],
     slow: Optional[Mapping[str, Any]],
-    hosts: Mapping[str, Sequence[Gpu]],
+    gpus: Mapping[str, Sequence[Sequence[Any]]],
     cleared: Mapping[str, Sequence[str]] = {},
 ) -> List[Dict[str, Any]]:
     """The field of the heartbeat: the named GPUs of each broken host, otherwise all GPUs of the host, as `kind` says; then those of a slow
-    host. A slow GPU counts no more than its host, because heat may be the reason. `cleared`: by host, UUIDs of GPUs that have passed the
-    full check."""
+    host. A slow GPU counts no more than its host, because heat may be the reason. `gpus`: those of each host;
+    `cleared`: by host, UUIDs of GPUs that have passed the full check."""
     found: List[Dict[str, Any]] = []
+    hosts = {host: [Gpu(*gpu) for gpu in own] for host, own in gpus.items()}
     for report in broken:
         named = blamed(report.reason, hosts.get(report.host, ()))
         found.append({"host": report.host, "kind": "gpu" if named else "host", "gpus": named, "reason": report.reason[:200]})

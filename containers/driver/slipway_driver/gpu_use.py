@@ -6,11 +6,12 @@ https://docs.nvidia.com/deploy/nvidia-smi/, 2026-11-23. A GPU that is partitione
 
 from __future__ import annotations
 
-import subprocess
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
-QUERY = ("nvidia-smi", "--query-gpu=utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
+from slipway_driver.tool import answer_of, gpu_query, rows
+
+QUERY = gpu_query("utilization.gpu,memory.used,memory.total")
 EVERY_SECONDS, SECONDS_PER_HOST = 60.0, 2.0
 #: nvidia-smi takes seconds on eight GPUs without persistence mode.
 ANSWER_SECONDS = 20.0
@@ -22,15 +23,8 @@ def parse_use(text: str) -> Optional[Dict[str, Any]]:
 
     None if no GPU responds. `utilizationPercent` is None if no GPU reports its utilization.
     """
-    busy: List[int] = []
-    memory: List["tuple[int, int]"] = []
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) != 3 or not (cells[1].isdigit() and cells[2].isdigit()):
-            continue
-        memory.append((int(cells[1]), int(cells[2])))
-        if cells[0].isdigit():
-            busy.append(int(cells[0]))
+    cells = [cells for cells in rows(text, 3) if cells[1].isdigit() and cells[2].isdigit()]
+    busy, memory = [int(busy) for busy, _, _ in cells if busy.isdigit()], [(int(used), int(total)) for _, used, total in cells]
     if not memory:
         return None
     used, total = max(memory)
@@ -38,26 +32,16 @@ def parse_use(text: str) -> Optional[Dict[str, Any]]:
     return {"utilizationPercent": mean, "memoryGiB": round(used / 1024, 1), "totalGiB": round(total / 1024, 1)}
 
 
-def read_use() -> Optional[Dict[str, Any]]:
-    """The current use; None if nvidia-smi does not respond in time. Raises OSError if it is not installed."""
-    try:
-        done = subprocess.run(QUERY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=ANSWER_SECONDS)
-    except subprocess.TimeoutExpired:
-        return None
-    return parse_use(done.stdout.decode("utf-8", "replace"))
-
-
 def every(environ: Mapping[str, str], hosts: int) -> float:
-    """Seconds between two measurements: SLIPWAY_GPU_SECONDS, otherwise 60 or more for many hosts, because the log line contains all
-    hosts."""
+    """Seconds between two measurements: SLIPWAY_GPU_SECONDS, otherwise 60, and more for many hosts, which are all in one log line."""
     return float(environ.get("SLIPWAY_GPU_SECONDS") or max(EVERY_SECONDS, SECONDS_PER_HOST * hosts))
 
 
 class GpuUse:
     """Measures in a thread, so that a slow nvidia-smi does not block the driver. The thread ends if nvidia-smi is not installed."""
 
-    def __init__(self, seconds: float, read: Callable[[], Optional[Dict[str, Any]]] = read_use) -> None:
-        self._seconds, self._read = seconds, read
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._newest: Optional[Dict[str, Any]] = None
         self._end = threading.Event()
 
@@ -71,10 +55,10 @@ class GpuUse:
 
     def _sample(self) -> None:
         while not self._end.wait(self._seconds):
-            try:
-                self._newest = self._read() or self._newest
-            except OSError:
+            answer = answer_of(QUERY, ANSWER_SECONDS)
+            if answer.code is None and not answer.late:
                 return
+            self._newest = parse_use(answer.text or "") or self._newest
 
     def take(self) -> Optional[Dict[str, Any]]:
         """The newest measurement, returned only once; None if there is no new one."""

@@ -1,38 +1,39 @@
-"""Checks after a failure whether this host's accelerators are broken, because the ranks must not start on a broken host again.
+"""Whether the ranks may start on this host again after a failure.
 
-NVIDIA only: the number of GPUs and of uncorrectable memory errors from nvidia-smi (https://docs.nvidia.com/deploy/nvidia-smi/, 2026-11-22),
-compared with the values at driver start, and CUDA hardware errors in a rank's error message.
+NVIDIA only: its GPUs and their uncorrectable memory errors, compared with those at driver start; CUDA hardware errors in a rank's error
+message; and what killed ranks still hold. A rank that starts while a previous one holds GPU memory runs out of memory before its first
+step. NVIDIA's kernel driver needs seconds, rarely minutes, to destroy a CUDA context.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Callable, Dict, Optional, Sequence
 
 from slipway_driver import error_lines as patterns
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
+from slipway_driver.rank_session import is_running
 from slipway_driver.restart_policy import HARDWARE
-from slipway_driver.tool import answer_of
+from slipway_driver.tool import answer_of, gpu_query, rows
 
-ECC_QUERY = ("nvidia-smi", "--query-gpu=index,ecc.errors.uncorrected.volatile.total", "--format=csv,noheader,nounits")
+ECC_QUERY, MEMORY_QUERY = gpu_query("index,ecc.errors.uncorrected.volatile.total"), gpu_query("index,memory.used")
 #: nvidia-smi is slow while the CUDA contexts of killed processes are destroyed.
 ANSWER_SECONDS, TRIES = 20.0, 2
+#: After this time a host whose ranks do not end counts as broken.
+LONGEST_SECONDS, POLL_SECONDS = 60.0, 0.25
+#: More than the driver itself uses on a GPU, less than any model.
+SPARE_MIB = 1024
 
-#: GPU index to the number of uncorrectable errors since the kernel driver was loaded; None if the GPU does not count them.
+#: GPU index to a number: uncorrectable errors since the kernel driver was loaded (None if the GPU does not count them), or MiB in use.
 Gpus = Dict[int, Optional[int]]
+Memory = Dict[int, int]
 
 
 def parse_gpus(text: str) -> Gpus:
     """Parses lines like `0, 0`; `[N/A]` means that errors are not counted. A lost GPU has no such line."""
-    found: Gpus = {}
-    for line in text.splitlines():
-        index, _, errors = line.partition(",")
-        if index.strip().isdigit():
-            count = errors.strip()
-            if not count.isdigit() and "N/A" not in count:
-                continue
-            found[int(index)] = int(count) if count.isdigit() else None
-    return found
+    counted = [(index, errors) for index, errors in rows(text, 2) if index.isdigit() and (errors.isdigit() or "N/A" in errors)]
+    return {int(index): int(errors) if errors.isdigit() else None for index, errors in counted}
 
 
 def read_gpus() -> Optional[Gpus]:
@@ -43,6 +44,16 @@ def read_gpus() -> Optional[Gpus]:
             # If one GPU is lost, nvidia-smi exits with an error but still lists the others.
             return None if answer.text is None else parse_gpus(answer.text)
     return None
+
+
+def parse_memory(text: str) -> Memory:
+    """Parses lines like `0, 412`."""
+    return {int(index): int(used) for index, used in rows(text, 2) if index.isdigit() and used.isdigit()}
+
+
+def read_memory() -> Optional[Memory]:
+    """Memory in use on every GPU; None if nvidia-smi is missing or does not respond."""
+    return parse_memory(answer_of(MEMORY_QUERY, ANSWER_SECONDS).text or "") or None
 
 
 def complaint(before: Gpus, now: Optional[Gpus]) -> str:
@@ -62,11 +73,7 @@ def complaint(before: Gpus, now: Optional[Gpus]) -> str:
 
 def hardware_line(lines: Sequence[str]) -> str:
     """The hardware problem in the error message of a rank; "" if there is none."""
-    for line in lines:
-        found = patterns.HARDWARE.search(line)
-        if found:
-            return found.group(0)
-    return ""
+    return next((found.group(0) for found in map(patterns.HARDWARE.search, lines) if found), "")
 
 
 class Health:
@@ -77,10 +84,48 @@ class Health:
         self._before = read() or {}
 
     def judged(self, end: Failure, remains: str = "") -> Failure:
-        """Returns `end`, or a hardware failure if the host is broken. `remains`: why the ranks cannot start again on this host although its
-        GPUs are healthy, "" if they can."""
+        """Returns `end`, or a hardware failure if the host is broken. `remains`: why ranks cannot start here again, "" if they can."""
         reason = complaint(self._before, self._read() if self._before else None) or hardware_line([end.reason, *end.lines]) or remains
         if not reason:
             return end
         why = "%s (%s)" % (reason, end.reason) if end.reason and reason not in end.reason else end.reason or reason
         return Failure(TRY_AGAIN, HARDWARE, end.rank, why, end.lines)
+
+
+class Remains:
+    """Tracks one host. Created before the ranks start for the first time, to record the GPU memory that other processes use."""
+
+    def __init__(self, read: Callable[[], Optional[Memory]] = read_memory, running: Callable[[int], bool] = is_running) -> None:
+        self._read, self._running = read, running
+        self._before = read() or {}
+
+    def _excess(self) -> Memory:
+        if not self._before:
+            return {}
+        now = self._read()
+        # Without a response no GPU counts as free; `Health` checks whether the GPUs still exist.
+        if now is None:
+            return {index: 0 for index in self._before}
+        return {index: used for index, used in now.items() if used > self._before.get(index, 0) + SPARE_MIB}
+
+    def await_gone(
+        self, pids: Sequence[int], seconds: float = LONGEST_SECONDS, sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> str:  # fmt: skip
+        """Waits until the processes have ended and their GPU memory is free. Returns why the host cannot be used again, "" if it can."""
+        deadline = clock() + seconds
+        while True:
+            left = [pid for pid in pids if self._running(pid)]
+            excess = {} if left else self._excess()
+            if not left and not excess:
+                return ""
+            if clock() >= deadline:
+                return _held(left, excess, seconds)
+            sleep(POLL_SECONDS)
+
+
+def _held(pids: Sequence[int], excess: Memory, seconds: float) -> str:
+    if pids:
+        return "processes %s have not ended within %d s of SIGKILL" % (", ".join(map(str, pids[:5])), seconds)
+    held = ", ".join("GPU %d holds %d MiB" % item for item in sorted(excess.items()) if item[1]) or "nvidia-smi does not respond"
+    return "%s %d s after the ranks ended" % (held, seconds)

@@ -12,19 +12,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from slipway_driver import health_answers as answers
+from slipway_driver import health_findings as health
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.gpu_evidence import REMEMBERED, Gpu
-from slipway_driver.health import ECC_QUERY
-from slipway_driver.health_answers import Finding
 from slipway_driver.health_measure import Measured, Setup, measure
-from slipway_driver.health_speed import measured_findings, tuning
-from slipway_driver.inventory import count_gpus
 from slipway_driver.log import emit, log
 from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import HARDWARE
-from slipway_driver.tables import EFA_INSTANCES, GPU_INSTANCES
 from slipway_driver.tool import Answer, answer_of
 
 if TYPE_CHECKING:
@@ -32,68 +27,26 @@ if TYPE_CHECKING:
 
 #: How the reason of a refusal begins.
 BEFORE_TRAINING = "health check before training"
-MODES = ("off", "quick", "full")
-_CSV = "--format=csv,noheader,nounits"
-_CLOCKS = "index,%s.hw_thermal_slowdown,%s.hw_power_brake_slowdown"
-QUICK: Mapping[str, Sequence[str]] = {
-    "gpus": ("nvidia-smi", "--list-gpus"),
-    "memory": ECC_QUERY,
-    "remap": ("nvidia-smi", "--query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure", _CSV),
-    "clocks": ("nvidia-smi", "--query-gpu=" + _CLOCKS % (("clocks_event_reasons",) * 2), _CSV),
-    "links": ("nvidia-smi", "nvlink", "--status"),
-    "kernel": ("dmesg", "--notime"),
-}
 DCGM = ("dcgmi", "diag", "-r", "1", "--json")
-#: nvidia-smi takes seconds on eight GPUs without persistence mode; DCGM's short diagnostic takes well under a minute.
-ANSWER_SECONDS, DIAGNOSIS_SECONDS = 30.0, 180.0
-#: How often a host may leave nvidia-smi without an answer before it is refused.
-TRIES = 2
-#: Exit codes of nvidia-smi for a host without a usable GPU: the driver is not loaded; a GPU has fallen off the bus.
-UNUSABLE = (9, 15)
-#: Exit codes of nvidia-smi beside a complete answer; 14 reports a corrupted infoROM.
-COMPLETE = (0, 14)
-#: Exit codes of nvidia-smi without a meaning for the host: it does not know the query, or the container does not permit it.
-MEANINGLESS = (*COMPLETE, 2, 3, 4, 12, 13)
+#: DCGM's short diagnostic takes well under a minute.
+DIAGNOSIS_SECONDS = 180.0
 
 #: Runs a command for at most that many seconds.
 Ask = Callable[[Sequence[str], float], Answer]
-
-
-class Place(NamedTuple):
-    """The expected properties of a host. `efa_needed`: the run does not continue without EFA."""
-
-    host: str
-    instance_type: str
-    efa_devices: int
-    efa_needed: bool
-
-
-def count_findings(place: Place, gpus: Answer) -> List[Finding]:
-    """Compares the number of GPUs and EFA devices with the instance type. Additional devices are ignored."""
-    found: List[Finding] = []
-    gpu, efa = GPU_INSTANCES.get(place.instance_type), EFA_INSTANCES.get(place.instance_type)
-    counted = count_gpus(gpus.text or "")
-    # An nvidia-smi that lists nothing and fails has not counted: it may lack a permission or a library.
-    if gpu and gpus.text is not None and counted < gpu.count and (counted or gpus.code in COMPLETE):
-        found.append(Finding("gpus", "%d of %d GPUs respond" % (counted, gpu.count), True))
-    # No EFA device at all is caused by the image or the network configuration, which the EFA verdict covers.
-    if efa and 0 < place.efa_devices < efa.interfaces:
-        found.append(Finding("efa", "%d of %d EFA devices are present" % (place.efa_devices, efa.interfaces), place.efa_needed))
-    return found
 
 
 def quick_answers(query: Ask) -> Dict[str, Answer]:
     """Runs the quick commands; returns their answers by name. Once nvidia-smi has not answered TRIES times, it is not asked again."""
     replies: Dict[str, Answer] = {}
     hung = False
-    for name, command in QUICK.items():
+    for name, command in health.QUICK.items():
         if hung and command[0] == "nvidia-smi":
             replies[name] = Answer()
             continue
-        replies[name] = query(command, ANSWER_SECONDS)
+        replies[name] = query(command, health.ANSWER_SECONDS)
         if name == "gpus":
-            for _ in range(TRIES - 1):
-                replies[name] = query(command, ANSWER_SECONDS) if replies[name].late else replies[name]
+            for _ in range(health.TRIES - 1):
+                replies[name] = query(command, health.ANSWER_SECONDS) if replies[name].late else replies[name]
             hung = replies[name].late
     return replies
 
@@ -113,38 +66,6 @@ class EarlyAnswers:
         return self._replies
 
 
-def tool_findings(place: Place, replies: Mapping[str, Answer]) -> List[Finding]:
-    """What the end of nvidia-smi says about a host of a type with GPUs. https://docs.nvidia.com/deploy/nvidia-smi/, "Return Value"."""
-    found: List[Finding] = []
-    if place.instance_type not in GPU_INSTANCES:
-        return found
-    for name, answer in replies.items():
-        if QUICK[name][0] != "nvidia-smi":
-            continue
-        query = " ".join(QUICK[name][:2]).partition("=")[0]
-        if answer.late:
-            tries = " in %d tries" % TRIES if name == "gpus" else ""
-            found.append(Finding("nvidia-smi", "%s: no answer in %d s%s" % (query, ANSWER_SECONDS, tries), name == "gpus"))
-        elif answer.code is not None and answer.code not in MEANINGLESS:
-            last = ([line.strip() for line in (answer.text or "").splitlines() if line.strip()] or ["no output"])[-1]
-            reason = "%s: exit code %d: %s" % (query, answer.code, last)
-            found.append(Finding("nvidia-smi", reason, answer.code in UNUSABLE))
-    return found
-
-
-def quick_findings(place: Place, replies: Mapping[str, Answer]) -> List[Finding]:
-    """Findings from the answers of the quick commands."""
-    return [
-        *count_findings(place, replies["gpus"]),
-        *tool_findings(place, replies),
-        *answers.memory_findings(replies["memory"].text),
-        *answers.remap_findings(replies["remap"].text),
-        *answers.clock_findings(replies["clocks"].text),
-        *answers.link_findings(replies["links"].text),
-        *answers.xid_findings(replies["kernel"].text),
-    ]
-
-
 #: Measures a host; without facts and findings if the event is set.
 Measure = Callable[[threading.Event], Measured]
 
@@ -158,24 +79,22 @@ class Tools(NamedTuple):
 
 
 class HealthGate:
-    """The health check of one host."""
+    """The health check of one host. `known_bad`: its GPUs that earlier jobs have found broken; `suspect`: those that they may have found
+    broken; `early`: the answers of the quick commands, if they were run before."""
 
     def __init__(
         self,
         mode: str,
-        place: Place,
+        place: health.Place,
         tools: Tools,
         known_bad: Sequence[Gpu] = (),
         suspect: Sequence[Gpu] = (),
         early: Optional[EarlyAnswers] = None,
     ) -> None:
-        """`known_bad`: GPUs of this host that earlier jobs have found broken; `suspect`: those that they may have found broken.
-        `early`: the answers of the quick commands, if they were run before."""
-        self._early = early
-        self._suspect = suspect
+        self._mode, self._place, self._tools, self._known_bad = mode, place, tools, known_bad
+        self._suspect, self._early = suspect, early
         #: UUIDs of suspect GPUs that have passed the full check, with every measurement.
         self.cleared: List[str] = []
-        self._mode, self._place, self._tools, self._known_bad = mode, place, tools, known_bad
         self._done = mode == "off"
         self._stopped = threading.Event()
 
@@ -184,21 +103,20 @@ class HealthGate:
         self._stopped.set()
 
     def check(self) -> Optional[Failure]:
-        """Returns the reason why training must not start on this host; None if it may. Only the first call checks; later failures are
-        judged by `Health`."""
+        """Why training must not start on this host; None if it may. Only the first call checks; `Health` judges later failures."""
         if self._done:
             return None
         self._done = True
         before = time.monotonic()
-        found = [Finding("remembered", "GPU %d (%s) %s" % (gpu.index, gpu.uuid, REMEMBERED), True) for gpu in self._known_bad]
+        found = [health.Finding("remembered", "GPU %d (%s) %s" % (gpu.index, gpu.uuid, REMEMBERED), True) for gpu in self._known_bad]
         replies = {} if found else self._early.wait() if self._early else quick_answers(self._tools.ask)
-        found += [] if found else quick_findings(self._place, replies)
+        found += [] if found else health.quick_findings(self._place, replies)
         measured = Measured({}, [], [])
         # A host that is already rejected is not measured, because its GPUs may not respond.
         if self._mode == "full" and not any(finding.refuses for finding in found):
-            found += answers.dcgm_findings(self._tools.ask(DCGM, DIAGNOSIS_SECONDS).text)
+            found += health.dcgm_findings(self._tools.ask(DCGM, DIAGNOSIS_SECONDS).text)
             measured = self._tools.measure(self._stopped)
-            found += [*measured.findings, *measured_findings(self._place.instance_type, measured.facts, self._tools.tuned)]
+            found += [*measured.findings, *health.measured_findings(self._place.instance_type, measured.facts, self._tools.tuned)]
         answered = [name for name, answer in replies.items() if answer.text]
         for line in measured.lines:
             log("health: measurement: %s" % line)
@@ -210,7 +128,7 @@ class HealthGate:
             return None
         return Failure(TRY_AGAIN, HARDWARE, None, "%s: %s" % (BEFORE_TRAINING, "; ".join(refusing)), measured.lines)
 
-    def _report(self, found: Sequence[Finding], facts: Mapping[str, Any], seconds: float) -> None:
+    def _report(self, found: Sequence[health.Finding], facts: Mapping[str, Any], seconds: float) -> None:
         for finding in found:
             log("health: %s%s" % (finding.reason, "; training does not start on this host" if finding.refuses else ""))
         findings = [finding._asdict() for finding in found]
@@ -220,7 +138,8 @@ class HealthGate:
 def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
     """The health check of this host; `quick`: without a measurement, because the other hosts wait."""
     cluster, job = attempt.cluster, attempt.job
-    place = Place(cluster.current_host, cluster.instance_type, attempt.devices, job.efa == "required" and len(cluster.training_hosts) > 1)
+    efa_needed = job.efa == "required" and len(cluster.training_hosts) > 1
+    place = health.Place(cluster.current_host, cluster.instance_type, attempt.devices, efa_needed)
     gpus = int(attempt.hardware.get("gpus") or 0)
     own, known = [Gpu(*gpu) for gpu in attempt.hardware.get("gpuIds", [])], job.raw.get("knownGpus") or {}
     bad = [gpu for gpu in own if gpu.uuid in known.get("bad", ())]
@@ -235,4 +154,4 @@ def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
 
 def tools_of(setup: Setup) -> Tools:
     """The tools of this host. The measurement runs in subprocesses, so that the driver holds no GPU memory and does not import PyTorch."""
-    return Tools(answer_of, lambda stopped: measure(setup, stopped), tuning(setup.environ))
+    return Tools(answer_of, lambda stopped: measure(setup, stopped), health.tuning(setup.environ))

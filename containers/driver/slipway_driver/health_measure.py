@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import signal
@@ -14,10 +15,9 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from slipway_driver.error_lines import BARE_EXCEPTION, PEER_LOST, SYSTEM_ERROR
-from slipway_driver.health_answers import Finding
+from slipway_driver.health_findings import Finding, tuning
 from slipway_driver.health_rank import ALL_REDUCE, MATMUL, NOT_THE_GPU, STAGE, is_gpu_error, names_hardware
-from slipway_driver.health_speed import tuning
-from slipway_driver.redaction import redacted, secrets_of
+from slipway_driver.log import redacted, secrets_of
 
 #: How long the ranks may take until all have imported PyTorch, which may be slow on a healthy host, and then for CUDA, NCCL and the
 #: measurements, which take less than a minute.
@@ -81,12 +81,9 @@ class _Rank:
 
     def answer(self) -> Optional[Dict[str, Any]]:
         """The result that the rank printed."""
-        for line in reversed(self._text(self._out).splitlines()):
-            if line.startswith("{"):
-                try:
-                    return dict(json.loads(line))
-                except ValueError:
-                    return None
+        last = next((line for line in reversed(self._text(self._out).splitlines()) if line.startswith("{")), "")
+        with contextlib.suppress(ValueError):
+            return dict(json.loads(last))
         return None
 
     def errors(self) -> List[str]:
@@ -116,10 +113,8 @@ class _Rank:
         """Ends the process. One that hangs in NVIDIA's kernel driver cannot be killed and is left."""
         if self.code is None:
             self._process.kill()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(KILL_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
 
     @staticmethod
     def _text(path: Path) -> str:
@@ -152,7 +147,11 @@ def _watched(ranks: Sequence[_Rank], tuned: Sequence[str], stopped: threading.Ev
     while not stopped.wait(POLL_SECONDS):
         # What happens after the result, while processes end, says nothing about the GPUs.
         if ranks[0].code == 0 or ranks[0].answer() is not None:
-            return _result(ranks[0])
+            facts = ranks[0].answer()
+            if facts is not None:
+                return Measured(facts, [], [])
+            reason = "the GPUs were not measured: the measurement ended without a result"
+            return Measured({}, [Finding("measurement", reason, False)], ranks[0].errors()[-TAIL_LINES:])
         now, failed = time.monotonic(), [rank for rank in ranks if rank.code]
         if failed and settled is None and (now >= deadline or _are_comparable(ranks, failed)):
             settled = now + SETTLE_SECONDS
@@ -171,14 +170,6 @@ def _are_comparable(ranks: Sequence[_Rank], failed: Sequence[_Rank]) -> bool:
     first = min(rank.order for rank in failed)
     needed = first + 1 if _STAGES[first : first + 1] == [MATMUL] else first
     return all(rank.code or rank.order >= needed for rank in ranks)
-
-
-def _result(first: _Rank) -> Measured:
-    facts = first.answer()
-    if facts is None:
-        reason = "the GPUs were not measured: the measurement ended without a result"
-        return Measured({}, [Finding("measurement", reason, False)], first.errors()[-TAIL_LINES:])
-    return Measured(facts, [], [])
 
 
 def _failed(failed: Sequence[_Rank], count: int, tuned: Sequence[str]) -> Measured:

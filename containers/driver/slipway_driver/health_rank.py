@@ -90,8 +90,7 @@ def _seconds_of(work: Callable[[], Any], wait: Callable[[], Any], warm_up_second
 
 
 def main() -> None:
-    """Runs one rank of the measurements, with the environment variables that torchrun would set; rank 0 prints the results as one line of
-    JSON."""
+    """Runs one rank of the measurements, with the variables that torchrun would set; rank 0 prints the results as JSON."""
     import torch
     import torch.distributed as dist
 
@@ -102,7 +101,7 @@ def main() -> None:
         torch.cuda.set_device(device)
     else:
         _enter(ON_CPU)
-    wait = torch.cuda.synchronize if on_gpu else _nothing
+    wait = torch.cuda.synchronize if on_gpu else lambda: None
     size = GPU_SIZE if on_gpu else CPU_SIZE
     left, right = (torch.randn(size, size, device=device).to(torch.bfloat16) for _ in range(2))
     tflops = 2.0 * size**3 / _seconds_of(lambda: torch.mm(left, right), wait, WARM_UP_SECONDS if on_gpu else 0.0) / 1e12
@@ -121,10 +120,6 @@ def main() -> None:
         print(json.dumps(facts), flush=True)
     _enter(END)
     dist.destroy_process_group()
-
-
-def _nothing() -> None:
-    """A CPU has finished when the call returns."""
 
 
 if __name__ == "__main__":

@@ -5,30 +5,27 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from typing import List, Optional
+from typing import Any, List, Mapping, Optional, Sequence
 
 from slipway_driver.attempt import Attempt, new_state_folder
-from slipway_driver.dumps import keep_dumps, place_of
+from slipway_driver.dumps import dump_ranks, keep_dumps, place_of
 from slipway_driver.efa_report import EFA_SECONDS
-from slipway_driver.ended_early import ended_early
-from slipway_driver.errors import Failure, after_hang, classify, first_real
+from slipway_driver.errors import Failure, after_hang, classify, first_real, oom_kills
 from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
 from slipway_driver.gpu_use import GpuUse, every
-from slipway_driver.hang import dump_ranks
 from slipway_driver.job_monitor import JobMonitor
-from slipway_driver.launcher import Launcher
-from slipway_driver.launcher_end import LauncherEnd, read_launcher_end
-from slipway_driver.log import emit, log
-from slipway_driver.memory import oom_kills
+from slipway_driver.launchers import Launcher, read_launcher_end
+from slipway_driver.log import emit, log, redacted, secrets_of
+from slipway_driver.member import Peers
 from slipway_driver.output_lines import SHOWN, STATE
-from slipway_driver.peers import Peers
 from slipway_driver.progress import progress_line
-from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.restart_policy import FOLLOWING_KINDS
 from slipway_driver.supervisor import Supervisor
+from slipway_driver.watchdog import Watchdog, steps_of
 
 #: How long this host's ranks may take to record an error of their own after another host has lost its peers.
 OWN_ERROR_SECONDS = 3.0
+LONGEST_REASON = 300
 
 
 class HostRun:
@@ -66,7 +63,8 @@ class HostRun:
             self._monitor.efa.publish(EFA_SECONDS if launcher_code == 0 and self._ended is None else 0.0)
             secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
             self._monitor.hear_others()
-            end = redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
+            end = self._refusal() or self._outcome(launcher_code)
+            end = end._replace(reason=redacted(end.reason, secrets), lines=[redacted(line, secrets) for line in end.lines])
             self._monitor.ended_early = end.reason if end.code == DONE else ""
             return end
         finally:
@@ -172,12 +170,12 @@ class HostRun:
         first = first_real(self._supervisor.records() if self._supervisor else [])
         return classify(first, oom_kills() > self._oom_before) if first is not None else None
 
-    def _launcher_failure(self, reported: LauncherEnd) -> Failure:
+    def _launcher_failure(self, reported: Failure) -> Failure:
         """An error of the launcher takes precedence over those of its ranks, which fail because of it."""
         own_host = self._attempt.cluster.current_host
         if reported.host == own_host and oom_kills() > self._oom_before:
             return Failure(OUT_OF_MEMORY, "host-memory", None, "the kernel killed the launcher's processes: out of host memory", [])
-        return Failure(reported.code, reported.kind, None, reported.reason, [], "" if reported.host == own_host else reported.host)
+        return reported._replace(host="") if reported.host == own_host else reported
 
     def _outcome(self, launcher_code: int) -> Failure:
         assert self._supervisor is not None
@@ -214,3 +212,21 @@ class HostRun:
         killed = {"rank": None, "code": launcher_code, "endedAt": 0.0}
         end = classify(killed, oom_kills() > self._oom_before)
         return end if end.kind == "host-memory" else end._replace(reason=end.reason + ", which also ended the driver's process of the rank")
+
+
+def ended_early(attempt: Attempt, watchdog: Optional[Watchdog], records: Sequence[Mapping[str, Any]]) -> str:
+    """Why a start with exit code 0 has not done its work, "" if it has. `watchdog`: that of a host that has seen all steps."""
+    steps, seen = steps_of(attempt), watchdog.step if watchdog else None
+    if watchdog and seen is not None and steps is not None:
+        # The last step may be numbered steps - 1, and a script may print only every n-th step.
+        return "" if seen + watchdog.stride >= steps else "exit code 0 after step %d of %d" % (seen, steps)
+    unhandled = next((record["unhandled"] for record in records if record.get("unhandled")), "")
+    if unhandled:
+        return ("exit code 0 after an unhandled error: %s" % unhandled)[:LONGEST_REASON]
+    left = next((record["left"] for record in records if record.get("left")), "")
+    if left:
+        return ("exit code 0 while a program that it had started was still running: %s" % left)[:LONGEST_REASON]
+    # A resumed start may find that nothing is left to do.
+    if watchdog and steps is not None and watchdog.shows_progress and not attempt.environ.get("SLIPWAY_RESUME_FROM"):
+        return "exit code 0 before step 1 of %d" % steps
+    return ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_driver.tables import PROGRESS_FORMATS
@@ -16,51 +16,59 @@ BUILTIN_MODULES = {
     "builtin-tokenize": "slipway_trainer.tokenize",
     "builtin-fetch": "slipway_trainer.fetch",
 }
+_KINDS = {str: "a string", int: "a whole number", float: "a number", list: "a list", dict: "an object"}
+
+
+def _at(
+    path: str, kind: type = str, default: Any = None, allowed: Sequence[str] = (), required: bool = False, strings: bool = False
+) -> Any:
+    """A field from job.json. `allowed`: all of its values; `strings`: the list or object contains only strings."""
+    return field(metadata=dict(path=path, kind=kind, default=default, allowed=allowed, required=required, strings=strings))
 
 
 @dataclass(frozen=True)
 class Job:
-    """The job of one attempt. Field names follow job.json; values that the driver only passes on are in `raw`."""
+    """The job of one attempt. Values that the driver only passes on are in `raw`."""
 
-    run_id: str
-    attempt: int
-    launcher: str
-    processes_per_host: int
-    entry_point: str
-    arguments: Tuple[str, ...]
-    env: Mapping[str, str]
-    user_pinned: Tuple[str, ...]
+    run_id: str = _at("runId", required=True)
+    attempt: int = _at("attempt", int, required=True)
+    launcher: str = _at("launcher", default="script", allowed=LAUNCHERS)
+    processes_per_host: int = _at("processesPerHost", int, 1)
+    entry_point: str = _at("entryPoint", required=True)
+    arguments: Tuple[str, ...] = _at("arguments", list, (), strings=True)
+    env: Mapping[str, str] = _at("env", dict, {}, strings=True)
+    user_pinned: Tuple[str, ...] = _at("userPinned", list, (), strings=True)
     #: Name of a variable to the secret or parameter that contains its value.
-    secrets: Mapping[str, str]
-    efa: str
-    efa_variables: str
-    training_groups: Tuple[str, ...]
-    mpi_options: str
-    library: str
-    collectives: str
-    parameters: Mapping[str, Any]
-    checkpoint_mode: str
-    checkpoint_uri: str
-    resume_from: str
+    secrets: Mapping[str, str] = _at("secrets", dict, {}, strings=True)
+    efa: str = _at("efa", default="preferred", allowed=("required", "preferred", "off"))
+    efa_variables: str = _at("efaVariables", default="auto", allowed=("auto", "guide-2023"))
+    training_groups: Tuple[str, ...] = _at("trainingGroups", list, (), strings=True)
+    mpi_options: str = _at("mpiOptions", default="")
+    library: str = _at("distribution.library", default="custom")
+    collectives: str = _at("distribution.collectives", default="")
+    parameters: Mapping[str, Any] = _at("distribution.parameters", dict, {})
+    checkpoint_mode: str = _at("checkpoints.mode", default="none")
+    checkpoint_uri: str = _at("checkpoints.uri", default="")
+    resume_from: str = _at("checkpoints.resumeFrom", default="")
     #: What a program of a user writes last into a checkpoint; None if that is not known.
-    committed_marker: Optional[str]
-    step_regex: Optional[str]
-    loss_regex: Optional[str]
-    progress_format: str
-    startup_minutes: float
-    silence_minutes: float
-    code_digest: Optional[str]
-    requirements: Optional[str]
-    requirements_digest: Optional[str]
-    max_runtime_seconds: Optional[int]
-    heartbeat_uri: Optional[str]
-    hand_over_uri: Optional[str]
-    compile_cache_uri: Optional[str]
-    restarts_in_place: int
-    restart_secret: str
-    spare_instances: int
-    health_check: str
-    raw: Mapping[str, Any]
+    committed_marker: Optional[str] = _at("checkpoints.committedMarker")
+    step_regex: Optional[str] = _at("progress.stepRegex")
+    loss_regex: Optional[str] = _at("progress.lossRegex")
+    progress_format: str = _at("progress.format", default="none", allowed=PROGRESS_FORMATS)
+    startup_minutes: float = _at("progress.startupMinutes", float, 30)
+    silence_minutes: float = _at("progress.silenceMinutes", float, 20)
+    code_digest: Optional[str] = _at("digests.code")
+    requirements: Optional[str] = _at("requirements")
+    requirements_digest: Optional[str] = _at("digests.requirements")
+    max_runtime_seconds: Optional[int] = _at("maxRuntimeSeconds", int)
+    heartbeat_uri: Optional[str] = _at("heartbeatUri")
+    hand_over_uri: Optional[str] = _at("handOverUri")
+    compile_cache_uri: Optional[str] = _at("compileCacheUri")
+    restarts_in_place: int = _at("restartsInPlace", int, 0)
+    restart_secret: str = _at("restartSecret", default="")
+    spare_instances: int = _at("spareInstances", int, 0)
+    health_check: str = _at("healthCheck", default="off", allowed=("off", "quick", "full"))
+    raw: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def builtin_module(self) -> Optional[str]:
@@ -68,107 +76,43 @@ class Job:
         return BUILTIN_MODULES.get(self.entry_point)
 
 
-_KINDS = {str: "a string", int: "a whole number", float: "a number", list: "a list", dict: "an object"}
-
-
-class _Reader:
-    """Reads typed values from job.json and collects all issues, so that they are reported together."""
-
-    def __init__(self, raw: Mapping[str, Any]) -> None:
-        self.raw = raw
-        self.issues: List[str] = []
-
-    def value(self, path: str, kind: type, default: Any = None, required: bool = False) -> Any:
-        found: Any = self.raw
-        for part in path.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-        if found is None:
-            if required:
-                self.issues.append("job.json %s: must be %s, got nothing" % (path, _KINDS[kind]))
-            return default
-        accepted = (int, float) if kind is float else kind
-        if not isinstance(found, accepted) or (isinstance(found, bool) and kind in (int, float)):
-            self.issues.append("job.json %s: must be %s, got %s" % (path, _KINDS[kind], json.dumps(found)[:80]))
-            return default
-        return found
-
-    def choice(self, path: str, allowed: Tuple[str, ...], default: str) -> str:
-        found = self.value(path, str, default)
-        if found not in allowed:
-            self.issues.append("job.json %s: must be one of %s, got %s" % (path, ", ".join(allowed), found))
-        return found
-
-    def strings(self, path: str) -> Tuple[str, ...]:
-        found = self.value(path, list, [])
-        if any(not isinstance(item, str) for item in found):
-            self.issues.append("job.json %s: must contain only strings" % path)
-            return ()
-        return tuple(found)
-
-    def variables(self, path: str) -> Dict[str, str]:
-        found = self.value(path, dict, {})
-        if any(not isinstance(item, str) for item in found.values()):
-            self.issues.append("job.json %s: must contain only strings" % path)
-            return {}
-        return dict(found)
+def _value(raw: Mapping[str, Any], at: Mapping[str, Any], issues: List[str]) -> Any:
+    """The value of a field. What is wrong with it is added to `issues`."""
+    path, kind, found = at["path"], at["kind"], raw
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None  # type: ignore[assignment]
+    if found is None and not at["required"]:
+        return at["default"]
+    must = _KINDS[kind] if not at["allowed"] else "one of %s" % ", ".join(at["allowed"])
+    fits = isinstance(found, (int, float) if kind is float else kind) and not (isinstance(found, bool) and kind in (int, float))
+    if not fits or (at["allowed"] and found not in at["allowed"]):
+        got = found if isinstance(found, str) and at["allowed"] else "nothing" if found is None else json.dumps(found)[:80]
+        issues.append("job.json %s: must be %s, got %s" % (path, must, got))
+    elif at["strings"] and any(not isinstance(item, str) for item in (found.values() if kind is dict else found)):
+        issues.append("job.json %s: must contain only strings" % path)
+    else:
+        return tuple(found) if kind is list else found
+    return kind() if at["default"] is None else at["default"]
 
 
 def parse_job(raw: Mapping[str, Any]) -> Job:
     """Returns the validated job. Raises DriverError (77) with every invalid field."""
-    read = _Reader(raw)
+    issues: List[str] = []
     if raw.get("schema") != 1:
-        read.issues.append("job.json schema: must be 1, got %s; use a driver of the same version" % raw.get("schema"))
-    job = Job(
-        run_id=read.value("runId", str, "", required=True),
-        attempt=read.value("attempt", int, 0, required=True),
-        launcher=read.choice("launcher", LAUNCHERS, "script"),
-        processes_per_host=read.value("processesPerHost", int, 1),
-        entry_point=read.value("entryPoint", str, "", required=True),
-        arguments=read.strings("arguments"),
-        env=read.variables("env"),
-        user_pinned=read.strings("userPinned"),
-        secrets=read.variables("secrets"),
-        efa=read.choice("efa", ("required", "preferred", "off"), "preferred"),
-        efa_variables=read.choice("efaVariables", ("auto", "guide-2023"), "auto"),
-        training_groups=read.strings("trainingGroups"),
-        mpi_options=read.value("mpiOptions", str, ""),
-        library=read.value("distribution.library", str, "custom"),
-        collectives=read.value("distribution.collectives", str, ""),
-        parameters=read.value("distribution.parameters", dict, {}),
-        checkpoint_mode=read.value("checkpoints.mode", str, "none"),
-        checkpoint_uri=read.value("checkpoints.uri", str, ""),
-        resume_from=read.value("checkpoints.resumeFrom", str, ""),
-        committed_marker=read.value("checkpoints.committedMarker", str),
-        step_regex=read.value("progress.stepRegex", str),
-        loss_regex=read.value("progress.lossRegex", str),
-        progress_format=read.choice("progress.format", PROGRESS_FORMATS, "none"),
-        startup_minutes=read.value("progress.startupMinutes", float, 30),
-        silence_minutes=read.value("progress.silenceMinutes", float, 20),
-        code_digest=read.value("digests.code", str),
-        requirements=read.value("requirements", str),
-        requirements_digest=read.value("digests.requirements", str),
-        max_runtime_seconds=read.value("maxRuntimeSeconds", int),
-        heartbeat_uri=read.value("heartbeatUri", str),
-        hand_over_uri=read.value("handOverUri", str),
-        compile_cache_uri=read.value("compileCacheUri", str),
-        restarts_in_place=read.value("restartsInPlace", int, 0),
-        restart_secret=read.value("restartSecret", str, ""),
-        spare_instances=read.value("spareInstances", int, 0),
-        health_check=read.choice("healthCheck", ("off", "quick", "full"), "off"),
-        raw=raw,
-    )
+        issues.append("job.json schema: must be 1, got %s; use a driver of the same version" % raw.get("schema"))
+    job = Job(**{one.name: _value(raw, one.metadata, issues) for one in fields(Job) if one.name != "raw"}, raw=raw)
     if job.processes_per_host < 1:
-        read.issues.append("job.json processesPerHost: must be at least 1, got %d" % job.processes_per_host)
+        issues.append("job.json processesPerHost: must be at least 1, got %d" % job.processes_per_host)
     # The hosts of mpirun and Ray are fixed when they start.
     if job.spare_instances < 0 or (job.spare_instances > 0 and job.launcher in ("mpi", "ray")):
-        read.issues.append(
+        issues.append(
             "job.json spareInstances: must be 0 or more, and 0 with mpi and ray, got %d with launcher %s"
             % (job.spare_instances, job.launcher)
         )
     if job.builtin_module is not None and job.requirements:
-        read.issues.append("job.json requirements: must not be given with entryPoint %s, which has no code archive" % job.entry_point)
-    if read.issues:
-        raise DriverError(ENVIRONMENT, "; ".join(read.issues))
+        issues.append("job.json requirements: must not be given with entryPoint %s, which has no code archive" % job.entry_point)
+    if issues:
+        raise DriverError(ENVIRONMENT, "; ".join(issues))
     return job
 
 

@@ -7,11 +7,12 @@ import time
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from slipway_driver.attempt import Attempt
+from slipway_driver.coordinator import Coordinator
 from slipway_driver.efa_report import EfaReport
 from slipway_driver.gpu_use import MeanUse
 from slipway_driver.log import emit
-from slipway_driver.peers import Peers
-from slipway_driver.progress import progress_line, readers_of
+from slipway_driver.member import Peers
+from slipway_driver.progress import FoundSteps, ProgressReader, progress_line
 from slipway_driver.rank_output import LineBudget
 from slipway_driver.shared_progress import ProgressSource, SharedProgress
 from slipway_driver.step_times import StepTimes
@@ -20,8 +21,7 @@ from slipway_driver.watchdog import watchdog_of
 
 
 class JobMonitor:
-    """One start of the ranks, as one host sees it. Only the first host receives the progress of all hosts, also if a spare host has
-    replaced it, and only it detects hangs."""
+    """One start of the ranks, as one host sees it. Only the first host, also if it was replaced, hears all hosts and detects hangs."""
 
     def __init__(self, attempt: Attempt, peers: Peers, step_times: StepTimes, mean_use: MeanUse) -> None:
         cluster = attempt.cluster
@@ -29,7 +29,10 @@ class JobMonitor:
         self._is_first, self._host = cluster.is_first, cluster.current_host
         #: The host of rank 0. A host that hears no others goes by its own lines.
         self._of_rank_0 = cluster.master if cluster.is_first else self._host
-        self.reader, self._found_steps = readers_of(attempt.job)
+        job = attempt.job
+        # Built-in programs print their own progress lines.
+        self.reader = ProgressReader(job.step_regex, job.loss_regex, "none" if job.builtin_module else job.progress_format)
+        self._found_steps = FoundSteps(expects_loss=job.loss_regex is not None or job.step_regex is None)
         self._step_lines, self._unprinted = LineBudget(per_second=1.0), ""
         self.watchdog = watchdog_of(attempt, time.monotonic())
         self._shared, self._source = SharedProgress(peers), ProgressSource(self._of_rank_0)
@@ -110,24 +113,19 @@ class JobMonitor:
 
     def report_gpus(self, use: Optional[Mapping[str, Any]]) -> None:
         """Other hosts send their GPU utilization to the first host, which logs it. `use`: that of this host, None if it does not train."""
-        if self._is_first:
-            hosts = {**({self._host: use} if use else {}), **self._peers.gpu_reports()}
+        if use:
+            self._peers.share("gpus", use)
+        if self._is_first and isinstance(self._peers, Coordinator) and (hosts := dict(self._peers.taken("gpus"))):
             self._mean_use.add(hosts)
-            if hosts:
-                emit(progress_line("gpus", hosts=hosts))
-        elif use:
-            self._peers.share_gpus(use)
+            emit(progress_line("gpus", hosts=hosts))
 
     def hang(self) -> Optional[str]:
         """The reason why the ranks must end for a hang; None if they need not. An alert alone is printed once."""
         if not self._is_first:
             return None
         with self._lock:
-            hang = self.watchdog.verdict(time.monotonic())
-        if hang and self.watchdog.may_stop:
-            emit(progress_line("hang", reason=hang, step=self.step))
-            return hang
-        if hang and not self._alerted:
+            hang, stops = self.watchdog.verdict(time.monotonic()), self.watchdog.may_stop
+        if hang and (stops or not self._alerted):
             self._alerted = True
-            emit(progress_line("hang", reason=hang, step=self.step, alertOnly=True))
-        return None
+            emit(progress_line("hang", reason=hang, step=self.step, **({} if stops else {"alertOnly": True})))
+        return hang if stops else None

@@ -11,21 +11,19 @@ import sys
 import threading
 import time
 import traceback
-from pathlib import Path
 from typing import Any, Dict
 
-from slipway_driver.attempt import prepare
-from slipway_driver.cuda_driver import driver_line, has_compat
+from slipway_driver.attempt import Attempt
 from slipway_driver.driver import Driver
 from slipway_driver.driver_start import DriverStart
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
-from slipway_driver.log import emit, log
+from slipway_driver.inventory import COMPAT_FOLDER, driver_line
+from slipway_driver.log import emit, log, redacted, secrets_of
 from slipway_driver.paths import Paths, paths_of
-from slipway_driver.peers import patience
+from slipway_driver.peer_channel import patience
 from slipway_driver.progress import progress_line
-from slipway_driver.redaction import redacted, secrets_of
 
 # A host that only lost its peer waits, so that the host with the real error fails first; after SIGTERM, the job ends already.
 PEER_GRACE_SECONDS = 10.0
@@ -35,10 +33,10 @@ EXITING_GRACE_SECONDS = 2.0
 
 def _run_attempt(paths: Paths, start: DriverStart) -> int:
     began = time.time()
-    attempt = prepare(paths, os.environ, start.started_at, log)
+    attempt = Attempt(paths, os.environ, start.started_at)
     cluster, job = attempt.cluster, attempt.job
     emit(progress_line("inventory", host=cluster.current_host, rank=None if cluster.idle else cluster.rank, **attempt.hardware))
-    if drivers := driver_line(attempt.hardware, has_compat()):
+    if drivers := driver_line(attempt.hardware, any(COMPAT_FOLDER.glob("libcuda.so*"))):
         log(drivers)
     place = "spare host" if cluster.idle else "host %d" % cluster.rank
     where = "%s of %d (%s)" % (place, len(cluster.training_hosts), cluster.current_host)
@@ -88,13 +86,9 @@ def main(start: DriverStart) -> int:
 
 def _refuse(paths: Paths, code: int, reason: str) -> int:
     reason = redacted(reason, secrets_of(os.environ))
-    kind, host = class_of(code), _host_name(paths)
+    kind, host = class_of(code), ""
+    with contextlib.suppress(OSError, ValueError):
+        host = str(json.loads((paths.config / "resourceconfig.json").read_text()).get("current_host", ""))
     write_failure(paths.failure, code=code, kind=kind, host=host, rank=None, step=None, reason=reason)
     emit(progress_line("exit", code=code, **{"class": kind}, reason=reason))
     return code
-
-
-def _host_name(paths: Paths) -> str:
-    with contextlib.suppress(OSError, ValueError):
-        return str(json.loads((Path(paths.config) / "resourceconfig.json").read_text()).get("current_host", ""))
-    return ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence, Union
 
-from slipway_driver.gpu_evidence import Gpu
+from slipway_driver.coordinator import Coordinator
 from slipway_driver.peer_channel import (
     CONNECT_SECONDS,
     LATE_SECONDS,
@@ -18,16 +18,7 @@ from slipway_driver.peer_channel import (
     PeerLost,
     connect_patiently,
 )
-from slipway_driver.restart_policy import Decision, Report, report_from, stopped
-
-#: The end of an idle host's wait: the job is done, or the connection to the first host was lost.
-RELEASED, CUT_OFF = "released", "cut-off"
-
-
-def _decided(message: Mapping[str, Any]) -> "tuple[Decision, str]":
-    hosts = tuple(str(host) for host in message["hosts"])
-    decision = Decision(bool(message["restart"]), report_from(message["cause"]), str(message["why"]), hosts, int(message["number"]))
-    return decision, str(message["resumeFrom"])
+from slipway_driver.restart_policy import CUT_OFF, RELEASED, Decision, Report, decided, stopped
 
 
 class Member:
@@ -38,13 +29,9 @@ class Member:
         report_seconds: float = REPORT_SECONDS, is_again: bool = False, gpus: Sequence[Sequence[Any]] = (),
     ) -> None:  # fmt: skip
         """`is_again`: a signal has ended the driver of this host before; `gpus`: the GPUs of this host."""
-        #: Only the first host knows the GPUs and the failures of the others.
-        self.gpus: Dict[str, List[Gpu]] = {}
-        self.broken: List[Report] = []
-        self.cleared: Dict[str, List[str]] = {}
-        self._gpus = gpus
-        #: The message about GPUs that have passed the full health check, also for a first host whose driver was started again.
-        self._cleared: Optional[Dict[str, Any]] = None
+        #: What is sent after every connection, also to a first host whose driver was started again: the GPUs of this host, and those that
+        #: have passed the full health check.
+        self._introduction: Dict[str, Any] = {"identity": list(gpus), "cleared": []}
         self._host, self._log, self._patience = host, log, report_seconds
         self._channel: Optional[PeerChannel] = None
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
@@ -87,10 +74,9 @@ class Member:
         with contextlib.suppress(PeerLost):
             if self._channel and is_again:
                 self._channel.send({"type": "again"})
-            if self._channel and self._gpus:
-                self._channel.send({"type": "identity", "gpus": list(self._gpus)})
-            if self._channel and self._cleared:
-                self._channel.send(self._cleared)
+            for kind, content in self._introduction.items():
+                if self._channel and content:
+                    self._channel.send({"type": kind, "content": content})
 
     def end_requested(self) -> Optional[str]:
         """Returns the failure class because of which this host must end its ranks; None if there is no request."""
@@ -106,41 +92,16 @@ class Member:
             self._inbox.put(message)
         return self._end
 
-    def announce(self, kind: str) -> None:
-        """Does nothing: only the first host sends such requests."""
-
-    def share_efa(self, report: Mapping[str, Any]) -> bool:
-        """Sends this host's EFA report to the first host. False if there is no connection yet; the report is then sent in `settle`."""
-        message = {"type": "efa", "report": dict(report)}
-        sent = self._send(message)
-        self._unprinted = None if sent else message
+    def share(self, kind: str, content: Any) -> bool:
+        """Sends a report of this host to the first host; False if there is no connection yet. An EFA report is then sent in `settle`, and
+        what introduces this host with the connection."""
+        message = {"type": kind, "content": content}
+        if kind in self._introduction:
+            self._introduction[kind] = content
+        sent = bool(content) and self._send(message)
+        if kind == "efa":
+            self._unprinted = None if sent else message
         return sent
-
-    def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
-        """Always empty: only the first host collects reports."""
-        return {}
-
-    def share_gpus(self, use: Mapping[str, Any]) -> None:
-        """Sends this host's GPU utilization to the first host; dropped if there is no connection."""
-        self._send({"type": "gpus", "use": dict(use)})
-
-    def share_cleared(self, host: str, gpus: Sequence[str]) -> None:
-        """Sends the GPUs of this host that have passed the full health check, once there is a connection."""
-        self._cleared = {"type": "cleared", "gpus": list(gpus)} if gpus else None
-        if self._cleared:
-            self._send(self._cleared)
-
-    def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
-        """Always empty: only the first host collects reports."""
-        return {}
-
-    def share_progress(self, line: Mapping[str, Any]) -> bool:
-        """Sends a progress line of this host to the first host; False if there is no connection yet."""
-        return self._send(dict(line, type="progress"))
-
-    def progress(self) -> List[Dict[str, Any]]:
-        """Always empty: only the first host collects progress lines."""
-        return []
 
     def stop(self) -> None:
         """Called on SIGTERM: the job is ending, so no decision is waited for."""
@@ -177,7 +138,7 @@ class Member:
             if message is None:
                 return (stopped(own) if self._stopping else lost), ""
             if message.get("type") == "decision":
-                return _decided(message)
+                return decided(message)
             if message.get("type") == "back" and self._channel is not channel:
                 channel = self._report(self._channel, own)
 
@@ -201,14 +162,16 @@ class Member:
         if message is None:
             return CUT_OFF
         if message.get("type") == "decision":
-            return _decided(message)
+            return decided(message)
         return RELEASED if message.get("type") == "release" else None
 
-    @property
-    def spares_left(self) -> None:
-        """Known only on the first host."""
+    def announce(self, kind: str) -> None:
+        """Does nothing: only the first host detects hangs."""
 
     def close(self) -> None:
         """Closes the channel to the first host, if there is one."""
         if self._channel is not None:
             self._channel.close()
+
+
+Peers = Union[Coordinator, Member]

@@ -10,11 +10,11 @@ import hashlib
 import json
 import re
 import shutil
-import threading
 from pathlib import Path
 from typing import Any, List, Mapping, Optional
 
 from slipway_driver.attempt import Attempt
+from slipway_driver.background import Repeated
 from slipway_driver.log import log
 from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_s3 import MIN_FREE_BYTES, S3Client, join_uri, parse_uri
@@ -26,35 +26,18 @@ COMMITTED = "COMMITTED.json"
 _STEP = re.compile(r"^step-[0-9]{1,12}$")
 
 
-class Mirror:
-    """Copies the newest checkpoint below `uri` to `root` and deletes older copies."""
+class Mirror(Repeated):
+    """Copies the newest checkpoint below `uri` to `root` and deletes older copies. It is only an optimization: no error may end the spare
+    host. A stop keeps complete files and cancels a download in progress."""
 
     def __init__(self, uri: str, root: Path, client: Optional[S3Client] = None) -> None:
+        super().__init__(POLL_SECONDS, "the newest checkpoint could not be copied", log)
         self._uri, self._root, self._client = uri, root, client or S3Client()
-        self._stopped = threading.Event()
-        self._complained = False
         self._done = ""
-        self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
-    def start(self) -> None:
-        """Starts the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stops the thread. Complete files are kept; a download in progress is canceled."""
-        self._stopped.set()
-
-    def _run(self) -> None:
-        while True:
-            try:
-                self.update()
-                self._complained = False
-            except Exception as error:  # The copy is only an optimization: no error may end the spare host.
-                if not self._complained:
-                    log("the newest checkpoint could not be copied: %s" % error)
-                    self._complained = True
-            if self._stopped.wait(POLL_SECONDS):
-                return
+    def work(self) -> bool:
+        self.update()
+        return False
 
     def update(self) -> None:
         """Copies the newest checkpoint, unless it is already copied or does not fit on the disk."""
@@ -66,7 +49,10 @@ class Mirror:
         # Incomplete copies of objects without a digest could not be detected, so these objects are read from S3.
         objects = [entry for entry in record.get("objects", []) if entry.get("sha256")]
         folder = self._root / newest.rsplit("/", 1)[-1]
-        self._drop_others(folder)
+        self._root.mkdir(parents=True, exist_ok=True)
+        for other in self._root.iterdir():
+            if _STEP.match(other.name) and other != folder:
+                shutil.rmtree(str(other), ignore_errors=True)
         size = sum(int(entry["bytes"]) for entry in objects)
         if shutil.disk_usage(str(self._root)).free < size + MIN_FREE_BYTES:
             log("%s is not copied: there is not enough free disk space for its %.1f GiB" % (newest, size / 2**30))
@@ -79,12 +65,6 @@ class Mirror:
         if all(whole):
             self._done = newest
             log("copied %s (%d objects, %.1f GiB)" % (newest, len(objects), size / 2**30))
-
-    def _drop_others(self, kept: Path) -> None:
-        self._root.mkdir(parents=True, exist_ok=True)
-        for entry in self._root.iterdir():
-            if _STEP.match(entry.name) and entry != kept:
-                shutil.rmtree(str(entry), ignore_errors=True)
 
     def _copy(self, bucket: str, prefix: str, folder: Path, entry: Mapping[str, Any]) -> bool:
         target = folder / str(entry["key"])

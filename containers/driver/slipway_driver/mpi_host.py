@@ -3,25 +3,31 @@
 On the first host it is replaced by mpirun (exec). On every other host it waits for mpirun's agent, which must know the job's secret, starts
 Open MPI's daemon in this host's own environment, and ends with it. Ranks write to the log of their own host instead of sending all output
 to the first host.
+
+`python -m slipway_driver.mpi_host agent HOST WORDS...` replaces ssh for mpirun: it lets the driver of HOST run the command WORDS.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import queue
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
-from typing import List, Mapping, Optional
+from typing import List, Mapping
 
+from slipway_driver.cluster import read_hosts_file
 from slipway_driver.exit_codes import TRY_AGAIN, shell_code
 from slipway_driver.job import read_job
 from slipway_driver.log import log
-from slipway_driver.peer_channel import PeerChannel, PeerLost, accept
+from slipway_driver.paths import paths_of
+from slipway_driver.peer_channel import PeerChannel, PeerLost, connect_patiently, serve
 from slipway_driver.rank import LOG_VARIABLE, STATE_VARIABLE, die_with_parent
+from slipway_driver.rank_session import send_group
 
 #: Follows the port of the rendezvous (MASTER_PORT) and that of the driver protocol (+ 1).
 PORT_OFFSET = 2
@@ -38,63 +44,58 @@ def worker_port(environ: Mapping[str, str]) -> int:
     return int(environ["MASTER_PORT"]) + PORT_OFFSET
 
 
-def await_agent(listening: socket.socket, secret: str, seconds: float = ORDER_SECONDS) -> "Optional[tuple[PeerChannel, List[str]]]":
-    """The first client that knows the secret, and the command that it requests; None after a timeout."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        listening.settimeout(max(0.1, deadline - time.monotonic()))
-        try:
-            channel = accept(listening.accept()[0], secret)
-            return channel, [str(word) for word in channel.receive()["run"]]
-        except socket.timeout:
-            break
-        except (PeerLost, OSError, ValueError, KeyError) as error:
-            log("mpi: rejected a connection: %s" % error)
-    return None
-
-
 def _end_with(channel: PeerChannel, pid: int) -> None:
     """Ends the daemon when mpirun's agent has ended, because nothing else ends it."""
-    try:
+    with contextlib.suppress(PeerLost, ValueError):
         channel.receive()
-    except (PeerLost, ValueError):
-        pass
-    try:
-        os.killpg(pid, signal.SIGTERM)
-    except ProcessLookupError:
-        pass
+    send_group(pid, signal.SIGTERM)
 
 
-def serve(environ: Mapping[str, str]) -> int:
+def run_daemon(environ: Mapping[str, str]) -> int:
     """Runs the command of mpirun's agent on this host and returns its exit code."""
-    address = environ.get("SLIPWAY_BIND_ADDRESS", "")
-    with socket.create_server((address, worker_port(environ))) as listening:
-        found = await_agent(listening, secret_of(environ))
-    if found is None:
-        log("mpi: mpirun did not connect within %d s" % ORDER_SECONDS)
-        return TRY_AGAIN
-    channel, words = found
+    agents: "queue.Queue[PeerChannel]" = queue.Queue()
+    with socket.create_server((environ.get("SLIPWAY_BIND_ADDRESS", ""), worker_port(environ))) as listening:
+        serve(listening, secret_of(environ), agents.put, log)
+        try:
+            channel = agents.get(timeout=ORDER_SECONDS)
+            words = [str(word) for word in channel.receive()["run"]]
+        except (queue.Empty, PeerLost, ValueError, KeyError) as error:
+            log("mpi: mpirun did not give an order within %d s: %s" % (ORDER_SECONDS, error))
+            return TRY_AGAIN
     # Open MPI writes the command for a remote shell, as it would be passed to ssh.
     daemon = subprocess.Popen(
         ["/bin/sh", "-c", " ".join(words)], env=dict(environ), stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent
     )
     threading.Thread(target=_end_with, args=(channel, daemon.pid), daemon=True).start()
     code = daemon.wait()
-    try:
+    with contextlib.suppress(PeerLost):
         channel.send({"code": code})
-    except PeerLost:
-        pass
     return shell_code(code)
 
 
+def run_on(host: str, words: List[str], environ: Mapping[str, str]) -> int:
+    """Runs `words` on a host and returns the exit code there; 1 if the connection is lost."""
+    die_with_parent()
+    address = read_hosts_file(paths_of(environ).config / "hosts").get(host, host)
+    try:
+        channel = connect_patiently(address, worker_port(environ), "mpirun", secret_of(environ))
+        channel.send({"run": words})
+        return shell_code(int(channel.receive()["code"]))
+    except (PeerLost, ValueError, KeyError) as error:
+        print("mpi: lost %s: %s" % (host, error), file=sys.stderr, flush=True)
+        return 1
+
+
 def main(arguments: List[str]) -> int:
-    """Runs this host's part; `arguments`: the state folder, then the mpirun command on the first host only."""
+    """Runs this host's part, or the agent. Returns the exit code."""
     environ = dict(os.environ)
+    if arguments[0] == "agent":
+        return run_on(arguments[1], arguments[2:], environ)
     environ[STATE_VARIABLE] = arguments[0]
     environ[LOG_VARIABLE] = "/proc/%d/fd/1" % os.getpid()
     if len(arguments) > 1:
         os.execve(arguments[1], arguments[1:], environ)
-    return serve(environ)
+    return run_daemon(environ)
 
 
 if __name__ == "__main__":

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
-from typing import Iterable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional
 
-from slipway_driver.tables import NAMES_NEWEST, STEP_IN_PATH
+from slipway_driver.tables import NAMES_NEWEST, STEP_IN_PATH, TRAINER_CHECKPOINTS
 from slipway_s3 import S3Client, join_uri, parse_uri
+
+if TYPE_CHECKING:
+    from slipway_driver.attempt import Attempt
 
 #: Marker of the built-in trainer, below the folder of checkpoints.
 COMMITTED = "step-*/COMMITTED.json"
 MAX_DIGITS = 12
+
+Facts = Callable[[], Dict[str, Any]]
 
 
 def newest_marker(names: Iterable[str], marker: str) -> Optional[str]:
@@ -54,3 +60,33 @@ def _beside(found: str, text: bytes, names: Iterable[str]) -> str:
     folder = found[: -len(NAMES_NEWEST)] + name + "/"
     is_name = re.fullmatch(r"[\w.=-]{1,255}", name, re.ASCII) and step_in(name) is not None
     return next((each for each in names if each.startswith(folder)), "") and folder if is_name else ""
+
+
+def noticing(attempt: Attempt, facts: Facts, log: Callable[[str], None]) -> Facts:
+    """`facts`, which looks for checkpoints below the folder in which they are expected whenever it is called, until there are any, and logs
+    once where the first one is: such a run would be taken for one that saves nothing.
+
+    Only for the marker that comes with `progress.format`; a marker of the run file is a decision.
+    """
+    job, folder = attempt.job, Path(attempt.environ.get("SLIPWAY_CHECKPOINT_URI") or "/nonexistent")
+    usual = TRAINER_CHECKPOINTS.get(job.progress_format)
+    if usual is None or job.committed_marker != usual.marker or job.checkpoint_mode != "managed":
+        return facts
+    marker, searching = usual.marker, [True]
+
+    def noticed() -> Dict[str, Any]:
+        # Files come and go while the trainer saves.
+        with contextlib.suppress(OSError):
+            found = next(folder.rglob(marker), None) if searching[0] else None
+            searching[0] = searching[0] and found is None
+            if found and not newest_checkpoint(str(folder), marker=marker):
+                place = found.relative_to(folder)
+                # Numbers in the folders in front of the marker differ between starts.
+                folders = [re.sub(r"\d+", "*", part) for part in place.parts[: -len(marker.split("/"))]]
+                log(
+                    "no checkpoint is seen: %s is below the folder in which those of format %s are looked for; "
+                    'set checkpoints.committedMarker: "%s"' % (place.as_posix(), job.progress_format, "/".join([*folders, marker]))
+                )
+        return facts()
+
+    return noticed

@@ -1,5 +1,5 @@
-"""Splits the output of programs into lines, also where a program redraws a line, and the output of wrappers into the lines that they pass
-on.
+"""Splits the output of programs into lines, also where a program redraws a line, the output of wrappers into the lines that they pass on,
+and lines into the labels of launchers and what is behind them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,14 @@ _END = re.compile(rb"(?P<newline>\r*[\n\v\f])|\x1b\[(?P<rows>\d*)(?P<way>[ABEF])
 _BEGUN = re.compile(rb"\x1b(?:\[[\d;]{0,16})?$")
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PASSED_ON = re.compile(rb"\r?\n|\r|\v")
+#: torchrun --tee and PyTorch's excepthook; mpirun --tag-output, also of Open MPI 5 and as AWS's toolkit rewrites it; Ray.
+_LABEL = re.compile(
+    r"\[(?:default|rank)(\d+)\]: ?"
+    r"|\[(?:[\w.-]+@)?\d+,(?:mpirank:)?(\d+)(?:,[\w.-]+)?\]<std(?:out|err)>: ?"
+    r"|\((?:\w+(?: rank=(\d+))?,? )?pid=\d+(?:, ip=[\d.]+)?\) "
+)
+#: A launcher's label, and PyTorch's within it.
+MAX_LABELS = 2
 
 
 def plain(raw: bytes) -> str:
@@ -90,3 +98,21 @@ def passed_on(source: "IO[bytes]") -> Iterator[Tuple[str, str]]:
             held = b""
     if held:
         yield held.decode("utf-8", "replace"), LINE
+
+
+def without_label(line: str) -> Tuple[str, str]:
+    """The number of the rank in the first label of a line ("" if it has none), and the line behind the label."""
+    found = _LABEL.match(line) if line.startswith(("[", "(")) else None
+    if found is None:
+        return "", line
+    return (found[found.lastindex] if found.lastindex else ""), line[found.end() :]
+
+
+def without_labels(line: str) -> Tuple[str, str]:
+    """All labels at the beginning of a line, and the line behind them."""
+    if not line.startswith(("[", "(")):
+        return "", line
+    rest = line
+    for _ in range(MAX_LABELS):
+        rest = without_label(rest)[1]
+    return line[: len(line) - len(rest)].rstrip(), rest

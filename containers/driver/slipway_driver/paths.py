@@ -7,64 +7,30 @@ https://docs.aws.amazon.com/sagemaker/latest/dg/build-your-own-processing-contai
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Mapping, Optional
 
 DEFAULT_BASE = "/opt/ml"
 
 
-@dataclass(frozen=True)
 class Paths:
     """Folders of one instance. `base` is /opt/ml on SageMaker and one folder per instance in the sandbox."""
 
-    base: Path
-    processing: bool
-
-    @property
-    def config(self) -> Path:
-        """Folder of the service's config files, such as resourceconfig.json."""
-        return self.base / "config" if self.processing else self.base / "input" / "config"
-
-    @property
-    def data(self) -> Path:
-        """Parent folder of the channels."""
-        return self.base / "processing" / "input" if self.processing else self.base / "input" / "data"
-
-    @property
-    def output(self) -> Path:
-        """Folder of the files that the service reads when the job ends."""
-        return self.base / "output"
-
-    @property
-    def output_data(self) -> Path:
-        """Folder that the service uploads as the job's output."""
-        return self.base / "processing" / "output" if self.processing else self.base / "output" / "data"
-
-    @property
-    def failure(self) -> Path:
-        """File whose text becomes FailureReason of a training job, or ExitMessage of a processing job."""
-        return self.output / ("message" if self.processing else "failure")
-
-    @property
-    def model(self) -> Path:
-        """Folder that the service uploads as the model."""
-        return self.base / "model"
-
-    @property
-    def code(self) -> Path:
-        """Folder into which the user's code is unpacked."""
-        return self.base / "code"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Folder that the service synchronizes with S3 under `checkpoints.mode: managed`."""
-        return self.base / "checkpoints"
-
-    @property
-    def hand_over(self) -> Path:
-        """File that exists once a hand-over of the attempt was requested."""
-        return self.base / "slipway-hand-over"
+    def __init__(self, base: Path, processing: bool) -> None:
+        self.base, self.processing = base, processing
+        #: The service's config files, such as resourceconfig.json.
+        self.config = base / ("config" if processing else "input/config")
+        #: Parent folder of the channels.
+        self.data = base / ("processing/input" if processing else "input/data")
+        #: The files that the service reads when the job ends, and that it uploads as the job's output and as the model.
+        self.output, self.model = base / "output", base / "model"
+        self.output_data = base / ("processing/output" if processing else "output/data")
+        #: File whose text becomes FailureReason of a training job, or ExitMessage of a processing job.
+        self.failure = self.output / ("message" if processing else "failure")
+        #: The user's code, unpacked.
+        self.code = base / "code"
+        #: File that exists once a hand-over of the attempt was requested.
+        self.hand_over = base / "slipway-hand-over"
 
     def channel(self, name: str) -> Path:
         """Folder of one channel."""

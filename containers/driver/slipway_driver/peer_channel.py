@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Dict, Optional
+from typing import IO, Any, Callable, Dict, Mapping, Optional
 
 LONGEST_LINE = 1 << 16
 HANDSHAKE_SECONDS = 10.0
@@ -28,6 +28,11 @@ LATE_SECONDS = 15.0
 # A driver that a signal has ended is started again on its host. Its imports and nvidia-smi take most of this time on eight GPUs.
 RETURN_SECONDS = 60.0
 FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.05, 2.0
+
+
+def patience(environ: Mapping[str, str]) -> float:
+    """Seconds within which another host must respond: SLIPWAY_PEER_SECONDS, otherwise REPORT_SECONDS."""
+    return float(environ.get("SLIPWAY_PEER_SECONDS") or REPORT_SECONDS)
 
 
 class PeerLost(Exception):
@@ -46,29 +51,17 @@ def _code(key: bytes, *parts: str) -> str:
     return hmac.new(key, "|".join(parts).encode("utf-8"), hashlib.sha256).hexdigest()
 
 
-class _Lines:
-    """Reads complete lines from a socket, with a limit on their length."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._held = b""
-
-    def read(self) -> str:
-        while b"\n" not in self._held:
-            if len(self._held) > LONGEST_LINE:
-                raise PeerLost("a line is too long")
-            data = self._connection.recv(4096)
-            if not data:
-                raise PeerEnded("the connection was closed")
-            self._held += data
-        line, _, self._held = self._held.partition(b"\n")
-        return line.decode("utf-8", "replace")
+def _read_line(lines: "IO[bytes]") -> str:
+    line = lines.readline(LONGEST_LINE + 1)
+    if not line.endswith(b"\n"):
+        raise PeerLost("a line is too long") if len(line) > LONGEST_LINE else PeerEnded("the connection was closed")
+    return line[:-1].decode("utf-8", "replace")
 
 
 class PeerChannel:
     """One authenticated connection. `send` may be called from any thread, and `receive` from one other."""
 
-    def __init__(self, connection: socket.socket, lines: _Lines, key: bytes, side: str, name: str) -> None:
+    def __init__(self, connection: socket.socket, lines: "IO[bytes]", key: bytes, side: str, name: str) -> None:
         self._connection, self._lines, self._key, self._side = connection, lines, key, side
         self.name = name
         self._sent = self._received = 0
@@ -86,10 +79,9 @@ class PeerChannel:
                 raise PeerLost(str(error))
 
     def receive(self) -> Dict[str, Any]:
-        """Waits for the next message and returns it. Raises PeerEnded if the other driver has ended, PeerLost if the connection is lost or
-        the HMAC is wrong."""
+        """Waits for the next message. Raises PeerEnded if the other driver has ended, PeerLost for a lost connection or a wrong HMAC."""
         try:
-            line = self._lines.read()
+            line = _read_line(self._lines)
         except ConnectionResetError as error:
             raise PeerEnded(str(error))
         except OSError as error:
@@ -112,16 +104,13 @@ class PeerChannel:
 
     def cut(self) -> None:
         """Closes the connection."""
-        try:
+        with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self._connection.close()
 
 
 def _notice_a_dead_host(connection: socket.socket) -> None:
-    """Detects a host that has lost power: the kernel sends keepalive probes after 10 s of silence and closes the connection after 15 s
-    more."""
+    """Detects a host that has lost power: the kernel probes after 10 s of silence and closes the connection after 15 s more."""
     for option, value in (("SO_KEEPALIVE", 1), ("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, option):  # Not every platform has all options.
             level = socket.SOL_SOCKET if option.startswith("SO_") else socket.IPPROTO_TCP
@@ -136,11 +125,11 @@ def accept(connection: socket.socket, secret: str) -> PeerChannel:
     """The server's side of the handshake. Raises PeerLost for a client that does not know the secret."""
     connection.settimeout(HANDSHAKE_SECONDS)
     _notice_a_dead_host(connection)
-    lines = _Lines(connection)
+    lines = connection.makefile("rb")
     nonce = secrets.token_hex(16)
     try:
         connection.sendall((nonce + "\n").encode())
-        name, client_nonce, proof = (lines.read().split(" ") + ["", "", ""])[:3]
+        name, client_nonce, proof = (_read_line(lines).split(" ") + ["", "", ""])[:3]
         key = _session_key(secret, nonce, client_nonce)
         if not hmac.compare_digest(proof, _code(key, "hello", name)):
             raise PeerLost("a client did not know the job's secret")
@@ -152,17 +141,36 @@ def accept(connection: socket.socket, secret: str) -> PeerChannel:
     return PeerChannel(connection, lines, key, "server", name)
 
 
+def serve(listening: socket.socket, secret: str, use: Callable[[PeerChannel], None], log: Callable[[str], None]) -> None:
+    """Accepts clients that know the secret, until the socket is closed. `use` gets the channel of each in a thread of its own."""
+
+    def shake_hands(connection: socket.socket) -> None:
+        try:
+            channel = accept(connection, secret)
+        except PeerLost as error:
+            log("rejected a connection: %s" % error)
+            return
+        use(channel)
+
+    def accept_all() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=shake_hands, args=(listening.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept_all, name="peers", daemon=True).start()
+
+
 def connect(address: str, port: int, name: str, secret: str, bind_to: Optional[str] = None) -> PeerChannel:
     """The client's side of the handshake. Raises PeerLost for a server that does not know the secret, OSError if no server listens."""
     source = (bind_to, 0) if bind_to else None
     connection = socket.create_connection((address, port), timeout=HANDSHAKE_SECONDS, source_address=source)
     _notice_a_dead_host(connection)
-    lines = _Lines(connection)
+    lines = connection.makefile("rb")
     client_nonce = secrets.token_hex(16)
     try:
-        key = _session_key(secret, lines.read(), client_nonce)
+        key = _session_key(secret, _read_line(lines), client_nonce)
         connection.sendall(("%s %s %s\n" % (name, client_nonce, _code(key, "hello", name))).encode("utf-8"))
-        if not hmac.compare_digest(lines.read(), _code(key, "welcome", name)):
+        if not hmac.compare_digest(_read_line(lines), _code(key, "welcome", name)):
             raise PeerLost("the server does not know the job's secret")
     except (OSError, PeerLost):
         connection.close()

@@ -12,8 +12,8 @@ import time
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from slipway_driver.attempt import PROBE_PORT_OFFSET, PROBE_VARIABLE, Attempt, new_state_folder
-from slipway_driver.expected_bandwidth import ALARM_SHARE, expected_for, line_rate_gbps
-from slipway_driver.launcher import launched
+from slipway_driver.expected_bandwidth import ALARM_SHARE, EXPECTED, line_rate_gbps
+from slipway_driver.launchers import launched
 from slipway_driver.log import emit, log
 from slipway_driver.output_lines import STATE
 from slipway_driver.progress import parse_event, progress_line
@@ -25,7 +25,7 @@ EXTRA_SECONDS = 600.0
 
 def judged(event: Mapping[str, Any], instance_type: str) -> Dict[str, Any]:
     """The probe's result with the expected values of the instance type; None for unknown values."""
-    expected, rate, got = expected_for(instance_type), line_rate_gbps(instance_type), float(event["busBandwidthGBps"])
+    expected, rate, got = EXPECTED.get(instance_type), line_rate_gbps(instance_type), float(event["busBandwidthGBps"])
     found: Dict[str, Any] = {"busBandwidthGBps": got, "expectedGBps": expected.bus_gbps if expected else None}
     found["lineRatePercent"] = round(100 * got / rate, 1) if rate else None
     if expected:
@@ -62,8 +62,7 @@ class Probe:
         self._stopped.set()
 
     def run(self) -> Optional[Dict[str, Any]]:
-        """Runs the probe for the requested time. The result on the first host; None on other hosts, without a request, on SIGTERM or on
-        failure."""
+        """Runs the probe. The result on the first host; None on others, without a request, on SIGTERM or on failure."""
         attempt = self._attempt
         if self._seconds <= 0 or attempt.probe_command_of is None or self._stopped.is_set():
             return None

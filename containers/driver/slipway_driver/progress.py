@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from slipway_driver.launcher_labels import without_label
-from slipway_driver.output_lines import PREFIX
+from slipway_driver.output_lines import PREFIX, without_label
 from slipway_driver.progress_formats import FormatReader
-
-if TYPE_CHECKING:
-    from slipway_driver.job import Job
 
 _NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 #: Limits of values: a step has at most 15 digits.
@@ -75,11 +71,9 @@ def parse_event(line: str) -> Tuple[Optional[Dict[str, Any]], str]:
         return None, (issues or ["step must be a whole number"])[-1]
     if "step" in found:
         found["step"] = int(found["step"])
-    return (_without_null(found) if issues else found), "; ".join(issues[:1])
-
-
-def _without_null(event: Dict[str, Any]) -> Dict[str, Any]:
-    return {name: value for name, value in event.items() if value is not None}
+    if issues:
+        found = {name: value for name, value in found.items() if value is not None}
+    return found, "; ".join(issues[:1])
 
 
 class ProgressReader:
@@ -190,7 +184,8 @@ class FoundSteps:
 
     def _line(self, step: int, loss: Optional[float]) -> str:
         self._step, self._printed = None, (step, loss is not None)
-        return _step_line(step, loss)
+        # JSON has no NaN or infinity.
+        return progress_line("step", step=step, **({} if loss is None or not math.isfinite(loss) else {"loss": loss}))
 
     def _on_step(self, step: int, loss: Optional[float], now: float) -> List[str]:
         is_repeated = step == self._printed[0] if loss is None else (step, True) == self._printed
@@ -217,18 +212,6 @@ class FoundSteps:
         is_next = step is None or self._loss_first
         self._loss, self._loss_at = (loss, now) if is_next else (None, now)
         return [] if step is None else [self._line(step, before if is_next else loss)]
-
-
-def readers_of(job: Job) -> Tuple[ProgressReader, FoundSteps]:
-    """What reads the output of a job. Built-in programs print their own progress lines."""
-    output_format = "none" if job.builtin_module else job.progress_format
-    expects_loss = job.loss_regex is not None or job.step_regex is None
-    return ProgressReader(job.step_regex, job.loss_regex, output_format), FoundSteps(expects_loss)
-
-
-def _step_line(step: int, loss: Optional[float]) -> str:
-    """JSON has no NaN or infinity, so such a loss is omitted."""
-    return progress_line("step", step=step, **({} if loss is None or not math.isfinite(loss) else {"loss": loss}))
 
 
 def _group(pattern: "Optional[re.Pattern[str]]", text: str) -> Optional[str]:

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.exit_codes import shell_code
@@ -39,16 +39,6 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 #: Set by the host's part of an MPI start: this host's state folder, and the file from which its log is read.
 STATE_VARIABLE, LOG_VARIABLE = "SLIPWAY_STATE_FOLDER", "SLIPWAY_LOG"
 FOLDER_VARIABLE = "SLIPWAY_FOLDER"
-#: Variables in which launchers set a process's global and local rank; the first pair that is set is used.
-_RANK_NAMES = (("RANK", "LOCAL_RANK"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"))
-
-
-def ranks_of(environ: Mapping[str, str]) -> "tuple[Optional[int], int]":
-    """(global rank or None, local rank) of this process."""
-    for name, local in _RANK_NAMES:
-        if name in environ and local in environ:
-            return int(environ[name]), int(environ[local])
-    return None, 0
 
 
 def rank_variables(environ: Mapping[str, str]) -> Dict[str, str]:
@@ -70,19 +60,14 @@ def die_with_parent() -> None:
 
 
 def begin_rank() -> None:
-    """Runs in a rank's process before its script: the rank ends with its wrapper, and core dumps are disabled, because writing the rank's
-    host memory would take minutes. A script may raise the limit again."""
-    die_with_parent()
-    disable_core_dumps()
-
-
-def disable_core_dumps() -> None:
-    """Disables the core dumps of this process and of the programs that it starts.
+    """Runs in a rank's process before its script: the rank ends with its wrapper, and neither it nor the programs that it starts leave core
+    dumps, because writing the host memory of a rank would take minutes. A script may raise the limit again.
 
     If the host pipes core dumps to a program, Linux ignores a limit of 0, and only a limit of exactly 1 prevents the dump (core(5);
     do_coredump in fs/coredump.c, 2026-11-26). A limit of 1 byte is also too small for a file. Where the hard limit is 0, the filter of the
     dumped memory is cleared instead, which leaves a dump of some kilobytes. PR_SET_DUMPABLE would not survive the start of the script.
     """
+    die_with_parent()
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     if hard != 0:
         resource.setrlimit(resource.RLIMIT_CORE, (1, hard))
@@ -91,34 +76,19 @@ def disable_core_dumps() -> None:
         Path("/proc/self/coredump_filter").write_text("0", encoding="ascii")
 
 
-def write_pid(state: Path, local_rank: int, pid: int) -> None:
-    """Tells the driver the session that it signals for this rank."""
-    _write_state(state, "rank-%d.pid" % local_rank, pid)
-
-
-def write_record(state: Path, local_rank: int, record: Mapping[str, Any]) -> None:
-    """Tells the driver the outcome of the rank."""
-    _write_state(state, "rank-%d.json" % local_rank, record)
-
-
-def _write_state(state: Path, name: str, content: Any) -> None:
-    """Writes a file of the state folder atomically, because the driver may read it at any time. On a full disk, the content goes through
-    the output instead."""
+def write_state(state: Path, name: str, content: Any) -> None:
+    """Tells the driver the session that it signals for a rank (`rank-<n>.pid`), or the rank's outcome (`rank-<n>.json`): in a file of the
+    state folder, atomically because the driver may read it at any time. On a full disk, it goes through the output instead."""
     temporary = state / (name + ".tmp")
     try:
         temporary.write_text(json.dumps(content), encoding="utf-8")
         temporary.rename(state / name)
     except OSError:
+        if isinstance(content, dict):  # What the driver needs of a record, in one write to a pipe.
+            tail = [line[:RECORD_CHARACTERS] for line in content.get("tail", [])[-RECORD_LINES:]]
+            content = {**content, "summary": content.get("summary", "")[:RECORD_CHARACTERS], "tail": tail}
         with contextlib.suppress(OSError):
-            os.write(1, (RECORD + json.dumps([name, _shortened(content)]) + LINE).encode())
-
-
-def _shortened(content: Any) -> Any:
-    """What the driver needs of a record, in one write to a pipe."""
-    if not isinstance(content, dict):
-        return content
-    tail = [line[:RECORD_CHARACTERS] for line in content.get("tail", [])[-RECORD_LINES:]]
-    return {**content, "summary": content.get("summary", "")[:RECORD_CHARACTERS], "tail": tail}
+            os.write(1, (RECORD + json.dumps([name, content]) + LINE).encode())
 
 
 def _stop_on_teardown(child: Any, state: Path, keep: Callable[[], None]) -> threading.Event:
@@ -143,16 +113,6 @@ def _stop_on_teardown(child: Any, state: Path, keep: Callable[[], None]) -> thre
     return torn_down
 
 
-def _log_to_this_host(environ: Mapping[str, str]) -> None:
-    """Redirects the output to the log of this host. Otherwise mpirun would collect the output of all ranks on the first host."""
-    path = environ.get(LOG_VARIABLE)
-    if path:
-        with contextlib.suppress(OSError):
-            opened = os.open(path, os.O_WRONLY)
-            os.dup2(opened, 1)
-            os.close(opened)
-
-
 class RankErrors:
     """The errors of one rank: from stderr, otherwise (`2>&1`) from a traceback on stdout."""
 
@@ -166,15 +126,18 @@ class RankErrors:
             return self.stderr
         return self.stdout
 
-    @property
-    def unhandled(self) -> str:
-        """The error with which the rank ended, also if it returned 0; "" if there is none."""
-        return self.stderr.unhandled or self.stdout.unhandled
-
-    @property
-    def raised(self) -> Tuple[str, float]:
-        """The newest traceback on either of them: its last line, and when it began."""
-        return max(self.stderr.raised, self.stdout.raised, key=lambda found: found[1])
+    def facts(self) -> Dict[str, Any]:
+        """The fields of the record. `unhandled`: the error with which the rank ended, also with code 0; `raised`: the newest traceback."""
+        raised, raised_at = max(self.stderr.raised, self.stdout.raised, key=lambda found: found[1])
+        return {
+            "errorAt": self.best.at,
+            "summary": self.best.summary,
+            "unhandled": self.stderr.unhandled or self.stdout.unhandled,
+            "raised": raised,
+            "raisedAt": raised_at,
+            "killed": self.stderr.killed or self.stdout.killed,
+            "tail": self.best.tail,
+        }
 
 
 def _wait(child: Any, is_stopped: Callable[[], bool]) -> int:
@@ -216,29 +179,6 @@ def _left(session: int) -> str:
     return ""
 
 
-def _record(
-    rank: Optional[int], local_rank: int, code: int, errors: RankErrors, stopping: bool, torn_down: bool, left: str
-) -> Dict[str, Any]:
-    raised, raised_at = errors.raised
-    return {
-        "rank": rank if rank is not None else 0,
-        "localRank": local_rank,
-        "code": code,
-        # By the monotonic clock, which all processes of a host share.
-        "endedAt": time.monotonic(),
-        "errorAt": errors.best.at,
-        "summary": errors.best.summary,
-        "unhandled": errors.unhandled,
-        "raised": raised,
-        "raisedAt": raised_at,
-        "killed": errors.stderr.killed or errors.stdout.killed,
-        "left": left,
-        "tail": errors.best.tail if code != 0 else [],
-        "stopped": stopping,
-        "tornDown": torn_down,
-    }
-
-
 def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     """Starts a rank in a session of its own."""
     return subprocess.Popen(
@@ -255,16 +195,24 @@ def run(state: Path, command: List[str], environ: Mapping[str, str], start: Star
     """Runs the command as one rank and returns the exit code for the launcher."""
     die_with_parent()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    _log_to_this_host(environ)
-    rank, local_rank = ranks_of(environ)
+    if LOG_VARIABLE in environ:
+        # Otherwise mpirun would collect the output of all ranks on the first host.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(environ[LOG_VARIABLE], os.O_WRONLY | os.O_CLOEXEC), 1)
+    environ = {**environ, **rank_variables(environ)}
+    is_rank = "RANK" in environ and "LOCAL_RANK" in environ
+    rank, local_rank = (int(environ["RANK"]), int(environ["LOCAL_RANK"])) if is_rank else (None, 0)
     if (state / STOPPING).exists():
         return 0
-    child = start(command, {**environ, **rank_variables(environ)})
-    write_pid(state, local_rank, child.pid)
+    child = start(command, environ)
+    write_state(state, "rank-%d.pid" % local_rank, child.pid)
     errors, writer = RankErrors(), Writer()
 
     def keep(code: int, torn_down: bool, left: str = "") -> None:
-        write_record(state, local_rank, _record(rank, local_rank, code, errors, (state / STOPPING).exists(), torn_down, left))
+        # `endedAt` is by the monotonic clock, which all processes of a host share.
+        record = {**errors.facts(), "rank": rank or 0, "localRank": local_rank, "code": code, "endedAt": time.monotonic(), "left": left,
+                  "stopped": (state / STOPPING).exists(), "tornDown": torn_down}  # fmt: skip
+        write_state(state, "rank-%d.json" % local_rank, {**record, **({"tail": []} if code == 0 else {})})
 
     torn_down = _stop_on_teardown(child, state, lambda: keep(1 if errors.best.summary else -signal.SIGTERM, True))
     if (state / STOPPING).exists():

@@ -96,3 +96,12 @@ def kill_session(session: int) -> None:
     for pid in members(session):
         send(pid, signal.SIGKILL)
     send_group(session, signal.SIGKILL)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is running. A zombie does not count, because it holds no resources."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as opened:
+            return opened.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except (OSError, IndexError):
+        return False

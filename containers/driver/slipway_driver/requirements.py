@@ -1,39 +1,48 @@
-"""Installs the Python packages that the user's code requires: from wheels in a channel, from CodeArtifact, or from the image's index."""
+"""Installs the Python packages that the user's code requires: from wheels in a channel, from CodeArtifact, or from the image's index.
+
+Sources of CodeArtifact: https://docs.aws.amazon.com/codeartifact/latest/APIReference/API_GetAuthorizationToken.html and
+API_GetRepositoryEndpoint.html (2026-11-20).
+"""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional
+from urllib.parse import urlsplit
 
+from slipway_driver.aws_call import AwsRequest, call_aws
 from slipway_driver.code import bare_digest, sha256_of
-from slipway_driver.codeartifact import index_url
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 
 # The toolkit's variable for the repository from which packages are installed.
 REPOSITORY_VARIABLE = "CA_REPOSITORY_ARN"
 INSTALL_SECONDS = 1800.0
+PIP = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input")
+_ARN = re.compile(r"^arn:([^:]+):codeartifact:([^:]+):(\d+):repository/([^/]+)/([^/]+)$")
 
 
-def install_command(file: Path, wheels: Optional[Path], python: str = sys.executable) -> List[str]:
-    """The pip command. With wheels no index is used: in a container without internet access, pip would wait for timeouts."""
-    words = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--requirement", str(file)]
-    if wheels is not None:
-        words += ["--no-index", "--find-links", str(wheels)]
-    return words
+def _call(method: str, path: str, query: Mapping[str, str], region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
+    return call_aws(AwsRequest("codeartifact", "CODEARTIFACT", method, path, query), region, environ)
 
 
-def install_environment(inherited: Mapping[str, str], wheels: Optional[Path]) -> Tuple[Dict[str, str], str]:
-    """pip's environment, and a description of the package source. The token of an index is never passed on the command line."""
-    environ = dict(inherited)
-    if wheels is not None:
-        return environ, "the wheels of channel %s" % wheels.name
-    repository = inherited.get(REPOSITORY_VARIABLE)
-    if repository:
-        environ["PIP_INDEX_URL"] = index_url(repository, inherited)
-        return environ, "CodeArtifact"
-    return environ, "the index that pip is configured for"
+def index_url(repository_arn: str, environ: Mapping[str, str]) -> str:
+    """Index URL for pip. It contains the token and must not be logged. Raises DriverError (77) if a request to the repository fails."""
+    found = _ARN.match(repository_arn)
+    if found is None:
+        raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: must be the ARN of a CodeArtifact repository, got %s" % repository_arn)
+    _, region, owner, domain, repository = found.groups()
+    names = {"domain": domain, "domain-owner": owner}
+    try:
+        token = _call("POST", "/v1/authorization-token", names, region, environ)["authorizationToken"]
+        wanted = dict(names, repository=repository, format="pypi")
+        endpoint = _call("GET", "/v1/repository/endpoint", wanted, region, environ)["repositoryEndpoint"]
+    except (OSError, ValueError, KeyError) as error:
+        raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: the request to %s failed (%s)" % (repository_arn, error))
+    parts = urlsplit(endpoint)
+    return "%s://aws:%s@%s%s/simple/" % (parts.scheme, token, parts.netloc, parts.path.rstrip("/"))
 
 
 def install_requirements(
@@ -50,16 +59,19 @@ def install_requirements(
     if digest is not None and sha256_of(file) != bare_digest(digest):
         raise DriverError(ENVIRONMENT, "code.requirements: must have digest %s; launch it again" % bare_digest(digest))
     wheels = wheels_channel if wheels_channel.is_dir() else None
-    environ, origin = install_environment(inherited, wheels)
+    environ, command = dict(inherited), [*PIP, "--requirement", str(file)]
+    if wheels:
+        # No index: in a container without internet access, pip would wait for timeouts.
+        command, origin = [*command, "--no-index", "--find-links", str(wheels)], "the wheels of channel %s" % wheels.name
+    elif repository := inherited.get(REPOSITORY_VARIABLE):
+        # The token of an index is never passed on the command line.
+        environ["PIP_INDEX_URL"], origin = index_url(repository, inherited), "CodeArtifact"
+    else:
+        origin = "the index that pip is configured for"
     log("installing %s from %s" % (file.name, origin))
     try:
         done = subprocess.run(
-            install_command(file, wheels),
-            cwd=str(folder),
-            env=environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=INSTALL_SECONDS,
+            command, cwd=str(folder), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=INSTALL_SECONDS
         )
     except subprocess.TimeoutExpired:
         raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s within %d s" % (origin, INSTALL_SECONDS))

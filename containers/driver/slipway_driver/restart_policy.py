@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+import time
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from slipway_driver.exit_codes import HANG, TRY_AGAIN, class_of
 
@@ -18,8 +19,12 @@ FOLLOWING_KINDS = ("peer-lost",)
 NAMELESS_KINDS = (*FOLLOWING_KINDS, class_of(HANG))
 #: A signal has ended the driver of the host, which was started again.
 DRIVER_LOST = "driver-lost"
+#: The end of an idle host's wait: the job is done, or the connection to the first host was lost.
+RELEASED, CUT_OFF = "released", "cut-off"
 #: The host itself is broken; the ranks must not start on it again.
 HARDWARE = "hardware"
+#: Seconds in which the number of restarts is limited.
+WINDOW_SECONDS = 3600.0
 
 
 class Report(NamedTuple):
@@ -37,14 +42,8 @@ class Report(NamedTuple):
 
 
 def report_from(message: Mapping[str, Any]) -> Report:
-    """Parses a message into a report. Raises KeyError or ValueError for an incomplete message."""
-    return Report(
-        host=str(message["host"]),
-        code=int(message["code"]),
-        kind=str(message["kind"]),
-        reason=str(message["reason"]),
-        step=message["step"],
-    )
+    """Parses a message into a report. Raises KeyError for an incomplete message."""
+    return Report(*(message[name] for name in Report._fields))
 
 
 class Decision(NamedTuple):
@@ -56,6 +55,16 @@ class Decision(NamedTuple):
     hosts: Tuple[str, ...] = ()
     #: The number of the start that follows.
     number: int = 0
+
+    def as_message(self, resume_from: str) -> Dict[str, Any]:
+        """The decision as a message to the other hosts, with the checkpoint from which the ranks go on."""
+        return dict(self._asdict(), cause=self.cause.as_message(), type="decision", resumeFrom=resume_from)
+
+
+def decided(message: Mapping[str, Any]) -> Tuple[Decision, str]:
+    """Parses a message into a decision and a checkpoint."""
+    decision = Decision(*(message[name] for name in Decision._fields))
+    return decision._replace(cause=report_from(message["cause"]), hosts=tuple(message["hosts"])), message["resumeFrom"]
 
 
 def stopped(cause: Report) -> Decision:
@@ -87,12 +96,6 @@ def last_step(reports: Sequence[Report]) -> Optional[int]:
     """The highest step of the reports; None if no report has one."""
     steps = [report.step for report in reports if report.step is not None]
     return max(steps) if steps else None
-
-
-def _is_stuck(step: Optional[int], starts: Sequence[Start]) -> bool:
-    """Whether this start has made no progress compared with the previous one."""
-    before = starts[-1].step if starts else None
-    return step is not None and before is not None and step <= before
 
 
 def _refused(reports: Sequence[Report], missing: Sequence[str], restarts_left: int) -> str:
@@ -141,11 +144,32 @@ def decide(
     if why:
         return Decision(False, cause, why)
     broken = [report.host for report in reports if report.kind == HARDWARE]
-    if not broken and _is_stuck(step, starts):
+    before = starts[-1].step if starts else None
+    if not broken and step is not None and before is not None and step <= before:
         # The same host has failed twice at the same step: it may have a fault that its own checks cannot detect.
         suspect = cause.host == starts[-1].cause and cause.kind not in NAMELESS_KINDS and bool(spares)
         if not suspect:
-            return Decision(False, cause, "no progress beyond step %s of the previous start" % starts[-1].step)
+            return Decision(False, cause, "no progress beyond step %s of the previous start" % before)
         broken = [cause.host]
     then, why = replaced(hosts, broken, spares)
     return Decision(not why, cause, why, then, len(starts) + 1)
+
+
+class RestartBudget:
+    """Allows `most` restarts within any hour, without a limit for the attempt: on 512 hosts, a failure that a restart fixes happens every
+    few hours. Repeated failures are stopped by the rule that every start must reach a later step."""
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock = most, clock
+        #: When the restarts of the last hour were, by the clock.
+        self.taken: List[float] = []
+
+    def left(self) -> int:
+        """Number of restarts that are allowed now."""
+        since = self._clock() - WINDOW_SECONDS
+        self.taken = [at for at in self.taken if at > since]
+        return self._most - len(self.taken)
+
+    def take(self) -> None:
+        """Records a restart at the current time."""
+        self.taken.append(self._clock())

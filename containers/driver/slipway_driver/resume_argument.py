@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import List, Sequence, Tuple
 
 from slipway_driver.newest_checkpoint import newest_marker
-from slipway_driver.tables import TRAINER_CHECKPOINTS, TrainerCheckpoints
+from slipway_driver.tables import TRAINER_CHECKPOINTS
 
 MAX_BYTES = 1024 * 1024
 _MODULE = re.compile(r"""(?:\s-m |run_module\(["'])([A-Za-z_][\w.]*)""")
@@ -29,10 +29,6 @@ def resume_words(trainer: str, entry_point: str, arguments: Sequence[str], folde
         return [], ""
     if not re.search(facts.taken_by, _text_of(entry_point, folder)):
         return [], "%s shows no sign that it takes %s, so it must read SLIPWAY_RESUME_FROM itself" % (entry_point, " ".join(names))
-    return _filled(facts, checkpoint)
-
-
-def _filled(facts: TrainerCheckpoints, checkpoint: str) -> Tuple[List[str], str]:
     last = facts.marker.rpartition("/")[2]
     marker = newest_marker((path.name for path in Path(checkpoint).glob(last)), last)
     if marker is None:

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple
 
 from slipway_driver.aws_call import AwsRequest, call_aws
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
-from slipway_driver.hidden import SHORTEST_SECRET
+from slipway_driver.log import SHORTEST_SECRET
 from slipway_s3.endpoint import region_of
 
 _PARAMETER_ARN = re.compile(r"^arn:[^:]+:ssm:([^:]+):\d{12}:parameter/.+$")
@@ -22,20 +22,19 @@ _SECRET_ARN = re.compile(r"^arn:[^:]+:secretsmanager:([^:]+):\d{12}:secret:.+$")
 
 
 class _Service(NamedTuple):
+    """`endpoint`: the name in AWS_ENDPOINT_URL_<name>."""
+
     name: str
     operation: str
-    #: The name in AWS_ENDPOINT_URL_<name>.
     endpoint: str
+
+    def call(self, body: Mapping[str, Any], region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
+        headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": self.operation}
+        return call_aws(AwsRequest(self.name, self.endpoint, "POST", "/", headers=headers, body=json.dumps(body).encode()), region, environ)
 
 
 _SECRETS_MANAGER = _Service("secretsmanager", "secretsmanager.GetSecretValue", "SECRETS_MANAGER")
 _PARAMETERS = _Service("ssm", "AmazonSSM.GetParameter", "SSM")
-
-
-def _call(service: _Service, body: Mapping[str, Any], region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
-    headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": service.operation}
-    request = AwsRequest(service.name, service.endpoint, "POST", "/", headers=headers, body=json.dumps(body).encode())
-    return call_aws(request, region, environ)
 
 
 def _read_one(reference: str, environ: Mapping[str, str]) -> str:
@@ -45,9 +44,9 @@ def _read_one(reference: str, environ: Mapping[str, str]) -> str:
         region = parameter.group(1) if parameter else region_of(environ)
         # The API accepts the ARN only for a parameter shared by another account; a parameter of this account is read by name.
         name = reference.split(":parameter", 1)[1] if parameter else reference
-        return str(_call(_PARAMETERS, {"Name": name, "WithDecryption": True}, region, environ)["Parameter"]["Value"])
+        return str(_PARAMETERS.call({"Name": name, "WithDecryption": True}, region, environ)["Parameter"]["Value"])
     region = secret.group(1) if secret else region_of(environ)
-    return str(_call(_SECRETS_MANAGER, {"SecretId": reference}, region, environ)["SecretString"])
+    return str(_SECRETS_MANAGER.call({"SecretId": reference}, region, environ)["SecretString"])
 
 
 def _why(error: Exception) -> str:

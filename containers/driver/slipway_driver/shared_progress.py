@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, List, Mapping, Optional, Tuple
 
-from slipway_driver.peers import Peers
+from slipway_driver.coordinator import Coordinator
+from slipway_driver.member import Peers
+from slipway_driver.rank_output import LineBudget
 
 #: Limit on forwarded steps, in case every rank of a script prints every step, and on other forwarded lines.
 MAX_PER_SECOND = 20
@@ -18,14 +20,6 @@ FIELDS = ("event", "step", "loss", "name", "state", "end", "budgetSeconds", "sou
 MAX_CHARACTERS = 300
 #: Length of the part of a line that contains the rank label.
 LABEL_CHARACTERS = 40
-
-
-class Reported(NamedTuple):
-    """A progress line of another host: its beginning, the parsed event, and the host."""
-
-    line: str
-    event: Mapping[str, Any]
-    host: str
 
 
 class ProgressSource:
@@ -51,21 +45,13 @@ class ProgressSource:
             return is_own or (is_step and host == self._host)
 
 
-def _shortened(event: Mapping[str, Any]) -> Dict[str, Any]:
-    short = {name: event[name] for name in FIELDS if name in event}
-    for name, value in short.items():
-        if isinstance(value, (str, list)):
-            short[name] = value[:MAX_CHARACTERS]
-    return short
-
-
 class SharedProgress:
     """Sends or receives progress lines on one host."""
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
-        #: How many lines were sent in the current second, of steps and of other events.
-        self._second, self._added = 0, [0, 0]
+        #: Limits for steps and for other lines.
+        self._budgets = [LineBudget(MAX_PER_SECOND, MAX_PER_SECOND) for _ in range(2)]
         #: Lines that could not be sent because there was no connection to the first host.
         self._unsent: "collections.deque[Mapping[str, Any]]" = collections.deque(maxlen=MAX_PER_SECOND)
         self._lock = threading.Lock()
@@ -73,24 +59,22 @@ class SharedProgress:
     def add(self, line: str, event: Mapping[str, Any], now: float, of_rank_0: bool = False) -> None:
         """Sends a line of this host, printed at `now` (monotonic seconds), to the first host; drops lines above the limit per second.
         Of a host without rank 0, only steps and losses count there."""
-        if not of_rank_0 and event["event"] not in ("step", "metric"):
-            return
-        if int(now) != self._second:
-            self._second, self._added = int(now), [0, 0]
-        kind = int(event["event"] == "step")
-        self._added[kind] += 1
-        if self._added[kind] <= MAX_PER_SECOND:
+        counts = of_rank_0 or event["event"] in ("step", "metric")
+        if counts and self._budgets[event["event"] == "step"].admit("", now):
+            short = {name: event[name] for name in FIELDS if name in event}
+            short.update({name: value[:MAX_CHARACTERS] for name, value in short.items() if isinstance(value, (str, list))})
             with self._lock:
-                self._unsent.append({"line": line[:LABEL_CHARACTERS], "event": _shortened(event)})
+                self._unsent.append({"line": line[:LABEL_CHARACTERS], "event": short})
             self.send()
 
     def send(self) -> None:
         """Sends lines that could not be sent before."""
         with self._lock:
-            while self._unsent and self._peers.share_progress(self._unsent[0]):
+            while self._unsent and self._peers.share("progress", self._unsent[0]):
                 self._unsent.popleft()
 
-    def heard(self) -> List[Reported]:
-        """On the first host: the lines received from the other hosts since the last call."""
+    def heard(self) -> List[Tuple[str, Mapping[str, Any], str]]:
+        """On the first host: the lines received from the other hosts since the last call: their beginning, the event, and the host."""
+        assert isinstance(self._peers, Coordinator)
         self._peers.end_requested()
-        return [Reported(str(one["line"]), one["event"], str(one["host"])) for one in self._peers.progress()]
+        return [(str(one["line"]), one["event"], host) for host, one in self._peers.taken("progress")]

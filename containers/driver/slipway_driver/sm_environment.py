@@ -28,10 +28,6 @@ def encoded(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def _is_plumbing(name: str) -> bool:
-    return name.startswith("sagemaker_") or name in ("_tuning_objective_metric", "default_user_module_name")
-
-
 def _decoded(value: str) -> Any:
     try:
         return json.loads(value)
@@ -40,9 +36,9 @@ def _decoded(value: str) -> Any:
 
 
 def parse_hyperparameters(raw: Mapping[str, str]) -> Dict[str, Any]:
-    """The script's hyperparameters. Values arrive as strings; JSON is decoded, other strings are unchanged. Internal hyperparameters of the
-    toolkit are omitted."""
-    return {name: _decoded(value) for name, value in raw.items() if not _is_plumbing(name)}
+    """The script's hyperparameters, decoded if they are JSON, without internal ones of the toolkit."""
+    internal = ("_tuning_objective_metric", "default_user_module_name")
+    return {name: _decoded(value) for name, value in raw.items() if not name.startswith("sagemaker_") and name not in internal}
 
 
 def log_level(raw: Mapping[str, str]) -> Any:
@@ -58,16 +54,6 @@ def read_json(path: Path) -> Dict[str, Any]:
         return {}
 
 
-def module_name(entry_point: str) -> str:
-    """SM_MODULE_NAME: the entry point without `.py`."""
-    return entry_point[:-3] if entry_point.endswith(".py") else entry_point
-
-
-def _groups(cluster: Cluster) -> Dict[str, Any]:
-    listed: Sequence[Mapping[str, Any]] = cluster.raw.get("instance_groups") or []
-    return {str(group["instance_group_name"]): dict(group) for group in listed}
-
-
 def training_environment(
     cluster: Cluster,
     paths: Paths,
@@ -78,10 +64,9 @@ def training_environment(
     counts: Mapping[str, int],
     job_name: str,
 ) -> Dict[str, Any]:
-    """The values of the variables, and of SM_TRAINING_ENV. `hyperparameters`: as the service wrote them; `counts`: num_cpus, num_gpus and
-    num_neurons."""
+    """The values of the variables. `hyperparameters`: as the service wrote them; `counts`: num_cpus, num_gpus, num_neurons."""
     data_channels = {name: config for name, config in channels.items() if name not in PLUMBING_CHANNELS}
-    groups = _groups(cluster)
+    groups = {str(group["instance_group_name"]): dict(group) for group in cluster.raw.get("instance_groups") or []}
     return {
         "additional_framework_parameters": {},
         "channel_input_dirs": {name: str(paths.channel(name)) for name in data_channels},
@@ -107,7 +92,7 @@ def training_environment(
         "master_hostname": cluster.master,
         "model_dir": str(paths.model),
         "module_dir": str(paths.code),
-        "module_name": module_name(entry_point),
+        "module_name": entry_point[:-3] if entry_point.endswith(".py") else entry_point,
         "network_interface_name": cluster.network_interface,
         "num_cpus": counts.get("num_cpus", os.cpu_count() or 1),
         "num_gpus": counts.get("num_gpus", 0),
@@ -121,48 +106,17 @@ def training_environment(
     }
 
 
-#: Variable name -> key of training_environment().
-_PLAIN = {
-    "SM_CURRENT_HOST": "current_host",
-    "SM_CURRENT_INSTANCE_GROUP": "current_instance_group",
-    "SM_CURRENT_INSTANCE_GROUP_HOSTS": "current_instance_group_hosts",
-    "SM_CURRENT_INSTANCE_TYPE": "current_instance_type",
-    "SM_DISTRIBUTION_INSTANCE_GROUPS": "distribution_instance_groups",
-    "SM_FRAMEWORK_MODULE": "framework_module",
-    "SM_FRAMEWORK_PARAMS": "additional_framework_parameters",
-    "SM_HOSTS": "hosts",
-    "SM_HPS": "hyperparameters",
-    "SM_INPUT_CONFIG_DIR": "input_config_dir",
-    "SM_INPUT_DATA_CONFIG": "input_data_config",
-    "SM_INPUT_DATA_DIR": "input_data_dir",
-    "SM_INPUT_DIR": "input_dir",
-    "SM_INSTANCE_GROUPS": "instance_groups",
-    "SM_INSTANCE_GROUPS_DICT": "instance_groups_dict",
-    "SM_IS_HETERO": "is_hetero",
-    "SM_LOG_LEVEL": "log_level",
-    "SM_MODEL_DIR": "model_dir",
-    "SM_MODULE_DIR": "module_dir",
-    "SM_MODULE_NAME": "module_name",
-    "SM_NETWORK_INTERFACE_NAME": "network_interface_name",
-    "SM_NUM_CPUS": "num_cpus",
-    "SM_NUM_GPUS": "num_gpus",
-    "SM_NUM_NEURONS": "num_neurons",
-    "SM_OUTPUT_DATA_DIR": "output_data_dir",
-    "SM_OUTPUT_DIR": "output_dir",
-    "SM_OUTPUT_INTERMEDIATE_DIR": "output_intermediate_dir",
-    "SM_RESOURCE_CONFIG": "resource_config",
-    "SM_USER_ENTRY_POINT": "user_entry_point",
-}
+#: Values of training_environment() that have no variable of their own, or have one under another condition.
+_WITHOUT_VARIABLE = ("channel_input_dirs", "distribution_hosts", "is_master", "job_name", "master_hostname", "topology")
+#: Variables that are not named after their value.
+_NAMES = {"hyperparameters": "SM_HPS", "additional_framework_parameters": "SM_FRAMEWORK_PARAMS"}
 
 
 def sm_variables(facts: Mapping[str, Any], cluster: Cluster, paths: Paths, arguments: Sequence[str]) -> Dict[str, str]:
     """All SM_* variables of one host. `arguments`: the command line arguments of the script."""
-    variables = {name: encoded(facts[key]) for name, key in _PLAIN.items()}
-    variables["SM_CHANNELS"] = encoded(sorted(facts["channel_input_dirs"]))
-    variables["SM_USER_ARGS"] = encoded(list(arguments))
-    variables["SM_TRAINING_ENV"] = encoded(facts)
-    for name, folder in facts["channel_input_dirs"].items():
-        variables["SM_CHANNEL_" + name.upper()] = folder
+    variables = {_NAMES.get(name, "SM_" + name.upper()): encoded(value) for name, value in facts.items() if name not in _WITHOUT_VARIABLE}
+    folders: Dict[str, str] = facts["channel_input_dirs"]
+    variables.update({"SM_CHANNEL_" + name.upper(): folder for name, folder in folders.items()})
     hyperparameters = {"SM_HP_" + name.upper(): encoded(value) for name, value in facts["hyperparameters"].items()}
     # The toolkit keeps dashes, which are not valid in shell variable names; the Python SDK v3 replaces them by underscores. Scripts use
     # both.
@@ -170,10 +124,15 @@ def sm_variables(facts: Mapping[str, Any], cluster: Cluster, paths: Paths, argum
     variables.update(hyperparameters)
     if facts["topology"]:
         variables["SM_TOPOLOGY"] = encoded(facts["topology"])
-    # Variables of the Python SDK v3's own driver.
-    variables["SM_HOST_COUNT"] = str(len(cluster.hosts))
-    variables["SM_CURRENT_HOST_RANK"] = str(cluster.hosts.index(cluster.current_host))
-    variables["SM_SOURCE_DIR"] = str(paths.code)
-    variables["SM_ENTRY_SCRIPT"] = str(facts["user_entry_point"])
-    variables["SM_OUTPUT_FAILURE"] = str(paths.failure)
-    return variables
+    return {
+        **variables,
+        "SM_CHANNELS": encoded(sorted(folders)),
+        "SM_USER_ARGS": encoded(list(arguments)),
+        "SM_TRAINING_ENV": encoded(facts),
+        # Variables of the Python SDK v3's own driver.
+        "SM_HOST_COUNT": str(len(cluster.hosts)),
+        "SM_CURRENT_HOST_RANK": str(cluster.hosts.index(cluster.current_host)),
+        "SM_SOURCE_DIR": str(paths.code),
+        "SM_ENTRY_SCRIPT": str(facts["user_entry_point"]),
+        "SM_OUTPUT_FAILURE": str(paths.failure),
+    }

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
-from slipway_driver.launcher import Launched
+from slipway_driver.launchers import Launched
 from slipway_driver.log import log
 from slipway_driver.output_lines import passed_on
 from slipway_driver.rank import RECORD, STOPPING
@@ -28,18 +28,14 @@ class Supervisor:
 
     def __init__(self, process: Launched, state: Path, expected_ranks: int, on_line: Callable[[str, str], None]) -> None:
         """`on_line` receives each line of the output and its kind (output_lines.py)."""
-        self._state = state
+        self._process, self._state, self._expected, self._on_line = process, state, expected_ranks, on_line
         #: Files of the state folder that the ranks could not write.
         self._unwritten: Dict[str, Any] = {}
         self._complained = False
-        self._expected = expected_ranks
-        self._on_line = on_line
         self._stopping = threading.Event()
         self._stop_at: Optional[float] = None
-        self._grace_seconds = GRACE_SECONDS
         #: How long the ranks had to end after SIGTERM, if that was not long enough.
         self.killed_after: Optional[float] = None
-        self._process = process
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -91,9 +87,8 @@ class Supervisor:
                     self._complained = True
                     log("a line of output could not be processed: %s: %s" % (type(error).__name__, error))
 
-    def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """Sends SIGTERM to the session of every local rank, and SIGKILL after `grace_seconds` to all processes that are left. Returns
-        immediately."""
+    def stop(self) -> None:
+        """Sends SIGTERM to the session of every local rank, and SIGKILL after GRACE_SECONDS to what is left. Does not wait."""
         if self._stopping.is_set():
             return
         try:
@@ -103,7 +98,7 @@ class Supervisor:
             return
         except OSError as error:
             log("the launcher may end ranks that still save: %s" % error)
-        self._stop_at, self._grace_seconds = time.monotonic() + grace_seconds, grace_seconds
+        self._stop_at = time.monotonic() + GRACE_SECONDS
         self._stopping.set()
         for pid in self.running():
             stop_session(pid)
@@ -123,7 +118,7 @@ class Supervisor:
             each_poll()
             now = time.monotonic()
             if self._stop_at is not None and now > self._stop_at:
-                self.killed_after = self._grace_seconds
+                self.killed_after = GRACE_SECONDS
                 self.kill()
             if len(self.records()) >= self._expected:
                 done_at = done_at or now

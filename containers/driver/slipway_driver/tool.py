@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import NamedTuple, Optional, Sequence
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 
 class Answer(NamedTuple):
@@ -33,3 +33,16 @@ def answer_of(command: Sequence[str], seconds: float) -> Answer:
             process.stdout.close()
         return Answer(late=True)
     return Answer(text.decode("utf-8", "replace"), process.returncode)
+
+
+def gpu_query(fields: str, query: str = "query-gpu") -> Tuple[str, ...]:
+    """The command with which nvidia-smi prints fields of each GPU as CSV (https://docs.nvidia.com/deploy/nvidia-smi/, 2026-11-22)."""
+    return "nvidia-smi", "--%s=%s" % (query, fields), "--format=csv,noheader,nounits"
+
+
+def rows(text: Optional[str], cells: int) -> Iterator[List[str]]:
+    """The rows of such output that have the expected number of cells. Of a lost GPU, nvidia-smi prints an error instead of a row."""
+    for line in (text or "").splitlines():
+        row = [cell.strip() for cell in line.split(",")]
+        if len(row) == cells:
+            yield row

@@ -29,46 +29,28 @@ class Vitals:
 
     def feed(self, event: Mapping[str, Any], now: float) -> None:
         """Processes one progress event, read at `now` (seconds of the monotonic clock)."""
-        kind = event.get("event")
+        kind, loss = event.get("event"), event.get("loss")
+        if kind in ("step", "metric") and loss is not None and math.isfinite(loss):
+            self._loss = float(loss)
         if kind == "step":
-            self._step(event, now)
-        elif kind == "phase":
-            self._phase(event, now)
+            self._step(event["step"], now)
+        elif kind == "phase" and event.get("state", "begin") != "end":
+            self._phase_since = now
+        elif kind == "phase" and self._phase_since is not None:
+            self._quiet_seconds, self._phase_since = self._quiet_seconds + now - self._phase_since, None
         elif kind == "loss":
             self._alert = str(event.get("reason", ""))[:300]
-        elif kind == "metric":
-            self._note_loss(event)
         elif kind == "slow-host":
             self._slow_host(event)
 
-    def _step(self, event: Mapping[str, Any], now: float) -> None:
-        self._note_loss(event)
-        step = event["step"]
-        if self._first is None:
-            self._first = step
-        if self._window is None:
-            self._begin(step, now)
-            return
-        first, since = self._window
+    def _step(self, step: int, now: float) -> None:
+        self._first = step if self._first is None else self._first
+        first, since = self._window or (step, now)
         elapsed = now - since - self._quiet_seconds
         if elapsed >= WINDOW_SECONDS:
             self._rates.append(3600.0 * (step - first) / elapsed)
-            self._begin(step, now)
-
-    def _note_loss(self, event: Mapping[str, Any]) -> None:
-        loss = event.get("loss")
-        if loss is not None and math.isfinite(loss):
-            self._loss = float(loss)
-
-    def _begin(self, step: int, now: float) -> None:
-        self._window, self._quiet_seconds = (step, now), 0.0
-
-    def _phase(self, event: Mapping[str, Any], now: float) -> None:
-        if event.get("state", "begin") != "end":
-            self._phase_since = now
-        elif self._phase_since is not None:
-            self._quiet_seconds += now - self._phase_since
-            self._phase_since = None
+        if elapsed >= WINDOW_SECONDS or self._window is None:
+            self._window, self._quiet_seconds = (step, now), 0.0
 
     def _slow_host(self, event: Mapping[str, Any]) -> None:
         index, between = event.get("host"), event.get("hosts")

@@ -27,10 +27,9 @@ class Watchdog:
         steps: Optional[int] = None,
     ) -> None:
         """`steps`: how many the run file requests; None if that is not known."""
-        self._startup = startup_seconds
-        self._silence = silence_seconds
-        self._may_stop = may_stop
-        self._steps = steps
+        self._startup, self._silence, self._steps = startup_seconds, silence_seconds, steps
+        #: Whether a hang may end the ranks: the code shows its progress, or a step was seen.
+        self.may_stop = may_stop
         self._phases: Dict[str, float] = {}
         self._since = now
         self.step: Optional[int] = None
@@ -40,11 +39,6 @@ class Watchdog:
         self.shows_progress = may_stop if shows_progress is None else shows_progress
         self._worked = False
         self._stall = ""
-
-    @property
-    def may_stop(self) -> bool:
-        """Whether a hang may end the ranks: the code shows its progress, or a step was seen."""
-        return self._may_stop
 
     @property
     def phase(self) -> str:
@@ -60,7 +54,7 @@ class Watchdog:
             step = event["step"]
             self.stride = max(1, step - (step if self.step is None else self.step))
             self.step = step
-            self._may_stop, self._stall = True, ""
+            self.may_stop, self._stall = True, ""
             self._since = now
         elif kind == "stall" and self.step is not None:
             self._stall = _stall_of(event, self.step)
@@ -74,7 +68,7 @@ class Watchdog:
             self._since = now
         elif kind in ("checkpoint", "restart", "metric", "bar"):
             self._worked = self._worked or kind in ("metric", "bar")
-            self._may_stop = self._may_stop or (self._worked and self.shows_progress)
+            self.may_stop = self.may_stop or (self._worked and self.shows_progress)
             self._since = now
 
     def verdict(self, now: float) -> Optional[str]:
@@ -96,10 +90,6 @@ class Watchdog:
             end = "; all %s steps are done, and the program has not ended" % self._steps if all_done else ""
             return "no progress for %d s after step %d%s" % (now - self._since, self.step, end)
         return None
-
-    def has_done(self, steps: int) -> bool:
-        """Whether so many steps are done: the last one may be numbered steps - 1, and a script may print only every n-th step."""
-        return self.step is not None and self.step + self.stride >= steps
 
 
 def _stall_of(event: Mapping[str, Any], step: int) -> str:

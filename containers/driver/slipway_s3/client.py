@@ -5,6 +5,7 @@ Functions import http.client, ssl and ElementTree, because each job imports this
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import random
@@ -20,6 +21,7 @@ from slipway_s3.sigv4 import EMPTY_SHA256, canonical_path, canonical_query, sign
 if TYPE_CHECKING:
     import http.client
     import ssl
+    from xml.etree import ElementTree
 
 T = TypeVar("T")
 
@@ -82,31 +84,27 @@ def connection_to(host: str, tls: bool) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(host, timeout=TIMEOUT_SECONDS)
 
 
-def _local_name(tag: str) -> str:
-    return tag.rsplit("}", 1)[-1]
+def _elements(body: bytes) -> Iterator[Tuple[str, "ElementTree.Element"]]:
+    """The elements of an answer by their names without the namespace."""
+    from xml.etree import ElementTree
+
+    for element in ElementTree.fromstring(body).iter():
+        yield element.tag.rsplit("}", 1)[-1], element
 
 
 def xml_text(body: bytes, name: str) -> str:
-    """Text of the first element `name`, with or without a namespace; '' if there is none."""
-    from xml.etree import ElementTree
-
-    try:
-        for element in ElementTree.fromstring(body).iter():
-            if _local_name(element.tag) == name:
-                return element.text or ""
-    except ElementTree.ParseError:
-        pass
+    """Text of the first element `name`; '' if there is none."""
+    with contextlib.suppress(SyntaxError):  # Not XML.
+        return next((element.text or "" for found, element in _elements(body) if found == name), "")
     return ""
 
 
 def parse_listing(body: bytes) -> Tuple[List[Listed], Optional[str]]:
     """Objects of one ListObjectsV2 page, and the token of the next page (None for the last page)."""
-    from xml.etree import ElementTree
-
     objects: List[Listed] = []
-    for element in ElementTree.fromstring(body).iter():
-        if _local_name(element.tag) == "Contents":
-            fields = {_local_name(child.tag): child.text or "" for child in element}
+    for name, element in _elements(body):
+        if name == "Contents":
+            fields = {child.tag.rsplit("}", 1)[-1]: child.text or "" for child in element}
             objects.append(Listed(fields["Key"], int(fields.get("Size") or 0)))
     more = xml_text(body, "IsTruncated") == "true"
     return objects, (xml_text(body, "NextContinuationToken") or None) if more else None
@@ -121,11 +119,8 @@ class S3Client:
         log: Callable[[str], None] = lambda line: None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._environ = os.environ if environ is None else environ
-        self._credentials = CredentialSource(self._environ)
-        self._region = region_of(self._environ)
-        self._log = log
-        self._sleep = sleep
+        self._environ, self._log, self._sleep = os.environ if environ is None else environ, log, sleep
+        self._credentials, self._region = CredentialSource(self._environ), region_of(self._environ)
 
     def put(self, bucket: str, key: str, body: bytes, content_type: str = "application/octet-stream") -> None:
         """Writes an object in one request. Raises S3Error."""
@@ -152,17 +147,13 @@ class S3Client:
         try:
             return read()
         except S3Error as error:
-            if error.status == 404 or (error.status == 403 and self._is_absent(bucket, key)):
+            if error.status == 404:
                 return None
+            with contextlib.suppress(S3Error):
+                first = next(self.list(bucket, key), None) if error.status == 403 else None
+                if error.status == 403 and (first is None or first.key != key):
+                    return None
             raise
-
-    def _is_absent(self, bucket: str, key: str) -> bool:
-        """Whether a list shows that an object does not exist."""
-        try:
-            first = next(self.list(bucket, key), None)
-        except S3Error:
-            return False
-        return first is None or first.key != key
 
     def delete(self, bucket: str, key: str) -> None:
         """Deletes an object; succeeds if it does not exist. Raises S3Error."""
@@ -205,53 +196,38 @@ class S3Client:
         self._request("DELETE", bucket, key, query={"uploadId": upload_id})
 
     def _encryption(self) -> Dict[str, str]:
-        """Encryption headers for the team's KMS key, if it has one. The parts of an upload use the key with which the upload was
-        started."""
+        """Encryption headers for the team's KMS key, if it has one. Parts of an upload use the key with which it was started."""
         key = self._environ.get(TEAM_KEY_VARIABLE)
         if not key:
             return {}
         return {"x-amz-server-side-encryption": "aws:kms", "x-amz-server-side-encryption-aws-kms-key-id": key}
 
     def _request(
-        self,
-        method: str,
-        bucket: str,
-        key: str,
-        query: Optional[Mapping[str, str]] = None,
-        body: bytes = b"",
-        headers: Optional[Mapping[str, str]] = None,
+        self, method: str, bucket: str, key: str, query: Mapping[str, str] = {}, body: bytes = b"", headers: Mapping[str, str] = {}
     ) -> Answer:
         import http.client
 
-        operation = "%s s3://%s/%s" % (method, bucket, key)
-        for attempt in range(1, ATTEMPTS + 1):
+        operation, attempt = "%s s3://%s/%s" % (method, bucket, key), 0
+        while True:
+            attempt += 1
             try:
-                answer = self._send(method, bucket, key, query or {}, body, headers or {})
+                answer = self._send(method, bucket, key, query, body, headers)
                 if answer.status < 300:
                     return answer
-                error = S3Error(
-                    operation,
-                    answer.status,
-                    xml_text(answer.body, "Code"),
-                    answer.headers.get("x-amz-request-id", ""),
-                )
+                code, request_id = xml_text(answer.body, "Code"), answer.headers.get("x-amz-request-id", "")
+                error = S3Error(operation, answer.status, code, request_id)
             except (OSError, http.client.HTTPException) as failure:
                 error = S3Error("%s (%s)" % (operation, failure), 0, type(failure).__name__, "")
             if attempt == ATTEMPTS or (error.status not in RETRIED and error.status != 0):
                 raise error
             self._log("%s; retrying (%d of %d)" % (error, attempt + 1, ATTEMPTS))
             self._sleep(min(LONGEST_DELAY_SECONDS, 0.2 * 2**attempt) * random.uniform(0.5, 1.0))
-        raise AssertionError("unreachable")
 
     def _send(self, method: str, bucket: str, key: str, query: Mapping[str, str], body: bytes, headers: Mapping[str, str]) -> Answer:
         where = endpoint_of(bucket, self._region, self._environ)
-        path = where.prefix + "/" + canonical_path(key)
-        search = canonical_query(query)
+        path, search, now = where.prefix + "/" + canonical_path(key), canonical_query(query), datetime.now(timezone.utc)
         digest = hashlib.sha256(body).hexdigest() if body else EMPTY_SHA256
-        signed = signed_headers(
-            method, where.host, path, search, headers, digest, self._credentials.get(), self._region,
-            datetime.now(timezone.utc),
-        )  # fmt: skip
+        signed = signed_headers(method, where.host, path, search, headers, digest, self._credentials.get(), self._region, now)
         connection = connection_to(where.host, where.tls)
         try:
             connection.request(method, path + ("?" + search if search else ""), body=body, headers=signed)

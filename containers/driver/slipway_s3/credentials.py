@@ -6,7 +6,6 @@ Source: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-creden
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from datetime import datetime, timezone
@@ -38,16 +37,6 @@ def _fetch(url: str, headers: Mapping[str, str]) -> bytes:
         return answer.read()
 
 
-def parse_container_answer(body: bytes) -> Credentials:
-    """Parses the JSON response of the container endpoint."""
-    found = json.loads(body)
-    expires = found.get("Expiration")
-    when = None
-    if expires:
-        when = datetime.strptime(expires[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc).timestamp()
-    return Credentials(found["AccessKeyId"], found["SecretAccessKey"], found.get("Token"), when)
-
-
 def load_credentials(environ: Mapping[str, str], fetch: Callable[[str, Mapping[str, str]], bytes] = _fetch) -> Credentials:
     """Loads credentials from the environment or the container endpoint. Raises NoCredentials if there are none."""
     if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
@@ -63,7 +52,11 @@ def load_credentials(environ: Mapping[str, str], fetch: Callable[[str, Mapping[s
             headers["Authorization"] = handle.read().strip()
     elif environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN"):
         headers["Authorization"] = environ["AWS_CONTAINER_AUTHORIZATION_TOKEN"]
-    return parse_container_answer(fetch(full, headers))
+    found = json.loads(fetch(full, headers))
+    expires, when = found.get("Expiration"), None
+    if expires:
+        when = datetime.strptime(expires[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc).timestamp()
+    return Credentials(found["AccessKeyId"], found["SecretAccessKey"], found.get("Token"), when)
 
 
 class CredentialSource:
@@ -71,13 +64,11 @@ class CredentialSource:
 
     def __init__(
         self,
-        environ: Optional[Mapping[str, str]] = None,
+        environ: Mapping[str, str],
         fetch: Callable[[str, Mapping[str, str]], bytes] = _fetch,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._environ = os.environ if environ is None else environ
-        self._fetch = fetch
-        self._clock = clock
+        self._environ, self._fetch, self._clock = environ, fetch, clock
         self._held: Optional[Credentials] = None
         self._lock = threading.Lock()
 

@@ -1,8 +1,8 @@
-"""Endpoints of AWS services: from the endpoint variables of the AWS SDKs, otherwise the regional endpoint."""
+"""s3:// URIs, and endpoints of AWS services: from the endpoint variables of the AWS SDKs, otherwise the regional endpoint."""
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional
+from typing import Mapping, NamedTuple, Optional, Tuple
 from urllib.parse import urlsplit
 
 
@@ -41,8 +41,7 @@ def own_endpoint(environ: Mapping[str, str], service: str = "S3") -> Optional[st
 
 
 def endpoint_of(bucket: str, region: str, environ: Mapping[str, str]) -> Endpoint:
-    """Path-style addressing for a custom endpoint (emulators, VPC endpoints) and for buckets with dots; otherwise the bucket is in the host
-    name."""
+    """Path-style addressing for a custom endpoint and for buckets with dots; otherwise the bucket is in the host name."""
     own = own_endpoint(environ)
     if own:
         parts = urlsplit(own)
@@ -51,3 +50,18 @@ def endpoint_of(bucket: str, region: str, environ: Mapping[str, str]) -> Endpoin
     if "." in bucket:
         return Endpoint(True, "s3.%s.%s" % (region, suffix), "/" + bucket)
     return Endpoint(True, "%s.s3.%s.%s" % (bucket, region, suffix), "")
+
+
+def parse_uri(uri: str) -> Tuple[str, str]:
+    """(bucket, key) of `s3://bucket/key`. Raises ValueError for anything else."""
+    if not uri.startswith("s3://"):
+        raise ValueError("must begin with s3://, got %s" % uri)
+    bucket, _, key = uri[len("s3://") :].partition("/")
+    if not bucket:
+        raise ValueError("must name a bucket, got %s" % uri)
+    return bucket, key
+
+
+def join_uri(folder: str, name: str) -> str:
+    """`name` below `folder`, with exactly one slash between them."""
+    return folder.rstrip("/") + "/" + name

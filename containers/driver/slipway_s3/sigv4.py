@@ -60,11 +60,6 @@ def signed_headers(
     for part in (region, service, "aws4_request"):
         key = _keyed(key, part)
     signature = hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
-    sent["authorization"] = "%s Credential=%s/%s,SignedHeaders=%s,Signature=%s" % (
-        ALGORITHM,
-        credentials.access_key,
-        scope,
-        names,
-        signature,
-    )
+    who = "%s/%s" % (credentials.access_key, scope)
+    sent["authorization"] = "%s Credential=%s,SignedHeaders=%s,Signature=%s" % (ALGORITHM, who, names, signature)
     return sent

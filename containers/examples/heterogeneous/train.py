@@ -1,24 +1,21 @@
 """GPU hosts train, CPU hosts prepare their batches: a heterogeneous cluster with plain DDP.
 
 torchrun starts only on the groups of `distribution.instanceGroups`; each host of another group runs this script once. The hosts of group
-`--feeders` read their part of channel `raw` (text, ShardedByS3Key) and serve batches of bytes over TCP. A batch depends only on step and
+`--feeders` read their part of channel `raw` (text, ShardedByS3Key) and serve batches of bytes over HTTP. A batch depends only on step and
 rank, so a resumed run gets the same batches as an uninterrupted run. More expensive work (decoding, augmentation) belongs in `prepare`;
 ddp.py in this folder trains. Only the job's hosts can reach the port: the security group blocks all others.
 """
 
 import argparse
+import http.client
+import http.server
 import json
 import os
-import socket
-import struct
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
-
-REQUEST = struct.Struct("!II")  # step and rank; QUIT instead of a step ends the feeder
-QUIT = 0xFFFFFFFF
 
 
 def arguments():
@@ -42,57 +39,44 @@ def prepare(text, args, step, rank):
 
 
 def feed(args):
-    """Serves requests until a client reports that training has ended."""
+    """Serves `GET /STEP/RANK` until a client reports with DELETE that training has ended."""
     files = sorted(path for path in Path(os.environ["SM_CHANNEL_RAW"]).rglob("*") if path.is_file())
     text = np.frombuffer(b"".join(path.read_bytes() for path in files), dtype=np.uint8)
     if len(text) <= args.sequence_length:
         raise SystemExit(f"channel raw: must contain more than {args.sequence_length} bytes on each feeder, got {len(text)}")
-    server = socket.create_server((os.environ.get("SLIPWAY_BIND_ADDRESS", ""), args.feed_port))
-    server.settimeout(1.0)
-    trained = threading.Event()
 
-    def serve(connection):
-        with connection:
-            while True:
-                request = receive(connection, REQUEST.size)
-                if len(request) < REQUEST.size:
-                    return
-                step, rank = REQUEST.unpack(request)
-                if step == QUIT:
-                    trained.set()
-                    return
-                connection.sendall(prepare(text, args, step, rank).tobytes())
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # Keeps the connection of a rank open.
 
-    while not trained.is_set():
-        try:
-            connection, _ = server.accept()
-        except TimeoutError:
-            continue
-        threading.Thread(target=serve, args=(connection,), daemon=True).start()
+        def answer(self, body=b""):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
+        def do_GET(self):
+            _, step, rank = self.path.split("/")
+            self.answer(prepare(text, args, int(step), int(rank)).tobytes())
 
-def receive(connection, size):
-    """Receives `size` bytes; fewer if the connection is closed."""
-    parts, left = [], size
-    while left:
-        try:
-            part = connection.recv(left)
-        except ConnectionResetError:
-            break
-        if not part:
-            break
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
+        def do_DELETE(self):
+            self.answer()
+            threading.Thread(target=server.shutdown).start()
+
+        def log_message(self, *_):
+            """Requests are not logged."""
+
+    server = http.server.ThreadingHTTPServer((os.environ.get("SLIPWAY_BIND_ADDRESS", ""), args.feed_port), Handler)
+    server.serve_forever()
 
 
 def connect(host, port):
     """Connects to a feeder, with retries because it may still be reading its files."""
     address = json.loads(os.environ.get("SLIPWAY_HOSTS", "{}")).get(host, host)
-    deadline = time.monotonic() + 900
+    connection, deadline = http.client.HTTPConnection(address, port, timeout=900), time.monotonic() + 900
     while True:
         try:
-            return socket.create_connection((address, port), timeout=900)
+            connection.connect()
+            return connection
         except OSError:
             if time.monotonic() > deadline:
                 raise
@@ -109,23 +93,21 @@ class Feed:
 
     def ask(self):
         if self.step <= self.args.max_steps:
-            self.connection.sendall(REQUEST.pack(self.step, self.rank))
+            self.connection.request("GET", f"/{self.step}/{self.rank}")
             self.step += 1
 
     def next(self):
-        shape = (self.args.batch_size, self.args.sequence_length + 1)
-        data = receive(self.connection, shape[0] * shape[1])
-        if len(data) < shape[0] * shape[1]:
-            raise ConnectionError("the connection to the feeder was lost")
+        data = self.connection.getresponse().read()
         self.ask()
-        return np.frombuffer(data, dtype=np.uint8).reshape(shape).astype(np.int64)
+        return np.frombuffer(data, dtype=np.uint8).reshape(-1, self.args.sequence_length + 1).astype(np.int64)
 
 
 def dismiss(feeders, port):
     """Tells the feeders that training has ended."""
     for feeder in feeders:
-        with connect(feeder, port) as connection:
-            connection.sendall(REQUEST.pack(QUIT, 0))
+        connection = connect(feeder, port)
+        connection.request("DELETE", "/")
+        connection.getresponse().read()
 
 
 def main():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import signal
@@ -13,15 +14,14 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence
 
+from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN, class_of, shell_code
-from slipway_driver.launcher_end import LauncherEnd, write_launcher_end
-from slipway_driver.launchers import rank_command
+from slipway_driver.launchers import rank_command, write_launcher_end
 from slipway_driver.log import log
-from slipway_driver.peer_channel import PeerChannel, PeerLost, accept
+from slipway_driver.peer_channel import PeerChannel, PeerLost, serve
 from slipway_driver.rank import die_with_parent
-from slipway_driver.ray_cluster.node import RayNode
+from slipway_driver.ray_cluster.node import JOIN_SECONDS, RayNode, RaySettings
 from slipway_driver.ray_cluster.output import pump
-from slipway_driver.ray_cluster.settings import JOIN_SECONDS, RaySettings
 from slipway_driver.restart_policy import HARDWARE
 
 POLL_SECONDS = 0.1
@@ -30,66 +30,41 @@ NEWS_SECONDS = 2.0
 
 
 class Workers:
-    """Channels to the other hosts. Each host is notified when Ray's head node is running, and when the entry point has ended."""
+    """Channels to the other hosts. Each host is told when Ray's head node is running, and when the entry point has ended."""
 
     def __init__(self, settings: RaySettings) -> None:
-        self._secret, self._expected = settings.secret, set(settings.hosts[1:])
+        self._expected = set(settings.hosts[1:])
         self._channels: Dict[str, PeerChannel] = {}
         self._lock = threading.Lock()
-        self._ray_is_up = False
+        self._last: Optional[Dict[str, Any]] = None
         #: Lost hosts, in the order of detection.
-        self.lost: "queue.Queue[LauncherEnd]" = queue.Queue()
+        self.lost: "queue.Queue[Failure]" = queue.Queue()
         if self._expected:
             self._socket = socket.create_server((settings.bind_to, settings.control_port), backlog=len(self._expected))
-            threading.Thread(target=self._accept, daemon=True).start()
+            serve(self._socket, settings.secret, self._use, log)
 
-    def _accept(self) -> None:
-        while True:
-            connection, _address = self._socket.accept()
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        try:
-            channel = accept(connection, self._secret)
-        except PeerLost as error:
-            log("ray: rejected a connection: %s" % error)
-            return
+    def _use(self, channel: PeerChannel) -> None:
+        """Waits until the host reports the end of its part, or until its connection is lost."""
         if channel.name not in self._expected:
             channel.close()
             return
-        with self._lock:
-            self._channels[channel.name] = channel
-            if self._ray_is_up:
-                self._send(channel, {"join": True})
-        self.lost.put(self._listen(channel))
-
-    def _listen(self, channel: PeerChannel) -> LauncherEnd:
-        """Waits until the host reports the end of its part, or until its connection is lost."""
         try:
-            reason = str(channel.receive()["ended"])
-            return LauncherEnd(TRY_AGAIN, "peer-lost", channel.name, reason)
+            with self._lock:
+                self._channels[channel.name] = channel
+                if self._last:
+                    channel.send(self._last)
+            end = Failure(TRY_AGAIN, "peer-lost", None, str(channel.receive()["ended"]), [], channel.name)
         except (PeerLost, ValueError, KeyError) as error:
-            return LauncherEnd(TRY_AGAIN, HARDWARE, channel.name, "%s was lost: %s" % (channel.name, error))
+            end = Failure(TRY_AGAIN, HARDWARE, None, "%s was lost: %s" % (channel.name, error), [], channel.name)
+        self.lost.put(end)
 
-    @staticmethod
-    def _send(channel: PeerChannel, message: Dict[str, Any]) -> None:
-        try:
-            channel.send(message)
-        except PeerLost:
-            pass  # The listening thread detects the loss as well.
-
-    def ray_is_up(self) -> None:
-        """Tells the other hosts, also those that connect later, to join the Ray cluster."""
+    def tell(self, **message: Any) -> None:
+        """Sends a message to every other host, also to those that connect later."""
         with self._lock:
-            self._ray_is_up = True
+            self._last = message
             for channel in self._channels.values():
-                self._send(channel, {"join": True})
-
-    def end(self, code: int) -> None:
-        """Tells every other host to end its part, with the exit code of the first host."""
-        with self._lock:
-            for channel in self._channels.values():
-                self._send(channel, {"end": code})
+                with contextlib.suppress(PeerLost):  # The listening thread detects the loss as well.
+                    channel.send(message)
 
 
 class JoinedHosts:
@@ -117,8 +92,7 @@ class JoinedHosts:
 
     def stop(self) -> None:
         """Kills the process and waits for its end."""
-        if self._process.poll() is None:
-            self._process.kill()
+        self._process.kill()
         self._process.wait()
 
 
@@ -139,7 +113,7 @@ class Head:
             hosts = self._await_hosts()
             code = TRY_AGAIN if hosts is None else self._run_script(hosts)
         finally:
-            self._workers.end(code)
+            self._workers.tell(end=code)
             self._node.stop()
         return code
 
@@ -149,8 +123,7 @@ class Head:
             raise SystemExit(TRY_AGAIN)
 
     def _await_hosts(self) -> Optional[Dict[str, str]]:
-        """Waits until all hosts have joined and returns host names by address; None on failure, after writing the reason to the state
-        folder."""
+        """Waits until all hosts have joined. Returns host names by address; None on failure, with the reason in the state folder."""
         names, began = self._settings.hosts, time.monotonic()
         joined = JoinedHosts(names, self._environ)
         is_up = False
@@ -158,7 +131,7 @@ class Head:
             while not set(names) <= set(joined.addresses):
                 if joined.addresses and not is_up:
                     is_up, began = True, time.monotonic()
-                    self._workers.ray_is_up()
+                    self._workers.tell(join=True)
                 if self._is_lost() or self._is_late(joined, began, is_up):
                     return None
                 time.sleep(POLL_SECONDS)
@@ -168,8 +141,7 @@ class Head:
             joined.stop()
 
     def _is_late(self, joined: JoinedHosts, began: float, head_is_up: bool) -> bool:
-        """Whether hosts have not joined in time. The limit for the head node starts at the beginning, that for the others once the head is
-        running."""
+        """Whether hosts have not joined in time: the head node since the beginning, the others since the head is running."""
         limit = self._settings.join_seconds if head_is_up else JOIN_SECONDS
         missing = [name for name in self._settings.hosts if name not in joined.addresses]
         if joined.failed:
@@ -179,7 +151,7 @@ class Head:
             host, reason = missing[0], "hosts must join Ray within %d s; %s did not" % (limit, named)
         else:
             return False
-        write_launcher_end(self._state, LauncherEnd(TRY_AGAIN, class_of(TRY_AGAIN), host, reason))
+        write_launcher_end(self._state, Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, reason, [], host))
         return True
 
     def _is_lost(self) -> bool:
@@ -207,12 +179,8 @@ class Head:
             time.sleep(POLL_SECONDS)
         output.join(timeout=NEWS_SECONDS)
         code = shell_code(entry_point.wait())
-        if code != 0:
-            self._await_news()
-        return code
-
-    def _await_news(self) -> None:
-        """Waits for the report of a lost host, because such a loss also makes the script fail."""
+        # The loss of a host also makes the script fail.
         deadline = time.monotonic() + NEWS_SECONDS
-        while not self._is_lost() and time.monotonic() < deadline:
+        while code != 0 and not self._is_lost() and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
+        return code

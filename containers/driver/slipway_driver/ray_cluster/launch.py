@@ -40,11 +40,6 @@ _DEFAULTS = {
 }
 
 
-def ray_token(secret: str) -> str:
-    """Ray's authentication token: an HMAC of the job's secret, equal on all hosts, that does not reveal the secret."""
-    return hmac.new(secret.encode("utf-8"), b"ray-auth-token", hashlib.sha256).hexdigest()
-
-
 def require_ray() -> None:
     """Raises DriverError (77) if Ray is not installed."""
     importlib.invalidate_caches()  # requirements.txt may just have installed it.
@@ -64,13 +59,10 @@ def ray_environment(job: Job, cluster: Cluster, inherited: Mapping[str, str], ma
     variables["RAY_ADDRESS"] = "%s:%d" % (master, port + RAY_PORT_OFFSET)
     if job.restart_secret and "RAY_AUTH_MODE" not in inherited:
         # Without a token, every process that can reach the port may run code: https://docs.ray.io/en/latest/ray-security/index.html.
-        variables.update({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": ray_token(job.restart_secret)})
+        # The token is an HMAC of the job's secret, equal on all hosts, that does not reveal it.
+        token = hmac.new(job.restart_secret.encode("utf-8"), b"ray-auth-token", hashlib.sha256).hexdigest()
+        variables.update({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token})
     return variables
-
-
-def own_options_in(parameters: Mapping[str, Any]) -> List[str]:
-    """Parameters that set an option of `ray start` which the driver sets itself."""
-    return sorted(name for name in parameters if option_name(name) in OWN_OPTIONS)
 
 
 def option_name(parameter: str) -> str:
@@ -79,9 +71,8 @@ def option_name(parameter: str) -> str:
 
 
 def ray_command_of(job: Job, cluster: Cluster, hardware: Mapping[str, Any], script: Sequence[str]) -> Callable[[Path], List[str]]:
-    """The command of this host, as a function of the state folder. Ray may use all CPUs, and as many GPUs as the run has processes per
-    host."""
-    refused = own_options_in(job.parameters)
+    """The command as a function of the state folder. Ray may use all CPUs, and as many GPUs as the run has processes per host."""
+    refused = sorted(name for name in job.parameters if option_name(name) in OWN_OPTIONS)
     if refused:
         why = "distribution.parameters: must not contain options of ray start that the driver sets itself, got %s; remove them"
         raise DriverError(ENVIRONMENT, why % ", ".join(refused))

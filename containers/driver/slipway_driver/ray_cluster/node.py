@@ -1,4 +1,4 @@
-"""The Ray processes of one host: the `ray start` command, the object store size, and the shutdown."""
+"""The Ray processes of one host: its settings, the `ray start` command, the object store size, and the shutdown."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import ENVIRONMENT, TRY_AGAIN, class_of, shell_code
-from slipway_driver.launcher_end import LauncherEnd
+from slipway_driver.job import read_job
 from slipway_driver.log import log
 from slipway_driver.rank import die_with_parent
-from slipway_driver.ray_cluster.launch import HOST_RESOURCE, option_name
+from slipway_driver.ray_cluster.launch import CONTROL_PORT_OFFSET, HEAD_OPTIONS, HOST_RESOURCE, RAY_PORT_OFFSET, option_name
 from slipway_driver.restart_policy import HARDWARE
 
 #: The same shares as Ray's defaults: 30 % of the memory, at most 200 GB. NCCL also has buffers in /dev/shm, so only a part of it is used.
@@ -29,6 +30,8 @@ USAGE_ERROR = 2
 #: Ray drains a node until its tasks have ended, up to 30 s. At this point no task needs to complete.
 STOP_SECONDS = 10.0
 TAIL_LINES = 20
+#: Time for the hosts of a job to join: they do not start at the same time. SageMaker's own toolkit waits equally long for DNS names.
+JOIN_SECONDS = 900.0
 
 
 def memory_bytes(proc: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/fs/cgroup/memory.max")) -> int:
@@ -46,20 +49,10 @@ def object_store_bytes(memory: int, shared_memory: int, nodes_here: int = 1) -> 
     return size if size >= MIN_BYTES else None
 
 
-def free_shared_memory(folder: str = "/dev/shm") -> int:
-    """Free bytes in the container's shared memory; 0 if there is none."""
-    try:
-        found = os.statvfs(folder)
-    except OSError:
-        return 0
-    return found.f_bsize * found.f_bavail
-
-
 def start_words(
     where: Sequence[str], host: str, resources: Mapping[str, Any], parameters: Mapping[str, Any], python: str = sys.executable
 ) -> List[str]:
-    """The `ray start` command. `where`: the head or address option; `resources`: options set by the driver; `parameters`: options of the
-    run file, which take precedence."""
+    """The `ray start` command. `where`: --head or --address; `resources`: the driver's options; `parameters`: the run file's, which win."""
     given = {option_name(name): value for name, value in parameters.items()}
     own = given.pop("resources", None)
     labels = {HOST_RESOURCE + host: 1, **(own if isinstance(own, dict) else {})}
@@ -71,6 +64,50 @@ def start_words(
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+class RaySettings:
+    """Settings of one host. `layout`: the training hosts in rank order, of which the first one runs Ray's head node, and the number of CPUs
+    and GPUs that Ray may use on each host."""
+
+    def __init__(self, environ: Mapping[str, str], layout: Mapping[str, Any]) -> None:
+        job = read_job(Path(environ["SLIPWAY_JOB_FILE"]))
+        self.secret, self.parameters = job.restart_secret, job.parameters
+        self.host, self.hosts = environ["SM_CURRENT_HOST"], tuple(layout["hosts"])
+        self.master, self.port = environ["MASTER_ADDR"], int(environ["MASTER_PORT"])
+        #: Address of this host; "" if it is unknown, so that Ray determines it.
+        self.address = environ.get("SLIPWAY_HOST_ADDRESS", "")
+        self.bind_to = environ.get("SLIPWAY_BIND_ADDRESS", "")
+        self.join_seconds = float(environ.get("SLIPWAY_RAY_JOIN_SECONDS") or JOIN_SECONDS)
+        self.cpus, self.gpus = int(layout["cpus"]), int(layout["gpus"])
+
+    @property
+    def control_port(self) -> int:
+        """The port on which the first host communicates with the others, in addition to Ray's ports."""
+        return self.port + CONTROL_PORT_OFFSET
+
+    def words(self, head: bool) -> List[str]:
+        """The `ray start` command of this host."""
+        ray_port = self.port + RAY_PORT_OFFSET
+        where = ["--head", "--port=%d" % ray_port] if head else ["--address=%s:%d" % (self.master, ray_port)]
+        given = {name: value for name, value in self.parameters.items() if head or option_name(name) not in HEAD_OPTIONS}
+        return start_words(where, self.host, self._resources(head), given)
+
+    def _resources(self, head: bool) -> Dict[str, Any]:
+        nodes_here = len(self.hosts) if self.bind_to else 1
+        shared = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
+        store = object_store_bytes(memory_bytes(), shared, nodes_here)
+        if store is None:
+            log("ray: /dev/shm is too small for an object store; Ray uses the disk, which is slower")
+        return {
+            "node-ip-address": self.address or None,
+            "num-cpus": self.cpus,
+            "num-gpus": self.gpus,
+            "object-store-memory": store,
+            "include-dashboard": False if head else None,
+            # The hosts of the sandbox share the ports of one machine.
+            "dashboard-agent-listen-port": 0 if self.bind_to else None,
+        }
 
 
 def temporary_folder() -> str:
@@ -96,24 +133,19 @@ class RayNode:
         """Exit code of `ray start`; None while it runs."""
         return self._process.poll()
 
-    def unexpected_end(self, host: str) -> LauncherEnd:
+    def unexpected_end(self, host: str) -> Failure:
         """The failure after the Ray processes of this host ended unexpectedly. Logs their last output."""
-        code, lines = shell_code(self.code or 0), self._last_lines()
+        code, lines = shell_code(self.code or 0), []
+        # Of `ray start` and of its node manager.
+        for path in [self._log, *sorted(self.folder.glob("session_2*/logs/raylet.err"))]:
+            lines += path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
         for line in lines:
             log("ray: %s" % line)
         if code == USAGE_ERROR:
             last_line = next((line for line in reversed(lines) if line.strip()), "")
-            return LauncherEnd(
-                ENVIRONMENT, class_of(ENVIRONMENT), host, "distribution.parameters: ray start rejected an option: %s" % last_line
-            )
-        return LauncherEnd(TRY_AGAIN, HARDWARE, host, "Ray's processes exited with code %d" % code)
-
-    def _last_lines(self) -> List[str]:
-        """The last output lines of `ray start` and of its node manager."""
-        found: List[str] = []
-        for path in [self._log, *sorted(self.folder.glob("session_2*/logs/raylet.err"))]:
-            found += path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
-        return found
+            why = "distribution.parameters: ray start rejected an option: %s" % last_line
+            return Failure(ENVIRONMENT, class_of(ENVIRONMENT), None, why, [], host)
+        return Failure(TRY_AGAIN, HARDWARE, None, "Ray's processes exited with code %d" % code, [], host)
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
         """Ends all processes of the node; kills them after `seconds`."""

@@ -5,6 +5,7 @@ Prints one line of JSON, {host: address}, at every change, and exits once all ho
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -27,22 +28,17 @@ def joined(nodes: Sequence[Dict[str, Any]]) -> Dict[str, str]:
     }
 
 
-def _connect() -> Any:
-    """Returns the module ray, connected to the head node. Retries until the connection succeeds."""
-    import ray
-
-    while True:
-        try:
-            ray.init(log_to_driver=False, logging_level="ERROR")
-            return ray
-        except (ConnectionError, RuntimeError, ValueError):
-            time.sleep(POLL_SECONDS)
-
-
 def main(hosts: List[str]) -> int:
     """Prints the joined hosts as a line of JSON at each change, until all of `hosts` have joined. Returns the exit code."""
     die_with_parent()
-    ray, printed = _connect(), {}
+    import ray
+
+    printed: Dict[str, str] = {}
+    while not ray.is_initialized():
+        with contextlib.suppress(ConnectionError, RuntimeError, ValueError):
+            ray.init(log_to_driver=False, logging_level="ERROR")
+            break
+        time.sleep(POLL_SECONDS)
     while not set(hosts) <= set(printed):
         found = joined(ray.nodes())
         if found != printed:
