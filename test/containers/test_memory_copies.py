@@ -509,7 +509,7 @@ def test_the_last_step_is_written_once(tmp_path: Path, shards: Path, hosts: Host
         "from slipway_trainer.saves import Saves\nfrom slipway_trainer.checkpoint import writing\n"
         "Saves.due = property(lambda self: self._world.rank == 0 and self._memory is not None and not self._memory.awaits_copy)\n"
         "write = writing.CheckpointWriter.write\n"
-        "def counted(self, facts, *rest):\n    print(f'written {facts[\"step\"]}', flush=True)\n    return write(self, facts, *rest)\n"
+        "def counted(self, facts, **rest):\n    print(f'written {facts[\"step\"]}', flush=True)\n    return write(self, facts, **rest)\n"
         "writing.CheckpointWriter.write = counted\n"
     )
     # Each copy is complete before the next step ends, and that of every other step becomes a checkpoint, usually the last one too.

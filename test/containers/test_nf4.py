@@ -28,7 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from slipway_trainer import backends  # noqa: E402
 from slipway_trainer.adapter_export import adapter_name  # noqa: E402
 from slipway_trainer.backend_choice import backend_name  # noqa: E402
-from slipway_trainer.checkpoint.saver import load  # noqa: E402
+from slipway_trainer.checkpoint.reader import load  # noqa: E402
 from slipway_trainer.checkpoint.store import open_store  # noqa: E402
 from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.initialise import first_values, initialise  # noqa: E402

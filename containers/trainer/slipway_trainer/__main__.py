@@ -46,8 +46,8 @@ def run(words: list[str]) -> int:
 
 
 def writes_beside(settings: RunSettings) -> bool:
-    """Whether a separate process writes this run's checkpoints. It requires that the state tensors stay at the same address."""
-    return bool(settings.checkpoints.uri) and backend_name(settings, torch.__version__) == "fsdp2"
+    """Whether a separate process writes this run's checkpoints, and not a library."""
+    return bool(settings.checkpoints.uri) and backend_name(settings, torch.__version__).startswith("fsdp")
 
 
 def bind_to_gpu() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 from slipway_trainer import progress
 from slipway_trainer.backend import Backend
+from slipway_trainer.checkpoint.committed import find_resume
 from slipway_trainer.checkpoint.local_copies import CopyingStore
-from slipway_trainer.checkpoint.resume import find_resume
-from slipway_trainer.checkpoint.saver import load
+from slipway_trainer.checkpoint.reader import load
 from slipway_trainer.checkpoint.store import Store, open_store
 from slipway_trainer.exits import CheckpointFailed
 from slipway_trainer.random_state import random_state, restore_random_state
@@ -21,7 +21,7 @@ def load_newest(settings: RunSettings, world: World, backend: Backend, own: Stor
     resume_from = settings.checkpoints.resume_from
     found, complaints = find_resume(own, resume_from, settings.attempt)
     # All ranks must load the same checkpoint, even if their listings of the store differ.
-    chosen = world.from_first((found.store.uri, found.committed.folder, dict(found.committed.record)) if found else None)
+    chosen = world.from_first((found.store.uri, found.folder, dict(found.record)) if found else None)
     if world.rank == 0:
         for complaint in complaints:
             print(f"checkpoint rejected: {complaint}", flush=True)

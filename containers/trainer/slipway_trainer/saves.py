@@ -9,11 +9,10 @@ from torch import Tensor
 
 from slipway_trainer import progress
 from slipway_trainer.backend import Backend
-from slipway_trainer.checkpoint.committed import saved_now, step_of
+from slipway_trainer.checkpoint.committed import forget_newer, saved_now, step_of
 from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, History, auto_interval_minutes
 from slipway_trainer.checkpoint.library_saver import LibrarySaver
 from slipway_trainer.checkpoint.process import Target
-from slipway_trainer.checkpoint.rollback import forget_newer
 from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, Staged
 from slipway_trainer.checkpoint.store import Store
 from slipway_trainer.load import load_newest
@@ -69,9 +68,8 @@ class Saves:
         library, target = self._backend.library_checkpoints, _target(self._settings)
         if library is not None:
             return LibrarySaver(self._store, target.keep, self._world.saving, library)
-        # The process needs a fixed location of the state, which a state that is gathered for each save does not have.
-        process = self._world.saver if self._backend.state_stays else None
-        return CheckpointSaver(target, self._world.saving, self._world.device.type == "cuda", process)
+        assert self._world.saver is not None, "the process that writes checkpoints is started with the rank"
+        return CheckpointSaver(target, self._world.saving, self._world.device.type == "cuda", self._world.saver)
 
     @property
     def newest_step(self) -> int | None:
@@ -108,7 +106,7 @@ class Saves:
     def save_next_copy(self, step: int) -> bool:
         """Requests that the next copy in memory, after `step`, becomes a checkpoint: training does not wait for it. Returns False, equal on
         all ranks, if there are no copies."""
-        if self._memory is None or not (isinstance(self._saver, CheckpointSaver) and self._saver.writes_beside):
+        if self._memory is None or not isinstance(self._saver, CheckpointSaver):
             return False
         self._memory.write_next(self._write_copy)
         self._began_at, self._requested_step = time.monotonic(), step

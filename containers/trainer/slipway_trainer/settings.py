@@ -10,9 +10,9 @@ from typing import Any
 
 from slipway_trainer.architecture import Architecture, read_architecture
 from slipway_trainer.arguments import parse_arguments
+from slipway_trainer.checkpoint.committed import Rollback
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.memory_plan import MemoryPlan, read_memory_plan
-from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Limit, Settings, or_list, refused
 from slipway_trainer.mixture import Phase, read_mixture
 from slipway_trainer.skips import Skip, read_skips

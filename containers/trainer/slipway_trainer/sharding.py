@@ -5,6 +5,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.distributed._shard.sharded_tensor import ShardedTensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Placement, distribute_tensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
@@ -77,9 +78,12 @@ def fill(parameter: Tensor, whole: Tensor) -> None:
         shard.copy_(whole[local_slices(parameter)])
 
 
-def local_part(parameter: Tensor) -> Tensor:
-    """This rank's shard, or the parameter if it is not sharded."""
-    return parameter.to_local() if isinstance(parameter, DTensor) else parameter
+def local_part(tensor: Tensor) -> Tensor:
+    """This rank's shard, or the tensor if it is not sharded."""
+    if isinstance(tensor, ShardedTensor):
+        # Of FSDP1, with at most one shard on a rank.
+        return next((shard.tensor for shard in tensor.local_shards()), torch.empty(0, dtype=tensor.dtype))
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def gathered(parameter: Tensor) -> Tensor:

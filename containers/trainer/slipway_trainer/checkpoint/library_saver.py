@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import torch.distributed as dist
 
-from slipway_trainer.checkpoint.committed import MARKER, committed_record, delete_checkpoint, folder_of, to_delete, write_marker
+from slipway_trainer.checkpoint.committed import MARKER, commit, delete_old, folder_of
 from slipway_trainer.checkpoint.saver import Saved
 from slipway_trainer.checkpoint.store import Store, Written
 from slipway_trainer.exits import CheckpointFailed
@@ -48,17 +48,13 @@ class LibrarySaver:
             ) from error
         dist.barrier(self._group)
         if dist.get_rank() == 0:
-            self._commit(folder, facts)
+            # With sizes only: a digest would require reading all objects again.
+            objects = [Written(found.name, found.bytes, "") for found in self._store.list(folder + "/")]
+            commit(self._store, folder, facts, objects, self._library.format)
+            delete_old(self._store, self._keep)
         seconds = time.monotonic() - began
         self._saved = Saved(step, f"{self._store.uri}/{folder}", seconds, seconds)
         return before
-
-    def _commit(self, folder: str, facts: Mapping[str, Any]) -> None:
-        """Writes the marker with sizes only: a digest would require reading all objects again."""
-        objects = [Written(found.name, found.bytes, "") for found in self._store.list(folder + "/")]
-        write_marker(self._store, folder, committed_record(facts, objects, folder, self._library.format))
-        for old in to_delete([entry.name for entry in self._store.list("")], self._keep):
-            delete_checkpoint(self._store, old)
 
     def finished(self) -> Saved | None:
         """The last save, returned only once; None if it was already returned."""
