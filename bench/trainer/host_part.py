@@ -30,7 +30,7 @@ import torch.distributed as dist
 from measurement import write_tokens
 
 from slipway_trainer import trainer as loop
-from slipway_trainer.backends import build_backend
+from slipway_trainer.backend import build_backend
 from slipway_trainer.layout import resolve_layout
 from slipway_trainer.settings import resolve_settings
 from slipway_trainer.world import World

@@ -22,8 +22,8 @@ from conftest import SEED  # noqa: E402
 
 from slipway_trainer.checkpoint.interval import History, auto_every_steps, auto_interval_minutes, ended_share  # noqa: E402
 from slipway_trainer.checkpoint.memory_file import HEADER_BYTES, OWN, PIECE_BYTES, Header, MemoryFile, packed, unpacked  # noqa: E402
+from slipway_trainer.checkpoint.memory_plan import Partners  # noqa: E402
 from slipway_trainer.checkpoint.memory_restore import Offer, Source, sources_of  # noqa: E402
-from slipway_trainer.checkpoint.partners import Partners  # noqa: E402
 from slipway_trainer.memory import Memory, free_bytes  # noqa: E402
 
 STEPS = 14

@@ -7,15 +7,16 @@ from typing import Any
 from slipway_trainer.architecture_parts import (
     Family,
     Latent,
+    RopeScaling,
     Routing,
     Window,
     read_family,
     read_fields,
     read_latent,
+    read_rope_scaling,
     read_routing,
     read_window,
 )
-from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
 
 #: Elements of a quantized weight that have a common scale (nf4.py).
 PACKED_BLOCK = 64

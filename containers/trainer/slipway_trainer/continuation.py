@@ -6,12 +6,11 @@ from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Any
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.architecture_parts import Family, Latent, Routing, Window
+from slipway_trainer.architecture_parts import Family, Latent, RopeScaling, Routing, Window
 from slipway_trainer.batches import Batches
 from slipway_trainer.exits import Settings
-from slipway_trainer.rope_scaling import RopeScaling
+from slipway_trainer.order import batches_behind
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.skips import batches_behind
 
 #: Fields of `data` in a checkpoint, with the option or data that determines them.
 _DATA = {

@@ -11,24 +11,22 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-from slipway_trainer.backend_choice import compiles
 from slipway_trainer.batches import MicroBatch
 from slipway_trainer.chunks import chunks_as_read
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
 from slipway_trainer.float8 import apply_float8
-from slipway_trainer.gradients import clip_gradients, mesh_key
 from slipway_trainer.initialise import initialise, values_of
 from slipway_trainer.layout import Layout, data_rank
+from slipway_trainer.limits import compiles
 from slipway_trainer.lora import apply_lora
-from slipway_trainer.mesh import build_mesh
 from slipway_trainer.model import Transformer
 from slipway_trainer.objective import Objective
 from slipway_trainer.offload import Offload
-from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
+from slipway_trainer.optimizer import build_optimizer, clip_gradients, mesh_key, optimizer_tensors
 from slipway_trainer.preference import FrozenCopy, Reference, WithoutAdapters
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
@@ -36,6 +34,16 @@ from slipway_trainer.sharding import gathered, named_tensors, packed_layers
 from slipway_trainer.tensor_parallel import split_block, split_ends, tensor_parallel
 from slipway_trainer.unsharded import compute_in
 from slipway_trainer.weights import PublishedWeights, load_weights, published_of
+
+
+def build_mesh(layout: Layout, device_type: str) -> DeviceMesh:
+    """A mesh of replicate x (shard x context) x tensor. The tensor dimension is innermost: its ranks communicate most and are on one host.
+
+    FSDP shards over shard and context together, so these are one dimension; neighboring ranks in it share a sequence.
+    """
+    sizes = (layout.replicate, layout.shard * layout.context, layout.tensor)
+    return init_device_mesh(device_type, sizes, mesh_dim_names=("replicate", "shard", "tensor"))
+
 
 _COMPUTE = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "fp32": torch.float32}
 

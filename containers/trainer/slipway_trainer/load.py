@@ -1,7 +1,10 @@
-"""Loads the newest complete checkpoint of a run."""
+"""Loads the newest complete checkpoint of a run, with the state of the random number generators of each rank."""
 
 from collections.abc import Mapping
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from slipway_trainer import progress
 from slipway_trainer.backend import Backend
@@ -10,9 +13,23 @@ from slipway_trainer.checkpoint.local_copies import CopyingStore
 from slipway_trainer.checkpoint.reader import load
 from slipway_trainer.checkpoint.store import Store, open_store
 from slipway_trainer.exits import CheckpointFailed
-from slipway_trainer.random_state import random_state, restore_random_state
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.world import World
+
+
+def random_state(world: World) -> dict[str, Tensor]:
+    """Random number generator states of this rank, with the rank in the name."""
+    states = {f"random.cpu.{world.rank}": torch.get_rng_state()}
+    if world.device.type == "cuda":
+        states[f"random.cuda.{world.rank}"] = torch.cuda.get_rng_state(world.device)
+    return states
+
+
+def restore_random_state(world: World, states: Mapping[str, Tensor]) -> None:
+    """Continues with the states of a checkpoint."""
+    torch.set_rng_state(states[f"random.cpu.{world.rank}"])
+    if world.device.type == "cuda":
+        torch.cuda.set_rng_state(states[f"random.cuda.{world.rank}"], world.device)
 
 
 def load_newest(settings: RunSettings, world: World, backend: Backend, own: Store | None) -> tuple[Mapping[str, Any] | None, bool]:

@@ -14,9 +14,8 @@ from slipway_trainer import progress
 from slipway_trainer.checkpoint.interval import History, auto_every_steps
 from slipway_trainer.checkpoint.memory_copies import EXCHANGE_TIMEOUT, MemoryCopies, Write
 from slipway_trainer.checkpoint.memory_file import HELD, OWN, MemoryFile, slot_bytes
-from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE, MemoryPlan
+from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE, MemoryPlan, Partners
 from slipway_trainer.checkpoint.memory_restore import MemoryRestore, Restored, gathered
-from slipway_trainer.checkpoint.partners import Partners
 from slipway_trainer.checkpoint.shared_state import places_of
 from slipway_trainer.host_groups import host_group
 

@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attention import Attention
+from slipway_trainer.attention import Attention, LatentAttention
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
 from slipway_trainer.further_tokens import Further, PredictionModule
-from slipway_trainer.latent_attention import LatentAttention
 from slipway_trainer.masks import Masks, Places
 from slipway_trainer.norms import norm_of
 from slipway_trainer.offload import AroundLayers

@@ -15,9 +15,8 @@ from slipway_trainer.checkpoint.library_saver import LibrarySaver
 from slipway_trainer.checkpoint.process import Target
 from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, Staged
 from slipway_trainer.checkpoint.store import Store
-from slipway_trainer.load import load_newest
+from slipway_trainer.load import load_newest, random_state
 from slipway_trainer.memory import Memory, open_memory
-from slipway_trainer.random_state import random_state
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.standing import Standing
 from slipway_trainer.world import World

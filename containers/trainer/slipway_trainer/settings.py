@@ -15,7 +15,7 @@ from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.memory_plan import MemoryPlan, read_memory_plan
 from slipway_trainer.exits import Limit, Settings, or_list, refused
 from slipway_trainer.mixture import Phase, read_mixture
-from slipway_trainer.skips import Skip, read_skips
+from slipway_trainer.order import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
 PRECISIONS = ("bf16", "fp32", "fp8")
@@ -111,7 +111,7 @@ class Parallel:
     expert: int = 1
     shard: int | None = None
     reshard_after_forward: bool = True
-    #: None = according to `compiles` in backend_choice.py.
+    #: None = according to `compiles` in limits.py.
     compile: bool | None = None
     #: Gradients are reduced only after the last micro-batch of a step: less communication, more memory.
     no_sync: bool = False

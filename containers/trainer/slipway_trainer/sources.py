@@ -1,16 +1,84 @@
 """The samples of one channel in training order."""
 
+import bisect
+import os
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from slipway_trainer.examples import Cut, PackedRows, Pairs
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.order import SampleOrder
 from slipway_trainer.settings import Training
-from slipway_trainer.shard_format import read_index
-from slipway_trainer.shards import TokenStream
+from slipway_trainer.shard_format import WIDTHS, ShardIndex, read_index
+
+
+class TokenStream:
+    """All shards as one stream of tokens, divided into samples of `length + 1` tokens (input and target overlap by one)."""
+
+    #: Text is never truncated: documents continue in the next sample.
+    cut = None
+
+    def __init__(self, index: ShardIndex, length: int) -> None:
+        self._width = WIDTHS[index.dtype]
+        self._length = length
+        self._shards = index.shards
+        self.digest = index.digest
+        self._starts = [0]
+        for shard in index.shards:
+            self._starts.append(self._starts[-1] + shard.tokens)
+        self._files: dict[int, int] = {}
+        self._opening = threading.Lock()
+        self.samples = max(0, (self._starts[-1] - 1) // length)
+        if self.samples == 0:
+            raise DataFailed(f"the shards contain {self._starts[-1]} tokens; one sample needs {length + 1}")
+
+    def sample(self, number: int) -> torch.Tensor:
+        """Tokens of one sample, int64, (length + 1)."""
+        first = number * self._length
+        pieces, missing = [], self._length + 1
+        shard = bisect.bisect_right(self._starts, first) - 1
+        while missing > 0:
+            offset = first - self._starts[shard]
+            take = min(missing, self._shards[shard].tokens - offset)
+            pieces.append(self._read(shard, offset, take))
+            first, missing, shard = first + take, missing - take, shard + 1
+        return torch.cat(pieces)
+
+    def _read(self, shard: int, offset: int, count: int) -> torch.Tensor:
+        data = self._bytes(shard, offset * self._width, count * self._width)
+        if self._width == 4:
+            return torch.frombuffer(data, dtype=torch.int32).long()
+        # Read as signed 16-bit integers, because older PyTorch versions do not have uint16.
+        return torch.frombuffer(data, dtype=torch.int16).long() & 0xFFFF
+
+    def _bytes(self, shard: int, first: int, count: int) -> bytearray:
+        """Reads `count` bytes of a shard. Positional reads need one request with FastFile and FSx, a memory mapping one per page."""
+        data, done = bytearray(count), 0
+        try:
+            file = self._opened(shard)
+            while done < count:
+                part = os.pread(file, count - done, first + done)
+                if not part:
+                    raise DataFailed(f"{self._shards[shard].path}: ends {count - done} bytes too early; prepare the data again")
+                data[done : done + len(part)] = part
+                done += len(part)
+        except OSError as error:
+            raise DataFailed(f"{self._shards[shard].path}: could not be read ({error}); check that the channel contains it") from error
+        return data
+
+    def _opened(self, shard: int) -> int:
+        with self._opening:
+            if shard not in self._files:
+                self._files[shard] = os.open(self._shards[shard].path, os.O_RDONLY)
+            return self._files[shard]
+
+    def __del__(self) -> None:
+        for file in getattr(self, "_files", {}).values():
+            os.close(file)
 
 
 class _Kind(NamedTuple):

@@ -11,32 +11,29 @@ import torch.distributed as dist
 from torch import Tensor
 
 from slipway_trainer import exits, progress
-from slipway_trainer.adapter_export import export_adapter
 from slipway_trainer.backend import Backend
-from slipway_trainer.backend_choice import compiles
 from slipway_trainer.balance import expert_balance
-from slipway_trainer.batches import Batches, MicroBatch, channel_folder, report_data, training_folders
+from slipway_trainer.batches import Batches, MicroBatch, Prefetch, channel_folder, report_data, training_folders
 from slipway_trainer.continuation import Continuation
 from slipway_trainer.departure import Departure
 from slipway_trainer.evaluation import evaluation_loss
 from slipway_trainer.garbage import ScheduledCollection
+from slipway_trainer.limits import compiles
 from slipway_trainer.loss import IGNORED
-from slipway_trainer.optimizer import set_learning_rate, step_unless
-from slipway_trainer.prefetch import Prefetch
+from slipway_trainer.optimizer import learning_rate, set_learning_rate, step_unless, warmup_steps
+from slipway_trainer.order import batch_of
 from slipway_trainer.profiling import open_trace, place_of
 from slipway_trainer.published_config import write_config
 from slipway_trainer.results import Launched, StepResults
 from slipway_trainer.samples import open_samples
 from slipway_trainer.saves import Saves
-from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.skips import batch_of
 from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import watch_steps
 from slipway_trainer.step_clock import StepClock
 from slipway_trainer.tally import REQUESTS, Tallies
 from slipway_trainer.trackers import close_failed, log_all, open_trackers
-from slipway_trainer.weights import export_weights
+from slipway_trainer.weights import export_adapter, export_weights
 from slipway_trainer.world import World
 
 

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from slipway_trainer.checkpoint.memory_file import HEADER_BYTES, HELD, OWN, Header, MemoryFile, packed, shape_of, unpacked
-from slipway_trainer.checkpoint.partners import Partners
+from slipway_trainer.checkpoint.memory_plan import Partners
 from slipway_trainer.checkpoint.shared_state import local_part, pin, places_of
 
 #: An exchange that takes longer ends the copies, not the run.

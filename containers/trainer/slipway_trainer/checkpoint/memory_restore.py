@@ -14,7 +14,7 @@ from torch import Tensor
 
 from slipway_trainer.checkpoint.memory_copies import MemoryCopies, receive, send
 from slipway_trainer.checkpoint.memory_file import OWN, Header
-from slipway_trainer.checkpoint.partners import Partners
+from slipway_trainer.checkpoint.memory_plan import Partners
 from slipway_trainer.checkpoint.shared_state import local_part
 
 

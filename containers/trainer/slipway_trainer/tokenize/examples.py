@@ -9,13 +9,11 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from slipway_trainer.exits import DataFailed
-from slipway_trainer.tokenize.bad_line import BadLine
 from slipway_trainer.tokenize.chat_template import ChatTemplate, TemplateFailed
-from slipway_trainer.tokenize.conversations import Chat
+from slipway_trainer.tokenize.conversations import Chat, Conversation, common, ends_in_marker
 from slipway_trainer.tokenize.formats import Line, LineReader, shape_of
-from slipway_trainer.tokenize.messages import Turns
+from slipway_trainer.tokenize.messages import BadLine, Turns
 from slipway_trainer.tokenize.tokenizers import Tokenizer
-from slipway_trainer.tokenize.turns import Conversation, common, ends_in_marker
 
 Templates = tuple[ChatTemplate | None, ChatTemplate | None]
 #: Changes with the tokens and masks that lines become, so that shards of an earlier version are not continued.
