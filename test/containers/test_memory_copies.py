@@ -105,8 +105,8 @@ def test_every_rank_has_one_holder_on_the_next_host_unless_a_replica_is_on_anoth
     assert Partners(ranks=4, per_host=2, replicate=1, copies=1).count == 1
 
 
-def offers(*copies: dict[tuple[int, int], str]) -> list[Offer]:
-    return [Offer(copy) for copy in copies]
+def offers(*copies: Offer) -> list[Offer]:
+    return list(copies)
 
 
 @pytest.mark.parametrize(

@@ -92,18 +92,16 @@ def require_bitsandbytes() -> None:
     """Raises Settings if the image lacks the library of quantized weights."""
     if find_spec("bitsandbytes") is None:
         must = "must be left out in an image without bitsandbytes, got nf4"
-        raise Settings([f"training.lora.quantization: {must}; add bitsandbytes to the image, or use the environment's image"])
+        raise Settings(f"training.lora.quantization: {must}; add bitsandbytes to the image, or use the environment's image")
 
 
 def require_float8(recipe: str | None, device: torch.device) -> None:
     """Raises Settings if the GPU, or this PyTorch version on it, does not support the recipe."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     if not float8.supported(device):
-        raise Settings([f"training.precision: must be bf16 on {name}, which has no float8, got fp8; set training.precision: bf16"])
+        raise Settings(f"training.precision: must be bf16 on {name}, which has no float8, got fp8; set training.precision: bf16")
     if recipe == "rowwise" and not float8.scales_rows(device):
         raise Settings(
-            [
-                f"training.fp8Recipe: must be tensorwise on {name} with PyTorch {torch.__version__}, which has no scales of rows there, "
-                "got rowwise; use tensorwise, or an image with a newer PyTorch"
-            ]
+            f"training.fp8Recipe: must be tensorwise on {name} with PyTorch {torch.__version__}, which has no scales of rows there, "
+            "got rowwise; use tensorwise, or an image with a newer PyTorch"
         )

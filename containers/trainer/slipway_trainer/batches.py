@@ -56,10 +56,8 @@ class Batches:
         if training.document_mask and len(ends) > 1:
             found = ", ".join(map(str, sorted(ends)))
             raise Settings(
-                [
-                    f"training.documentMask: must be used with channels that have the same endOfText, got {found}; "
-                    "prepare them with one tokenizer"
-                ]
+                f"training.documentMask: must be used with channels that have the same endOfText, got {found}; "
+                "prepare them with one tokenizer"
             )
         #: The token that ends a document; None if the shards do not define it or the channels differ.
         self.end_of_text = ends.pop() if len(ends) == 1 else None
@@ -204,10 +202,8 @@ def channel_folder(name: str, environ: "dict[str, str]", option: str) -> Path:
     if not folder:
         known = sorted(key.removeprefix("SM_CHANNEL_").lower() for key in environ if key.startswith("SM_CHANNEL_"))
         raise Settings(
-            [
-                f"{option}: must name a channel of the run ({', '.join(known) or 'it has none'}), got {name}; "
-                "correct the name, or add the channel to data"
-            ]
+            f"{option}: must name a channel of the run ({', '.join(known) or 'it has none'}), got {name}; "
+            "correct the name, or add the channel to data"
         )
     return Path(folder)
 

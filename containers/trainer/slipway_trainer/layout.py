@@ -46,7 +46,7 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
     uneven = min(shard, replicate) < 1 or layout.ranks != ranks
     issues = refused([_product(parallel, ranks)] if uneven else _limits(layout, shape, training))
     if issues:
-        raise Settings(issues)
+        raise Settings(*issues)
     return layout
 
 

@@ -238,7 +238,7 @@ def backend_name(settings: RunSettings, torch_version: str) -> str:
     name = _chosen(settings, torch_version)
     issues = refused(limits_of(settings, name)) + _too_old(settings, torch_version)
     if issues:
-        raise Settings(issues)
+        raise Settings(*issues)
     return name
 
 
@@ -262,7 +262,7 @@ def _chosen(settings: RunSettings, torch_version: str) -> str:
     requested = settings.arguments.backend
     if requested == "fsdp2" and old:
         must = f"must be fsdp1 under PyTorch {torch_version}, got fsdp2"
-        raise Settings([f"code.arguments.backend: {must}; use an image with PyTorch 2.6 or later"])
+        raise Settings(f"code.arguments.backend: {must}; use an image with PyTorch 2.6 or later")
     return requested if requested != "auto" else "fsdp1" if old or settings.collectives == "smddp" else "fsdp2"
 
 

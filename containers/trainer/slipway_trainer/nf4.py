@@ -100,4 +100,4 @@ def _require_whole_blocks(layers: Mapping[str, nn.Linear]) -> None:
     found = {f"{name.rpartition('.')[2]} {layer.in_features}" for name, layer in layers.items() if layer.in_features % PACKED_BLOCK}
     if found:
         must = f"must be left out where layers have inputs that are not a multiple of {PACKED_BLOCK}: {', '.join(sorted(found))}"
-        raise Settings([f"training.lora.quantization: {must}, got {_KIND}; remove it"])
+        raise Settings(f"training.lora.quantization: {must}, got {_KIND}; remove it")

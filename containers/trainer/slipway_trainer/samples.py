@@ -47,20 +47,18 @@ def _bytes_as_text(ids: Sequence[int]) -> str:
 
 def _from_file(path: Path) -> Detokenizer:
     if not path.is_file():
-        raise Settings([f"{OPTION}: must be `byte` or a tokenizer.json in a channel, got {path}; add the channel that has it to data"])
+        raise Settings(f"{OPTION}: must be `byte` or a tokenizer.json in a channel, got {path}; add the channel that has it to data")
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
         issue = f"{OPTION}: must be used with an image that has the `tokenizers` package, got {path} in one without; set image.uri"
-        raise Settings([issue]) from error
+        raise Settings(issue) from error
     try:
         loaded = Tokenizer.from_file(str(path))
     except Exception as error:  # The package raises plain Exception.
         raise Settings(
-            [
-                f"{OPTION}: must be a tokenizer.json that the image's `tokenizers` package reads, got {path} ({error}); "
-                "convert it with the package of the image"
-            ]
+            f"{OPTION}: must be a tokenizer.json that the image's `tokenizers` package reads, got {path} ({error}); "
+            "convert it with the package of the image"
         ) from error
     return lambda ids: loaded.decode(list(ids), skip_special_tokens=True)
 

@@ -153,7 +153,7 @@ class Saves:
     def updating(self, facts: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Context for the launch of an optimizer step, after which `facts` describe the state."""
         if self._memory is not None:
-            self._memory.before_update()
+            self._memory.copies.before_update()
         return self._standing.update(facts) if self.watches else nullcontext()
 
     @property
@@ -167,7 +167,7 @@ class Saves:
 
     def copied_step(self) -> int | None:
         """The step of the newest complete copy in memory of this start; None without one."""
-        return self._memory.kept_step if self._memory else None
+        return self._memory.copies.kept_step if self._memory else None
 
     def kept_step(self) -> int | None:
         """The same, or that of the newest complete checkpoint of this start if it is newer."""
@@ -180,7 +180,7 @@ class Saves:
         """
         assert isinstance(self._saver, CheckpointSaver) and self._live is not None, "a save during a stall needs a state at fixed addresses"
         if self._memory is not None:
-            self._memory.await_write()
+            self._memory.copies.await_write()
         if step == self._begun_step:
             return False
         facts = self._standing.newest()
@@ -271,6 +271,8 @@ class Saves:
 
     def close(self) -> None:
         """Closes the saver without waiting for a save in progress."""
-        for part in (self._memory, self._saver):
-            if part is not None:
-                part.close()
+        if self._memory is not None:
+            # The exchange of the last copy needs the process group.
+            self._memory.copies.close()
+        if self._saver is not None:
+            self._saver.close()

@@ -263,7 +263,7 @@ def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapp
     )
     issues += refused(_unsupported(settings))
     if issues:
-        raise Settings(issues)
+        raise Settings(*issues)
     return settings
 
 
@@ -292,9 +292,9 @@ def read_settings(words: Sequence[str], environ: Mapping[str, str] = os.environ)
     """Reads the settings from the job file in SLIPWAY_JOB_FILE. Raises Settings."""
     path = environ.get("SLIPWAY_JOB_FILE")
     if not path:
-        raise Settings(["environment variable SLIPWAY_JOB_FILE is not set; the driver must set it"])
+        raise Settings("environment variable SLIPWAY_JOB_FILE is not set; the driver must set it")
     try:
         job = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Settings([f"{path}: must be a readable job file ({error}); start the trainer with the driver, which writes it"]) from error
+        raise Settings(f"{path}: must be a readable job file ({error}); start the trainer with the driver, which writes it") from error
     return resolve_settings(job, words, environ)

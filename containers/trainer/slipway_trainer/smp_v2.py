@@ -137,7 +137,7 @@ def _check(settings: RunSettings, weights: Path | None) -> None:
     """Raises Settings for weights of another architecture."""
     issues = config_issues(weights, settings.architecture, settings.training.sequence_length) if weights is not None else []
     if issues:
-        raise Settings(issues)
+        raise Settings(*issues)
 
 
 def _data_rank() -> int:

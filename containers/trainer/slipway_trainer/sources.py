@@ -103,19 +103,17 @@ class Source:
         index = read_index(folder)
         if index.vocabulary_size > vocabulary_size:
             raise Settings(
-                [
-                    f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}; "
-                    "increase it, or prepare the data with the tokenizer of the model"
-                ]
+                f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}; "
+                "increase it, or prepare the data with the tokenizer of the model"
             )
         kind = _KINDS[index.kind]
         if kind.objective != training.objective:
             raise Settings(
-                [f"training.objective: must be {kind.objective} for shards made of {kind.made_of}, got {training.objective}; see {folder}"]
+                f"training.objective: must be {kind.objective} for shards made of {kind.made_of}, got {training.objective}; see {folder}"
             )
         if training.document_mask and index.end_of_text is None:
             must = "must be used with shards whose index names one endOfText"
-            raise Settings([f"training.documentMask: {must}, got none or several in {folder}; prepare the data again with one tokenizer"])
+            raise Settings(f"training.documentMask: {must}, got none or several in {folder}; prepare the data again with one tokenizer")
         self.end_of_text, self.tokenizer, self.end_of_turn = index.end_of_text, index.tokenizer, index.end_of_turn
         self._stream = kind.samples(index, training.sequence_length)
         self._order = SampleOrder(self._stream.samples, seed)

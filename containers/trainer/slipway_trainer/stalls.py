@@ -21,19 +21,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import torch.distributed as dist
 
 from slipway_trainer import progress
 from slipway_trainer.world import World
 
+if TYPE_CHECKING:
+    from slipway_trainer.saves import Saves
+
 #: Time within which all ranks must request the same save. They detect a stall within a second of each other.
 VOTE_SECONDS = 10.0
 POLL_SECONDS = 0.25
 #: Verdicts of a ballot.
 YES, NO, SILENT = "yes", "no", "silent"
-
 
 #: Files of PyTorch and Triton that are on the stack of a thread only while code is compiled or tuned.
 _COMPILERS = (
@@ -90,26 +92,6 @@ class Ballot:
         return self._store.compare_set(verdict, "", word).decode()
 
 
-class Saving(Protocol):
-    """The interface of the run's saves for StallWatch."""
-
-    def standing_step(self) -> int | None:
-        """The step of the current state; None if it is unknown."""
-
-    def copied_step(self) -> int | None:
-        """The step of the newest copy in memory, after which a restart in place repeats few steps; None without one."""
-
-    def kept_step(self) -> int | None:
-        """The newest step from which a restart in place would continue; None without one."""
-
-    def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
-        """Starts to save the state of `step` from a thread other than training. `agreed` is called with whether this rank's copy is valid
-        and returns whether all copies are; otherwise nothing is written and the result is False."""
-
-    def collect(self) -> None:
-        """Reports a completed save."""
-
-
 class StallWatch:
     """A thread that monitors the steps of this rank. `patience`: returns the seconds without a completed step after which it acts.
 
@@ -122,7 +104,7 @@ class StallWatch:
 
     def __init__(
         self,
-        saves: Saving,
+        saves: "Saves",
         ballot: Ballot,
         patience: Callable[[], float],
         may_end: Callable[[], bool],
@@ -202,7 +184,7 @@ class StallWatch:
             self._give_up(step, ())
 
 
-def watch_steps(world: World, saves: Saving) -> StallWatch:
+def watch_steps(world: World, saves: "Saves") -> StallWatch:
     """The watch of a rank of the trainer."""
 
     def patience() -> float:

@@ -8,7 +8,9 @@ Launched updates cannot be stopped; a thread that copies the state checks again 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import torch
 
@@ -16,41 +18,27 @@ import torch
 REMEMBERED = 3
 
 
-class Mark(Protocol):
-    """A point in the order of work, such as torch.cuda.Event."""
-
-    def query(self) -> bool:
-        """Whether the preceding work is complete."""
-
-
-class _Passed:
-    """A mark for CPUs, where work is complete when the call returns."""
-
-    def query(self) -> bool:
-        return True
-
-
-def _mark_on(device: torch.device) -> Callable[[], Mark]:
-    def recorded() -> Mark:
-        event = torch.cuda.Event()
-        event.record()
-        return event
-
-    return recorded if device.type == "cuda" else _Passed
+def _marked(device: torch.device) -> Any:
+    """A point in the order of work: its `query` says whether the preceding work is complete, as on a CPU when a call returns."""
+    if device.type != "cuda":
+        return SimpleNamespace(query=lambda: True)
+    event = torch.cuda.Event()
+    event.record()
+    return event
 
 
 @dataclass
 class _Update:
     facts: Mapping[str, Any]
-    begun: Mark
-    ended: Mark | None = None
+    begun: Any
+    ended: Any = None
 
 
 class Standing:
-    """The last updates of one rank's state. `mark`: records a mark in the stream of the updates."""
+    """The last updates of one rank's state. `mark`: records a mark in the stream of the updates, such as torch.cuda.Event."""
 
-    def __init__(self, device: torch.device, mark: Callable[[], Mark] | None = None) -> None:
-        self._mark = mark or _mark_on(device)
+    def __init__(self, device: torch.device, mark: Callable[[], Any] | None = None) -> None:
+        self._mark = mark or partial(_marked, device)
         # Replaced instead of mutated, because another thread reads it.
         self._updates: tuple[_Update, ...] = ()
 

@@ -142,15 +142,15 @@ def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ
             found.append(SparingTracker("TensorBoard", lambda: _TensorBoard(folder)))
         if arguments.mlflow:
             if not environ.get("MLFLOW_TRACKING_URI"):
-                raise Settings(["environment variable MLFLOW_TRACKING_URI is not set; code.arguments.mlflow needs a tracking server"])
+                raise Settings("environment variable MLFLOW_TRACKING_URI is not set; code.arguments.mlflow needs a tracking server")
             found.append(SparingTracker("MLflow", lambda: _MlFlow(environ, run_id)))
         if arguments.wandb:
             if not environ.get("WANDB_PROJECT"):
-                raise Settings(["environment variable WANDB_PROJECT is not set; set observability.wandb, which code.arguments.wandb needs"])
+                raise Settings("environment variable WANDB_PROJECT is not set; set observability.wandb, which code.arguments.wandb needs")
             found.append(SparingTracker("Weights & Biases", _Wandb))
     except ImportError as error:
         option = "code.arguments.tensorboard, mlflow, wandb"
-        raise Settings([f"{option}: the image must have the package, got {error}; choose an image that has it (image.uri)"]) from error
+        raise Settings(f"{option}: the image must have the package, got {error}; choose an image that has it (image.uri)") from error
     return found
 
 

@@ -75,7 +75,7 @@ class PublishedWeights:
         self._files, self._shape = open_folder(folder), architecture
         issues = config_issues(folder, architecture, sequence_length) + self._differences(shapes)
         if issues:
-            raise Settings(issues)
+            raise Settings(*issues)
 
     def _differences(self, shapes: Mapping[str, Sequence[int]]) -> list[str]:
         missing, wrong, used = [], [], set()

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
-from slipway_trainer.exits import TRY_AGAIN, Settings, TrainerError
+from slipway_trainer.exits import Settings, TrainerError
 from slipway_trainer.tokenize.rows import COMPRESSED, LINES, TABLES
 
 Answer = TypeVar("Answer")
@@ -71,7 +71,7 @@ def parse_source(text: str) -> Source:
     kind = "dataset" if name.startswith("datasets/") else "model"
     name = name.removeprefix("datasets/")
     if not text.startswith("hf:") or not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name, re.ASCII):
-        raise Settings([f"source: must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without, got {text}; correct it"])
+        raise Settings(f"source: must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without, got {text}; correct it")
     return Source(text, kind, name, revision or "main")
 
 
@@ -102,7 +102,7 @@ def find_repository(source: Source, include: Sequence[str]) -> Repository:
         issues.append(f"must have at most {MAX_BYTES >> 40} TiB of files, got more; name fewer with --include")
     messages = [f"source: {source.text} {issue}" for issue in issues]
     if messages:
-        raise Settings(messages)
+        raise Settings(*messages)
     card = info.card_data or {}
     licence = card.get("license_name") or card.get("license")
     return Repository(source, commit, str(licence)[:100] if licence else None, bool(info.gated), wanted)
@@ -176,25 +176,25 @@ def hub_errors(source: Source) -> Iterator[None]:
         yield
     except errors.GatedRepoError as error:
         fix = f"accept its terms on the page of {source.name}, and provide a token of that account as HF_TOKEN"
-        raise Settings([f"{what} must be readable, got a gated repository and no token that has access; {fix}"]) from error
+        raise Settings(f"{what} must be readable, got a gated repository and no token that has access; {fix}") from error
     except errors.RevisionNotFoundError as error:
-        raise Settings([f"{what} must name a branch, tag or commit of the repository, got {source.revision}; correct it"]) from error
+        raise Settings(f"{what} must name a branch, tag or commit of the repository, got {source.revision}; correct it") from error
     except errors.RepositoryNotFoundError as error:
         fix = "correct the name, or provide a token that may read a private one as HF_TOKEN"
-        raise Settings([f"{what} must be a {source.kind} of the hub, got none; {fix}"]) from error
+        raise Settings(f"{what} must be a {source.kind} of the hub, got none; {fix}") from error
     except errors.OfflineModeIsEnabled as error:
-        raise Settings([f"{what} must be read from the hub, got HF_HUB_OFFLINE; remove that variable"]) from error
+        raise Settings(f"{what} must be read from the hub, got HF_HUB_OFFLINE; remove that variable") from error
     except (OSError, errors.HTTPError) as error:
         if isinstance(error.__cause__ or error, errors.FileMetadataError):
             fix = "let the proxy or mirror pass the headers of the hub on, or name another as HF_ENDPOINT"
-            raise Settings([f"{what} must be served with the headers of a hub, got {_one_line(error)}; {fix}"]) from error
+            raise Settings(f"{what} must be served with the headers of a hub, got {_one_line(error)}; {fix}") from error
         if isinstance(error, OSError) and error.errno in _DISK_FULL:
             must = "must fit on the disk of this machine, of which a few files at a time need room"
-            raise Settings([f"{what} {must}, got {_one_line(error)}; raise compute.volumeSizeGiB, or name another TMPDIR"]) from error
+            raise Settings(f"{what} {must}, got {_one_line(error)}; raise compute.volumeSizeGiB, or name another TMPDIR") from error
         fix = "check the network, the proxy (HTTPS_PROXY) and HF_ENDPOINT"
         status = getattr(getattr(error.__cause__ or error, "response", None), "status_code", 0)
         kind = Busy if status == 429 or status >= 500 else TrainerError
-        raise kind(TRY_AGAIN, f"{what} must be readable from {_endpoint()}, got {_one_line(error)}; {fix}") from error
+        raise kind(f"{what} must be readable from {_endpoint()}, got {_one_line(error)}; {fix}") from error
 
 
 def _endpoint() -> str:

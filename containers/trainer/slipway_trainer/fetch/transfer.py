@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from slipway_trainer.checkpoint.store import Store, write_object
-from slipway_trainer.exits import TRY_AGAIN, TrainerError
+from slipway_trainer.exits import TrainerError
 from slipway_trainer.fetch.arguments import AT_ONCE
 from slipway_trainer.fetch.repository import SOURCE_FILE, HubFile, Repository, Source, ask_hub
 
@@ -77,7 +77,7 @@ def _stored(repository: Repository, file: HubFile, size: int | None, store: Stor
 
 
 def _broken(repository: Repository, file: HubFile, must: str, got: str) -> TrainerError:
-    return TrainerError(TRY_AGAIN, f"source: {repository.source.text} {file.path} must have {must}, got {got}; fetch it again")
+    return TrainerError(f"source: {repository.source.text} {file.path} must have {must}, got {got}; fetch it again")
 
 
 def _downloaded(repository: Repository, file: HubFile, scratch: Path) -> Path:

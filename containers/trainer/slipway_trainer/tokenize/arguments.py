@@ -34,5 +34,5 @@ def read_arguments(words: Sequence[str]) -> argparse.Namespace:
     issues: list[str] = []
     found = options().read(words, issues)
     if issues:
-        raise Settings(issues)
+        raise Settings(*issues)
     return found

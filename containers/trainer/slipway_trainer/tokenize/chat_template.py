@@ -53,7 +53,7 @@ class ChatTemplate:
             from jinja2.sandbox import ImmutableSandboxedEnvironment
         except ImportError as error:
             raise Settings(
-                ["code.arguments.chat-template: the image must have the `jinja2` package; choose one that has it (image.uri)"]
+                "code.arguments.chat-template: the image must have the `jinja2` package; choose one that has it (image.uri)"
             ) from error
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=[_generation_extension(self._mark_turn), loopcontrols]
@@ -64,7 +64,7 @@ class ChatTemplate:
             return environment.from_string(self.source)
         except TemplateSyntaxError as error:
             raise Settings(
-                [f"tokenizer.chatTemplate: must be a Jinja template, got in line {error.lineno}: {error.message}; correct the template"]
+                f"tokenizer.chatTemplate: must be a Jinja template, got in line {error.lineno}: {error.message}; correct the template"
             ) from error
 
     def _mark_turn(self, text: str) -> str:

@@ -113,7 +113,7 @@ def _of_data_sets(files: Sequence[Path]) -> list[Path]:
     selected = [folder for folder, state in states.items() if state.get("_indices_data_files")]
     if selected:
         must = "code.arguments.data-channel: must contain data sets without a table of indices"
-        raise Settings([f"{must}, got {selected[0].name}; save it again with a current version of datasets"])
+        raise Settings(f"{must}, got {selected[0].name}; save it again with a current version of datasets")
     own = {path.parent for path in files if path.suffix == ".arrow" and not _CACHED.fullmatch(path.name)}
 
     def is_kept(path: Path) -> bool:
@@ -140,7 +140,7 @@ def _refuse(must: str, files: Sequence[Path], folder: Path) -> None:
     names = [path.relative_to(folder).as_posix() for path in files]
     if names:
         listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        raise Settings([f"code.arguments.data-channel: {must}, got {listed}; convert or remove them"])
+        raise Settings(f"code.arguments.data-channel: {must}, got {listed}; convert or remove them")
 
 
 def share(files: Sequence[Path], host: int, hosts: int) -> list[Path]:

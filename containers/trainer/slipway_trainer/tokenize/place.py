@@ -61,7 +61,7 @@ def find_place(base: Path, channel: str, environ: Mapping[str, str]) -> Place:
     chosen = channel or (own[0] if len(own) == 1 else "")
     if chosen not in names:
         must = f"must name an input of the job ({', '.join(own) or 'it has none'}), got {channel or 'nothing'}"
-        raise Settings([f"code.arguments.data-channel: {must}; correct the name, or add the input"])
+        raise Settings(f"code.arguments.data-channel: {must}; correct the name, or add the input")
     if processing:
         kind, output, uri = _distribution(processing, chosen), base / "processing" / "output", _output_uri(processing)
     else:

@@ -122,12 +122,12 @@ def run(words: list[str]) -> int:
     if not Path(given.data).exists():
         issues.append(f"--data: must be a file or folder, got {given.data or 'none'}; correct the path")
     if issues:
-        raise Settings(issues)
+        raise Settings(*issues)
     path = Path(given.data)
     files = [path] if path.is_file() else input_files(path)
     kind = kind_of(files)
     if kind == "text":
-        raise Settings([f"--data: must have conversations, completions or preferences, got text in {path.name}; all of text is trained"])
+        raise Settings(f"--data: must have conversations, completions or preferences, got text in {path.name}; all of text is trained")
     tokenizer = load_tokenizer(given.tokenizer, given.end_of_text)
     reader = open_reader(kind, given, tokenizer)
     rows = first_rows(files, reader, tokenizer, given.rows)

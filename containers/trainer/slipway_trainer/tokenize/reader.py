@@ -47,10 +47,8 @@ def _chat_template(given: str, tokenizer: Tokenizer) -> ChatTemplate | None:
     if given and "{%" not in given and "{{" not in given:
         if not Path(given).is_file():
             raise Settings(
-                [
-                    f"tokenizer.chatTemplate: must be a Jinja template, or the path of one in an input of the job, got {given}; "
-                    "add the file to an input, or write the template"
-                ]
+                f"tokenizer.chatTemplate: must be a Jinja template, or the path of one in an input of the job, got {given}; "
+                "add the file to an input, or write the template"
             )
         source = Path(given).read_text(encoding="utf-8")
     return ChatTemplate(source, tokenizer.special_tokens) if source else None

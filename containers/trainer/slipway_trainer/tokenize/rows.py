@@ -194,6 +194,6 @@ def _arrow(path: Path) -> Any:
         import pyarrow
     except ImportError as error:
         raise Settings(
-            [f"{path.name}: the image must have the `pyarrow` package to read {path.suffix}; choose one that has it (image.uri)"]
+            f"{path.name}: the image must have the `pyarrow` package to read {path.suffix}; choose one that has it (image.uri)"
         ) from error
     return pyarrow

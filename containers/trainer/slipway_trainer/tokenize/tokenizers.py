@@ -110,7 +110,7 @@ class FileTokenizer:
             from tokenizers import Tokenizer as Loaded
         except ImportError as error:
             raise Settings(
-                ["code.arguments.tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"]
+                "code.arguments.tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"
             ) from error
         config = _json_of(path.with_name("tokenizer_config.json"))
         try:
@@ -118,7 +118,7 @@ class FileTokenizer:
         except Exception as error:  # The package raises no class of its own.
             must = f"must be a tokenizer.json that the image's `tokenizers` package reads, got {path.name} ({error})"
             raise Settings(
-                [f"code.arguments.tokenizer: {must}; save it again with AutoTokenizer.save_pretrained, or use a newer package"]
+                f"code.arguments.tokenizer: {must}; save it again with AutoTokenizer.save_pretrained, or use a newer package"
             ) from error
         _add_tokens(self._tokenizer, config)
         # Files of fine-tuned models often enable both, which would truncate and pad documents.
@@ -136,7 +136,7 @@ class FileTokenizer:
         found = self._tokenizer.token_to_id(self.end_of_text_token)
         if found is None:
             must = f"must be a token of {path.name}, got {self.end_of_text_token}"
-            raise Settings([f"code.arguments.end-of-text: {must}; name the token that ends a document"])
+            raise Settings(f"code.arguments.end-of-text: {must}; name the token that ends a document")
         self.end_of_text = found
         self.ends = frozenset({found, *_ends_beside(path)})
 
@@ -160,7 +160,7 @@ def _json_of(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise Settings([f"{path.name} next to the tokenizer: must be JSON ({error}); copy it again"]) from error
+        raise Settings(f"{path.name} next to the tokenizer: must be JSON ({error}); copy it again") from error
     return found if isinstance(found, dict) else {}
 
 
@@ -179,7 +179,7 @@ def _add_tokens(tokenizer: Any, config: Mapping[str, Any]) -> None:
         found = tokenizer.token_to_id(entry["content"])
         if found != number:
             must = f"must have the ids that follow those of tokenizer.json, got {number} for {entry['content']}, which is {found}"
-            raise Settings([f"added_tokens_decoder of tokenizer_config.json next to the tokenizer: {must}; save both files again"])
+            raise Settings(f"added_tokens_decoder of tokenizer_config.json next to the tokenizer: {must}; save both files again")
 
 
 def _ends_beside(path: Path) -> list[int]:
@@ -221,5 +221,5 @@ def load_tokenizer(name: str, end_of_text: str | None) -> Tokenizer:
     path = Path(name)
     if not path.is_file():
         must = "must be `byte` or a tokenizer.json in a channel"
-        raise Settings([f"code.arguments.tokenizer: {must}, got {name}; add the file to an input of the job"])
+        raise Settings(f"code.arguments.tokenizer: {must}, got {name}; add the file to an input of the job")
     return FileTokenizer(path, end_of_text)
