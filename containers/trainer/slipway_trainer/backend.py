@@ -1,9 +1,8 @@
 """The interface between the training loop and a distribution library. Each library is imported only when it is used: no image has all."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +16,7 @@ from slipway_trainer.limits import backend_name
 from slipway_trainer.settings import RunSettings
 
 
-class Backend(Protocol):
+class Backend:
     """One distribution library. The training loop does not depend on which one it is."""
 
     layout: Layout
@@ -29,36 +28,47 @@ class Backend(Protocol):
     #: Shapes of the full parameters by name, regardless of how they are sharded.
     shapes: dict[str, torch.Size]
     #: Whether `state` always returns the same tensors, which only an optimizer step changes.
-    state_stays: bool
+    state_stays = False
     #: None: `state` is saved in DCP's format.
-    library_checkpoints: LibraryCheckpoints | None
+    library_checkpoints: LibraryCheckpoints | None = None
+    #: The loss of a micro-batch (objective.py).
+    _objective: Callable[..., Tensor]
 
     def begin(self) -> None:
-        """Sets the initial values of the model, unless they are set already. Must precede the first step if no state is loaded."""
+        """Sets the initial values of the model, unless they are set when it is built. Must precede the first step if no state is loaded."""
 
     def state(self) -> dict[str, Tensor]:
         """The complete state of model and optimizer as sharded tensors, by stable names."""
+        raise NotImplementedError("the library writes its own checkpoints")
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Restores the state from the tensors of `state`, after a checkpoint was loaded into them."""
+        """Restores the state from the tensors of `state`, after a checkpoint was loaded into them; nothing if they are those of the
+        model."""
 
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yields every full parameter by name, one at a time. All ranks must iterate together, because this uses collectives."""
+        raise NotImplementedError
 
     def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
         """One micro-step: adds the gradients of `share` times the objective; returns the objective, detached. `last`: gradients are reduced
         across ranks."""
+        raise NotImplementedError
 
+    @torch.no_grad()
     def evaluate(self, batch: MicroBatch) -> Tensor:
         """The loss of a micro-batch, without gradients."""
+        return self._objective(self.model, batch)
 
+    @torch.no_grad()
     def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
         """The most likely token after position `last_B` of each row, (B); later tokens of a row are ignored. All ranks must pass the same
         rows."""
+        return self._objective.next_tokens(self.model, tokens_BL, last_B)
 
     def clip(self, max_norm: float) -> Tensor:
         """Clips gradients to `max_norm` (0: no clipping) and returns their norm before clipping. DeepSpeed also runs the optimizer step
         here."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Releases resources before the process group is destroyed."""

@@ -104,8 +104,8 @@ def tensor_parallel(mesh: DeviceMesh) -> TensorParallel | None:
     return TensorParallel(mesh.get_group(), mesh.get_local_rank(), mesh.size())
 
 
-def split_ends(model: nn.Module, mesh: DeviceMesh) -> None:
-    """Shards the modules outside the layers: embedding and head by vocabulary, the last norm by position."""
+def split_model(model: nn.Module, mesh: DeviceMesh) -> None:
+    """Shards the layers, embedding and head by vocabulary, and the last norm by position."""
     plan = {
         "embed": RowwiseParallel(input_layouts=Replicate(), output_layouts=_POSITIONS),
         "norm": SequenceParallel(use_local_output=True),
@@ -115,6 +115,8 @@ def split_ends(model: nn.Module, mesh: DeviceMesh) -> None:
     parallelize_module(model, mesh, plan)
     if is_tied:
         model.head.weight = model.embed.weight
+    for block in model.all_blocks():
+        split_block(block, mesh)
 
 
 def split_block(block: nn.Module, mesh: DeviceMesh) -> None:
