@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +72,7 @@ class Training:
     @property
     def tokens_per_step(self) -> int:
         """Number of positions in all rows of a step, including padding."""
-        return _tokens_per_step(self.objective, self.global_batch_size, self.sequence_length)
-
-
-def _tokens_per_step(objective: str, batch: int, length: int) -> int:
-    return batch * length * (2 if objective == "dpo" else 1)
+        return self.global_batch_size * self.sequence_length * (2 if self.objective == "dpo" else 1)
 
 
 @dataclass(frozen=True)
@@ -169,24 +165,24 @@ def _steps(section: _Section, tokens_per_step: int, issues: list[str]) -> int:
 
 def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
     section = _Section("training", raw, issues)
-    length, batch = section.count("sequenceLength"), section.count("globalBatchSize")
-    lora, objective = section.values.get("lora"), str(section.values.get("objective", "pretrain"))
-    return Training(
-        sequence_length=length,
+    lora = section.values.get("lora")
+    found = Training(
+        sequence_length=section.count("sequenceLength"),
         micro_batch_size=section.count("microBatchSize", 1),
-        global_batch_size=batch,
-        steps=_steps(section, _tokens_per_step(objective, batch, length), issues),
+        global_batch_size=section.count("globalBatchSize"),
+        steps=1,
         precision=str(section.values.get("precision", "bf16")),
         activation_checkpointing=str(section.values.get("activationCheckpointing", "none")),
         activation_offload=bool(section.values.get("activationOffload", False)),
         seed=int(section.values.get("seed", 1234)),
         lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"]), lora.get("quantization")) if lora else None,
         skips=read_skips(section.values.get("skips") or [], issues),
-        objective=objective,
+        objective=str(section.values.get("objective", "pretrain")),
         document_mask=bool(section.values.get("documentMask", False)),
         mixture=read_mixture(section.values.get("mixture") or [], issues),
         fp8_recipe=section.values.get("fp8Recipe"),
     )
+    return replace(found, steps=_steps(section, found.tokens_per_step, issues))
 
 
 def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
@@ -215,27 +211,20 @@ def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoi
     interval = raw.get("intervalMinutes", "auto")
     wanted = raw.get("mode", "none") != "none"
     restarts = float(environ.get("SLIPWAY_RESTART", 0))
+    # Failures of previous attempts, and restarts in place of this attempt. The duration of this attempt is added while it runs.
+    before, rollback = raw.get("history") or {}, raw.get("rollback")
     return Checkpoints(
         uri=environ.get("SLIPWAY_CHECKPOINT_URI", raw.get("uri") or "") if wanted else "",
         resume_from=environ.get("SLIPWAY_RESUME_FROM", raw.get("resumeFrom") or ""),
         keep=int(raw.get("keep", 3)),
         interval_minutes=None if interval == "auto" else float(interval),
         local_copies=environ.get("SLIPWAY_LOCAL_COPIES", ""),
-        history=_history(raw.get("history") or {}, restarts),
+        history=History(float(before.get("failures", 0)) + restarts, float(before.get("nodeDays", 0))),
         restarts=restarts,
         spares=int(job.get("spareInstances", 0)) > 0,
-        rollback=_rollback(raw.get("rollback")),
+        rollback=Rollback(int(rollback["toStep"]), int(rollback["beforeAttempt"])) if rollback else None,
         memory=read_memory_plan(raw.get("memory"), environ),
     )
-
-
-def _rollback(raw: Mapping[str, Any] | None) -> Rollback | None:
-    return Rollback(int(raw["toStep"]), int(raw["beforeAttempt"])) if raw else None
-
-
-def _history(before: Mapping[str, Any], restarts: float) -> History:
-    """Failures of previous attempts, and restarts in place of this attempt. The duration of this attempt is added while it runs."""
-    return History(float(before.get("failures", 0)) + restarts, float(before.get("nodeDays", 0)))
 
 
 def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapping[str, str]) -> RunSettings:

@@ -11,7 +11,7 @@ from slipway_trainer.checkpoint.store import open_store
 from slipway_trainer.exits import Settings, TrainerError, complain
 from slipway_trainer.fetch.arguments import options
 from slipway_trainer.fetch.repository import Repository, ask_hub, find_repository, parse_source
-from slipway_trainer.options import Text
+from slipway_trainer.options import Option, Text
 from slipway_trainer.tokenize.place import output_uri
 
 #: Nobody sees its bars, and every line of them is an event of the log.
@@ -22,10 +22,11 @@ _SAVED_BYTES = 256 << 20
 
 def run(words: list[str], base: Path) -> int:
     """Fetches or describes the sources; returns the exit code."""
-    known = options()
-    known.add("to", Text(), "", "folder or prefix in S3 below which all fetched files are; default: the output of the job")
-    known.add("save", Text(), "", "with --describe: folder for the small files of a model, and for one file of a data set")
-    known.add_flag("describe", "print what the hub has as JSON, and copy nothing")
+    known = options(
+        Option("to", Text(), "", "folder or prefix in S3 below which all fetched files are; default: the output of the job"),
+        Option("save", Text(), "", "with --describe: folder for the small files of a model, and for one file of a data set"),
+        Option("describe", None, False, "print what the hub has as JSON, and copy nothing"),
+    )
     issues: list[str] = []
     given = known.read(words, issues)
     root = given.to or output_uri(base / "config")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slipway_trainer.exits import Settings, TrainerError, complain
-from slipway_trainer.options import Text, Whole
+from slipway_trainer.options import Option, Text, Whole
 from slipway_trainer.tokenize.arguments import options
 from slipway_trainer.tokenize.documents import examples, input_files, kind_of
 from slipway_trainer.tokenize.examples import ExampleReader
@@ -111,12 +111,13 @@ def measured(files: Sequence[Path], reader: ExampleReader, count: int) -> dict[s
 
 def run(words: list[str]) -> int:
     """Shows the first rows of `--data`, a file or folder; returns the exit code."""
-    known = options()
-    known.add("data", Text(), "", "file or folder with rows")
-    known.add("rows", Whole(1), 3, "number of rows to show")
-    known.add("html", Text(), "", "file for a page")
-    known.add("measure", Whole(0), 0, "number of first rows whose tokens are counted; the last line is the result as JSON")
-    known.add_flag("colours", "write the colours of a terminal")
+    known = options(
+        Option("data", Text(), "", "file or folder with rows"),
+        Option("rows", Whole(1), 3, "number of rows to show"),
+        Option("html", Text(), "", "file for a page"),
+        Option("measure", Whole(0), 0, "number of first rows whose tokens are counted; the last line is the result as JSON"),
+        Option("colours", None, False, "write the colours of a terminal"),
+    )
     issues: list[str] = []
     given = known.read(words, issues)
     if not Path(given.data).exists():
