@@ -7,7 +7,7 @@ was computed while it was written; all other objects come from the store.
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,38 +24,40 @@ def digest_file(copy: Path) -> Path:
     return copy.with_name(copy.name + ".sha256")
 
 
-class _CopyingWriter:
+class _CopyingWriter(ObjectWriter):
     """Writes an object, and a copy of it until the first error: the copy is optional."""
 
     def __init__(self, writer: ObjectWriter, target: Path) -> None:
         self._writer, self._target = writer, target
         self._temporary = target.with_name(target.name + ".tmp")
         self._file: BinaryIO | None = None
-        with suppress(OSError):
+        with self._errors_end_copy():
             target.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._temporary.open("wb")
 
-    def write(self, data: bytes) -> None:
-        self._writer.write(data)
-        if self._file is None:
-            return
+    @contextmanager
+    def _errors_end_copy(self) -> Iterator[None]:
         try:
-            if shutil.disk_usage(self._target.parent).free < len(data) + MIN_FREE_BYTES:
-                raise OSError("the disk is nearly full")
-            self._file.write(data)
+            yield
         except OSError:
             self._end_copy()
 
+    def write(self, data: bytes) -> None:
+        self._writer.write(data)
+        with self._errors_end_copy():
+            if self._file is not None and shutil.disk_usage(self._target.parent).free < len(data) + MIN_FREE_BYTES:
+                self._end_copy()
+            if self._file is not None:
+                self._file.write(data)
+
     def close(self) -> Written:
         written = self._writer.close()
-        if self._file is not None:
-            try:
+        with self._errors_end_copy():
+            if self._file is not None:
                 self._file.close()
                 digest_file(self._target).unlink(missing_ok=True)
                 self._temporary.rename(self._target)
                 digest_file(self._target).write_text(written.sha256, encoding="ascii")
-            except OSError:
-                self._end_copy()
         return written
 
     def abort(self) -> None:
