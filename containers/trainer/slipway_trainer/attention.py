@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attend import attend, own_part
+from slipway_trainer.attend import attend
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.norms import RmsNorm, WeightlessNorm, norm_of
 from slipway_trainer.rope import rotate
-from slipway_trainer.sharding import own
+from slipway_trainer.sharding import local_part, own
 
 
 class Attention(nn.Module):
@@ -60,7 +60,7 @@ class Attention(nn.Module):
         if temperature_L1 is not None:
             q_BHLE = (q_BHLE * temperature_L1).to(q_BHLE.dtype)
         mix = attend if self.context is None else self.context.attend
-        mixed_BHLE = mix(q_BHLE, k_BKLE, v_BKLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=own_part(self.sinks))
+        mixed_BHLE = mix(q_BHLE, k_BKLE, v_BKLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=local_part(self.sinks))
         return self.o_proj(mixed_BHLE.transpose(1, 2).flatten(2))
 
 
@@ -104,7 +104,8 @@ class LatentAttention(nn.Module):
     def forward(self, x_BLD: Tensor, cos_LR: Tensor | None, sin_LR: Tensor | None, *, mask_LL: Tensor | None = None) -> Tensor:
         """Like Attention.forward."""
         latent = self.latent
-        q_BHLN, q_BHLR = _heads(self._queries(x_BLD), latent.head_size).split((latent.nope_head_size, latent.rope_head_size), dim=-1)
+        q_BLX = self.q_proj(x_BLD) if latent.q_rank is None else self.q_b_proj(self.q_a_layernorm(self.q_a_proj(x_BLD)))
+        q_BHLN, q_BHLR = _heads(q_BLX, latent.head_size).split((latent.nope_head_size, latent.rope_head_size), dim=-1)
         compressed_BLC, k_BLR = self.kv_a_proj_with_mqa(x_BLD).split((latent.kv_rank, latent.rope_head_size), dim=-1)
         both_BHLE = _heads(self.kv_b_proj(self.kv_a_layernorm(compressed_BLC)), latent.nope_head_size + latent.value_head_size)
         k_BHLN, v_BHLE = both_BHLE.split((latent.nope_head_size, latent.value_head_size), dim=-1)
@@ -112,13 +113,8 @@ class LatentAttention(nn.Module):
         q_BHLE = torch.cat((q_BHLN, rotate(q_BHLR, cos_LR, sin_LR, self.interleaved)), dim=-1)
         k_BHLE = torch.cat((k_BHLN, k_BHLR), dim=-1)
         mix = attend if self.context is None else self.context.attend
-        mixed_BHLE = mix(q_BHLE, k_BHLE, v_BHLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=own_part(self.sinks))
+        mixed_BHLE = mix(q_BHLE, k_BHLE, v_BHLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=local_part(self.sinks))
         return self.o_proj(mixed_BHLE.transpose(1, 2).flatten(2))
-
-    def _queries(self, x_BLD: Tensor) -> Tensor:
-        if self.latent.q_rank is None:
-            return self.q_proj(x_BLD)
-        return self.q_b_proj(self.q_a_layernorm(self.q_a_proj(x_BLD)))
 
 
 def _heads(x_BLX: Tensor, size: int) -> Tensor:

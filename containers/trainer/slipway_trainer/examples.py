@@ -88,7 +88,7 @@ class Documents:
         tokens, mask = self._contents(self._shard[number])
         count = min(self.lengths[number], limit)
         here = slice(self._begins[number], self._begins[number] + count)
-        sample[TOKENS, begin : begin + count] = _signed_to_ids(tokens[here])
+        sample[TOKENS, begin : begin + count] = ids_of(tokens[here], self._width)
         # The target of a position is the next token; the last position of a document has none.
         behind = sample[TOKENS, begin + 1 : begin + count]
         sample[TARGETS, begin : begin + count - 1] = torch.where(mask[here][1:] == 1, behind, IGNORED)
@@ -98,7 +98,7 @@ class Documents:
         with self._reading:
             if shard not in self._read_shards:
                 path = self._shards[shard].path
-                tokens = torch.frombuffer(_read(path), dtype=torch.int32 if self._width == 4 else torch.int16)
+                tokens = torch.frombuffer(_read(path), dtype=_stored(self._width))
                 self._read_shards[shard] = tokens, torch.frombuffer(_read(path.with_suffix(MASK)), dtype=torch.uint8)
             return self._read_shards[shard]
 
@@ -110,9 +110,14 @@ def _read(path: Path) -> bytearray:
         raise DataFailed(f"{path}: could not be read ({error}); check that the channel contains it") from error
 
 
-def _signed_to_ids(tokens: Tensor) -> Tensor:
-    """Restores uint16 ids that were read as int16, because older PyTorch versions do not have uint16."""
-    return tokens.long() & 0xFFFF if tokens.dtype == torch.int16 else tokens.long()
+def ids_of(data: bytearray | Tensor, width: int) -> Tensor:
+    """Token ids of `width` bytes each. Two bytes are read as int16, because older PyTorch versions do not have uint16."""
+    tokens = data if isinstance(data, Tensor) else torch.frombuffer(data, dtype=_stored(width))
+    return tokens.long() & 0xFFFF if width == 2 else tokens.long()
+
+
+def _stored(width: int) -> torch.dtype:
+    return torch.int32 if width == 4 else torch.int16
 
 
 def _empty(length: int) -> Tensor:

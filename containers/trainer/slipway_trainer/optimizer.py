@@ -10,25 +10,15 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed import ProcessGroup
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Placement
+
+from slipway_trainer.sharding import local_part
 
 
 def mesh_key(parameter: nn.Parameter) -> DeviceMesh | None:
     """A key that is equal for parameters on the same mesh, which one operation can process together: caches of DTensor may have replaced
     the mesh of some by an equal one."""
     return parameter.device_mesh if isinstance(parameter, DTensor) else None
-
-
-def _local(tensor: Tensor) -> Tensor:
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
-
-
-def _holders(gradient: Tensor) -> tuple[ProcessGroup, ...]:
-    """The groups over which a gradient is sharded."""
-    if not isinstance(gradient, DTensor):
-        return ()
-    mesh = gradient.device_mesh
-    return tuple(mesh.get_group(dim) for dim, placement in enumerate(gradient.placements) if not placement.is_replicate())
 
 
 @torch.no_grad()
@@ -39,16 +29,18 @@ def global_norm(parameters: Iterable[nn.Parameter], spread: Mapping[DeviceMesh |
     4 ms for the 291 parameters of an 8B model. `spread`: by mesh, a group whose ranks hold different parameters (experts), over which the
     squares are summed.
     """
-    placed: dict[tuple[DeviceMesh | None, object], list[Tensor]] = {}
+    placed: dict[tuple[DeviceMesh | None, tuple[Placement, ...]], list[Tensor]] = {}
     for parameter in parameters:
         gradient = parameter.grad
         if gradient is not None:
             placements = gradient.placements if isinstance(gradient, DTensor) else ()
             placed.setdefault((mesh_key(parameter), placements), []).append(gradient)
     held: dict[tuple[ProcessGroup, ...], list[Tensor]] = {}
-    for (mesh, _placements), gradients in placed.items():
-        holders = (*_holders(gradients[0]), *([spread[mesh]] if mesh in spread else []))
-        held.setdefault(holders, []).extend(map(_local, gradients))
+    for (mesh, placements), gradients in placed.items():
+        # The groups over which the gradients are sharded.
+        sharded = [mesh.get_group(dim) for dim, placement in enumerate(placements) if not placement.is_replicate()] if mesh else []
+        holders = (*sharded, *([spread[mesh]] if mesh in spread else []))
+        held.setdefault(holders, []).extend(map(local_part, gradients))
     squares = [torch.nn.utils.get_total_norm(locals_).float() ** 2 for locals_ in held.values()]
     together = torch.stack(squares)
     for group in dict.fromkeys(group for holders in held for group in holders):

@@ -20,11 +20,6 @@ def _mix(value: int, key: int, mask: int) -> int:
     return (value ^ value >> 32) & mask
 
 
-def _round_keys(seed: int, epoch: int) -> list[int]:
-    digest = hashlib.sha256(f"{seed}/{epoch}".encode()).digest() + hashlib.sha256(f"{epoch}/{seed}".encode()).digest()
-    return [int.from_bytes(digest[8 * index : 8 * index + 8], "big") for index in range(ROUNDS)]
-
-
 def permuted(index: int, count: int, keys: list[int]) -> int:
     """The image of `index` in the permutation of `count` elements with these keys."""
     half_bits = max(1, ((count - 1).bit_length() + 1) // 2)
@@ -63,7 +58,9 @@ class SampleOrder:
         """The sample at a position."""
         epoch = self.epoch(position)
         if epoch != self._epoch:
-            self._epoch, self._keys = epoch, _round_keys(self.seed, epoch)
+            pair = (f"{self.seed}/{epoch}", f"{epoch}/{self.seed}")
+            digest = b"".join(hashlib.sha256(text.encode()).digest() for text in pair)
+            self._epoch, self._keys = epoch, [int.from_bytes(digest[8 * index : 8 * index + 8], "big") for index in range(ROUNDS)]
         return permuted(position % self.count, self.count, self._keys)
 
 

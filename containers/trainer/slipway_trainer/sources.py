@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
-from slipway_trainer.examples import Cut, PackedRows, Pairs
+from slipway_trainer.examples import PackedRows, Pairs, ids_of
 from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.order import SampleOrder
 from slipway_trainer.settings import Training
@@ -49,11 +48,7 @@ class TokenStream:
         return torch.cat(pieces)
 
     def _read(self, shard: int, offset: int, count: int) -> torch.Tensor:
-        data = self._bytes(shard, offset * self._width, count * self._width)
-        if self._width == 4:
-            return torch.frombuffer(data, dtype=torch.int32).long()
-        # Read as signed 16-bit integers, because older PyTorch versions do not have uint16.
-        return torch.frombuffer(data, dtype=torch.int16).long() & 0xFFFF
+        return ids_of(self._bytes(shard, offset * self._width, count * self._width), self._width)
 
     def _bytes(self, shard: int, first: int, count: int) -> bytearray:
         """Reads `count` bytes of a shard. Positional reads need one request with FastFile and FSx, a memory mapping one per page."""
@@ -115,23 +110,11 @@ class Source:
             must = "must be used with shards whose index names one endOfText"
             raise Settings(f"training.documentMask: {must}, got none or several in {folder}; prepare the data again with one tokenizer")
         self.end_of_text, self.tokenizer, self.end_of_turn = index.end_of_text, index.tokenizer, index.end_of_turn
-        self._stream = kind.samples(index, training.sequence_length)
-        self._order = SampleOrder(self._stream.samples, seed)
-
-    @property
-    def samples(self) -> int:
-        """Number of samples in one epoch of this channel."""
-        return self._stream.samples
-
-    @property
-    def digest(self) -> str:
-        """Digest of the token shards; it identifies the data set."""
-        return self._stream.digest
-
-    @property
-    def cut(self) -> Cut | None:
-        """Counts of documents that were truncated to the row length; None for text."""
-        return self._stream.cut
+        stream = kind.samples(index, training.sequence_length)
+        #: Number of samples in one epoch; the digest that identifies the data set; the truncated documents, None for text; and what reads
+        #: the sample of a number, thread-safe.
+        self.samples, self.digest, self.cut, self.sample = stream.samples, stream.digest, stream.cut, stream.sample
+        self._order = SampleOrder(self.samples, seed)
 
     def epoch(self, position: int) -> int:
         """The epoch of a position, from 0."""
@@ -140,7 +123,3 @@ class Source:
     def number(self, position: int) -> int:
         """The sample at a position. Not thread-safe."""
         return self._order.sample(position)
-
-    def sample(self, number: int) -> Tensor:
-        """Reads a sample. Thread-safe."""
-        return self._stream.sample(number)
