@@ -27,7 +27,7 @@ from slipway_trainer.lora import apply_lora
 from slipway_trainer.model import Transformer
 from slipway_trainer.objective import Objective
 from slipway_trainer.optimizer import build_optimizer, clip_gradients, mesh_key, optimizer_tensors
-from slipway_trainer.preference import FrozenCopy, Reference, WithoutAdapters
+from slipway_trainer.preference import Reference, without_adapters
 from slipway_trainer.recompute import save_activation_memory
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import gathered, named_tensors, packed_layers
@@ -94,7 +94,7 @@ class Fsdp2Backend(Backend):
         if training.objective != "dpo":
             return None
         if training.lora is not None:
-            return WithoutAdapters()
+            return without_adapters
         copy = self._module(None, None).requires_grad_(False)
         for parameter in copy.parameters():
             # Buffers keep their dtype, as in the trained model.
@@ -102,7 +102,7 @@ class Fsdp2Backend(Backend):
         # The copy has no backward pass, for which its parameters could stay gathered.
         self._distribute(copy, reshard=True)
         self._fill(copy, published)
-        return FrozenCopy(copy)
+        return torch.no_grad()(lambda _model, tokens_BL, sums: copy(tokens_BL, sums))
 
     def _module(self, context: ContextParallel | None, experts: ExpertParallel | None, packs: bool = True) -> Transformer:
         """The model without values. `packs`: weights are quantized if the run has them so."""

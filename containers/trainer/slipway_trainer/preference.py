@@ -6,7 +6,6 @@ Shape suffixes as in model.py; P pairs, B = 2 P rows.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -18,31 +17,16 @@ from slipway_trainer.lora import LoraLinear
 Sums = Callable[[nn.Module, Tensor], Tensor]
 
 
-class Reference(Protocol):
-    """The reference model: the initial weights of a run."""
-
-    def __call__(self, model: nn.Module, tokens_BL: Tensor, sums: Sums) -> Tensor:
-        """Log-probabilities (B) of the reference model, without gradients. `model`: the trained model."""
+#: The reference model of DPO, the initial weights of a run: log-probabilities (B) of the rows (B, L), without gradients. The first argument
+#: is the trained model.
+Reference = Callable[[nn.Module, Tensor, Sums], Tensor]
 
 
-class FrozenCopy:
-    """The initial weights in a separate model, sharded like the trained model."""
-
-    def __init__(self, copy: nn.Module) -> None:
-        self._copy = copy
-
-    @torch.no_grad()
-    def __call__(self, model: nn.Module, tokens_BL: Tensor, sums: Sums) -> Tensor:
-        return self._copy(tokens_BL, sums)
-
-
-class WithoutAdapters:
-    """The trained model with its adapters disabled, because its frozen weights are the initial weights."""
-
-    @torch.no_grad()
-    def __call__(self, model: nn.Module, tokens_BL: Tensor, sums: Sums) -> Tensor:
-        with _without_adapters(model):
-            return model(tokens_BL, sums)
+@torch.no_grad()
+def without_adapters(model: nn.Module, tokens_BL: Tensor, sums: Sums) -> Tensor:
+    """The trained model with its adapters disabled as reference, because its frozen weights are the initial weights."""
+    with _without_adapters(model):
+        return model(tokens_BL, sums)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Converts between full tensors and the shards of a rank."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,21 +18,8 @@ def named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from model.named_buffers()
 
 
-class Packed(Protocol):
-    """A linear layer whose `weight` has fewer bits per element than its values (nf4.py)."""
-
-    in_features: int
-    out_features: int
-
-    def pack(self, whole: Tensor) -> None:
-        """Sets this rank's shard to the rows of a full weight."""
-
-    def unpacked(self) -> Tensor:
-        """The full weight in float32. All ranks that hold a shard must call it at the same time."""
-
-
-def packed_layers(model: nn.Module) -> dict[str, Packed]:
-    """The layers with packed weights, by the name of the weight."""
+def packed_layers(model: nn.Module) -> dict[str, Any]:
+    """The linear layers whose `weight` has fewer bits per element than its values (nf4.py), by the name of the weight."""
     return {f"{name}.weight": module for name, module in model.named_modules() if hasattr(module, "unpacked")}
 
 
@@ -46,17 +33,14 @@ def fill_all(model: nn.Module, values: Values) -> None:
     scales = {f"{name.removesuffix('weight')}scales" for name in layers}
     for name, tensor in named_tensors(model):
         layer = layers.get(name)
-        whole = None if name in scales else values(name, _whole_shape(tensor, layer))
+        shape = tensor.shape if layer is None else torch.Size((layer.out_features, layer.in_features))
+        whole = None if name in scales else values(name, shape)
         if whole is None:
             continue
         if layer is not None:
             layer.pack(whole)
         else:
             fill(tensor, whole)
-
-
-def _whole_shape(tensor: Tensor, layer: Packed | None) -> torch.Size:
-    return tensor.shape if layer is None else torch.Size((layer.out_features, layer.in_features))
 
 
 def local_slices(parameter: Tensor) -> tuple[slice, ...]:

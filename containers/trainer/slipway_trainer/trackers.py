@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Optional, Protocol
+from typing import Any, Optional
 
 from slipway_trainer.exits import HAND_OVER, Settings
 
@@ -16,7 +16,7 @@ PAUSE_SECONDS = 600.0
 CLOSE_SECONDS = 10.0
 
 
-class Tracker(Protocol):
+class Tracker:
     """A destination of the run's metrics."""
 
     def log(self, step: int, numbers: Mapping[str, float]) -> None:

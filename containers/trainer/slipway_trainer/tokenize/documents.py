@@ -44,10 +44,6 @@ _CACHED = re.compile(r"cache-[0-9a-f]{8,}(?:_\d+_of_\d+)?\.arrow")
 _DELTA = "_delta_log"
 
 
-def _is_marker(path: Path) -> bool:
-    return path.name.startswith("_") and not path.suffix
-
-
 def _is_binary(path: Path) -> bool:
     if path.suffix in TABLES:
         with path.open("rb") as handle:
@@ -86,7 +82,7 @@ def input_files(folder: Path, include: str = "") -> list[Path]:
     text, and beside records any others than `.txt`, such as README.md or LICENSE.
     """
     patterns = [pattern.strip() for pattern in include.split(",") if pattern.strip()] or ["*"]
-    found = (path for path in folder.rglob("*") if path.is_file() and not _is_marker(path))
+    found = (path for path in folder.rglob("*") if path.is_file() and not (path.name.startswith("_") and not path.suffix))
     named = {path.relative_to(folder).as_posix(): path for path in found}
     named = {name: path for name, path in named.items() if not any(part.startswith(".") for part in name.split("/"))}
     kept = [name for name in sorted(named) if name != SOURCE_FILE and any(fnmatchcase(name, pattern) for pattern in patterns)]
