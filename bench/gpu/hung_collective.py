@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from slipway_trainer.checkpoint.shared_state import Staging
-from slipway_trainer.standing import Standing
+from slipway_trainer.stalls import Standing
 
 #: Set by the first rank when the second may join.
 JOIN = "join"

@@ -32,7 +32,7 @@ def copy_beside_a_busy_stream(_machine: Machine, _folder: Path) -> Found:
     import torch
 
     from slipway_trainer.checkpoint.shared_state import Staging
-    from slipway_trainer.standing import Standing
+    from slipway_trainer.stalls import Standing
 
     device = torch.device("cuda")
     state = {"weight": torch.full((1 << 24,), 5.0, device=device)}

@@ -17,7 +17,7 @@ from slipway_trainer.garbage import ScheduledCollection  # noqa: E402
 from slipway_trainer.numa import bind_near, parse_cpus, pci_address_of, processors_near  # noqa: E402
 from slipway_trainer.optimizer import step_unless  # noqa: E402
 from slipway_trainer.recompute import KEPT  # noqa: E402
-from slipway_trainer.standing import Standing  # noqa: E402
+from slipway_trainer.stalls import Standing  # noqa: E402
 from slipway_trainer.step_clock import StepClock  # noqa: E402
 from slipway_trainer.tally import Tallies, Tally  # noqa: E402
 

@@ -18,7 +18,7 @@ from slipway_trainer.checkpoint.store import Store
 from slipway_trainer.load import load_newest, random_state
 from slipway_trainer.memory import Memory, open_memory
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.standing import Standing
+from slipway_trainer.stalls import Standing
 from slipway_trainer.world import World
 
 #: Steps within which a copy is taken that was requested to be written. Copies end when one cannot be sent.

@@ -119,17 +119,14 @@ def _unusable(commit: str, files: Sequence[HubFile]) -> list[str]:
     """What a repository of an honest hub never has. Paths become keys in S3 and files on this machine."""
     names = [file.path for file in files]
     wrong = [name for name in names if not is_plain_path(name)]
-    return [
-        *(
-            [f"must have a commit of 40 hexadecimal digits, got {commit[:60]!r}; ask who runs the hub"]
-            if not _COMMIT.fullmatch(commit)
-            else []
-        ),
-        *([f"must have at most {MAX_FILES} files, got more; name another repository"] if len(files) > MAX_FILES else []),
-        *([f"must have relative paths without .., got {wrong[0][:80]!r}; ask who runs the hub"] if wrong else []),
-        *(["must have each path once, got one twice; ask who runs the hub"] if len(set(names)) < len(names) else []),
-        *(["must have no files of negative size, got one; ask who runs the hub"] if any(file.bytes < 0 for file in files) else []),
-    ]
+    issues = (
+        (not _COMMIT.fullmatch(commit), f"must have a commit of 40 hexadecimal digits, got {commit[:60]!r}; ask who runs the hub"),
+        (len(files) > MAX_FILES, f"must have at most {MAX_FILES} files, got more; name another repository"),
+        (bool(wrong), f"must have relative paths without .., got {next(iter(wrong), '')[:80]!r}; ask who runs the hub"),
+        (len(set(names)) < len(names), "must have each path once, got one twice; ask who runs the hub"),
+        (any(file.bytes < 0 for file in files), "must have no files of negative size, got one; ask who runs the hub"),
+    )
+    return [issue for is_wrong, issue in issues if is_wrong]
 
 
 def is_plain_path(path: str) -> bool:
@@ -169,7 +166,7 @@ def ask_hub(source: Source, call: Callable[[], Answer]) -> Answer:
 @contextmanager
 def hub_errors(source: Source) -> Iterator[None]:
     """Converts errors of the hub: those that a person must resolve to Settings, others to an error after which a job tries again."""
-    from huggingface_hub import errors
+    from huggingface_hub import constants, errors
 
     what = f"source: {source.text}"
     try:
@@ -194,13 +191,7 @@ def hub_errors(source: Source) -> Iterator[None]:
         fix = "check the network, the proxy (HTTPS_PROXY) and HF_ENDPOINT"
         status = getattr(getattr(error.__cause__ or error, "response", None), "status_code", 0)
         kind = Busy if status == 429 or status >= 500 else TrainerError
-        raise kind(f"{what} must be readable from {_endpoint()}, got {_one_line(error)}; {fix}") from error
-
-
-def _endpoint() -> str:
-    from huggingface_hub import constants
-
-    return constants.ENDPOINT
+        raise kind(f"{what} must be readable from {constants.ENDPOINT}, got {_one_line(error)}; {fix}") from error
 
 
 def _one_line(error: BaseException) -> str:

@@ -4,6 +4,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,7 +106,12 @@ def input_files(folder: Path, include: str = "") -> list[Path]:
 def _of_data_sets(files: Sequence[Path]) -> list[Path]:
     """The files without cached results: state.json of `save_to_disk` names the tables of a data set, and beside other tables, a name of the
     cache is no table of its own. Raises Settings for a data set whose rows a further table selects, as old versions wrote."""
-    states = {folder: _state_of(folder) for folder in {path.parent for path in files}}
+    states: dict[Path, dict[str, Any]] = {}
+    for folder in {path.parent for path in files}:
+        with suppress(OSError, ValueError):
+            states[folder] = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        if not isinstance(states.get(folder), dict):
+            states[folder] = {}
     selected = [folder for folder, state in states.items() if state.get("_indices_data_files")]
     if selected:
         must = "code.arguments.data-channel: must contain data sets without a table of indices"
@@ -121,14 +127,6 @@ def _of_data_sets(files: Sequence[Path]) -> list[Path]:
         return path.parent not in own or not _CACHED.fullmatch(path.name)
 
     return [path for path in files if is_kept(path)]
-
-
-def _state_of(folder: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _refuse(must: str, files: Sequence[Path], folder: Path) -> None:
