@@ -12,15 +12,11 @@ def read_fields(kind: type[T], raw: Mapping[str, Any], /, **others: Any) -> T:
     """A dataclass with the values of job.json that have the names of its fields in camel case; fields without one keep their defaults."""
     given = {}
     for field in fields(kind):
-        value = raw.get(_camel(field.name))
+        first, *rest = field.name.split("_")
+        value = raw.get(first + "".join(word.capitalize() for word in rest))
         if value is not None and field.name not in others:
             given[field.name] = float(value) if isinstance(field.default, float) else value
     return kind(**given, **others)
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 @dataclass(frozen=True)
@@ -57,12 +53,6 @@ class Family:
     temperature: Temperature | None = None
     #: The output of the shared experts is multiplied by a sigmoid of the token.
     shared_expert_gate: bool = False
-
-
-def read_family(raw: Mapping[str, Any]) -> Family:
-    """Reads `model.family` of job.json and fills in defaults."""
-    heat = raw.get("attentionTemperature")
-    return read_fields(Family, raw, temperature=Temperature(float(heat["scale"]), int(heat["floor"])) if heat else None)
 
 
 @dataclass(frozen=True)
@@ -106,14 +96,6 @@ class Latent:
     def head_size(self) -> int:
         """Size of a head of queries and keys."""
         return self.nope_head_size + self.rope_head_size
-
-
-def read_latent(raw: Mapping[str, Any] | None) -> Latent | None:
-    """Sizes of latent attention from job.json; None for a model without it."""
-    if not raw:
-        return None
-    sizes = [int(raw[name]) for name in ("kvRank", "nopeHeadSize", "ropeHeadSize", "valueHeadSize")]
-    return Latent(*sizes, q_rank=int(raw["qRank"]) if raw.get("qRank") else None)
 
 
 @dataclass(frozen=True)
@@ -199,8 +181,3 @@ class RopeScaling:
 
     def _magnitude(self, scale: float) -> float:
         return 0.1 * scale * math.log(self.factor) + 1.0
-
-
-def read_rope_scaling(raw: Mapping[str, Any] | None) -> RopeScaling | None:
-    """Reads `model.ropeScaling` of job.json, which is checked before a launch."""
-    return read_fields(RopeScaling, raw, kind=raw["type"]) if raw else None

@@ -236,7 +236,10 @@ NF4_SINCE = (2, 8)
 def backend_name(settings: RunSettings, torch_version: str) -> str:
     """The name of the backend. Raises Settings with every option that the backend does not support."""
     name = _chosen(settings, torch_version)
-    issues = refused(limits_of(settings, name)) + _too_old(settings, torch_version)
+    issues, found = refused(limits_of(settings, name)), settings.training.quantization
+    if found is not None and _version(torch_version) < NF4_SINCE:
+        fix = f"use an image with PyTorch {NF4_SINCE[0]}.{NF4_SINCE[1]} or later"
+        issues.append(f"training.lora.quantization: must be left out under PyTorch {torch_version}, got {found}; {fix}")
     if issues:
         raise Settings(*issues)
     return name
@@ -245,14 +248,6 @@ def backend_name(settings: RunSettings, torch_version: str) -> str:
 def _version(torch_version: str) -> tuple[int, int]:
     major, minor = torch_version.split(".")[:2]
     return int(major), int(minor)
-
-
-def _too_old(settings: RunSettings, torch_version: str) -> list[str]:
-    found = settings.training.quantization
-    if found is None or _version(torch_version) >= NF4_SINCE:
-        return []
-    must = f"must be left out under PyTorch {torch_version}, got {found}"
-    return [f"training.lora.quantization: {must}; use an image with PyTorch {NF4_SINCE[0]}.{NF4_SINCE[1]} or later"]
 
 
 def _chosen(settings: RunSettings, torch_version: str) -> str:

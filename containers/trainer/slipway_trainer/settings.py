@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway_trainer.architecture import Architecture, read_architecture
+from slipway_trainer.architecture_parts import read_fields
 from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.committed import Rollback
 from slipway_trainer.checkpoint.interval import History
@@ -43,11 +44,11 @@ class Training:
     micro_batch_size: int
     global_batch_size: int
     steps: int
-    precision: str
-    activation_checkpointing: str
-    activation_offload: bool
-    seed: int
-    lora: Lora | None
+    precision: str = "bf16"
+    activation_checkpointing: str = "none"
+    activation_offload: bool = False
+    seed: int = 1234
+    lora: Lora | None = None
     #: Skipped ranges of the data.
     skips: tuple[Skip, ...] = ()
     #: `pretrain`, `sft` or `dpo`. For `dpo`, batch sizes are numbers of pairs.
@@ -166,21 +167,16 @@ def _steps(section: _Section, tokens_per_step: int, issues: list[str]) -> int:
 def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
     section = _Section("training", raw, issues)
     lora = section.values.get("lora")
-    found = Training(
+    found = read_fields(
+        Training,
+        section.values,
         sequence_length=section.count("sequenceLength"),
         micro_batch_size=section.count("microBatchSize", 1),
         global_batch_size=section.count("globalBatchSize"),
         steps=1,
-        precision=str(section.values.get("precision", "bf16")),
-        activation_checkpointing=str(section.values.get("activationCheckpointing", "none")),
-        activation_offload=bool(section.values.get("activationOffload", False)),
-        seed=int(section.values.get("seed", 1234)),
         lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"]), lora.get("quantization")) if lora else None,
         skips=read_skips(section.values.get("skips") or [], issues),
-        objective=str(section.values.get("objective", "pretrain")),
-        document_mask=bool(section.values.get("documentMask", False)),
         mixture=read_mixture(section.values.get("mixture") or [], issues),
-        fp8_recipe=section.values.get("fp8Recipe"),
     )
     return replace(found, steps=_steps(section, found.tokens_per_step, issues))
 

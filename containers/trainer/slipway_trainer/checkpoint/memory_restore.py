@@ -103,19 +103,17 @@ class MemoryRestore:
         # In the same order on all ranks, so that no two wait for each other.
         for rank, source in enumerate(sources):
             if source.rank == self._rank != rank:
-                self._send(rank, self._slot_of(source.owner, step))
+                slot = self._slot_of(source.owner, step)
+                header = None if slot is None else self._file.header(slot)
+                assert slot is not None and header is not None, "a copy that was found intact must still be there"
+                for work in send(self._file, slot, header, rank, self._group):
+                    work.wait()
             elif rank == self._rank != source.rank:
                 own = self._receive(source.rank)
         if not all(gathered(own is not None, self._group)):
             self._complain(step)
             return None
         return own
-
-    def _send(self, rank: int, slot: int | None) -> None:
-        header = None if slot is None else self._file.header(slot)
-        assert slot is not None and header is not None, "a copy that was found intact must still be there"
-        for work in send(self._file, slot, header, rank, self._group):
-            work.wait()
 
     def _receive(self, source: int) -> int | None:
         slot = OWN[0]
