@@ -84,11 +84,8 @@ class _Wandb:
 
 
 class SparingTracker:
-    """A tracker whose failures do not end training: they are printed, and the tracker is retried after a pause.
-
-    :param open_tracker: creates the tracker. An ImportError in the first call is raised, because the image lacks the package
-    :param clock: seconds
-    """
+    """A tracker whose failures do not end training: they are printed, and the tracker is retried after a pause. `open_tracker`: creates it;
+    an ImportError in the first call is raised, because the image lacks the package."""
 
     def __init__(self, name: str, open_tracker: Callable[[], Tracker], clock: Callable[[], float] = time.monotonic) -> None:
         self._name, self._open, self._clock = name, open_tracker, clock

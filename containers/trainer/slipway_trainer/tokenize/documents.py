@@ -14,6 +14,7 @@ from slipway_trainer.fetch.repository import SOURCE_FILE
 from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader
 from slipway_trainer.tokenize.formats import shape_of
 from slipway_trainer.tokenize.rows import TABLES, UNREADABLE, has_rows, kind, opened, readable, rows
+from slipway_trainer.tokenize.tokenizers import Tokenizer
 
 
 class Document(NamedTuple):
@@ -189,3 +190,15 @@ def _text(found: Any, text_key: str, place: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise DataFailed(f"{place}: must have text of whole characters under {text_key!r} ({error}); remove the line") from error
+
+
+def end_of_turn(files: Sequence[Path], reader: ExampleReader, tokenizer: Tokenizer) -> int | None:
+    """The special token that ends what is trained in the first row; None if there is none."""
+    line = next(iter(examples(files, (0, 0), reader)), None)
+    if line is None:
+        return None
+    pairs = zip(line.examples[0].tokens, line.examples[0].targets, strict=True)
+    trained = tokenizer.decode([token for token, target in pairs if target]).rstrip()
+    last = next((marker for marker in tokenizer.markers.finditer(trained) if marker.end() == len(trained)), None)
+    ids = tokenizer.encode_chat(last.group()).ids if last else []
+    return ids[0] if len(ids) == 1 else None

@@ -16,8 +16,7 @@ from slipway_trainer.exits import Settings, TrainerError, complain
 from slipway_trainer.options import Option, Text, Whole
 from slipway_trainer.tokenize.arguments import options
 from slipway_trainer.tokenize.documents import examples, input_files, kind_of
-from slipway_trainer.tokenize.examples import ExampleReader
-from slipway_trainer.tokenize.reader import open_reader
+from slipway_trainer.tokenize.examples import ExampleReader, open_reader
 from slipway_trainer.tokenize.rows import rows as table_rows
 from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
 
