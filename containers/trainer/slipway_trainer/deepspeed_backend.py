@@ -92,7 +92,8 @@ class DeepSpeedBackend(Backend):
         if settings.training.lora is not None:
             apply_lora(module, settings.training.lora)
         save_activation_memory(module, settings, device)
-        self.shapes = {name: _whole_shape(parameter) for name, parameter in module.named_parameters()}
+        # `ds_shape`: before ZeRO-3 partitioned the parameter.
+        self.shapes = {name: torch.Size(getattr(one, "ds_shape", one.shape)) for name, one in module.named_parameters()}
         self._fill(module, settings, published_of(settings, self.shapes, weights))
         optimizer = plain_adamw(module.named_parameters(), self.shapes, settings.arguments)
         self.model, wrapped, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=config)
@@ -132,8 +133,3 @@ class DeepSpeedBackend(Backend):
 
     def close(self) -> None:
         self.model.destroy()
-
-
-def _whole_shape(parameter: nn.Parameter) -> torch.Size:
-    """The shape of a parameter before ZeRO-3 partitioned it (`ds_shape`)."""
-    return torch.Size(getattr(parameter, "ds_shape", parameter.shape))

@@ -44,20 +44,17 @@ def global_norm(parameters: Iterable[nn.Parameter], spread: Mapping[DeviceMesh |
     squares = [torch.nn.utils.get_total_norm(locals_).float() ** 2 for locals_ in held.values()]
     together = torch.stack(squares)
     for group in dict.fromkeys(group for holders in held for group in holders):
-        if dist.get_world_size(group) > 1:
-            _sum(together, [number for number, holders in enumerate(held) if group in holders], group)
+        if dist.get_world_size(group) == 1:
+            continue
+        numbers = [number for number, holders in enumerate(held) if group in holders]
+        if len(numbers) == len(together):
+            dist.all_reduce(together, group=group)
+            continue
+        chosen = torch.stack([together[number] for number in numbers])
+        dist.all_reduce(chosen, group=group)
+        for number, value in zip(numbers, chosen, strict=True):
+            together[number] = value
     return together.sum().sqrt()
-
-
-def _sum(values: Tensor, numbers: Sequence[int], group: ProcessGroup) -> None:
-    """Sums the values with these numbers over the ranks of a group, in place."""
-    if len(numbers) == len(values):
-        dist.all_reduce(values, group=group)
-        return
-    chosen = torch.stack([values[number] for number in numbers])
-    dist.all_reduce(chosen, group=group)
-    for number, value in zip(numbers, chosen, strict=True):
-        values[number] = value
 
 
 @torch.no_grad()

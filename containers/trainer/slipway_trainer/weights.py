@@ -134,16 +134,10 @@ def load_weights(model: nn.Module, found: PublishedWeights, others: Values = lam
     fill_all(model, values)
 
 
-def published_tensors(
-    whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None, architecture: Architecture
-) -> Iterator[Piece]:
-    """Yields full tensors, or rows of them, with their published names and with adapters merged."""
-    return packed(_merged(whole, shapes, lora, architecture))
-
-
 def _merged(
     whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None, architecture: Architecture
 ) -> Iterator[tuple[Place, Tensor]]:
+    """Yields full parameters with their place in published files, and with adapters merged."""
     held: dict[str, Tensor] = {}
     for name, tensor in whole:
         layer, _, kind = name.rpartition(".")
@@ -165,7 +159,7 @@ def export_weights(
     architecture: Architecture,
 ) -> None:
     """Writes model.safetensors on rank 0, in the precision of the run. All ranks must iterate over `whole`, which uses collectives."""
-    tensors = published_tensors(whole, shapes, training.lora, architecture)
+    tensors = packed(_merged(whole, shapes, training.lora, architecture))
     if rank != 0:
         for _piece in tensors:
             pass

@@ -49,9 +49,7 @@ class MessageReader:
         return Turns([message for message, _trained in read], [trained for _message, trained in read])
 
     def _message(self, given: Any, place: str) -> tuple[Message, bool]:
-        if not isinstance(given, dict):
-            raise BadLine(f"{place}: must be a message with a role and content, got {json.dumps(given)[:80]}")
-        message = {key: value for key, value in given.items() if key not in self._ignored}
+        message = {key: value for key, value in given.items() if key not in self._ignored} if isinstance(given, dict) else {}
         refuse(MESSAGE, message, f"{place}.")
         if "role" not in message and "from" in message:
             message = _from_sharegpt(message, place)
