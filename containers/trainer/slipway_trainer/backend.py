@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from slipway_trainer import float8
 from slipway_trainer.batches import MicroBatch
-from slipway_trainer.checkpoint.library_saver import LibraryCheckpoints
+from slipway_trainer.checkpoint.saver import LibraryCheckpoints
 from slipway_trainer.exits import Settings
 from slipway_trainer.layout import Layout
 from slipway_trainer.limits import backend_name

@@ -25,9 +25,8 @@ from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.limits import compiles
 from slipway_trainer.lora import apply_lora
 from slipway_trainer.model import Transformer
-from slipway_trainer.objective import Objective
+from slipway_trainer.objective import Objective, Reference, without_adapters
 from slipway_trainer.optimizer import build_optimizer, clip_gradients, mesh_key, optimizer_tensors
-from slipway_trainer.preference import Reference, without_adapters
 from slipway_trainer.recompute import save_activation_memory
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import gathered, named_tensors, packed_layers

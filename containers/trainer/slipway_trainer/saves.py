@@ -11,9 +11,8 @@ from slipway_trainer import progress
 from slipway_trainer.backend import Backend
 from slipway_trainer.checkpoint.committed import forget_newer, saved_now, step_of
 from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, History, auto_interval_minutes
-from slipway_trainer.checkpoint.library_saver import LibrarySaver
 from slipway_trainer.checkpoint.process import Target
-from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved
+from slipway_trainer.checkpoint.saver import CheckpointSaver, LibrarySaver, Saved
 from slipway_trainer.checkpoint.store import Store
 from slipway_trainer.load import load_newest, random_state
 from slipway_trainer.memory import Memory, open_memory

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed._shard.sharded_tensor import ShardedTensor
 from torch.distributed.device_mesh import DeviceMesh
@@ -104,3 +105,17 @@ def distribute(module: nn.Module, mesh: DeviceMesh, placement: Placement, bias: 
     for name, parameter in list(module.named_parameters(recurse=False)):
         spread = distribute_tensor(parameter, mesh, [bias if bias is not None and name == "bias" else placement])
         module.register_parameter(name, nn.Parameter(spread, requires_grad=parameter.requires_grad))
+
+
+def gathered_parts(part: Tensor, group: dist.ProcessGroup) -> Tensor:
+    """All-gather: the shards of all ranks, stacked."""
+    parts = part.new_empty((dist.get_world_size(group), *part.shape))
+    dist.all_gather_into_tensor(parts.flatten(0, 1), part.contiguous(), group=group)
+    return parts
+
+
+def summed_part(parts: Tensor, group: dist.ProcessGroup) -> Tensor:
+    """Reduce-scatter: the sum over all ranks of this rank's shard. `parts`: this rank's summands of all shards, stacked."""
+    own = parts.new_empty(parts.shape[1:])
+    dist.reduce_scatter_tensor(own, parts.contiguous().flatten(0, 1), group=group)
+    return own

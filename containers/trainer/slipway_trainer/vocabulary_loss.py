@@ -12,7 +12,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from slipway_trainer.collectives import gathered_parts, summed_part
+from slipway_trainer.sharding import gathered_parts, summed_part
 from slipway_trainer.tensor_parallel import TensorParallel
 
 #: A target without a loss.
