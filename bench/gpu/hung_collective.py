@@ -9,8 +9,8 @@ import time
 import torch
 import torch.distributed as dist
 
-from slipway_trainer.checkpoint.staging import Staging
-from slipway_trainer.standing import Standing
+from slipway_trainer.checkpoint.shared_state import Staging
+from slipway_trainer.stalls import Standing
 
 #: Set by the first rank when the second may join.
 JOIN = "join"
@@ -20,7 +20,7 @@ def first(store: dist.Store) -> dict[str, object]:
     device = torch.device("cuda", 0)
     state = {"weight": torch.full((1 << 24,), 5.0, device=device)}
     gradient = torch.ones(1 << 20, device=device)
-    staging, standing = Staging(pinned=True), Standing(device)
+    staging, standing = Staging(True, os.memfd_create("bench"), lambda _places, _state: None), Standing(device)
     staging.prepare(state)
     dist.all_reduce(gradient)
     with standing.update({"step": 5}):

@@ -2,6 +2,7 @@
 that are the same bit for bit."""
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -30,12 +31,12 @@ def copy_beside_a_busy_stream(_machine: Machine, _folder: Path) -> Found:
     """A kernel that does not end stands for the collective; the update behind it must be seen as not begun, and its start must be seen."""
     import torch
 
-    from slipway_trainer.checkpoint.staging import Staging
-    from slipway_trainer.standing import Standing
+    from slipway_trainer.checkpoint.shared_state import Staging
+    from slipway_trainer.stalls import Standing
 
     device = torch.device("cuda")
     state = {"weight": torch.full((1 << 24,), 5.0, device=device)}
-    staging, standing = Staging(pinned=True), Standing(device)
+    staging, standing = Staging(True, os.memfd_create("bench"), lambda _places, _state: None), Standing(device)
     staging.prepare(state)
     with standing.update({"step": 5}):
         state["weight"].add_(0.0)

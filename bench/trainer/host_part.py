@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -30,7 +31,7 @@ import torch.distributed as dist
 from measurement import write_tokens
 
 from slipway_trainer import trainer as loop
-from slipway_trainer.backends import build_backend
+from slipway_trainer.backend import build_backend
 from slipway_trainer.layout import resolve_layout
 from slipway_trainer.settings import resolve_settings
 from slipway_trainer.world import World
@@ -159,7 +160,10 @@ def first_of(ranks: int, job: dict[str, Any], tokens: Path) -> Iterator[loop.Tra
         patch.object(dist, "reduce_scatter_tensor", _scattered),
     ):
         settings = resolve_settings(job, ["--warmup-steps", "1"], {})
-        world = World("gloo", 1800)
+        # Nothing is saved, and the processes of the other ranks are not there.
+        nothing = SimpleNamespace(set_up=lambda *_given: None, require_alive=lambda: None, close=lambda: None)
+        nothing.descriptor = os.memfd_create("bench")
+        world = World("gloo", 1800, saver=nothing)
         layout = resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
         trainer = loop.Trainer(settings, world, build_backend(settings, layout, world.device, None), os.environ)
         try:

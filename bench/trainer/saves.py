@@ -1,4 +1,4 @@
-"""What a save costs the step that goes on beside it, written by a thread of the rank and by a process of its own. On one CPU rank.
+"""What a save costs the step that goes on beside it, while the process of the rank writes it. On one CPU rank.
 
     PYTHONPATH=containers/driver:containers/trainer .slipway/python/bin/python bench/trainer/saves.py [--mib 512] [--saves 5]
 
@@ -50,7 +50,7 @@ def steps_beside_saves(saver: CheckpointSaver, state: dict[str, torch.Tensor], s
     return found
 
 
-def measure(where: str, process: SaverProcess | None, mebibytes: int, saves: int) -> None:
+def measure(process: SaverProcess, mebibytes: int, saves: int) -> None:
     """Prints what steps without a save and beside one were blocked for."""
     folder = Path(tempfile.mkdtemp(prefix="saves-"))
     try:
@@ -62,12 +62,12 @@ def measure(where: str, process: SaverProcess | None, mebibytes: int, saves: int
         saver.close()
     finally:
         shutil.rmtree(folder)
-    for name, found in (("no save", alone), (where, beside)):
+    for name, found in (("no save", alone), ("beside a save", beside)):
         print(f"{name}: {len(found)} steps, blocked {statistics.mean(found):.2f} ms each, {max(found):.1f} ms the worst")
 
 
 def main() -> None:
-    """Measures both, the process first: it must be forked before the group is there."""
+    """Measures steps without a save and beside one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mib", type=int, default=512)
     parser.add_argument("--saves", type=int, default=5)
@@ -77,8 +77,7 @@ def main() -> None:
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
     process = SaverProcess.start()
     dist.init_process_group("gloo", rank=0, world_size=1, store=store)
-    measure("process", process, given.mib, given.saves)
-    measure("thread", None, given.mib, given.saves)
+    measure(process, given.mib, given.saves)
 
 
 if __name__ == "__main__":

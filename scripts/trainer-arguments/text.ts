@@ -17,12 +17,12 @@ const CONSTANTS = `
 import json
 from slipway_trainer.architecture import ACTIVATIONS, NORMS, PACKED_BLOCK
 from slipway_trainer.arguments import LOGITS_OF_CHUNK
-from slipway_trainer.backend_choice import NF4_SINCE
+from slipway_trainer.limits import NF4_SINCE
 from slipway_trainer.checkpoint import interval
 from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE
 from slipway_trainer.fetch.arguments import AT_ONCE
 from slipway_trainer.limits import OF_EXPERTS
-from slipway_trainer.rope_scaling import ALLOWED, NEEDED, RopeScaling
+from slipway_trainer.architecture_parts import ALLOWED, NEEDED, RopeScaling
 from slipway_trainer.tokenize.rows import COMPRESSED, LINES, TABLES
 print(json.dumps({
     "copiesShareOfMemory": SHARE_OF_FREE,

@@ -31,7 +31,7 @@ def history_of(model: Any, loss_of: Callable[[Any, Any], Any], shards: Path, job
     import torch
 
     from slipway_trainer.batches import Batches
-    from slipway_trainer.schedule import learning_rate
+    from slipway_trainer.optimizer import learning_rate
     from slipway_trainer.settings import resolve_settings
 
     settings = resolve_settings(job, job["arguments"], {})

@@ -18,9 +18,9 @@ from described import IMPORTED  # noqa: E402
 from test_model_families import CONFIG_MAPPING, SEED, answers, small_config  # noqa: E402
 from test_trained_families import OTHER_TENSORS, our_model, their_model  # noqa: E402
 
-from slipway_trainer.adapter_export import export_adapter  # noqa: E402
 from slipway_trainer.architecture import read_architecture  # noqa: E402
 from slipway_trainer.lora import apply_lora  # noqa: E402
+from slipway_trainer.weights import export_adapter  # noqa: E402
 
 #: Refused with --export-adapter for mixtures (limits.py).
 REFUSED = {"gate_proj", "up_proj", "down_proj", "router"}

@@ -120,13 +120,23 @@ PAIRED = {"prompt": [data.user("Sky?")], "chosen": ANSWERS[0], "rejected": ANSWE
         {"prompt": "Sky?", "chosen": [data.user("Sky?"), *ANSWERS[0]], "rejected": [data.user("Sky?"), *ANSWERS[1]], "score_chosen": 8.0},
         {"prompt": "Sky?", "chosen": ANSWERS[0], "rejected": ANSWERS[1]},
         {"input": {"messages": [data.user("Sky?")]}, "preferred_output": ANSWERS[0], "non_preferred_output": ANSWERS[1]},
-        {"conversations": [{"from": "human", "value": "Sky?"}], "chosen": {"from": "gpt", "value": "Blue."},
-         "rejected": {"from": "gpt", "value": "Red."}},
+        {
+            "conversations": [{"from": "human", "value": "Sky?"}],
+            "chosen": {"from": "gpt", "value": "Blue."},
+            "rejected": {"from": "gpt", "value": "Red."},
+        },
         {"instruction": "Sky?", "input": "", "chosen": "Blue.", "rejected": "Red."},
         {"prompt": json.dumps(PAIRED["prompt"]), "chosen": json.dumps(ANSWERS[0]), "rejected": json.dumps(ANSWERS[1])},
     ],
-    ids=["implicit prompt", "prompt is text beside turns", "prompt is text before answers", "OpenAI", "LLaMA-Factory, ShareGPT",
-         "LLaMA-Factory, Alpaca", "JSON"],
+    ids=[
+        "implicit prompt",
+        "prompt is text beside turns",
+        "prompt is text before answers",
+        "OpenAI",
+        "LLaMA-Factory, ShareGPT",
+        "LLaMA-Factory, Alpaca",
+        "JSON",
+    ],
 )
 def test_preferences_become_the_same_tokens_in_every_layout(line: dict[str, Any]) -> None:
     assert read(line) == read(PAIRED)

@@ -23,7 +23,7 @@ PATCH = """
 import os, signal, time
 from pathlib import Path
 from slipway_trainer import trainer
-from slipway_trainer.checkpoint import process, writer
+from slipway_trainer.checkpoint import writing
 
 trouble, place = os.environ.get("TROUBLE"), Path(os.environ["SM_MODEL_DIR"]).parent
 begin = trainer.Trainer._one_step
@@ -42,15 +42,15 @@ def one_step(self):
     begin(self)
 trainer.Trainer._one_step = one_step
 
-write = writer.ObjectStoreWriter.write_items
-def write_items(self, plan, planner):
-    if trouble == "slow save" and self._folder == "step-3":
+write = writing.CheckpointWriter._write_part
+def write_part(self, folder, *arguments):
+    if trouble == "slow save" and folder == "step-3":
         while not (place / "step-6-begins").exists():
             time.sleep(0.01)
-    if trouble == "killed in a save" and self._folder == "step-4" and self._rank == 1:
+    if trouble == "killed in a save" and folder == "step-4" and self._rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    return write(self, plan, planner)
-writer.ObjectStoreWriter.write_items = write_items
+    return write(self, folder, *arguments)
+writing.CheckpointWriter._write_part = write_part
 """
 
 
@@ -111,17 +111,17 @@ def test_the_last_save_before_a_hand_over_outlives_the_sigterm_that_asked_for_it
 #: A rank that begins a save, says who writes it, and ends as it is told to while that save waits.
 ABANDONED = """
 import os, signal, sys, torch, torch.distributed as dist
-from slipway_trainer.checkpoint import writer
+from slipway_trainer.checkpoint import writing
 from slipway_trainer.checkpoint.process import SaverProcess, Target
 from slipway_trainer.checkpoint.saver import CheckpointSaver
 uri, end = sys.argv[1:]
 begun, tell = os.pipe()
-def write_items(self, plan, planner):
+def write_part(*arguments):
     os.write(tell, b"1")
     signal.pause()
-writer.ObjectStoreWriter.write_items = write_items
+writing.CheckpointWriter._write_part = write_part
 process = SaverProcess.start()
-dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+dist.init_process_group("gloo")
 saver = CheckpointSaver(Target(uri, "", 2), group=dist.new_group(backend="gloo"), pinned=False, process=process)
 saver.start(1, {"model.w": torch.ones(1000)}, {"step": 1})
 os.read(begun, 1)

@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import signal
 from collections import OrderedDict, deque
 from concurrent.futures import Future
 from pathlib import Path
@@ -20,10 +19,9 @@ pytestmark = pytest.mark.torch
 from slipway_driver.errors import is_peer_lost  # noqa: E402
 from slipway_s3.client import S3Client  # noqa: E402
 from slipway_trainer.checkpoint import store as stores  # noqa: E402
-from slipway_trainer.checkpoint.committed import marked_folders, newest_complete, to_delete  # noqa: E402
+from slipway_trainer.checkpoint.committed import commit, find_resume, marked_folders, newest_complete, to_delete  # noqa: E402
 from slipway_trainer.checkpoint.interval import auto_interval_minutes  # noqa: E402
-from slipway_trainer.checkpoint.metadata import read_metadata  # noqa: E402
-from slipway_trainer.checkpoint.resume import find_resume  # noqa: E402
+from slipway_trainer.checkpoint.reader import read_metadata  # noqa: E402
 from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved  # noqa: E402
 from slipway_trainer.checkpoint.store import FolderStore, S3Store, Store, write_object  # noqa: E402
 from slipway_trainer.exits import CheckpointFailed  # noqa: E402
@@ -31,10 +29,10 @@ from slipway_trainer.exits import CheckpointFailed  # noqa: E402
 #: One rank that saves tensors whose value is the step, and dies at the asked point of the save of step 2.
 SAVE = """
 import os, sys, torch, torch.distributed as dist
-from slipway_trainer.checkpoint import store as stores, writer, writing
+from slipway_trainer.checkpoint import committed, store as stores, writing
 from slipway_trainer.checkpoint.process import SaverProcess, Target
 from slipway_trainer.checkpoint.saver import CheckpointSaver
-uri, stage, where = sys.argv[1:]
+uri, stage = sys.argv[1:]
 elements = int(os.environ.get("ELEMENTS", 64))
 stores.PART_BYTES = int(os.environ.get("PART_BYTES", stores.PART_BYTES))
 def die_from_step_2(module, name, calls=1):
@@ -48,20 +46,20 @@ def die_from_step_2(module, name, calls=1):
         return original(*arguments, **options)
     setattr(module, name, dying)
 original_write = writing.CheckpointWriter.write
-def write(self, facts, *arguments):
+def write(self, facts, **arguments):
     writing.current = facts["step"]
-    return original_write(self, facts, *arguments)
+    return original_write(self, facts, **arguments)
 writing.CheckpointWriter.write = write
 if stage == "in-shard":
-    die_from_step_2(writer.torch, "save", calls=3)
+    die_from_step_2(writing.torch, "save", calls=3)
 elif stage == "before-metadata":
-    die_from_step_2(writer.ObjectStoreWriter, "complete")
+    die_from_step_2(writing.CheckpointWriter, "_completed")
 elif stage == "before-marker":
-    die_from_step_2(writer, "write_marker")
+    die_from_step_2(committed, "write_marker")
 elif stage == "in-tidy":
-    die_from_step_2(writing, "delete_checkpoint")
-process = SaverProcess.start() if where == "process" else None
-dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+    die_from_step_2(stores.FolderStore, "delete", calls=4)
+process = SaverProcess.start()
+dist.init_process_group("gloo")
 saver = CheckpointSaver(Target(uri, "", 2), group=dist.new_group(backend="gloo"), pinned=False, process=process)
 def save(step):
     state = {f"model.w{n}": torch.full((elements,), float(step)) for n in range(4)}
@@ -76,33 +74,27 @@ os._exit(0)
 """
 
 
-def run_save(root: Path, uri: str, stage: str, where: str, environ: dict[str, str] | None = None) -> tuple[int, str]:
+def run_save(root: Path, uri: str, stage: str, environ: dict[str, str] | None = None) -> tuple[int, str]:
     script = root / "save.py"
     script.write_text(SAVE)
-    code = run_forked(root / "output", 1, environ or {}, [uri, stage, where], script=str(script))[0]
+    code = run_forked(root / "output", 1, environ or {}, [uri, stage], script=str(script))[0]
     return code, (root / "output/0.err").read_text()
 
 
-@pytest.mark.drawn(4)
-@pytest.mark.parametrize("where", ["thread", "process"])
 @pytest.mark.parametrize(("stage", "complete"), [("in-shard", 1), ("before-metadata", 1), ("before-marker", 1), ("in-tidy", 3)])
-def test_a_save_that_is_killed_leaves_the_one_before_as_the_newest(tmp_path: Path, stage: str, complete: int, where: str) -> None:
-    code, said = run_save(tmp_path, str(tmp_path / "saved"), stage, where)
-    if where == "thread":
-        assert code == -signal.SIGKILL
-    else:
-        assert code == 1
-        ended = "the process that writes the checkpoints of rank 0 has ended by signal 9; the host may have run out of memory"
-        assert said.splitlines()[-1] == f"slipway_trainer.exits.CheckpointFailed: {ended}"
+def test_a_save_that_is_killed_leaves_the_one_before_as_the_newest(tmp_path: Path, stage: str, complete: int) -> None:
+    code, said = run_save(tmp_path, str(tmp_path / "saved"), stage)
+    assert code == 1
+    ended = "the process that writes the checkpoints of rank 0 has ended by signal 9; the host may have run out of memory"
+    assert said.splitlines()[-1] == f"slipway_trainer.exits.CheckpointFailed: {ended}"
     found, complaints = newest_complete(FolderStore(str(tmp_path / "saved")))
     assert found is not None and found.step == complete
     assert complaints == []
 
 
-@pytest.mark.parametrize("where", ["thread", "process"])
-def test_saves_that_are_left_alone_keep_the_newest_two_of_the_live_values(tmp_path: Path, where: str) -> None:
+def test_saves_that_are_left_alone_keep_the_newest_two_of_the_live_values(tmp_path: Path) -> None:
     saved = tmp_path / "saved"
-    assert run_save(tmp_path, str(saved), "never", where) == (0, "")
+    assert run_save(tmp_path, str(saved), "never") == (0, "")
     assert sorted(path.name for path in saved.iterdir()) == ["step-2", "step-3"]
     record = json.loads((saved / "step-3/COMMITTED.json").read_text())
     assert record["format"] == "dcp"
@@ -116,19 +108,10 @@ def test_saves_that_are_left_alone_keep_the_newest_two_of_the_live_values(tmp_pa
     assert all(torch.equal(value, torch.full((64,), 3.0)) for value in state.values()), "DCP's own reader must read it too"
 
 
-def test_a_process_writes_the_same_bytes_as_a_thread(tmp_path: Path) -> None:
-    def digests(where: str) -> list[dict[str, Any]]:
-        assert run_save(tmp_path, str(tmp_path / where), "never", where) == (0, "")
-        return json.loads((tmp_path / where / "step-3/COMMITTED.json").read_text())["objects"]
-
-    assert digests("process") == digests("thread")
-
-
-@pytest.mark.parametrize("where", ["thread", "process"])
-def test_the_same_bytes_go_to_s3(tmp_path: Path, where: str) -> None:
+def test_the_same_bytes_go_to_s3(tmp_path: Path) -> None:
     s3 = FakeS3()
     try:
-        assert run_save(tmp_path, "s3://bucket/runs/x", "never", where, s3.environ)[0] == 0
+        assert run_save(tmp_path, "s3://bucket/runs/x", "never", s3.environ)[0] == 0
         assert sorted({path.split("/")[4] for path in s3.objects}) == ["step-2", "step-3"]
         store = S3Store("s3://bucket/runs/x", S3Client(s3.environ))
         found, _ = newest_complete(store)
@@ -140,12 +123,11 @@ def test_the_same_bytes_go_to_s3(tmp_path: Path, where: str) -> None:
         s3.close()
 
 
-@pytest.mark.parametrize("where", ["thread", "process"])
-def test_fails_with_the_checkpoint_error_when_deleting_is_denied(tmp_path: Path, where: str) -> None:
+def test_fails_with_the_checkpoint_error_when_deleting_is_denied(tmp_path: Path) -> None:
     s3 = FakeS3()
     s3.fault = lambda method, path, query: 403 if method == "DELETE" else None
     try:
-        code, said = run_save(tmp_path, "s3://bucket/runs/x", "never", where, s3.environ)
+        code, said = run_save(tmp_path, "s3://bucket/runs/x", "never", s3.environ)
         assert code == 1 and "CheckpointFailed: a checkpoint could not be written" in said
         assert not any(path.endswith("COMMITTED.json") for path in s3.objects)
     finally:
@@ -206,10 +188,10 @@ def test_the_newer_of_the_run_s_own_and_the_named_checkpoint_is_resumed(tmp_path
     fake_checkpoint(other, 7)
     named = str(tmp_path / "other/step-7")
     found, _ = find_resume(own, named, 2)
-    assert found is not None and (found.committed.step, found.committed.folder) == (7, "")
+    assert found is not None and (found.step, found.folder) == (7, "")
     fake_checkpoint(own, 9)
     found, _ = find_resume(own, named, 2)
-    assert found is not None and (found.committed.step, found.store.uri) == (9, own.uri)
+    assert found is not None and (found.step, found.store.uri) == (9, own.uri)
 
 
 def test_an_older_checkpoint_that_is_named_is_meant_until_the_attempt_has_written_newer_ones(tmp_path: Path) -> None:
@@ -217,13 +199,13 @@ def test_an_older_checkpoint_that_is_named_is_meant_until_the_attempt_has_writte
     for step in (4, 8, 12):
         fake_checkpoint(own, step)
     found, complaints = find_resume(own, str(tmp_path / "step-8"), 2)
-    assert found is not None and found.committed.step == 8
+    assert found is not None and found.step == 8
     assert complaints == [f"{own.uri}/step-12: is of attempt 1 and newer than step 8, from which this attempt must continue"]
     fake_checkpoint(own, 10, attempt=2)
     found, _ = find_resume(own, str(tmp_path / "step-8"), 2)
-    assert found is not None and found.committed.step == 10
+    assert found is not None and found.step == 10
     found, _ = find_resume(own, "", 2)
-    assert found is not None and found.committed.step == 12
+    assert found is not None and found.step == 12
 
 
 def test_old_checkpoints_go_but_never_the_newest_two() -> None:
@@ -301,39 +283,44 @@ from pathlib import Path
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Shard, distribute_tensor
-from slipway_trainer.checkpoint import store as stores, writer, writing
+from slipway_trainer.checkpoint import store as stores, writing
+from slipway_trainer.sharding import local_part
 root, fails = Path(sys.argv[1]), sys.argv[2:]
 rank = int(os.environ["RANK"])
 dist.init_process_group("gloo")
 mesh, planned = init_device_mesh("cpu", (2,)), []
-real = writing.dcp.save
-def counted(*arguments, **options):
+real = writing.CheckpointWriter._planned
+def counted(self):
     planned.append(1)
-    return real(*arguments, **options)
-writing.dcp.save = counted
+    return real(self)
+writing.CheckpointWriter._planned = counted
 def state(step):
     whole = torch.arange(70.0).view(7, 10) + step
     return {"model.w": distribute_tensor(whole, mesh, [Shard(0)]), f"random.{rank}": torch.full((3,), float(step))}
+def writer_to(root):
+    planner = DefaultSavePlanner()
+    planner.set_up_planner(state(0), None, rank == 0)
+    return writing.CheckpointWriter(stores.FolderStore(str(root)), 9, planner.create_local_plan())
 def save(found, step):
     facts = {"runId": "r", "attempt": 1, "step": step, "tokens": step, "savedAt": "then"}
-    found.write(facts, state(step), DefaultSavePlanner())
-store = stores.FolderStore(str(root / "repeated"))
-one = writing.CheckpointWriter(store, 9, None)
-original = writer.ObjectStoreWriter.write_items
-def write_items(self, plan, planner):
-    if fails and (str(rank), self._folder) == (fails[0], f"step-{fails[1]}"):
+    # Each shard in a storage of its own, as in shared memory.
+    found.write(facts, {name: local_part(tensor).clone() for name, tensor in state(step).items()})
+one = writer_to(root / "repeated")
+original = writing.CheckpointWriter._write_part
+def write_part(self, folder, *arguments):
+    if fails and (str(rank), folder) == (fails[0], f"step-{fails[1]}"):
         raise OSError("no space left on device")
     # Whatever was complete of this step before does not count any longer.
-    assert self._store is not store or not (root / "repeated" / self._folder / "COMMITTED.json").exists()
-    return original(self, plan, planner)
-writer.ObjectStoreWriter.write_items = write_items
+    assert self is not one or not (root / "repeated" / folder / "COMMITTED.json").exists()
+    return original(self, folder, *arguments)
+writing.CheckpointWriter._write_part = write_part
 for step in (1, 2, 3, 3):
     try:
         save(one, step)
     except Exception as error:
-        print(f"{rank} {step} {writing.first_reason(error)}", flush=True)
+        print(f"{rank} {step} {error}", flush=True)
 assert len(planned) == 1, planned
-save(writing.CheckpointWriter(stores.FolderStore(str(root / "alone")), 9, None), 3)
+save(writer_to(root / "alone"), 3)
 dist.barrier()
 """
 
@@ -366,12 +353,10 @@ def test_a_rank_that_cannot_write_fails_the_save_on_all_ranks(tmp_path: Path, ra
 
 def test_parts_of_different_steps_are_no_checkpoint(tmp_path: Path) -> None:
     """As in reports about copies of several ranks that were saved too early or too late (dlrover#972)."""
-    from slipway_trainer.checkpoint.writer import ObjectStoreWriter
-
     store = FolderStore(str(tmp_path))
     parts = [write_object(store, f"step-{step}/__{rank}_0.distcp", b"part") for rank, step in enumerate((2, 3))]
     with pytest.raises(RuntimeError, match="all ranks must save the step of step-2, got step-3/__1_0.distcp"):
-        ObjectStoreWriter(store, "step-2", {"step": 2}, 0).complete(parts, b"")
+        commit(store, "step-2", {"step": 2}, parts)
     assert not list(tmp_path.rglob("COMMITTED.json"))
 
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 OLDER_MODEL = {
     "layers": 2, "hidden_size": 32, "attention_heads": 4, "kv_heads": 2, "head_size": 8, "ffn_hidden_size": 64, "vocabulary_size": 257,
     "gated_mlp": True, "tied_embeddings": False, "rope_theta": 10000.0, "norm_epsilon": 1e-05, "experts": 4, "experts_per_token": 2,
-    "expert_ffn_hidden_size": 0, "dense_layers": [], "normalises_routing": True, "norm_placement": "pre", "qk_norm": True,
+    "expert_ffn_hidden_size": 0, "dense_layers": [], "routing": {"normalises": True}, "norm_placement": "pre", "qk_norm": True,
     "rope_scaling": {
         "kind": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "beta_fast": 32.0, "beta_slow": 1.0, "attention_factor": None, "truncate": True,
@@ -139,7 +139,7 @@ def test_a_record_of_a_version_that_knew_less_of_a_part_is_of_the_same_model() -
     run = Continuation(resolve_settings(trainer_job(model=model), [], {}), batches)
     assert run.take(run.facts(3) | {"model": OLDER_MODEL}) == []
     differing = {
-        "routing": OLDER_MODEL | {"normalises_routing": False},
+        "routing": OLDER_MODEL | {"routing": {"normalises": False}},
         "window": OLDER_MODEL | {"window": {"size": 9, "pattern": [0]}},
         "family": OLDER_MODEL | {"family": OLDER_MODEL["family"] | {"norm": "rms-offset"}},
     }

@@ -104,7 +104,15 @@ def world(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
         ),
     ],
     ids=[
-        "one rank", "one micro-batch", "sharded", "replicated", "FSDP1", "tensor", "pieces, recomputed", "hybrid", "context",
+        "one rank",
+        "one micro-batch",
+        "sharded",
+        "replicated",
+        "FSDP1",
+        "tensor",
+        "pieces, recomputed",
+        "hybrid",
+        "context",
         "context, tensor",
     ],  # fmt: skip
 )

@@ -16,13 +16,13 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from slipway_trainer.architecture_parts import Routing  # noqa: E402
-from slipway_trainer.backend_choice import backend_name  # noqa: E402
 from slipway_trainer.balance import balance_loss, expert_counts, router_z_loss  # noqa: E402
 from slipway_trainer.batches import Batches  # noqa: E402
 from slipway_trainer.exits import Settings  # noqa: E402
-from slipway_trainer.routing import Router, chosen_experts  # noqa: E402
+from slipway_trainer.feed_forward import Router, chosen_experts  # noqa: E402
+from slipway_trainer.limits import backend_name  # noqa: E402
+from slipway_trainer.optimizer import learning_rate  # noqa: E402
 from slipway_trainer.safetensors import SafetensorsFile  # noqa: E402
-from slipway_trainer.schedule import learning_rate  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 
 V3 = MODELS["deepseek_v3"]

@@ -104,9 +104,7 @@ def live_after_forward(job: dict[str, Any], ranks: int, layers: int) -> int:
 
 
 @contextmanager
-def computing_fleet(
-    settings: RunSettings, layout: Layout, ranks: int
-) -> Iterator[tuple[Fsdp1Backend | fsdp2.Fsdp2Backend, Traffic]]:
+def computing_fleet(settings: RunSettings, layout: Layout, ranks: int) -> Iterator[tuple[Fsdp1Backend | fsdp2.Fsdp2Backend, Traffic]]:
     """Rank 0 with real tensors; every rank sends this one what it sends them."""
     exchange = dist.all_to_all_single
 

@@ -16,10 +16,16 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from slipway_trainer.batches import Batches  # noqa: E402
-from slipway_trainer.examples import TARGETS, TOKENS, Documents, PackedRows, row_length  # noqa: E402
+from slipway_trainer.examples import (  # noqa: E402
+    TARGETS,
+    TOKENS,
+    Documents,
+    PackedRows,
+    packed,
+    row_length,
+)
 from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
 from slipway_trainer.loss import IGNORED  # noqa: E402
-from slipway_trainer.packing import packed  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
 
@@ -252,9 +258,7 @@ def test_fails_with_77_when_the_shards_are_for_another_objective(
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("objective", ["sft", "dpo"])
-def test_a_run_that_is_resumed_has_the_losses_of_one_that_was_not(
-    tmp_path: Path, chats: Path, preferences: Path, objective: str
-) -> None:
+def test_a_run_that_is_resumed_has_the_losses_of_one_that_was_not(tmp_path: Path, chats: Path, preferences: Path, objective: str) -> None:
     """20 steps with evaluation; 8 steps and then, on another number of ranks, the other 12."""
     channels = {"train": {"sft": chats, "dpo": preferences}[objective]}
     channels["validation"] = channels["train"]

@@ -146,7 +146,7 @@ def test_a_rank_that_hangs_is_named_at_the_limit(
 
 
 def test_no_rank_is_left_and_secrets_are_masked_in_what_a_rank_says(tmp_path: Path) -> None:
-    script = f"echo $$ > {tmp_path}/pid-$RANK; {OTHERS} matmul; echo \"RuntimeError: CUDA error: $MY_TOKEN\" >&2; exit 1"
+    script = f'echo $$ > {tmp_path}/pid-$RANK; {OTHERS} matmul; echo "RuntimeError: CUDA error: $MY_TOKEN" >&2; exit 1'
     found = measured(tmp_path, script, MY_TOKEN="very-secret-value")
     assert "very-secret-value" not in repr(found) and "CUDA error" in found.lines[-1]
     # A rank may be killed before it has written its number.

@@ -273,15 +273,19 @@ def test_the_self_test_prints_and_keeps_the_versions_of_a_fit_image(tmp_path: Pa
     image = Image(tmp_path)
     result = image.test()
     assert (result.returncode, result.stderr) == (0, "")
-    assert json.loads(result.stdout) == {
-        "plugin": "1.20.0",
-        "pluginFile": str(tmp_path / "lib/libnccl-net.so"),
-        "libfabric": "2.4.0amzn5.0",
-        "pytorch": "2.13.0",
-        "cuda": "13.0",
-        "nccl": "2.29.7",
-        "hostnameShim": None,
-    } | TOOLS
+    assert (
+        json.loads(result.stdout)
+        == {
+            "plugin": "1.20.0",
+            "pluginFile": str(tmp_path / "lib/libnccl-net.so"),
+            "libfabric": "2.4.0amzn5.0",
+            "pytorch": "2.13.0",
+            "cuda": "13.0",
+            "nccl": "2.29.7",
+            "hostnameShim": None,
+        }
+        | TOOLS
+    )
     assert image.output.read_text() == result.stdout
 
 

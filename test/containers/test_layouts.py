@@ -25,8 +25,7 @@ LAYOUTS: list[tuple[str, int, dict[str, Any]]] = [
     ("tensor parallel, sharded", 4, {"parameters": {"tensor_parallel_degree": 2}}),
     ("tensor parallel, vocabulary in equal parts", 2, TENSOR | {"model": {"vocabularySize": 258}}),
     ("tensor parallel, loss in pieces", 2, TENSOR | {"arguments": ["--loss-chunks", "3"]}),
-    ("tensor parallel, selective recomputation", 2,
-     TENSOR | {"training": {"activationCheckpointing": "selective", "microBatchSize": 2}}),
+    ("tensor parallel, selective recomputation", 2, TENSOR | {"training": {"activationCheckpointing": "selective", "microBatchSize": 2}}),
     ("tensor and context parallel", 4, TENSOR | {"parameters": {"tensor_parallel_degree": 2, "context_parallel_degree": 2}}),
     ("context parallel", 2, {"parameters": {"context_parallel_degree": 2}}),
     ("context parallel, replicated", 4, {"parameters": {"context_parallel_degree": 2, "replicate_degree": 2}}),
@@ -118,11 +117,22 @@ def test_compiled_blocks_and_losses_train_the_same(tmp_path: Path, shards: Path,
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("first", "second"),
-    [((4, {}), (2, {})), ((2, {}), (4, {"parameters": {"tensor_parallel_degree": 2}})),
-     ((4, {"parameters": {"tensor_parallel_degree": 2}}), (1, {})), ((2, {"library": "ddp"}), (1, {})),
-     ((2, {}), (1, {"parameters": {"compile": True}})), ((1, {"parameters": {"compile": True}}), (2, {}))],
-    ids=["4 to 2 ranks", "sharded to tensor parallel", "tensor parallel to one", "replicated to one", "sharded to compiled on one",
-         "compiled on one to sharded"],
+    [
+        ((4, {}), (2, {})),
+        ((2, {}), (4, {"parameters": {"tensor_parallel_degree": 2}})),
+        ((4, {"parameters": {"tensor_parallel_degree": 2}}), (1, {})),
+        ((2, {"library": "ddp"}), (1, {})),
+        ((2, {}), (1, {"parameters": {"compile": True}})),
+        ((1, {"parameters": {"compile": True}}), (2, {})),
+    ],
+    ids=[
+        "4 to 2 ranks",
+        "sharded to tensor parallel",
+        "tensor parallel to one",
+        "replicated to one",
+        "sharded to compiled on one",
+        "compiled on one to sharded",
+    ],
 )
 def test_a_run_continues_in_another_layout(tmp_path: Path, shards: Path, reference: list[float], first: tuple, second: tuple) -> None:
     checkpoints = direct_checkpoints(tmp_path / "checkpoints")
@@ -182,8 +192,8 @@ def test_fails_with_77_for_what_it_cannot_do(tmp_path: Path, shards: Path, chang
 
 
 def test_fails_for_compiled_layers_of_tensor_parallel_matrices() -> None:
-    from slipway_trainer.backend_choice import backend_name
     from slipway_trainer.exits import Settings
+    from slipway_trainer.limits import backend_name
     from slipway_trainer.settings import resolve_settings
 
     job = trainer_job(parameters={"tensor_parallel_degree": 2, "compile": True})

@@ -23,12 +23,12 @@ from peft import LoraConfig, PeftModel  # noqa: E402
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer  # noqa: E402
 
-from slipway_trainer.adapter_export import adapter_name  # noqa: E402
 from slipway_trainer.examples import PackedRows  # noqa: E402
 from slipway_trainer.initialise import first_values  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
+from slipway_trainer.weights import adapter_name  # noqa: E402
 
 STEPS = 20
 LORA = {"rank": 4, "alpha": 12, "targets": ["q_proj", "v_proj", "down_proj"]}

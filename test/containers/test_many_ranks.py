@@ -81,7 +81,7 @@ import json, os, pickle, sys, torch, torch.distributed as dist
 from pathlib import Path
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 from torch.testing._internal.distributed.fake_pg import FakeStore
-from slipway_trainer.checkpoint.replicas import own_part
+from slipway_trainer.checkpoint.writing import own_part
 from slipway_trainer.fsdp2 import Fsdp2Backend
 from slipway_trainer.layout import resolve_layout
 from slipway_trainer.settings import resolve_settings

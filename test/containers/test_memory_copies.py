@@ -22,8 +22,8 @@ from conftest import SEED  # noqa: E402
 
 from slipway_trainer.checkpoint.interval import History, auto_every_steps, auto_interval_minutes, ended_share  # noqa: E402
 from slipway_trainer.checkpoint.memory_file import HEADER_BYTES, OWN, PIECE_BYTES, Header, MemoryFile, packed, unpacked  # noqa: E402
+from slipway_trainer.checkpoint.memory_plan import Partners  # noqa: E402
 from slipway_trainer.checkpoint.memory_restore import Offer, Source, sources_of  # noqa: E402
-from slipway_trainer.checkpoint.partners import Partners  # noqa: E402
 from slipway_trainer.memory import Memory, free_bytes  # noqa: E402
 
 STEPS = 14
@@ -105,8 +105,8 @@ def test_every_rank_has_one_holder_on_the_next_host_unless_a_replica_is_on_anoth
     assert Partners(ranks=4, per_host=2, replicate=1, copies=1).count == 1
 
 
-def offers(*copies: dict[tuple[int, int], str]) -> list[Offer]:
-    return [Offer(copy) for copy in copies]
+def offers(*copies: Offer) -> list[Offer]:
+    return list(copies)
 
 
 @pytest.mark.parametrize(
@@ -509,7 +509,7 @@ def test_the_last_step_is_written_once(tmp_path: Path, shards: Path, hosts: Host
         "from slipway_trainer.saves import Saves\nfrom slipway_trainer.checkpoint import writing\n"
         "Saves.due = property(lambda self: self._world.rank == 0 and self._memory is not None and not self._memory.awaits_copy)\n"
         "write = writing.CheckpointWriter.write\n"
-        "def counted(self, facts, *rest):\n    print(f'written {facts[\"step\"]}', flush=True)\n    return write(self, facts, *rest)\n"
+        "def counted(self, facts, **rest):\n    print(f'written {facts[\"step\"]}', flush=True)\n    return write(self, facts, **rest)\n"
         "writing.CheckpointWriter.write = counted\n"
     )
     # Each copy is complete before the next step ends, and that of every other step becomes a checkpoint, usually the last one too.

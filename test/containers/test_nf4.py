@@ -25,13 +25,12 @@ from conftest import SEED  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from slipway_trainer import backends  # noqa: E402
-from slipway_trainer.adapter_export import adapter_name  # noqa: E402
-from slipway_trainer.backend_choice import backend_name  # noqa: E402
-from slipway_trainer.checkpoint.saver import load  # noqa: E402
+from slipway_trainer import backend as backends  # noqa: E402
+from slipway_trainer.checkpoint.reader import load  # noqa: E402
 from slipway_trainer.checkpoint.store import open_store  # noqa: E402
 from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.initialise import first_values, initialise  # noqa: E402
+from slipway_trainer.limits import backend_name  # noqa: E402
 from slipway_trainer.lora import apply_lora  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.nf4 import apply_nf4  # noqa: E402
@@ -39,6 +38,7 @@ from slipway_trainer.recompute import apply_recompute  # noqa: E402
 from slipway_trainer.safetensors import SafetensorsFile  # noqa: E402
 from slipway_trainer.settings import RunSettings, resolve_settings  # noqa: E402
 from slipway_trainer.sharding import fill_all, named_tensors, packed_layers  # noqa: E402
+from slipway_trainer.weights import adapter_name  # noqa: E402
 
 #: Ranks find bitsandbytes imported: it imports the compiler of PyTorch, which takes longer than a run.
 run_ranks = partial(rank_world.run_ranks, preload=("bitsandbytes",))

@@ -10,9 +10,12 @@ from rank_world import trainer_job, write_shards
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from slipway_trainer.batches import Batches  # noqa: E402
+from slipway_trainer.batches import (  # noqa: E402
+    DEPTH,
+    Batches,
+    Prefetch,
+)
 from slipway_trainer.exits import DataFailed  # noqa: E402
-from slipway_trainer.prefetch import DEPTH, Prefetch  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 
 CPU = torch.device("cpu")

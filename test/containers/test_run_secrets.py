@@ -84,9 +84,7 @@ def read(references: dict[str, str], services: FakeServices) -> dict[str, str]:
     return read_secrets(references, services.environ, log.hide, lambda _line: None)
 
 
-@pytest.mark.parametrize(
-    ("reference", "value"), [(SECRET_ARN, TOKEN), ("slipway/hub", TOKEN), (PARAMETER_ARN, KEY), ("/slipway/key", KEY)]
-)
+@pytest.mark.parametrize(("reference", "value"), [(SECRET_ARN, TOKEN), ("slipway/hub", TOKEN), (PARAMETER_ARN, KEY), ("/slipway/key", KEY)])
 def test_a_secret_and_a_parameter_by_arn_and_by_name(reference: str, value: str, services: FakeServices) -> None:
     assert read({"ONE": reference}, services) == {"ONE": value}
     assert len(services.calls) == 1

@@ -16,10 +16,10 @@ pytestmark = pytest.mark.torch
 
 from test_model_parity import answers, theirs_of  # noqa: E402
 
-from slipway_trainer.detokenize import find_detokenizer  # noqa: E402
 from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.samples import find_detokenizer  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
-from slipway_trainer.shards import TokenStream  # noqa: E402
+from slipway_trainer.sources import TokenStream  # noqa: E402
 
 LENGTH, PROMPT, TOKENS, END = 96, 8, 24, 256
 ASKED = ["--samples", "3", "--sample-prompt-tokens", str(PROMPT), "--sample-tokens", str(TOKENS)]

@@ -11,10 +11,9 @@ from rank_world import run_ranks, trainer_job, write_shards
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from slipway_trainer.checkpoint.committed import MARKER, newest_complete, write_marker  # noqa: E402
-from slipway_trainer.checkpoint.rollback import Rollback, forget_newer  # noqa: E402
+from slipway_trainer.checkpoint.committed import MARKER, Rollback, forget_newer, newest_complete, write_marker  # noqa: E402
 from slipway_trainer.checkpoint.store import FolderStore  # noqa: E402
-from slipway_trainer.skips import Skip, batch_of, batches_behind, read_skips  # noqa: E402
+from slipway_trainer.order import Skip, batch_of, batches_behind, read_skips  # noqa: E402
 
 SKIPS = (Skip(step=8, batches=5), Skip(step=20, batches=3))
 

@@ -273,7 +273,7 @@ def test_training_goes_on_when_the_watch_has_failed(capsys: pytest.CaptureFixtur
 #: The last rank's data do not come at step 6; its other threads go on.
 STALLED_DATA = """
 import os, time
-from slipway_trainer.prefetch import Prefetch
+from slipway_trainer.batches import Prefetch
 real = Prefetch.micro_batch
 def micro_batch(self, step, micro_step, device):
     if step == 5 and os.environ["RANK"] == "1" and "STALL" in os.environ:

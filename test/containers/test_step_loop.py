@@ -12,12 +12,12 @@ pytestmark = pytest.mark.torch
 
 from faked_ranks import faked_world  # noqa: E402
 
-from slipway_trainer.checkpoint.staging import Staging  # noqa: E402
+from slipway_trainer.checkpoint.shared_state import Staging  # noqa: E402
 from slipway_trainer.garbage import ScheduledCollection  # noqa: E402
 from slipway_trainer.numa import bind_near, parse_cpus, pci_address_of, processors_near  # noqa: E402
 from slipway_trainer.optimizer import step_unless  # noqa: E402
 from slipway_trainer.recompute import KEPT  # noqa: E402
-from slipway_trainer.standing import Standing  # noqa: E402
+from slipway_trainer.stalls import Standing  # noqa: E402
 from slipway_trainer.step_clock import StepClock  # noqa: E402
 from slipway_trainer.tally import Tallies, Tally  # noqa: E402
 
@@ -157,12 +157,14 @@ def test_a_machine_that_says_nothing_binds_nothing(tmp_path: Path) -> None:
 
 
 def test_the_buffers_of_saves_are_made_before_the_first_one() -> None:
-    staging = Staging(pinned=False)
+    made_for: list[list[str]] = []
+    staging = Staging(False, os.memfd_create("test"), lambda places, state: made_for.append([place.name for place in places]))
     state = {"a": torch.ones(3), "b": torch.zeros(2, 2)}
     staging.prepare(state)
     made = {name: tensor.data_ptr() for name, tensor in staging._buffers.items()}
     found = staging.copy(state)
     assert {name: tensor.data_ptr() for name, tensor in found.items()} == made
+    assert made_for == [["a", "b"]]
     assert torch.equal(found["a"], state["a"])
 
 

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.jobs]
 AHEAD = """
 import os, signal, time
 from slipway_trainer import trainer
-from slipway_trainer.prefetch import Prefetch
+from slipway_trainer.batches import Prefetch
 
 begin = trainer.Trainer.__init__
 def begin_ahead(self, *arguments):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.torch
 
 from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
-from slipway_trainer.shards import TokenStream  # noqa: E402
+from slipway_trainer.sources import TokenStream  # noqa: E402
 from slipway_trainer.tokenize.documents import documents, input_files, share  # noqa: E402
 from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index, usable  # noqa: E402
 from slipway_trainer.tokenize.tokenizers import ByteTokenizer, load_tokenizer  # noqa: E402

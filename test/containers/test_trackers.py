@@ -176,9 +176,7 @@ def test_the_trainer_tells_its_trackers_how_it_ends(ending: "int | Exception", t
                 raise ending
             return ending
 
-    arguments = types.SimpleNamespace(
-        collective_timeout_seconds=1, steady_timeout_seconds=1, export_weights=False, export_adapter=False
-    )
+    arguments = types.SimpleNamespace(collective_timeout_seconds=1, steady_timeout_seconds=1, export_weights=False, export_adapter=False)
     settings = mock.MagicMock(arguments=arguments, weights=None, checkpoints=mock.MagicMock(uri=""))
     for name in ("World", "resolve_layout", "build_backend", "bind_to_gpu"):
         monkeypatch.setattr(trainer_main, name, mock.MagicMock())
@@ -224,8 +222,7 @@ def test_a_server_that_is_away_does_not_end_training(capsys: pytest.CaptureFixtu
     now, up, written = [0.0], [False], []  # type: list[float], list[bool], list[int]
     tracker = SparingTracker("MLflow", lambda: _Unsteady(up, written), clock=lambda: now[0])
     assert capsys.readouterr().out == (
-        "MLflow could not be written: ConnectionError: no route to the server; "
-        "training continues; next try in 10 minutes\n"
+        "MLflow could not be written: ConnectionError: no route to the server; training continues; next try in 10 minutes\n"
     )
     up[0] = True
     tracker.log(1, {})

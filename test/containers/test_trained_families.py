@@ -24,10 +24,10 @@ from transformers import AutoModelForCausalLM  # noqa: E402
 
 from slipway_trainer.architecture import Architecture, read_architecture  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
-from slipway_trainer.packed_experts import unpacked  # noqa: E402
 from slipway_trainer.published_names import published_place  # noqa: E402
 from slipway_trainer.safetensors import open_folder  # noqa: E402
 from slipway_trainer.sharding import named_tensors  # noqa: E402
+from slipway_trainer.weights import unpacked  # noqa: E402
 
 #: Families whose files call or stack tensors in ways of their own.
 OTHER_TENSORS = ("granitemoe", "granitemoeshared", "hyperclovax", "phi3")

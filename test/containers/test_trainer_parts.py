@@ -14,9 +14,9 @@ pytestmark = pytest.mark.torch
 
 from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.layout import resolve_layout  # noqa: E402
+from slipway_trainer.optimizer import learning_rate  # noqa: E402
 from slipway_trainer.order import SampleOrder, positions_of_rank  # noqa: E402
 from slipway_trainer.progress import flops_per_token, peak_tflops  # noqa: E402
-from slipway_trainer.schedule import learning_rate  # noqa: E402
 from slipway_trainer.settings import Parallel, resolve_settings  # noqa: E402
 
 TRAINING = {"sequenceLength": 64, "microBatchSize": 1, "globalBatchSize": 8, "steps": 10, "precision": "fp32", "seed": 7}
@@ -164,8 +164,7 @@ def test_parameters_of_equal_meshes_are_summed_and_updated_together() -> None:
     from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
     from torch.distributed.tensor import DTensor, Replicate
 
-    from slipway_trainer.gradients import mesh_key
-    from slipway_trainer.optimizer import plain_adamw
+    from slipway_trainer.optimizer import mesh_key, plain_adamw
 
     dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
     try:
@@ -269,7 +268,7 @@ def test_a_scale_for_each_row_keeps_small_rows_beside_a_large_one() -> None:
 
 
 def test_fails_for_scales_of_rows_that_the_kernels_do_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    from slipway_trainer.backends import require_float8
+    from slipway_trainer.backend import require_float8
 
     def only_tensorwise(*operands: object, scale_a: torch.Tensor, **options: object) -> torch.Tensor:
         assert scale_a.dim() == 2

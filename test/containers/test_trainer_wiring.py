@@ -10,7 +10,7 @@ pytestmark = pytest.mark.torch
 
 from slipway_trainer import __main__ as trainer_main  # noqa: E402
 from slipway_trainer import trainer as loop  # noqa: E402
-from slipway_trainer.prefetch import Prefetch  # noqa: E402
+from slipway_trainer.batches import Prefetch  # noqa: E402
 
 STEPS = 3
 #: Everything that a trainer is made of, except its loop.

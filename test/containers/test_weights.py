@@ -14,9 +14,9 @@ from rank_world import SMALL, events, losses_of, run_ranks, trainer_job
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from slipway_trainer.backend_choice import backend_name  # noqa: E402
 from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
 from slipway_trainer.initialise import initialise  # noqa: E402
+from slipway_trainer.limits import backend_name  # noqa: E402
 from slipway_trainer.lora import LoraLinear, apply_lora, merged  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.published_config import config_issues, published_config  # noqa: E402

@@ -8,9 +8,9 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[2] / "containers" / part) for part in ("trainer", "driver")]
 
-from slipway_trainer.backend_choice import backend_name, compiles
 from slipway_trainer.exits import Settings
 from slipway_trainer.layout import resolve_layout
+from slipway_trainer.limits import backend_name, compiles
 from slipway_trainer.settings import resolve_settings
 
 

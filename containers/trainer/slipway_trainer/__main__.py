@@ -6,12 +6,12 @@ from pathlib import Path
 
 import torch
 
-from slipway_trainer.backend_choice import backend_name
-from slipway_trainer.backends import build_backend
+from slipway_trainer.backend import build_backend
 from slipway_trainer.batches import channel_folder
 from slipway_trainer.checkpoint.process import SaverProcess
 from slipway_trainer.exits import TrainerError, complain
 from slipway_trainer.layout import resolve_layout
+from slipway_trainer.limits import backend_name
 from slipway_trainer.numa import bind_near, pci_address_of
 from slipway_trainer.settings import RunSettings, read_settings
 from slipway_trainer.trainer import Trainer
@@ -46,8 +46,8 @@ def run(words: list[str]) -> int:
 
 
 def writes_beside(settings: RunSettings) -> bool:
-    """Whether a separate process writes this run's checkpoints. It requires that the state tensors stay at the same address."""
-    return bool(settings.checkpoints.uri) and backend_name(settings, torch.__version__) == "fsdp2"
+    """Whether a separate process writes this run's checkpoints, and not a library."""
+    return bool(settings.checkpoints.uri) and backend_name(settings, torch.__version__).startswith("fsdp")
 
 
 def bind_to_gpu() -> None:

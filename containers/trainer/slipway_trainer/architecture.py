@@ -7,15 +7,14 @@ from typing import Any
 from slipway_trainer.architecture_parts import (
     Family,
     Latent,
+    RopeScaling,
     Routing,
+    Temperature,
     Window,
-    read_family,
     read_fields,
-    read_latent,
     read_routing,
     read_window,
 )
-from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
 
 #: Elements of a quantized weight that have a common scale (nf4.py).
 PACKED_BLOCK = 64
@@ -119,7 +118,8 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
         issues.append(f"model.kvHeads: must divide the {heads} attention heads, got {kv_heads}")
     limits = values.get("limits") or {}
     issues += [f"model: must be a model whose parts the built-in trainer computes, got {part}" for part in limits.get("untrained", ())]
-    caps = values.get("logitSoftcap") or {}
+    caps, heat = values.get("logitSoftcap") or {}, family.get("attentionTemperature")
+    scaling, latent = values.get("ropeScaling"), values.get("latentAttention")
     return read_fields(
         Architecture,
         values,
@@ -133,12 +133,12 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
         dense_layers=tuple(values.get("denseLayers") or ()),
         routing=read_routing(values.get("routing"), family) if values.get("experts") else Routing(),
         shared_ffn_hidden_size=int(family.get("sharedFfnHiddenSize") or 0),
-        rope_scaling=read_rope_scaling(values.get("ropeScaling")),
+        rope_scaling=read_fields(RopeScaling, scaling, kind=scaling["type"]) if scaling else None,
         window=read_window(values.get("slidingWindow"), family.get("attentionChunk")),
         unrotated_layers=tuple(values.get("unrotatedLayers") or ()),
-        latent=read_latent(values.get("latentAttention")),
+        latent=read_fields(Latent, latent) if latent else None,
         attention_softcap=caps.get("attention"),
         final_softcap=caps.get("final"),
-        family=read_family(family),
+        family=read_fields(Family, family, temperature=Temperature(float(heat["scale"]), int(heat["floor"])) if heat else None),
         published=tuple(values.get("published") or _UNPUBLISHED),
     )

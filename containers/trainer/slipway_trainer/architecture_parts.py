@@ -1,5 +1,6 @@
 """Parts of an architecture with several fields, named as in `model` of job.json. Does not import PyTorch."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -11,15 +12,11 @@ def read_fields(kind: type[T], raw: Mapping[str, Any], /, **others: Any) -> T:
     """A dataclass with the values of job.json that have the names of its fields in camel case; fields without one keep their defaults."""
     given = {}
     for field in fields(kind):
-        value = raw.get(_camel(field.name))
+        first, *rest = field.name.split("_")
+        value = raw.get(first + "".join(word.capitalize() for word in rest))
         if value is not None and field.name not in others:
             given[field.name] = float(value) if isinstance(field.default, float) else value
     return kind(**given, **others)
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 @dataclass(frozen=True)
@@ -56,12 +53,6 @@ class Family:
     temperature: Temperature | None = None
     #: The output of the shared experts is multiplied by a sigmoid of the token.
     shared_expert_gate: bool = False
-
-
-def read_family(raw: Mapping[str, Any]) -> Family:
-    """Reads `model.family` of job.json and fills in defaults."""
-    heat = raw.get("attentionTemperature")
-    return read_fields(Family, raw, temperature=Temperature(float(heat["scale"]), int(heat["floor"])) if heat else None)
 
 
 @dataclass(frozen=True)
@@ -107,14 +98,6 @@ class Latent:
         return self.nope_head_size + self.rope_head_size
 
 
-def read_latent(raw: Mapping[str, Any] | None) -> Latent | None:
-    """Sizes of latent attention from job.json; None for a model without it."""
-    if not raw:
-        return None
-    sizes = [int(raw[name]) for name in ("kvRank", "nopeHeadSize", "ropeHeadSize", "valueHeadSize")]
-    return Latent(*sizes, q_rank=int(raw["qRank"]) if raw.get("qRank") else None)
-
-
 @dataclass(frozen=True)
 class Routing:
     """How tokens are assigned to experts, and how expert outputs are weighted."""
@@ -150,3 +133,51 @@ def read_routing(raw: Mapping[str, Any] | None, family: Mapping[str, Any]) -> Ro
         scaling=float(family.get("routedScaling", 1.0)),
         weighs_inputs=bool(family.get("weighsExpertInputs", False)),
     )
+
+
+#: Required fields of each type, and optional ones; files with others are refused before a launch.
+NEEDED = {
+    "linear": ("factor",),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
+    "yarn": ("factor", "original_max_position_embeddings"),
+}
+ALLOWED = {"yarn": ("beta_fast", "beta_slow", "attention_factor", "truncate", "mscale", "mscale_all_dim")}
+
+
+@dataclass(frozen=True)
+class RopeScaling:
+    """A scaling of rotary frequencies; the fields are those of `rope_parameters` in a config.json."""
+
+    kind: str
+    factor: float
+    original_max_position_embeddings: int = 0
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    #: Factor of cosine and sine; None = 0.1 ln(factor) + 1, as recommended in the YaRN paper.
+    attention_factor: float | None = None
+    truncate: bool = True
+    #: DeepSeek's parameters: the factor of cosine and sine is the quotient of their magnitudes, that of latent attention scores the square
+    #: of the second one.
+    mscale: float | None = None
+    mscale_all_dim: float | None = None
+
+    @property
+    def table_factor(self) -> float:
+        """The factor of cosine and sine."""
+        if self.kind != "yarn":
+            return 1.0
+        if self.attention_factor is not None:
+            return self.attention_factor
+        if self.mscale and self.mscale_all_dim:
+            return self._magnitude(self.mscale) / self._magnitude(self.mscale_all_dim)
+        return self._magnitude(1.0)
+
+    @property
+    def score_factor(self) -> float:
+        """The factor of the scores of latent attention."""
+        return self._magnitude(self.mscale_all_dim or 0.0) ** 2
+
+    def _magnitude(self, scale: float) -> float:
+        return 0.1 * scale * math.log(self.factor) + 1.0

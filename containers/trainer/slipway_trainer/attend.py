@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 
 from slipway_trainer import flex
 
@@ -14,11 +13,6 @@ if TYPE_CHECKING:
 
 #: Number of elements added to a head for a sink: kernels require head sizes that are multiples of 8.
 _ELEMENTS = 8
-
-
-def own_part(sinks_H: Tensor | None) -> Tensor | None:
-    """The sinks of this rank's heads, if tensor parallelism shards them."""
-    return sinks_H.to_local() if isinstance(sinks_H, DTensor) else sinks_H
 
 
 def attend(

@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from slipway_trainer.attend import attend
-from slipway_trainer.collectives import gathered_parts, summed_part
 from slipway_trainer.layout import Layout, context_ranks
+from slipway_trainer.sharding import gathered_parts, summed_part
 
 
 class _Gather(torch.autograd.Function):

@@ -6,12 +6,10 @@ from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Any
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.architecture_parts import Family, Latent, Routing, Window
 from slipway_trainer.batches import Batches
 from slipway_trainer.exits import Settings
-from slipway_trainer.rope_scaling import RopeScaling
+from slipway_trainer.order import batches_behind
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.skips import batches_behind
 
 #: Fields of `data` in a checkpoint, with the option or data that determines them.
 _DATA = {
@@ -23,33 +21,21 @@ _DATA = {
     "drawn": "training.mixture up to the checkpoint, in samples of each channel",
 }
 
-#: Dataclasses of the nested fields of an architecture, by their name in a checkpoint.
-_PARTS: dict[str, type] = {"routing": Routing, "rope_scaling": RopeScaling, "window": Window, "latent": Latent, "family": Family}
+#: What a record without a field means.
+_DEFAULTS = {field.name: field.default for field in fields(Architecture) if field.default is not MISSING and field.compare}
 
 
-def _defaults(kind: type) -> dict[str, Any]:
-    """The default values of a dataclass, as JSON values."""
-    found = {field.name: field.default for field in fields(kind) if field.default is not MISSING and field.compare}
-    return json.loads(json.dumps({name: asdict(value) if is_dataclass(value) else value for name, value in found.items()}))
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON values without those that are None: lists instead of tuples."""
+    whole = {name: asdict(value) if is_dataclass(value) else value for name, value in values.items()}
+    return json.loads(json.dumps({name: value for name, value in whole.items() if value is not None}))
 
 
-def _complete(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Adds the fields that an older version did not write, with the values that correspond to its behavior."""
-    found = _defaults(Architecture) | model
-    if "normalises_routing" in found:
-        # Older versions stored this field instead of `routing`.
-        found["routing"] = {"normalises": found.pop("normalises_routing")}
-    return found | {name: _defaults(kind) | found[name] for name, kind in _PARTS.items() if found.get(name)}
-
-
-def _recorded(shape: Architecture) -> dict[str, Any]:
-    """The architecture as JSON values: lists instead of tuples."""
-    found = json.loads(json.dumps(asdict(shape)))
-    return {field.name: found[field.name] for field in fields(shape) if field.compare and found[field.name] is not None}
-
-
-def _above_zero(counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: count for name, count in counts.items() if count}
+def _differs(before: Any, now: Any) -> bool:
+    """Whether a value has changed. Fields of a part that the checkpoint does not contain are not compared."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        return any(_differs(value, now.get(name)) for name, value in before.items())
+    return before != now
 
 
 class Continuation:
@@ -61,7 +47,7 @@ class Continuation:
         self._tokens_per_step = training.tokens_per_step
         # Tokens and steps of the checkpoint, which may have been counted with another sequence length.
         self._tokens_before, self._steps_before = 0, 0
-        self._model = _recorded(settings.architecture)
+        self._model = _plain({field.name: getattr(settings.architecture, field.name) for field in fields(Architecture) if field.compare})
 
     def tokens(self, step: int) -> int:
         """Number of training tokens after `step` steps."""
@@ -84,7 +70,7 @@ class Continuation:
                 "sequenceLength": training.sequence_length,
                 "samples": samples,
                 "digest": digest,
-                **({"drawn": _above_zero(batches.drawn(behind))} if batches.mixed else {}),
+                **({"drawn": {name: count for name, count in batches.drawn(behind).items() if count}} if batches.mixed else {}),
             },
             "model": self._model,
         }
@@ -93,7 +79,7 @@ class Continuation:
         """Continues from the record of a checkpoint. Returns the differences to a checkpoint of another run, which may be intended.
 
         Raises Settings if a checkpoint of this run was written with other data or another model, or if the data position of any checkpoint
-        does not match this run. Fields that an older checkpoint does not contain are not compared.
+        does not match this run. Fields that a checkpoint does not contain are not compared.
         """
         step = int(record["step"])
         self._tokens_before, self._steps_before = int(record.get("tokens", self.tokens(step))), step
@@ -102,32 +88,18 @@ class Continuation:
         found = {name: data.get(name) for name in position}
         if found != position:
             raise Settings(
-                [
-                    f"training: seed and globalBatchSize must be those of the checkpoint with data position {found}, got {position}; "
-                    "restore them, or start from the beginning"
-                ]
+                f"training: seed and globalBatchSize must be those of the checkpoint with data position {found}, got {position}; "
+                "restore them, or start from the beginning"
             )
         differences = [
             f"{option}: must be that of the checkpoint, {data[name]}, got {own['data'].get(name)}"
             for name, option in _DATA.items()
-            if name in data and not self._is_same(name, data[name], own["data"].get(name))
+            if name in data and data[name] != own["data"].get(name)
         ]
-        differences += self._model_differences(record.get("model"))
+        if record.get("model") is not None:
+            before, now = _plain(_DEFAULTS) | record["model"], self._model
+            changed = sorted(name for name in {*before, *now} if _differs(before.get(name), now.get(name)))
+            differences += [f"model {name}: must be that of the checkpoint, {before.get(name)}, got {now.get(name)}" for name in changed]
         if differences and record.get("runId") == self._settings.run_id:
-            raise Settings([*differences, "restore these options, or launch a new run with checkpoints.startFrom"])
+            raise Settings(*differences, "restore these options, or launch a new run with checkpoints.startFrom")
         return differences
-
-    def _is_same(self, name: str, before: Any, now: Any) -> bool:
-        """Whether a field is unchanged. Older checkpoints contain all channels of a mixture, including those of which no samples were
-        used."""
-        if name == "drawn":
-            return now is not None and _above_zero(before) == now
-        whole = {"samples": self._batches.samples, "digest": self._batches.digest} if self._batches.mixed else {}
-        return before in (now, whole.get(name, now))
-
-    def _model_differences(self, before: Mapping[str, Any] | None) -> list[str]:
-        if before is None:
-            return []
-        now, before = self._model, _complete(before)
-        names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
-        return [f"model {name}: must be that of the checkpoint, {before.get(name)}, got {now.get(name)}" for name in names]

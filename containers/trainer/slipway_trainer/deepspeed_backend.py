@@ -14,15 +14,15 @@ import torch.distributed as dist
 from deepspeed.utils import safe_get_full_fp32_param
 from torch import Tensor, nn
 
+from slipway_trainer.backend import Backend
 from slipway_trainer.batches import MicroBatch
 from slipway_trainer.initialise import first_values
 from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.lora import apply_lora
 from slipway_trainer.model import Transformer
 from slipway_trainer.objective import Objective
-from slipway_trainer.offload import Offload
 from slipway_trainer.optimizer import plain_adamw
-from slipway_trainer.recompute import apply_recompute
+from slipway_trainer.recompute import save_activation_memory
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.weights import PublishedWeights, published_of
 
@@ -76,10 +76,8 @@ class _EngineCheckpoints:
         self._engine.load_checkpoint(str(path.parent), tag=path.name)
 
 
-class DeepSpeedBackend:
+class DeepSpeedBackend(Backend):
     """The trainer's model in a DeepSpeed engine."""
-
-    state_stays = False
 
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         self.layout, self.device = layout, device
@@ -93,11 +91,9 @@ class DeepSpeedBackend:
             module = Transformer(settings.architecture)
         if settings.training.lora is not None:
             apply_lora(module, settings.training.lora)
-        if settings.training.activation_offload:
-            module.around = Offload(device).of
-        for block in module.all_blocks():
-            apply_recompute(block, settings.training.activation_checkpointing)
-        self.shapes = {name: _whole_shape(parameter) for name, parameter in module.named_parameters()}
+        save_activation_memory(module, settings, device)
+        # `ds_shape`: before ZeRO-3 partitioned the parameter.
+        self.shapes = {name: torch.Size(getattr(one, "ds_shape", one.shape)) for name, one in module.named_parameters()}
         self._fill(module, settings, published_of(settings, self.shapes, weights))
         optimizer = plain_adamw(module.named_parameters(), self.shapes, settings.arguments)
         self.model, wrapped, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=config)
@@ -112,15 +108,6 @@ class DeepSpeedBackend:
             with torch.no_grad(), deepspeed.zero.GatheredParameters([parameter], modifier_rank=0):
                 if parameter.shape == whole.shape:
                     parameter.copy_(whole)
-
-    def begin(self) -> None:
-        """Does nothing: the values are set when the model is built."""
-
-    def state(self) -> dict[str, Tensor]:
-        raise NotImplementedError("DeepSpeed writes its own checkpoints")
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        raise NotImplementedError("DeepSpeed reads its own checkpoints")
 
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
         for name, parameter in self.model.module.named_parameters():
@@ -138,14 +125,6 @@ class DeepSpeedBackend:
             self.model.step()
         return loss.detach()
 
-    @torch.no_grad()
-    def evaluate(self, batch: MicroBatch) -> Tensor:
-        return self._objective(self.model, batch)
-
-    @torch.no_grad()
-    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
-        return self._objective.next_tokens(self.model, tokens_BL, last_B)
-
     def clip(self, max_norm: float) -> Tensor:
         """Runs the engine's step, which clips to the configured norm. The caller ends the run before the next save if the norm is not
         finite."""
@@ -154,8 +133,3 @@ class DeepSpeedBackend:
 
     def close(self) -> None:
         self.model.destroy()
-
-
-def _whole_shape(parameter: nn.Parameter) -> torch.Size:
-    """The shape of a parameter before ZeRO-3 partitioned it (`ds_shape`)."""
-    return torch.Size(getattr(parameter, "ds_shape", parameter.shape))

@@ -4,7 +4,6 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from typing import Any
 
 
 class Departure:
@@ -18,12 +17,8 @@ class Departure:
         self.requested = False
 
     def listen(self) -> None:
-        """Installs a SIGTERM handler that sets `asked`."""
-
-        def on_sigterm(_number: int, _frame: Any) -> None:
-            self.requested = True
-
-        signal.signal(signal.SIGTERM, on_sigterm)
+        """Installs a SIGTERM handler that sets `requested`."""
+        signal.signal(signal.SIGTERM, lambda _number, _frame: setattr(self, "requested", True))
 
     def due(self, step_seconds: float, save_seconds: float) -> bool:
         """Whether the attempt must save and exit now: on a hand-over request, or if the time until the deadline is only sufficient for the

@@ -6,6 +6,7 @@ are never split; documents that are longer than a row are truncated.
 
 import threading
 from array import array
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,35 @@ from torch import Tensor
 
 from slipway_trainer.exits import DataFailed
 from slipway_trainer.loss import IGNORED
-from slipway_trainer.packing import packed
 from slipway_trainer.shard_format import DOCUMENTS, MASK, WIDTHS, ShardIndex
+
+
+def packed(lengths: Sequence[int], row: int) -> list[array]:
+    """Document indices of each row. Best fit decreasing: the longest documents first, each in the row with the least remaining space.
+
+    A pure function, so that all ranks and starts have the same rows. `lengths`: tokens per document, 1 to `row`.
+    """
+    rows: list[array] = []
+    #: Rows by their remaining tokens, and a bit mask of the remaining lengths that occur.
+    by_space: defaultdict[int, list[array]] = defaultdict(list)
+    spaces = 0
+    for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):
+        length = lengths[number]
+        fitting = spaces >> length
+        if fitting:
+            space = length + (fitting & -fitting).bit_length() - 1
+            found = by_space[space].pop()
+            if not by_space[space]:
+                spaces &= ~(1 << space)
+        else:
+            space, found = row, array("I")
+            rows.append(found)
+        found.append(number)
+        if space > length:
+            by_space[space - length].append(found)
+            spaces |= 1 << (space - length)
+    return rows
+
 
 #: Indices of the first dimension of a sample.
 TOKENS, TARGETS, DOCUMENT = range(3)
@@ -60,7 +88,7 @@ class Documents:
         tokens, mask = self._contents(self._shard[number])
         count = min(self.lengths[number], limit)
         here = slice(self._begins[number], self._begins[number] + count)
-        sample[TOKENS, begin : begin + count] = _signed_to_ids(tokens[here])
+        sample[TOKENS, begin : begin + count] = ids_of(tokens[here], self._width)
         # The target of a position is the next token; the last position of a document has none.
         behind = sample[TOKENS, begin + 1 : begin + count]
         sample[TARGETS, begin : begin + count - 1] = torch.where(mask[here][1:] == 1, behind, IGNORED)
@@ -70,7 +98,7 @@ class Documents:
         with self._reading:
             if shard not in self._read_shards:
                 path = self._shards[shard].path
-                tokens = torch.frombuffer(_read(path), dtype=torch.int32 if self._width == 4 else torch.int16)
+                tokens = torch.frombuffer(_read(path), dtype=_stored(self._width))
                 self._read_shards[shard] = tokens, torch.frombuffer(_read(path.with_suffix(MASK)), dtype=torch.uint8)
             return self._read_shards[shard]
 
@@ -82,9 +110,14 @@ def _read(path: Path) -> bytearray:
         raise DataFailed(f"{path}: could not be read ({error}); check that the channel contains it") from error
 
 
-def _signed_to_ids(tokens: Tensor) -> Tensor:
-    """Restores uint16 ids that were read as int16, because older PyTorch versions do not have uint16."""
-    return tokens.long() & 0xFFFF if tokens.dtype == torch.int16 else tokens.long()
+def ids_of(data: bytearray | Tensor, width: int) -> Tensor:
+    """Token ids of `width` bytes each. Two bytes are read as int16, because older PyTorch versions do not have uint16."""
+    tokens = data if isinstance(data, Tensor) else torch.frombuffer(data, dtype=_stored(width))
+    return tokens.long() & 0xFFFF if width == 2 else tokens.long()
+
+
+def _stored(width: int) -> torch.dtype:
+    return torch.int32 if width == 4 else torch.int16
 
 
 def _empty(length: int) -> Tensor:

@@ -16,17 +16,35 @@ ENVIRONMENT = 77
 class TrainerError(Exception):
     """An error that ends the trainer, with its exit code."""
 
-    def __init__(self, code: int, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
+    code = TRY_AGAIN
 
 
 class Settings(TrainerError):
-    """The settings of the run are invalid. Contains all issues."""
+    """The settings of the run are invalid."""
 
-    def __init__(self, issues: list[str]) -> None:
-        super().__init__(ENVIRONMENT, "; ".join(issues))
+    code = ENVIRONMENT
+
+    def __init__(self, *issues: str) -> None:
+        super().__init__("; ".join(issues))
         self.issues = issues
+
+
+class CheckpointFailed(TrainerError):
+    """A checkpoint could not be written or read."""
+
+    code = CHECKPOINT
+
+
+class DataFailed(TrainerError):
+    """Training data could not be read."""
+
+    code = DATA
+
+
+class LossFailed(TrainerError):
+    """The loss is not finite, or has increased more than the loss policy allows."""
+
+    code = LOSS
 
 
 #: A limit of the trainer: whether the run is beyond it, the option as in the run file, what must hold, the value, and what to do.
@@ -46,27 +64,6 @@ def or_list(words: Sequence[str]) -> str:
 def _shown(value: Any) -> str:
     """A value as in the run file."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-
-class CheckpointFailed(TrainerError):
-    """A checkpoint could not be written or read."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(CHECKPOINT, reason)
-
-
-class DataFailed(TrainerError):
-    """Training data could not be read."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(DATA, reason)
-
-
-class LossFailed(TrainerError):
-    """The loss is not finite, or has increased more than the loss policy allows."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(LOSS, reason)
 
 
 def complain(error: TrainerError) -> int:

@@ -6,7 +6,6 @@ model.py; S queries of this rank, L positions of the sequence.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -49,43 +48,34 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
     return torch.compile(flex_attention, dynamic=False), torch.compile(create_block_mask, dynamic=False)
 
 
-@dataclass(frozen=True)
-class Sees:
-    """Decides whether a query attends to a key: causal, in the same document, within `window` positions, in the same chunk of `chunk`
-    positions. `queries_S`: positions of the queries, None = all positions; `positions_BL`: positions within documents."""
+def blocks(
+    documents_BL: Tensor | None,
+    queries_S: Tensor | None,
+    window: int | None,
+    chunk: int | None,
+    positions_BL: Tensor | None,
+    length: int,
+    device: torch.device,
+) -> "BlockMask":
+    """The block mask of the kernel: for each block of queries, the full and partial blocks of keys. A query attends to a key: causal, in
+    the same document, within `window` positions, in the same chunk of `chunk` positions. `queries_S`: positions of the queries, None = all
+    positions; `positions_BL`: positions within documents. Without documents, all rows are equal."""
 
-    documents_BL: Tensor | None
-    queries_S: Tensor | None
-    window: int | None
-    chunk: int | None
-    positions_BL: Tensor | None
+    def sees(row: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        place = query if queries_S is None else queries_S[query]
+        found = place >= key
+        if window is not None:
+            found = found & (place - key < window)
+        if documents_BL is not None:
+            found = found & (documents_BL[row, place] == documents_BL[row, key])
+        if chunk is not None and positions_BL is not None:
+            found = found & (positions_BL[row, place] // chunk == positions_BL[row, key] // chunk)
+        elif chunk is not None:
+            found = found & (place // chunk == key // chunk)
+        return found
 
-    def function(self) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
-        """The mask function of batch row, head, query and key, as a closure because the compiler needs a plain function."""
-        documents_BL, queries_S, positions_BL, window, chunk = (
-            self.documents_BL, self.queries_S, self.positions_BL, self.window, self.chunk,
-        )  # fmt: skip
-
-        def sees(row: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-            place = query if queries_S is None else queries_S[query]
-            found = place >= key
-            if window is not None:
-                found = found & (place - key < window)
-            if documents_BL is not None:
-                found = found & (documents_BL[row, place] == documents_BL[row, key])
-            if chunk is not None and positions_BL is not None:
-                found = found & (positions_BL[row, place] // chunk == positions_BL[row, key] // chunk)
-            elif chunk is not None:
-                found = found & (place // chunk == key // chunk)
-            return found
-
-        return sees
-
-
-def blocks(sees: Sees, rows: int | None, queries: int, keys: int, device: torch.device) -> "BlockMask":
-    """The block mask of the kernel: for each block of queries, the full and partial blocks of keys. `rows`: batch size; None if all rows
-    are equal."""
-    return _compiled()[1](sees.function(), rows, None, queries, keys, device=device)
+    rows = None if documents_BL is None else documents_BL.size(0)
+    return _compiled()[1](sees, rows, None, length if queries_S is None else queries_S.numel(), length, device=device)
 
 
 def attend(

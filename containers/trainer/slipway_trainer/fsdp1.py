@@ -21,6 +21,7 @@ from torch.distributed.fsdp import (
 )
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
+from slipway_trainer.backend import Backend
 from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.initialise import first_values
@@ -28,9 +29,8 @@ from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.lora import apply_lora
 from slipway_trainer.model import Block, Transformer
 from slipway_trainer.objective import Objective
-from slipway_trainer.offload import Offload
 from slipway_trainer.optimizer import build_optimizer
-from slipway_trainer.recompute import apply_recompute
+from slipway_trainer.recompute import save_activation_memory
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import named_tensors
 from slipway_trainer.weights import published_of
@@ -47,11 +47,8 @@ def plain_name(name: str) -> str:
     return name
 
 
-class Fsdp1Backend:
+class Fsdp1Backend(Backend):
     """Parameters in flat shards, one per layer. Numerical results and checkpoints are the same as with FSDP2."""
-
-    library_checkpoints = None
-    state_stays = False
 
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         self._settings, self.layout, self.device = settings, layout, device
@@ -71,11 +68,7 @@ class Fsdp1Backend:
         module = Transformer(self._settings.architecture, context)
         if self._settings.training.lora is not None:
             apply_lora(module, self._settings.training.lora)
-        module.recompute_layers = self._settings.arguments.recompute_layers
-        if self._settings.training.activation_offload:
-            module.around = Offload(self.device).of
-        for block in module.blocks_recomputed_alone():
-            apply_recompute(block, self._settings.training.activation_checkpointing)
+        save_activation_memory(module, self._settings, self.device)
         return module
 
     def _wrap(self, module: nn.Module) -> FullyShardedDataParallel:
@@ -136,9 +129,6 @@ class Fsdp1Backend:
             self.model, StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig(), ShardedOptimStateDictConfig()
         )
 
-    def begin(self) -> None:
-        """Does nothing: the values are set when the model is built."""
-
     def state(self) -> dict[str, Tensor]:
         with self._sharded_states():
             weights = self.model.state_dict()
@@ -181,16 +171,5 @@ class Fsdp1Backend:
             (loss * share).backward()
         return loss.detach()
 
-    @torch.no_grad()
-    def evaluate(self, batch: MicroBatch) -> Tensor:
-        return self._objective(self.model, batch)
-
-    @torch.no_grad()
-    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
-        return self._objective.next_tokens(self.model, tokens_BL, last_B)
-
     def clip(self, max_norm: float) -> Tensor:
         return self.model.clip_grad_norm_(max_norm if max_norm > 0 else float("inf"))
-
-    def close(self) -> None:
-        """Does nothing: there are no resources besides the process group."""

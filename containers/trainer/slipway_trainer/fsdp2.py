@@ -11,39 +11,45 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-from slipway_trainer.backend_choice import compiles
+from slipway_trainer.backend import Backend
 from slipway_trainer.batches import MicroBatch
 from slipway_trainer.chunks import chunks_as_read
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
 from slipway_trainer.float8 import apply_float8
-from slipway_trainer.gradients import clip_gradients, mesh_key
 from slipway_trainer.initialise import initialise, values_of
 from slipway_trainer.layout import Layout, data_rank
+from slipway_trainer.limits import compiles
 from slipway_trainer.lora import apply_lora
-from slipway_trainer.mesh import build_mesh
 from slipway_trainer.model import Transformer
-from slipway_trainer.objective import Objective
-from slipway_trainer.offload import Offload
-from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
-from slipway_trainer.preference import FrozenCopy, Reference, WithoutAdapters
-from slipway_trainer.recompute import apply_recompute
+from slipway_trainer.objective import Objective, Reference, without_adapters
+from slipway_trainer.optimizer import build_optimizer, clip_gradients, mesh_key, optimizer_tensors
+from slipway_trainer.recompute import save_activation_memory
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import gathered, named_tensors, packed_layers
-from slipway_trainer.tensor_parallel import split_block, split_ends, tensor_parallel
+from slipway_trainer.tensor_parallel import split_model, tensor_parallel
 from slipway_trainer.unsharded import compute_in
 from slipway_trainer.weights import PublishedWeights, load_weights, published_of
+
+
+def build_mesh(layout: Layout, device_type: str) -> DeviceMesh:
+    """A mesh of replicate x (shard x context) x tensor. The tensor dimension is innermost: its ranks communicate most and are on one host.
+
+    FSDP shards over shard and context together, so these are one dimension; neighboring ranks in it share a sequence.
+    """
+    sizes = (layout.replicate, layout.shard * layout.context, layout.tensor)
+    return init_device_mesh(device_type, sizes, mesh_dim_names=("replicate", "shard", "tensor"))
+
 
 _COMPUTE = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "fp32": torch.float32}
 
 
-class Fsdp2Backend:
+class Fsdp2Backend(Backend):
     """Parameters, gradients and optimizer state are sharded over the data-parallel ranks; computation uses the run's precision."""
 
-    library_checkpoints = None
     state_stays = True
 
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
@@ -62,7 +68,6 @@ class Fsdp2Backend:
         published = published_of(settings, self.shapes, weights)
         self.model = model = self._module(context, self._experts)
         self._distribute(model, settings.parallel.reshard_after_forward)
-        self._allocate(model)
         self._published = published
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=True)
         self._spread: dict[DeviceMesh | None, dist.ProcessGroup] = {}
@@ -71,12 +76,7 @@ class Fsdp2Backend:
             self._spread = dict.fromkeys(map(mesh_key, experts), self._experts.group)
         self._objective = Objective(settings, context, device, self._compiled, tensor, self._reference(published))
 
-    def _allocate(self, model: Transformer) -> None:
-        model.to_empty(device=self.device)
-        model.tie()
-
     def begin(self) -> None:
-        """Fills the shards. A run that continues does not need it: its state replaces all values."""
         self._fill(self.model, self._published)
 
     def _fill(self, model: Transformer, published: PublishedWeights | None) -> None:
@@ -93,16 +93,15 @@ class Fsdp2Backend:
         if training.objective != "dpo":
             return None
         if training.lora is not None:
-            return WithoutAdapters()
+            return without_adapters
         copy = self._module(None, None).requires_grad_(False)
         for parameter in copy.parameters():
             # Buffers keep their dtype, as in the trained model.
             parameter.data = parameter.data.to(_COMPUTE[training.precision])
         # The copy has no backward pass, for which its parameters could stay gathered.
         self._distribute(copy, reshard=True)
-        self._allocate(copy)
         self._fill(copy, published)
-        return FrozenCopy(copy)
+        return torch.no_grad()(lambda _model, tokens_BL, sums: copy(tokens_BL, sums))
 
     def _module(self, context: ContextParallel | None, experts: ExpertParallel | None, packs: bool = True) -> Transformer:
         """The model without values. `packs`: weights are quantized if the run has them so."""
@@ -121,31 +120,21 @@ class Fsdp2Backend:
                     apply_float8(block, training.fp8_recipe or "tensorwise")
         return module
 
-    def _data_mesh(self) -> DeviceMesh:
-        """The mesh over which FSDP shards. It includes context parallelism, because ranks that share a sequence also average their
-        gradients."""
-        return self.mesh["shard"] if self.layout.replicate == 1 else self.mesh["replicate", "shard"]
-
     def _distribute(self, model: Transformer, reshard: bool) -> None:
-        training = self._settings.training
+        """Divides a model without values, and allocates it on the device."""
         if self.layout.tensor > 1:
-            split_ends(model, self.mesh["tensor"])
-        model.recompute_layers = self._settings.arguments.recompute_layers
-        if training.activation_offload:
-            model.around = Offload(self.device).of
-        alone = {*model.blocks_recomputed_alone()}
-        for block in model.all_blocks():
-            if self.layout.tensor > 1:
-                split_block(block, self.mesh["tensor"])
-            if block in alone:
-                apply_recompute(block, training.activation_checkpointing)
-            if self._compiled:
+            split_model(model, self.mesh["tensor"])
+        save_activation_memory(model, self._settings, self.device)
+        if self._compiled:
+            for block in model.all_blocks():
                 block.compile()
         if not self._is_whole:
             with chunks_as_read():
                 self._shard(model, reshard)
         elif self._casts:
             self._cast(model)
+        model.to_empty(device=self.device)
+        model.tie()
 
     def _cast(self, model: Transformer) -> None:
         """Mixed precision as of FSDP. Blocks that are recomputed cast their parameters again anyway."""
@@ -156,7 +145,8 @@ class Fsdp2Backend:
             compute_in(_COMPUTE[training.precision], module, again=module not in inner)
 
     def _shard(self, model: Transformer, reshard: bool) -> None:
-        mesh = self._data_mesh()
+        # It includes context parallelism, because ranks that share a sequence also average their gradients.
+        mesh = self.mesh["shard"] if self.layout.replicate == 1 else self.mesh["replicate", "shard"]
         # Inputs are not cast: hidden states already have the compute dtype, and the tables of rotary positions must stay in float32.
         dtype = _COMPUTE[self._settings.training.precision]
         policy = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32, cast_forward_inputs=False)
@@ -172,9 +162,6 @@ class Fsdp2Backend:
         tensors = {f"model.{name}": tensor for name, tensor in named_tensors(self.model)}
         return tensors | optimizer_tensors(self.model, self.optimizer)
 
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Does nothing: `state` returns the tensors of the model and the optimizer themselves."""
-
     @torch.no_grad()
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
         held, packed = dict(named_tensors(self.model)), packed_layers(self.model)
@@ -189,38 +176,25 @@ class Fsdp2Backend:
             yield name, whole
 
     def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
-        if not self._is_whole:
-            self._communicate(last)
+        if not self._is_whole and self._settings.parallel.no_sync:
+            # Until the last micro-step, gradients stay local and unsharded, and parameters stay gathered.
+            self.model.set_requires_gradient_sync(last)
+            self.model.set_reshard_after_backward(last)
+        elif not self._is_whole:
+            # Gradients are reduce-scattered after every micro-step, so that no rank holds all of them, and all-reduced across replicas once
+            # per step.
+            self.model.set_requires_all_reduce(last)
         loss = self._objective(self.model, batch)
         (loss * share).backward()
         return loss.detach()
 
-    def _communicate(self, last: bool) -> None:
-        """Sets what FSDP communicates in a micro-step. `last`: of the step."""
-        if self._settings.parallel.no_sync:
-            # Until the last micro-step, gradients stay local and unsharded, and parameters stay gathered.
-            self.model.set_requires_gradient_sync(last)
-            self.model.set_reshard_after_backward(last)
-        else:
-            # Gradients are reduce-scattered after every micro-step, so that no rank holds all of them, and all-reduced across replicas once
-            # per step.
-            self.model.set_requires_all_reduce(last)
-
-    @torch.no_grad()
-    def evaluate(self, batch: MicroBatch) -> Tensor:
-        return self._objective(self.model, batch)
-
-    @torch.no_grad()
     def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
         # Rows with a length other than that of training would cause a recompilation.
         with not_compiled(self.model.all_blocks()):
-            return self._objective.next_tokens(self.model, tokens_BL, last_B)
+            return super().next_tokens(tokens_BL, last_B)
 
     def clip(self, max_norm: float) -> Tensor:
         return clip_gradients(self.optimizer, max_norm, self._spread)
-
-    def close(self) -> None:
-        """Does nothing: there are no resources besides the process group."""
 
 
 @contextmanager

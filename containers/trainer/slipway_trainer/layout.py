@@ -46,7 +46,7 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
     uneven = min(shard, replicate) < 1 or layout.ranks != ranks
     issues = refused([_product(parallel, ranks)] if uneven else _limits(layout, shape, training))
     if issues:
-        raise Settings(issues)
+        raise Settings(*issues)
     return layout
 
 
@@ -106,12 +106,8 @@ def _expert_limits(layout: Layout, shape: Architecture) -> Iterator[Limit]:
 
 def context_ranks(layout: Layout) -> list[list[int]]:
     """Global ranks that share sequences, one list per group. All ranks must create all groups."""
-    groups = []
-    for outer in range(layout.replicate * layout.shard):
-        for inner in range(layout.tensor):
-            first = outer * layout.context * layout.tensor + inner
-            groups.append([first + number * layout.tensor for number in range(layout.context)])
-    return groups
+    first = [outer * layout.context * layout.tensor + inner for outer in range(layout.data_ranks) for inner in range(layout.tensor)]
+    return [[rank + number * layout.tensor for number in range(layout.context)] for rank in first]
 
 
 def data_rank(layout: Layout, rank: int) -> int:

@@ -1,11 +1,11 @@
-"""What a backend of the trainer does not support. Does not import PyTorch.
+"""Selects the backend of a run, and refuses what it does not support. Does not import PyTorch.
 
 The checks before a launch refuse the same with the same words (lib/core/rules/model); test/core/rules/trainer-layout.test.ts compares both.
 """
 
 from collections.abc import Iterator
 
-from slipway_trainer.exits import Limit, or_list
+from slipway_trainer.exits import Limit, Settings, or_list, refused
 from slipway_trainer.settings import PRECISIONS, RunSettings
 
 DEGREES = "distribution.parameters"
@@ -224,3 +224,47 @@ def _quantization(settings: RunSettings, name: str) -> Iterator[Limit]:
 def _given(settings: RunSettings, option: str) -> str:
     """The text of an argument, or its default."""
     return settings.arguments.written.get(option, str(getattr(settings.arguments, option.replace("-", "_"))))
+
+
+#: The first PyTorch version with which this trainer uses FSDP2.
+FSDP2_SINCE = (2, 6)
+#: The first PyTorch version whose FSDP2 shards frozen parameters of other dtypes than the trained ones
+#: (https://github.com/pytorch/pytorch/pull/154103, 2026-11-28).
+NF4_SINCE = (2, 8)
+
+
+def backend_name(settings: RunSettings, torch_version: str) -> str:
+    """The name of the backend. Raises Settings with every option that the backend does not support."""
+    name = _chosen(settings, torch_version)
+    issues, found = refused(limits_of(settings, name)), settings.training.quantization
+    if found is not None and _version(torch_version) < NF4_SINCE:
+        fix = f"use an image with PyTorch {NF4_SINCE[0]}.{NF4_SINCE[1]} or later"
+        issues.append(f"training.lora.quantization: must be left out under PyTorch {torch_version}, got {found}; {fix}")
+    if issues:
+        raise Settings(*issues)
+    return name
+
+
+def _version(torch_version: str) -> tuple[int, int]:
+    major, minor = torch_version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _chosen(settings: RunSettings, torch_version: str) -> str:
+    if settings.library in ("smp-v2", "deepspeed"):
+        return settings.library
+    old = _version(torch_version) < FSDP2_SINCE
+    requested = settings.arguments.backend
+    if requested == "fsdp2" and old:
+        must = f"must be fsdp1 under PyTorch {torch_version}, got fsdp2"
+        raise Settings(f"code.arguments.backend: {must}; use an image with PyTorch 2.6 or later")
+    return requested if requested != "auto" else "fsdp1" if old or settings.collectives == "smddp" else "fsdp2"
+
+
+def compiles(settings: RunSettings, device_type: str) -> bool:
+    """Whether FSDP2's blocks and loss are compiled. By default, only dense models on GPUs without tensor parallelism are: the shapes of
+    experts depend on the data, and with PyTorch 2.15, compiled tensor-parallel blocks give different results.
+    lib/core/distribution/fsdp.ts has the same rule."""
+    if settings.parallel.compile is not None:
+        return settings.parallel.compile
+    return device_type == "cuda" and not settings.architecture.experts and settings.parallel.tensor == 1

@@ -1,18 +1,35 @@
-"""Loads the newest complete checkpoint of a run."""
+"""Loads the newest complete checkpoint of a run, with the state of the random number generators of each rank."""
 
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from slipway_trainer import progress
 from slipway_trainer.backend import Backend
+from slipway_trainer.checkpoint.committed import find_resume
 from slipway_trainer.checkpoint.local_copies import CopyingStore
-from slipway_trainer.checkpoint.resume import find_resume
-from slipway_trainer.checkpoint.saver import load
+from slipway_trainer.checkpoint.reader import load
 from slipway_trainer.checkpoint.store import Store, open_store
 from slipway_trainer.exits import CheckpointFailed
-from slipway_trainer.random_state import random_state, restore_random_state
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.world import World
+
+
+def random_state(world: World) -> dict[str, Tensor]:
+    """Random number generator states of this rank, with the rank in the name."""
+    states = {f"random.cpu.{world.rank}": torch.get_rng_state()}
+    if world.device.type == "cuda":
+        states[f"random.cuda.{world.rank}"] = torch.cuda.get_rng_state(world.device)
+    return states
+
+
+def restore_random_state(world: World, states: Mapping[str, Tensor]) -> None:
+    """Continues with the states of a checkpoint."""
+    torch.set_rng_state(states[f"random.cpu.{world.rank}"])
+    if world.device.type == "cuda":
+        torch.cuda.set_rng_state(states[f"random.cuda.{world.rank}"], world.device)
 
 
 def load_newest(settings: RunSettings, world: World, backend: Backend, own: Store | None) -> tuple[Mapping[str, Any] | None, bool]:
@@ -21,7 +38,7 @@ def load_newest(settings: RunSettings, world: World, backend: Backend, own: Stor
     resume_from = settings.checkpoints.resume_from
     found, complaints = find_resume(own, resume_from, settings.attempt)
     # All ranks must load the same checkpoint, even if their listings of the store differ.
-    chosen = world.from_first((found.store.uri, found.committed.folder, dict(found.committed.record)) if found else None)
+    chosen = world.from_first((found.store.uri, found.folder, dict(found.record)) if found else None)
     if world.rank == 0:
         for complaint in complaints:
             print(f"checkpoint rejected: {complaint}", flush=True)

@@ -38,7 +38,7 @@ def apply_lora(model: nn.Module, lora: Lora) -> None:
     unknown = ", ".join(target for target in lora.targets if target not in known)
     if unknown:
         must = f"must name layers of the model ({', '.join(known)}), got {unknown}"
-        raise Settings([f"training.lora.targets: {must}; correct the names"])
+        raise Settings(f"training.lora.targets: {must}; correct the names")
     for (path, _dot, name), layer in linear:
         if name in lora.targets:
             setattr(model.get_submodule(path), name, LoraLinear(layer, lora.rank, lora.alpha))

@@ -72,12 +72,6 @@ class _InPieces(torch.autograd.Function):
         return to_x_BLD * scale.to(to_x_BLD.dtype), to_weight_VD * scale.to(to_weight_VD.dtype), None, None, None, None
 
 
-def _is_plain(head: nn.Module) -> bool:
-    """Whether the head is a trainable linear layer whose weight can be read outside its forward pass, which is not the case with ZeRO-3."""
-    weight = stored_weight(head)
-    return is_linear(head) and weight.requires_grad and not hasattr(weight, "ds_id")
-
-
 def loss_over(
     targets_BL: Tensor,
     chunks: int,
@@ -97,7 +91,10 @@ def loss_over(
         # A head with an adapter gathers all positions itself.
         if chunks == 1 or tensor is not None:
             return _piece(head, x_BLD, targets_BL, z_weight, compiled) / divisor
-        if torch.is_grad_enabled() and _is_plain(head):
+        weight = stored_weight(head)
+        # Outside its forward pass, the weight of a head cannot be read with ZeRO-3.
+        is_plain = is_linear(head) and weight.requires_grad and not hasattr(weight, "ds_id")
+        if torch.is_grad_enabled() and is_plain:
             return _InPieces.apply(x_BLD, head.weight, targets_BL, chunks, z_weight, compiled) / divisor
         total = x_BLD.new_zeros((), dtype=torch.float32)
         for x_BCD, targets_BC in zip(x_BLD.chunk(chunks, dim=1), targets_BL.chunk(chunks, dim=1), strict=True):

@@ -44,39 +44,39 @@ class Masks:
     def of(self, dtype: torch.dtype, places: Places) -> tuple[Mask, Mask]:
         """The masks of layers without and with a window. Tensors have the dtype of the hidden states."""
         window = self._shape.window
-        has_window = window is not None and window.size < places.length
+        if window is not None and window.size >= places.length:
+            window = None
         if flex.suits(places.device, *self._head_sizes):
-            everywhere = self._blocks(places, False) if self._needs_blocks(places) else None
-            return everywhere, self._blocks(places, True) if has_window else everywhere
+            # Causal attention needs no mask, but soft-capped scores and sinks also require FlexAttention.
+            needs_blocks = places.documents_BL is not None or self._shape.attention_softcap is not None or self._shape.attention_sinks
+            everywhere = self._blocks(places, False) if needs_blocks else None
+            return everywhere, self._blocks(places, True) if window is not None else everywhere
         mask_SL = self._everywhere(places)
         added_SL = summand(mask_SL, dtype)
-        if not has_window:
+        if window is None:
             return added_SL, added_SL
-        window_SL = self._window_mask(places)
+        if window.chunked:
+            window_SL = chunk_mask(places.positions_L, window.size, places.queries_S)
+        else:
+            window_SL = window_mask(places.length, window.size, places.device, places.queries_S)
         window_SL = window_SL if mask_SL is None else mask_SL & window_SL
         return added_SL, summand(window_SL, dtype)
-
-    def _needs_blocks(self, places: Places) -> bool:
-        """Whether FlexAttention is needed without a window. Causal attention needs no mask, but soft-capped scores and sinks also require
-        FlexAttention."""
-        return places.documents_BL is not None or self._shape.attention_softcap is not None or self._shape.attention_sinks
 
     def _blocks(self, places: Places, windowed: bool) -> "BlockMask":
         key = places.length, windowed
         if places.documents_BL is None and key in self._held:
             return self._held[key]
         window = self._shape.window if windowed else None
-        rows = None if places.documents_BL is None else places.documents_BL.size(0)
-        sees = flex.Sees(
+        found = flex.blocks(
             documents_BL=places.documents_BL,
             queries_S=places.queries_S,
             window=None if window is None or window.chunked else window.size,
             chunk=window.size if window is not None and window.chunked else None,
-            positions_BL=None if rows is None else places.positions_L.flatten(0, -2),
+            positions_BL=None if places.documents_BL is None else places.positions_L.flatten(0, -2),
+            length=places.length,
+            device=places.device,
         )
-        queries = places.length if places.queries_S is None else places.queries_S.numel()
-        found = flex.blocks(sees, rows, queries, places.length, places.device)
-        if rows is None:
+        if places.documents_BL is None:
             self._held[key] = found
         return found
 
@@ -86,13 +86,6 @@ class Masks:
         needs_mask = shape.attention_softcap is not None or (shape.attention_sinks and queries_S is not None)
         mask_SL = window_mask(places.length, places.length, places.device, queries_S) if needs_mask else None
         return mask_SL if places.documents_BL is None else document_mask(places.documents_BL, mask_SL, queries_S)
-
-    def _window_mask(self, places: Places) -> Tensor:
-        window = self._shape.window
-        assert window is not None
-        if window.chunked:
-            return chunk_mask(places.positions_L, window.size, places.queries_S)
-        return window_mask(places.length, window.size, places.device, places.queries_S)
 
 
 def window_mask(length: int, window: int, device: torch.device, queries_S: Tensor | None = None) -> Tensor:

@@ -4,21 +4,19 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from slipway_trainer import progress
 from slipway_trainer.checkpoint.interval import History, auto_every_steps
 from slipway_trainer.checkpoint.memory_copies import EXCHANGE_TIMEOUT, MemoryCopies, Write
 from slipway_trainer.checkpoint.memory_file import HELD, OWN, MemoryFile, slot_bytes
-from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE, MemoryPlan
+from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE, MemoryPlan, Partners
 from slipway_trainer.checkpoint.memory_restore import MemoryRestore, Restored, gathered
-from slipway_trainer.checkpoint.partners import Partners
 from slipway_trainer.checkpoint.shared_state import places_of
 from slipway_trainer.host_groups import host_group
+from slipway_trainer.world import World
 
 #: How often a copy is reported: with a copy after each step, the log would have two lines for each.
 REPORT_SECONDS = 60.0
@@ -26,25 +24,13 @@ REPORT_SECONDS = 60.0
 IDENTITY = ("runId", "attempt", "configHash", "codeDigest", "worldSize", "layout")
 
 
-class Ranks(Protocol):
-    """What copies need to know of the ranks: World, or those of a script."""
-
-    rank: int
-    ranks: int
-    local_rank: int
-    device: torch.device
-    control: dist.ProcessGroup
-
-    @property
-    def hosts(self) -> int:
-        """Number of training hosts."""
-
-
 class Memory:
     """The copies of a run on one rank."""
 
-    def __init__(self, copies: MemoryCopies, partners: Partners, world: Ranks, every_steps: int | None, history: History) -> None:
-        self._copies, self._partners, self._world, self._history = copies, partners, world, history
+    def __init__(self, copies: MemoryCopies, partners: Partners, world: World, every_steps: int | None, history: History) -> None:
+        #: The copies of this rank. It must be told before each update of the state, and closed.
+        self.copies = copies
+        self._partners, self._world, self._history = partners, world, history
         self._is_auto, self._every_steps = every_steps is None, every_steps or 1
         #: The step of the last copy that rank 0 has asked for.
         self._requested = 0
@@ -60,11 +46,7 @@ class Memory:
         due = self._world.rank == 0 and (self._write is not None or step - self._requested >= self._every_steps)
         if due:
             self._requested = step
-        return {"copy": due, "copying": self._copies.busy}
-
-    def before_update(self) -> None:
-        """Must precede the launch of each update of the state."""
-        self._copies.before_update()
+        return {"copy": due, "copying": self.copies.busy}
 
     @staticmethod
     def is_due(requests: frozenset[str]) -> bool:
@@ -77,15 +59,15 @@ class Memory:
         """Takes a copy if the ranks have agreed on it. `read`: the newest step that is known to be finite; `requests`: its requests;
         `state`: unless it stays in the tensors that it had before."""
         self._step_seconds = step_seconds
-        self._copies.sound_until(read)
+        self.copies.sound_until(read)
         self.collect()
         if self.is_due(requests) and read > self._taken:
             if state is not None:
-                self._copies.state = state
+                self.copies.state = state
             write, self._write = self._write, None
-            self._copies.take(facts, write)
+            self.copies.take(facts, write)
             self._taken = int(facts["step"])
-            self._copies.sound_until(read)
+            self.copies.sound_until(read)
 
     def write_next(self, write: Write) -> None:
         """Requests the next copy now, and that `write` is called with it. All ranks must call it after the same step."""
@@ -94,11 +76,7 @@ class Memory:
     def end_write(self) -> None:
         """Takes the request of `write_next` back, or waits until its copy is handed over."""
         self._write = None
-        self._copies.end_write()
-
-    def await_write(self) -> None:
-        """Waits until a copy that is being handed over to be written as a checkpoint may change again."""
-        self._copies.await_write()
+        self.copies.end_write()
 
     @property
     def awaits_copy(self) -> bool:
@@ -107,18 +85,15 @@ class Memory:
 
     def resume(self, state: Mapping[str, Tensor], identity: Mapping[str, Any], newer_than: int) -> Restored | None:
         """Loads the newest copy that all ranks have into `state`, unless a checkpoint is newer."""
-
-        def is_wanted(record: Mapping[str, Any]) -> bool:
-            return all(record.get(name) == identity[name] for name in IDENTITY)
-
-        found = MemoryRestore(self._copies, self._partners, is_wanted, self._world.control).run(state, newer_than)
+        wanted = {name: identity[name] for name in IDENTITY}
+        found = MemoryRestore(self.copies, self._partners, wanted, self._world.control).run(state, newer_than)
         if found is not None:
             self._requested = self._taken = int(found.record["step"])
         return found
 
     def collect(self) -> None:
         """Reports the copy that has become complete, if there is one. Another can be taken afterwards."""
-        saved = self._copies.collect()
+        saved = self.copies.collect()
         if saved is None:
             return
         if self._is_auto:
@@ -132,21 +107,8 @@ class Memory:
                 "memory-save", step=saved.step, seconds=seconds, blockedSeconds=blocked, bytes=saved.bytes, copies=saved.copies, **every
             )
 
-    @property
-    def kept_step(self) -> int | None:
-        """The step of the newest copy that is complete here and on the host that holds it; None before the first of this start."""
-        return self._copies.kept_step
 
-    def wait(self) -> None:
-        """Waits until the last copy is complete, here and on the host that holds it."""
-        self._copies.wait()
-
-    def close(self) -> None:
-        """Waits for the last copy, whose exchange needs the process group, for a limited time."""
-        self._copies.close()
-
-
-def open_memory(plan: MemoryPlan | None, world: Ranks, replicate: int, state: Mapping[str, Tensor], history: History) -> Memory | None:
+def open_memory(plan: MemoryPlan | None, world: World, replicate: int, state: Mapping[str, Tensor], history: History) -> Memory | None:
     """The copies of this run, in memory that is allocated now; None without a plan, or if a host has too little memory. All ranks must
     call it."""
     if plan is None or world.local_rank >= len(plan.files):

@@ -21,13 +21,6 @@ class Phase:
     weights: tuple[tuple[str, int], ...]
 
 
-def _whole_numbers(weights: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """Converts weights to integers. Decimals are exact: 0.1 is a tenth."""
-    exact = {name: Fraction(str(weight)) for name, weight in weights.items()}
-    common = lcm(*(weight.denominator for weight in exact.values()))
-    return tuple((name, int(weight * common)) for name, weight in exact.items())
-
-
 def read_mixture(raw: Sequence[Mapping[str, Any]], issues: list[str]) -> tuple[Phase, ...]:
     """Parses `training.mixture` of job.json; adds errors to `issues`. lib/core/rules/data/mixture.ts has the same checks."""
     found: list[Phase] = []
@@ -38,7 +31,10 @@ def read_mixture(raw: Sequence[Mapping[str, Any]], issues: list[str]) -> tuple[P
         elif not isinstance(step, int) or (step != 0 if not found else step <= found[-1].from_step):
             issues.append(f"training.mixture[{number}].fromStep: must be 0 in the first phase and rise from phase to phase, got {step}")
         else:
-            found.append(Phase(step, _whole_numbers(weights)))
+            # Weights as integers. Decimals are exact: 0.1 is a tenth.
+            exact = {name: Fraction(str(weight)) for name, weight in weights.items()}
+            common = lcm(*(weight.denominator for weight in exact.values()))
+            found.append(Phase(step, tuple((name, int(weight * common)) for name, weight in exact.items())))
     return tuple(found)
 
 

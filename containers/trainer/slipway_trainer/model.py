@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attention import Attention
+from slipway_trainer.attention import Attention, LatentAttention
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
 from slipway_trainer.further_tokens import Further, PredictionModule
-from slipway_trainer.latent_attention import LatentAttention
 from slipway_trainer.masks import Masks, Places
 from slipway_trainer.norms import norm_of
 from slipway_trainer.offload import AroundLayers
@@ -34,21 +33,21 @@ class Block(nn.Module):
         self.attention = Attention(shape, context, layer) if shape.latent is None else LatentAttention(shape, context)
         self.attention_post_norm = norm_of(shape, shape.hidden_size) if after else nn.Identity()
         self.mlp_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
-        self.mlp = _feed_forward(shape, layer, experts)
+        dense = shape.hidden_size, shape.ffn_hidden_size, shape.gated_mlp, shape.family.activation
+        self.mlp = ExpertMixture(shape, experts) if shape.has_experts(layer) else FeedForward(*dense)
         self.mlp_post_norm = norm_of(shape, shape.hidden_size) if after else nn.Identity()
         self.is_local, self.is_rotated = shape.has_window(layer), layer not in shape.unrotated_layers
 
     def forward(self, x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
-        x_BLD = x_BLD + self.attention_post_norm(self._attention(self.attention_norm(x_BLD), *tables))
+        cos_LE, sin_LE, mask_LL = tables[3:6] if self.is_local else tables[:3]
+        heat = {}
+        if not self.is_rotated:
+            cos_LE = sin_LE = None
+            heat = {} if tables[6] is None else {"temperature_L1": tables[6]}
+        mixed_BLD = self.attention(self.attention_norm(x_BLD), cos_LE, sin_LE, mask_LL=mask_LL, **heat)
+        x_BLD = x_BLD + self.attention_post_norm(mixed_BLD)
         counted = tables[7:] if isinstance(self.mlp, ExpertMixture) else ()
         return x_BLD + self.mlp_post_norm(self.mlp(self.mlp_norm(x_BLD), *counted))
-
-    def _attention(self, x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
-        cos_LE, sin_LE, mask_LL = tables[3:6] if self.is_local else tables[:3]
-        if self.is_rotated:
-            return self.attention(x_BLD, cos_LE, sin_LE, mask_LL=mask_LL)
-        heat = {} if tables[6] is None else {"temperature_L1": tables[6]}
-        return self.attention(x_BLD, None, None, mask_LL=mask_LL, **heat)
 
 
 class Transformer(nn.Module):
@@ -66,7 +65,8 @@ class Transformer(nn.Module):
         self.norm = norm_of(shape, shape.hidden_size)
         made = [PredictionModule(shape, Block(shape, shape.layers - 1, context, experts)) for _ in range(shape.mtp_layers)]
         self.mtp = nn.ModuleDict({str(index): module for index, module in enumerate(made)})
-        self.head = _head(shape)
+        ends, cap = (shape.hidden_size, shape.vocabulary_size), shape.final_softcap
+        self.head = nn.Linear(*ends, bias=False) if cap is None else CappedHead(*ends, cap)
         self.tie()
 
     def tie(self) -> None:
@@ -163,12 +163,6 @@ def _positions_within(documents_BL: Tensor) -> Tensor:
     return (here_L - first_BL)[:, None]
 
 
-def _feed_forward(shape: Architecture, layer: int, experts: ExpertParallel | None) -> nn.Module:
-    if shape.has_experts(layer):
-        return ExpertMixture(shape, experts)
-    return FeedForward(shape.hidden_size, shape.ffn_hidden_size, shape.gated_mlp, shape.family.activation)
-
-
 class CappedHead(nn.Linear):
     """A head with soft-capped logits, cap * tanh(logit / cap)."""
 
@@ -178,9 +172,3 @@ class CappedHead(nn.Linear):
 
     def forward(self, x_BLD: Tensor) -> Tensor:
         return torch.tanh(super().forward(x_BLD) / self.cap) * self.cap
-
-
-def _head(shape: Architecture) -> nn.Linear:
-    if shape.final_softcap is not None:
-        return CappedHead(shape.hidden_size, shape.vocabulary_size, shape.final_softcap)
-    return nn.Linear(shape.hidden_size, shape.vocabulary_size, bias=False)

@@ -30,12 +30,13 @@ KEPT.add(torch.ops.bitsandbytes.gemm_4bit.default)
 
 
 class _Nf4(nn.Linear):
-    """The methods of packed layers, see sharding.Packed. `scales`: one for each block, as bytes like `weight`."""
+    """The methods of packed layers. `scales`: one for each block, as bytes like `weight`."""
 
     scales: nn.Parameter
 
     @torch.no_grad()
     def pack(self, whole: Tensor) -> None:
+        """Sets this rank's shard to the rows of a full weight."""
         weight, scales = (local_part(part) for part in self._stored())
         if not weight.numel():
             return
@@ -46,7 +47,7 @@ class _Nf4(nn.Linear):
 
     @torch.no_grad()
     def unpacked(self) -> Tensor:
-        """The values of the computation, which rounds them to its dtype."""
+        """The full weight in float32, as the computation rounds it. All ranks that hold a shard must call it at the same time."""
         weight, scales = map(gathered, self._stored())
         return dequantize_4bit(weight.view(-1, 1), self._state(scales)).float()
 
@@ -100,4 +101,4 @@ def _require_whole_blocks(layers: Mapping[str, nn.Linear]) -> None:
     found = {f"{name.rpartition('.')[2]} {layer.in_features}" for name, layer in layers.items() if layer.in_features % PACKED_BLOCK}
     if found:
         must = f"must be left out where layers have inputs that are not a multiple of {PACKED_BLOCK}: {', '.join(sorted(found))}"
-        raise Settings([f"training.lora.quantization: {must}, got {_KIND}; remove it"])
+        raise Settings(f"training.lora.quantization: {must}, got {_KIND}; remove it")

@@ -59,7 +59,10 @@ class Offload:
         return saved_tensors_hooks(pack, self._back)
 
     def _goes(self, tensor: Tensor) -> bool:
-        return tensor.device.type == self._device.type and tensor.nbytes >= MIN_BYTES and _is_dense(tensor)
+        """Whether a tensor is large, dense and not overlapping. Expanded ones cannot be copied with their strides, and their source is
+        small."""
+        is_large = tensor.device.type == self._device.type and tensor.nbytes >= MIN_BYTES
+        return is_large and type(tensor) is Tensor and torch.ops.aten.is_non_overlapping_and_dense.default(tensor)
 
     def _copied(self, tensor: Tensor) -> _Held:
         # Keeps the strides, on which compiled code depends.
@@ -88,11 +91,6 @@ def _storage(tensor: Tensor) -> int:
         return tensor.untyped_storage().data_ptr()
     except (RuntimeError, NotImplementedError):
         return 0
-
-
-def _is_dense(tensor: Tensor) -> bool:
-    """Whether the tensor is dense and not overlapping. Expanded tensors cannot be copied with their strides, and their source is small."""
-    return type(tensor) is Tensor and torch.ops.aten.is_non_overlapping_and_dense.default(tensor)
 
 
 #: Creates the context manager in which a model runs a layer.

@@ -7,9 +7,9 @@ lib/core/catalog/builtin-arguments.json lists the options with their kinds for t
 import argparse
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple
 
 from slipway_trainer.exits import or_list
 
@@ -17,29 +17,21 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-class Kind(Protocol):
-    """What an option accepts. Its dataclass fields and its name are what the list for the launch contains."""
+@dataclass(frozen=True)
+class Text:
+    """Any text, and the base of other kinds. Fields and name of a kind are what the list for the launch contains."""
 
     def read(self, text: str) -> Any:
         """The value, or None if the text is none."""
-
-    def must(self) -> str:
-        """The requirement, after `must be`."""
-
-
-@dataclass(frozen=True)
-class Text:
-    """Any text."""
-
-    def read(self, text: str) -> str:
         return text
 
     def must(self) -> str:
+        """The requirement, after `must be`."""
         return "text"
 
 
 @dataclass(frozen=True)
-class Whole:
+class Whole(Text):
     """A whole number."""
 
     at_least: int = 0
@@ -52,7 +44,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(Text):
     """A finite number, above or at least a limit, and below or at most another."""
 
     at_least: float | None = None
@@ -74,7 +66,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(Text):
     """One of some words."""
 
     words: tuple[str, ...]
@@ -86,44 +78,35 @@ class OneOf:
         return or_list(self.words)
 
 
-class _Malformed(Exception):
-    pass
+class Option(NamedTuple):
+    """An option. `name`: without dashes; `kind`: None for a flag."""
 
-
-class _Parser(argparse.ArgumentParser):
-    """Collects errors instead of exiting."""
-
-    def error(self, message: str) -> NoReturn:
-        raise _Malformed(message)
+    name: str
+    kind: Text | None
+    default: Any = False
+    help: str | None = None
 
 
 class Options:
     """The options of a program. Values stay text until `read` checks all of them."""
 
-    def __init__(self, program: str, description: str | None) -> None:
-        self._parser = _Parser(prog=program, description=description, allow_abbrev=False)
-        self._kinds: dict[str, Kind | None] = {}
-        self._defaults: dict[str, Any] = {}
-
-    def add(self, name: str, kind: Kind, default: Any, help: str | None = None) -> None:
-        """Adds an option with a value. `name`: without dashes."""
-        self._kinds[name], self._defaults[name] = kind, default
-        choices = "{" + ",".join(kind.words) + "}" if isinstance(kind, OneOf) else None
-        self._parser.add_argument(f"--{name}", metavar=choices, help=help)
-
-    def add_flag(self, name: str, help: str) -> None:
-        """Adds an option without a value."""
-        self._kinds[name], self._defaults[name] = None, False
-        self._parser.add_argument(f"--{name}", action="store_true", help=help)
+    def __init__(self, program: str, description: str | None, options: Iterable[Option]) -> None:
+        self._parser = argparse.ArgumentParser(prog=program, description=description, allow_abbrev=False, exit_on_error=False)
+        self._options = list(options)
+        for name, kind, _default, help in self._options:
+            if kind is None:
+                self._parser.add_argument(f"--{name}", action="store_true", help=help)
+            else:
+                choices = "{" + ",".join(kind.words) + "}" if isinstance(kind, OneOf) else None
+                self._parser.add_argument(f"--{name}", metavar=choices, help=help)
 
     def described(self) -> dict[str, dict[str, Any]]:
         """Kind and limits of each option, by name."""
-        return {
-            name: {"kind": "flag"}
-            if kind is None
-            else {"kind": type(kind).__name__.lower()} | {key: value for key, value in asdict(kind).items() if value is not None}
-            for name, kind in self._kinds.items()
-        }
+        found: dict[str, dict[str, Any]] = {}
+        for name, kind, *_rest in self._options:
+            limits = {} if kind is None else {key: value for key, value in asdict(kind).items() if value is not None}
+            found[name] = {"kind": "flag" if kind is None else type(kind).__name__.lower()} | limits
+        return found
 
     def read(self, words: Sequence[str], issues: list[str]) -> argparse.Namespace:
         """The values, with underscores in their names, and the text of those that were given as `written`; the last one if an option is
@@ -131,37 +114,23 @@ class Options:
         noticed."""
         try:
             given, unknown = self._parser.parse_known_args(list(words))
-        except _Malformed as error:
+        except argparse.ArgumentError as error:
             issues.append(f"code.arguments: must be options with their values, got {' '.join(words)} ({error}); correct it")
             given, unknown = self._parser.parse_known_args([])
-        issues += self._unknown(unknown)
-        found, written = argparse.Namespace(), {}
-        for name, kind in self._kinds.items():
-            text = getattr(given, _attribute(name))
-            if kind is not None and text is not None:
-                written[name] = text
-            setattr(found, _attribute(name), self._value(name, kind, text, issues))
-        found.written = written
-        return found
-
-    def _unknown(self, words: Sequence[str]) -> Iterator[str]:
-        """Errors for words that belong to no option: unknown options with their values, and values of flags."""
-        for number, word in enumerate(words):
+        for number, word in enumerate(unknown):
+            # Unknown options with their values, and values of flags.
             name = word.removeprefix("--").partition("=")[0]
             if word.startswith("--"):
-                yield f"code.arguments.{name}: must be an argument of {self._parser.prog}, got {name}; correct or remove it"
-            elif number == 0 or not words[number - 1].startswith("--"):
-                yield f"code.arguments: must be options with their values, got {word}; correct or remove it"
-
-    def _value(self, name: str, kind: Kind | None, text: Any, issues: list[str]) -> Any:
-        if kind is None or text is None:
-            return text if kind is None else self._defaults[name]
-        value = kind.read(text)
-        if value is not None:
-            return value
-        issues.append(f"code.arguments.{name}: must be {kind.must()}, got {text or repr(text)}; correct or remove it")
-        return self._defaults[name]
-
-
-def _attribute(name: str) -> str:
-    return name.replace("-", "_")
+                issues.append(f"code.arguments.{name}: must be an argument of {self._parser.prog}, got {name}; correct or remove it")
+            elif number == 0 or not unknown[number - 1].startswith("--"):
+                issues.append(f"code.arguments: must be options with their values, got {word}; correct or remove it")
+        found = argparse.Namespace(written={})
+        for name, kind, default, _help in self._options:
+            attribute = name.replace("-", "_")
+            value = text = getattr(given, attribute)
+            if kind is not None and text is not None:
+                found.written[name], value = text, kind.read(text)
+                if value is None:
+                    issues.append(f"code.arguments.{name}: must be {kind.must()}, got {text or repr(text)}; correct or remove it")
+            setattr(found, attribute, default if value is None else value)
+        return found

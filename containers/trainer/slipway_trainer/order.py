@@ -5,6 +5,9 @@ sample at any position is computed without storing the permutation.
 """
 
 import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 ROUNDS = 6
 
@@ -15,11 +18,6 @@ def _mix(value: int, key: int, mask: int) -> int:
     value ^= value >> 29
     value = value * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     return (value ^ value >> 32) & mask
-
-
-def _round_keys(seed: int, epoch: int) -> list[int]:
-    digest = hashlib.sha256(f"{seed}/{epoch}".encode()).digest() + hashlib.sha256(f"{epoch}/{seed}".encode()).digest()
-    return [int.from_bytes(digest[8 * index : 8 * index + 8], "big") for index in range(ROUNDS)]
 
 
 def permuted(index: int, count: int, keys: list[int]) -> int:
@@ -60,7 +58,9 @@ class SampleOrder:
         """The sample at a position."""
         epoch = self.epoch(position)
         if epoch != self._epoch:
-            self._epoch, self._keys = epoch, _round_keys(self.seed, epoch)
+            pair = (f"{self.seed}/{epoch}", f"{epoch}/{self.seed}")
+            digest = b"".join(hashlib.sha256(text.encode()).digest() for text in pair)
+            self._epoch, self._keys = epoch, [int.from_bytes(digest[8 * index : 8 * index + 8], "big") for index in range(ROUNDS)]
         return permuted(position % self.count, self.count, self._keys)
 
 
@@ -71,3 +71,34 @@ def positions_of_rank(step: int, micro_step: int, rank: int, ranks: int, micro_b
     """
     start = step * global_batch + (micro_step * ranks + rank) * micro_batch
     return range(start, start + micro_batch)
+
+
+@dataclass(frozen=True)
+class Skip:
+    """After `step` completed steps, `batches` global batches are skipped: after a loss failure, the run goes back to an earlier checkpoint
+    and skips the batches from there to the failed one. Only the list of skips is stored."""
+
+    step: int
+    batches: int
+
+
+def read_skips(raw: Sequence[Mapping[str, Any]], issues: list[str]) -> tuple[Skip, ...]:
+    """Parses `training.skips` of job.json; adds errors to `issues`."""
+    found = []
+    for entry in raw:
+        step, batches = entry.get("step"), entry.get("batches")
+        if not isinstance(step, int) or not isinstance(batches, int) or step < 0 or batches < 1:
+            issues.append(f"training.skips: must contain a step and a number of batches each, got {dict(entry)}")
+        else:
+            found.append(Skip(step, batches))
+    return tuple(found)
+
+
+def batch_of(skips: Sequence[Skip], step: int) -> int:
+    """The global batch of the next step after `step` completed steps."""
+    return step + sum(skip.batches for skip in skips if skip.step <= step)
+
+
+def batches_behind(skips: Sequence[Skip], step: int) -> int:
+    """The data position of a checkpoint of `step`. A skip that starts at this step is not included."""
+    return step + sum(skip.batches for skip in skips if skip.step < step)

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -18,6 +18,7 @@ from slipway_trainer.checkpoint.memory_plan import read_memory_plan
 from slipway_trainer.checkpoint.memory_restore import gathered
 from slipway_trainer.host_groups import host_group
 from slipway_trainer.memory import Memory, open_memory
+from slipway_trainer.world import World
 
 #: The ranks agree on copies every so many steps, unless the run file says how often to copy.
 AGREE_EVERY = 10
@@ -27,17 +28,7 @@ SPARE_BYTES = 64 << 10
 VALUES = "values"
 
 
-class Stateful(Protocol):
-    """What torch.distributed.checkpoint calls an object that can be saved."""
-
-    def state_dict(self) -> Mapping[str, Any]:
-        """The state."""
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> Any:
-        """Takes the state back."""
-
-
-class ScriptRanks:
+class ScriptRanks(World):
     """The ranks of a script, whose process group exists already."""
 
     def __init__(self) -> None:
@@ -46,17 +37,12 @@ class ScriptRanks:
         self.device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
         self.control = host_group()
 
-    @property
-    def hosts(self) -> int:
-        """Number of training hosts."""
-        return max(1, self.ranks // int(os.environ["LOCAL_WORLD_SIZE"]))
-
 
 class OwnCopies:
     """The copies of one rank. All ranks must call each method in the same order."""
 
-    def __init__(self, model: torch.nn.Module, optimizer: Any, replicas: int, more: Mapping[str, Stateful]) -> None:
-        """Raises ValueError for replicas that do not divide the ranks."""
+    def __init__(self, model: torch.nn.Module, optimizer: Any, replicas: int, more: Mapping[str, Any]) -> None:
+        """`more`: further objects with `state_dict` and `load_state_dict`. Raises ValueError for replicas that do not divide the ranks."""
         if replicas < 1 or dist.get_world_size() % replicas:
             raise ValueError(f"keep_in_memory: replicas must divide the {dist.get_world_size()} ranks, got {replicas}")
         job = json.loads(Path(os.environ["SLIPWAY_JOB_FILE"]).read_text(encoding="utf-8"))
@@ -83,7 +69,8 @@ class OwnCopies:
         if not any(gathered(kept, self._ranks.control)):
             return None
         # The state must be complete to be loaded. PyTorch completes that of an optimizer by a step, which must not count without a copy.
-        empty = [one for one in self._optimizers if not one.state]
+        optimizers = [self._optimizer] if isinstance(self._optimizer, torch.optim.Optimizer) else self._optimizer
+        empty = [one for one in optimizers if not one.state]
         state = self._flattened()
         self._open(state)
         found = self._memory.resume(state, self._identity, newer_than) if self._memory else None
@@ -91,7 +78,12 @@ class OwnCopies:
             for one in empty:
                 one.state.clear()
             return None
-        self._give_back(state)
+        # Some owners replace their tensors.
+        tensors = {name: tensor.detach().clone() for name, tensor in state.items()}
+        whole = rebuilt(self._whole(), "", tensors, json.loads(state[VALUES].numpy().tobytes()))
+        set_state_dict(self._model, self._optimizer, model_state_dict=whole["model"], optim_state_dict=whole["optimizer"])
+        for name, one in self._more.items():
+            one.load_state_dict(whole[name])
         step = int(found.record["step"])
         if self._ranks.rank == 0:
             progress.emit("resume", step=step, source=found.source)
@@ -117,21 +109,17 @@ class OwnCopies:
         state = self._flattened() if self._memory.is_due(requests) else None
         self._memory.after_step(requests, number, self._identity | {"step": number}, seconds, state)
         # The script does not say when its next update begins.
-        self._memory.before_update()
+        self._memory.copies.before_update()
 
     def wait(self) -> None:
         """Waits until the last copy is complete."""
         if self._memory is not None:
-            self._memory.wait()
+            self._memory.copies.wait()
 
     def close(self) -> None:
         """Waits for the last copy, for a limited time. Belongs before the end of the process group."""
         if self._memory is not None:
-            self._memory.close()
-
-    @property
-    def _optimizers(self) -> list[torch.optim.Optimizer]:
-        return [self._optimizer] if isinstance(self._optimizer, torch.optim.Optimizer) else list(self._optimizer)
+            self._memory.copies.close()
 
     def _open(self, state: Mapping[str, Tensor]) -> None:
         self._is_open = True
@@ -151,15 +139,6 @@ class OwnCopies:
         if len(text) > self._capacity:
             raise ValueError(f"keep_in_memory: numbers and texts of the state must have at most {self._capacity} bytes, got {len(text)}")
         return tensors | {VALUES: torch.frombuffer(bytearray(text.ljust(self._capacity)), dtype=torch.uint8)}
-
-    def _give_back(self, state: Mapping[str, Tensor]) -> None:
-        """Gives the loaded state to its owners, some of which replace their tensors."""
-        tensors = {name: tensor.detach().clone() for name, tensor in state.items()}
-        values = json.loads(state[VALUES].numpy().tobytes())
-        whole = rebuilt(self._whole(), "", tensors, values)
-        set_state_dict(self._model, self._optimizer, model_state_dict=whole["model"], optim_state_dict=whole["optimizer"])
-        for name, one in self._more.items():
-            one.load_state_dict(whole[name])
 
 
 def _parts(value: Any) -> "list[tuple[Any, Any]] | None":

@@ -4,7 +4,6 @@ import json
 import sys
 from typing import Any
 
-from slipway_trainer.architecture_parts import Window
 from slipway_trainer.peak_tflops import PEAK_TFLOPS
 from slipway_trainer.settings import Architecture, Training
 
@@ -53,16 +52,10 @@ def _keys_seen(shape: Architecture, length: int) -> float:
     """Twice the mean number of keys per query, summed over the layers: `length` without a window, because half of the scores are masked."""
     if shape.window is None:
         return float(len(_blocks(shape)) * length)
-    windowed = _keys_in_window(shape.window, length)
-    return sum(windowed if shape.has_window(layer) else length for layer in _blocks(shape))
-
-
-def _keys_in_window(window: Window, length: int) -> float:
-    size = min(window.size, length)
-    if not window.chunked:
-        return 2 * size - size**2 / length
+    size = min(shape.window.size, length)
     whole, rest = divmod(length, size)
-    return (whole * size**2 + rest**2) / length
+    windowed = (whole * size**2 + rest**2) / length if shape.window.chunked else 2 * size - size**2 / length
+    return sum(windowed if shape.has_window(layer) else length for layer in _blocks(shape))
 
 
 def peak_tflops(device_name: str) -> float | None:

@@ -84,16 +84,11 @@ def same(given: Any, wanted: Any) -> bool:
     return given == wanted
 
 
-def longest_context(shape: Architecture, sequence_length: int) -> int:
-    """`max_position_embeddings` of an export: the length for which positions are scaled, or the trained length."""
-    scaling = shape.rope_scaling
-    return max(sequence_length, int(scaling.factor * scaling.original_max_position_embeddings)) if scaling else sequence_length
-
-
 def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any]:
-    """The config.json of an export."""
-    published = shape.published[0]
-    found = published["config"] | {"max_position_embeddings": longest_context(shape, sequence_length)}
+    """The config.json of an export. Its longest context is the length for which positions are scaled, or the trained length."""
+    published, scaling = shape.published[0], shape.rope_scaling
+    scaled = int(scaling.factor * scaling.original_max_position_embeddings) if scaling else 0
+    found = published["config"] | {"max_position_embeddings": max(sequence_length, scaled)}
     found |= {key: float(found[key]) for key in published["fractions"] if found.get(key) is not None}
     return found | ({"num_nextn_predict_layers": shape.mtp_layers} if shape.mtp_layers else {})
 

@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+from slipway_trainer.offload import Offload
+from slipway_trainer.settings import RunSettings
 
 _aten = torch.ops.aten
 #: Fused attention kernels of scaled_dot_product_attention. Not every PyTorch version has all of them.
@@ -29,12 +33,6 @@ def _policy(_context, operation, *_args, **_kwargs) -> CheckpointPolicy:
     return CheckpointPolicy.MUST_SAVE if operation in KEPT else CheckpointPolicy.PREFER_RECOMPUTE
 
 
-def _recomputed(forward, *, selective: bool, arguments: tuple) -> torch.Tensor:
-    contexts = partial(create_selective_checkpoint_contexts, _policy) if selective else None
-    options = {"context_fn": contexts} if contexts is not None else {}
-    return checkpoint(forward, *arguments, use_reentrant=False, preserve_rng_state=False, **options)
-
-
 def layers_recomputed(layers: Sequence[nn.Module], x_BLD: torch.Tensor, *tables: torch.Tensor | None) -> torch.Tensor:
     """Runs several layers and saves only the input of the first one: less memory than one input per layer, for the same computation."""
 
@@ -50,5 +48,16 @@ def apply_recompute(block: nn.Module, mode: str) -> None:
     """Changes `block` to recompute its activations in the backward pass. Parameter names do not change."""
     if mode == "none":
         return
-    inner = block.forward
-    block.forward = lambda *arguments: _recomputed(inner, selective=mode == "selective", arguments=arguments)
+    inner, options = block.forward, {}
+    if mode == "selective":
+        options["context_fn"] = partial(create_selective_checkpoint_contexts, _policy)
+    block.forward = lambda *arguments: checkpoint(inner, *arguments, use_reentrant=False, preserve_rng_state=False, **options)
+
+
+def save_activation_memory(model: Any, settings: RunSettings, device: torch.device) -> None:
+    """Applies activation checkpointing and offloading to a Transformer, as the run requests them."""
+    model.recompute_layers = settings.arguments.recompute_layers
+    if settings.training.activation_offload:
+        model.around = Offload(device).of
+    for block in model.blocks_recomputed_alone():
+        apply_recompute(block, settings.training.activation_checkpointing)

@@ -9,8 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from slipway_trainer.architecture_parts import Temperature
-from slipway_trainer.rope_scaling import RopeScaling
+from slipway_trainer.architecture_parts import RopeScaling, Temperature
 
 
 def inverse_frequencies(head_size: int, theta: float, scaling: RopeScaling | None, device: torch.device) -> tuple[Tensor, float]:

@@ -87,9 +87,9 @@ def open_folder(folder: Path) -> dict[str, SafetensorsFile]:
     An index says in which file each tensor is: other files beside them are of another format, or of an earlier save. Without an index,
     model.safetensors is the whole, as for transformers.
     """
-    index, whole = folder / INDEX, folder / WHOLE
-    if index.is_file():
-        return _indexed(folder, index)
+    whole = folder / WHOLE
+    if (folder / INDEX).is_file():
+        return _indexed(folder, folder / INDEX)
     paths = [whole] if whole.is_file() else sorted(folder.glob("*.safetensors"))
     if not paths:
         raise DataFailed(f"{folder}: must contain *.safetensors files, got none; name the folder with the weights")

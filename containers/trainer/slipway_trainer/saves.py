@@ -9,27 +9,19 @@ from torch import Tensor
 
 from slipway_trainer import progress
 from slipway_trainer.backend import Backend
-from slipway_trainer.checkpoint.committed import saved_now, step_of
+from slipway_trainer.checkpoint.committed import forget_newer, saved_now, step_of
 from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, History, auto_interval_minutes
-from slipway_trainer.checkpoint.library_saver import LibrarySaver
 from slipway_trainer.checkpoint.process import Target
-from slipway_trainer.checkpoint.rollback import forget_newer
-from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, Staged
+from slipway_trainer.checkpoint.saver import CheckpointSaver, LibrarySaver, Saved
 from slipway_trainer.checkpoint.store import Store
-from slipway_trainer.load import load_newest
+from slipway_trainer.load import load_newest, random_state
 from slipway_trainer.memory import Memory, open_memory
-from slipway_trainer.random_state import random_state
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.standing import Standing
+from slipway_trainer.stalls import Standing
 from slipway_trainer.world import World
 
 #: Steps within which a copy is taken that was requested to be written. Copies end when one cannot be sent.
 COPY_STEPS = 10
-
-
-def _target(settings: RunSettings) -> Target:
-    checkpoints = settings.checkpoints
-    return Target(checkpoints.uri, checkpoints.local_copies, checkpoints.keep)
 
 
 class Saves:
@@ -38,9 +30,16 @@ class Saves:
     def __init__(self, settings: RunSettings, world: World, backend: Backend, bad: Tensor) -> None:
         """`bad`: a device tensor that is not zero if a step was not finite, after which steps no longer change the state."""
         self._settings, self._world, self._backend, self._bad = settings, world, backend, bad
-        self._store: Store | None = _target(settings).open() if settings.checkpoints.uri else None
-        self._saver = self._make_saver()
-        self._interval_minutes = settings.checkpoints.interval_minutes or SHORTEST_MINUTES
+        checkpoints = settings.checkpoints
+        target = Target(checkpoints.uri, checkpoints.local_copies, checkpoints.keep)
+        self._store: Store | None = target.open() if target.uri else None
+        self._saver: CheckpointSaver | LibrarySaver | None = None
+        if self._store is not None and backend.library_checkpoints is not None:
+            self._saver = LibrarySaver(self._store, target.keep, world.saving, backend.library_checkpoints)
+        elif self._store is not None:
+            assert world.saver is not None, "the process that writes checkpoints is started with the rank"
+            self._saver = CheckpointSaver(target, world.saving, world.device.type == "cuda", world.saver)
+        self._interval_minutes = checkpoints.interval_minutes or SHORTEST_MINUTES
         self._began_at = time.monotonic()
         self._last: Saved | None = None
         self._loaded_step: int | None = None
@@ -62,16 +61,6 @@ class Saves:
         """Takes a copy of the state in memory if the ranks have agreed on it. `read`: the newest step that is known to be finite."""
         if self._memory is not None:
             self._memory.after_step(requests, read, self._run_facts() | facts, step_seconds)
-
-    def _make_saver(self) -> CheckpointSaver | LibrarySaver | None:
-        if self._store is None:
-            return None
-        library, target = self._backend.library_checkpoints, _target(self._settings)
-        if library is not None:
-            return LibrarySaver(self._store, target.keep, self._world.saving, library)
-        # The process needs a fixed location of the state, which a state that is gathered for each save does not have.
-        process = self._world.saver if self._backend.state_stays else None
-        return CheckpointSaver(target, self._world.saving, self._world.device.type == "cuda", process)
 
     @property
     def newest_step(self) -> int | None:
@@ -108,7 +97,7 @@ class Saves:
     def save_next_copy(self, step: int) -> bool:
         """Requests that the next copy in memory, after `step`, becomes a checkpoint: training does not wait for it. Returns False, equal on
         all ranks, if there are no copies."""
-        if self._memory is None or not (isinstance(self._saver, CheckpointSaver) and self._saver.writes_beside):
+        if self._memory is None or not isinstance(self._saver, CheckpointSaver):
             return False
         self._memory.write_next(self._write_copy)
         self._began_at, self._requested_step = time.monotonic(), step
@@ -137,26 +126,17 @@ class Saves:
         # All ranks may be writing a copy of this step already.
         if self._begun_step != facts["step"]:
             state = {} if self._backend.library_checkpoints else self._backend.state() | random_state(self._world)
-            self._start(state, facts)
+            self._report(self._saver.start(facts["step"], state, self._run_facts() | saved_now() | facts))
+            self._began_at, self._begun_step = time.monotonic(), facts["step"]
         if wait:
             self._world.announce("save", begin=True)
             self._report(self._saver.wait())
             self._world.announce("save", begin=False)
 
-    def _start(self, state: dict[str, Tensor], facts: Mapping[str, Any]) -> None:
-        assert self._saver is not None
-        self._report(self._saver.start(facts["step"], state, self._run_facts() | saved_now() | facts))
-        self._began_at, self._begun_step = time.monotonic(), facts["step"]
-
-    def _write(self, staged: Staged, facts: Mapping[str, Any]) -> None:
-        assert isinstance(self._saver, CheckpointSaver)
-        self._saver.write(facts["step"], staged, self._run_facts() | saved_now() | facts)
-        self._began_at, self._begun_step = time.monotonic(), facts["step"]
-
     def updating(self, facts: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Context for the launch of an optimizer step, after which `facts` describe the state."""
         if self._memory is not None:
-            self._memory.before_update()
+            self._memory.copies.before_update()
         return self._standing.update(facts) if self.watches else nullcontext()
 
     @property
@@ -170,7 +150,7 @@ class Saves:
 
     def copied_step(self) -> int | None:
         """The step of the newest complete copy in memory of this start; None without one."""
-        return self._memory.kept_step if self._memory else None
+        return self._memory.copies.kept_step if self._memory else None
 
     def kept_step(self) -> int | None:
         """The same, or that of the newest complete checkpoint of this start if it is newer."""
@@ -183,7 +163,7 @@ class Saves:
         """
         assert isinstance(self._saver, CheckpointSaver) and self._live is not None, "a save during a stall needs a state at fixed addresses"
         if self._memory is not None:
-            self._memory.await_write()
+            self._memory.copies.await_write()
         if step == self._begun_step:
             return False
         facts = self._standing.newest()
@@ -196,7 +176,8 @@ class Saves:
             sound = not float(self._bad)
         if not agreed(sound and self._standing.still(facts)):
             return False
-        self._write(staged, facts)
+        self._saver.write(step, staged, self._run_facts() | saved_now() | facts)
+        self._began_at, self._begun_step = time.monotonic(), step
         return True
 
     def collect(self) -> None:
@@ -215,7 +196,11 @@ class Saves:
         if record is None:
             record, is_own = load_newest(self._settings, self._world, self._backend, self._store)
             self._loaded_step = int(record["step"]) if record is not None and is_own else None
-        self._prepare()
+        if self.watches:
+            # Allocates and pins the host memory for saves before training starts, unless each save gathers the state.
+            assert isinstance(self._saver, CheckpointSaver)
+            self._live = self._backend.state()
+            self._saver.prepare(self._live | random_state(self._world))
         self._world.announce("load", begin=False)
         return record
 
@@ -232,13 +217,6 @@ class Saves:
         if found is not None and self._world.rank == 0:
             progress.emit("resume", step=found.record["step"], source=found.source)
         return found.record if found is not None else None
-
-    def _prepare(self) -> None:
-        """Allocates and pins the host memory for saves before training starts, unless each save gathers the state."""
-        if self.watches:
-            assert isinstance(self._saver, CheckpointSaver)
-            self._live = self._backend.state()
-            self._saver.prepare(self._live | random_state(self._world))
 
     def _run_facts(self) -> dict[str, Any]:
         """The fields of COMMITTED.json that are constant for the attempt."""
@@ -274,6 +252,8 @@ class Saves:
 
     def close(self) -> None:
         """Closes the saver without waiting for a save in progress."""
-        for part in (self._memory, self._saver):
-            if part is not None:
-                part.close()
+        if self._memory is not None:
+            # The exchange of the last copy needs the process group.
+            self._memory.copies.close()
+        if self._saver is not None:
+            self._saver.close()

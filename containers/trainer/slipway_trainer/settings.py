@@ -4,18 +4,19 @@ import argparse
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from slipway_trainer.architecture import Architecture, read_architecture
+from slipway_trainer.architecture_parts import read_fields
 from slipway_trainer.arguments import parse_arguments
+from slipway_trainer.checkpoint.committed import Rollback
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.memory_plan import MemoryPlan, read_memory_plan
-from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Limit, Settings, or_list, refused
 from slipway_trainer.mixture import Phase, read_mixture
-from slipway_trainer.skips import Skip, read_skips
+from slipway_trainer.order import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
 PRECISIONS = ("bf16", "fp32", "fp8")
@@ -43,11 +44,11 @@ class Training:
     micro_batch_size: int
     global_batch_size: int
     steps: int
-    precision: str
-    activation_checkpointing: str
-    activation_offload: bool
-    seed: int
-    lora: Lora | None
+    precision: str = "bf16"
+    activation_checkpointing: str = "none"
+    activation_offload: bool = False
+    seed: int = 1234
+    lora: Lora | None = None
     #: Skipped ranges of the data.
     skips: tuple[Skip, ...] = ()
     #: `pretrain`, `sft` or `dpo`. For `dpo`, batch sizes are numbers of pairs.
@@ -72,11 +73,7 @@ class Training:
     @property
     def tokens_per_step(self) -> int:
         """Number of positions in all rows of a step, including padding."""
-        return _tokens_per_step(self.objective, self.global_batch_size, self.sequence_length)
-
-
-def _tokens_per_step(objective: str, batch: int, length: int) -> int:
-    return batch * length * (2 if objective == "dpo" else 1)
+        return self.global_batch_size * self.sequence_length * (2 if self.objective == "dpo" else 1)
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ class Parallel:
     expert: int = 1
     shard: int | None = None
     reshard_after_forward: bool = True
-    #: None = according to `compiles` in backend_choice.py.
+    #: None = according to `compiles` in limits.py.
     compile: bool | None = None
     #: Gradients are reduced only after the last micro-batch of a step: less communication, more memory.
     no_sync: bool = False
@@ -169,24 +166,19 @@ def _steps(section: _Section, tokens_per_step: int, issues: list[str]) -> int:
 
 def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
     section = _Section("training", raw, issues)
-    length, batch = section.count("sequenceLength"), section.count("globalBatchSize")
-    lora, objective = section.values.get("lora"), str(section.values.get("objective", "pretrain"))
-    return Training(
-        sequence_length=length,
+    lora = section.values.get("lora")
+    found = read_fields(
+        Training,
+        section.values,
+        sequence_length=section.count("sequenceLength"),
         micro_batch_size=section.count("microBatchSize", 1),
-        global_batch_size=batch,
-        steps=_steps(section, _tokens_per_step(objective, batch, length), issues),
-        precision=str(section.values.get("precision", "bf16")),
-        activation_checkpointing=str(section.values.get("activationCheckpointing", "none")),
-        activation_offload=bool(section.values.get("activationOffload", False)),
-        seed=int(section.values.get("seed", 1234)),
+        global_batch_size=section.count("globalBatchSize"),
+        steps=1,
         lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"]), lora.get("quantization")) if lora else None,
         skips=read_skips(section.values.get("skips") or [], issues),
-        objective=objective,
-        document_mask=bool(section.values.get("documentMask", False)),
         mixture=read_mixture(section.values.get("mixture") or [], issues),
-        fp8_recipe=section.values.get("fp8Recipe"),
     )
+    return replace(found, steps=_steps(section, found.tokens_per_step, issues))
 
 
 def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
@@ -215,27 +207,20 @@ def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoi
     interval = raw.get("intervalMinutes", "auto")
     wanted = raw.get("mode", "none") != "none"
     restarts = float(environ.get("SLIPWAY_RESTART", 0))
+    # Failures of previous attempts, and restarts in place of this attempt. The duration of this attempt is added while it runs.
+    before, rollback = raw.get("history") or {}, raw.get("rollback")
     return Checkpoints(
         uri=environ.get("SLIPWAY_CHECKPOINT_URI", raw.get("uri") or "") if wanted else "",
         resume_from=environ.get("SLIPWAY_RESUME_FROM", raw.get("resumeFrom") or ""),
         keep=int(raw.get("keep", 3)),
         interval_minutes=None if interval == "auto" else float(interval),
         local_copies=environ.get("SLIPWAY_LOCAL_COPIES", ""),
-        history=_history(raw.get("history") or {}, restarts),
+        history=History(float(before.get("failures", 0)) + restarts, float(before.get("nodeDays", 0))),
         restarts=restarts,
         spares=int(job.get("spareInstances", 0)) > 0,
-        rollback=_rollback(raw.get("rollback")),
+        rollback=Rollback(int(rollback["toStep"]), int(rollback["beforeAttempt"])) if rollback else None,
         memory=read_memory_plan(raw.get("memory"), environ),
     )
-
-
-def _rollback(raw: Mapping[str, Any] | None) -> Rollback | None:
-    return Rollback(int(raw["toStep"]), int(raw["beforeAttempt"])) if raw else None
-
-
-def _history(before: Mapping[str, Any], restarts: float) -> History:
-    """Failures of previous attempts, and restarts in place of this attempt. The duration of this attempt is added while it runs."""
-    return History(float(before.get("failures", 0)) + restarts, float(before.get("nodeDays", 0)))
 
 
 def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapping[str, str]) -> RunSettings:
@@ -263,7 +248,7 @@ def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapp
     )
     issues += refused(_unsupported(settings))
     if issues:
-        raise Settings(issues)
+        raise Settings(*issues)
     return settings
 
 
@@ -292,9 +277,9 @@ def read_settings(words: Sequence[str], environ: Mapping[str, str] = os.environ)
     """Reads the settings from the job file in SLIPWAY_JOB_FILE. Raises Settings."""
     path = environ.get("SLIPWAY_JOB_FILE")
     if not path:
-        raise Settings(["environment variable SLIPWAY_JOB_FILE is not set; the driver must set it"])
+        raise Settings("environment variable SLIPWAY_JOB_FILE is not set; the driver must set it")
     try:
         job = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Settings([f"{path}: must be a readable job file ({error}); start the trainer with the driver, which writes it"]) from error
+        raise Settings(f"{path}: must be a readable job file ({error}); start the trainer with the driver, which writes it") from error
     return resolve_settings(job, words, environ)

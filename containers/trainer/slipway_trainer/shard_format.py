@@ -59,14 +59,14 @@ def read_index(folder: Path) -> ShardIndex:
     """The merged index of a folder. Raises DataFailed if shards are missing, truncated or inconsistent."""
     files = sorted(folder.glob("index*.json"))
     if not files:
+        names = sorted(path.name for path in folder.iterdir())[:5] if folder.is_dir() else []
         raise DataFailed(
-            f"{folder}: must contain index*.json and the shards it lists, got {_some_names(folder)}; name the output of a preparation job"
+            f"{folder}: must contain index*.json and the shards it lists, got {', '.join(names) or 'nothing'}; "
+            "name the output of a preparation job"
         )
     entries: dict[str, dict[str, Any]] = {}
     kinds: set[tuple[str, int, str]] = set()
-    ends: set[int | None] = set()
-    names: set[str | None] = set()
-    turns: set[int | None] = set()
+    beside: dict[str, set[Any]] = {key: set() for key in ("endOfText", "tokenizer", "endOfTurn")}
     for file in files:
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
@@ -79,9 +79,8 @@ def read_index(folder: Path) -> ShardIndex:
             # The index of a host without input files may differ from the others.
             if content["shards"] or len(files) == 1:
                 kinds.add((content["dtype"], int(content["vocabularySize"]), kind))
-                ends.add(content.get("endOfText"))
-                names.add(content.get("tokenizer"))
-                turns.add(content.get("endOfTurn"))
+                for key, values in beside.items():
+                    values.add(content.get(key))
             entries.update({str(entry["name"]): entry | {"tokens": int(entry["tokens"])} for entry in content["shards"]})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataFailed(f"{file}: must be an index of token shards ({error!r}); prepare the data again") from error
@@ -96,8 +95,7 @@ def read_index(folder: Path) -> ShardIndex:
     listed = [entries[name] for name in sorted(entries)]
     shards = tuple(Shard(folder / entry["name"], entry["tokens"], int(entry.get("documents", 0))) for entry in listed)
     _check_sizes(shards, WIDTHS[dtype])
-    end, name, turn = (found.pop() if len(found) == 1 else None for found in (ends, names, turns))
-    return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind, end, name, turn)
+    return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind, *map(common_value, beside.values()))
 
 
 def _digest(dtype: str, kind: str, entries: Sequence[Mapping[str, Any]]) -> str:
@@ -106,22 +104,23 @@ def _digest(dtype: str, kind: str, entries: Sequence[Mapping[str, Any]]) -> str:
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
-def _some_names(folder: Path) -> str:
-    names = sorted(path.name for path in folder.iterdir())[:5] if folder.is_dir() else []
-    return ", ".join(names) or "nothing"
+def common_value(found: set[Any]) -> Any:
+    """The one value of a set; None if there are several or none."""
+    return found.pop() if len(found) == 1 else None
 
 
 def _check_sizes(shards: Sequence[Shard], width: int) -> None:
-    bad = [name for shard in shards for name in _wrong_files(shard, width)]
-    if bad:
+    sizes = {shard.path: shard.tokens * width for shard in shards}
+    for shard in shards:
+        if shard.documents:
+            sizes |= {shard.path.with_suffix(MASK): shard.tokens, shard.path.with_suffix(DOCUMENTS): 8 * shard.documents}
+    wrong: dict[str, str] = {}
+    for path, size in sizes.items():
+        if not path.is_file() or path.stat().st_size != size:
+            wrong.setdefault(path.stem, path.name)
+    if wrong:
+        some = ", ".join([*wrong.values()][:3])
         raise DataFailed(
-            f"{len(bad)} of {len(shards)} shards are missing or have another size than the index says ({', '.join(bad[:3])}); "
+            f"{len(wrong)} of {len(shards)} shards are missing or have another size than the index says ({some}); "
             "every host needs all of them: s3DataDistribution FullyReplicated"
         )
-
-
-def _wrong_files(shard: Shard, width: int) -> list[str]:
-    sizes = {shard.path: shard.tokens * width}
-    if shard.documents:
-        sizes |= {shard.path.with_suffix(MASK): shard.tokens, shard.path.with_suffix(DOCUMENTS): 8 * shard.documents}
-    return [path.name for path, size in sizes.items() if not path.is_file() or path.stat().st_size != size][:1]

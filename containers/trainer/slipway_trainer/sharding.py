@@ -1,10 +1,12 @@
 """Converts between full tensors and the shards of a rank."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed._shard.sharded_tensor import ShardedTensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Placement, distribute_tensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
@@ -17,21 +19,8 @@ def named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from model.named_buffers()
 
 
-class Packed(Protocol):
-    """A linear layer whose `weight` has fewer bits per element than its values (nf4.py)."""
-
-    in_features: int
-    out_features: int
-
-    def pack(self, whole: Tensor) -> None:
-        """Sets this rank's shard to the rows of a full weight."""
-
-    def unpacked(self) -> Tensor:
-        """The full weight in float32. All ranks that hold a shard must call it at the same time."""
-
-
-def packed_layers(model: nn.Module) -> dict[str, Packed]:
-    """The layers with packed weights, by the name of the weight."""
+def packed_layers(model: nn.Module) -> dict[str, Any]:
+    """The linear layers whose `weight` has fewer bits per element than its values (nf4.py), by the name of the weight."""
     return {f"{name}.weight": module for name, module in model.named_modules() if hasattr(module, "unpacked")}
 
 
@@ -45,17 +34,14 @@ def fill_all(model: nn.Module, values: Values) -> None:
     scales = {f"{name.removesuffix('weight')}scales" for name in layers}
     for name, tensor in named_tensors(model):
         layer = layers.get(name)
-        whole = None if name in scales else values(name, _whole_shape(tensor, layer))
+        shape = tensor.shape if layer is None else torch.Size((layer.out_features, layer.in_features))
+        whole = None if name in scales else values(name, shape)
         if whole is None:
             continue
         if layer is not None:
             layer.pack(whole)
         else:
             fill(tensor, whole)
-
-
-def _whole_shape(tensor: Tensor, layer: Packed | None) -> torch.Size:
-    return tensor.shape if layer is None else torch.Size((layer.out_features, layer.in_features))
 
 
 def local_slices(parameter: Tensor) -> tuple[slice, ...]:
@@ -77,9 +63,12 @@ def fill(parameter: Tensor, whole: Tensor) -> None:
         shard.copy_(whole[local_slices(parameter)])
 
 
-def local_part(parameter: Tensor) -> Tensor:
-    """This rank's shard, or the parameter if it is not sharded."""
-    return parameter.to_local() if isinstance(parameter, DTensor) else parameter
+def local_part(tensor: Tensor) -> Tensor:
+    """This rank's shard, or the tensor if it is not sharded."""
+    if isinstance(tensor, ShardedTensor):
+        # Of FSDP1, with at most one shard on a rank.
+        return next((shard.tensor for shard in tensor.local_shards()), torch.empty(0, dtype=tensor.dtype))
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def gathered(parameter: Tensor) -> Tensor:
@@ -116,3 +105,17 @@ def distribute(module: nn.Module, mesh: DeviceMesh, placement: Placement, bias: 
     for name, parameter in list(module.named_parameters(recurse=False)):
         spread = distribute_tensor(parameter, mesh, [bias if bias is not None and name == "bias" else placement])
         module.register_parameter(name, nn.Parameter(spread, requires_grad=parameter.requires_grad))
+
+
+def gathered_parts(part: Tensor, group: dist.ProcessGroup) -> Tensor:
+    """All-gather: the shards of all ranks, stacked."""
+    parts = part.new_empty((dist.get_world_size(group), *part.shape))
+    dist.all_gather_into_tensor(parts.flatten(0, 1), part.contiguous(), group=group)
+    return parts
+
+
+def summed_part(parts: Tensor, group: dist.ProcessGroup) -> Tensor:
+    """Reduce-scatter: the sum over all ranks of this rank's shard. `parts`: this rank's summands of all shards, stacked."""
+    own = parts.new_empty(parts.shape[1:])
+    dist.reduce_scatter_tensor(own, parts.contiguous().flatten(0, 1), group=group)
+    return own

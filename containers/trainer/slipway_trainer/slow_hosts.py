@@ -127,38 +127,6 @@ def _by_host(values: Sequence[float], ranks_per_host: int) -> list[float]:
     return [max(values[first : first + ranks_per_host]) for first in range(0, len(values), ranks_per_host)]
 
 
-class Network:
-    """One rank's part of the measurements between hosts, over the connections with which the ranks train."""
-
-    def __init__(self, device: torch.device, hosts: int) -> None:
-        self._device, self._hosts = device, hosts
-        self._is_connected = False
-
-    def buffers(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Memory for the messages; None if it does not fit, or if the library of the ranks cannot exchange data between two of them."""
-        if dist.get_backend() not in ("nccl", "gloo"):
-            return None
-        on_gpu = self._device.type == "cuda"
-        if on_gpu and not self._is_connected and torch.cuda.mem_get_info(self._device)[0] < CONNECTIONS_BYTES:
-            return None
-        try:
-            own = torch.ones(MESSAGE[self._device.type] // 4, device=self._device)
-            return own, torch.empty_like(own)
-        except torch.OutOfMemoryError:
-            return None
-
-    def measure(self, own: torch.Tensor, other: torch.Tensor) -> list[float]:
-        """The seconds of an all-reduce, and of the exchange of each round (0 without a partner). All ranks must call it."""
-        self._is_connected = True
-        rank, per_host = dist.get_rank(), dist.get_world_size() // self._hosts
-        found = [_shortest(self._device, lambda: dist.all_reduce(other.zero_()))]
-        for pairs in rounds(self._hosts):
-            partner = next((sum(pair) - rank // per_host for pair in pairs if rank // per_host in pair), None)
-            to = None if partner is None else partner * per_host + rank % per_host
-            found.append(0.0 if to is None else _shortest(self._device, partial(_exchange, own, other, to)))
-        return found
-
-
 def _exchange(own: torch.Tensor, other: torch.Tensor, partner: int) -> None:
     for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, own, partner), dist.P2POp(dist.irecv, other, partner)]):
         work.wait()
@@ -171,7 +139,7 @@ class SlowHosts:
         self._device, self._group, self._hosts, self._every = device, group, hosts, every_seconds
         self._began_at = self._checked_at = time.monotonic()
         self._spent, self._last, self._measured_network = 0.0, 0.0, False
-        self._network = Network(device, hosts)
+        self._is_connected = False
         #: The fastest all-reduce of this start, and how many there were.
         self._fastest, self._reduced = float("inf"), 0
         self._waited, self._steps = 0.0, 0
@@ -208,19 +176,44 @@ class SlowHosts:
         """Measures on every rank. Returns whether the result has changed, and what is slow (None if nothing is slow any longer)."""
         # A single host, and hosts with different numbers of ranks, have nothing to exchange.
         even = self._hosts > 1 and dist.get_world_size() % self._hosts == 0
-        buffers = self._network.buffers() if even else None
+        buffers = self._buffers() if even else None
         own = [probe_seconds(self._device), self._waited / max(1, self._steps), float(buffers is not None)]
         self._waited, self._steps = 0.0, 0
         probes, waits, fits = self._gathered(own)
         reduced, exchanges = 0.0, []
         self._measured_network = buffers is not None and all(fits)
         if buffers is not None and self._measured_network:
-            of_ranks, *exchanges = self._gathered(self._network.measure(*buffers))
+            of_ranks, *exchanges = self._gathered(self._measured(*buffers))
             reduced = max(of_ranks)
         times, per_host = Times(probes, waits, exchanges), max(1, len(probes) // self._hosts)
         local = slow_host(times, per_host, step_seconds)
         # A host whose own work is slow is late in exchanges, too, and a slow link is part of an all-reduce.
         return self._judge(local or slow_link(times, per_host, LEAST_SECONDS[self._device.type]) or self._slow_network(reduced))
+
+    def _buffers(self) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Memory for the messages; None if it does not fit, or if the library of the ranks cannot exchange data between two of them."""
+        if dist.get_backend() not in ("nccl", "gloo"):
+            return None
+        on_gpu = self._device.type == "cuda"
+        if on_gpu and not self._is_connected and torch.cuda.mem_get_info(self._device)[0] < CONNECTIONS_BYTES:
+            return None
+        try:
+            own = torch.ones(MESSAGE[self._device.type] // 4, device=self._device)
+            return own, torch.empty_like(own)
+        except torch.OutOfMemoryError:
+            return None
+
+    def _measured(self, own: torch.Tensor, other: torch.Tensor) -> list[float]:
+        """The seconds of an all-reduce, and of the exchange of each round (0 without a partner), over the connections with which the ranks
+        train. All ranks must call it."""
+        self._is_connected = True
+        rank, per_host = dist.get_rank(), dist.get_world_size() // self._hosts
+        found = [_shortest(self._device, lambda: dist.all_reduce(other.zero_()))]
+        for pairs in rounds(self._hosts):
+            partner = next((sum(pair) - rank // per_host for pair in pairs if rank // per_host in pair), None)
+            to = None if partner is None else partner * per_host + rank % per_host
+            found.append(0.0 if to is None else _shortest(self._device, partial(_exchange, own, other, to)))
+        return found
 
     def _gathered(self, own: Sequence[float]) -> list[list[float]]:
         """For each of the numbers, the values of all ranks."""

@@ -58,7 +58,8 @@ class SmpBackend(Fsdp1Backend):
     """A Hugging Face model with SMP's transform and FSDP."""
 
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
-        _check(settings, weights)
+        if weights is not None and (issues := config_issues(weights, settings.architecture, settings.training.sequence_length)):
+            raise Settings(*issues)
         self._settings, self.layout, self.device = settings, layout, device
         tsm.init()
         self.data_rank = _data_rank()
@@ -131,13 +132,6 @@ class SmpBackend(Fsdp1Backend):
 
     def clip(self, max_norm: float) -> Tensor:
         return clip_grad_norm_(self.model, max_norm if max_norm > 0 else float("inf"))
-
-
-def _check(settings: RunSettings, weights: Path | None) -> None:
-    """Raises Settings for weights of another architecture."""
-    issues = config_issues(weights, settings.architecture, settings.training.sequence_length) if weights is not None else []
-    if issues:
-        raise Settings(issues)
 
 
 def _data_rank() -> int:

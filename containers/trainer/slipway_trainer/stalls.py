@@ -10,7 +10,9 @@ reports the stall, and the driver restarts the ranks in place. The same applies 
 that waits for data or a tracker, writes a trace or compiles, prevents this. The repeated step has the long timeout, so a slow step does not
 end the run.
 
-The step of the state is known only on the device, because the host launches steps in advance (standing.py). Ranks at different steps
+The step of the state is known only on the device: the host launches a step before the previous one has completed, and when a collective
+hangs, later updates wait on the GPU. The state is that of the last completed update until the next one starts; both are CUDA events in the
+stream of the updates. Ranks at different steps
 request different saves, so none is written. If the collective completes, an update that was launched after it may start while the state is
 copied. Therefore every rank checks again after copying, and the checkpoint is written only if the state has changed on no rank. This
 ensures that a checkpoint never mixes two steps. If the host itself runs the update (on CPUs), it waits for the lock.
@@ -20,20 +22,79 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+import torch
 import torch.distributed as dist
 
 from slipway_trainer import progress
 from slipway_trainer.world import World
+
+#: Maximum number of concurrent updates, plus the one before them.
+REMEMBERED = 3
+
+
+def _marked(device: torch.device) -> Any:
+    """A point in the order of work: its `query` says whether the preceding work is complete, as on a CPU when a call returns."""
+    if device.type != "cuda":
+        return SimpleNamespace(query=lambda: True)
+    event = torch.cuda.Event()
+    event.record()
+    return event
+
+
+@dataclass
+class _Update:
+    facts: Mapping[str, Any]
+    begun: Any
+    ended: Any = None
+
+
+class Standing:
+    """The last updates of one rank's state. `mark`: records a mark in the stream of the updates, such as torch.cuda.Event."""
+
+    def __init__(self, device: torch.device, mark: Callable[[], Any] | None = None) -> None:
+        self._mark = mark or partial(_marked, device)
+        # Replaced instead of mutated, because another thread reads it.
+        self._updates: tuple[_Update, ...] = ()
+
+    @contextmanager
+    def update(self, facts: Mapping[str, Any]) -> Iterator[None]:
+        """Context for the launch of an update, after which `facts` describe the state."""
+        update = _Update(facts, self._mark())
+        self._updates = (*self._updates[1 - REMEMBERED :], update)
+        yield
+        update.ended = self._mark()
+
+    def newest(self) -> Mapping[str, Any] | None:
+        """The facts of the current state; None before the first update and during an update."""
+        facts = None
+        for update in self._updates:
+            if not update.begun.query():
+                break
+            if update.ended is None or not update.ended.query():
+                return None
+            facts = update.facts
+        return facts
+
+    def still(self, facts: Mapping[str, Any]) -> bool:
+        """Whether no update has started since `newest` returned these facts, so that a copy made in between belongs to one step."""
+        return self.newest() is facts
+
+
+if TYPE_CHECKING:
+    from slipway_trainer.saves import Saves
 
 #: Time within which all ranks must request the same save. They detect a stall within a second of each other.
 VOTE_SECONDS = 10.0
 POLL_SECONDS = 0.25
 #: Verdicts of a ballot.
 YES, NO, SILENT = "yes", "no", "silent"
-
 
 #: Files of PyTorch and Triton that are on the stack of a thread only while code is compiled or tuned.
 _COMPILERS = (
@@ -90,26 +151,6 @@ class Ballot:
         return self._store.compare_set(verdict, "", word).decode()
 
 
-class Saving(Protocol):
-    """The interface of the run's saves for StallWatch."""
-
-    def standing_step(self) -> int | None:
-        """The step of the current state; None if it is unknown."""
-
-    def copied_step(self) -> int | None:
-        """The step of the newest copy in memory, after which a restart in place repeats few steps; None without one."""
-
-    def kept_step(self) -> int | None:
-        """The newest step from which a restart in place would continue; None without one."""
-
-    def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
-        """Starts to save the state of `step` from a thread other than training. `agreed` is called with whether this rank's copy is valid
-        and returns whether all copies are; otherwise nothing is written and the result is False."""
-
-    def collect(self) -> None:
-        """Reports a completed save."""
-
-
 class StallWatch:
     """A thread that monitors the steps of this rank. `patience`: returns the seconds without a completed step after which it acts.
 
@@ -122,7 +163,7 @@ class StallWatch:
 
     def __init__(
         self,
-        saves: Saving,
+        saves: "Saves",
         ballot: Ballot,
         patience: Callable[[], float],
         may_end: Callable[[], bool],
@@ -202,7 +243,7 @@ class StallWatch:
             self._give_up(step, ())
 
 
-def watch_steps(world: World, saves: Saving) -> StallWatch:
+def watch_steps(world: World, saves: "Saves") -> StallWatch:
     """The watch of a rank of the trainer."""
 
     def patience() -> float:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Optional, Protocol
+from typing import Any, Optional
 
 from slipway_trainer.exits import HAND_OVER, Settings
 
@@ -16,7 +16,7 @@ PAUSE_SECONDS = 600.0
 CLOSE_SECONDS = 10.0
 
 
-class Tracker(Protocol):
+class Tracker:
     """A destination of the run's metrics."""
 
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
@@ -84,11 +84,8 @@ class _Wandb:
 
 
 class SparingTracker:
-    """A tracker whose failures do not end training: they are printed, and the tracker is retried after a pause.
-
-    :param open_tracker: creates the tracker. An ImportError in the first call is raised, because the image lacks the package
-    :param clock: seconds
-    """
+    """A tracker whose failures do not end training: they are printed, and the tracker is retried after a pause. `open_tracker`: creates it;
+    an ImportError in the first call is raised, because the image lacks the package."""
 
     def __init__(self, name: str, open_tracker: Callable[[], Tracker], clock: Callable[[], float] = time.monotonic) -> None:
         self._name, self._open, self._clock = name, open_tracker, clock
@@ -142,15 +139,15 @@ def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ
             found.append(SparingTracker("TensorBoard", lambda: _TensorBoard(folder)))
         if arguments.mlflow:
             if not environ.get("MLFLOW_TRACKING_URI"):
-                raise Settings(["environment variable MLFLOW_TRACKING_URI is not set; code.arguments.mlflow needs a tracking server"])
+                raise Settings("environment variable MLFLOW_TRACKING_URI is not set; code.arguments.mlflow needs a tracking server")
             found.append(SparingTracker("MLflow", lambda: _MlFlow(environ, run_id)))
         if arguments.wandb:
             if not environ.get("WANDB_PROJECT"):
-                raise Settings(["environment variable WANDB_PROJECT is not set; set observability.wandb, which code.arguments.wandb needs"])
+                raise Settings("environment variable WANDB_PROJECT is not set; set observability.wandb, which code.arguments.wandb needs")
             found.append(SparingTracker("Weights & Biases", _Wandb))
     except ImportError as error:
         option = "code.arguments.tensorboard, mlflow, wandb"
-        raise Settings([f"{option}: the image must have the package, got {error}; choose an image that has it (image.uri)"]) from error
+        raise Settings(f"{option}: the image must have the package, got {error}; choose an image that has it (image.uri)") from error
     return found
 
 

@@ -4,39 +4,35 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from slipway_trainer import exits, progress
-from slipway_trainer.adapter_export import export_adapter
 from slipway_trainer.backend import Backend
-from slipway_trainer.backend_choice import compiles
 from slipway_trainer.balance import expert_balance
-from slipway_trainer.batches import Batches, MicroBatch, channel_folder, report_data, training_folders
+from slipway_trainer.batches import Batches, MicroBatch, Prefetch, channel_folder, report_data, training_folders
 from slipway_trainer.continuation import Continuation
 from slipway_trainer.departure import Departure
 from slipway_trainer.evaluation import evaluation_loss
 from slipway_trainer.garbage import ScheduledCollection
+from slipway_trainer.limits import compiles
 from slipway_trainer.loss import IGNORED
-from slipway_trainer.optimizer import set_learning_rate, step_unless
-from slipway_trainer.prefetch import Prefetch
+from slipway_trainer.optimizer import learning_rate, set_learning_rate, step_unless, warmup_steps
+from slipway_trainer.order import batch_of
 from slipway_trainer.profiling import open_trace, place_of
 from slipway_trainer.published_config import write_config
 from slipway_trainer.results import Launched, StepResults
 from slipway_trainer.samples import open_samples
 from slipway_trainer.saves import Saves
-from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.skips import batch_of
 from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import watch_steps
 from slipway_trainer.step_clock import StepClock
 from slipway_trainer.tally import REQUESTS, Tallies
 from slipway_trainer.trackers import close_failed, log_all, open_trackers
-from slipway_trainer.weights import export_weights
+from slipway_trainer.weights import export_adapter, export_weights
 from slipway_trainer.world import World
 
 
@@ -49,7 +45,11 @@ class Trainer:
         vocabulary = settings.architecture.vocabulary_size
         ranks = backend.layout.data_ranks
         self.batches = Batches(training_folders(settings, environ), training, vocabulary, backend.data_rank, ranks)
-        self._evaluation = self._eval_batches(environ)
+        self._evaluation: Batches | None = None
+        if channel := settings.arguments.eval_channel:
+            # The samples are always the same, so that losses are comparable.
+            folder = channel_folder(channel, dict(environ), "code.arguments.eval-channel")
+            self._evaluation = Batches(folder, training, vocabulary, backend.data_rank, ranks)
         if world.rank == 0:
             report_data(self.batches, self._evaluation, settings)
         self._compiles = compiles(settings, world.device.type)
@@ -83,19 +83,6 @@ class Trainer:
         self._stalls = watch_steps(world, self._saves)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
-    def _eval_batches(self, environ: Mapping[str, str]) -> Batches | None:
-        """Batches of the evaluation channel, if there is one. The samples are always the same, so that losses are comparable."""
-        name = self.settings.arguments.eval_channel
-        if not name:
-            return None
-        shape, layout = self.settings.architecture, self.backend.layout
-        folder = channel_folder(name, dict(environ), "code.arguments.eval-channel")
-        return Batches(folder, self.settings.training, shape.vocabulary_size, self.backend.data_rank, layout.data_ranks)
-
-    def _facts(self) -> dict[str, Any]:
-        """The fields of COMMITTED.json that depend on the step."""
-        return self._continuation.facts(self.step)
-
     def resume(self) -> None:
         """Continues from the newest state of the run, or begins if there is none."""
         record = self._saves.resume()
@@ -116,7 +103,10 @@ class Trainer:
         while self.step < training.steps:
             began = time.monotonic()
             self._one_step()
-            self._pad_step(began)
+            wanted = self.settings.arguments.minimum_step_seconds - (time.monotonic() - began)
+            if wanted > 0:
+                with self._clock.stopped():
+                    time.sleep(wanted)
             self._read_steps(leave=self.ahead)
             self._garbage.after_step(self.step)
             if self._trace:
@@ -136,7 +126,7 @@ class Trainer:
         # A checkpoint must contain only steps with finite results.
         self._read_steps()
         with self._stalls.still, self._clock.stopped():
-            self._saves.save(self._facts(), wait)
+            self._saves.save(self._continuation.facts(self.step), wait)
             self._stalls.go_on()
 
     def export(self, folder: Path, imported: Path | None = None) -> None:
@@ -155,7 +145,8 @@ class Trainer:
         """Handles requests and saves between steps. Returns the exit code if the run must exit before its last step."""
         with self._stalls.still:
             self._saves.collect()
-            self._saves.after_step(self._newest_requests, self.step - len(self._launched), self._facts(), self._step_seconds)
+            facts = self._continuation.facts(self.step)
+            self._saves.after_step(self._newest_requests, self.step - len(self._launched), facts, self._step_seconds)
         if self._requests:
             # The launched steps contain the same requests again, because these were not handled yet.
             self._read_steps()
@@ -269,23 +260,14 @@ class Trainer:
             self.world.announce("eval", begin=True)
             self._stalls.go_on()
             if self._evaluation is not None:
-                self._evaluate(self._evaluation)
+                loss = evaluation_loss(self.backend, self._evaluation, self.settings, self.world, self._stalls.go_on)
+                if self.world.rank == 0:
+                    progress.emit("eval", step=self.step, loss=loss)
+                    log_all(self._trackers, self.step, {"evalLoss": loss})
             if self._samples is not None:
                 self._samples.emit(self.step)
             self._stalls.go_on()
             self.world.announce("eval", begin=False)
-
-    def _evaluate(self, evaluation: Batches) -> None:
-        loss = evaluation_loss(self.backend, evaluation, self.settings, self.world, self._stalls.go_on)
-        if self.world.rank == 0:
-            progress.emit("eval", step=self.step, loss=loss)
-            log_all(self._trackers, self.step, {"evalLoss": loss})
-
-    def _pad_step(self, began: float) -> None:
-        wanted = self.settings.arguments.minimum_step_seconds - (time.monotonic() - began)
-        if wanted > 0:
-            with self._clock.stopped():
-                time.sleep(wanted)
 
     def fail(self, code: int) -> None:
         """Ends the trackers with the exit code of a failed rank; does not release other resources."""

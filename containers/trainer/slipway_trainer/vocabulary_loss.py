@@ -12,7 +12,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from slipway_trainer.collectives import gathered_parts, summed_part
+from slipway_trainer.sharding import gathered_parts, summed_part
 from slipway_trainer.tensor_parallel import TensorParallel
 
 #: A target without a loss.
@@ -39,7 +39,7 @@ class VocabularyLoss(torch.autograd.Function):
     ) -> Tensor:
         wants_x, wants_weight = ctx.needs_input_grad[:2]
         x_BLD = gathered_positions(x_BSD, tensor)
-        first = _first_word(words, tensor)
+        first = tensor.rank * -(-words // tensor.ranks)
         total = x_BLD.new_zeros((), dtype=torch.float32)
         to_x, to_weight_WD = [], torch.zeros_like(weight_WD) if wants_weight else None
         for x_BCD, targets_BC in zip(x_BLD.chunk(chunks, dim=1), targets_BL.chunk(chunks, dim=1), strict=True):
@@ -61,11 +61,6 @@ class VocabularyLoss(torch.autograd.Function):
     def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
         scaled = [None if found is None else found * scale.to(found.dtype) for found in ctx.saved_tensors]
         return *scaled, None, None, None, None, None
-
-
-def _first_word(words: int, tensor: TensorParallel) -> int:
-    """Index of this rank's first vocabulary entry. DTensor gives all ranks except the last ones parts of equal size."""
-    return tensor.rank * -(-words // tensor.ranks)
 
 
 def head_loss(head: nn.Module, x_BSD: Tensor, targets_BL: Tensor, tensor: TensorParallel, chunks: int, z_weight: float) -> Tensor:

@@ -1,5 +1,11 @@
-"""Imports and exports published weights with the parameter names of their family."""
+"""Imports and exports published weights with the parameter names of their family, and exports adapters in PEFT's format
+(https://huggingface.co/docs/peft/developer_guides/checkpoint, 2026-11-22).
 
+Some families have tensors that contain a matrix or bias of all experts, as GPT-OSS: (experts, inputs, outputs), with gate and up projection
+in one tensor. A row is the part of such a tensor for one expert.
+"""
+
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +15,50 @@ from torch import Tensor, nn
 
 from slipway_trainer.exits import Settings
 from slipway_trainer.lora import merged
-from slipway_trainer.packed_experts import Piece, packed, packed_shape, unpacked
 from slipway_trainer.published_config import config_issues
 from slipway_trainer.published_names import Place, published_name, published_place, repeated_names
 from slipway_trainer.safetensors import open_folder, write_file
 from slipway_trainer.settings import Architecture, Lora, RunSettings, Training
 from slipway_trainer.sharding import Values, fill_all
+
+#: Name and content of a full tensor; with a third item, the index of the row that the content is.
+Piece = tuple[str, Tensor] | tuple[str, Tensor, int]
+
+
+def packed_shape(place: Place, shape: Sequence[int], experts: int) -> tuple[int, ...]:
+    """The shape of the published tensor that contains a parameter of this shape."""
+    if place.expert is None:
+        return tuple(shape)
+    *inputs, outputs = reversed(shape)
+    return (experts, *inputs, outputs * (1 if place.half is None else 2))
+
+
+def unpacked(row: Tensor, place: Place) -> Tensor:
+    """Extracts the parameter from the row of its expert."""
+    if place.half is not None:
+        row = row[..., place.half :: 2] if place.alternates else row.chunk(2, dim=-1)[place.half]
+    return row.t()
+
+
+def _row(halves: Mapping[int | None, Tensor], alternates: bool) -> Tensor:
+    if None in halves:
+        return halves[None].t()
+    gate, up = halves[0].t(), halves[1].t()
+    return torch.stack((gate, up), dim=-1).flatten(-2) if alternates else torch.cat((gate, up), dim=-1)
+
+
+def packed(parts: Iterable[tuple[Place, Tensor]]) -> Iterator[Piece]:
+    """Yields full tensors immediately, and rows of experts when both halves are available."""
+    held: dict[tuple[str, int], dict[int | None, Tensor]] = {}
+    for place, tensor in parts:
+        if place.expert is None:
+            yield place.tensor, tensor
+            continue
+        halves = held.setdefault((place.tensor, place.expert), {})
+        halves[place.half] = tensor
+        if place.half is None or len(halves) == 2:
+            yield place.tensor, _row(held.pop((place.tensor, place.expert)), place.alternates), place.expert
+
 
 #: Buffers in old checkpoints that all libraries recompute.
 _COMPUTED = "rotary_emb.inv_freq"
@@ -31,7 +75,7 @@ class PublishedWeights:
         self._files, self._shape = open_folder(folder), architecture
         issues = config_issues(folder, architecture, sequence_length) + self._differences(shapes)
         if issues:
-            raise Settings(issues)
+            raise Settings(*issues)
 
     def _differences(self, shapes: Mapping[str, Sequence[int]]) -> list[str]:
         missing, wrong, used = [], [], set()
@@ -90,16 +134,10 @@ def load_weights(model: nn.Module, found: PublishedWeights, others: Values = lam
     fill_all(model, values)
 
 
-def published_tensors(
-    whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None, architecture: Architecture
-) -> Iterator[Piece]:
-    """Yields full tensors, or rows of them, with their published names and with adapters merged."""
-    return packed(_merged(whole, shapes, lora, architecture))
-
-
 def _merged(
     whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None, architecture: Architecture
 ) -> Iterator[tuple[Place, Tensor]]:
+    """Yields full parameters with their place in published files, and with adapters merged."""
     held: dict[str, Tensor] = {}
     for name, tensor in whole:
         layer, _, kind = name.rpartition(".")
@@ -121,7 +159,7 @@ def export_weights(
     architecture: Architecture,
 ) -> None:
     """Writes model.safetensors on rank 0, in the precision of the run. All ranks must iterate over `whole`, which uses collectives."""
-    tensors = published_tensors(whole, shapes, training.lora, architecture)
+    tensors = packed(_merged(whole, shapes, training.lora, architecture))
     if rank != 0:
         for _piece in tensors:
             pass
@@ -148,3 +186,52 @@ def _repeated(tensors: Iterable[Piece], copies: Mapping[str, str]) -> Iterator[P
 def _dtype(name: str, dtype: torch.dtype) -> torch.dtype:
     """The dtype of a tensor. Routing biases stay in float32, as in published files."""
     return torch.float32 if name.endswith("choice_bias") else dtype
+
+
+#: PEFT's names of the two LoRA matrices.
+_MATRICES = {"lora_a": "lora_A", "lora_b": "lora_B"}
+
+
+def adapter_name(name: str, architecture: Architecture) -> str:
+    """PEFT's name for a `lora_a` or `lora_b` parameter, derived from the published name of the layer's weight."""
+    layer, _, kind = name.rpartition(".")
+    published = published_name(f"{layer}.weight", architecture).removesuffix(".weight")
+    return f"base_model.model.{published}.{_MATRICES[kind]}.weight"
+
+
+def export_adapter(
+    whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Sequence[int]], folder: Path, settings: RunSettings, rank: int
+) -> None:
+    """Writes the adapter in float32 to `adapter/` in the folder, on rank 0. Next to merged weights, transformers would apply the adapter a
+    second time. All ranks must iterate over `whole`, which uses collectives."""
+    if rank != 0:
+        for _name, _tensor in whole:
+            pass
+        return
+    lora, architecture = settings.training.lora, settings.architecture
+    assert lora is not None, "limits.py refuses export-adapter without an adapter"
+    names = {name: adapter_name(name, architecture) for name in shapes if name.rpartition(".")[2] in _MATRICES}
+    folder = folder / "adapter"
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes = {names[name]: (torch.float32, tuple(shapes[name])) for name in names}
+    write_file(folder / "adapter_model.safetensors", _matrices(whole, names), sizes)
+    layers = sorted({name.split(".lora_")[0].rpartition(".")[2] for name in names.values()})
+    config = {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": None,
+        "r": lora.rank,
+        "lora_alpha": lora.alpha,
+        "lora_dropout": 0.0,
+        "bias": "none",
+        "fan_in_fan_out": False,
+        "inference_mode": True,
+        "target_modules": layers,
+    }
+    (folder / "adapter_config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+def _matrices(whole: Iterable[tuple[str, Tensor]], names: Mapping[str, str]) -> Iterator[tuple[str, Tensor]]:
+    for name, tensor in whole:
+        if name in names:
+            yield names[name], tensor

@@ -61,7 +61,7 @@ export function compilesByDefault(run: RunSpec): boolean {
 
 /**
  * Whether the trainer compiles blocks and loss: as set in the run, otherwise if there is no tensor parallelism. The built-in trainer
- * follows the same rule (containers/trainer/slipway_trainer/backend_choice.py).
+ * follows the same rule (containers/trainer/slipway_trainer/limits.py).
  */
 export const fsdpCompiles = (run: RunSpec): boolean =>
   run.distribution.parameters.compile === true || (compilesByDefault(run) && fsdpDegrees(run).tensor === 1);

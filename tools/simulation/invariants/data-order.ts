@@ -4,7 +4,7 @@ import type { SimRun } from '../world/sim-run';
 import { Invariant } from './invariant';
 import { failureFile } from './true-class';
 
-/** The global batch that follows after this many steps, from 0 (containers/trainer/slipway_trainer/skips.py). */
+/** The global batch that follows after this many steps, from 0 (containers/trainer/slipway_trainer/order.py). */
 const batchAt = (skips: readonly Skip[], steps: number): number =>
   skips.reduce((batch, skip) => batch + (skip.step <= steps ? skip.batches : 0), steps);
 

@@ -1,4 +1,6 @@
-"""COMMITTED.json, which marks a checkpoint as complete; finding the newest complete checkpoint, and deleting old ones."""
+"""COMMITTED.json, which marks a checkpoint as complete: writing it, finding the checkpoint from which a start continues, deleting old
+
+ones."""
 
 import json
 import re
@@ -7,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from slipway_trainer.checkpoint.store import Listed, Store, Written, write_object
+from slipway_trainer.checkpoint.store import Listed, Store, Written, open_store, write_object
 
 MARKER = "COMMITTED.json"
 SCHEMA = 1
@@ -18,11 +20,25 @@ _STEP = re.compile(r"^step-([0-9]{1,12})/")
 
 @dataclass(frozen=True)
 class Committed:
-    """A complete checkpoint. `folder` is relative to the store; object keys in `record` are relative to the folder."""
+    """A complete checkpoint. `folder` is relative to the store, '' = the store itself; object keys in `record` are relative to the
+    folder."""
 
+    store: Store
     folder: str
-    step: int
     record: Mapping[str, Any]
+
+    @property
+    def step(self) -> int:
+        """The step of its state."""
+        return self.record["step"]
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """Checkpoints after `to_step` that were written by attempts before `before_attempt` are discarded."""
+
+    to_step: int
+    before_attempt: int
 
 
 def folder_of(step: int) -> str:
@@ -41,30 +57,27 @@ def step_of(uri: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def committed_record(facts: Mapping[str, Any], objects: Sequence[Written], folder: str, format: str = "dcp") -> dict[str, Any]:
-    """The content of COMMITTED.json. Object keys are relative to the checkpoint's folder, so that the folder can be copied."""
-    listed = [_object(written, folder) for written in objects]
-    return {"schema": SCHEMA, **facts, "format": format, "objects": sorted(listed, key=lambda entry: entry["key"])}
-
-
-def _object(written: Written, folder: str) -> dict[str, Any]:
-    entry = {"key": written.name.removeprefix(folder + "/"), "bytes": written.bytes}
-    return entry | ({"sha256": written.sha256} if written.sha256 else {})
+def commit(store: Store, folder: str, facts: Mapping[str, Any], objects: Sequence[Written], format: str = "dcp") -> None:
+    """Writes the marker, which must be the last write of a checkpoint. Object keys are relative to the folder, so that it can be copied."""
+    prefix = folder + "/"
+    if foreign := [one.name for one in objects if not one.name.startswith(prefix)]:
+        raise RuntimeError(f"all ranks must save the step of {folder}, got {foreign[0]}")
+    listed = [
+        {"key": one.name.removeprefix(prefix), "bytes": one.bytes} | ({"sha256": one.sha256} if one.sha256 else {})
+        for one in sorted(objects, key=lambda one: one.name)
+    ]
+    write_marker(store, folder, {"schema": SCHEMA, **facts, "format": format, "objects": listed})
 
 
 def write_marker(store: Store, folder: str, record: Mapping[str, Any]) -> None:
-    """Writes the marker, which must be the last write of a checkpoint."""
+    """Writes the content of a marker."""
     write_object(store, f"{folder}/{MARKER}", json.dumps(record, indent=1).encode())
 
 
 def marked_folders(names: Sequence[str]) -> list[tuple[int, str]]:
     """(step, folder) of every checkpoint with a marker, newest first."""
-    found = []
-    for name in names:
-        step = _STEP.match(name)
-        if step and name == f"{folder_of(int(step.group(1)))}/{MARKER}":
-            found.append((int(step.group(1)), folder_of(int(step.group(1)))))
-    return sorted(found, reverse=True)
+    steps = [int(found.group(1)) for name in names if (found := _STEP.match(name)) and name == f"step-{int(found.group(1))}/{MARKER}"]
+    return [(step, folder_of(step)) for step in sorted(steps, reverse=True)]
 
 
 def parse_record(data: bytes) -> dict[str, Any] | None:
@@ -78,25 +91,19 @@ def parse_record(data: bytes) -> dict[str, Any] | None:
         return None
 
 
-def missing_objects(record: Mapping[str, Any], folder: str, sizes: Mapping[str, int]) -> list[str]:
-    """Keys of the objects in the record that are missing from the store or have another size."""
-    prefix = folder + "/" if folder else ""
-    return [entry["key"] for entry in record["objects"] if sizes.get(prefix + entry["key"]) != entry["bytes"]]
-
-
 def read_checkpoint(store: Store, folder: str, listed: Sequence[Listed]) -> tuple[Committed | None, str]:
     """The complete checkpoint in a folder, or None and the reason."""
-    name = f"{folder}/{MARKER}" if folder else MARKER
+    prefix = f"{folder}/" if folder else ""
     sizes = {entry.name: entry.bytes for entry in listed}
-    if name not in sizes:
+    if prefix + MARKER not in sizes:
         return None, f"{store.uri}/{folder}: has no {MARKER}"
-    record = parse_record(store.read(name))
+    record = parse_record(store.read(prefix + MARKER))
     if record is None:
-        return None, f"{store.uri}/{name}: is not a marker that this version can read"
-    missing = missing_objects(record, folder, sizes)
+        return None, f"{store.uri}/{prefix}{MARKER}: is not a marker that this version can read"
+    missing = [entry["key"] for entry in record["objects"] if sizes.get(prefix + entry["key"]) != entry["bytes"]]
     if missing:
         return None, f"{store.uri}/{folder}: {len(missing)} objects are missing or have another size ({', '.join(missing[:3])})"
-    return Committed(folder, record["step"], record), ""
+    return Committed(store, folder, record), ""
 
 
 def newest_complete(store: Store, objection: Callable[[Mapping[str, Any]], str] = lambda _record: "") -> tuple[Committed | None, list[str]]:
@@ -114,13 +121,58 @@ def newest_complete(store: Store, objection: Callable[[Mapping[str, Any]], str] 
     return None, complaints
 
 
+def find_resume(own: Store | None, resume_from: str, attempt: int) -> tuple[Committed | None, list[str]]:
+    """The newest complete checkpoint in the run's own store and in `resume_from`, and the reasons why others were rejected.
+
+    The own store is searched as well, because job.json is outdated when the service restarts a container. `resume_from` may be a checkpoint
+    of another run (checkpoints.startFrom); it is used only if the own store has no newer one. If it is an older checkpoint of the own store
+    (a rollback), newer ones count only if this attempt wrote them.
+    """
+    named, committed, complaints = None, None, []
+    if resume_from:
+        store = open_store(resume_from)
+        named, complaint = read_checkpoint(store, "", list(store.list("")))
+        complaints += [complaint] if named is None else []
+    if own is not None:
+        chosen = named.step if named is not None and resume_from.startswith(own.uri + "/") else None
+
+        def objection(record: Mapping[str, Any]) -> str:
+            if chosen is None or record["step"] <= chosen or int(record.get("attempt", 0)) >= attempt:
+                return ""
+            return f"is of attempt {record.get('attempt')} and newer than step {chosen}, from which this attempt must continue"
+
+        committed, rejected = newest_complete(own, objection)
+        complaints += rejected
+    # The own one first, because max returns the first of equal elements.
+    return max(filter(None, (committed, named)), key=lambda found: found.step, default=None), complaints
+
+
+def forget_newer(store: Store, rollback: Rollback) -> list[str]:
+    """Rolls back: deletes the markers of later checkpoints, so that none of them is found as the newest, and returns the folders. The other
+    objects are kept for inspection until the folder is written again.
+
+    Idempotent: later attempts receive the same rollback, and their own checkpoints are kept.
+    """
+    forgotten = []
+    for step, folder in marked_folders([entry.name for entry in store.list("")]):
+        if step <= rollback.to_step:
+            continue
+        record = parse_record(store.read(f"{folder}/{MARKER}"))
+        if record is None or int(record.get("attempt", 0)) < rollback.before_attempt:
+            store.delete(f"{folder}/{MARKER}")
+            print(f"rolled back to step {rollback.to_step}: {folder} no longer counts", flush=True)
+            forgotten.append(folder)
+    return forgotten
+
+
 def to_delete(names: Sequence[str], keep: int) -> list[str]:
     """Folders of complete checkpoints beyond the newest `keep`, except the newest MIN_KEPT. Incomplete ones are kept for inspection."""
     return [folder for _step, folder in marked_folders(names)[max(MIN_KEPT, keep) :]]
 
 
-def delete_checkpoint(store: Store, folder: str) -> None:
-    """Deletes a checkpoint, the marker first, so that a partly deleted checkpoint does not count as complete."""
-    store.delete(f"{folder}/{MARKER}")
-    for entry in list(store.list(folder + "/")):
-        store.delete(entry.name)
+def delete_old(store: Store, keep: int) -> None:
+    """Deletes checkpoints beyond the newest `keep`, the marker first, so that a partly deleted checkpoint does not count as complete."""
+    for folder in to_delete([entry.name for entry in store.list("")], keep):
+        store.delete(f"{folder}/{MARKER}")
+        for entry in list(store.list(folder + "/")):
+            store.delete(entry.name)

@@ -22,9 +22,11 @@ class ConnectorUpload:
         self._writer = writer
 
     def send(self, part: bytes) -> None:
+        """Uploads the next part."""
         self._writer.write(part)
 
     def finish(self) -> None:
+        """Completes the upload."""
         self._writer.close()
 
     def abort(self) -> None:

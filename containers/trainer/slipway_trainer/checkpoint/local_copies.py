@@ -7,7 +7,7 @@ was computed while it was written; all other objects come from the store.
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,71 +19,57 @@ KEPT = 2
 _FOLDER = re.compile(r"^step-([0-9]{1,12})$")
 
 
-class _Copy:
-    """The local copy of an object while it is written. It stops permanently at the first error, because the copy is optional."""
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._file: BinaryIO | None = None
-        with suppress(OSError):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._temporary.open("wb")
-
-    @property
-    def _temporary(self) -> Path:
-        return self._target.with_name(self._target.name + ".tmp")
-
-    def write(self, data: bytes) -> None:
-        if self._file is None:
-            return
-        try:
-            if shutil.disk_usage(self._target.parent).free < len(data) + MIN_FREE_BYTES:
-                self.abort()
-            else:
-                self._file.write(data)
-        except OSError:
-            self.abort()
-
-    def keep(self, written: Written) -> None:
-        if self._file is None:
-            return
-        try:
-            self._file.close()
-            digest_file(self._target).unlink(missing_ok=True)
-            self._temporary.rename(self._target)
-            digest_file(self._target).write_text(written.sha256, encoding="ascii")
-        except OSError:
-            self.abort()
-
-    def abort(self) -> None:
-        with suppress(OSError):
-            if self._file is not None:
-                self._file.close()
-            self._temporary.unlink(missing_ok=True)
-        self._file = None
-
-
 def digest_file(copy: Path) -> Path:
     """The file next to a copy that contains its SHA-256."""
     return copy.with_name(copy.name + ".sha256")
 
 
-class _TeeWriter:
-    def __init__(self, writer: ObjectWriter, copy: _Copy) -> None:
-        self._writer, self._copy = writer, copy
+class _CopyingWriter(ObjectWriter):
+    """Writes an object, and a copy of it until the first error: the copy is optional."""
+
+    def __init__(self, writer: ObjectWriter, target: Path) -> None:
+        self._writer, self._target = writer, target
+        self._temporary = target.with_name(target.name + ".tmp")
+        self._file: BinaryIO | None = None
+        with self._errors_end_copy():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._temporary.open("wb")
+
+    @contextmanager
+    def _errors_end_copy(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            self._end_copy()
 
     def write(self, data: bytes) -> None:
         self._writer.write(data)
-        self._copy.write(data)
+        with self._errors_end_copy():
+            if self._file is not None and shutil.disk_usage(self._target.parent).free < len(data) + MIN_FREE_BYTES:
+                self._end_copy()
+            if self._file is not None:
+                self._file.write(data)
 
     def close(self) -> Written:
         written = self._writer.close()
-        self._copy.keep(written)
+        with self._errors_end_copy():
+            if self._file is not None:
+                self._file.close()
+                digest_file(self._target).unlink(missing_ok=True)
+                self._temporary.rename(self._target)
+                digest_file(self._target).write_text(written.sha256, encoding="ascii")
         return written
 
     def abort(self) -> None:
-        self._copy.abort()
+        self._end_copy()
         self._writer.abort()
+
+    def _end_copy(self) -> None:
+        with suppress(OSError):
+            if self._file is not None:
+                self._file.close()
+            self._temporary.unlink(missing_ok=True)
+        self._file = None
 
 
 class CopyingStore:
@@ -96,14 +82,12 @@ class CopyingStore:
 
     def open(self, name: str) -> ObjectWriter:
         self._trusted.discard(name)
-        self._prune(Path(name).name)
-        return _TeeWriter(self._store.open(name), _Copy(self._root / name))
-
-    def _prune(self, file: str) -> None:
-        """Deletes this rank's copies of older checkpoints, to make room for one more."""
-        found = [(int(match.group(1)), path) for path in self._root.glob(f"step-*/{file}") if (match := _FOLDER.match(path.parent.name))]
+        # This rank's copies of older checkpoints make room for one more.
+        copies = self._root.glob(f"step-*/{Path(name).name}")
+        found = [(int(match.group(1)), path) for path in copies if (match := _FOLDER.match(path.parent.name))]
         for _step, path in sorted(found, reverse=True)[KEPT - 1 :]:
             self._drop(path)
+        return _CopyingWriter(self._store.open(name), self._root / name)
 
     def _drop(self, path: Path) -> None:
         with suppress(OSError):

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from slipway_trainer.checkpoint.memory_file import HEADER_BYTES, HELD, OWN, Header, MemoryFile, packed, shape_of, unpacked
-from slipway_trainer.checkpoint.partners import Partners
+from slipway_trainer.checkpoint.memory_plan import Partners
 from slipway_trainer.checkpoint.shared_state import local_part, pin, places_of
 
 #: An exchange that takes longer ends the copies, not the run.
@@ -207,21 +207,16 @@ class MemoryCopies:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def pieces(content: Tensor) -> list[Tensor]:
-    """The messages of a slot."""
-    return list(content.split(MESSAGE_BYTES))
-
-
 def send(file: MemoryFile, slot: int, header: Header, to: int, group: dist.ProcessGroup) -> list[Any]:
     """Starts to send a slot and its header."""
     head = torch.frombuffer(bytearray(packed(header)), dtype=torch.uint8)
-    return [dist.isend(part, to, group=group) for part in (head, *pieces(file.content(slot)))]
+    return [dist.isend(part, to, group=group) for part in (head, *file.content(slot).split(MESSAGE_BYTES))]
 
 
 def receive(file: MemoryFile, slot: int, source: int, group: dist.ProcessGroup) -> Header | None:
     """Receives what `send` sends. Returns the header if the content belongs to it; it still has to be committed."""
     head = torch.empty(HEADER_BYTES, dtype=torch.uint8)
-    for part in (head, *pieces(file.content(slot))):
+    for part in (head, *file.content(slot).split(MESSAGE_BYTES)):
         dist.recv(part, source, group=group)
     header = unpacked(head.numpy().tobytes())
     return header if header is not None and header.digest == file.digest(slot) else None

@@ -4,7 +4,7 @@ All ranks agree on the newest step of which every rank's state exists with its d
 or in a replica. Otherwise no rank uses memory.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,19 +14,8 @@ from torch import Tensor
 
 from slipway_trainer.checkpoint.memory_copies import MemoryCopies, receive, send
 from slipway_trainer.checkpoint.memory_file import OWN, Header
-from slipway_trainer.checkpoint.partners import Partners
+from slipway_trainer.checkpoint.memory_plan import Partners
 from slipway_trainer.checkpoint.shared_state import local_part
-
-
-@dataclass(frozen=True)
-class Offer:
-    """The copies in one rank's memory: the digest of what may be combined, by owner and step."""
-
-    copies: Mapping[tuple[int, int], str]
-
-    def has(self, owner: int, step: int, kind: str) -> bool:
-        """Whether the copy is there, and of that kind."""
-        return self.copies.get((owner, step)) == kind
 
 
 @dataclass(frozen=True)
@@ -35,6 +24,10 @@ class Restored:
 
     record: Mapping[str, Any]
     source: str
+
+
+#: The copies in one rank's memory: the digest of what may be combined, by owner and step.
+Offer = Mapping[tuple[int, int], str]
 
 
 class Source(NamedTuple):
@@ -49,7 +42,7 @@ def sources_of(step: int, kind: str, offers: Sequence[Offer], partners: Partners
     found = []
     for rank in range(partners.ranks):
         places = [Source(rank, rank), Source(partners.holder(rank), rank), *(Source(one, one) for one in partners.mirrors(rank))]
-        source = next((place for place in places if offers[place.rank].has(place.owner, step, kind)), None)
+        source = next((place for place in places if offers[place.rank].get((place.owner, step)) == kind), None)
         if source is None:
             return None
         found.append(source)
@@ -64,19 +57,17 @@ def gathered(value: Any, group: dist.ProcessGroup) -> list[Any]:
 
 
 class MemoryRestore:
-    """The restart of one rank. `wanted`: whether a record is one from which this run may continue; `group`: of all ranks."""
+    """The restart of one rank. `wanted`: fields of the records from which this run may continue; `group`: of all ranks."""
 
-    def __init__(
-        self, copies: MemoryCopies, partners: Partners, wanted: Callable[[Mapping[str, Any]], bool], group: dist.ProcessGroup
-    ) -> None:
+    def __init__(self, copies: MemoryCopies, partners: Partners, wanted: Mapping[str, Any], group: dist.ProcessGroup) -> None:
         self._copies, self._file, self._partners, self._wanted, self._group = copies, copies.file, partners, wanted, group
         self._rank = dist.get_rank()
 
     def run(self, state: Mapping[str, Tensor], newer_than: int) -> Restored | None:
         """Loads the newest common copy that is not older than step `newer_than` into `state`. All other copies no longer count."""
         slots = self._slots()
-        offers: list[Offer] = gathered(Offer({(header.owner, header.step): header.is_of for header in slots.values()}), self._group)
-        kinds = {(step, kind) for offer in offers for (_owner, step), kind in offer.copies.items() if step >= newer_than}
+        offers: list[Offer] = gathered({(header.owner, header.step): header.is_of for header in slots.values()}, self._group)
+        kinds = {(step, kind) for offer in offers for (_owner, step), kind in offer.items() if step >= newer_than}
         for step, kind in sorted(kinds, reverse=True):
             sources = sources_of(step, kind, offers, self._partners)
             if sources is None:
@@ -93,12 +84,11 @@ class MemoryRestore:
         found = {}
         for slot in range(self._file.slots):
             header = self._file.header(slot)
-            if header is not None and self._wanted(header.facts) and (slot not in OWN or self._is_own(header)):
+            if header is None or any(header.facts.get(name) != value for name, value in self._wanted.items()):
+                continue
+            if slot not in OWN or (header.owner, header.shape) == (self._rank, self._copies.shape):
                 found[slot] = header
         return found
-
-    def _is_own(self, header: Header) -> bool:
-        return header.owner == self._rank and header.shape == self._copies.shape
 
     def _slot_of(self, owner: int, step: int) -> int | None:
         return next((slot for slot, header in self._slots().items() if (header.owner, header.step) == (owner, step)), None)
@@ -113,19 +103,17 @@ class MemoryRestore:
         # In the same order on all ranks, so that no two wait for each other.
         for rank, source in enumerate(sources):
             if source.rank == self._rank != rank:
-                self._send(rank, self._slot_of(source.owner, step))
+                slot = self._slot_of(source.owner, step)
+                header = None if slot is None else self._file.header(slot)
+                assert slot is not None and header is not None, "a copy that was found intact must still be there"
+                for work in send(self._file, slot, header, rank, self._group):
+                    work.wait()
             elif rank == self._rank != source.rank:
                 own = self._receive(source.rank)
         if not all(gathered(own is not None, self._group)):
             self._complain(step)
             return None
         return own
-
-    def _send(self, rank: int, slot: int | None) -> None:
-        header = None if slot is None else self._file.header(slot)
-        assert slot is not None and header is not None, "a copy that was found intact must still be there"
-        for work in send(self._file, slot, header, rank, self._group):
-            work.wait()
 
     def _receive(self, source: int) -> int | None:
         slot = OWN[0]

@@ -1,9 +1,8 @@
 """A process for each rank that writes its checkpoints, so that saves do not compete with training for the GIL.
 
 It is forked before the rank uses a GPU, the network or threads, so it needs no second import of PyTorch and no memory except for the data
-that it writes. During setup it receives the locations of the tensors in shared memory (shared_state.py) and the rank's shards as DCP's save
-plan, so it needs neither the device nor the mesh of the run. The processes of all ranks form a process group of their own, in which DCP
-saves as in the ranks.
+that it writes. At the first save it receives the locations of the tensors in shared memory (shared_state.py) and the rank's shards as DCP's
+save plan, so it needs neither the device nor the mesh of the run. The processes of all ranks form a process group of their own.
 
 PyTorch's own implementation (`async_checkpointer_type=PROCESS`, PyTorch 2.15) is not used: it starts at the first save; it is killed by the
 SIGTERM after which the last save must be written; it continues after its rank has ended, in a checkpoint that the next start may be
@@ -21,6 +20,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,14 +29,12 @@ from typing import Any, NoReturn
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
-from torch.distributed.checkpoint.metadata import MetadataIndex
 from torch.distributed.checkpoint.planner import SavePlan
 
 from slipway_trainer.checkpoint.local_copies import CopyingStore
-from slipway_trainer.checkpoint.replicas import own_part
 from slipway_trainer.checkpoint.shared_state import Place, tensors_at
 from slipway_trainer.checkpoint.store import Store, open_store
-from slipway_trainer.checkpoint.writing import CheckpointWriter, first_reason
+from slipway_trainer.checkpoint.writing import CheckpointWriter, own_part, reason_of
 from slipway_trainer.exits import CheckpointFailed
 from slipway_trainer.host_groups import connected_when_used
 
@@ -63,84 +61,48 @@ class Target:
 
 
 @dataclass(frozen=True)
-class _Meeting:
-    """The rendezvous of the processes of all ranks: keys below `prefix` in the TCPStore of the ranks."""
+class _Setup:
+    """What precedes the first save. `prefix`: of the keys in the TCPStore of the ranks by which the processes meet."""
 
+    target: Target
     prefix: str
     rank: int
     ranks: int
-
-    def join(self) -> dist.ProcessGroup:
-        address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        store = dist.PrefixStore(self.prefix, dist.TCPStore(address, port, is_master=False))
-        with connected_when_used():
-            dist.init_process_group("gloo", store=store, rank=self.rank, world_size=self.ranks, timeout=JOIN_TIMEOUT)
-        return dist.group.WORLD
-
-
-@dataclass(frozen=True)
-class _Setup:
-    target: Target
-    meeting: _Meeting
     places: list[Place]
     plan: SavePlan
 
-
-class _LocalPlanner(DefaultSavePlanner):
-    """DCP's planner with the plan that the rank created from its sharded tensors, applied to the local shards."""
-
-    def __init__(self, plan: SavePlan) -> None:
-        super().__init__()
-        self._local_plan = plan
-
-    def create_local_plan(self) -> SavePlan:
-        self.plan = self._local_plan
-        return self.plan
-
-    def lookup_object(self, index: MetadataIndex) -> Any:
-        return self.state_dict[index.fqn]
-
-
-class _Work:
-    """The work of the process for its rank."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._write: Callable[[Mapping[str, Any]], None] | None = None
-
-    def carry_out(self, order: Any) -> None:
-        """Handles a `_Setup`, or the facts of a step whose state is in the shared memory. Raises any exception of the work."""
-        if isinstance(order, _Setup):
-            self._set_up(order)
-            return
-        assert self._write is not None, "setup must precede a save"
-        self._write(order)
-
-    def _set_up(self, order: _Setup) -> None:
+    def carry_out(self, descriptor: int) -> Callable[[Mapping[str, Any]], None]:
+        """Returns what writes a step whose state is in the shared memory, by its facts."""
         if not dist.is_initialized():
-            order.meeting.join()
-        writer = CheckpointWriter(order.target.open(), order.target.keep, None)
-        snapshot = tensors_at(self._descriptor, order.places)
-        self._write = lambda facts: writer.write(facts, snapshot, _LocalPlanner(order.plan))
+            store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
+            meeting = dist.PrefixStore(self.prefix, store)
+            with connected_when_used():
+                dist.init_process_group("gloo", store=meeting, rank=self.rank, world_size=self.ranks, timeout=JOIN_TIMEOUT)
+        writer = CheckpointWriter(self.target.open(), self.target.keep, self.plan)
+        return partial(writer.write, snapshot=tensors_at(descriptor, self.places))
 
 
 def _serve(pipe: Connection, descriptor: int, rank: int) -> NoReturn:
-    """The main loop of the process. `rank`: the process id of its rank."""
+    """The main loop of the process: handles a `_Setup`, then the facts of each save. `rank`: the process id of its rank."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != rank:
         os._exit(1)
     gc.freeze()
-    work = _Work(descriptor)
+    write: Callable[[Mapping[str, Any]], None] | None = None
     while True:
         try:
             order = pipe.recv()
         except EOFError:
             os._exit(0)
         try:
-            work.carry_out(order)
+            if isinstance(order, _Setup):
+                write = order.carry_out(descriptor)
+            else:
+                assert write is not None, "setup must precede a save"
+                write(order)
             pipe.send(None)
-        except BaseException as error:  # DCP's exceptions do not derive from Exception. The rank decides whether the run ends.
-            pipe.send(first_reason(error) or type(error).__name__)
+        except Exception as error:  # The rank decides whether the run ends.
+            pipe.send(reason_of(error))
 
 
 class SaverProcess:
@@ -180,8 +142,8 @@ class SaverProcess:
         planner.set_up_planner(dict(state), None, dist.get_rank() == 0)
         prefix = [f"checkpoints/{uuid.uuid4().hex}"]
         dist.broadcast_object_list(prefix, src=0, group=group)
-        meeting = _Meeting(prefix[0], dist.get_rank(), dist.get_world_size())
-        complaint = self.ask(_Setup(target, meeting, places, own_part(planner.create_local_plan(), state)))
+        plan = own_part(planner.create_local_plan(), state)
+        complaint = self.ask(_Setup(target, prefix[0], dist.get_rank(), dist.get_world_size(), places, plan))
         if complaint is not None:
             raise CheckpointFailed(
                 f"the process that writes checkpoints could not be set up: {complaint}; see the lines above for its error"

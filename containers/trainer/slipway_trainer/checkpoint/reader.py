@@ -1,23 +1,70 @@
-"""A DCP storage reader for a Store: each rank reads only the shards in its plan."""
+"""Reads checkpoints in DCP's format from a store: each rank only the shards in its plan.
+
+DCP's `.metadata` is a pickle. It is read with a restriction to the classes that DCP writes: otherwise anyone with write access to the
+checkpoint prefix could execute code on every trainer.
+"""
 
 import io
 import os
+import pickle
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner
 from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem
 from torch.distributed.checkpoint.storage import StorageReader
 from torch.futures import Future
 
-from slipway_trainer.checkpoint.metadata import read_metadata
 from slipway_trainer.checkpoint.store import Store
-from slipway_trainer.checkpoint.writer import METADATA
+from slipway_trainer.checkpoint.writing import METADATA
 from slipway_trainer.exits import CheckpointFailed
 
 PARALLEL_READS = 8
+#: Module -> names. Dtypes and layouts are created with small functions of torch.
+ALLOWED = {
+    "torch.distributed.checkpoint.metadata": {
+        "Metadata",
+        "MetadataIndex",
+        "TensorStorageMetadata",
+        "TensorProperties",
+        "ChunkStorageMetadata",
+        "StorageMeta",
+        "_MEM_FORMAT_ENCODING",
+    },
+    "torch.distributed.checkpoint.filesystem": {"_StorageInfo"},
+    "torch": {
+        "Size", "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2",
+        "int64", "int32", "int16", "int8", "uint8", "bool", "strided", "device",
+    },
+    "torch.serialization": {"_get_layout"},
+    "collections": {"OrderedDict"},
+    # DCP's own writer stores the folder in which the checkpoint was written.
+    "pathlib": {"PosixPath"},
+}  # fmt: skip
+
+
+class _AllowListed(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if name in ALLOWED.get(module, ()):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} is not allowed in checkpoint metadata")
+
+
+def read_metadata(data: bytes) -> Metadata:
+    """The metadata of a checkpoint. Raises CheckpointFailed for corrupt data and for classes other than DCP's."""
+    try:
+        found = _AllowListed(io.BytesIO(data)).load()
+    except Exception as error:  # A malicious or corrupt pickle may raise any exception.
+        raise CheckpointFailed(f".metadata: could not be read ({error}); resume from another checkpoint") from error
+    if not isinstance(found, Metadata):
+        raise CheckpointFailed(f".metadata: must contain DCP's Metadata, got {type(found).__name__}; resume from another checkpoint")
+    return found
 
 
 class TensorsOnlyPlanner(DefaultLoadPlanner):
@@ -84,3 +131,22 @@ class ObjectStoreReader(StorageReader):
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike) -> bool:
         return True
+
+
+def load(store: Store, folder: str, state: Mapping[str, torch.Tensor], group: dist.ProcessGroup) -> set[str]:
+    """Loads a checkpoint into the tensors of `state`; returns the names that the checkpoint does not contain. Raises CheckpointFailed."""
+    reader = ObjectStoreReader(store, folder)
+    stored = reader.read_metadata().state_dict_metadata
+    wanted = {name: tensor for name, tensor in state.items() if name in stored}
+    try:
+        dcp.load(wanted, storage_reader=reader, planner=TensorsOnlyPlanner(), process_group=group)
+    except CheckpointFailed:
+        raise
+    except (Exception, CheckpointException) as error:
+        reason = str(error)
+        if isinstance(error, CheckpointException) and error.failures:
+            # The failures of all ranks, each with its stack.
+            rank, (cause, _stack) = min(error.failures.items(), key=lambda item: item[0])
+            reason = f"rank {rank}: {cause}"
+        raise CheckpointFailed(f"{store.uri}/{folder}: could not be read: {reason}; resume from another checkpoint") from error
+    return set(state) - set(wanted)

@@ -1,16 +1,20 @@
-"""Shared memory of a rank and its checkpoint process, with a location for every tensor of the state.
+"""Host memory for copies of a rank's state, with a location for every tensor.
 
-It is an anonymous file (memfd_create): it does not use /dev/shm, whose size is limited in containers, and is freed when the last process
-with the descriptor ends.
+It is an anonymous file (memfd_create), which the process that writes checkpoints maps as well: it does not use /dev/shm, whose size is
+limited in containers, and is freed when the last process with the descriptor ends.
 """
 
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from slipway_trainer.exits import CheckpointFailed
+from slipway_trainer.sharding import local_part
 
 #: cudaHostRegisterPortable: pinned for all CUDA contexts (CUDA runtime API, 4.9 Memory Management; 2026-11-23).
 _PORTABLE = 1
@@ -30,11 +34,6 @@ class Place(NamedTuple):
     def bytes(self) -> int:
         """Size of the shard in bytes."""
         return torch.Size(self.shape).numel() * self.dtype.itemsize
-
-
-def local_part(tensor: Tensor) -> Tensor:
-    """This rank's shard of a tensor."""
-    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 
 def places_of(state: Mapping[str, Tensor]) -> list[Place]:
@@ -72,13 +71,68 @@ def tensor_at(mapped: mmap.mmap, place: Place) -> Tensor:
 
 
 def pin(tensors: Mapping[str, Tensor]) -> None:
-    """Pins the memory of these tensors as one range, for asynchronous copies from the GPU.
-
-    Raises OSError if CUDA returns an error.
-    """
+    """Pins the memory of these tensors as one range, for asynchronous copies from the GPU. Raises OSError if CUDA returns an error."""
     filled = [tensor for tensor in tensors.values() if tensor.nbytes]
     first = min(tensor.data_ptr() for tensor in filled)
     size = max(tensor.data_ptr() + tensor.nbytes for tensor in filled) - first
     code = int(torch.cuda.cudart().cudaHostRegister(first, size, _PORTABLE))
     if code != 0:
         raise OSError(code, f"CUDA error {code} of cudaHostRegister")
+
+
+class Staging:
+    """Copies of local shards, so that training continues while they are written: buffers that are allocated once and reused by every
+    save."""
+
+    def __init__(self, pinned: bool, descriptor: int, made: Callable[[list[Place], Mapping[str, Tensor]], None]) -> None:
+        """`pinned`: the tensors are on a GPU; `descriptor`: of the memory; `made`: called with the locations of the buffers and the
+        state."""
+        self._pinned, self._descriptor, self._made = pinned, descriptor, made
+        self._buffers: dict[str, Tensor] = {}
+        self._stream: torch.cuda.Stream | None = None
+
+    def prepare(self, state: Mapping[str, Tensor]) -> None:
+        """Allocates the buffers, so that the first save is as fast as later ones and a save during a hang needs no new pinned memory.
+        Raises CheckpointFailed."""
+        if self._buffers.keys() != state.keys():
+            self._allocate(state)
+        if self._pinned and self._stream is None:
+            # The initialization at the first use of a stream waits for all running kernels (observed on an H200), including hung ones.
+            self._stream = torch.cuda.Stream()
+            with torch.cuda.stream(self._stream):
+                torch.zeros(1, device="cuda").cpu()
+
+    def _allocate(self, state: Mapping[str, Tensor]) -> None:
+        places = places_of(state)
+        size = whole_bytes(places)
+        try:
+            reserve(self._descriptor, size)
+        except OSError as error:
+            reason = f"host memory for saves: must have room for {size / 2**30:.1f} GiB beside training, got {error.strerror}"
+            raise CheckpointFailed(f"{reason}; use more instances, or a type with more memory") from error
+        self._buffers = tensors_at(self._descriptor, places)
+        if self._pinned:
+            try:
+                pin(self._buffers)
+            except OSError as error:
+                print(f"host memory for saves is not pinned ({error}): each save blocks training for longer", flush=True)
+        self._made(places, state)
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Copies in this context do not wait for the kernels of training. `prepare` must have been called."""
+        if self._stream is None:
+            yield
+            return
+        with torch.cuda.stream(self._stream):
+            yield
+
+    @torch.no_grad()
+    def copy(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """A snapshot of `state`, valid until the next call."""
+        self.prepare(state)
+        for name, buffer in self._buffers.items():
+            buffer.copy_(local_part(state[name]), non_blocking=self._pinned)
+        if self._pinned and any(local_part(tensor).is_cuda for tensor in state.values()):
+            torch.cuda.current_stream().synchronize()
+        return self._buffers

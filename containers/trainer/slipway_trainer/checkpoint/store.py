@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from slipway_s3 import S3Client, parse_uri
-from slipway_trainer.checkpoint.connector import Connector, find_connector
+from slipway_trainer.checkpoint.connector import Connector, ConnectorUpload, find_connector
 
 PART_BYTES = 64 << 20
 # Number of parts of one object that are uploaded in parallel; with one object per rank, a host uploads eight times as many.
@@ -31,17 +31,32 @@ class Written(NamedTuple):
     sha256: str
 
 
-class ObjectWriter(Protocol):
+class ObjectWriter:
     """Writes the bytes of an object in order. The object becomes visible only after `close`."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._digest, self._bytes = name, hashlib.sha256(), 0
 
     def write(self, data: bytes) -> None:
         """Appends bytes to the object."""
+        self._digest.update(data)
+        self._bytes += len(data)
+        self._append(data)
 
     def close(self) -> Written:
         """Makes the object visible. Returns its name, size and digest."""
+        self._finish()
+        return Written(self._name, self._bytes, self._digest.hexdigest())
 
     def abort(self) -> None:
         """Discards the object."""
+        raise NotImplementedError
+
+    def _append(self, data: bytes) -> None:
+        raise NotImplementedError
+
+    def _finish(self) -> None:
+        raise NotImplementedError
 
 
 class Store(Protocol):
@@ -72,25 +87,22 @@ def write_object(store: Store, name: str, data: bytes) -> Written:
     return writer.close()
 
 
-class _FolderWriter:
+class _FolderWriter(ObjectWriter):
     def __init__(self, root: Path, name: str) -> None:
-        self._name, self._target = name, root / name
+        super().__init__(name)
+        self._target = root / name
         self._target.parent.mkdir(parents=True, exist_ok=True)
         self._temporary = self._target.with_name(self._target.name + ".tmp")
         self._file = self._temporary.open("wb")
-        self._digest, self._bytes = hashlib.sha256(), 0
 
-    def write(self, data: bytes) -> None:
+    def _append(self, data: bytes) -> None:
         self._file.write(data)
-        self._digest.update(data)
-        self._bytes += len(data)
 
-    def close(self) -> Written:
+    def _finish(self) -> None:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
         self._temporary.rename(self._target)
-        return Written(self._name, self._bytes, self._digest.hexdigest())
 
     def abort(self) -> None:
         self._file.close()
@@ -129,21 +141,8 @@ class FolderStore:
             path.parent.rmdir()
 
 
-class Upload(Protocol):
-    """A multipart upload. The object becomes visible only after `finish`."""
-
-    def send(self, part: bytes) -> None:
-        """Uploads the next part."""
-
-    def finish(self) -> None:
-        """Completes the upload."""
-
-    def abort(self) -> None:
-        """Aborts the upload."""
-
-
 class _Multipart:
-    """A multipart upload with the trainer's own client; parts are uploaded while the next one is filled."""
+    """A multipart upload with the trainer's own client; parts are uploaded while the next one is filled. Visible only after `finish`."""
 
     def __init__(self, client: S3Client, bucket: str, key: str) -> None:
         self._client, self._place = client, (bucket, key)
@@ -168,32 +167,29 @@ class _Multipart:
         self._client.abort_upload(*self._place, self._upload_id)
 
 
-class _S3Writer:
+class _S3Writer(ObjectWriter):
     """Writes small objects with one request and larger ones with a multipart upload."""
 
-    def __init__(self, name: str, put: Callable[[bytes], None], begin: Callable[[], Upload]) -> None:
-        self._name, self._put, self._begin = name, put, begin
+    def __init__(self, name: str, put: Callable[[bytes], None], begin: Callable[[], Any]) -> None:
+        super().__init__(name)
+        self._put, self._begin = put, begin
         self._buffer = bytearray()
-        self._digest, self._bytes = hashlib.sha256(), 0
-        self._upload: Upload | None = None
+        self._upload: _Multipart | ConnectorUpload | None = None
 
-    def write(self, data: bytes) -> None:
-        self._digest.update(data)
-        self._bytes += len(data)
+    def _append(self, data: bytes) -> None:
         self._buffer += data
         while len(self._buffer) >= PART_BYTES:
             self._upload = self._upload or self._begin()
             self._upload.send(bytes(self._buffer[:PART_BYTES]))
             del self._buffer[:PART_BYTES]
 
-    def close(self) -> Written:
+    def _finish(self) -> None:
         if self._upload is None:
             self._put(bytes(self._buffer))
-        else:
-            if self._buffer:
-                self._upload.send(bytes(self._buffer))
-            self._upload.finish()
-        return Written(self._name, self._bytes, self._digest.hexdigest())
+            return
+        if self._buffer:
+            self._upload.send(bytes(self._buffer))
+        self._upload.finish()
 
     def abort(self) -> None:
         if self._upload is not None:

@@ -11,7 +11,7 @@ from slipway_trainer.checkpoint.store import open_store
 from slipway_trainer.exits import Settings, TrainerError, complain
 from slipway_trainer.fetch.arguments import options
 from slipway_trainer.fetch.repository import Repository, ask_hub, find_repository, parse_source
-from slipway_trainer.options import Text
+from slipway_trainer.options import Option, Text
 from slipway_trainer.tokenize.place import output_uri
 
 #: Nobody sees its bars, and every line of them is an event of the log.
@@ -22,10 +22,11 @@ _SAVED_BYTES = 256 << 20
 
 def run(words: list[str], base: Path) -> int:
     """Fetches or describes the sources; returns the exit code."""
-    known = options()
-    known.add("to", Text(), "", "folder or prefix in S3 below which all fetched files are; default: the output of the job")
-    known.add("save", Text(), "", "with --describe: folder for the small files of a model, and for one file of a data set")
-    known.add_flag("describe", "print what the hub has as JSON, and copy nothing")
+    known = options(
+        Option("to", Text(), "", "folder or prefix in S3 below which all fetched files are; default: the output of the job"),
+        Option("save", Text(), "", "with --describe: folder for the small files of a model, and for one file of a data set"),
+        Option("describe", None, False, "print what the hub has as JSON, and copy nothing"),
+    )
     issues: list[str] = []
     given = known.read(words, issues)
     root = given.to or output_uri(base / "config")
@@ -34,7 +35,7 @@ def run(words: list[str], base: Path) -> int:
     if not root and not given.describe:
         issues.append("--to: must be given outside of a job, got nothing; add it")
     if issues:
-        raise Settings(issues)
+        raise Settings(*issues)
     os.environ.update(_QUIET)
     if os.environ.get("HF_ENDPOINT"):
         # Xet would ask servers of the hub itself.
@@ -42,7 +43,7 @@ def run(words: list[str], base: Path) -> int:
     try:
         import huggingface_hub  # noqa: F401
     except ImportError as error:
-        raise Settings(["code.source: the image must have the `huggingface_hub` package; choose one that has it (image.uri)"]) from error
+        raise Settings("code.source: the image must have the `huggingface_hub` package; choose one that has it (image.uri)") from error
     include = [pattern.strip() for pattern in given.include.split(",") if pattern.strip()]
     sources = [parse_source(text.strip()) for text in given.source.split(",")]
     found = [find_repository(source, include) for source in sources]
@@ -56,7 +57,7 @@ def run(words: list[str], base: Path) -> int:
     names = given.revisions.split(",") if given.revisions else [source.revision for source in sources]
     if len(names) != len(sources):
         must = f"must name a revision for each of the {len(sources)} sources, got {given.revisions}"
-        raise Settings([f"code.arguments.revisions: {must}; correct it"])
+        raise Settings(f"code.arguments.revisions: {must}; correct it")
     for repository, name in zip(found, names, strict=True):
         repository = repository._replace(source=repository.source._replace(revision=name))
         done = "is complete" if fetch(repository, open_store(root), volume if volume.is_dir() else None) else "was fetched before"

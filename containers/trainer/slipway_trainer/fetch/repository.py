@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
-from slipway_trainer.exits import TRY_AGAIN, Settings, TrainerError
+from slipway_trainer.exits import Settings, TrainerError
 from slipway_trainer.tokenize.rows import COMPRESSED, LINES, TABLES
 
 Answer = TypeVar("Answer")
@@ -71,7 +71,7 @@ def parse_source(text: str) -> Source:
     kind = "dataset" if name.startswith("datasets/") else "model"
     name = name.removeprefix("datasets/")
     if not text.startswith("hf:") or not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name, re.ASCII):
-        raise Settings([f"source: must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without, got {text}; correct it"])
+        raise Settings(f"source: must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without, got {text}; correct it")
     return Source(text, kind, name, revision or "main")
 
 
@@ -102,7 +102,7 @@ def find_repository(source: Source, include: Sequence[str]) -> Repository:
         issues.append(f"must have at most {MAX_BYTES >> 40} TiB of files, got more; name fewer with --include")
     messages = [f"source: {source.text} {issue}" for issue in issues]
     if messages:
-        raise Settings(messages)
+        raise Settings(*messages)
     card = info.card_data or {}
     licence = card.get("license_name") or card.get("license")
     return Repository(source, commit, str(licence)[:100] if licence else None, bool(info.gated), wanted)
@@ -119,17 +119,14 @@ def _unusable(commit: str, files: Sequence[HubFile]) -> list[str]:
     """What a repository of an honest hub never has. Paths become keys in S3 and files on this machine."""
     names = [file.path for file in files]
     wrong = [name for name in names if not is_plain_path(name)]
-    return [
-        *(
-            [f"must have a commit of 40 hexadecimal digits, got {commit[:60]!r}; ask who runs the hub"]
-            if not _COMMIT.fullmatch(commit)
-            else []
-        ),
-        *([f"must have at most {MAX_FILES} files, got more; name another repository"] if len(files) > MAX_FILES else []),
-        *([f"must have relative paths without .., got {wrong[0][:80]!r}; ask who runs the hub"] if wrong else []),
-        *(["must have each path once, got one twice; ask who runs the hub"] if len(set(names)) < len(names) else []),
-        *(["must have no files of negative size, got one; ask who runs the hub"] if any(file.bytes < 0 for file in files) else []),
-    ]
+    issues = (
+        (not _COMMIT.fullmatch(commit), f"must have a commit of 40 hexadecimal digits, got {commit[:60]!r}; ask who runs the hub"),
+        (len(files) > MAX_FILES, f"must have at most {MAX_FILES} files, got more; name another repository"),
+        (bool(wrong), f"must have relative paths without .., got {next(iter(wrong), '')[:80]!r}; ask who runs the hub"),
+        (len(set(names)) < len(names), "must have each path once, got one twice; ask who runs the hub"),
+        (any(file.bytes < 0 for file in files), "must have no files of negative size, got one; ask who runs the hub"),
+    )
+    return [issue for is_wrong, issue in issues if is_wrong]
 
 
 def is_plain_path(path: str) -> bool:
@@ -169,38 +166,32 @@ def ask_hub(source: Source, call: Callable[[], Answer]) -> Answer:
 @contextmanager
 def hub_errors(source: Source) -> Iterator[None]:
     """Converts errors of the hub: those that a person must resolve to Settings, others to an error after which a job tries again."""
-    from huggingface_hub import errors
+    from huggingface_hub import constants, errors
 
     what = f"source: {source.text}"
     try:
         yield
     except errors.GatedRepoError as error:
         fix = f"accept its terms on the page of {source.name}, and provide a token of that account as HF_TOKEN"
-        raise Settings([f"{what} must be readable, got a gated repository and no token that has access; {fix}"]) from error
+        raise Settings(f"{what} must be readable, got a gated repository and no token that has access; {fix}") from error
     except errors.RevisionNotFoundError as error:
-        raise Settings([f"{what} must name a branch, tag or commit of the repository, got {source.revision}; correct it"]) from error
+        raise Settings(f"{what} must name a branch, tag or commit of the repository, got {source.revision}; correct it") from error
     except errors.RepositoryNotFoundError as error:
         fix = "correct the name, or provide a token that may read a private one as HF_TOKEN"
-        raise Settings([f"{what} must be a {source.kind} of the hub, got none; {fix}"]) from error
+        raise Settings(f"{what} must be a {source.kind} of the hub, got none; {fix}") from error
     except errors.OfflineModeIsEnabled as error:
-        raise Settings([f"{what} must be read from the hub, got HF_HUB_OFFLINE; remove that variable"]) from error
+        raise Settings(f"{what} must be read from the hub, got HF_HUB_OFFLINE; remove that variable") from error
     except (OSError, errors.HTTPError) as error:
         if isinstance(error.__cause__ or error, errors.FileMetadataError):
             fix = "let the proxy or mirror pass the headers of the hub on, or name another as HF_ENDPOINT"
-            raise Settings([f"{what} must be served with the headers of a hub, got {_one_line(error)}; {fix}"]) from error
+            raise Settings(f"{what} must be served with the headers of a hub, got {_one_line(error)}; {fix}") from error
         if isinstance(error, OSError) and error.errno in _DISK_FULL:
             must = "must fit on the disk of this machine, of which a few files at a time need room"
-            raise Settings([f"{what} {must}, got {_one_line(error)}; raise compute.volumeSizeGiB, or name another TMPDIR"]) from error
+            raise Settings(f"{what} {must}, got {_one_line(error)}; raise compute.volumeSizeGiB, or name another TMPDIR") from error
         fix = "check the network, the proxy (HTTPS_PROXY) and HF_ENDPOINT"
         status = getattr(getattr(error.__cause__ or error, "response", None), "status_code", 0)
         kind = Busy if status == 429 or status >= 500 else TrainerError
-        raise kind(TRY_AGAIN, f"{what} must be readable from {_endpoint()}, got {_one_line(error)}; {fix}") from error
-
-
-def _endpoint() -> str:
-    from huggingface_hub import constants
-
-    return constants.ENDPOINT
+        raise kind(f"{what} must be readable from {constants.ENDPOINT}, got {_one_line(error)}; {fix}") from error
 
 
 def _one_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from slipway_trainer.checkpoint.store import Store, write_object
-from slipway_trainer.exits import TRY_AGAIN, TrainerError
+from slipway_trainer.exits import TrainerError
 from slipway_trainer.fetch.arguments import AT_ONCE
 from slipway_trainer.fetch.repository import SOURCE_FILE, HubFile, Repository, Source, ask_hub
 
@@ -28,8 +28,9 @@ def fetch(repository: Repository, store: Store, disk: Path | None) -> bool:
     """Stores the files that the store lacks, then their record; returns whether anything was missing. `store`: the root of all fetched
     files. `disk`: folder with room for AT_ONCE files; None = that of temporary files."""
     source, folder = repository.source, repository.folder
-    record = read_record(store, repository)
-    known = {file["path"]: file for file in record["files"]}
+    # The record of earlier fetches of the commit.
+    name = f"{folder}/{SOURCE_FILE}"
+    known = {} if store.size(name) is None else {file["path"]: file for file in json.loads(store.read(name))["files"]}
     missing = [file for file in repository.files if file.path not in known]
     sizes = {found.name.removeprefix(f"{folder}/"): found.bytes for found in store.list(f"{folder}/")} if missing else {}
     with TemporaryDirectory(prefix="slipway-fetch-", dir=disk) as scratch, ThreadPoolExecutor(AT_ONCE) as pool:
@@ -40,16 +41,10 @@ def fetch(repository: Repository, store: Store, disk: Path | None) -> bool:
     if missing:
         facts = {"source": source.text.partition("@")[0], "revision": source.revision, "commit": repository.commit}
         facts |= {"licence": repository.licence, "gated": repository.gated, "files": [known[path] for path in sorted(known)]}
-        write_object(store, f"{folder}/{SOURCE_FILE}", json.dumps(facts, indent=1).encode())
-    for name in {reference(source), reference(source._replace(revision=repository.commit))}:
-        write_object(store, name, repository.commit.encode())
+        write_object(store, name, json.dumps(facts, indent=1).encode())
+    for place in {reference(source), reference(source._replace(revision=repository.commit))}:
+        write_object(store, place, repository.commit.encode())
     return bool(missing)
-
-
-def read_record(store: Store, repository: Repository) -> dict[str, Any]:
-    """The record of earlier fetches of a commit; one without files if there is none."""
-    name = f"{repository.folder}/{SOURCE_FILE}"
-    return {"files": []} if store.size(name) is None else json.loads(store.read(name))
 
 
 def _stored(repository: Repository, file: HubFile, size: int | None, store: Store, scratch: Path) -> dict[str, Any]:
@@ -77,7 +72,7 @@ def _stored(repository: Repository, file: HubFile, size: int | None, store: Stor
 
 
 def _broken(repository: Repository, file: HubFile, must: str, got: str) -> TrainerError:
-    return TrainerError(TRY_AGAIN, f"source: {repository.source.text} {file.path} must have {must}, got {got}; fetch it again")
+    return TrainerError(f"source: {repository.source.text} {file.path} must have {must}, got {got}; fetch it again")
 
 
 def _downloaded(repository: Repository, file: HubFile, scratch: Path) -> Path:

@@ -11,10 +11,10 @@ from slipway_trainer import progress
 from slipway_trainer.checkpoint.store import open_store
 from slipway_trainer.exits import TrainerError, complain
 from slipway_trainer.tokenize.arguments import read_arguments
-from slipway_trainer.tokenize.documents import documents, examples, input_files, kind_of, share
+from slipway_trainer.tokenize.documents import documents, end_of_turn, examples, input_files, kind_of, share
+from slipway_trainer.tokenize.examples import end_note, open_reader
 from slipway_trainer.tokenize.place import Place, find_place
 from slipway_trainer.tokenize.preview import PAGE, Row, as_page, as_text, first_rows
-from slipway_trainer.tokenize.reader import end_note, end_of_turn, open_reader
 from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index, usable
 from slipway_trainer.tokenize.tokenizers import load_tokenizer
 

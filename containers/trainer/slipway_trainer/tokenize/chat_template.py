@@ -53,7 +53,7 @@ class ChatTemplate:
             from jinja2.sandbox import ImmutableSandboxedEnvironment
         except ImportError as error:
             raise Settings(
-                ["code.arguments.chat-template: the image must have the `jinja2` package; choose one that has it (image.uri)"]
+                "code.arguments.chat-template: the image must have the `jinja2` package; choose one that has it (image.uri)"
             ) from error
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=[_generation_extension(self._mark_turn), loopcontrols]
@@ -64,7 +64,7 @@ class ChatTemplate:
             return environment.from_string(self.source)
         except TemplateSyntaxError as error:
             raise Settings(
-                [f"tokenizer.chatTemplate: must be a Jinja template, got in line {error.lineno}: {error.message}; correct the template"]
+                f"tokenizer.chatTemplate: must be a Jinja template, got in line {error.lineno}: {error.message}; correct the template"
             ) from error
 
     def _mark_turn(self, text: str) -> str:
@@ -91,11 +91,11 @@ class ChatTemplate:
         """A message in the form that this template reads: its content as text or as parts, the arguments of calls as an object or as JSON,
         and its reasoning under the keys that templates read."""
         found = {key: value for key, value in message.items() if value is not None}
-        content = found.get("content")
-        if isinstance(content, list) and not self._takes_parts:
+        content, (takes_text, takes_parts) = found.get("content"), self._content_form
+        if isinstance(content, list) and not takes_parts:
             # As vLLM does when it serves such a template.
             found["content"] = "\n".join(part["text"] for part in content)
-        elif isinstance(content, str) and self._takes_parts and not self._takes_text:
+        elif isinstance(content, str) and takes_parts and not takes_text:
             found["content"] = [{"type": "text", "text": content}]
         if found.get("tool_calls"):
             found = self._with_calls(found)
@@ -112,14 +112,12 @@ class ChatTemplate:
         return message | {"tool_calls": [_with_text_arguments(call) for call in message["tool_calls"]]}
 
     @cached_property
-    def _takes_text(self) -> bool:
-        return _PROBE in self._probed({"role": "user", "content": _PROBE})
-
-    @cached_property
-    def _takes_parts(self) -> bool:
+    def _content_form(self) -> tuple[bool, bool]:
+        """Whether the template renders content that is text, and content in parts."""
+        text = self._probed({"role": "user", "content": _PROBE})
         found = self._probed({"role": "user", "content": [{"type": "text", "text": _PROBE}]})
         # Others print the list, as JSON or as Python does.
-        return _PROBE in found and '"type"' not in found and "'type'" not in found
+        return _PROBE in text, _PROBE in found and '"type"' not in found and "'type'" not in found
 
     @cached_property
     def _call_form(self) -> tuple[bool, list[dict[str, Any]]]:

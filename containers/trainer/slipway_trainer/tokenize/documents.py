@@ -4,6 +4,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from slipway_trainer.fetch.repository import SOURCE_FILE
 from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader
 from slipway_trainer.tokenize.formats import shape_of
 from slipway_trainer.tokenize.rows import TABLES, UNREADABLE, has_rows, kind, opened, readable, rows
+from slipway_trainer.tokenize.tokenizers import Tokenizer
 
 
 class Document(NamedTuple):
@@ -42,10 +44,6 @@ _DESCRIPTIONS = ("dataset_info.json", "state.json", "dataset_dict.json")
 _CACHED = re.compile(r"cache-[0-9a-f]{8,}(?:_\d+_of_\d+)?\.arrow")
 #: Folder of the log of a Delta Lake table.
 _DELTA = "_delta_log"
-
-
-def _is_marker(path: Path) -> bool:
-    return path.name.startswith("_") and not path.suffix
 
 
 def _is_binary(path: Path) -> bool:
@@ -86,7 +84,7 @@ def input_files(folder: Path, include: str = "") -> list[Path]:
     text, and beside records any others than `.txt`, such as README.md or LICENSE.
     """
     patterns = [pattern.strip() for pattern in include.split(",") if pattern.strip()] or ["*"]
-    found = (path for path in folder.rglob("*") if path.is_file() and not _is_marker(path))
+    found = (path for path in folder.rglob("*") if path.is_file() and not (path.name.startswith("_") and not path.suffix))
     named = {path.relative_to(folder).as_posix(): path for path in found}
     named = {name: path for name, path in named.items() if not any(part.startswith(".") for part in name.split("/"))}
     kept = [name for name in sorted(named) if name != SOURCE_FILE and any(fnmatchcase(name, pattern) for pattern in patterns)]
@@ -109,11 +107,16 @@ def input_files(folder: Path, include: str = "") -> list[Path]:
 def _of_data_sets(files: Sequence[Path]) -> list[Path]:
     """The files without cached results: state.json of `save_to_disk` names the tables of a data set, and beside other tables, a name of the
     cache is no table of its own. Raises Settings for a data set whose rows a further table selects, as old versions wrote."""
-    states = {folder: _state_of(folder) for folder in {path.parent for path in files}}
+    states: dict[Path, dict[str, Any]] = {}
+    for folder in {path.parent for path in files}:
+        with suppress(OSError, ValueError):
+            states[folder] = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        if not isinstance(states.get(folder), dict):
+            states[folder] = {}
     selected = [folder for folder, state in states.items() if state.get("_indices_data_files")]
     if selected:
         must = "code.arguments.data-channel: must contain data sets without a table of indices"
-        raise Settings([f"{must}, got {selected[0].name}; save it again with a current version of datasets"])
+        raise Settings(f"{must}, got {selected[0].name}; save it again with a current version of datasets")
     own = {path.parent for path in files if path.suffix == ".arrow" and not _CACHED.fullmatch(path.name)}
 
     def is_kept(path: Path) -> bool:
@@ -127,20 +130,12 @@ def _of_data_sets(files: Sequence[Path]) -> list[Path]:
     return [path for path in files if is_kept(path)]
 
 
-def _state_of(folder: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _refuse(must: str, files: Sequence[Path], folder: Path) -> None:
     """Raises Settings if there are files, with the names of some."""
     names = [path.relative_to(folder).as_posix() for path in files]
     if names:
         listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        raise Settings([f"code.arguments.data-channel: {must}, got {listed}; convert or remove them"])
+        raise Settings(f"code.arguments.data-channel: {must}, got {listed}; convert or remove them")
 
 
 def share(files: Sequence[Path], host: int, hosts: int) -> list[Path]:
@@ -195,3 +190,15 @@ def _text(found: Any, text_key: str, place: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise DataFailed(f"{place}: must have text of whole characters under {text_key!r} ({error}); remove the line") from error
+
+
+def end_of_turn(files: Sequence[Path], reader: ExampleReader, tokenizer: Tokenizer) -> int | None:
+    """The special token that ends what is trained in the first row; None if there is none."""
+    line = next(iter(examples(files, (0, 0), reader)), None)
+    if line is None:
+        return None
+    pairs = zip(line.examples[0].tokens, line.examples[0].targets, strict=True)
+    trained = tokenizer.decode([token for token, target in pairs if target]).rstrip()
+    last = next((marker for marker in tokenizer.markers.finditer(trained) if marker.end() == len(trained)), None)
+    ids = tokenizer.encode_chat(last.group()).ids if last else []
+    return ids[0] if len(ids) == 1 else None

@@ -3,19 +3,19 @@
 The formats are those of keys.py. Tests compare tokens and masks with Hugging Face TRL.
 """
 
+import argparse
 import json
 from collections import Counter
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from slipway_trainer.exits import DataFailed
-from slipway_trainer.tokenize.bad_line import BadLine
+from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.tokenize.chat_template import ChatTemplate, TemplateFailed
-from slipway_trainer.tokenize.conversations import Chat
+from slipway_trainer.tokenize.conversations import Chat, Conversation, common, ends_in_marker
 from slipway_trainer.tokenize.formats import Line, LineReader, shape_of
-from slipway_trainer.tokenize.messages import Turns
+from slipway_trainer.tokenize.messages import BadLine, Turns
 from slipway_trainer.tokenize.tokenizers import Tokenizer
-from slipway_trainer.tokenize.turns import Conversation, common, ends_in_marker
 
 Templates = tuple[ChatTemplate | None, ChatTemplate | None]
 #: Changes with the tokens and masks that lines become, so that shards of an earlier version are not continued.
@@ -151,3 +151,36 @@ class ExampleReader:
 
 def _behind(ids: list[int], begin: int) -> Example:
     return Example(ids, bytearray(begin) + bytearray([1]) * (len(ids) - begin))
+
+
+def open_reader(kind: str, given: argparse.Namespace, tokenizer: Tokenizer) -> ExampleReader:
+    """The reader of lines of a kind, `sft` or `dpo`. Raises Settings for a template that cannot be used."""
+    templates = _chat_template(given.chat_template, tokenizer), None
+    if tokenizer.tool_template and not given.chat_template:
+        templates = templates[0], ChatTemplate(tokenizer.tool_template, tokenizer.special_tokens)
+    ignored = [key.strip() for key in given.ignore_keys.split(",") if key.strip()]
+    return ExampleReader(kind, tokenizer, templates, trains_all=given.train_on == "all", ignored=ignored)
+
+
+def end_note(token: int | None, tokenizer: Tokenizer) -> str:
+    """What to do where a server does not stop at the token that ends turns; "" otherwise."""
+    if token is None or token in tokenizer.ends:
+        return ""
+    ends = ", ".join(tokenizer.decode([end]) for end in sorted(tokenizer.ends))
+    return (
+        f"turns end in {tokenizer.decode([token])}, which does not end a text for this tokenizer ({ends}): the config.json of an export "
+        "names both; a generation_config.json that is served with it must do the same"
+    )
+
+
+def _chat_template(given: str, tokenizer: Tokenizer) -> ChatTemplate | None:
+    """The requested template (its text or path), or the tokenizer's own."""
+    source = given or tokenizer.chat_template
+    if given and "{%" not in given and "{{" not in given:
+        if not Path(given).is_file():
+            raise Settings(
+                f"tokenizer.chatTemplate: must be a Jinja template, or the path of one in an input of the job, got {given}; "
+                "add the file to an input, or write the template"
+            )
+        source = Path(given).read_text(encoding="utf-8")
+    return ChatTemplate(source, tokenizer.special_tokens) if source else None

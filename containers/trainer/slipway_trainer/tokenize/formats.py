@@ -5,10 +5,11 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from slipway_trainer.tokenize.bad_line import BadLine
+from slipway_trainer.tokenize.conversations import common
 from slipway_trainer.tokenize.keys import LINE, NONE, REFUSED
 from slipway_trainer.tokenize.messages import (
     IGNORE,
+    BadLine,
     Message,
     MessageReader,
     Turns,
@@ -19,7 +20,6 @@ from slipway_trainer.tokenize.messages import (
     type_name,
     without_nulls,
 )
-from slipway_trainer.tokenize.turns import common
 
 #: Keys that determine the format of a line, in the order in which they count.
 _SHAPES = (

@@ -5,8 +5,19 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from slipway_trainer.tokenize.bad_line import BadLine
 from slipway_trainer.tokenize.keys import CALL, LOSS, MESSAGE, NONE, PART, REFUSED, Key, key_of
+
+#: What to do about a template.
+OTHER_TEMPLATE = "set another template in tokenizer.chatTemplate"
+
+
+class BadLine(Exception):
+    """A problem with a line, without its position. `fix`: what to do."""
+
+    def __init__(self, problem: str, fix: str = "fix the line or remove it") -> None:
+        super().__init__(problem)
+        self.fix = fix
+
 
 #: Roles of ShareGPT.
 _SPEAKERS = {"human": "user", "gpt": "assistant", "function_call": "assistant", "observation": "tool"}
@@ -38,9 +49,7 @@ class MessageReader:
         return Turns([message for message, _trained in read], [trained for _message, trained in read])
 
     def _message(self, given: Any, place: str) -> tuple[Message, bool]:
-        if not isinstance(given, dict):
-            raise BadLine(f"{place}: must be a message with a role and content, got {json.dumps(given)[:80]}")
-        message = {key: value for key, value in given.items() if key not in self._ignored}
+        message = {key: value for key, value in given.items() if key not in self._ignored} if isinstance(given, dict) else {}
         refuse(MESSAGE, message, f"{place}.")
         if "role" not in message and "from" in message:
             message = _from_sharegpt(message, place)

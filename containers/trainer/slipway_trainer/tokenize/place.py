@@ -31,20 +31,9 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _distribution(config: Mapping[str, Any], channel: str) -> str:
-    for entry in config.get("ProcessingInputs", []):
-        if entry.get("InputName") == channel:
-            return str((entry.get("S3Input") or {}).get("S3DataDistributionType", ""))
-    return ""
-
-
 def output_uri(config: Path) -> str:
     """Where the service copies the output of a processing job, from its folder of configuration; '' outside of one."""
-    return _output_uri(_read(config / "processingjobconfig.json"))
-
-
-def _output_uri(config: Mapping[str, Any]) -> str:
-    outputs = (config.get("ProcessingOutputConfig") or {}).get("Outputs", [])
+    outputs = (_read(config / "processingjobconfig.json").get("ProcessingOutputConfig") or {}).get("Outputs", [])
     return str((outputs[0].get("S3Output") or {}).get("S3Uri", "")) if outputs else ""
 
 
@@ -61,9 +50,11 @@ def find_place(base: Path, channel: str, environ: Mapping[str, str]) -> Place:
     chosen = channel or (own[0] if len(own) == 1 else "")
     if chosen not in names:
         must = f"must name an input of the job ({', '.join(own) or 'it has none'}), got {channel or 'nothing'}"
-        raise Settings([f"code.arguments.data-channel: {must}; correct the name, or add the input"])
+        raise Settings(f"code.arguments.data-channel: {must}; correct the name, or add the input")
     if processing:
-        kind, output, uri = _distribution(processing, chosen), base / "processing" / "output", _output_uri(processing)
+        inputs = {entry.get("InputName"): entry.get("S3Input") or {} for entry in processing.get("ProcessingInputs", [])}
+        kind = str(inputs.get(chosen, {}).get("S3DataDistributionType", ""))
+        output, uri = base / "processing" / "output", output_uri(config)
     else:
         described = _read(config / "inputdataconfig.json").get(chosen) or {}
         kind, output, uri = str(described.get("S3DistributionType", "")), Path(environ.get("SM_MODEL_DIR", base / "model")), ""

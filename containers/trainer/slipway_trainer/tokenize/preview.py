@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slipway_trainer.exits import Settings, TrainerError, complain
-from slipway_trainer.options import Text, Whole
+from slipway_trainer.options import Option, Text, Whole
 from slipway_trainer.tokenize.arguments import options
 from slipway_trainer.tokenize.documents import examples, input_files, kind_of
-from slipway_trainer.tokenize.examples import ExampleReader
-from slipway_trainer.tokenize.reader import open_reader
+from slipway_trainer.tokenize.examples import ExampleReader, open_reader
 from slipway_trainer.tokenize.rows import rows as table_rows
 from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
 
@@ -111,23 +110,24 @@ def measured(files: Sequence[Path], reader: ExampleReader, count: int) -> dict[s
 
 def run(words: list[str]) -> int:
     """Shows the first rows of `--data`, a file or folder; returns the exit code."""
-    known = options()
-    known.add("data", Text(), "", "file or folder with rows")
-    known.add("rows", Whole(1), 3, "number of rows to show")
-    known.add("html", Text(), "", "file for a page")
-    known.add("measure", Whole(0), 0, "number of first rows whose tokens are counted; the last line is the result as JSON")
-    known.add_flag("colours", "write the colours of a terminal")
+    known = options(
+        Option("data", Text(), "", "file or folder with rows"),
+        Option("rows", Whole(1), 3, "number of rows to show"),
+        Option("html", Text(), "", "file for a page"),
+        Option("measure", Whole(0), 0, "number of first rows whose tokens are counted; the last line is the result as JSON"),
+        Option("colours", None, False, "write the colours of a terminal"),
+    )
     issues: list[str] = []
     given = known.read(words, issues)
     if not Path(given.data).exists():
         issues.append(f"--data: must be a file or folder, got {given.data or 'none'}; correct the path")
     if issues:
-        raise Settings(issues)
+        raise Settings(*issues)
     path = Path(given.data)
     files = [path] if path.is_file() else input_files(path)
     kind = kind_of(files)
     if kind == "text":
-        raise Settings([f"--data: must have conversations, completions or preferences, got text in {path.name}; all of text is trained"])
+        raise Settings(f"--data: must have conversations, completions or preferences, got text in {path.name}; all of text is trained")
     tokenizer = load_tokenizer(given.tokenizer, given.end_of_text)
     reader = open_reader(kind, given, tokenizer)
     rows = first_rows(files, reader, tokenizer, given.rows)

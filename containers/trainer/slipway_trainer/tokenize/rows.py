@@ -90,15 +90,13 @@ def _is_array(path: Path) -> bool:
     """Whether a file is one JSON array over several lines, or on its only line."""
     with opened(path) as handle:
         first = next((line.strip() for line in handle if line.strip()), b"").removeprefix(codecs.BOM_UTF8)
-        return first.startswith(b"[") and (not _is_json(first) or not any(line.strip() for line in handle))
-
-
-def _is_json(content: bytes) -> bool:
-    try:
-        json.loads(content)
-    except ValueError:
-        return False
-    return True
+        if not first.startswith(b"["):
+            return False
+        try:
+            json.loads(first)
+        except ValueError:
+            return True
+        return not any(line.strip() for line in handle)
 
 
 def _elements(path: Path, skip: int) -> Iterator[Row]:
@@ -194,6 +192,6 @@ def _arrow(path: Path) -> Any:
         import pyarrow
     except ImportError as error:
         raise Settings(
-            [f"{path.name}: the image must have the `pyarrow` package to read {path.suffix}; choose one that has it (image.uri)"]
+            f"{path.name}: the image must have the `pyarrow` package to read {path.suffix}; choose one that has it (image.uri)"
         ) from error
     return pyarrow

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,36 +60,36 @@ class ShardWriter:
 
     def write_all(self, documents: Iterable[Document], tokenizer: Tokenizer) -> None:
         """Tokenizes the remaining documents and marks the index as complete."""
-        place = tuple(self.index["next"])
-        for document in documents:
+
+        def add(document: Document) -> None:
             self._tokens.extend(tokenizer.encode(document.text))
             self._tokens.append(tokenizer.end_of_text)
-            place = (document.file, document.line + 1)
-            self._finish_full_shard(place)
-        self._close(place)
+
+        self._write_rest(documents, add)
 
     def write_examples(self, lines: Iterable[Examples]) -> None:
         """Writes the remaining examples with masks and boundaries, and marks the index as complete. The examples of a line stay in one
         shard."""
-        place = tuple(self.index["next"])
-        for line in lines:
+
+        def add(line: Examples) -> None:
             for tokens, targets in line.examples:
                 self._tokens.extend(tokens)
                 self._mask += targets
                 self._documents.extend((len(tokens), targets.index(1, 1)))
-            place = (line.file, line.line + 1)
-            self._finish_full_shard(place)
-        self._close(place)
 
-    def _close(self, place: Iterable[int]) -> None:
+        self._write_rest(lines, add)
+
+    def _write_rest(self, items: Iterable[Any], add: Callable[[Any], None]) -> None:
+        place = tuple(self.index["next"])
+        for item in items:
+            add(item)
+            place = (item.file, item.line + 1)
+            if len(self._tokens) >= self._limit:
+                self._finish_shard(place)
         if self._tokens:
             self._finish_shard(place)
         self.index["complete"] = True
         self._write_index()
-
-    def _finish_full_shard(self, place: Iterable[int]) -> None:
-        if len(self._tokens) >= self._limit:
-            self._finish_shard(place)
 
     def _finish_shard(self, place: Iterable[int]) -> None:
         name = f"tokens-{self._host:05d}-{len(self.index['shards']):06d}"

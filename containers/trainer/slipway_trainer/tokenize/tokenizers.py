@@ -5,7 +5,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from slipway_trainer.exits import Settings
 
@@ -20,60 +20,36 @@ class Encoded(NamedTuple):
     token_at: Callable[[int], int | None]
 
 
-class Tokenizer(Protocol):
-    """Converts text to token ids, and has the properties that chat templates need."""
-
-    name: str
-    vocabulary_size: int
-    #: Id of the token that ends every document.
-    end_of_text: int
-    #: The text of this token.
-    end_of_text_token: str
-    #: Ids of tokens at which a server of the model stops.
-    ends: frozenset[int]
-    #: The tokenizer's chat template; None = it has none.
-    chat_template: str | None
-    #: A separate template for conversations with tools; None = it has none.
-    tool_template: str | None
-    #: `bos_token`, `eos_token` and others by name, for chat templates.
-    special_tokens: Mapping[str, str]
-    #: Matches the special tokens in a rendered template.
-    markers: re.Pattern[str]
-
-    def encode(self, text: bytes) -> list[int]:
-        """Encodes a document without special tokens."""
-
-    def encode_plain(self, text: str) -> list[int]:
-        """Encodes a prompt, or a prompt with its completion, with the special tokens that the tokenizer adds to a text."""
-
-    def encode_chat(self, text: str) -> Encoded:
-        """Encodes a rendered chat template, which already contains the special tokens."""
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of tokens, with special tokens."""
-
-
 class ByteTokenizer:
-    """Each byte is a token. Token 256 ends a document; it is written as `<|endoftext|>` in chat templates and completions."""
+    """Converts text to token ids, and has the properties that chat templates need. Each byte is a token. Token 256 ends a document; it is
+    written as `<|endoftext|>` in chat templates and completions."""
 
     name = "byte"
     vocabulary_size = 257
+    #: Id of the token that ends every document.
     end_of_text = 256
+    #: The text of this token.
     end_of_text_token = "<|endoftext|>"
+    #: Ids of tokens at which a server of the model stops.
     ends = frozenset([end_of_text])
-    chat_template = None
-    tool_template = None
+    #: The tokenizer's chat template, and a separate one for conversations with tools; None = it has none.
+    chat_template: str | None = None
+    tool_template: str | None = None
+    #: `bos_token`, `eos_token` and others by name, for chat templates.
     special_tokens: Mapping[str, str] = {"bos_token": "", "eos_token": end_of_text_token}
-    #: It has no special tokens but one; this is how most templates write theirs.
+    #: Matches the special tokens in a rendered template. This one has no others; this is how most templates write theirs.
     markers = re.compile(r"<\|[^|<>\s]+\|>")
 
     def encode(self, text: bytes) -> list[int]:
+        """Encodes a document without special tokens."""
         return list(text)
 
     def encode_plain(self, text: str) -> list[int]:
+        """Encodes a prompt, or a prompt with its completion, with the special tokens that the tokenizer adds to a text."""
         return self.encode_chat(text).ids
 
     def encode_chat(self, text: str) -> Encoded:
+        """Encodes a rendered chat template, which already contains the special tokens."""
         ids: list[int] = []
         #: For each token, the index of its first character.
         characters: list[int] = []
@@ -88,20 +64,21 @@ class ByteTokenizer:
                 ids.extend(encoded)
                 characters.extend([place] * len(encoded))
                 place += 1
-        return Encoded(ids, lambda character: _first_of(characters, character))
+
+        def token_at(character: int) -> int | None:
+            """The first token of the last group of tokens that begins at or before the character."""
+            last = bisect_right(characters, character) - 1
+            return bisect_left(characters, characters[last]) if last >= 0 else None
+
+        return Encoded(ids, token_at)
 
     def decode(self, ids: Sequence[int]) -> str:
+        """The text of tokens, with special tokens."""
         ended = b"".join(self.end_of_text_token.encode() if one == self.end_of_text else bytes([one]) for one in ids)
         return ended.decode("utf-8", "replace")
 
 
-def _first_of(characters: list[int], character: int) -> int | None:
-    """The first token of the last group of tokens that begins at or before `character`."""
-    last = bisect_right(characters, character) - 1
-    return bisect_left(characters, characters[last]) if last >= 0 else None
-
-
-class FileTokenizer:
+class FileTokenizer(ByteTokenizer):
     """A Hugging Face `tokenizer.json`, read with the image's `tokenizers` package, with the chat template and the special tokens from
     tokenizer_config.json and chat_template.jinja in the same folder."""
 
@@ -110,7 +87,7 @@ class FileTokenizer:
             from tokenizers import Tokenizer as Loaded
         except ImportError as error:
             raise Settings(
-                ["code.arguments.tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"]
+                "code.arguments.tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"
             ) from error
         config = _json_of(path.with_name("tokenizer_config.json"))
         try:
@@ -118,7 +95,7 @@ class FileTokenizer:
         except Exception as error:  # The package raises no class of its own.
             must = f"must be a tokenizer.json that the image's `tokenizers` package reads, got {path.name} ({error})"
             raise Settings(
-                [f"code.arguments.tokenizer: {must}; save it again with AutoTokenizer.save_pretrained, or use a newer package"]
+                f"code.arguments.tokenizer: {must}; save it again with AutoTokenizer.save_pretrained, or use a newer package"
             ) from error
         _add_tokens(self._tokenizer, config)
         # Files of fine-tuned models often enable both, which would truncate and pad documents.
@@ -136,7 +113,7 @@ class FileTokenizer:
         found = self._tokenizer.token_to_id(self.end_of_text_token)
         if found is None:
             must = f"must be a token of {path.name}, got {self.end_of_text_token}"
-            raise Settings([f"code.arguments.end-of-text: {must}; name the token that ends a document"])
+            raise Settings(f"code.arguments.end-of-text: {must}; name the token that ends a document")
         self.end_of_text = found
         self.ends = frozenset({found, *_ends_beside(path)})
 
@@ -160,7 +137,7 @@ def _json_of(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise Settings([f"{path.name} next to the tokenizer: must be JSON ({error}); copy it again"]) from error
+        raise Settings(f"{path.name} next to the tokenizer: must be JSON ({error}); copy it again") from error
     return found if isinstance(found, dict) else {}
 
 
@@ -179,7 +156,7 @@ def _add_tokens(tokenizer: Any, config: Mapping[str, Any]) -> None:
         found = tokenizer.token_to_id(entry["content"])
         if found != number:
             must = f"must have the ids that follow those of tokenizer.json, got {number} for {entry['content']}, which is {found}"
-            raise Settings([f"added_tokens_decoder of tokenizer_config.json next to the tokenizer: {must}; save both files again"])
+            raise Settings(f"added_tokens_decoder of tokenizer_config.json next to the tokenizer: {must}; save both files again")
 
 
 def _ends_beside(path: Path) -> list[int]:
@@ -214,6 +191,10 @@ def _templates_of(path: Path, config: Mapping[str, Any]) -> dict[str, str]:
     return {"default": found} if isinstance(found, str) else {}
 
 
+#: What converts text to token ids.
+Tokenizer = ByteTokenizer | FileTokenizer
+
+
 def load_tokenizer(name: str, end_of_text: str | None) -> Tokenizer:
     """Loads `byte`, or the tokenizer.json at a path. Raises Settings if it cannot be used."""
     if name == "byte":
@@ -221,5 +202,5 @@ def load_tokenizer(name: str, end_of_text: str | None) -> Tokenizer:
     path = Path(name)
     if not path.is_file():
         must = "must be `byte` or a tokenizer.json in a channel"
-        raise Settings([f"code.arguments.tokenizer: {must}, got {name}; add the file to an input of the job"])
+        raise Settings(f"code.arguments.tokenizer: {must}, got {name}; add the file to an input of the job")
     return FileTokenizer(path, end_of_text)
