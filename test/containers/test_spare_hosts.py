@@ -79,6 +79,13 @@ def test_a_host_is_broken_when_its_gpus_got_worse_since_its_start(before: str, n
     [
         ("RuntimeError: CUDA error: uncorrectable ECC error encountered", "hardware"),
         ("NVRM: Xid: 79, GPU has fallen off the bus.", "hardware"),
+        ("RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution", "hardware"),
+        ("RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized", "hardware"),
+        ("torch.AcceleratorError: CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error", "hardware"),
+        ("torch.AcceleratorError: CUDA error: CUDA-capable device(s) is/are busy or unavailable", "hardware"),
+        ("RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable", "hardware"),
+        ("RuntimeError: CUDA error: invalid device ordinal", "user-code"),
+        ("RuntimeError: the replay buffer is not yet initialized", "user-code"),
         ("RuntimeError: CUDA error: an illegal memory access was encountered", "user-code"),
         ("RuntimeError: CUDA error: hardware stack error", "user-code"),
         ("ValueError: a bad line in the data", "user-code"),

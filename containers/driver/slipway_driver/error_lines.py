@@ -52,7 +52,14 @@ COLLECTIVE_TIMEOUT = re.compile(r"caught collective operation timeout|Timed out 
 #: Messages of CUDA and of NVIDIA's kernel driver for broken hardware (https://docs.nvidia.com/cuda/cuda-runtime-api/ and
 #: https://docs.nvidia.com/deploy/xid-errors/, 2026-11-22). Illegal addresses, launch failures and "hardware stack error" (the call stack
 #: on the device) are excluded, because the script may cause them.
-HARDWARE = re.compile(r"uncorrectable (?:ECC|NVLink) error|GPU has fallen off the bus|GPU is lost|double bit ECC", re.IGNORECASE)
+HARDWARE = re.compile(
+    r"uncorrectable (?:ECC|NVLink) error|GPU has fallen off the bus|GPU is lost|double bit ECC|over nvlink or a hardware error"
+    # Error 802: the fabric manager of the host has not configured NVSwitch.
+    r"|system not yet initialized"
+    # Nothing else uses the GPUs of a job: what holds them outlived its process.
+    r"|CUDA-capable device(?:\(?s\)?)? (?:is/)?(?:are|is) busy or unavailable",
+    re.IGNORECASE,
+)
 #: Messages of the kernel, and of Ray, which ends tasks before the kernel does.
 KERNEL_OUT_OF_MEMORY = re.compile(r"Out of memory: Kill|Memory cgroup out of memory|invoked oom-killer|\boom-kill:", re.IGNORECASE)
 RAY_OUT_OF_MEMORY = re.compile(r"killed due to the node running low on memory")

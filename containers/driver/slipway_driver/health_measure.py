@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from slipway_driver.error_lines import BARE_EXCEPTION, PEER_LOST, SYSTEM_ERROR
+from slipway_driver.error_lines import BARE_EXCEPTION, HARDWARE, PEER_LOST, SYSTEM_ERROR
 from slipway_driver.health_findings import Finding, tuning
-from slipway_driver.health_rank import ALL_REDUCE, MATMUL, NOT_THE_GPU, STAGE, is_gpu_error, names_hardware
+from slipway_driver.health_rank import ALL_REDUCE, MATMUL, NOT_THE_GPU, STAGE, is_gpu_error
 from slipway_driver.log import redacted, secrets_of
 
 #: How long the ranks may take until all have imported PyTorch, which may be slow on a healthy host, and then for CUDA, NCCL and the
@@ -107,7 +107,7 @@ class _Rank:
 
     def names_hardware(self) -> bool:
         """Whether the rank reports an error that only a broken host has."""
-        return self.stage in (MATMUL, ALL_REDUCE) and names_hardware("\n".join(self.errors()))
+        return self.stage in (MATMUL, ALL_REDUCE) and bool(HARDWARE.search("\n".join(self.errors())))
 
     def kill(self) -> None:
         """Ends the process. One that hangs in NVIDIA's kernel driver cannot be killed and is left."""

@@ -39,18 +39,11 @@ _SOFTWARE = re.compile(
     r"|CUBLAS_STATUS_(?!EXECUTION_FAILED|INTERNAL_ERROR)",
     re.IGNORECASE,
 )
-#: Error 802: the fabric manager of the host has not configured NVSwitch.
-_HOST = re.compile(r"system not yet initialized", re.IGNORECASE)
 
 
 def is_gpu_error(text: str) -> bool:
     """Whether the message of an exception reports what may be a broken GPU or NVLink."""
-    return names_hardware(text) or bool(_CUDA_ERROR.search(text) and not _SOFTWARE.search(text))
-
-
-def names_hardware(text: str) -> bool:
-    """Whether a message reports an error that only a broken host has, also if all of its GPUs report it."""
-    return bool(HARDWARE.search(text) or _HOST.search(text))
+    return bool(HARDWARE.search(text) or _CUDA_ERROR.search(text) and not _SOFTWARE.search(text))
 
 
 def _enter(stage: str) -> None:
