@@ -13,7 +13,7 @@ pytestmark = pytest.mark.torch
 
 from transformers.utils.chat_template_utils import render_jinja_template  # noqa: E402
 
-from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.exits import InvalidRun  # noqa: E402
 from slipway_trainer.tokenize.chat_template import ChatTemplate, TemplateFailed  # noqa: E402
 
 TEMPLATES = sorted((Path(trl.__file__).parent / "chat_templates").glob("*.jinja"))
@@ -96,5 +96,5 @@ def test_fails_for_a_template_that_reaches_into_python() -> None:
 
 
 def test_fails_for_a_template_with_a_mistake_and_says_the_line() -> None:
-    with pytest.raises(Settings, match="tokenizer.chatTemplate: must be a Jinja template, got in line 2"):
+    with pytest.raises(InvalidRun, match="tokenizer.chatTemplate: must be a Jinja template, got in line 2"):
         ChatTemplate("x\n{% if %}", {})

@@ -12,7 +12,7 @@ from typing import Any
 import chat_data as data
 import pytest
 
-from slipway_trainer.exits import DataFailed, Settings
+from slipway_trainer.exits import DataFailed, InvalidRun
 from slipway_trainer.tokenize.documents import documents, input_files
 from slipway_trainer.tokenize.rows import rows
 
@@ -212,12 +212,12 @@ def test_fails_with_a_gzip_file_that_is_cut_off_or_damaged(tmp_path: Path, name:
     (tmp_path / name).write_bytes(damage(gzip.compress(as_json(drawn_lines()), mtime=0)))
     with pytest.raises(DataFailed, match=f"{name}: must be whole and readable"):
         list(documents([tmp_path / name], (0, 0), "text"))
-    with pytest.raises(Settings, match=f"got {name}; convert or remove"):
+    with pytest.raises(InvalidRun, match=f"got {name}; convert or remove"):
         input_files(tmp_path)
 
 
 def test_fails_with_the_name_of_the_package_that_the_image_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_parquet(tmp_path, drawn_lines())
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(Settings, match=r"a.parquet: the image must have the `pyarrow` package"):
+    with pytest.raises(InvalidRun, match=r"a.parquet: the image must have the `pyarrow` package"):
         list(documents([tmp_path / "a.parquet"], (0, 0), "text"))

@@ -17,7 +17,7 @@ transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.torch
 
 from slipway_trainer.batches import Batches  # noqa: E402
-from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.exits import InvalidRun  # noqa: E402
 from slipway_trainer.loss import IGNORED  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 
@@ -158,5 +158,5 @@ def test_fails_for_shards_that_do_not_say_what_ends_a_document(tmp_path: Path, s
         (copied / file.name).write_bytes(file.read_bytes())
     index = json.loads((copied / "index-00000.json").read_text())
     (copied / "index-00000.json").write_text(json.dumps({key: value for key, value in index.items() if key != "endOfText"}))
-    with pytest.raises(Settings, match="training.documentMask: must be used with shards whose index names one endOfText"):
+    with pytest.raises(InvalidRun, match="training.documentMask: must be used with shards whose index names one endOfText"):
         batches_of(copied, **MASKED)

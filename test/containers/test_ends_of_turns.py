@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from slipway_trainer.batches import Batches  # noqa: E402
-from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.exits import InvalidRun  # noqa: E402
 from slipway_trainer.published_config import with_end  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
@@ -75,7 +75,7 @@ def test_the_export_of_a_base_model_that_was_trained_on_chats_stops_at_the_end_o
 def test_fails_for_a_tokenizer_with_ids_beyond_the_vocabulary_of_the_model(tmp_path: Path) -> None:
     # EuroEval/EuroEval#52
     shards, job = shards_of(tmp_path, data.CONVERSATIONS), job_of("sft")
-    with pytest.raises(Settings, match="model.vocabularySize: must be at least the 320 of the data, got 300; increase it, or prepare"):
+    with pytest.raises(InvalidRun, match="model.vocabularySize: must be at least the 320 of the data, got 300; increase it, or prepare"):
         Batches(shards, resolve_settings(job, job["arguments"], {}).training, 300, 0, 1)
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.torch
 from slipway_trainer.architecture_parts import Routing  # noqa: E402
 from slipway_trainer.balance import balance_loss, expert_counts, router_z_loss  # noqa: E402
 from slipway_trainer.batches import Batches  # noqa: E402
-from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.exits import InvalidRun  # noqa: E402
 from slipway_trainer.feed_forward import Router, chosen_experts  # noqa: E402
 from slipway_trainer.limits import backend_name  # noqa: E402
 from slipway_trainer.optimizer import learning_rate  # noqa: E402
@@ -258,5 +258,5 @@ def test_loads_of_routers_without_gradients_are_counted_too(tmp_path: Path, shar
 )
 def test_fails_for_what_it_cannot_balance(changes: dict, words: list[str], message: str) -> None:
     job = trainer_job(**({"model": V3} | changes), arguments=words)
-    with pytest.raises(Settings, match=message):
+    with pytest.raises(InvalidRun, match=message):
         backend_name(resolve_settings(job, job["arguments"], {}), "2.15.0")

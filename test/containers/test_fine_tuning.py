@@ -24,7 +24,7 @@ from slipway_trainer.examples import (  # noqa: E402
     packed,
     row_length,
 )
-from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
+from slipway_trainer.exits import DataFailed, InvalidRun  # noqa: E402
 from slipway_trainer.loss import IGNORED  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
@@ -168,7 +168,7 @@ def test_turns_without_any_end_are_trained_and_noted(tmp_path: Path, capsys: pyt
 
 @pytest.mark.parametrize("template", ["{% for m in messages %}", "/opt/nowhere.jinja"])
 def test_fails_for_a_template_that_is_none(tmp_path: Path, template: str) -> None:
-    with pytest.raises(Settings, match="tokenizer.chatTemplate: must be a Jinja template"):
+    with pytest.raises(InvalidRun, match="tokenizer.chatTemplate: must be a Jinja template"):
         data.tokenise(tmp_path, CONVERSATIONS, Path("byte"), "--chat-template", template)
 
 

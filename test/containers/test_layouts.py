@@ -192,10 +192,10 @@ def test_fails_with_77_for_what_it_cannot_do(tmp_path: Path, shards: Path, chang
 
 
 def test_fails_for_compiled_layers_of_tensor_parallel_matrices() -> None:
-    from slipway_trainer.exits import Settings
+    from slipway_trainer.exits import InvalidRun
     from slipway_trainer.limits import backend_name
     from slipway_trainer.settings import resolve_settings
 
     job = trainer_job(parameters={"tensor_parallel_degree": 2, "compile": True})
-    with pytest.raises(Settings, match="compile: must be false with tensor_parallel_degree"):
+    with pytest.raises(InvalidRun, match="compile: must be false with tensor_parallel_degree"):
         backend_name(resolve_settings(job, job["arguments"], {}), "2.15.0")

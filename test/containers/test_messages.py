@@ -8,7 +8,7 @@ import pytest
 
 TRAINER = Path(__file__).parents[2] / "containers/trainer/slipway_trainer"
 #: Errors that a person reads as the reason of a run that failed.
-READ_BY_PEOPLE = {"Settings", "DataFailed", "CheckpointFailed", "LossFailed"}
+READ_BY_PEOPLE = {"InvalidRun", "DataFailed", "CheckpointFailed", "LossFailed"}
 
 
 def _raised(source: str) -> Iterator[tuple[int, str]]:
@@ -27,7 +27,7 @@ def _raised(source: str) -> Iterator[tuple[int, str]]:
 
 
 def test_a_message_is_found_whatever_it_is_made_of() -> None:
-    source = 'raise Settings(f"a: must be {b}, got {c}; " "write b")\nraise exits.LossFailed("d")\nraise ValueError("e")\n'
+    source = 'raise InvalidRun(f"a: must be {b}, got {c}; " "write b")\nraise exits.LossFailed("d")\nraise ValueError("e")\n'
     assert list(_raised(source)) == [(1, "a: must be {}, got {}; write b"), (2, "d")]
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.torch
 
 from slipway_trainer.batches import Batches  # noqa: E402
 from slipway_trainer.continuation import Continuation  # noqa: E402
-from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.exits import InvalidRun  # noqa: E402
 from slipway_trainer.mixture import Mixture, read_mixture  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 
@@ -124,7 +124,7 @@ def test_a_checkpoint_of_other_data_is_not_taken(channels: dict[str, Path]) -> N
     now = Continuation(settings, batches).facts(3) | {"runId": "one"}
     assert Continuation(settings, batches).take(now) == []
     for name, value in (("digest", "other"), ("samples", 1), ("drawn", {"web": 1})):
-        with pytest.raises(Settings, match="must be that of the checkpoint"):
+        with pytest.raises(InvalidRun, match="must be that of the checkpoint"):
             Continuation(settings, batches).take(now | {"data": now["data"] | {name: value}})
 
 
@@ -139,7 +139,7 @@ def test_a_checkpoint_of_other_data_is_not_taken(channels: dict[str, Path]) -> N
     ],
 )
 def test_fails_for_mixtures_without_meaning(mixture: list[dict[str, Any]], message: str) -> None:
-    with pytest.raises(Settings, match=message):
+    with pytest.raises(InvalidRun, match=message):
         resolve_settings(trainer_job(training={"mixture": mixture}), [], {})
 
 

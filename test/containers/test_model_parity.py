@@ -22,7 +22,7 @@ pytestmark = pytest.mark.torch
 from transformers import AutoModelForCausalLM  # noqa: E402
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 
-from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.exits import InvalidRun  # noqa: E402
 from slipway_trainer.initialise import initialise  # noqa: E402
 from slipway_trainer.masks import window_mask  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
@@ -230,7 +230,7 @@ def test_fails_when_config_json_contradicts_the_run(tmp_path: Path, name: str, k
     if key == "rope_local_base_freq":
         config["rope_parameters"]["sliding_attention"]["rope_theta"] = value
     path.write_text(json.dumps(config | {key: value}))
-    with pytest.raises(Settings, match=key):
+    with pytest.raises(InvalidRun, match=key):
         load(ours_of(name), tmp_path)
 
 
@@ -248,5 +248,5 @@ def test_fails_for_weights_that_are_quantised(tmp_path: Path) -> None:
     pair("qwen3", tmp_path)
     path = tmp_path / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"quantization_config": {"quant_method": "fp8"}}))
-    with pytest.raises(Settings, match="quantization_config"):
+    with pytest.raises(InvalidRun, match="quantization_config"):
         load(ours_of("qwen3"), tmp_path)

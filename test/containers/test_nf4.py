@@ -28,7 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from slipway_trainer import backend as backends  # noqa: E402
 from slipway_trainer.checkpoint.reader import load  # noqa: E402
 from slipway_trainer.checkpoint.store import open_store  # noqa: E402
-from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.exits import InvalidRun  # noqa: E402
 from slipway_trainer.initialise import first_values, initialise  # noqa: E402
 from slipway_trainer.limits import backend_name  # noqa: E402
 from slipway_trainer.lora import apply_lora  # noqa: E402
@@ -339,7 +339,7 @@ def test_preferences_are_held_to_the_quantized_model_without_adapters(tmp_path: 
     ],
 )
 def test_fails_with_the_name_of_what_it_cannot_be_combined_with(changes: dict[str, Any], expected: str) -> None:
-    with pytest.raises(Settings, match=re.escape(f"training.lora.quantization: {expected}")):
+    with pytest.raises(InvalidRun, match=re.escape(f"training.lora.quantization: {expected}")):
         backend_name(settings_of(job_of(**changes)), "2.15.0")
 
 
@@ -354,17 +354,17 @@ def test_fails_with_the_name_of_what_it_cannot_be_combined_with(changes: dict[st
 )
 def test_fails_with_the_layers_whose_rows_are_not_whole_blocks(model: dict[str, Any], layers: str) -> None:
     must = f"must be left out where layers have inputs that are not a multiple of 64: {layers}, got nf4"
-    with pytest.raises(Settings, match=re.escape(f"training.lora.quantization: {must}")):
+    with pytest.raises(InvalidRun, match=re.escape(f"training.lora.quantization: {must}")):
         empty_model(settings_of(job_of(model=model)))
 
 
 def test_fails_under_a_pytorch_that_cannot_shard_it() -> None:
-    with pytest.raises(Settings, match=r"must be left out under PyTorch 2\.7\.1, got nf4; use an image with PyTorch 2\.8 or later"):
+    with pytest.raises(InvalidRun, match=r"must be left out under PyTorch 2\.7\.1, got nf4; use an image with PyTorch 2\.8 or later"):
         backend_name(settings_of(job_of()), "2.7.1")
     assert backend_name(settings_of(job_of()), "2.8.0") == "fsdp2"
 
 
 def test_fails_in_an_image_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backends, "find_spec", lambda _name: None)
-    with pytest.raises(Settings, match="must be left out in an image without bitsandbytes, got nf4"):
+    with pytest.raises(InvalidRun, match="must be left out in an image without bitsandbytes, got nf4"):
         backends.require_bitsandbytes()

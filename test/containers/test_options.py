@@ -3,7 +3,7 @@
 import pytest
 
 from slipway_trainer.arguments import parse_arguments
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.tokenize.arguments import read_arguments
 
 
@@ -58,7 +58,7 @@ def test_negative_numbers_are_values() -> None:
 
 
 def test_the_tokenise_step_refuses_what_it_does_not_know() -> None:
-    with pytest.raises(Settings) as raised:
+    with pytest.raises(InvalidRun) as raised:
         read_arguments(["--shard-tokens", "0", "--tokenzier", "byte"])
     assert [issue.split(":")[0] for issue in raised.value.issues] == ["code.arguments.tokenzier", "code.arguments.shard-tokens"]
     assert read_arguments(["--shard-tokens", "1000"]).shard_tokens == 1000

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.tokenize.documents import documents, input_files
 from slipway_trainer.tokenize.rows import rows
 
@@ -125,7 +125,7 @@ def test_rows_are_read_whatever_the_suffix_of_their_format(tmp_path: Path, suffi
 def test_fails_for_tables_and_rows_that_would_be_trained_as_text(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
     # oobabooga/textgen#922
     put(tmp_path, name, content)
-    with pytest.raises(Settings, match=f"code.arguments.data-channel: {reason}; convert or remove"):
+    with pytest.raises(InvalidRun, match=f"code.arguments.data-channel: {reason}; convert or remove"):
         input_files(tmp_path)
 
 
@@ -145,7 +145,7 @@ def test_text_that_only_begins_like_rows_is_text(tmp_path: Path, content: bytes)
 def test_fails_where_other_files_say_which_rows_count(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
     saved(tmp_path, "a")
     put(tmp_path, name, content)
-    with pytest.raises(Settings, match=reason):
+    with pytest.raises(InvalidRun, match=reason):
         input_files(tmp_path)
 
 

@@ -7,7 +7,7 @@ import pytest
 from loopback_hub import TOKEN, LoopbackHub, Repo
 from test_fetch import WEIGHTS, copied, fetch, folder_of, hub, refused  # noqa: F401
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.fetch.repository import hub_errors, parse_source
 
 MODEL = "models/org/model"
@@ -35,7 +35,7 @@ def test_a_commit_of_a_rewritten_history_is_named(hub: LoopbackHub, tmp_path: Pa
 
 def test_a_full_disk_is_no_network_error() -> None:
     full = r"must fit on the disk .* raise compute\.volumeSizeGiB"
-    with pytest.raises(Settings, match=full), hub_errors(parse_source("hf:org/model")):
+    with pytest.raises(InvalidRun, match=full), hub_errors(parse_source("hf:org/model")):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 

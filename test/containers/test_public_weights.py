@@ -17,7 +17,7 @@ pytestmark = pytest.mark.torch
 
 from test_weights import load, model_of  # noqa: E402
 
-from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
+from slipway_trainer.exits import DataFailed, InvalidRun  # noqa: E402
 from slipway_trainer.safetensors import INDEX, WHOLE, SafetensorsFile, open_folder, write_file  # noqa: E402
 
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
@@ -145,7 +145,7 @@ def test_files_of_another_save_or_format_are_not_read(tmp_path: Path, change: Ca
 def test_weights_that_are_not_whole_are_refused_by_name(tmp_path: Path, change: Callable[[Path, Tensors], object], reason: str) -> None:
     publish(model_of({}), tmp_path)
     change(tmp_path, {name: file.tensor(name) for name, file in open_folder(tmp_path).items()})
-    with pytest.raises((DataFailed, Settings), match=re.escape(reason)):
+    with pytest.raises((DataFailed, InvalidRun), match=re.escape(reason)):
         load(model_of({}), tmp_path)
 
 
@@ -156,7 +156,7 @@ def test_a_head_that_repeats_tied_embeddings_is_read_and_another_one_refused(tmp
     changed(tmp_path, tensors, {HEAD: tensors[EMBED]})
     load(model_of(TIED), tmp_path)
     changed(tmp_path, tensors, {HEAD: tensors[EMBED] + 1})
-    with pytest.raises(Settings, match=f"{HEAD} without a place"):
+    with pytest.raises(InvalidRun, match=f"{HEAD} without a place"):
         load(model_of(TIED), tmp_path)
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.torch
 
 from test_model_parity import answers, theirs_of  # noqa: E402
 
-from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.exits import InvalidRun  # noqa: E402
 from slipway_trainer.samples import find_detokenizer  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
 from slipway_trainer.sources import TokenStream  # noqa: E402
@@ -156,7 +156,7 @@ def test_the_tokenizer_is_the_one_named_else_that_of_the_data_else_the_one_besid
         assert found is not None and found(ids) == "hi"
     for folder in (tmp_path / "none", tmp_path / "broken", None):
         assert find_detokenizer("", "other", folder) is None
-    with pytest.raises(Settings, match="must be a tokenizer.json that the image's `tokenizers` package reads, got "):
+    with pytest.raises(InvalidRun, match="must be a tokenizer.json that the image's `tokenizers` package reads, got "):
         find_detokenizer(str(tmp_path / "broken/tokenizer.json"), "byte", None)
 
 

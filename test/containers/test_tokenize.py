@@ -14,7 +14,7 @@ from fake_world import NETWORK, install_driver, job_json
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
+from slipway_trainer.exits import DataFailed, InvalidRun  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
 from slipway_trainer.sources import TokenStream  # noqa: E402
 from slipway_trainer.tokenize.documents import documents, input_files, share  # noqa: E402
@@ -182,7 +182,7 @@ def test_fails_with_the_names_of_files_that_are_no_text(tmp_path: Path) -> None:
         "z.gz": b"z",
     }.items():
         (texts / name).write_bytes(data)
-    with pytest.raises(Settings, match=r"got b/a.tar, image.png, part.parquet, text, z.gz; convert or remove them"):
+    with pytest.raises(InvalidRun, match=r"got b/a.tar, image.png, part.parquet, text, z.gz; convert or remove them"):
         input_files(texts)
 
 
@@ -190,15 +190,15 @@ def test_fails_with_the_names_of_files_beside_records_that_are_neither_records_n
     texts = write_texts(tmp_path / "in")
     for name in ("README.md", "part.csv", "LICENSE", "notes.txt.gz", "more.TXT"):
         (texts / name).write_bytes(gzip.compress(b"a") if name.endswith(".gz") else b"a,b")
-    with pytest.raises(Settings, match=r"must contain tables as .parquet or .jsonl, got part.csv; convert"):
+    with pytest.raises(InvalidRun, match=r"must contain tables as .parquet or .jsonl, got part.csv; convert"):
         input_files(texts)
     (texts / "part.csv").unlink()
-    with pytest.raises(Settings, match=r"no text but .txt files beside records .*, got LICENSE, README.md; convert"):
+    with pytest.raises(InvalidRun, match=r"no text but .txt files beside records .*, got LICENSE, README.md; convert"):
         input_files(texts)
     (texts / "d.jsonl").unlink()
     assert len(input_files(texts)) == 6
     (texts / "d.JSONL").write_text("")
-    with pytest.raises(Settings, match=r"got LICENSE, README.md; convert"):
+    with pytest.raises(InvalidRun, match=r"got LICENSE, README.md; convert"):
         input_files(texts)
 
 

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("tokenizers")
 pytestmark = pytest.mark.torch
 
-from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.exits import InvalidRun  # noqa: E402
 from slipway_trainer.tokenize.tokenizers import load_tokenizer  # noqa: E402
 
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
@@ -67,13 +67,13 @@ def test_law_texts_have_the_tokens_of_transformers_whatever_the_config_adds(tmp_
 )
 def test_a_file_that_the_package_does_not_read_is_refused_by_name(tmp_path: Path, report: str, name: str, content: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises(Settings, match=f"code.arguments.tokenizer: must be a tokenizer.json that .* reads, got {name} .*; save it again"):
+    with pytest.raises(InvalidRun, match=f"code.arguments.tokenizer: must be a tokenizer.json that .* reads, got {name} .*; save it again"):
         load_tokenizer(str(tmp_path / name), None)
 
 
 def test_a_token_with_an_id_that_does_not_follow_is_refused(tmp_path: Path) -> None:
     file = with_config(tmp_path, added_tokens_decoder={"400": token("<|call|>")})
-    with pytest.raises(Settings, match=r"must have the ids that follow those of tokenizer.json, got 400 for <\|call\|>, which is 320"):
+    with pytest.raises(InvalidRun, match=r"must have the ids that follow those of tokenizer.json, got 400 for <\|call\|>, which is 320"):
         load_tokenizer(str(file), None)
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 import slipway_trainer.__main__ as trainer_main  # noqa: E402
-from slipway_trainer.exits import HAND_OVER, CheckpointFailed, Settings  # noqa: E402
+from slipway_trainer.exits import HAND_OVER, CheckpointFailed, InvalidRun  # noqa: E402
 from slipway_trainer.trackers import PAUSE_SECONDS, SparingTracker, close_failed, log_all, open_trackers  # noqa: E402
 
 STEP = {"step": 3, "loss": 2.5, "mfu": None, "tokensPerSecondPerGpu": 100.0}
@@ -58,7 +58,7 @@ def test_mlflow_has_the_run_and_its_numbers(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_fails_when_nobody_says_where_the_mlflow_server_is() -> None:
-    with pytest.raises(Settings, match="MLFLOW_TRACKING_URI is not set"):
+    with pytest.raises(InvalidRun, match="MLFLOW_TRACKING_URI is not set"):
         open_trackers(arguments(mlflow=True), "run-1", 0, {})
 
 
@@ -190,13 +190,13 @@ def test_the_trainer_tells_its_trackers_how_it_ends(ending: "int | Exception", t
 
 
 def test_fails_when_nobody_says_which_project_of_wandb() -> None:
-    with pytest.raises(Settings, match="WANDB_PROJECT is not set"):
+    with pytest.raises(InvalidRun, match="WANDB_PROJECT is not set"):
         open_trackers(arguments(wandb=True), "run-1", 0, {})
 
 
 def test_fails_when_the_image_has_no_wandb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(Settings, match="the image must have the package"):
+    with pytest.raises(InvalidRun, match="the image must have the package"):
         open_trackers(arguments(wandb=True), "run-1", 0, {"WANDB_PROJECT": "pretrain"})
 
 

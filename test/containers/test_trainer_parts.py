@@ -12,7 +12,7 @@ from fake_world import TINY, job_json
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.exits import InvalidRun  # noqa: E402
 from slipway_trainer.layout import resolve_layout  # noqa: E402
 from slipway_trainer.optimizer import learning_rate  # noqa: E402
 from slipway_trainer.order import SampleOrder, positions_of_rank  # noqa: E402
@@ -75,20 +75,20 @@ def test_total_tokens_become_steps_rounded_up() -> None:
 
 
 def test_every_wrong_setting_is_named_at_once() -> None:
-    with pytest.raises(Settings) as raised:
+    with pytest.raises(InvalidRun) as raised:
         settings(model=TINY | {"layers": 0, "kvHeads": 3}, training=TRAINING | {"globalBatchSize": None}, arguments=["--lerning-rate", "1"])
     for part in ("model.layers: must be", "model.kvHeads: must divide", "globalBatchSize: must be", "lerning-rate: must be"):
         assert part in str(raised.value)
 
 
 def test_a_model_with_parts_that_the_launch_finds_untrained_is_refused() -> None:
-    with pytest.raises(Settings, match="must be a model whose parts the built-in trainer computes, got partialRotary"):
+    with pytest.raises(InvalidRun, match="must be a model whose parts the built-in trainer computes, got partialRotary"):
         settings(model=TINY | {"limits": {"untrained": ["partialRotary"]}})
 
 
 def test_a_layout_that_does_not_fit_prints_every_factor() -> None:
     found = settings()
-    with pytest.raises(Settings, match="must divide the world size 4 together .*, got TP 1 x CP 1 x shard 1 x replicate 3"):
+    with pytest.raises(InvalidRun, match="must divide the world size 4 together .*, got TP 1 x CP 1 x shard 1 x replicate 3"):
         resolve_layout(Parallel(replicate=3), 4, found.architecture, found.training)
     layout = resolve_layout(Parallel(replicate=2), 4, found.architecture, found.training)
     assert layout.committed() == {"dpShard": 2, "dpReplicate": 2, "tp": 1, "pp": 1, "cp": 1}
@@ -279,5 +279,5 @@ def test_fails_for_scales_of_rows_that_the_kernels_do_not_have(monkeypatch: pyte
     monkeypatch.setattr(torch, "_scaled_mm", only_tensorwise)
     require_float8("tensorwise", cpu)
     require_float8(None, cpu)
-    with pytest.raises(Settings, match="fp8Recipe: must be tensorwise on cpu with PyTorch .*, got rowwise; use tensorwise, or an image"):
+    with pytest.raises(InvalidRun, match="fp8Recipe: must be tensorwise on cpu with PyTorch .*, got rowwise; use tensorwise, or an image"):
         require_float8("rowwise", cpu)

@@ -14,7 +14,7 @@ from rank_world import SMALL, events, losses_of, run_ranks, trainer_job
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
+from slipway_trainer.exits import DataFailed, InvalidRun  # noqa: E402
 from slipway_trainer.initialise import initialise  # noqa: E402
 from slipway_trainer.limits import backend_name  # noqa: E402
 from slipway_trainer.lora import LoraLinear, apply_lora, merged  # noqa: E402
@@ -158,9 +158,9 @@ def test_a_header_of_any_length_is_read(tmp_path: Path) -> None:
 def test_fails_with_every_difference_when_weights_are_of_another_architecture(tmp_path: Path) -> None:
     ours = model_of({})
     publish(ours, tmp_path)
-    with pytest.raises(Settings, match="no model.layers.2.input_layernorm.weight"):
+    with pytest.raises(InvalidRun, match="no model.layers.2.input_layernorm.weight"):
         load(model_of({"layers": 3}), tmp_path)
-    with pytest.raises(Settings, match=r"\(64, 32\) instead of \(48, 32\)"):
+    with pytest.raises(InvalidRun, match=r"\(64, 32\) instead of \(48, 32\)"):
         load(model_of({"ffnHiddenSize": 48}), tmp_path)
 
 
@@ -169,14 +169,14 @@ def test_a_family_with_windows_may_have_none_of_them(tmp_path: Path) -> None:
     load(model_of(GPT_OSS), tmp_path)
     rewrite_config(tmp_path, sliding_window=128)
     load(model_of(GPT_OSS), tmp_path)
-    with pytest.raises(Settings, match="model: must have layer_types .*full.* as in config.json of the weights, got .*sliding"):
+    with pytest.raises(InvalidRun, match="model: must have layer_types .*full.* as in config.json of the weights, got .*sliding"):
         load(model_of(GPT_OSS | {"sliding_window": 16, "layer_types": 2 * ["sliding_attention"]}), tmp_path)
 
 
 def test_fails_with_each_tensor_of_all_experts_named_once(tmp_path: Path) -> None:
     publish(model_of(GPT_OSS), tmp_path)
     # Of each layer: the gates and ups, their biases, and the downs.
-    with pytest.raises(Settings, match=r"6 differences: model.layers.0.mlp.experts.gate_up_proj \(4, 32, 128\) instead of \(4, 32, 96\)"):
+    with pytest.raises(InvalidRun, match=r"6 differences: model.layers.0.mlp.experts.gate_up_proj \(4, 32, 128\) instead of \(4, 32, 96\)"):
         load(model_of(GPT_OSS | {"intermediate_size": 48}), tmp_path)
 
 
@@ -220,7 +220,7 @@ def test_an_adapter_starts_as_nothing_and_merges_into_the_same_function() -> Non
 def test_fails_for_an_adapter_whose_layers_share_a_published_name() -> None:
     for targets in (["down_proj"], ["q_proj", "gate_proj"]):
         job = trainer_job(model=GPT_OSS, training={"lora": LORA | {"targets": targets}})
-        with pytest.raises(Settings, match="export-adapter: must be left out where training.lora.targets names experts or the router"):
+        with pytest.raises(InvalidRun, match="export-adapter: must be left out where training.lora.targets names experts or the router"):
             backend_name(resolve_settings(job, ["--export-adapter"], {}), "2.13.0")
         assert backend_name(resolve_settings(job, ["--export-weights"], {}), "2.13.0") == "fsdp2"
     for model in (GPT_OSS, MIXTURES["qwen3_moe"]):
@@ -271,7 +271,7 @@ def test_a_tiny_model_reaches_the_loss_of_a_plain_transformers_loop(tmp_path: Pa
 
 def test_the_head_of_a_tied_model_takes_no_adapter() -> None:
     lora = {"training": {"lora": LORA | {"targets": ["q_proj", "head"]}}}
-    with pytest.raises(Settings, match="must not name head when model.architecture.tiedEmbeddings is true"):
+    with pytest.raises(InvalidRun, match="must not name head when model.architecture.tiedEmbeddings is true"):
         backend_name(resolve_settings(trainer_job(model={"tiedEmbeddings": True}, **lora), [], {}), "2.13.0")
     assert backend_name(resolve_settings(trainer_job(**lora), [], {}), "2.13.0") == "fsdp2"
 
@@ -305,7 +305,7 @@ def rewrite_config(folder: Path, **changes: object) -> None:
 def test_fails_when_the_run_file_contradicts_config_json(tmp_path: Path, changes: dict, complaint: str) -> None:
     publish(model_of({}), tmp_path)
     rewrite_config(tmp_path, **changes)
-    with pytest.raises(Settings, match=complaint):
+    with pytest.raises(InvalidRun, match=complaint):
         load(model_of({}), tmp_path)
 
 
@@ -316,10 +316,10 @@ def test_fails_when_a_scaling_has_a_key_or_a_value_of_its_own(tmp_path: Path) ->
     rewrite_config(tmp_path, rope_scaling=older)
     load(scaled, tmp_path)
     rewrite_config(tmp_path, rope_scaling=older | {"finetuned": True, "beta_fast": 16})
-    with pytest.raises(Settings, match="beta_fast 16 as in config.json of the weights, got 32; .* finetuned True .*, got None"):
+    with pytest.raises(InvalidRun, match="beta_fast 16 as in config.json of the weights, got 32; .* finetuned True .*, got None"):
         load(scaled, tmp_path)
     rewrite_config(tmp_path, rope_scaling=None)
-    with pytest.raises(Settings, match="must have rope_type default as in config.json of the weights, got yarn"):
+    with pytest.raises(InvalidRun, match="must have rope_type default as in config.json of the weights, got yarn"):
         load(scaled, tmp_path)
 
 
@@ -338,7 +338,7 @@ def test_a_window_that_holds_the_whole_sequence_is_no_contradiction(tmp_path: Pa
 def test_fails_without_config_json(tmp_path: Path) -> None:
     publish(model_of({}), tmp_path)
     (tmp_path / "config.json").unlink()
-    with pytest.raises(Settings, match="model.weights: must contain a config.json"):
+    with pytest.raises(InvalidRun, match="model.weights: must contain a config.json"):
         load(model_of({}), tmp_path)
 
 
@@ -354,7 +354,7 @@ def test_fails_when_the_weights_hold_a_tensor_that_the_model_has_no_place_for(tm
     with_tensor(tmp_path, "model.layers.0.self_attn.rotary_emb.inv_freq", torch.ones(4))
     load(model_of({}), tmp_path)
     with_tensor(tmp_path, "model.layers.0.self_attn.q_proj.bias", torch.ones(32))
-    with pytest.raises(Settings, match=r"1 differences: model.layers.0.self_attn.q_proj.bias without a place"):
+    with pytest.raises(InvalidRun, match=r"1 differences: model.layers.0.self_attn.q_proj.bias without a place"):
         load(model_of({}), tmp_path)
 
 
@@ -364,7 +364,7 @@ def test_a_stored_head_must_be_the_embedding_of_a_tied_model(tmp_path: Path) -> 
     with_tensor(tmp_path, "lm_head.weight", tied.embed.weight.detach().to(torch.float32))
     load(model_of({"tiedEmbeddings": True}), tmp_path)
     with_tensor(tmp_path, "lm_head.weight", tied.embed.weight.detach() + 1)
-    with pytest.raises(Settings, match="lm_head.weight without a place"):
+    with pytest.raises(InvalidRun, match="lm_head.weight without a place"):
         load(model_of({"tiedEmbeddings": True}), tmp_path)
 
 

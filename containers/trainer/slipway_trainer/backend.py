@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from slipway_trainer import float8
 from slipway_trainer.batches import MicroBatch
 from slipway_trainer.checkpoint.saver import LibraryCheckpoints
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.layout import Layout
 from slipway_trainer.limits import backend_name
 from slipway_trainer.settings import RunSettings
@@ -75,7 +75,7 @@ class Backend:
 
 
 def build_backend(settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None) -> Backend:
-    """The backend of this rank, with its model on the device. Raises Settings if the backend does not support the run."""
+    """The backend of this rank, with its model on the device. Raises InvalidRun if the backend does not support the run."""
     name = backend_name(settings, torch.__version__)
     if name == "deepspeed":
         from slipway_trainer.deepspeed_backend import DeepSpeedBackend
@@ -99,19 +99,19 @@ def build_backend(settings: RunSettings, layout: Layout, device: torch.device, w
 
 
 def require_bitsandbytes() -> None:
-    """Raises Settings if the image lacks the library of quantized weights."""
+    """Raises InvalidRun if the image lacks the library of quantized weights."""
     if find_spec("bitsandbytes") is None:
         must = "must be left out in an image without bitsandbytes, got nf4"
-        raise Settings(f"training.lora.quantization: {must}; add bitsandbytes to the image, or use the environment's image")
+        raise InvalidRun(f"training.lora.quantization: {must}; add bitsandbytes to the image, or use the environment's image")
 
 
 def require_float8(recipe: str | None, device: torch.device) -> None:
-    """Raises Settings if the GPU, or this PyTorch version on it, does not support the recipe."""
+    """Raises InvalidRun if the GPU, or this PyTorch version on it, does not support the recipe."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     if not float8.supported(device):
-        raise Settings(f"training.precision: must be bf16 on {name}, which has no float8, got fp8; set training.precision: bf16")
+        raise InvalidRun(f"training.precision: must be bf16 on {name}, which has no float8, got fp8; set training.precision: bf16")
     if recipe == "rowwise" and not float8.scales_rows(device):
-        raise Settings(
+        raise InvalidRun(
             f"training.fp8Recipe: must be tensorwise on {name} with PyTorch {torch.__version__}, which has no scales of rows there, "
             "got rowwise; use tensorwise, or an image with a newer PyTorch"
         )

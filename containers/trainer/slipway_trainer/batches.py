@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from slipway_trainer.examples import DOCUMENT, PADDING, TARGETS, TOKENS, trimmed
-from slipway_trainer.exits import DataFailed, Settings
+from slipway_trainer.exits import DataFailed, InvalidRun
 from slipway_trainer.loss import IGNORED
 from slipway_trainer.mixture import Mixture
 from slipway_trainer.order import positions_of_rank, seed_of
@@ -45,7 +45,7 @@ class Batches:
     """The training data of a rank, with random access by step."""
 
     def __init__(self, folders: Path | Mapping[str, Path], training: Training, vocabulary_size: int, rank: int, ranks: int) -> None:
-        """`folders`: that of the only channel, or those of the channels of the mixture by name. Raises Settings if channels cannot be
+        """`folders`: that of the only channel, or those of the channels of the mixture by name. Raises InvalidRun if channels cannot be
         combined."""
         self._mixture = Mixture(training.mixture, training.global_batch_size) if isinstance(folders, Mapping) else None
         if isinstance(folders, Mapping):
@@ -57,7 +57,7 @@ class Batches:
         ends = {source.end_of_text for source in sources}
         if training.document_mask and len(ends) > 1:
             found = ", ".join(map(str, sorted(ends)))
-            raise Settings(
+            raise InvalidRun(
                 f"training.documentMask: must be used with channels that have the same endOfText, got {found}; "
                 "prepare them with one tokenizer"
             )
@@ -172,7 +172,7 @@ def _digest(sources: Mapping[str, Source]) -> str:
 
 
 def training_folders(settings: RunSettings, environ: Mapping[str, str]) -> Path | dict[str, Path]:
-    """The folder of the training channel, or those of the mixture by name. Raises Settings if a channel does not exist."""
+    """The folder of the training channel, or those of the mixture by name. Raises InvalidRun if a channel does not exist."""
     training = settings.training
     if not training.mixture:
         return channel_folder(settings.arguments.data_channel, dict(environ), "code.arguments.data-channel")
@@ -192,11 +192,11 @@ def report_data(batches: Batches, evaluation: Batches | None, settings: RunSetti
 
 
 def channel_folder(name: str, environ: "dict[str, str]", option: str) -> Path:
-    """The folder of channel `name`. Raises Settings with `option` if the run has no such channel."""
+    """The folder of channel `name`. Raises InvalidRun with `option` if the run has no such channel."""
     folder = environ.get("SM_CHANNEL_" + name.upper())
     if not folder:
         known = sorted(key.removeprefix("SM_CHANNEL_").lower() for key in environ if key.startswith("SM_CHANNEL_"))
-        raise Settings(
+        raise InvalidRun(
             f"{option}: must name a channel of the run ({', '.join(known) or 'it has none'}), got {name}; "
             "correct the name, or add the channel to data"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from slipway_trainer.architecture import Architecture
 from slipway_trainer.batches import Batches
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.order import batches_behind
 from slipway_trainer.settings import RunSettings
 
@@ -78,8 +78,8 @@ class Continuation:
     def take(self, record: Mapping[str, Any]) -> list[str]:
         """Continues from the record of a checkpoint. Returns the differences to a checkpoint of another run, which may be intended.
 
-        Raises Settings if a checkpoint of this run was written with other data or another model, or if the data position of any checkpoint
-        does not match this run. Fields that a checkpoint does not contain are not compared.
+        Raises InvalidRun if a checkpoint of this run was written with other data or another model, or if the data position of any
+        checkpoint does not match this run. Fields that a checkpoint does not contain are not compared.
         """
         step = int(record["step"])
         self._tokens_before, self._steps_before = int(record.get("tokens", self.tokens(step))), step
@@ -87,7 +87,7 @@ class Continuation:
         position = {name: own["data"][name] for name in ("seed", "nextSample")}
         found = {name: data.get(name) for name in position}
         if found != position:
-            raise Settings(
+            raise InvalidRun(
                 f"training: seed and globalBatchSize must be those of the checkpoint with data position {found}, got {position}; "
                 "restore them, or start from the beginning"
             )
@@ -101,5 +101,5 @@ class Continuation:
             changed = sorted(name for name in {*before, *now} if _differs(before.get(name), now.get(name)))
             differences += [f"model {name}: must be that of the checkpoint, {before.get(name)}, got {now.get(name)}" for name in changed]
         if differences and record.get("runId") == self._settings.run_id:
-            raise Settings(*differences, "restore these options, or launch a new run with checkpoints.startFrom")
+            raise InvalidRun(*differences, "restore these options, or launch a new run with checkpoints.startFrom")
         return differences

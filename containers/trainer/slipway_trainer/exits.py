@@ -19,7 +19,7 @@ class TrainerError(Exception):
     code = TRY_AGAIN
 
 
-class Settings(TrainerError):
+class InvalidRun(TrainerError):
     """The settings of the run are invalid."""
 
     code = ENVIRONMENT

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from slipway_trainer.exits import Limit, Settings, refused
+from slipway_trainer.exits import InvalidRun, Limit, refused
 from slipway_trainer.settings import Architecture, Parallel, Training
 
 
@@ -34,7 +34,7 @@ class Layout:
 
 
 def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training: Training) -> Layout:
-    """The layout of `ranks` ranks. Raises Settings with all factors if it is not possible.
+    """The layout of `ranks` ranks. Raises InvalidRun with all factors if it is not possible.
 
     If one of `shard` and `replicate` is not given, it takes all ranks that the other degrees leave; if neither is given, the model is
     sharded over all of them. lib/core/distribution/fsdp.ts implements the same rule, and a test compares the two.
@@ -46,7 +46,7 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
     uneven = min(shard, replicate) < 1 or layout.ranks != ranks
     issues = refused([_product(parallel, ranks)] if uneven else _limits(layout, shape, training))
     if issues:
-        raise Settings(*issues)
+        raise InvalidRun(*issues)
     return layout
 
 

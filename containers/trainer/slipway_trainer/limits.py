@@ -5,7 +5,7 @@ The checks before a launch refuse the same with the same words (lib/core/rules/m
 
 from collections.abc import Iterator
 
-from slipway_trainer.exits import Limit, Settings, or_list, refused
+from slipway_trainer.exits import InvalidRun, Limit, or_list, refused
 from slipway_trainer.settings import PRECISIONS, RunSettings
 
 DEGREES = "distribution.parameters"
@@ -234,14 +234,14 @@ NF4_SINCE = (2, 8)
 
 
 def backend_name(settings: RunSettings, torch_version: str) -> str:
-    """The name of the backend. Raises Settings with every option that the backend does not support."""
+    """The name of the backend. Raises InvalidRun with every option that the backend does not support."""
     name = _chosen(settings, torch_version)
     issues, found = refused(limits_of(settings, name)), settings.training.quantization
     if found is not None and _version(torch_version) < NF4_SINCE:
         fix = f"use an image with PyTorch {NF4_SINCE[0]}.{NF4_SINCE[1]} or later"
         issues.append(f"training.lora.quantization: must be left out under PyTorch {torch_version}, got {found}; {fix}")
     if issues:
-        raise Settings(*issues)
+        raise InvalidRun(*issues)
     return name
 
 
@@ -257,7 +257,7 @@ def _chosen(settings: RunSettings, torch_version: str) -> str:
     requested = settings.arguments.backend
     if requested == "fsdp2" and old:
         must = f"must be fsdp1 under PyTorch {torch_version}, got fsdp2"
-        raise Settings(f"code.arguments.backend: {must}; use an image with PyTorch 2.6 or later")
+        raise InvalidRun(f"code.arguments.backend: {must}; use an image with PyTorch 2.6 or later")
     return requested if requested != "auto" else "fsdp1" if old or settings.collectives == "smddp" else "fsdp2"
 
 

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.settings import Lora
 
 
@@ -31,14 +31,14 @@ class LoraLinear(nn.Linear):
 
 
 def apply_lora(model: nn.Module, lora: Lora) -> None:
-    """Freezes the model and adds an adapter to every layer named in `targets`. Raises Settings for names that the model does not have."""
+    """Freezes the model and adds an adapter to every layer named in `targets`. Raises InvalidRun for names that the model does not have."""
     model.requires_grad_(False)
     linear = [(path.rpartition("."), layer) for path, layer in model.named_modules() if isinstance(layer, nn.Linear)]
     known = list(dict.fromkeys(name for (_path, _dot, name), _layer in linear))
     unknown = ", ".join(target for target in lora.targets if target not in known)
     if unknown:
         must = f"must name layers of the model ({', '.join(known)}), got {unknown}"
-        raise Settings(f"training.lora.targets: {must}; correct the names")
+        raise InvalidRun(f"training.lora.targets: {must}; correct the names")
     for (path, _dot, name), layer in linear:
         if name in lora.targets:
             setattr(model.get_submodule(path), name, LoraLinear(layer, lora.rank, lora.alpha))

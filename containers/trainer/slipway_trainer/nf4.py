@@ -16,7 +16,7 @@ from bitsandbytes.functional import QuantState, dequantize_4bit, quantize_4bit
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import PACKED_BLOCK
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.lora import LoraLinear
 from slipway_trainer.model import Transformer
 from slipway_trainer.recompute import KEPT
@@ -81,7 +81,7 @@ class Nf4LoraLinear(LoraLinear, _Nf4):
 
 def apply_nf4(model: Transformer, dtype: torch.dtype) -> None:
     """Packs the frozen weights of the linear layers in blocks, except routers and the gates of shared experts, which are small and decide
-    for whole tokens. `dtype`: of the computation. The model has no values yet. Raises Settings for layers whose blocks would cross rows."""
+    for whole tokens. `dtype`: of the computation. The model has no values yet. Raises InvalidRun if blocks of a layer would cross rows."""
     frozen = {
         name: layer
         for block in model.all_blocks()
@@ -101,4 +101,4 @@ def _require_whole_blocks(layers: Mapping[str, nn.Linear]) -> None:
     found = {f"{name.rpartition('.')[2]} {layer.in_features}" for name, layer in layers.items() if layer.in_features % PACKED_BLOCK}
     if found:
         must = f"must be left out where layers have inputs that are not a multiple of {PACKED_BLOCK}: {', '.join(sorted(found))}"
-        raise Settings(f"training.lora.quantization: {must}, got {_KIND}; remove it")
+        raise InvalidRun(f"training.lora.quantization: {must}, got {_KIND}; remove it")

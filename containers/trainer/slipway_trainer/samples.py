@@ -9,7 +9,7 @@ from torch import Tensor
 from slipway_trainer import progress
 from slipway_trainer.backend import Backend
 from slipway_trainer.batches import Batches, channel_folder
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.greedy import continued
 from slipway_trainer.loss import IGNORED
 from slipway_trainer.settings import RunSettings
@@ -26,7 +26,7 @@ def find_detokenizer(requested: str, of_data: str | None, weights: Path | None) 
     """The requested detokenizer: `byte`, or the path of a tokenizer.json. By default, the byte tokenizer if the data was tokenized with it,
     otherwise tokenizer.json next to the initial weights if it exists and can be read.
 
-    `of_data`: the tokenizer's name in the index of the shards. Raises Settings if a requested tokenizer cannot be read.
+    `of_data`: the tokenizer's name in the index of the shards. Raises InvalidRun if a requested tokenizer cannot be read.
     """
     if requested == "byte" or (not requested and of_data == "byte"):
         return _bytes_as_text
@@ -37,7 +37,7 @@ def find_detokenizer(requested: str, of_data: str | None, weights: Path | None) 
         return None
     try:
         return _from_file(beside)
-    except Settings:
+    except InvalidRun:
         return None
 
 
@@ -47,16 +47,16 @@ def _bytes_as_text(ids: Sequence[int]) -> str:
 
 def _from_file(path: Path) -> Detokenizer:
     if not path.is_file():
-        raise Settings(f"{OPTION}: must be `byte` or a tokenizer.json in a channel, got {path}; add the channel that has it to data")
+        raise InvalidRun(f"{OPTION}: must be `byte` or a tokenizer.json in a channel, got {path}; add the channel that has it to data")
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
         issue = f"{OPTION}: must be used with an image that has the `tokenizers` package, got {path} in one without; set image.uri"
-        raise Settings(issue) from error
+        raise InvalidRun(issue) from error
     try:
         loaded = Tokenizer.from_file(str(path))
     except Exception as error:  # The package raises plain Exception.
-        raise Settings(
+        raise InvalidRun(
             f"{OPTION}: must be a tokenizer.json that the image's `tokenizers` package reads, got {path} ({error}); "
             "convert it with the package of the image"
         ) from error
@@ -107,7 +107,7 @@ class Samples:
     """The sample generations of a run on one rank."""
 
     def __init__(self, settings: RunSettings, world: World, backend: Backend, batches: Batches, weights: Path | None) -> None:
-        """Raises Settings if the tokenizer cannot be read."""
+        """Raises InvalidRun if the tokenizer cannot be read."""
         self._settings, self._world, self._backend = settings, world, backend
         self._prompts = read_prompts(batches, settings)
         self._text = find_detokenizer(settings.arguments.sample_tokenizer, batches.tokenizer, weights)
@@ -137,7 +137,7 @@ class Samples:
 
 
 def open_samples(settings: RunSettings, world: World, backend: Backend, batches: Batches, environ: Mapping[str, str]) -> Samples | None:
-    """The sample generations; None if they are not requested. Raises Settings like Samples."""
+    """The sample generations; None if they are not requested. Raises InvalidRun like Samples."""
     if not settings.arguments.samples:
         return None
     weights = channel_folder(settings.weights, dict(environ), "model.weights") if settings.weights else None

@@ -14,7 +14,7 @@ from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.committed import Rollback
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.memory_plan import MemoryPlan, read_memory_plan
-from slipway_trainer.exits import Limit, Settings, or_list, refused
+from slipway_trainer.exits import InvalidRun, Limit, or_list, refused
 from slipway_trainer.mixture import Phase, read_mixture
 from slipway_trainer.order import Skip, read_skips
 
@@ -224,7 +224,7 @@ def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoi
 
 
 def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapping[str, str]) -> RunSettings:
-    """Returns the validated settings. Raises Settings with all issues."""
+    """Returns the validated settings. Raises InvalidRun with all issues."""
     issues: list[str] = []
     distribution = job.get("distribution") or {}
     settings = RunSettings(
@@ -248,7 +248,7 @@ def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapp
     )
     issues += refused(_unsupported(settings))
     if issues:
-        raise Settings(*issues)
+        raise InvalidRun(*issues)
     return settings
 
 
@@ -274,12 +274,12 @@ def _unsupported(settings: RunSettings) -> Iterator[Limit]:
 
 
 def read_settings(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> RunSettings:
-    """Reads the settings from the job file in SLIPWAY_JOB_FILE. Raises Settings."""
+    """Reads the settings from the job file in SLIPWAY_JOB_FILE. Raises InvalidRun."""
     path = environ.get("SLIPWAY_JOB_FILE")
     if not path:
-        raise Settings("environment variable SLIPWAY_JOB_FILE is not set; the driver must set it")
+        raise InvalidRun("environment variable SLIPWAY_JOB_FILE is not set; the driver must set it")
     try:
         job = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Settings(f"{path}: must be a readable job file ({error}); start the trainer with the driver, which writes it") from error
+        raise InvalidRun(f"{path}: must be a readable job file ({error}); start the trainer with the driver, which writes it") from error
     return resolve_settings(job, words, environ)

@@ -25,7 +25,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import sequence_part
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.fsdp1 import COMPUTE, Fsdp1Backend, plain_name
 from slipway_trainer.layout import Layout
 from slipway_trainer.optimizer import build_optimizer
@@ -59,7 +59,7 @@ class SmpBackend(Fsdp1Backend):
 
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         if weights is not None and (issues := config_issues(weights, settings.architecture, settings.training.sequence_length)):
-            raise Settings(*issues)
+            raise InvalidRun(*issues)
         self._settings, self.layout, self.device = settings, layout, device
         tsm.init()
         self.data_rank = _data_rank()

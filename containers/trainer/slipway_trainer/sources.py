@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 
 from slipway_trainer.examples import PackedRows, Pairs, ids_of
-from slipway_trainer.exits import DataFailed, Settings
+from slipway_trainer.exits import DataFailed, InvalidRun
 from slipway_trainer.order import SampleOrder
 from slipway_trainer.settings import Training
 from slipway_trainer.shard_format import WIDTHS, ShardIndex, read_index
@@ -92,23 +92,23 @@ _KINDS = {
 
 
 class Source:
-    """The token shards of a folder as samples of a run. Raises Settings if the shards do not match the run."""
+    """The token shards of a folder as samples of a run. Raises InvalidRun if the shards do not match the run."""
 
     def __init__(self, folder: Path, training: Training, vocabulary_size: int, seed: int) -> None:
         index = read_index(folder)
         if index.vocabulary_size > vocabulary_size:
-            raise Settings(
+            raise InvalidRun(
                 f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}; "
                 "increase it, or prepare the data with the tokenizer of the model"
             )
         kind = _KINDS[index.kind]
         if kind.objective != training.objective:
-            raise Settings(
+            raise InvalidRun(
                 f"training.objective: must be {kind.objective} for shards made of {kind.made_of}, got {training.objective}; see {folder}"
             )
         if training.document_mask and index.end_of_text is None:
             must = "must be used with shards whose index names one endOfText"
-            raise Settings(f"training.documentMask: {must}, got none or several in {folder}; prepare the data again with one tokenizer")
+            raise InvalidRun(f"training.documentMask: {must}, got none or several in {folder}; prepare the data again with one tokenizer")
         self.end_of_text, self.tokenizer, self.end_of_turn = index.end_of_text, index.tokenizer, index.end_of_turn
         stream = kind.samples(index, training.sequence_length)
         #: Number of samples in one epoch; the digest that identifies the data set; the truncated documents, None for text; and what reads

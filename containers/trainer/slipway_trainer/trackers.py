@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Optional
 
-from slipway_trainer.exits import HAND_OVER, Settings
+from slipway_trainer.exits import HAND_OVER, InvalidRun
 
 #: Time without calls after a failure of a tracker, because its own retries would delay every step.
 PAUSE_SECONDS = 600.0
@@ -128,7 +128,7 @@ def _brief(error: Exception) -> str:
 
 
 def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ: Mapping[str, str]) -> list[Tracker]:
-    """The trackers of this rank. Raises Settings if the image lacks a package or the server is not configured."""
+    """The trackers of this rank. Raises InvalidRun if the image lacks a package or the server is not configured."""
     if rank != 0:
         return []
     found: list[Tracker] = []
@@ -139,15 +139,15 @@ def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ
             found.append(SparingTracker("TensorBoard", lambda: _TensorBoard(folder)))
         if arguments.mlflow:
             if not environ.get("MLFLOW_TRACKING_URI"):
-                raise Settings("environment variable MLFLOW_TRACKING_URI is not set; code.arguments.mlflow needs a tracking server")
+                raise InvalidRun("environment variable MLFLOW_TRACKING_URI is not set; code.arguments.mlflow needs a tracking server")
             found.append(SparingTracker("MLflow", lambda: _MlFlow(environ, run_id)))
         if arguments.wandb:
             if not environ.get("WANDB_PROJECT"):
-                raise Settings("environment variable WANDB_PROJECT is not set; set observability.wandb, which code.arguments.wandb needs")
+                raise InvalidRun("environment variable WANDB_PROJECT is not set; set observability.wandb, which code.arguments.wandb needs")
             found.append(SparingTracker("Weights & Biases", _Wandb))
     except ImportError as error:
         option = "code.arguments.tensorboard, mlflow, wandb"
-        raise Settings(f"{option}: the image must have the package, got {error}; choose an image that has it (image.uri)") from error
+        raise InvalidRun(f"{option}: the image must have the package, got {error}; choose an image that has it (image.uri)") from error
     return found
 
 

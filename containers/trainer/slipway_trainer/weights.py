@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.lora import merged
 from slipway_trainer.published_config import config_issues
 from slipway_trainer.published_names import Place, published_name, published_place, repeated_names
@@ -67,7 +67,7 @@ _COMPUTED = "rotary_emb.inv_freq"
 class PublishedWeights:
     """A folder of safetensors files and config.json with the parameters of a model.
 
-    Raises Settings for contradictions to config.json, missing tensors, other shapes and unused tensors, which indicate another
+    Raises InvalidRun for contradictions to config.json, missing tensors, other shapes and unused tensors, which indicate another
     architecture.
     """
 
@@ -75,7 +75,7 @@ class PublishedWeights:
         self._files, self._shape = open_folder(folder), architecture
         issues = config_issues(folder, architecture, sequence_length) + self._differences(shapes)
         if issues:
-            raise Settings(*issues)
+            raise InvalidRun(*issues)
 
     def _differences(self, shapes: Mapping[str, Sequence[int]]) -> list[str]:
         missing, wrong, used = [], [], set()

@@ -1,6 +1,4 @@
-"""COMMITTED.json, which marks a checkpoint as complete: writing it, finding the checkpoint from which a start continues, deleting old
-
-ones."""
+"""COMMITTED.json, which marks a checkpoint as complete: its content, the checkpoint from which a start continues, and old checkpoints."""
 
 import json
 import re

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from slipway_trainer.checkpoint.store import open_store
-from slipway_trainer.exits import Settings, TrainerError, complain
+from slipway_trainer.exits import InvalidRun, TrainerError, complain
 from slipway_trainer.fetch.arguments import options
 from slipway_trainer.fetch.repository import Repository, ask_hub, find_repository, parse_source
 from slipway_trainer.options import Option, Text
@@ -35,7 +35,7 @@ def run(words: list[str], base: Path) -> int:
     if not root and not given.describe:
         issues.append("--to: must be given outside of a job, got nothing; add it")
     if issues:
-        raise Settings(*issues)
+        raise InvalidRun(*issues)
     os.environ.update(_QUIET)
     if os.environ.get("HF_ENDPOINT"):
         # Xet would ask servers of the hub itself.
@@ -43,7 +43,7 @@ def run(words: list[str], base: Path) -> int:
     try:
         import huggingface_hub  # noqa: F401
     except ImportError as error:
-        raise Settings("code.source: the image must have the `huggingface_hub` package; choose one that has it (image.uri)") from error
+        raise InvalidRun("code.source: the image must have the `huggingface_hub` package; choose one that has it (image.uri)") from error
     include = [pattern.strip() for pattern in given.include.split(",") if pattern.strip()]
     sources = [parse_source(text.strip()) for text in given.source.split(",")]
     found = [find_repository(source, include) for source in sources]
@@ -57,7 +57,7 @@ def run(words: list[str], base: Path) -> int:
     names = given.revisions.split(",") if given.revisions else [source.revision for source in sources]
     if len(names) != len(sources):
         must = f"must name a revision for each of the {len(sources)} sources, got {given.revisions}"
-        raise Settings(f"code.arguments.revisions: {must}; correct it")
+        raise InvalidRun(f"code.arguments.revisions: {must}; correct it")
     for repository, name in zip(found, names, strict=True):
         repository = repository._replace(source=repository.source._replace(revision=name))
         done = "is complete" if fetch(repository, open_store(root), volume if volume.is_dir() else None) else "was fetched before"

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
-from slipway_trainer.exits import Settings, TrainerError
+from slipway_trainer.exits import InvalidRun, TrainerError
 from slipway_trainer.tokenize.rows import COMPRESSED, LINES, TABLES
 
 Answer = TypeVar("Answer")
@@ -66,19 +66,19 @@ class Repository(NamedTuple):
 
 
 def parse_source(text: str) -> Source:
-    """Raises Settings for anything but a source."""
+    """Raises InvalidRun for anything but a source."""
     name, _, revision = text.removeprefix("hf:").partition("@")
     kind = "dataset" if name.startswith("datasets/") else "model"
     name = name.removeprefix("datasets/")
     if not text.startswith("hf:") or not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name, re.ASCII):
-        raise Settings(f"source: must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without, got {text}; correct it")
+        raise InvalidRun(f"source: must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without, got {text}; correct it")
     return Source(text, kind, name, revision or "main")
 
 
 def find_repository(source: Source, include: Sequence[str]) -> Repository:
     """The commit of a revision and its files that match one of the patterns; without patterns, those that training reads.
 
-    Raises Settings for a repository that cannot be read or used, and TrainerError if the hub does not answer.
+    Raises InvalidRun for a repository that cannot be read or used, and TrainerError if the hub does not answer.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
@@ -102,7 +102,7 @@ def find_repository(source: Source, include: Sequence[str]) -> Repository:
         issues.append(f"must have at most {MAX_BYTES >> 40} TiB of files, got more; name fewer with --include")
     messages = [f"source: {source.text} {issue}" for issue in issues]
     if messages:
-        raise Settings(*messages)
+        raise InvalidRun(*messages)
     card = info.card_data or {}
     licence = card.get("license_name") or card.get("license")
     return Repository(source, commit, str(licence)[:100] if licence else None, bool(info.gated), wanted)
@@ -151,7 +151,7 @@ class Busy(TrainerError):
 
 
 def ask_hub(source: Source, call: Callable[[], Answer]) -> Answer:
-    """Calls the hub, and again while it is busy. Raises Settings and TrainerError."""
+    """Calls the hub, and again while it is busy. Raises InvalidRun and TrainerError."""
     for delay in RETRY_SECONDS:
         try:
             with hub_errors(source):
@@ -165,7 +165,7 @@ def ask_hub(source: Source, call: Callable[[], Answer]) -> Answer:
 
 @contextmanager
 def hub_errors(source: Source) -> Iterator[None]:
-    """Converts errors of the hub: those that a person must resolve to Settings, others to an error after which a job tries again."""
+    """Converts errors of the hub: those that a person must resolve to InvalidRun, others to an error after which a job tries again."""
     from huggingface_hub import constants, errors
 
     what = f"source: {source.text}"
@@ -173,21 +173,21 @@ def hub_errors(source: Source) -> Iterator[None]:
         yield
     except errors.GatedRepoError as error:
         fix = f"accept its terms on the page of {source.name}, and provide a token of that account as HF_TOKEN"
-        raise Settings(f"{what} must be readable, got a gated repository and no token that has access; {fix}") from error
+        raise InvalidRun(f"{what} must be readable, got a gated repository and no token that has access; {fix}") from error
     except errors.RevisionNotFoundError as error:
-        raise Settings(f"{what} must name a branch, tag or commit of the repository, got {source.revision}; correct it") from error
+        raise InvalidRun(f"{what} must name a branch, tag or commit of the repository, got {source.revision}; correct it") from error
     except errors.RepositoryNotFoundError as error:
         fix = "correct the name, or provide a token that may read a private one as HF_TOKEN"
-        raise Settings(f"{what} must be a {source.kind} of the hub, got none; {fix}") from error
+        raise InvalidRun(f"{what} must be a {source.kind} of the hub, got none; {fix}") from error
     except errors.OfflineModeIsEnabled as error:
-        raise Settings(f"{what} must be read from the hub, got HF_HUB_OFFLINE; remove that variable") from error
+        raise InvalidRun(f"{what} must be read from the hub, got HF_HUB_OFFLINE; remove that variable") from error
     except (OSError, errors.HTTPError) as error:
         if isinstance(error.__cause__ or error, errors.FileMetadataError):
             fix = "let the proxy or mirror pass the headers of the hub on, or name another as HF_ENDPOINT"
-            raise Settings(f"{what} must be served with the headers of a hub, got {_one_line(error)}; {fix}") from error
+            raise InvalidRun(f"{what} must be served with the headers of a hub, got {_one_line(error)}; {fix}") from error
         if isinstance(error, OSError) and error.errno in _DISK_FULL:
             must = "must fit on the disk of this machine, of which a few files at a time need room"
-            raise Settings(f"{what} {must}, got {_one_line(error)}; raise compute.volumeSizeGiB, or name another TMPDIR") from error
+            raise InvalidRun(f"{what} {must}, got {_one_line(error)}; raise compute.volumeSizeGiB, or name another TMPDIR") from error
         fix = "check the network, the proxy (HTTPS_PROXY) and HF_ENDPOINT"
         status = getattr(getattr(error.__cause__ or error, "response", None), "status_code", 0)
         kind = Busy if status == 429 or status >= 500 else TrainerError

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.options import OneOf, Option, Options, Text, Whole
 
 OPTIONS = (
@@ -31,9 +31,9 @@ def options(*others: Option) -> Options:
 
 
 def read_arguments(words: Sequence[str]) -> argparse.Namespace:
-    """Parses the command line. Raises Settings with all errors."""
+    """Parses the command line. Raises InvalidRun with all errors."""
     issues: list[str] = []
     found = options().read(words, issues)
     if issues:
-        raise Settings(*issues)
+        raise InvalidRun(*issues)
     return found

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 
 Message = Mapping[str, Any]
 #: Keys of a message's reasoning. Most templates read the first one, GPT-OSS's template the second one.
@@ -38,7 +38,7 @@ class ChatTemplate:
     """A template with the special tokens that it may use (`bos_token`, `eos_token`)."""
 
     def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
-        """Raises Settings for an invalid template, or if the image does not have Jinja."""
+        """Raises InvalidRun for an invalid template, or if the image does not have Jinja."""
         self.marks_turns = _GENERATION.search(source) is not None
         self.source = source
         self._special_tokens = dict(special_tokens)
@@ -52,7 +52,7 @@ class ChatTemplate:
             from jinja2.ext import loopcontrols
             from jinja2.sandbox import ImmutableSandboxedEnvironment
         except ImportError as error:
-            raise Settings(
+            raise InvalidRun(
                 "code.arguments.chat-template: the image must have the `jinja2` package; choose one that has it (image.uri)"
             ) from error
         environment = ImmutableSandboxedEnvironment(
@@ -63,7 +63,7 @@ class ChatTemplate:
         try:
             return environment.from_string(self.source)
         except TemplateSyntaxError as error:
-            raise Settings(
+            raise InvalidRun(
                 f"tokenizer.chatTemplate: must be a Jinja template, got in line {error.lineno}: {error.message}; correct the template"
             ) from error
 

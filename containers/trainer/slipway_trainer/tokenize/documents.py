@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slipway_trainer.exits import DataFailed, Settings
+from slipway_trainer.exits import DataFailed, InvalidRun
 from slipway_trainer.fetch.repository import SOURCE_FILE
 from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader
 from slipway_trainer.tokenize.formats import shape_of
@@ -80,8 +80,8 @@ def input_files(folder: Path, include: str = "") -> list[Path]:
     (incomplete downloads, copies of notebooks), markers such as Spark's _SUCCESS, the record of a fetched repository, and descriptions and
     cached results of Hugging Face datasets.
 
-    Raises Settings with the names of files that would be noise in the training data: binary ones, tables and rows that would be trained as
-    text, and beside records any others than `.txt`, such as README.md or LICENSE.
+    Raises InvalidRun with the names of files that would be noise in the training data: binary ones, tables and rows that would be trained
+    as text, and beside records any others than `.txt`, such as README.md or LICENSE.
     """
     patterns = [pattern.strip() for pattern in include.split(",") if pattern.strip()] or ["*"]
     found = (path for path in folder.rglob("*") if path.is_file() and not (path.name.startswith("_") and not path.suffix))
@@ -106,7 +106,7 @@ def input_files(folder: Path, include: str = "") -> list[Path]:
 
 def _of_data_sets(files: Sequence[Path]) -> list[Path]:
     """The files without cached results: state.json of `save_to_disk` names the tables of a data set, and beside other tables, a name of the
-    cache is no table of its own. Raises Settings for a data set whose rows a further table selects, as old versions wrote."""
+    cache is no table of its own. Raises InvalidRun for a data set whose rows a further table selects, as old versions wrote."""
     states: dict[Path, dict[str, Any]] = {}
     for folder in {path.parent for path in files}:
         with suppress(OSError, ValueError):
@@ -116,7 +116,7 @@ def _of_data_sets(files: Sequence[Path]) -> list[Path]:
     selected = [folder for folder, state in states.items() if state.get("_indices_data_files")]
     if selected:
         must = "code.arguments.data-channel: must contain data sets without a table of indices"
-        raise Settings(f"{must}, got {selected[0].name}; save it again with a current version of datasets")
+        raise InvalidRun(f"{must}, got {selected[0].name}; save it again with a current version of datasets")
     own = {path.parent for path in files if path.suffix == ".arrow" and not _CACHED.fullmatch(path.name)}
 
     def is_kept(path: Path) -> bool:
@@ -131,11 +131,11 @@ def _of_data_sets(files: Sequence[Path]) -> list[Path]:
 
 
 def _refuse(must: str, files: Sequence[Path], folder: Path) -> None:
-    """Raises Settings if there are files, with the names of some."""
+    """Raises InvalidRun if there are files, with the names of some."""
     names = [path.relative_to(folder).as_posix() for path in files]
     if names:
         listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        raise Settings(f"code.arguments.data-channel: {must}, got {listed}; convert or remove them")
+        raise InvalidRun(f"code.arguments.data-channel: {must}, got {listed}; convert or remove them")
 
 
 def share(files: Sequence[Path], host: int, hosts: int) -> list[Path]:

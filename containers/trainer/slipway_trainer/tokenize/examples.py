@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slipway_trainer.exits import DataFailed, Settings
+from slipway_trainer.exits import DataFailed, InvalidRun
 from slipway_trainer.tokenize.chat_template import ChatTemplate, TemplateFailed
 from slipway_trainer.tokenize.conversations import Chat, Conversation, common, ends_in_marker
 from slipway_trainer.tokenize.formats import Line, LineReader, shape_of
@@ -154,7 +154,7 @@ def _behind(ids: list[int], begin: int) -> Example:
 
 
 def open_reader(kind: str, given: argparse.Namespace, tokenizer: Tokenizer) -> ExampleReader:
-    """The reader of lines of a kind, `sft` or `dpo`. Raises Settings for a template that cannot be used."""
+    """The reader of lines of a kind, `sft` or `dpo`. Raises InvalidRun for a template that cannot be used."""
     templates = _chat_template(given.chat_template, tokenizer), None
     if tokenizer.tool_template and not given.chat_template:
         templates = templates[0], ChatTemplate(tokenizer.tool_template, tokenizer.special_tokens)
@@ -178,7 +178,7 @@ def _chat_template(given: str, tokenizer: Tokenizer) -> ChatTemplate | None:
     source = given or tokenizer.chat_template
     if given and "{%" not in given and "{{" not in given:
         if not Path(given).is_file():
-            raise Settings(
+            raise InvalidRun(
                 f"tokenizer.chatTemplate: must be a Jinja template, or the path of one in an input of the job, got {given}; "
                 "add the file to an input, or write the template"
             )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 
 PLUMBING = ("driver", "job", "code")
 
@@ -38,7 +38,7 @@ def output_uri(config: Path) -> str:
 
 
 def find_place(base: Path, channel: str, environ: Mapping[str, str]) -> Place:
-    """The paths of this host. Raises Settings if the channel does not exist."""
+    """The paths of this host. Raises InvalidRun if the channel does not exist."""
     processing = _read(base / "config" / "processingjobconfig.json")
     config = base / "config" if processing else base / "input" / "config"
     data = base / "processing" / "input" if processing else base / "input" / "data"
@@ -50,7 +50,7 @@ def find_place(base: Path, channel: str, environ: Mapping[str, str]) -> Place:
     chosen = channel or (own[0] if len(own) == 1 else "")
     if chosen not in names:
         must = f"must name an input of the job ({', '.join(own) or 'it has none'}), got {channel or 'nothing'}"
-        raise Settings(f"code.arguments.data-channel: {must}; correct the name, or add the input")
+        raise InvalidRun(f"code.arguments.data-channel: {must}; correct the name, or add the input")
     if processing:
         inputs = {entry.get("InputName"): entry.get("S3Input") or {} for entry in processing.get("ProcessingInputs", [])}
         kind = str(inputs.get(chosen, {}).get("S3DataDistributionType", ""))

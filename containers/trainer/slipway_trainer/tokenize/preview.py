@@ -12,7 +12,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from slipway_trainer.exits import Settings, TrainerError, complain
+from slipway_trainer.exits import InvalidRun, TrainerError, complain
 from slipway_trainer.options import Option, Text, Whole
 from slipway_trainer.tokenize.arguments import options
 from slipway_trainer.tokenize.documents import examples, input_files, kind_of
@@ -122,12 +122,12 @@ def run(words: list[str]) -> int:
     if not Path(given.data).exists():
         issues.append(f"--data: must be a file or folder, got {given.data or 'none'}; correct the path")
     if issues:
-        raise Settings(*issues)
+        raise InvalidRun(*issues)
     path = Path(given.data)
     files = [path] if path.is_file() else input_files(path)
     kind = kind_of(files)
     if kind == "text":
-        raise Settings(f"--data: must have conversations, completions or preferences, got text in {path.name}; all of text is trained")
+        raise InvalidRun(f"--data: must have conversations, completions or preferences, got text in {path.name}; all of text is trained")
     tokenizer = load_tokenizer(given.tokenizer, given.end_of_text)
     reader = open_reader(kind, given, tokenizer)
     rows = first_rows(files, reader, tokenizer, given.rows)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from slipway_trainer.exits import DataFailed, Settings
+from slipway_trainer.exits import DataFailed, InvalidRun
 
 #: Suffixes of files with one JSON object per line; a .json file may also be one array. Other text files are one document each. All may be
 #: compressed.
@@ -191,7 +191,7 @@ def _arrow(path: Path) -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise Settings(
+        raise InvalidRun(
             f"{path.name}: the image must have the `pyarrow` package to read {path.suffix}; choose one that has it (image.uri)"
         ) from error
     return pyarrow

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 
 #: Default end-of-text token if neither --end-of-text nor tokenizer_config.json specifies one.
 END_OF_TEXT = "</s>"
@@ -86,7 +86,7 @@ class FileTokenizer(ByteTokenizer):
         try:
             from tokenizers import Tokenizer as Loaded
         except ImportError as error:
-            raise Settings(
+            raise InvalidRun(
                 "code.arguments.tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"
             ) from error
         config = _json_of(path.with_name("tokenizer_config.json"))
@@ -94,7 +94,7 @@ class FileTokenizer(ByteTokenizer):
             self._tokenizer = Loaded.from_file(str(path))
         except Exception as error:  # The package raises no class of its own.
             must = f"must be a tokenizer.json that the image's `tokenizers` package reads, got {path.name} ({error})"
-            raise Settings(
+            raise InvalidRun(
                 f"code.arguments.tokenizer: {must}; save it again with AutoTokenizer.save_pretrained, or use a newer package"
             ) from error
         _add_tokens(self._tokenizer, config)
@@ -113,7 +113,7 @@ class FileTokenizer(ByteTokenizer):
         found = self._tokenizer.token_to_id(self.end_of_text_token)
         if found is None:
             must = f"must be a token of {path.name}, got {self.end_of_text_token}"
-            raise Settings(f"code.arguments.end-of-text: {must}; name the token that ends a document")
+            raise InvalidRun(f"code.arguments.end-of-text: {must}; name the token that ends a document")
         self.end_of_text = found
         self.ends = frozenset({found, *_ends_beside(path)})
 
@@ -137,7 +137,7 @@ def _json_of(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise Settings(f"{path.name} next to the tokenizer: must be JSON ({error}); copy it again") from error
+        raise InvalidRun(f"{path.name} next to the tokenizer: must be JSON ({error}); copy it again") from error
     return found if isinstance(found, dict) else {}
 
 
@@ -156,7 +156,7 @@ def _add_tokens(tokenizer: Any, config: Mapping[str, Any]) -> None:
         found = tokenizer.token_to_id(entry["content"])
         if found != number:
             must = f"must have the ids that follow those of tokenizer.json, got {number} for {entry['content']}, which is {found}"
-            raise Settings(f"added_tokens_decoder of tokenizer_config.json next to the tokenizer: {must}; save both files again")
+            raise InvalidRun(f"added_tokens_decoder of tokenizer_config.json next to the tokenizer: {must}; save both files again")
 
 
 def _ends_beside(path: Path) -> list[int]:
@@ -196,11 +196,11 @@ Tokenizer = ByteTokenizer | FileTokenizer
 
 
 def load_tokenizer(name: str, end_of_text: str | None) -> Tokenizer:
-    """Loads `byte`, or the tokenizer.json at a path. Raises Settings if it cannot be used."""
+    """Loads `byte`, or the tokenizer.json at a path. Raises InvalidRun if it cannot be used."""
     if name == "byte":
         return ByteTokenizer()
     path = Path(name)
     if not path.is_file():
         must = "must be `byte` or a tokenizer.json in a channel"
-        raise Settings(f"code.arguments.tokenizer: {must}, got {name}; add the file to an input of the job")
+        raise InvalidRun(f"code.arguments.tokenizer: {must}, got {name}; add the file to an input of the job")
     return FileTokenizer(path, end_of_text)
