@@ -8,7 +8,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[2] / "containers" / part) for part in ("trainer", "driver")]
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import InvalidRun
 from slipway_trainer.layout import resolve_layout
 from slipway_trainer.limits import backend_name, compiles
 from slipway_trainer.settings import resolve_settings
@@ -18,7 +18,7 @@ def tried(call: Callable[..., Any], *given: Any) -> tuple[Any, list[str]]:
     """What a call returns, and its refusals."""
     try:
         return call(*given), []
-    except Settings as error:
+    except InvalidRun as error:
         return None, error.issues
 
 

@@ -58,7 +58,7 @@ class Workers:
             end = Failure(TRY_AGAIN, HARDWARE, None, "%s was lost: %s" % (channel.name, error), [], channel.name)
         self.lost.put(end)
 
-    def tell(self, **message: Any) -> None:
+    def send(self, **message: Any) -> None:
         """Sends a message to every other host, also to those that connect later."""
         with self._lock:
             self._last = message
@@ -113,7 +113,7 @@ class Head:
             hosts = self._await_hosts()
             code = TRY_AGAIN if hosts is None else self._run_script(hosts)
         finally:
-            self._workers.tell(end=code)
+            self._workers.send(end=code)
             self._node.stop()
         return code
 
@@ -131,7 +131,7 @@ class Head:
             while not set(names) <= set(joined.addresses):
                 if joined.addresses and not is_up:
                     is_up, began = True, time.monotonic()
-                    self._workers.tell(join=True)
+                    self._workers.send(join=True)
                 if self._is_lost() or self._is_late(joined, began, is_up):
                     return None
                 time.sleep(POLL_SECONDS)
