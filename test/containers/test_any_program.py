@@ -294,7 +294,15 @@ if "slipway_driver" in sys.orig_argv:
 
 
 def test_a_killed_wrapper_is_not_an_end_before_the_ranks_had_started(tmp_path: Path) -> None:
-    world = world_of(tmp_path, {"train.py": "import os, signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(600)\n"})
+    script = """import os, signal, time
+words = open("/proc/%d/cmdline" % os.getppid()).read().split("\\0")
+state = words[words.index("slipway_driver.rank") + 1]
+while not any(name.endswith(".pid") for name in os.listdir(state)):
+    time.sleep(0.01)
+os.kill(os.getppid(), signal.SIGKILL)
+time.sleep(600)
+"""
+    world = world_of(tmp_path, {"train.py": script})
     assert world.wait() == [137], world.log("algo-1")
     assert world.failure("algo-1")["reason"] == "killed by signal 9 (SIGKILL), which also ended the driver's process of the rank"
 

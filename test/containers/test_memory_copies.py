@@ -471,7 +471,7 @@ def test_checkpoints_are_written_from_copies_and_hold_the_same_state(tmp_path: P
     code, _resumed, output = Run(tmp_path / "first", job, 2, shards, str(patch), hosts).start()
     assert code == 0, output
     saved = events(output, "checkpoint")
-    assert len(saved) > 2 and output.count("training waits for a save") == 1, "for the last step"
+    assert len(saved) > 2 and output.count("training waits for a save") <= 1, "for the last step, unless a copy has it"
     losses = {event["step"]: event["loss"] for event in events(output, "step")}
     for which in range(2):
         hosts.lose(which)
