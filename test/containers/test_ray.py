@@ -192,7 +192,7 @@ def test_a_host_that_is_none_of_the_launch_does_not_stand_for_one_that_is_missin
     first = head.Head.__new__(head.Head)
     first._settings = SimpleNamespace(hosts=("algo-1", "algo-2"), host="algo-1", join_seconds=0.0)
     first._state, first._environ = tmp_path, {}
-    first._workers = SimpleNamespace(tell=lambda **_message: None, lost=queue.Queue())
+    first._workers = SimpleNamespace(send=lambda **_message: None, lost=queue.Queue())
     first._node = SimpleNamespace(code=None)
     assert first._await_hosts() is None
     assert "algo-2 did not" in launchers.read_launcher_end(tmp_path).reason
