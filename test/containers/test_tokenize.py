@@ -74,6 +74,8 @@ def test_a_restart_repeats_no_finished_shard(tmp_path: Path) -> None:
         broken.write_all(until_third(), ByteTokenizer())
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*.bin")}
     assert len(before) == 2
+    with pytest.raises(DataFailed, match="index-00000.json: must be complete, got 2 shards of a step that has not ended; let it end"):
+        read_index(tmp_path / "out")
 
     again, _ = writer_for(texts, tmp_path / "out", 5)
     found = json.loads(again.index_path.read_text())

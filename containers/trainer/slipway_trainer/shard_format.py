@@ -76,6 +76,11 @@ def read_index(folder: Path) -> ShardIndex:
                 raise DataFailed(
                     f"{file}: schema must be {known}, got {content['schema']} of kind {kind}; prepare the data with this version of Slipway"
                 )
+            if content.get("complete") is False:
+                raise DataFailed(
+                    f"{file}: must be complete, got {len(content['shards'])} shards of a step that has not ended; "
+                    "let it end, or start it again: it continues after its last shard"
+                )
             # The index of a host without input files may differ from the others.
             if content["shards"] or len(files) == 1:
                 kinds.add((content["dtype"], int(content["vocabularySize"]), kind))
