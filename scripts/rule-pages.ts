@@ -143,7 +143,7 @@ function indexPage(prose: ReadonlyMap<string, Prose>): string {
   });
   return [
     '# Rules',
-    'What `slipway validate` checks in addition to the schema. A message has the form `<option>: <what must hold>, got <value>; <what to do>`, and names its rule.',
+    'What `slipway validate` checks in addition to the schema. A message has the form `<option>: <what must hold>, got <value>; <what to do>`, and names its rule. Rules about the environment need its descriptor: `validate` skips them without one, and `control` checks all of them again at a launch.',
     'An error stops a launch or a deploy. Some rules can be acknowledged with a reason (`acknowledge`), where their page says so. `npm run docs:rules` writes this page, and the levels and examples of the others.',
     ...sections,
   ].join('\n\n');

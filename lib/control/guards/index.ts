@@ -132,7 +132,7 @@ const NAMED = 5;
 /**
  * Rejects changes that would affect a live run: `delete` rejects the deletion of the stack; `replace` rejects an update that replaces role,
  * network or key, removes a team or a zone, or gives a team its first key of its own. It also rejects, with or without live runs, updates
- * at which CloudFormation could only fail halfway (`changes.ts`).
+ * at which CloudFormation could only fail halfway (`changeOf`).
  *
  * No run starts while the stack is being deleted: the delete guard closes the environment before it reads the runs, and reopens it when it
  * rejects the deletion, and when a stack is created on a retained table. The answer is based on the run table and on SageMaker itself, so

@@ -21,7 +21,7 @@ export const limits = z.strictObject({
   ),
   maxCostUsd: option(
     z.number().positive(),
-    'Maximum cost of the whole run, in USD: a launch with a higher planned cost is rejected, and a run that reaches it is stopped after a checkpoint. Default: none.',
+    'Maximum cost of the whole run, in USD: a launch with a higher planned cost is rejected, and a run is stopped before it crosses it, after a new checkpoint if one comes in time. Default: none.',
     { examples: [60_000] },
   ),
   maxAttempts: option(count, 'Maximum number of failed attempts of the whole run.', { default: 20, examples: [20] }),
