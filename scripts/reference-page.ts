@@ -8,7 +8,7 @@ const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.refused, 'refused by validation, plan, quota or guardrail'],
   [EXIT.usage, 'wrong usage, or a file that cannot be read or written'],
   [EXIT.service, 'a service call failed'],
-  [EXIT.runFailed, 'the run ended Failed (with --wait)'],
+  [EXIT.runFailed, 'the run ended, and has not completed (with --wait)'],
   [EXIT.internal, 'internal error: a bug of Slipway'],
   [EXIT.interrupted, 'interrupted'],
 ];
