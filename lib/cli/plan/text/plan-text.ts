@@ -161,6 +161,8 @@ const SHOWN = 8;
 
 /** The fastest layouts that a search found, in the terms of a run file. */
 export function searchText({ considered, seconds, candidates }: Search): string {
+  const found = `${round(considered)} layouts in ${seconds} s`;
+  if (candidates.length === 0) return `${found}; none fits: use more instances, or a type with more memory`;
   const rows = candidates
     .slice(0, SHOWN)
     .map((c) => [
@@ -170,10 +172,7 @@ export function searchText({ considered, seconds, candidates }: Search): string 
       c.usd === null ? '-' : dollars(c.usd),
       `${c.distribution.library} ${JSON.stringify(c.distribution.parameters)} ${JSON.stringify(c.training)}`,
     ]);
-  return [
-    `${round(considered)} layouts in ${seconds} s; the fastest:`,
-    textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'layout'], rows),
-  ].join('\n');
+  return `${found}; the fastest:\n${textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'layout'], rows)}`;
 }
 
 /** For a mixture of experts, the number of parameters that process one token. */
