@@ -1,7 +1,7 @@
 import { PRESETS } from '../catalog/model/presets';
 import { publishedConfigs } from '../catalog/model/published';
 import { trainedModel } from '../catalog/model/trainer-limits';
-import { fillPlaceholders } from '../config/formats/places';
+import { channelFolder, fillPlaceholders } from '../config/formats/places';
 import { configKeys } from '../config/inline';
 import type { JobFile } from '../config/job-file';
 import { healthCheckOf, hostCount, trainingGroupsOf } from '../config/resolve-run';
@@ -22,7 +22,7 @@ function checkpointUri(plan: JobPlan): string {
   const { mode, s3, localPath, channel } = plan.run.checkpoints;
   if (mode === 'direct') return fillPlaceholders(s3, plan);
   if (mode === 'managed') return localPath;
-  return mode === 'fsx' ? `/opt/ml/input/data/${channel}/runs/${plan.descriptor.team}/${plan.runId}` : '';
+  return mode === 'fsx' ? `${channelFolder(channel ?? '')}/runs/${plan.descriptor.team}/${plan.runId}` : '';
 }
 
 /** Observability options for the built-in trainer; custom code decides itself where it sends its metrics. */

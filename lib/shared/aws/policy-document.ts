@@ -13,19 +13,24 @@ export interface PolicyStatement {
   Condition?: Record<string, Record<string, unknown>>;
 }
 
+/** A policy document as a service returns it: one statement need not be in a list. */
+interface PolicyDocument {
+  Statement?: PolicyStatement | PolicyStatement[];
+}
+
 /** Converts to a list: policies treat one value and a list of one value alike. */
 export const listOf = <T>(value: T | T[] | undefined): T[] =>
   value === undefined ? [] : Array.isArray(value) ? value : [value];
 
 /** Statements of a policy document; empty when there is no document. */
 export const statementsIn = (policy: string | undefined): PolicyStatement[] =>
-  policy === undefined ? [] : [(JSON.parse(policy) as { Statement?: PolicyStatement[] }).Statement ?? []].flat();
+  policy === undefined ? [] : listOf((JSON.parse(policy) as PolicyDocument).Statement);
 
 /** The policy of a bucket, to be extended; empty when it has none. */
 export async function bucketPolicy(s3: S3Client, Bucket: string): Promise<{ Statement: PolicyStatement[] }> {
   const found = await answerOrUndefined(s3.send(new GetBucketPolicyCommand({ Bucket })), 'NoSuchBucketPolicy');
-  const policy: object = found ? JSON.parse(found.Policy ?? '') : { Version: '2012-10-17' };
-  return { ...policy, Statement: statementsIn(found?.Policy) };
+  const policy: PolicyDocument = found ? JSON.parse(found.Policy ?? '') : { Version: '2012-10-17' };
+  return { ...policy, Statement: listOf(policy.Statement) };
 }
 
 /** AWS principals of a statement; `*` for everyone. */

@@ -110,6 +110,9 @@ export function parseHubSource(text: string): HubSource | undefined {
   return name === undefined ? undefined : { kind: datasets ? 'dataset' : 'model', name, revision };
 }
 
+/** Folder of a data channel in the container. */
+export const channelFolder = (channel: string): string => `/opt/ml/input/data/${channel}`;
+
 /** Whether text names a repository of a hub. */
 export const isHubSource = (text: string | undefined): boolean => text?.startsWith('hf:') ?? false;
 

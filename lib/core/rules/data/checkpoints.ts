@@ -1,4 +1,5 @@
 import { parameterShape } from '../../catalog/model/parameters';
+import { channelFolder } from '../../config/formats/places';
 import { orList } from '../../config/issue';
 import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
 import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
@@ -26,9 +27,9 @@ const SAVES_TO = /^(output[-_]dir|save|save[-_]dir|checkpoint[-_]dir|(trainer\.)
 /** Folders of the container that outlive its instances; the first is the one for checkpoints. */
 function keptFolders({ checkpoints: { mode, localPath, channel }, data }: RunSpec): string[] {
   const writable = data.filter(({ fsxLustre, efs }) => (fsxLustre ?? efs)?.access === 'rw');
-  const mounts = writable.map((one) => `/opt/ml/input/data/${one.channel}`);
+  const mounts = writable.map((one) => channelFolder(one.channel));
   if (mode === 'managed') return [localPath, ...mounts];
-  if (mode === 'fsx') return [`/opt/ml/input/data/${channel ?? writable[0]?.channel}`, ...mounts];
+  if (mode === 'fsx') return [channelFolder(channel ?? writable[0]?.channel ?? ''), ...mounts];
   return ['/opt/ml/model', '/opt/ml/output/data', ...mounts];
 }
 

@@ -1,8 +1,8 @@
-import type { CodeFolder } from '../../config/code-source';
+import { channelFolder } from '../../config/formats/places';
 import { type Rule, type RuleContext, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
-import { plainName, someOf } from './code-folder';
+import { plainName, someOf, toolkitRequirements } from './code-folder';
 
 /** Minor version of torchvision that belongs to PyTorch 2.0; later ones follow it. https://github.com/pytorch/vision#installation */
 const TORCHVISION_OF_2_0 = 15;
@@ -58,13 +58,11 @@ function replacesPytorch(given: Requirement, pytorch: string): boolean {
   return isAddress || !clauses.every((clause) => satisfies(installed, clause));
 }
 
-const fileOf = ({ code }: RunSpec, { files }: CodeFolder) =>
-  files.find(({ name }) => name === plainName(code.requirements ?? 'requirements.txt'));
-
 /** The lines of the file that is installed: of code.requirements, or the one that the toolkit finds itself. */
-function installed(run: RunSpec, { codeFolder }: RuleContext): readonly string[] {
-  const isInstalled = run.code.requirements !== undefined || run.distribution.contract === 'toolkit';
-  return (isInstalled && codeFolder && fileOf(run, codeFolder)?.requirements) || [];
+function installed(run: RunSpec, context: RuleContext): readonly string[] {
+  const wanted = run.code.requirements ?? toolkitRequirements(run, context);
+  if (wanted === undefined) return [];
+  return context.codeFolder?.files.find(({ name }) => name === plainName(wanted))?.requirements ?? [];
 }
 
 /** Lines that send pip to another place than the index. */
@@ -91,9 +89,6 @@ function localPlaceIn(line: string): LocalPlace | undefined {
   return isPath && place !== '' ? { place: place.replace(/^file:(\/\/(localhost)?)?/, ''), isBesideFile } : undefined;
 }
 
-/** The data channels in the container: what they contain is known only in the job. */
-const CHANNELS = '/opt/ml/input/data/';
-
 /** Lines with a file that is not in the code folder: certainly, or unless the image has it. */
 function missingFiles(run: RunSpec, context: RuleContext): { inFolder: string[]; absolute: string[] } {
   const folders = plainName(run.code.requirements ?? '')
@@ -106,7 +101,8 @@ function missingFiles(run: RunSpec, context: RuleContext): { inFolder: string[];
   };
   const found = installed(run, context).flatMap((line) => {
     const { place, isBesideFile } = localPlaceIn(line) ?? {};
-    if (place === undefined || place.startsWith(CHANNELS)) return [];
+    // What a channel contains is known only in the job.
+    if (place === undefined || place.startsWith(channelFolder(''))) return [];
     const isAbsolute = place.startsWith('/');
     return isAbsolute || !isThere([...(isBesideFile ? folders : []), place].join('/')) ? [{ line, isAbsolute }] : [];
   });
