@@ -24,12 +24,12 @@ function memoryHeadroom(run: RunSpec, path: string): Finding[] {
 /** Arguments that tell transformers, TRL, Megatron-LM, Lightning and torchtitan where to save. */
 const SAVES_TO = /^(output[-_]dir|save|save[-_]dir|checkpoint[-_]dir|(trainer\.)?default_root_dir|job\.dump_folder)$/;
 
-/** Folders of the container that outlive its instances; the first is the one for checkpoints. */
+/** Folders of the container that outlive its instances, first the one for checkpoints; empty while the channel of fsx is not known. */
 function keptFolders({ checkpoints: { mode, localPath, channel }, data }: RunSpec): string[] {
   const writable = data.filter(({ fsxLustre, efs }) => (fsxLustre ?? efs)?.access === 'rw');
   const mounts = writable.map((one) => channelFolder(one.channel));
   if (mode === 'managed') return [localPath, ...mounts];
-  if (mode === 'fsx') return [channelFolder(channel ?? writable[0]?.channel ?? ''), ...mounts];
+  if (mode === 'fsx') return channel === undefined ? [] : [channelFolder(channel), ...mounts];
   return ['/opt/ml/model', '/opt/ml/output/data', ...mounts];
 }
 
@@ -141,6 +141,7 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     const { code, checkpoints } = run;
     if (code.builtin || checkpoints.mode === 'direct') return [];
     const kept = keptFolders(run);
+    if (kept.length === 0) return [];
     const isKept = (place: string) =>
       place.includes('://') || kept.some((folder) => `${place}/`.startsWith(`${folder}/`));
     const isNone = checkpoints.mode === 'none';
