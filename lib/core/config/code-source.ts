@@ -27,6 +27,10 @@ export interface InspectedFile extends CodeFile {
   oneHostLauncher?: string;
   /** The lines of a requirements file that may be installed, without comments. */
   requirements?: readonly string[];
+  /** Options of argparse with `type=bool`, for which every text is true, without their dashes, and whether they are true by default. */
+  boolOptions?: Readonly<Record<string, boolean>>;
+  /** The folder that a call in a Python file names for its checkpoints. */
+  savesTo?: string;
   /** What looks like a secret in it. */
   secret?: string;
 }

@@ -12,12 +12,18 @@ import { codeFiles, isWithin, repositoryOf } from './code-files';
  * https://pip.pypa.io/en/stable/reference/requirements-file-format/
  */
 export const requirementLines = (text: string): string[] =>
-  text
+  fromUtf16(text)
     .replace(/^(\uFEFF|\u00EF\u00BB\u00BF)/, '')
     .replace(/\\\r?\n/g, ' ')
     .split(/\r\n?|\n/)
     .map((line) => line.replace(/(^|\s)#.*$/, '').trim())
     .filter((line) => line !== '');
+
+/** A file that PowerShell has written, which pip decodes by its mark; the text has one character for each byte. */
+function fromUtf16(text: string): string {
+  const encoding = { '\u00FF\u00FE': 'utf-16le', '\u00FE\u00FF': 'utf-16be' }[text.slice(0, 2)];
+  return encoding === undefined ? text : new TextDecoder(encoding).decode(Buffer.from(text, 'latin1'));
+}
 
 /** What is read of a file: scripts and files with keys are shorter. */
 const START = Buffer.alloc(2 ** 18);
@@ -67,11 +73,31 @@ function inspectedFile(folder: string, file: CodeFile): InspectedFile {
   const secret = secretIn(text);
   return {
     ...file,
+    ...(file.name.endsWith('.py') && pythonFacts(text)),
     ...(windowsLine && { windowsLine }),
     ...(markedWord && { markedWord }),
     ...(oneHostLauncher && { oneHostLauncher }),
     ...(secret && { secret }),
   };
+}
+
+/** An option of argparse with what follows its name, up to a depth of one call: `add_argument("--fp16", type=bool)`. */
+const OPTION = /\.add_argument\(\s*((?:["']-{1,2}[\w-]+["']\s*,\s*)+)((?:[^()]|\([^()]*\))*)\)/g;
+/** A call that makes the arguments of a trainer of transformers or TRL. */
+const TRAINER_ARGUMENTS = /\b\w*(?:Arguments|Config)\((?:[^()]|\([^()]*\))*\)/g;
+
+function pythonFacts(text: string): Pick<InspectedFile, 'boolOptions' | 'savesTo'> {
+  const code = text.replace(/^\s*#.*$/gm, '');
+  const boolOptions = Object.fromEntries(
+    [...code.matchAll(OPTION)].flatMap(([, names = '', rest = '']) =>
+      /(^|,)\s*type\s*=\s*bool\s*(,|$)/.test(rest)
+        ? [...names.matchAll(/[\w][\w-]*/g)].map(([name]) => [name, /\bdefault\s*=\s*True\b/.test(rest)])
+        : [],
+    ),
+  );
+  const saving = (code.match(TRAINER_ARGUMENTS) ?? []).filter((call) => !/save_strategy\s*=\s*["']no["']/.test(call));
+  const savesTo = /[(,]\s*output_dir\s*=\s*["']([^"'{}]+)["']/.exec(saving.join('\n'))?.[1];
+  return { ...(Object.keys(boolOptions).length > 0 && { boolOptions }), ...(savesTo && { savesTo }) };
 }
 
 /** `python -m` with any path. A word is searched once, however long it is: a script may have binary data behind it. */

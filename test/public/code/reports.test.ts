@@ -9,7 +9,7 @@ import { codeFiles } from '../../../lib/shared/archive/code-files';
 import { DESCRIPTOR } from '../../support/runs';
 
 /** Content of a file, `->` and the target of a link, or a number of bytes. */
-type Folder = Record<string, string | number>;
+type Folder = Record<string, string | number | Buffer>;
 
 interface Given {
   files?: Folder;
@@ -55,14 +55,25 @@ const prefixed = (files: Folder): Folder =>
     Object.entries(files).map(([name, content]) => [name.startsWith('/') ? name.slice(1) : `code/${name}`, content]),
   );
 
-function make(file: string, content: string | number): void {
+function make(file: string, content: string | number | Buffer): void {
   mkdirSync(path.dirname(file), { recursive: true });
   if (typeof content === 'number') {
     writeFileSync(file, '');
     truncateSync(file, content);
-  } else if (content.startsWith('->')) symlinkSync(content.slice(2), file);
+  } else if (typeof content === 'string' && content.startsWith('->')) symlinkSync(content.slice(2), file);
   else writeFileSync(file, content);
 }
+
+/** A script whose parser takes every text for true. */
+const BOOLS = [
+  'import argparse',
+  'parser = argparse.ArgumentParser()',
+  'parser.add_argument("--on", type=bool, default=True, help="a switch (on)")',
+  "parser.add_argument('-o', '--off', help='off', type=bool,",
+  '                    default=False)',
+  '# parser.add_argument("--comment", type=bool)',
+  'parser.add_argument("--parsed", type=str2bool, default=True)',
+].join('\n');
 
 test.each<[source: string, given: Given, said: string[]]>([
   [
@@ -263,6 +274,114 @@ test.each<[source: string, given: Given, said: string[]]>([
     'spinalcordtoolbox/spinalcordtoolbox#4208: a path that begins with ~',
     { code: { arguments: { cache: '~/cache', name: '~a' } }, also: { environmentVariables: { CACHE: '~' } } },
     ['warning code/unexpanded-variables', 'warning code/unexpanded-variables'],
+  ],
+  ...(
+    [
+      [{ on: 'False' }, {}, 1],
+      [{ on: false, off: false }, {}, 1],
+      [{ off: 'no', on: true, comment: 'False', parsed: 'False' }, {}, 1],
+      [{}, { on: 'False', off: true, parsed: 'False' }, 1],
+    ] as const
+  ).map(([words, hyperparameters, warnings]): [string, Given, string[]] => [
+    `aws/sagemaker-python-sdk#4247: ${JSON.stringify([words, hyperparameters])} for a parser with type=bool`,
+    {
+      files: { 'train.py': BOOLS },
+      code: { arguments: words },
+      also: { hyperparameters },
+      distribution: Object.keys(hyperparameters).length > 0 ? TOOLKIT : { library: 'ddp' },
+    },
+    Array(warnings).fill('warning code/false-arguments'),
+  ]),
+  ...(
+    [
+      ['meta-llama/Llama-2-13b-hf', {}, {}, 1],
+      ['google/gemma-3-4b-it', {}, {}, 1],
+      ['google/flan-t5-xl', {}, {}, 0],
+      ['meta-llama/Llama-2-13b-hf', { secrets: { HF_TOKEN: 'research/hub' } }, {}, 0],
+      ['meta-llama/Llama-2-13b-hf', {}, { hf_token: 'x' }, 0],
+      ['meta-llama/Llama-2-13b-hf', { environmentVariables: { HF_ENDPOINT: 'https://hub.example.org' } }, {}, 0],
+    ] as const
+  ).map(([model_id, also, more, warnings]): [string, Given, string[]] => [
+    `philschmid/sagemaker-huggingface-llama-2-samples#6: ${model_id} with ${JSON.stringify([also, more])}`,
+    { code: { arguments: { model_id, ...more } }, also },
+    Array(warnings).fill('warning code/hub-access'),
+  ]),
+  [
+    'huggingface/notebooks#149: the folder of managed checkpoints in a job without them',
+    { code: { arguments: { output_dir: '/opt/ml/checkpoints' } }, also: { checkpoints: { mode: 'none' } } },
+    ['warning checkpoints/lost-output'],
+  ],
+  [
+    'huggingface/diffusers#5519: a model of a hub for hosts without a way to it',
+    {
+      code: { arguments: { pretrained_model_name_or_path: 'CompVis/stable-diffusion-v1-4' } },
+      environment: { network: { mode: 'vpc-locked', packages: 'none' } },
+    },
+    ['warning code/hub-access'],
+  ],
+  ...(
+    [
+      ['args = TrainingArguments(output_dir="/tmp/out", num_train_epochs=3)', {}, 1],
+      ['args = TrainingArguments(\n    num_train_epochs=3,\n    output_dir="out",\n)', {}, 1],
+      ['args = TrainingArguments(output_dir="/opt/ml/checkpoints/a")', {}, 0],
+      ['args = TrainingArguments(output_dir="out", save_strategy="no")', {}, 0],
+      ['args = TrainingArguments(output_dir=given.output_dir)', {}, 0],
+      ['args = TrainingArguments(output_dir=f"{root}/out")', {}, 0],
+      ['args = SFTConfig(logging_dir=os.path.join(a, b), output_dir="out")', {}, 1],
+      ['download("gpt2", output_dir="out")', {}, 0],
+      ['# args = TrainingArguments(output_dir="out")', {}, 0],
+      ['args = TrainingArguments(output_dir="out")', { output_dir: '/opt/ml/checkpoints' }, 0],
+    ] as const
+  ).map(([script, words, warnings]): [string, Given, string[]] => [
+    `philschmid/sagemaker-huggingface-llama-2-samples#10: managed checkpoints, and ${script}`,
+    { files: { 'train.py': script }, code: { arguments: words }, also: { checkpoints: { mode: 'managed' } } },
+    warnings ? ['warning checkpoints/lost-output'] : [],
+  ]),
+  ...[
+    ['YerbaPage/DetectCodeGPT#1', '-e /home/me/pretrain', 'warning'],
+    ['sgl-project/sglang#3521', '-e python[all]', 'error'],
+    ['sgl-project/sglang#3521', '-e "wheels[all]"', ''],
+    ['cumulo-autumn/StreamDiffusion#92', 'pywin32==306', 'error'],
+    ['cumulo-autumn/StreamDiffusion#92', 'pywin32==306; sys_platform == "win32"', ''],
+    ['serverless/serverless-python-requirements#272', 'git+ssh://git@github.com/foo/bar', 'warning'],
+    ['serverless/serverless-python-requirements#272', 'bar @ git+ssh://git@github.com/foo/bar', 'warning'],
+    ['serverless/serverless-python-requirements#272', 'bar @ git+https://github.com/foo/bar', ''],
+  ].map(([source, line, level]): [string, Given, string[]] => [
+    `${source}: ${line}`,
+    {
+      files: { 'requirements.txt': `tqdm\n${line}\n`, 'wheels/setup.py': '' },
+      code: { requirements: 'requirements.txt' },
+    },
+    level ? [`${level} code/package-files`] : [],
+  ]),
+  [
+    'huggingface/huggingface_hub#2942: paths that huggingface_hub expands',
+    { also: { environmentVariables: { HF_HOME: '~/hub', HF_TOKEN_PATH: '$HOME/token', HF_LEROBOT_HOME: '~/a' } } },
+    ['warning code/unexpanded-variables'],
+  ],
+  [
+    'huggingface/huggingface_hub#4292: a folder of a cache that begins with ~',
+    { code: { arguments: { cache_dir: '~/hub' } } },
+    ['warning code/unexpanded-variables'],
+  ],
+  ...(['utf16le', 'utf16be'] as const).map((encoding): [string, Given, string[]] => {
+    const text = Buffer.from('\uFEFFtorch==2.4.1\r\n./own.whl\r\n', 'utf16le');
+    return [
+      `n-rook/thscoreboard#24: requirements in ${encoding}, which pip reads`,
+      {
+        files: { 'requirements.txt': encoding === 'utf16le' ? text : text.swap16() },
+        code: { requirements: 'requirements.txt' },
+      },
+      ['warning code/image-packages', 'error code/package-files'],
+    ];
+  }),
+  [
+    'stanfordnlp/dspy#1013: a package that the requirements lack, and perhaps the image',
+    {
+      files: { 'train.py': 'import evaluate', 'requirements.txt': 'tqdm' },
+      code: { requirements: 'requirements.txt' },
+    },
+    [],
   ],
   ['hiyouga/LlamaFactory#4014: a learning rate without a point', { code: { arguments: { learning_rate: 2e-5 } } }, []],
   [

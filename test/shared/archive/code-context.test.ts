@@ -159,3 +159,31 @@ test('any file is checked in the time that its length takes, whatever repeats in
     { numRuns: 40, endOnFailure: true },
   );
 });
+
+test('law: the options of a parser with type=bool are found, however its calls are written', () => {
+  const word = fc.stringMatching(/^[a-z]{2,6}$/);
+  const parts = fc.record({
+    name: word,
+    type: fc.constantFrom('bool', 'int', 'str2bool', 'lambda x: bool(x)'),
+    isOn: fc.boolean(),
+    isFirst: fc.boolean(),
+    space: fc.constantFrom(' ', '\n    '),
+    quote: fc.constantFrom('"', "'"),
+    help: fc.constantFrom('', 'a switch (on or off)', 'type bool'),
+  });
+  fc.assert(
+    fc.property(fc.uniqueArray(parts, { selector: ({ name }) => name, maxLength: 5 }), (options) => {
+      const script = options.map(({ name, type, isOn, isFirst, space, quote, help }) => {
+        const given = [`type=${type}`, `default=${isOn ? 'True' : 'False'}`, `help=${quote}${help}${quote}`];
+        const rest = (isFirst ? given : given.reverse()).join(`,${space}`);
+        return `p.add_argument(${quote}--${name}${quote},${space}${rest})`;
+      });
+      const { folder, runFile } = besideProject();
+      mkdirSync(path.join(folder, '.git'));
+      writeFileSync(path.join(folder, 'code/train.py'), `p = ArgumentParser()\n${script.join('\n')}\n`);
+      const bools = options.filter(({ type }) => type === 'bool').map(({ name, isOn }) => [name, isOn]);
+      const { codeFolder } = codeContext(run('../../code'), runFile);
+      expect(codeFolder?.files[0]?.boolOptions ?? {}).toEqual(Object.fromEntries(bools));
+    }),
+  );
+});

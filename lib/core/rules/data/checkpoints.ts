@@ -6,6 +6,7 @@ import { type Finding, type Rule, rule, trainingRule, when } from '../../config/
 import type { RunSpec } from '../../config/run-spec';
 import { canKeepCopies, copiesMemory, memoryCopies, stateBytes } from '../../distribution/memory-copies';
 import { modesBesideManaged } from '../own-code';
+import { entryFile } from './code-folder';
 
 /** Managed checkpoints are copied to every instance at each start; above this size the copy takes longer than most restarts. */
 const MANAGED_LIMIT_GIB = 100;
@@ -137,7 +138,7 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
       fix: 'use another mode, or remove them',
     });
   }),
-  rule('checkpoints/lost-output', 'warning, may acknowledge', (run) => {
+  rule('checkpoints/lost-output', 'warning, may acknowledge', (run, { codeFolder }) => {
     const { code, checkpoints } = run;
     if (code.builtin || checkpoints.mode === 'direct') return [];
     const kept = keptFolders(run);
@@ -145,13 +146,24 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
     const isKept = (place: string) =>
       place.includes('://') || kept.some((folder) => `${place}/`.startsWith(`${folder}/`));
     const isNone = checkpoints.mode === 'none';
-    return Object.entries(code.arguments).flatMap(([key, value]) => {
-      const isPlace = SAVES_TO.test(key) && typeof value === 'string' && (key !== 'save' || value.includes('/'));
-      return when(isPlace && !isKept(String(value)), `code.arguments.${key}`, {
-        must: `must be in ${kept[0]}: ${isNone ? 'other folders are lost with the instances' : 'no attempt resumes from other folders'}`,
-        fix: `use ${kept[0]}${isNone ? ', or /opt/ml/checkpoints with checkpoints.mode managed' : ''}`,
-      });
-    });
+    const why = isNone ? 'other folders are lost with the instances' : 'no attempt resumes from other folders';
+    const fix = `use ${kept[0]}${isNone ? ', or /opt/ml/checkpoints with checkpoints.mode managed' : ''}`;
+    const places = Object.entries(code.arguments).filter(([key]) => SAVES_TO.test(key));
+    const savesTo = places.length > 0 ? undefined : entryFile(run, codeFolder)?.savesTo;
+    return [
+      ...places.flatMap(([key, value]) => {
+        const isPlace = typeof value === 'string' && (key !== 'save' || value.includes('/'));
+        return when(isPlace && !isKept(String(value)), `code.arguments.${key}`, {
+          must: `must be in ${kept[0]}: ${why}`,
+          fix,
+        });
+      }),
+      ...when(savesTo !== undefined && !isKept(savesTo), 'code.entryPoint', {
+        must: `must save in ${kept[0]}: ${why}`,
+        got: `${savesTo} in ${code.entryPoint}`,
+        fix,
+      }),
+    ];
   }),
   rule('checkpoints/start-from', 'error, local', (run) => {
     const from = run.checkpoints.startFrom;

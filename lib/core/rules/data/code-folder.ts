@@ -45,6 +45,10 @@ const searched = ({ code }: RunSpec): string[] => {
   return [...new Set(['', inside])];
 };
 
+/** The entry point, where the code folder has it. */
+export const entryFile = ({ code }: RunSpec, folder: CodeFolder | undefined) =>
+  folder?.files.find(({ name }) => name === plainName(code.entryPoint));
+
 /** Requirements that the toolkit installs because the file is there. */
 export const toolkitRequirements = (run: RunSpec, { codeFolder }: RuleContext): string | undefined =>
   run.distribution.contract === 'toolkit' && codeFolder && has(codeFolder, 'requirements.txt')
@@ -99,10 +103,11 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
       fix: 'put a copy in its place, name data under data, or acknowledge it',
     }),
   ),
-  folderRule('code/one-host-launcher', 'warning, may acknowledge', ({ code, compute, distribution }, { files }) => {
-    const entry = plainName(code.entryPoint);
-    const launcher = files.find(({ name }) => name === entry)?.oneHostLauncher;
-    const isAlone = compute.instanceCount === 1 || distribution.launcher !== 'script' || !entry.endsWith('.sh');
+  folderRule('code/one-host-launcher', 'warning, may acknowledge', (run, folder) => {
+    const { code, compute, distribution } = run;
+    const launcher = entryFile(run, folder)?.oneHostLauncher;
+    const isAlone =
+      compute.instanceCount === 1 || distribution.launcher !== 'script' || !code.entryPoint.endsWith('.sh');
     return when(!isAlone && launcher !== undefined, 'code.entryPoint', {
       must: `must tell its launcher how many hosts there are and which one it is on, because ${compute.instanceCount} hosts run the script, and each would train alone`,
       got: `${launcher} without these options in ${code.entryPoint}`,

@@ -1,7 +1,7 @@
 import { CODE_IN_IMAGE, isArchiveInS3, isPrefixInS3 } from '../../config/code-source';
 import { type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
-import { CODE_FOLDER_RULES, toolkitRequirements } from './code-folder';
+import { CODE_FOLDER_RULES, entryFile, toolkitRequirements } from './code-folder';
 import { REQUIREMENTS_RULES } from './requirements';
 
 const inImage = ({ code }: RunSpec): boolean => code.source === CODE_IN_IMAGE;
@@ -31,6 +31,9 @@ const TRUE_BY_DEFAULT: ReadonlySet<string> = new Set([
 /** Arguments that tell a program what to load, and names of a hub. */
 const LOADED = /(^|[-_])(model|tokenizer|dataset|processor|adapter)[-_](name|id|name[-_]or[-_]path)$|^base[-_]model$/i;
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/;
+/** Models whose publishers give their files only to those who have accepted a licence. https://huggingface.co/meta-llama, 2026-11-30 */
+const GATED = /^(meta-llama\/|google\/gemma-(2b|7b|2-|3-|3n-))/i;
+const HUB_TOKENS = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'];
 /** With one of these variables, a program asks a mirror, or no hub at all. */
 const HUB_VARIABLES = ['HF_ENDPOINT', 'HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'];
 
@@ -129,26 +132,48 @@ export const CODE_RULES: readonly Rule[] = [
       ...findingsIn('hyperparameters', hyperparameters, hyperparameterForm),
     ];
   }),
-  rule('code/false-arguments', 'warning, may acknowledge', ({ code }) =>
-    Object.entries(code.arguments).flatMap(([key, value]) => {
-      const isIgnored = value === false && !code.builtin && TRUE_BY_DEFAULT.has(key.replaceAll('-', '_'));
-      return when(isIgnored, `code.arguments.${key}`, {
-        must: 'must be the text "False" for an option that transformers or TRL take as true by default, because false is left out',
-        fix: `write ${key}: "False"`,
-      });
-    }),
-  ),
+  rule('code/false-arguments', 'warning, may acknowledge', (run, { codeFolder }) => {
+    const { code, distribution, hyperparameters } = run;
+    const options = entryFile(run, codeFolder)?.boolOptions ?? {};
+    const passed = distribution.contract === 'toolkit' ? Object.entries(hyperparameters) : [];
+    const isFalse = (value: unknown) => /^(false|no|0)$/i.test(String(value));
+    const unchangeable = [
+      ...Object.entries(code.arguments).map(([key, value]) => ({ key, value, path: `code.arguments.${key}` })),
+      ...passed.map(([key, value]) => ({ key, value: String(value), path: `hyperparameters.${key}` })),
+    ].filter(({ key, value }) => isFalse(value) && (value === false ? options[key] : key in options));
+    return [
+      ...Object.entries(code.arguments).flatMap(([key, value]) => {
+        const isIgnored = value === false && !code.builtin && TRUE_BY_DEFAULT.has(key.replaceAll('-', '_'));
+        return when(isIgnored && !(key in options), `code.arguments.${key}`, {
+          must: 'must be the text "False" for an option that transformers or TRL take as true by default, because false is left out',
+          fix: `write ${key}: "False"`,
+        });
+      }),
+      ...unchangeable.map(({ path, key }) => ({
+        path,
+        must: `must be an option that can be false: ${code.entryPoint} declares it with type=bool, for which every text is true`,
+        fix: `declare it with action=argparse.BooleanOptionalAction, and write no-${key}: true`,
+      })),
+    ];
+  }),
   rule('code/hub-access', 'warning, may acknowledge', (run, { descriptor, codeFolder }) => {
     const { code, network, environmentVariables } = run;
     const isClosed = network.isolation || descriptor?.network?.mode === 'vpc-locked';
-    if (!isClosed || code.builtin || HUB_VARIABLES.some((name) => name in environmentVariables)) return [];
+    const given = { ...environmentVariables, ...run.secrets };
+    if (code.builtin || HUB_VARIABLES.some((name) => name in given)) return [];
+    const hasToken =
+      HUB_TOKENS.some((name) => name in given) || Object.keys(code.arguments).some((key) => /token$/i.test(key));
     const isInCode = (name: string) => codeFolder?.files.some((file) => file.name.startsWith(`${name}/`)) ?? false;
-    return Object.entries(code.arguments).flatMap(([key, value]) =>
-      when(LOADED.test(key) && HUB_NAME.test(String(value)) && !isInCode(String(value)), `code.arguments.${key}`, {
-        must: 'must be a path in the container: the network of the run reaches no hub',
-        fix: 'copy it with slipway fetch, name its folder under data, and pass /opt/ml/input/data/<channel>; or acknowledge it if the image has it',
-      }),
-    );
+    return Object.entries(code.arguments).flatMap(([key, value]) => {
+      const isName = LOADED.test(key) && HUB_NAME.test(String(value)) && !isInCode(String(value));
+      const needsToken = !isClosed && !hasToken && GATED.test(String(value));
+      return when(isName && (isClosed || needsToken), `code.arguments.${key}`, {
+        must: isClosed
+          ? 'must be a path in the container: the network of the run reaches no hub'
+          : 'must be a model that the hub gives to everyone, or the run must have a token: this one has a gate',
+        fix: `copy it with slipway fetch, name its folder under data, and pass /opt/ml/input/data/<channel>;${isClosed ? '' : ' or name a token under secrets as HF_TOKEN;'} or acknowledge it if the image has it`,
+      });
+    });
   }),
   rule('code/shell-characters', 'warning', (run) => {
     if (run.distribution.contract !== 'toolkit') return [];

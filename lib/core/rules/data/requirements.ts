@@ -79,7 +79,7 @@ interface LocalPlace {
 /** https://pip.pypa.io/en/stable/reference/requirements-file-format/, 2026-11-30 */
 function localPlaceIn(line: string): LocalPlace | undefined {
   const [, option = '', rest = ''] =
-    /^(-[a-z]|--[a-z-]+)?[\s=]*(.*)$/.exec(line.split(/\s;/, 1)[0]?.trimEnd() ?? '') ?? [];
+    /^(-[a-z]|--[a-z-]+)?[\s=]*(.*)$/.exec(line.replace(/["']/g, '').split(/\s;/, 1)[0]?.trimEnd() ?? '') ?? [];
   const isBesideFile = /^(-r|--requirement|-c|--constraint)$/.test(option);
   const isOption = isBesideFile || /^(-e|--editable|-f|--find-links)$/.test(option);
   if (option !== '' && !isOption) return undefined;
@@ -110,6 +110,11 @@ function missingFiles(run: RunSpec, context: RuleContext): { inFolder: string[];
   return { inFolder: linesOf(false), absolute: linesOf(true) };
 }
 
+/** A repository that needs a key of the machine: `git+ssh://git@host/name`, `name @ git+ssh://...`. */
+const WITH_KEY = /(^|[\s@])git\+ssh:/;
+/** Packages that an index has only for Windows or macOS, and that `pip freeze` writes there. https://pypi.org/project/pywin32/#files, 2026-11-30 */
+const FOREIGN = new Set(['pyobjc-core', 'pypiwin32', 'pywin32', 'pywinpty', 'tensorflow-intel', 'tensorflow-macos']);
+
 /** Rules for the requirements file of a local code folder. */
 export const REQUIREMENTS_RULES: readonly Rule[] = [
   rule('code/image-packages', 'warning, may acknowledge', (run, context) => {
@@ -136,6 +141,9 @@ export const REQUIREMENTS_RULES: readonly Rule[] = [
   }),
   rule('code/package-files', 'error, may acknowledge', (run, context) => {
     const { inFolder, absolute } = missingFiles(run, context);
+    const lines = installed(run, context);
+    const keyed = lines.filter((line) => WITH_KEY.test(line));
+    const foreign = lines.filter((line) => !line.includes(';') && FOREIGN.has(requirementOf(line)?.name ?? ''));
     const must = 'must name only files of the code folder, by their path from it: the job has no others';
     return [
       ...when(inFolder.length > 0, 'code.requirements', {
@@ -148,6 +156,17 @@ export const REQUIREMENTS_RULES: readonly Rule[] = [
         must,
         got: someOf(absolute),
         fix: 'name packages by their versions (pip list --format=freeze prints them), or acknowledge it if the image has the files',
+      }),
+      ...when(keyed.length > 0, 'code.requirements', {
+        level: 'warning',
+        must: 'must name no repository that is read with an SSH key: the job has none',
+        got: someOf(keyed),
+        fix: 'put a wheel of it into the folder and write its path, or acknowledge it if the image has a key',
+      }),
+      ...when(foreign.length > 0, 'code.requirements', {
+        must: 'must name packages that exist for Linux: pip finds none of these, and installs nothing',
+        got: someOf(foreign),
+        fix: `leave it out, or add ; sys_platform == "win32" to its line (or "darwin")`,
       }),
     ];
   }),

@@ -60,6 +60,9 @@ const reserved =
       return { path: `environmentVariables.${name}`, must: group.must, got: name, fix: group.fix };
     });
 
+/** Paths in which huggingface_hub expands ~ and variables. https://github.com/huggingface/huggingface_hub/pull/2945, 2026-11-30 */
+const EXPANDED = /\.HF_(HOME|HUB_CACHE|ASSETS_CACHE|TOKEN_PATH)$/;
+
 /** `$NAME` or `${NAME}`. */
 const REFERENCE = /\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)/;
 
@@ -172,7 +175,7 @@ export const RESERVED_VARIABLE_RULES: readonly Rule[] = [
       ...words.flatMap(([name, value]) =>
         [value].flat().map((one) => [`code.arguments.${name}`, String(one)] as const),
       ),
-    ];
+    ].filter(([path]) => !EXPANDED.test(path));
     return values.flatMap(([path, value]) => [
       ...when(REFERENCE.test(value), path, {
         must: 'must not refer to a variable, because nothing expands it: the program gets the text with the dollar sign',

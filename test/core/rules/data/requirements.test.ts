@@ -60,6 +60,7 @@ test('law: a file that a line names is a finding exactly when the folder has no 
     (name: string) => `./${name}`,
     (name: string) => `file:./${name}`,
     (name: string) => `-e ./${name}[extra]`,
+    (name: string) => `-e "./${name}[extra]"`,
     (name: string) => `own[x] @ file:${name}`,
     (name: string) => `--find-links=${name}`,
     (name: string) => `-r ${name}`,
@@ -74,9 +75,21 @@ test('law: a file that a line names is a finding exactly when the folder has no 
   );
 });
 
-test.each(['tqdm', 'tqdm==4.0', 'own @ git+https://example.org/a', '-e git+ssh://git@example.org/a', '--no-cache-dir'])(
+test.each(['tqdm', 'tqdm==4.0', 'own @ git+https://example.org/a', '-e git+https://example.org/a', '--no-cache-dir'])(
   'the line %s names no file',
   (line) => {
     expect(found([line], 'code/package-files')).toEqual([]);
   },
 );
+
+test('law: requirements are read alike in every encoding that pip knows by its mark', () => {
+  const lines = fc.array(fc.stringMatching(/^[a-z]{1,8}(==[0-9]\.[0-9])?$/), { minLength: 1, maxLength: 5 });
+  fc.assert(
+    fc.property(lines, fc.constantFrom('\n', '\r\n'), (wanted, end) => {
+      const utf16 = () => Buffer.from(`\uFEFF${wanted.join(end)}${end}`, 'utf16le');
+      const utf8 = Buffer.from(`\uFEFF${wanted.join(end)}${end}`);
+      for (const bytes of [utf8, utf16(), utf16().swap16()])
+        expect(requirementLines(bytes.toString('latin1'))).toEqual(wanted);
+    }),
+  );
+});
