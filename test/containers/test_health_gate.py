@@ -68,6 +68,14 @@ def reasons(found: "list[Finding]") -> "list[tuple[str, bool]]":
             "NVRM: Xid (PCI:0000:53:00): 79, pid=1, GPU has fallen off the bus.\n" * 2,
             [("the kernel has logged Xid 79 of PCI:0000:53:00", True)],
         ),
+        # leptonai/gpud#1174
+        (
+            "kernel",
+            "NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406)\n"
+            "NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2)\n"
+            "NVRM: Xid (PCI:0000:9b:00): 94, pid=1234, name=python3, Contained ECC error\n",
+            [("the kernel has logged Xid 149 of PCI:0019:01:00", True)],
+        ),
         ("kernel", "NVRM: Xid (PCI:0000:53:00): 31, pid=1, name=python, MMU Fault\n", []),
         ("dcgm", DIAGNOSIS, [("DCGM's test PCIe fails", True)]),
         ("dcgm", "Error: unable to establish a connection to the specified host: localhost\n", []),

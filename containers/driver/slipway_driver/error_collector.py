@@ -157,4 +157,10 @@ class ErrorCollector:
     def tail(self) -> List[str]:
         """The traceback of the error if it has one, otherwise the last lines of output."""
         best = self._best
-        return list(best.lines)[-TAIL_LINES:] if best is not None and best is self._traceback else list(self._tail)
+        if best is None or best is not self._traceback:
+            return list(self._tail)
+        lines = list(best.lines)
+        # NCCL may have printed before the traceback what its exception does not say.
+        before = [line for line in self._tail if line not in lines] if patterns.TALKS_TO_RANKS.search(best.summary) else []
+        named = [line for line in before if patterns.HARDWARE.search(line) or patterns.REMOTE_SILENT.search(line)][-2:]
+        return named + lines[len(named) - TAIL_LINES :]

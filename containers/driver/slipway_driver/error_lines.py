@@ -41,9 +41,13 @@ PEER_LOST = re.compile(
 )
 #: NCCL's message for a failed call of its network plugin, and the message of libfabric's EFA provider if the other host does not answer
 #: (fi_efa error "Unresponsive remote", https://github.com/ofiwg/libfabric, prov/efa/src/efa_errno.h, 2026-11-22). The first message alone
-#: may also mean a full /dev/shm.
+#: may also mean a full /dev/shm. Any other completion error of the plugin is one of the network too, except a message of another size,
+#: which is an error of the code.
 SYSTEM_ERROR = re.compile(r"unhandled system error|ncclSystemError")
-REMOTE_SILENT = re.compile(r"Unresponsive remote|Unreachable remote|Remote (?:host|peer) (?:is )?unreachable", re.IGNORECASE)
+REMOTE_SILENT = re.compile(
+    r"Unresponsive remote|Unreachable remote|Remote (?:host|peer) (?:is )?unreachable|NET/OFI Request.* completed with error(?!.*truncat)",
+    re.IGNORECASE,
+)
 #: The same for sockets. Any other connection of the script can cause these messages, so they count only together with TALKS_TO_RANKS.
 CONNECTION_LOST = re.compile(r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|Connection refused")
 TALKS_TO_RANKS = re.compile(r"torch[./]distributed|\bdist\.|nccl|gloo|c10d|TCPStore|ProcessGroup|mpi4py|MPI_", re.IGNORECASE)
@@ -56,6 +60,8 @@ HARDWARE = re.compile(
     r"uncorrectable (?:ECC|NVLink) error|GPU has fallen off the bus|GPU is lost|double bit ECC|over nvlink or a hardware error"
     # Error 802: the fabric manager of the host has not configured NVSwitch.
     r"|system not yet initialized"
+    # NVLink SHARP needs NVSwitch and its fabric manager; without memory, it is the code that left none (NCCL src/transport/nvls.cc).
+    r"|Failed to bind NVLink SHARP(?!.*out of memory)|\bnvls\.cc:\d+ NCCL WARN Cuda failure(?!.*out of memory)"
     # Nothing else uses the GPUs of a job: what holds them outlived its process.
     r"|CUDA-capable device(?:\(?s\)?)? (?:is/)?(?:are|is) busy or unavailable",
     re.IGNORECASE,
