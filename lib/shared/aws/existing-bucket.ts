@@ -145,7 +145,7 @@ function encryptionProblems({ isEncryptedWithKms, keyId }: BucketSettings, bucke
   ];
 }
 
-function policyProblems({ statements }: BucketSettings, { partition, name }: ExistingBucket): Problem[] {
+function policyProblems({ statements }: BucketSettings, { partition, name, purpose }: ExistingBucket): Problem[] {
   const resources = [`arn:${partition}:s3:::${name}`, `arn:${partition}:s3:::${name}/*`];
   const demandsTls = statements.some(
     (statement) =>
@@ -165,6 +165,15 @@ function policyProblems({ statements }: BucketSettings, { partition, name }: Exi
         ),
       ]
     : [];
+  const elsewhere = statements.find((statement) => refusesOtherNetworks(statement, resources[1] ?? ''));
+  if (elsewhere)
+    uploads.push({
+      // Functions read the checkpoints; data is read by jobs, which may be in the network, and by the command line.
+      level: purpose === 'checkpoints' ? 'error' : 'warning',
+      must: 'must accept requests from outside a network, as those of functions and the command line',
+      got: `the statement ${elsewhere.Sid ?? JSON.stringify(elsewhere)} of ${name}, which denies them`,
+      fix: 'exempt the roles of the environment in it with ArnNotLike on aws:PrincipalArn, or use another bucket',
+    });
   if (demandsTls) return uploads;
   const missing = {
     Sid: 'DenyInsecureTransport',
@@ -181,6 +190,12 @@ function policyProblems({ statements }: BucketSettings, { partition, name }: Exi
   ];
 }
 
+/** The comparisons of a statement, all of which must hold. */
+const conditionTests = ({ Condition = {} }: PolicyStatement) =>
+  Object.entries(Condition).flatMap(([operator, keys]) =>
+    Object.entries(keys ?? {}).map(([key, value]) => ({ operator, key, value: String(value) })),
+  );
+
 const ENCRYPTION_HEADER = /^s3:x-amz-server-side-encryption(-aws-kms-key-id)?$/i;
 
 /**
@@ -188,9 +203,7 @@ const ENCRYPTION_HEADER = /^s3:x-amz-server-side-encryption(-aws-kms-key-id)?$/i
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html, 2026-11-30
  */
 function refusesPlainUploads(statement: PolicyStatement, objects: string): boolean {
-  const tests = Object.entries(statement.Condition ?? {}).flatMap(([operator, keys]) =>
-    Object.entries(keys ?? {}).map(([key, value]) => ({ operator, key, value: String(value) })),
-  );
+  const tests = conditionTests(statement);
   return (
     statement.Effect === 'Deny' &&
     includesAction(statement, 's3:PutObject') &&
@@ -200,6 +213,23 @@ function refusesPlainUploads(statement: PolicyStatement, objects: string): boole
       ({ operator, key, value }) =>
         ENCRYPTION_HEADER.test(key) &&
         (operator === 'Null' ? value === 'true' : /^(String|Arn)Not(Equals|Like|EqualsIgnoreCase)$/.test(operator)),
+    )
+  );
+}
+
+/** Whether a statement denies to read or write objects from outside a network. A condition on anything else may exempt roles. */
+function refusesOtherNetworks(statement: PolicyStatement, objects: string): boolean {
+  const tests = conditionTests(statement);
+  return (
+    statement.Effect === 'Deny' &&
+    awsPrincipals(statement).includes('*') &&
+    ['s3:GetObject', 's3:PutObject'].some((action) => includesAction(statement, action)) &&
+    includesResource(statement, objects) &&
+    tests.length > 0 &&
+    tests.every(({ operator, key, value }) =>
+      /^aws:(ViaAWSService|PrincipalIsAWSService)$/i.test(key)
+        ? value === 'false'
+        : /^aws:(SourceIp|SourceVpce?|VpcSourceIp)$/i.test(key) && /^(String|Arn)?Not[A-Z]\w+$/.test(operator),
     )
   );
 }

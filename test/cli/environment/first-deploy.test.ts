@@ -112,6 +112,22 @@ test('finds nothing in an account that has everything, and asks every question o
   ]);
 });
 
+test.each([
+  ['aws-samples/well-architected-iac-analyzer#27', 's3:PutBucketPublicAccessBlock'],
+  ['aws-samples/siem-on-amazon-opensearch-service#205', 's3:PutEncryptionConfiguration'],
+])('%s: an organization that denies nothing but %s is a warning', async (_, action) => {
+  clients.iam.on(SimulatePrincipalPolicyCommand).callsFake(({ ActionNames }: { ActionNames: string[] }) => ({
+    EvaluationResults: ActionNames.map((EvalActionName) => ({
+      ...{ EvalActionName, EvalDecision: 'allowed' },
+      OrganizationsDecisionDetail: { AllowedByOrganizations: EvalActionName !== action },
+    })),
+  }));
+  const said = (await deployChecks(specOf(ENVIRONMENT), true)).flatMap(({ issues }) => issues);
+  expect(said.map(({ message }) => message)).toEqual([
+    expect.stringContaining(`got 1 denied actions, such as ${action};`),
+  ]);
+});
+
 test('does not ask for what a stack already has', async () => {
   const checks = await deployChecks(specOf(ENVIRONMENT), false);
   expect(checks.map(({ check }) => check.name)).not.toContain('VPC quota');

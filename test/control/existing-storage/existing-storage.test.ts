@@ -9,6 +9,7 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
+import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { onEvent } from '../../../lib/control/existing-storage/index';
 import { dataRepositoryKeyStatements } from '../../../lib/core/contracts/storage';
@@ -215,6 +216,7 @@ describe('a policy about the encryption of uploads', () => {
   test.each([
     ['aws/sagemaker-python-sdk#1253', { StringNotEquals: { [SSE]: 'aws:kms' } }],
     ['aws/sagemaker-python-sdk#1253', { Null: { [KEY_ID]: 'true' } }],
+    ['widdix/aws-cf-templates#739', { StringNotEquals: { [SSE]: ['aws:kms'] } }],
     ['aws/sagemaker-python-sdk#1253', { Null: { [SSE]: true }, StringNotLike: { [KEY_ID]: '*/1234*' } }],
   ])('%s: is refused where it denies uploads that name none, as those of jobs: %j', async (_, condition) => {
     s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial(condition)) });
@@ -233,6 +235,74 @@ describe('a policy about the encryption of uploads', () => {
     s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial(condition, more)) });
     expect(await reason()).toBe('');
   });
+});
+
+describe('a policy about networks', () => {
+  const denial = (Condition: object, more: object = {}) => ({
+    ...{ Sid: 'OnlyFromHere', Effect: 'Deny', Principal: '*', Action: ['s3:GetObject', 's3:PutObject'] },
+    ...{ Resource: ['arn:aws:s3:::lake', 'arn:aws:s3:::lake/*'], Condition },
+    ...more,
+  });
+  const ENDPOINT = { StringNotEquals: { 'aws:SourceVpce': 'vpce-1' } };
+  const checkpoints = { buckets: JSON.stringify({ checkpoints: 'lake' }) };
+  const SAID =
+    'must accept requests from outside a network, as those of functions and the command line, got the statement OnlyFromHere of lake';
+
+  test('UnitOneAI/SecuritySkills#805: is refused for checkpoints, and a warning for data', async () => {
+    s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial(ENDPOINT)) });
+    expect(await reason(checkpoints)).toContain(`storage.buckets.checkpoints: ${SAID}`);
+    expect(await reason()).toBe('');
+    expect(warned).toContainEqual(expect.stringContaining(`storage.buckets.data: ${SAID}`));
+  });
+
+  test('ministryofjustice/opg-digideps#2920: is refused where it denies the look at its settings as well', async () => {
+    s3.on(GetBucketPolicyCommand).rejects(named('AccessDenied'));
+    expect(await reason()).toContain('let its roles look at its settings, got lake, which denies it');
+  });
+
+  test.each([
+    ['of roles', { ...ENDPOINT, ArnNotLike: { 'aws:PrincipalArn': 'arn:aws:iam::111122223333:role/slipway-*' } }, {}],
+    ['of a tag', { ...ENDPOINT, StringNotEqualsIfExists: { 'aws:PrincipalTag/perimeter': 'exempt' } }, {}],
+    ['of other principals', ENDPOINT, { Principal: { AWS: 'arn:aws:iam::111122223333:role/a' } }],
+    ['of other actions', ENDPOINT, { Action: 's3:PutBucketPolicy' }],
+    ['of other objects', ENDPOINT, { Resource: 'arn:aws:s3:::lake/private/*' }],
+    ['from one network', { StringEquals: { 'aws:SourceVpc': 'vpc-1' } }, {}],
+    ['of services', { ...ENDPOINT, Bool: { 'aws:PrincipalIsAWSService': 'true' } }, {}],
+  ])('is accepted where it may exempt the roles of the environment: %s', async (_, condition, more) => {
+    s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial(condition, more)) });
+    expect(await reason(checkpoints)).toBe('');
+  });
+
+  test('law: counts exactly when every condition holds for a request from no network', async () => {
+    const operator = fc.constantFrom('StringNotEquals', 'StringNotEqualsIfExists', 'StringNotLike', 'StringEquals');
+    const key = fc.constantFrom('aws:SourceVpce', 'aws:SourceVpc', 'aws:sourcevpc', 'aws:PrincipalOrgID');
+    const shape = fc.record({ operator, key, isService: fc.boolean(), Action: fc.constantFrom('s3:*', 's3:Put*') });
+    await fc.assert(
+      fc.asyncProperty(shape, async ({ operator, key, isService, Action }) => {
+        const condition = { [operator]: { [key]: 'x' }, ...(isService && { Bool: { 'aws:ViaAWSService': false } }) };
+        s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial(condition, { Action })) });
+        const isDenied = operator.includes('Not') && key !== 'aws:PrincipalOrgID';
+        expect((await reason(checkpoints)).includes(SAID)).toBe(isDenied);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+test('ministryofjustice/modernisation-platform#2343: a key that denies grants under conditions says nothing', async () => {
+  const Condition = { Bool: { 'kms:GrantIsForAWSResource': 'false' } };
+  const denial = { Effect: 'Deny', Principal: '*', Action: 'kms:CreateGrant', Resource: '*', Condition };
+  kms.on(GetKeyPolicyCommand).resolves({ Policy: policyOf(ROOT, denial) });
+  expect([await reason(), warned]).toEqual(['', []]);
+});
+
+test('aws/sagemaker-python-sdk#683: a key that allows grants for resources of AWS only is a warning', async () => {
+  const uses = ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey*', 'kms:ReEncrypt*'];
+  const Condition = { Bool: { 'kms:GrantIsForAWSResource': 'true' } };
+  const grants = { ...ROOT, Action: 'kms:CreateGrant', Condition };
+  kms.on(GetKeyPolicyCommand).resolves({ Policy: policyOf({ ...ROOT, Action: [...uses, 'kms:RetireGrant'] }, grants) });
+  expect(await reason()).toBe('');
+  expect(warned).toEqual([expect.stringContaining('allow kms:CreateGrant, got narrower statements')]);
 });
 
 describe('fails: a key', () => {

@@ -216,4 +216,12 @@ describe('the names of its DHCP options', () => {
     ec2.on(DescribeVpcsCommand).resolves({ Vpcs: [{ VpcId: VPC, DhcpOptionsId: 'default' }] });
     expect(await issues()).toEqual([]);
   });
+
+  test('aws/containers-roadmap#22: may be answered by other name servers than those of the VPC', async () => {
+    ec2.on(DescribeVpcsCommand).resolves({ Vpcs: [{ VpcId: VPC, DhcpOptionsId: 'dopt-1' }] });
+    const own = [{ Key: 'domain-name-servers', Values: [{ Value: '10.0.0.53' }] }];
+    const DhcpConfigurations = [{ Key: 'domain-name', Values: [{ Value: 'corp.example.org' }] }, ...own];
+    ec2.on(DescribeDhcpOptionsCommand).resolves({ DhcpOptions: [{ DhcpConfigurations }] });
+    expect(await issues()).toEqual([]);
+  });
 });
