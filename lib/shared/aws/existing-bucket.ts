@@ -64,6 +64,7 @@ async function problemsOf(s3: S3Client, bucket: ExistingBucket): Promise<Problem
   return [
     ...encryptionProblems(settings, bucket),
     ...policyProblems(settings, bucket),
+    ...networkProblems(settings, bucket),
     ...publicAccessProblems(settings, bucket),
     ...warnings(settings, bucket),
   ];
@@ -145,7 +146,7 @@ function encryptionProblems({ isEncryptedWithKms, keyId }: BucketSettings, bucke
   ];
 }
 
-function policyProblems({ statements }: BucketSettings, { partition, name, purpose }: ExistingBucket): Problem[] {
+function policyProblems({ statements }: BucketSettings, { partition, name }: ExistingBucket): Problem[] {
   const resources = [`arn:${partition}:s3:::${name}`, `arn:${partition}:s3:::${name}/*`];
   const demandsTls = statements.some(
     (statement) =>
@@ -165,15 +166,6 @@ function policyProblems({ statements }: BucketSettings, { partition, name, purpo
         ),
       ]
     : [];
-  const elsewhere = statements.find((statement) => refusesOtherNetworks(statement, resources[1] ?? ''));
-  if (elsewhere)
-    uploads.push({
-      // Functions read the checkpoints; data is read by jobs, which may be in the network, and by the command line.
-      level: purpose === 'checkpoints' ? 'error' : 'warning',
-      must: 'must accept requests from outside a network, as those of functions and the command line',
-      got: `the statement ${elsewhere.Sid ?? JSON.stringify(elsewhere)} of ${name}, which denies them`,
-      fix: 'exempt the roles of the environment in it with ArnNotLike on aws:PrincipalArn, or use another bucket',
-    });
   if (demandsTls) return uploads;
   const missing = {
     Sid: 'DenyInsecureTransport',
@@ -187,6 +179,19 @@ function policyProblems({ statements }: BucketSettings, { partition, name, purpo
   return [
     ...uploads,
     error('must have a policy that denies requests without TLS', `no such statement in the policy of ${name}`, fix),
+  ];
+}
+
+/** Functions, which are in no network, read the checkpoints; data is read by jobs, which may be in it, and by the command line. */
+function networkProblems({ statements }: BucketSettings, { partition, name, purpose }: ExistingBucket): Problem[] {
+  const refusal = statements.find((statement) => refusesOtherNetworks(statement, `arn:${partition}:s3:::${name}/*`));
+  if (!refusal) return [];
+  return [
+    (purpose === 'checkpoints' ? error : warning)(
+      'must accept requests from outside a network, as those of functions and the command line',
+      `the statement ${refusal.Sid ?? JSON.stringify(refusal)} of ${name}, which denies them`,
+      'exempt the roles of the environment in it with ArnNotLike on aws:PrincipalArn, or use another bucket',
+    ),
   ];
 }
 
