@@ -30,7 +30,7 @@ process.env.SLIPWAY_TEST_SEED ??= String(1 + Math.floor(Math.random() * 0x7fffff
 const TSC = '--noEmit --incremental --singleThreaded -p tsconfig.json'.split(' ');
 const PYTHON = '.slipway/python/bin/python';
 const INSTALL = 'scripts/python-env.mjs';
-const RUFF = ['clients', 'containers', 'lib', 'test', 'scripts'];
+const RUFF = ['clients', 'containers', 'lib', 'runs', 'test', 'scripts'];
 const counts = { passed: 0, failed: 0, skipped: 0 };
 /** Seconds of each step, for the last line and for scripts/ci-budget.mjs. */
 const times = {};

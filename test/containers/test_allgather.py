@@ -11,7 +11,7 @@ from fake_world import REPOSITORY
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
-FOLDER = REPOSITORY / "containers/examples/allgather"
+FOLDER = REPOSITORY / "runs/scripts/allgather"
 
 #: Forks the four ranks of one job; rank 0's output is what comes out.
 FORK = """

@@ -16,7 +16,7 @@ import pytest
 from fake_world import NETWORK, REPOSITORY
 from forked import STUB_TRANSFORMERS, STUBS, run_forked
 
-EXAMPLES = REPOSITORY / "containers/examples"
+EXAMPLES = REPOSITORY / "runs/scripts"
 
 pytest.importorskip("torch", reason="the examples train with PyTorch")
 
@@ -354,8 +354,8 @@ class StrictParser(argparse.ArgumentParser):
 
 def runs_of_examples() -> list:
     yaml = pytest.importorskip("yaml", reason="run files are YAML")
-    runs = [(path.stem, yaml.safe_load(path.read_text())["code"]) for path in sorted((REPOSITORY / "runs").rglob("*.yaml"))]
-    return [(name, code) for name, code in runs if "containers/examples" in code["source"]]
+    runs = [(path.stem, yaml.safe_load(path.read_text())["code"]) for path in sorted((REPOSITORY / "runs").glob("*/*.yaml"))]
+    return [(name, code) for name, code in runs if code["source"].startswith("../scripts/")]
 
 
 def test_every_run_file_of_an_example_names_a_script_that_takes_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:

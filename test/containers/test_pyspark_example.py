@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fake_world import REPOSITORY
 
-EXAMPLE = REPOSITORY / "containers/examples/pyspark"
+EXAMPLE = REPOSITORY / "runs/scripts/pyspark"
 
 
 def test_submit_hands_the_script_and_its_arguments_over_word_by_word(tmp_path: Path) -> None:

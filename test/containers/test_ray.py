@@ -205,7 +205,7 @@ def test_verl_s_script_makes_hydra_overrides_of_the_run_file_s_arguments(tmp_pat
     channels = {"SM_CHANNEL_PROMPTS": "/prompts", "SM_CHANNEL_WEIGHTS": "/weights"}
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SM_HOSTS": '["algo-1", "algo-2"]', "SM_NUM_GPUS": "8", **channels}
     words = ["--trainer.val_before_train", "--trainer.save_freq", "-1", "--trainer.test_freq", "5", "--trainer.balance_batch"]
-    command = ["bash", str(REPOSITORY / "containers/examples/verl/grpo.sh"), *words]
+    command = ["bash", str(REPOSITORY / "runs/scripts/verl/grpo.sh"), *words]
     said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[-4:] == [
         "trainer.val_before_train=true", "trainer.save_freq=-1", "trainer.test_freq=5", "trainer.balance_batch=true",
@@ -405,7 +405,7 @@ def trained(folder: Path, example: str, arguments: list[str]) -> tuple[FakeWorld
 @pytest.mark.torch
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 def test_the_example_of_ray_train_learns_over_two_hosts(tmp_path: Path) -> None:
-    example = (REPOSITORY / "containers/examples/ray-train/train.py").read_text()
+    example = (REPOSITORY / "runs/scripts/ray-train/train.py").read_text()
     arguments = ["--steps", "6", "--save-every", "3", "--checkpoints", str(tmp_path / "checkpoints")]
     world, found = trained(tmp_path / "first", example, arguments)
     assert [step for step, _ in found] == [1, 2, 3, 4, 5, 6]

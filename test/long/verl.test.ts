@@ -47,7 +47,7 @@ function commandOf(given: Record<string, unknown>): string[] {
     ...{ SM_HOSTS: '["algo-1", "algo-2"]', SM_NUM_GPUS: '8' },
     ...{ SM_CHANNEL_PROMPTS: '/opt/ml/input/data/prompts', SM_CHANNEL_WEIGHTS: '/opt/ml/input/data/weights' },
   };
-  const script = path.join(ROOT, 'containers/examples/verl/grpo.sh');
+  const script = path.join(ROOT, 'runs/scripts/verl/grpo.sh');
   const { status, stderr } = spawnSync('bash', [script, ...flagArguments(given)], { env, encoding: 'utf8' });
   expect(status, stderr).toBe(0);
   return readFileSync(called, 'utf8').trim().split('\n').slice(1);

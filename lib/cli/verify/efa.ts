@@ -91,7 +91,7 @@ const ignoreRefusal = (error: Error): undefined => {
 async function launchFrom(instanceType: string, options: LaunchOptions, terminal: Terminal): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), 'slipway-verify-'));
   try {
-    const example = path.join(packageRoot(), 'containers/examples/allgather');
+    const example = path.join(packageRoot(), 'runs/scripts/allgather');
     cpSync(path.join(example, 'allgather.py'), path.join(folder, 'code/allgather.py'));
     const file = path.join(folder, 'efa.yaml');
     writeFileSync(file, runFile(instanceType));

@@ -111,7 +111,7 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     return when(!isAlone && launcher !== undefined, 'code.entryPoint', {
       must: `must tell its launcher how many hosts there are and which one it is on, because ${compute.instanceCount} hosts run the script, and each would train alone`,
       got: `${launcher} without these options in ${code.entryPoint}`,
-      fix: 'pass them as containers/examples/trainers/accelerate.sh does (deepspeed: with --no_ssh), use distribution.launcher torchrun with the Python script, or acknowledge it',
+      fix: 'pass them as runs/scripts/trainers/accelerate.sh does (deepspeed: with --no_ssh), use distribution.launcher torchrun with the Python script, or acknowledge it',
     });
   }),
   folderRule('code/size', 'warning, local, may acknowledge', (_, { files }) => {
