@@ -2,9 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RUN_FILES } from '../support/run-files';
 import { YamlLanguageServer } from '../support/yaml-language-server';
 
 const ROOT = path.join(__dirname, '../..');
+const ENVIRONMENT_FILES = readdirSync(path.join(ROOT, 'environments'));
 const RUN = '# yaml-language-server: $schema=../schema/run.schema.json\n';
 const ENVIRONMENT = '# yaml-language-server: $schema=../schema/environment.schema.json\n';
 
@@ -16,17 +18,11 @@ afterAll(() => server.stop());
 
 const openRun = (name: string, text: string) => server.open(path.join(ROOT, 'runs', `${name}.yaml`), RUN + text);
 
-/** Files in the format of Slipway: those beside scripts are configurations of their libraries. */
-const filesOf = (folder: string) =>
-  readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter(
-    (name) => name.endsWith('.yaml') && !name.startsWith('scripts/'),
-  );
-
 test.each([
-  ['runs', 'run'],
-  ['environments', 'environment'],
-])('every file of %s names the schema of its kind in its first line', (folder, kind) => {
-  for (const name of filesOf(folder)) {
+  ['runs', 'run', RUN_FILES],
+  ['environments', 'environment', ENVIRONMENT_FILES],
+])('every file of %s names the schema of its kind in its first line', (folder, kind, names) => {
+  for (const name of names) {
     const [firstLine] = readFileSync(path.join(ROOT, folder, name), 'utf8').split('\n');
     const up = '../'.repeat(name.split('/').length);
     expect([name, firstLine]).toEqual([name, `# yaml-language-server: $schema=${up}schema/${kind}.schema.json`]);
@@ -63,8 +59,10 @@ test('a misspelt field and a wrong value are marked in their lines', async () =>
   expect(found).toEqual([expect.stringMatching(/^4: .*instanceTyp/), expect.stringMatching(/^5: .*on-demand/)]);
 });
 
-test.each(['runs', 'environments'])('the files of %s have no diagnostics', async (folder) => {
-  const files = filesOf(folder);
+test.each([
+  ['runs', RUN_FILES],
+  ['environments', ENVIRONMENT_FILES],
+])('the files of %s have no diagnostics', async (folder, files) => {
   const found = files.map(async (name) => {
     const file = path.join(ROOT, folder, name);
     const { diagnostics } = await server.open(file, readFileSync(file, 'utf8').replaceAll('|', ' '));

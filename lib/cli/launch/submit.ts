@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { clusterUsdPerHour, memoryIssues } from '../../core/admission';
+import { clusterUsdPerHour, memoryIssues, priceIssues } from '../../core/admission';
 import { isArchiveInS3 } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders } from '../../core/config/formats/places';
@@ -136,6 +136,7 @@ export async function confirmCost(
     showPlan(run, descriptor, terminal);
   } else {
     terminal.err('cost: not known for this instance type and region');
+    for (const { message } of priceIssues(run, descriptor, true)) terminal.err(message);
     if (yes && run.limits.maxCostUsd === undefined) throw new Refusal([unknownPrice()]);
   }
   if (!yes) await ask(price ? 'Launch?' : 'Launch at an unknown price?');

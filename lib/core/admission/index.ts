@@ -205,25 +205,36 @@ function unpricedTypes({ compute }: RunSpec, { region, prices }: PriceFacts): st
   return [...new Set(types)].filter((type) => !findPrice(type, region, prices));
 }
 
-/** The environment whose guardrails limit the cost of a run. */
-type CostGuard = Partial<Pick<Descriptor, 'name' | 'guardrails'>>;
+/** The environment, which may limit the cost of each run and of all runs of a team in a month. */
+type CostGuard = Partial<Pick<Descriptor, 'name' | 'guardrails' | 'budget'>>;
 
-/** A run with an unknown price needs a cost limit; where the environment limits the cost of every run, it needs a price. */
+/**
+ * A run with an unknown price needs a cap or a person's consent; where the environment limits what runs cost, it needs a price.
+ * Nothing can apply the cap of a run without a price, which is a warning.
+ */
 export function priceIssues(run: RunSpec, facts: PriceFacts & CostGuard, acceptsUnknownPrice: boolean): Issue[] {
   const [unpriced] = unpricedTypes(run, facts);
   if (unpriced === undefined) return [];
   const refused = (must: string, fix: string) => [
     issue('price/unknown', 'error', 'compute.instanceType', { must, got: unpriced, fix }),
   ];
-  if (facts.guardrails?.maxCostPerRunUsd !== undefined)
+  if (facts.guardrails?.maxCostPerRunUsd !== undefined || facts.budget)
     return refused(
-      `must have a known price in environment ${facts.name}, whose guardrails limit what a run costs`,
+      `must have a known price in environment ${facts.name}, which limits what ${facts.budget ? 'the runs of the team cost' : 'a run costs'}`,
       'ask the platform team to add the rate to the environment (prices:)',
     );
-  if (run.limits.maxCostUsd !== undefined || acceptsUnknownPrice) return [];
+  if (run.limits.maxCostUsd !== undefined)
+    return [
+      issue('price/unknown', 'warning', 'limits.maxCostUsd', {
+        must: 'must have a known price to stop the run',
+        got: `none for ${unpriced}`,
+        fix: 'add the rate to the environment (prices:); without it, only limits.maxRuntimeSeconds and limits.maxAttempts end the run',
+      }),
+    ];
+  if (acceptsUnknownPrice) return [];
   return refused(
     'must have a known price, or the launch must say that it goes on without one',
-    'set limits.maxCostUsd, add the rate to the environment (prices:), or confirm the question',
+    'add the rate to the environment (prices:), confirm the question, or set limits.maxCostUsd for a launch with --yes',
   );
 }
 

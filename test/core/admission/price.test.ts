@@ -30,11 +30,19 @@ test('nothing is said of the planned cost without a cap, without a plan, and wit
   expect(plannedCostIssues(run({ maxCostUsd: 1 }, unpriced), { region: 'eu-north-1' })).toEqual([]);
 });
 
-test('an unknown price is told of once, unless a cap or a person takes it', () => {
+test('refuses an unknown price unless a person accepts it, and warns that a cap cannot be applied without one', () => {
   const unpriced = { compute: { instanceType: 'ml.trn2.48xlarge', instanceCount: 1 } };
   expect(priceIssues(run({}, unpriced), FACTS, false)).toMatchObject([{ rule: 'price/unknown' }]);
   expect(priceIssues(run({}, unpriced), FACTS, true)).toEqual([]);
-  expect(priceIssues(run({ maxCostUsd: 5 }, unpriced), FACTS, false)).toEqual([]);
+  for (const accepts of [false, true])
+    expect(priceIssues(run({ maxCostUsd: 5 }, unpriced), FACTS, accepts)).toMatchObject([
+      {
+        rule: 'price/unknown',
+        level: 'warning',
+        path: 'limits.maxCostUsd',
+        message: expect.stringContaining('only limits.maxRuntimeSeconds and limits.maxAttempts end the run'),
+      },
+    ]);
   expect(priceIssues(run(), FACTS, false)).toEqual([]);
   const own = { ...FACTS, prices: { 'ml.trn2.48xlarge': 40 } };
   expect(priceIssues(run({}, unpriced), own, false)).toEqual([]);
@@ -55,10 +63,17 @@ test('the cap that is lower is named, and the warm pool that the run leaves coun
   expect(refused?.message).toContain(`$${Math.ceil(withPool)} `);
 });
 
-test('an environment that limits the cost of a run takes no unknown price, even with a cap and a consent', () => {
-  const guarded = { ...FACTS, name: 'research', guardrails: { maxCostPerRunUsd: 100 } };
-  const unpriced = { compute: { instanceType: 'ml.trn2.48xlarge', instanceCount: 1 } };
-  expect(priceIssues(run({ maxCostUsd: 5 }, unpriced), guarded, true)).toMatchObject([
-    { rule: 'price/unknown', message: expect.stringContaining('environment research') },
-  ]);
-});
+test.each([
+  ['a run', { guardrails: { maxCostPerRunUsd: 100 } }],
+  ['the runs of a team', { budget: { usdPerMonth: 100 } }],
+])(
+  'refuses an unknown price where the environment limits what %s may cost, even with a cap and a consent',
+  (_what, limit) => {
+    const limited = { ...FACTS, name: 'research', ...limit };
+    const unpriced = { compute: { instanceType: 'ml.trn2.48xlarge', instanceCount: 1 } };
+    expect(priceIssues(run({ maxCostUsd: 5 }, unpriced), limited, true)).toMatchObject([
+      { rule: 'price/unknown', level: 'error', message: expect.stringContaining('environment research') },
+    ]);
+    expect(priceIssues(run({ maxCostUsd: 5 }), limited, true)).toEqual([]);
+  },
+);

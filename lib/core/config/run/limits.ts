@@ -21,10 +21,13 @@ export const limits = z.strictObject({
   ),
   maxCostUsd: option(
     z.number().positive(),
-    'Maximum cost of the whole run, in USD: a launch with a higher planned cost is rejected, and a run is stopped before it crosses it, after a new checkpoint if one comes in time. Default: none.',
+    'Maximum cost of the whole run, in USD: a launch with a higher planned cost is rejected, and a run is stopped before it crosses it, after a new checkpoint if one comes in time. Without a known price, a warning says that it cannot be applied. Default: none.',
     { examples: [60_000] },
   ),
-  maxAttempts: option(count, 'Maximum number of failed attempts of the whole run.', { default: 20, examples: [20] }),
+  maxAttempts: option(count, 'Maximum number of failed attempts of the whole run that committed nothing new.', {
+    default: 20,
+    examples: [20],
+  }),
   retryInternalErrors: option(
     z.int().min(1).max(30),
     'Number of times that SageMaker restarts a job after an internal error (RetryStrategy of the API).',
