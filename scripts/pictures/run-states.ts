@@ -47,7 +47,7 @@ const MOVES = [
     [
       'slipway stop: any state → stopping → stopped. The job has 100 s to save a checkpoint.',
       'resuming → failed: the budget of the failure class is spent, or nothing new was saved.',
-      'A spot interruption does not change the state: SageMaker restarts the same job.',
+      'After a spot interruption, a run is resuming: SageMaker restarts the same job.',
     ],
     { tint: 'muted' },
   ),
@@ -57,7 +57,7 @@ export const RUN_STATES: Picture = {
   name: 'run-states',
   title: 'Life of a run',
   description:
-    'A run file is validated, planned and launched. The run is queued until there is room, then submitting, pending while hosts start, running, and completed. After a crash, a hang or a lost host it is resuming and continues after the newest checkpoint, until the budget of the failure class is spent: then it failed. Without capacity it returns to the queue. A stopped run can be resumed.',
+    'A run file is validated, planned and launched. The run is queued until there is room, then submitting, pending while hosts start, running, and completed. After a crash, a hang or a lost host it is resuming and continues after the newest checkpoint, until the budget of the failure class is spent: then it failed. When the service refuses its create call because a quota is used up, it returns to the queue. A stopped run can be resumed.',
   height: 496,
   parts: [...BEFORE, ...STATES, ...MOVES],
 };

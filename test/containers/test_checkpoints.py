@@ -3,10 +3,11 @@
 import json
 import os
 import pickle
+import random
 from collections import OrderedDict, deque
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +22,7 @@ from slipway_s3.client import S3Client  # noqa: E402
 from slipway_trainer.checkpoint import store as stores  # noqa: E402
 from slipway_trainer.checkpoint.committed import commit, find_resume, marked_folders, newest_complete, to_delete  # noqa: E402
 from slipway_trainer.checkpoint.interval import auto_interval_minutes  # noqa: E402
-from slipway_trainer.checkpoint.reader import read_metadata  # noqa: E402
+from slipway_trainer.checkpoint.reader import load, read_metadata  # noqa: E402
 from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved  # noqa: E402
 from slipway_trainer.checkpoint.store import FolderStore, S3Store, Store, write_object  # noqa: E402
 from slipway_trainer.exits import CheckpointFailed  # noqa: E402
@@ -242,6 +243,26 @@ def test_metadata_that_dcp_wrote_is_read_for_every_dtype(tmp_path: Path) -> None
     assert len(read_metadata(data).state_dict_metadata) == len(kinds)
     with pytest.raises(CheckpointFailed):
         read_metadata(data[: len(data) // 2])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_flipped_bit_of_a_checkpoint_is_refused_or_changes_nothing(tmp_path: Path, seed: int) -> None:
+    from torch.distributed.checkpoint import FileSystemWriter
+    from torch.distributed.checkpoint.state_dict_saver import save
+
+    draw = random.Random(seed)
+    written = {f"w{number}": torch.randn(draw.randint(1, 400)) for number in range(3)}
+    save(written, storage_writer=FileSystemWriter(tmp_path), no_dist=True)
+    shard = tmp_path / "__0_0.distcp"
+    data = bytearray(shard.read_bytes())
+    data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+    shard.write_bytes(data)
+    read = {name: torch.zeros_like(tensor) for name, tensor in written.items()}
+    try:
+        load(FolderStore(str(tmp_path)), "", read, cast(Any, None))
+    except CheckpointFailed:
+        return
+    assert all(torch.equal(read[name], tensor) for name, tensor in written.items())
 
 
 def test_the_interval_grows_with_the_cost_and_shrinks_with_the_hosts() -> None:

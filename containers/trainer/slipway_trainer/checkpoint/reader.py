@@ -7,6 +7,7 @@ checkpoint prefix could execute code on every trainer.
 import io
 import os
 import pickle
+import zipfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -122,8 +123,12 @@ class ObjectStoreReader(StorageReader):
                 f"{item.storage_index.fqn}: only tensors are read from a checkpoint; resume from a checkpoint of this trainer"
             )
         place = self._places[item.storage_index]
-        data = self._store.read(self._prefix + place.relative_path, place.offset, place.length)
-        tensor = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        data = io.BytesIO(self._store.read(self._prefix + place.relative_path, place.offset, place.length))
+        # torch.load does not compare the checksums that torch.save has written.
+        if damaged := zipfile.ZipFile(data).testzip():
+            raise CheckpointFailed(f"{item.storage_index.fqn}: {damaged} in {place.relative_path} differs from its checksum")
+        data.seek(0)
+        tensor = torch.load(data, map_location="cpu", weights_only=True)
         for dimension, (start, length) in enumerate(zip(item.storage_offsets, item.lengths, strict=True)):
             tensor = tensor.narrow(dimension, start, length)
         return tensor
