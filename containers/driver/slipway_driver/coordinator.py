@@ -1,4 +1,9 @@
-"""The first host's side of the driver protocol: collects the reports of all hosts and decides whether the ranks start again."""
+"""The first host's side of the driver protocol: collects the reports of all hosts and decides whether the ranks start again.
+
+A start ends when any host reports the end of its ranks (`end_requested`). `settle` then ends them on all hosts, waits for the reports, lets
+`restart_policy.decide` choose between the hosts and spares that are there, and sends the decision. Hosts that never connected are awaited
+for 15 s, drivers that were killed for 60 s, all others for 90 s; a host without a report means that nothing starts again.
+"""
 
 from __future__ import annotations
 

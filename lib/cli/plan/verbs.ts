@@ -4,7 +4,7 @@ export function planVerbs(cli: CommandLine): void {
   cli
     .verb(
       'validate <file>',
-      'check a run file or an environment file against every rule, offline',
+      'check a run file or an environment file against the rules, offline; those about an environment need its descriptor file',
       'slipway validate runs/sagemaker/llama2-13b.yaml\n  slipway validate environments/research.yaml\n  slipway validate runs/data/chat-tokenize.yaml --data chats.jsonl --tokenizer llama3/tokenizer.json',
     )
     .option('--data <file>', 'show what a tokenise run would train in the first rows of a file; needs Python')

@@ -173,7 +173,8 @@ export const unusableOptionIds = ({ optionsThatDoNotFit, optionsAboveQuota = [] 
 
 /**
  * The capacity option to use after a capacity failure: the next usable one, wrapping around to the first; the same one when no other is
- * usable.
+ * usable. Only a failure of class `capacity`, a used-up quota, and an option that memory or quota rule out change the option; every other
+ * end of an attempt keeps it, and so does a person's resume. A spot run that went on demand stays there until that has no capacity either.
  */
 export function optionAfterCapacityFailure(record: RunRecord, unusable: readonly string[]): string {
   const { capacityOptions } = record.policy;

@@ -125,7 +125,9 @@ export function signatureOf(reason: string): string {
 }
 
 /**
- * Classifies an attempt that did not end as Completed. Never throws: an unknown reason is attributed to user code, the class that is not
+ * Classifies an attempt that did not end as Completed, by the first evidence in this order: for a job that was stopped, who stopped it; a
+ * stop for a hang; the service's words for capacity; the driver's class; the exit code; an out-of-memory line; the service's own faults and
+ * refusals; a kill; words of a lost peer. Never throws: an unknown reason is attributed to user code, the class that is not
  * retried unless the attempt made progress.
  * @param pendingLimitSeconds after which the service stops a job that never got its instances
  */
