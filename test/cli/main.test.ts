@@ -96,6 +96,12 @@ test('fails: quota says what is wrong with a file before it asks for a region', 
 });
 
 describe('validate', () => {
+  test('says that rules about an environment are left out when it has only a name', async () => {
+    const named = await runCli('validate', at('run.yaml'), '--environment', 'research');
+    expect(named.stderr).toContain('rules about the environment are left out');
+    expect((await runCli('validate', at('run.yaml'))).stderr).not.toContain('left out');
+  });
+
   test('a valid file is exit 0 and says so on stderr', async () => {
     const { code, stdout, stderr } = await runCli('validate', at('run.yaml'));
     expect([code, stdout]).toEqual([0, '']);

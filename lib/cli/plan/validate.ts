@@ -21,6 +21,10 @@ export type ValidateOptions = CommonOptions & PreviewOptions;
 /** `slipway validate FILE`: checks schema and every rule; offline except for a `model.config` in S3. */
 export async function validate(file: string, options: ValidateOptions, terminal: Terminal): Promise<number> {
   const given = readGiven(file);
+  if (options.environment !== undefined && !isDescriptorFile(options.environment))
+    terminal.err(
+      'rules about the environment are left out: validate calls no service; give --environment a descriptor file (.json), or use slipway preflight',
+    );
   const { issues, run } = findIssues(given, await withS3Config(given, options));
   const ok = !hasErrors(issues);
   if (options.json) {
