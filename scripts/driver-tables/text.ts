@@ -26,12 +26,7 @@ function efaRows(): string[] {
   return Object.entries(ACCELERATED_INSTANCES)
     .filter(([, facts]) => facts.efaInterfaces > 0 && facts.accelerator?.kind === 'gpu')
     .map(([name, facts]) => {
-      const values = [
-        facts.efaInterfaces,
-        bool(facts.gpuDirectRdma),
-        bool(losesProtocols(name)),
-        facts.networkGbps ?? 'None',
-      ];
+      const values = [facts.efaInterfaces, bool(losesProtocols(name)), facts.networkGbps ?? 'None'];
       return `    "${name}": EfaInstance(${values.join(', ')}),`;
     });
 }
@@ -72,10 +67,9 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 
 class EfaInstance(NamedTuple):
-    """One GPU instance type with EFA. \`interfaces\`: EFA devices; \`gdr_required\`: the plugin refuses to run without GPUDirect RDMA."""
+    """One GPU instance type with EFA. \`interfaces\`: EFA devices."""
 
     interfaces: int
-    gdr_required: bool
     #: NCCL_PROTO=simple disables LL and LL128, which the plugin itself would leave enabled.
     proto_simple_harms: bool
     #: Line rate of all interfaces together, Gbit/s; None if unknown.

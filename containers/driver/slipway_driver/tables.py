@@ -6,10 +6,9 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 
 class EfaInstance(NamedTuple):
-    """One GPU instance type with EFA. `interfaces`: EFA devices; `gdr_required`: the plugin refuses to run without GPUDirect RDMA."""
+    """One GPU instance type with EFA. `interfaces`: EFA devices."""
 
     interfaces: int
-    gdr_required: bool
     #: NCCL_PROTO=simple disables LL and LL128, which the plugin itself would leave enabled.
     proto_simple_harms: bool
     #: Line rate of all interfaces together, Gbit/s; None if unknown.
@@ -36,42 +35,42 @@ class TrainerCheckpoints(NamedTuple):
 
 #: For other types, the driver uses only what it detects on the host.
 EFA_INSTANCES: Dict[str, EfaInstance] = {
-    "ml.p3dn.24xlarge": EfaInstance(1, False, False, 100),
-    "ml.p4d.24xlarge": EfaInstance(4, True, False, 400),
-    "ml.p4de.24xlarge": EfaInstance(4, True, False, 400),
-    "ml.p5.4xlarge": EfaInstance(1, False, True, 100),
-    "ml.p5.48xlarge": EfaInstance(32, True, True, 3200),
-    "ml.p5e.48xlarge": EfaInstance(32, True, True, 3200),
-    "ml.p5en.48xlarge": EfaInstance(16, True, True, 3200),
-    "ml.p6-b200.48xlarge": EfaInstance(8, True, True, 3200),
-    "ml.p6-b300.48xlarge": EfaInstance(16, True, True, 6400),
-    "ml.g5.8xlarge": EfaInstance(1, False, False, 25),
-    "ml.g5.12xlarge": EfaInstance(1, False, False, 40),
-    "ml.g5.16xlarge": EfaInstance(1, False, False, 25),
-    "ml.g5.24xlarge": EfaInstance(1, False, False, 50),
-    "ml.g5.48xlarge": EfaInstance(1, False, False, 100),
-    "ml.g6.8xlarge": EfaInstance(1, False, False, 25),
-    "ml.g6.12xlarge": EfaInstance(1, False, False, 40),
-    "ml.g6.16xlarge": EfaInstance(1, False, False, 25),
-    "ml.g6.24xlarge": EfaInstance(1, False, False, 50),
-    "ml.g6.48xlarge": EfaInstance(1, False, False, 100),
-    "ml.g6e.8xlarge": EfaInstance(1, False, False, 25),
-    "ml.g6e.12xlarge": EfaInstance(1, False, False, 100),
-    "ml.g6e.16xlarge": EfaInstance(1, False, False, 35),
-    "ml.g6e.24xlarge": EfaInstance(2, False, False, 200),
-    "ml.g6e.48xlarge": EfaInstance(4, False, False, 400),
-    "ml.g7e.8xlarge": EfaInstance(1, False, False, 100),
-    "ml.g7e.12xlarge": EfaInstance(1, True, False, 400),
-    "ml.g7e.24xlarge": EfaInstance(2, True, False, 800),
-    "ml.g7e.48xlarge": EfaInstance(4, True, False, 1600),
-    "ml.g7.8xlarge": EfaInstance(1, False, False, 80),
-    "ml.g7.12xlarge": EfaInstance(1, False, False, 175),
-    "ml.g7.24xlarge": EfaInstance(1, False, False, 350),
-    "ml.g7.48xlarge": EfaInstance(2, False, False, 700),
-    "ml.p6e-gb200.36xlarge": EfaInstance(17, True, True, 1600),
-    "ml.g4dn.8xlarge": EfaInstance(1, False, False, 50),
-    "ml.g4dn.12xlarge": EfaInstance(1, False, False, 50),
-    "ml.g4dn.16xlarge": EfaInstance(1, False, False, 50),
+    "ml.p3dn.24xlarge": EfaInstance(1, False, 100),
+    "ml.p4d.24xlarge": EfaInstance(4, False, 400),
+    "ml.p4de.24xlarge": EfaInstance(4, False, 400),
+    "ml.p5.4xlarge": EfaInstance(1, True, 100),
+    "ml.p5.48xlarge": EfaInstance(32, True, 3200),
+    "ml.p5e.48xlarge": EfaInstance(32, True, 3200),
+    "ml.p5en.48xlarge": EfaInstance(16, True, 3200),
+    "ml.p6-b200.48xlarge": EfaInstance(8, True, 3200),
+    "ml.p6-b300.48xlarge": EfaInstance(16, True, 6400),
+    "ml.g5.8xlarge": EfaInstance(1, False, 25),
+    "ml.g5.12xlarge": EfaInstance(1, False, 40),
+    "ml.g5.16xlarge": EfaInstance(1, False, 25),
+    "ml.g5.24xlarge": EfaInstance(1, False, 50),
+    "ml.g5.48xlarge": EfaInstance(1, False, 100),
+    "ml.g6.8xlarge": EfaInstance(1, False, 25),
+    "ml.g6.12xlarge": EfaInstance(1, False, 40),
+    "ml.g6.16xlarge": EfaInstance(1, False, 25),
+    "ml.g6.24xlarge": EfaInstance(1, False, 50),
+    "ml.g6.48xlarge": EfaInstance(1, False, 100),
+    "ml.g6e.8xlarge": EfaInstance(1, False, 25),
+    "ml.g6e.12xlarge": EfaInstance(1, False, 100),
+    "ml.g6e.16xlarge": EfaInstance(1, False, 35),
+    "ml.g6e.24xlarge": EfaInstance(2, False, 200),
+    "ml.g6e.48xlarge": EfaInstance(4, False, 400),
+    "ml.g7e.8xlarge": EfaInstance(1, False, 100),
+    "ml.g7e.12xlarge": EfaInstance(1, False, 400),
+    "ml.g7e.24xlarge": EfaInstance(2, False, 800),
+    "ml.g7e.48xlarge": EfaInstance(4, False, 1600),
+    "ml.g7.8xlarge": EfaInstance(1, False, 80),
+    "ml.g7.12xlarge": EfaInstance(1, False, 175),
+    "ml.g7.24xlarge": EfaInstance(1, False, 350),
+    "ml.g7.48xlarge": EfaInstance(2, False, 700),
+    "ml.p6e-gb200.36xlarge": EfaInstance(17, True, 1600),
+    "ml.g4dn.8xlarge": EfaInstance(1, False, 50),
+    "ml.g4dn.12xlarge": EfaInstance(1, False, 50),
+    "ml.g4dn.16xlarge": EfaInstance(1, False, 50),
 }
 
 GPU_INSTANCES: Dict[str, GpuInstance] = {

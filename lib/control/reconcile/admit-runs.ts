@@ -127,8 +127,7 @@ async function rememberUsage(
  * shows them, except elastic runs, whose number of instances differs between attempts. A waiting run that cannot be read does not start.
  */
 async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed?: string): Promise<RunRecord[]> {
-  const isRequested = (run: RunRecord) => mayHaveChanged(run) || run.runId === changed;
-  const requested = new Set(listed.filter(isRequested).map(({ runId }) => runId));
+  const requested = new Set(listed.filter(mayHaveChanged).map(({ runId }) => runId));
   if (changed !== undefined) requested.add(changed);
   const seen = await readAgain(deps, [...requested]);
   const known = listed.map((run) => {
