@@ -87,7 +87,7 @@ const OPTION = /\.add_argument\(\s*((?:["']-{1,2}[\w-]+["']\s*,\s*)+)((?:[^()]|\
 const TRAINER_ARGUMENTS = /\b\w*(?:Arguments|Config)\((?:[^()]|\([^()]*\))*\)/g;
 
 function pythonFacts(text: string): Pick<InspectedFile, 'boolOptions' | 'savesTo'> {
-  const code = text.replace(/^\s*#.*$/gm, '');
+  const code = text.replace(/^[ \t]*#.*$/gm, '');
   const boolOptions = Object.fromEntries(
     [...code.matchAll(OPTION)].flatMap(([, names = '', rest = '']) =>
       /(^|,)\s*type\s*=\s*bool\s*(,|$)/.test(rest)

@@ -142,16 +142,14 @@ test('any file is checked in the time that its length takes, whatever repeats in
   const piece = fc.constantFrom(
     ...[' ', '#', '&', ';', '@', '-', '=', '[', '/', '.', 'a', '1', "'", '\r', '\\\n'],
     ...['python', ' -m ', 'torchrun', '$', '-r ', 'git+', 'nccl', '\u00EF', 'hf_', '>='],
+    ...['\n', '(', ')', '"', ',', '.add_argument(', 'Config(', 'type=bool', 'output_dir='],
   );
-  const repeated = fc
-    .tuple(
-      fc.array(piece, { maxLength: 2 }),
-      fc.array(piece, { minLength: 1, maxLength: 3 }),
-      fc.array(piece, { maxLength: 2 }),
-    )
-    .map(([first, middle, last]) => [...first, middle.join('').repeat(2 ** 17 / middle.length), ...last].join(''));
+  const pieces = (maxLength: number) => fc.array(piece, { maxLength });
+  const middle = fc.oneof(fc.tuple(piece), fc.array(piece, { minLength: 2, maxLength: 3 }));
   fc.assert(
-    fc.property(repeated, (text) => {
+    fc.property(pieces(2), middle, pieces(2), (first, repeated, last) => {
+      const once = repeated.join('');
+      const text = [...first, once.repeat(2 ** 18 / once.length), ...last].join('');
       for (const name of ['run.sh', 'requirements.txt', 'config.yaml', 'train.py'])
         writeFileSync(path.join(folder, 'code', name), text, 'latin1');
       withoutHanging(() => checkRun(own, codeContext(own, runFile)));
