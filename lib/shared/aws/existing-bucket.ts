@@ -204,7 +204,8 @@ const conditionTests = ({ Condition = {} }: PolicyStatement) =>
 const ENCRYPTION_HEADER = /^s3:x-amz-server-side-encryption(-aws-kms-key-id)?$/i;
 
 /**
- * Whether a statement denies an upload without headers for its encryption: a negated operator also matches a key that is absent.
+ * Whether a statement denies an upload without headers for its encryption: a negated operator and one that ends in IfExists
+ * also match a key that is absent.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html, 2026-11-30
  */
 function refusesPlainUploads(statement: PolicyStatement, objects: string): boolean {
@@ -217,7 +218,9 @@ function refusesPlainUploads(statement: PolicyStatement, objects: string): boole
     tests.every(
       ({ operator, key, value }) =>
         ENCRYPTION_HEADER.test(key) &&
-        (operator === 'Null' ? value === 'true' : /^(String|Arn)Not(Equals|Like|EqualsIgnoreCase)$/.test(operator)),
+        (operator === 'Null'
+          ? value === 'true'
+          : /^(String|Arn)Not(Equals|Like|EqualsIgnoreCase)$|IfExists$/.test(operator)),
     )
   );
 }

@@ -217,6 +217,8 @@ describe('a policy about the encryption of uploads', () => {
     ['aws/sagemaker-python-sdk#1253', { StringNotEquals: { [SSE]: 'aws:kms' } }],
     ['aws/sagemaker-python-sdk#1253', { Null: { [KEY_ID]: 'true' } }],
     ['widdix/aws-cf-templates#739', { StringNotEquals: { [SSE]: ['aws:kms'] } }],
+    ['another key, or none', { StringNotEqualsIfExists: { [KEY_ID]: KEY } }],
+    ['this algorithm, or none', { StringEqualsIfExists: { [SSE]: 'AES256' } }],
     ['aws/sagemaker-python-sdk#1253', { Null: { [SSE]: true }, StringNotLike: { [KEY_ID]: '*/1234*' } }],
   ])('%s: is refused where it denies uploads that name none, as those of jobs: %j', async (_, condition) => {
     s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial(condition)) });
@@ -227,7 +229,6 @@ describe('a policy about the encryption of uploads', () => {
 
   test.each([
     ['aws/sagemaker-python-sdk#3699', { Null: { [SSE]: 'false' }, StringNotEquals: { [SSE]: 'aws:kms' } }, {}],
-    ['an upload with another key', { StringNotEqualsIfExists: { [KEY_ID]: KEY } }, {}],
     ['another action', { StringNotEquals: { [SSE]: 'aws:kms' } }, { Action: 's3:GetObject' }],
     ['another prefix', { StringNotEquals: { [SSE]: 'aws:kms' } }, { Resource: 'arn:aws:s3:::lake/a/*' }],
     ['a permission', { StringNotEquals: { [SSE]: 'aws:kms' } }, { Effect: 'Allow' }],
