@@ -31,7 +31,9 @@ test.each([
 
 test('hovering a field shows what it is and its default', async () => {
   const shown = await server.hover(await openRun('hover', 'limits:\n  maxAtt|empts: 3\n'));
-  expect(shown).toContain('Maximum number of failed attempts of the whole run that committed nothing new. Default: 20.');
+  expect(shown).toContain(
+    'Maximum number of failed attempts of the whole run that committed nothing new. Default: 20.',
+  );
 });
 
 test('hovering a field inside a list, a union and a record', async () => {

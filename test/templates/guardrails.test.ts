@@ -11,15 +11,18 @@ import type { RunSpec } from '../../lib/core/config/run-spec';
 import { processingJobRequest } from '../../lib/core/job/processing-request';
 import { trainingJobRequest } from '../../lib/core/job/training-request';
 import { permissionQuestions } from '../../lib/sandbox/access/iam-questions';
+import { RUN_FILES } from '../support/run-files';
 import { DESCRIPTOR, planOf, runOf } from '../support/runs';
 import { evaluate, type Statement } from './support/policy';
 
 const ROOT = path.join(__dirname, '..', '..');
-const RUNS = ['runs', 'test/fixtures/conformance/sdk-v2']
-  .flatMap((folder) =>
-    readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((f) => path.join(folder, f)),
-  )
-  .filter((file) => file.endsWith('.yaml'));
+const SDK = 'test/fixtures/conformance/sdk-v2';
+const RUNS = [
+  ...RUN_FILES.map((file) => `runs/${file}`),
+  ...readdirSync(path.join(ROOT, SDK), { recursive: true, encoding: 'utf8' }).flatMap((file) =>
+    file.endsWith('.yaml') ? [`${SDK}/${file}`] : [],
+  ),
+];
 
 const CONTEXT: LauncherContext = {
   partition: 'aws',

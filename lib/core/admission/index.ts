@@ -218,9 +218,13 @@ export function priceIssues(run: RunSpec, facts: PriceFacts & CostGuard, accepts
   const refused = (must: string, fix: string) => [
     issue('price/unknown', 'error', 'compute.instanceType', { must, got: unpriced, fix }),
   ];
-  if (facts.guardrails?.maxCostPerRunUsd !== undefined || facts.budget)
+  const limited =
+    facts.guardrails?.maxCostPerRunUsd === undefined
+      ? facts.budget && 'team budget limits what runs cost'
+      : 'guardrails limit what a run costs';
+  if (limited)
     return refused(
-      `must have a known price in environment ${facts.name}, which limits what ${facts.budget ? 'the runs of the team cost' : 'a run costs'}`,
+      `must have a known price in environment ${facts.name}, whose ${limited}`,
       'ask the platform team to add the rate to the environment (prices:)',
     );
   if (run.limits.maxCostUsd !== undefined)
