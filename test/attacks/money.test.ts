@@ -54,9 +54,21 @@ describe('guardrails.maxCostPerRunUsd', () => {
     ]);
   });
 
-  test('fails: a run whose price is not known, also when a person accepts that', async () => {
+  test('keeps the smaller cap of the run', async () => {
     const world = guarded();
-    world.describe({ guardrails: { maxCostPerRunUsd: 100 } });
+    const runId = await world.launch(`${RUN_FILE}limits: { maxCostUsd: 20 }\n`);
+    await trainFor(world, runId, 3);
+    expect(world.sagemaker.calls.stop).toBeGreaterThan(0);
+  });
+});
+
+describe('an environment or a team that limits what runs cost', () => {
+  test.each([
+    ['guardrails limit what a run costs', { guardrails: { maxCostPerRunUsd: 100 } }],
+    ['team budget limits what runs cost', { budget: { usdPerMonth: 100 } }],
+  ])('fails: a run whose price is not known, also when a person accepts that: %s', async (whose, limit) => {
+    const world = pricedWorld(10);
+    world.describe(limit);
     const runFile = RUN_FILE.replace('ml.m5.xlarge', 'ml.c5n.18xlarge').replace(
       'data:',
       'limits: { maxCostUsd: 50 }\ndata:',
@@ -70,17 +82,8 @@ describe('guardrails.maxCostPerRunUsd', () => {
     const errors =
       'issues' in answer ? answer.issues.filter(({ level }) => level === 'error').map(({ message }) => message) : [];
     expect(errors.filter((line) => line.includes('price'))).toEqual([
-      expect.stringContaining(
-        'compute.instanceType: must have a known price in environment research, whose guardrails limit what a run costs',
-      ),
+      expect.stringContaining(`compute.instanceType: must have a known price in environment research, whose ${whose}`),
     ]);
-  });
-
-  test('keeps the smaller cap of the run', async () => {
-    const world = guarded();
-    const runId = await world.launch(`${RUN_FILE}limits: { maxCostUsd: 20 }\n`);
-    await trainFor(world, runId, 3);
-    expect(world.sagemaker.calls.stop).toBeGreaterThan(0);
   });
 });
 
