@@ -142,6 +142,7 @@ function checkAll(source: GivenFile, descriptor: Descriptor, options: LaunchOpti
   );
 }
 
+/** @throws Refusal, which names the runs that were submitted before */
 async function submitAll(
   candidates: readonly Candidate[],
   place: Pick<LaunchedFile, 'file' | 'descriptor'>,
@@ -150,7 +151,10 @@ async function submitAll(
 ): Promise<Launched[]> {
   const launched: Launched[] = [];
   for (const { label, set, checked } of candidates) {
-    const started = await submit({ checked, ...place }, { ...options, set, acceptsUnknownPrice: false }, terminal);
+    const start = submit({ checked, ...place }, { ...options, set, acceptsUnknownPrice: false }, terminal);
+    const started = await start.catch((error: unknown) => {
+      throw error instanceof Refusal ? new Refusal(error.issues, { ...error.details, runs: launched }) : error;
+    });
     terminal.err(`${started.runId}: ${started.state} (${label})`);
     const { runId, state, queuePosition } = started;
     launched.push({ label, set, runId, state, queuePosition });
