@@ -127,10 +127,14 @@ export const checkpoints = z.strictObject({
     'Copies of the state in host memory, from which a restart in place continues instead of from a checkpoint. Built-in trainer with fsdp or ddp, and scripts that call keep_in_memory of slipway_helper.',
     { default: 'auto', examples: ['auto', { everySteps: 1, copies: 2 }] },
   ),
-  keep: option(count, 'Number of complete checkpoints to keep; older checkpoints are deleted.', {
-    default: 3,
-    examples: [3],
-  }),
+  keep: option(
+    count,
+    'Number of complete checkpoints that the built-in trainer keeps, at least the newest two; it deletes older ones.',
+    {
+      default: 3,
+      examples: [3],
+    },
+  ),
   committedMarker: option(
     z.string().max(256),
     'User code: pattern of the object that marks a checkpoint as complete. Default: what the trainer of `progress.format` writes last, otherwise none; the built-in trainer writes COMMITTED.json. A file `latest` names the complete folder beside it.',
