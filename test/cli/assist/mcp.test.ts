@@ -8,6 +8,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { expect, test } from 'vitest';
 import { type McpOptions, mcp } from '../../../lib/cli/assist/mcp';
 import { main } from '../../../lib/cli/main';
+import { ownPackage } from '../../../lib/shared/files/own-package';
 import { runCli } from '../../support/run-cli';
 
 const RUN = path.join(__dirname, '../../../runs/builtin/llama3-8b-fsdp.yaml');
@@ -47,7 +48,7 @@ test('names itself, and answers a ping', async () => {
     await client.ping();
     return client.getServerVersion();
   });
-  expect(server).toEqual({ name: 'slipway', version: '0.2.0' });
+  expect(server).toEqual({ name: 'slipway', version: ownPackage().version });
 });
 
 test('tools that start and stop runs are there only when they are allowed', async () => {
