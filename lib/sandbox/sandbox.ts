@@ -71,8 +71,6 @@ export interface Sandbox {
   /** Environment of an AWS client that should use only the sandbox. */
   env: Record<string, string>;
   stateDir: string;
-  /** Process id of MiniStack, the leader of its process group. */
-  ministackPid: number;
   /** Ends jobs, services and MiniStack; no process keeps running. */
   stop(): Promise<void>;
 }
@@ -167,7 +165,7 @@ async function build(parts: Parts) {
   const { stateDir, auth } = settings;
   const processes = { owner: processRef(process.pid), ministack: processRef(ministack.pid) };
   writeRunRecord(stateDir, { ...processes, endpoints, env, auth, startedAt: new Date().toISOString() });
-  return { endpoints, env, stateDir, ministackPid: ministack.pid, stop: () => undo.run() };
+  return { endpoints, env, stateDir, stop: () => undo.run() };
 }
 
 /** The parts once MiniStack runs and our server listens. */

@@ -1,6 +1,6 @@
 import { findPrice } from '../catalog/prices/prices';
 import type { Descriptor } from '../config/descriptor';
-import { hasErrors, type Issue, issue } from '../config/issue';
+import { type Issue, issue } from '../config/issue';
 import { onInstances, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
 import { stateGiB } from '../planner/plan';
@@ -56,8 +56,6 @@ interface AdmissionFacts {
 
 /** The result of admission before a run gets capacity: errors and warnings, and the numbers on which they are based. */
 interface AdmissionVerdict {
-  /** No issue is an error: the run may join the queue. */
-  isAdmitted: boolean;
   issues: Issue[];
   quota: QuotaRow[];
 }
@@ -79,7 +77,7 @@ export function judgeAdmission(
     ...plannedCostIssues(run, prices),
     ...limitIssues(run, quota, limits),
   ];
-  return { isAdmitted: !hasErrors(issues), issues, quota };
+  return { issues, quota };
 }
 
 /**

@@ -79,8 +79,6 @@ export interface CheckpointPlan {
   intervalMinutes: number;
   /** The Young-Daly optimum before the bounds are applied. */
   optimalIntervalMinutes: number;
-  /** PUT and part-upload requests per second during a save. */
-  requestsPerSecond: number;
 }
 
 /** What a job saves from. */
@@ -100,8 +98,6 @@ const NODE_TO_S3_BYTES_PER_SECOND = 5e9;
 const NETWORK_SHARE = 0.5;
 /** Bandwidth of copying shards from the GPU to host memory. */
 export const DEVICE_TO_HOST_BYTES_PER_SECOND = 10e9;
-/** Part size of multipart uploads of the S3 connector (64 MB). */
-const PART_BYTES = 64e6;
 
 /** Rate at which one node sends checkpoints, or copies of its state to another node, beside training. */
 export const nodeBytesPerSecond = (networkGbps: number) =>
@@ -128,7 +124,6 @@ export function checkpointPlan(
     optimalIntervalMinutes: optimal / MINUTE,
     // A save must be complete before the next one starts.
     intervalMinutes: Math.max(saveSeconds, boundedSaveSeconds(optimal)) / MINUTE,
-    requestsPerSecond: bytes / PART_BYTES / saveSeconds,
   };
 }
 
