@@ -10,6 +10,7 @@ import {
 } from '../../core/config/formats/places';
 import { issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
+import { runCommand } from '../../core/contracts/names';
 import { teamKeyVariable } from '../../core/job/team-key';
 import { ask } from '../ask';
 import { calling } from '../aws-errors';
@@ -71,7 +72,7 @@ export async function fetchSource(text: string, options: FetchOptions, terminal:
   );
   if (options.json && !options.wait) terminal.out(json({ ...facts, runId }));
   if (options.wait) return waitForEnd(descriptor, runId, { ...options, logs: true }, terminal);
-  terminal.err(`${runId}: slipway status ${runId} --wait to follow it`);
+  terminal.err(`${runId}: ${runCommand('status', runId, descriptor, '--wait')} to follow it`);
   return EXIT.done;
 }
 

@@ -9,6 +9,7 @@ import { bucketAndKey, fillPlaceholders } from '../../core/config/formats/places
 import { type FetchedCommits, readModelConfig } from '../../core/config/inline';
 import { issueOf } from '../../core/config/rule';
 import type { RunSpec } from '../../core/config/run-spec';
+import { runCommand } from '../../core/contracts/names';
 import { teamKeyEncryption } from '../../core/job/team-key';
 import { makeFolder } from '../../shared/files/make-folder';
 import { ask } from '../ask';
@@ -176,7 +177,7 @@ async function launchChain(
     if (runs.length > 0) terminal.err(`started before the error: ${runs.map(({ runId }) => runId).join(', ')}`);
     throw error;
   }
-  terminal.err(`slipway status ${runs.at(-1)?.runId} --wait to follow the training`);
+  terminal.err(`${runCommand('status', runs.at(-1)?.runId ?? '', descriptor, '--wait')} to follow the training`);
   return runs;
 }
 

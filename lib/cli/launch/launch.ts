@@ -1,5 +1,6 @@
 import type { Descriptor } from '../../core/config/descriptor';
 import { orList } from '../../core/config/issue';
+import { runCommand } from '../../core/contracts/names';
 import { elasticSizes } from '../../core/rules/compute/hosts';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
@@ -178,7 +179,10 @@ async function submitRun(
   const answer = withoutOk(await submit(launched, { ...options, acceptsUnknownPrice }, terminal));
   if (!options.wait) {
     if (options.json) terminal.out(json(answer));
-    else terminal.err(`${answer.runId}: ${answer.state}; slipway status ${answer.runId} --wait to follow it`);
+    else
+      terminal.err(
+        `${answer.runId}: ${answer.state}; ${runCommand('status', answer.runId, descriptor, '--wait')} to follow it`,
+      );
     return EXIT.done;
   }
   terminal.err(`${answer.runId}: ${answer.state}`);

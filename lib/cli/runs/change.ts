@@ -6,6 +6,7 @@ import {
   type NoteAnswer,
   type ReleaseAnswer,
 } from '../../core/contracts/control';
+import { type RunPlace, runCommand } from '../../core/contracts/names';
 import { bytes as sizeOf, usd } from '../../report/page/format';
 import { ask } from '../ask';
 import { findDescriptor } from '../environment/environment';
@@ -79,7 +80,7 @@ async function setDesired(
   const answer = await callControl<DesiredAnswer>(descriptor, { action, runId });
   const { desiredState, state } = answer;
   if (options.json) terminal.out(json({ runId, desiredState, ...(state && { state }) }));
-  else terminal.err(`${runId}: ${whatFollows(action, answer, options)}`);
+  else terminal.err(`${runId}: ${whatFollows(action, answer, descriptor)}`);
   return EXIT.done;
 }
 
@@ -87,10 +88,9 @@ async function setDesired(
 export function whatFollows(
   action: 'stop' | 'resume',
   { runId, state, changed = true }: DesiredAnswer,
-  { environment }: Pick<CommonOptions, 'environment'> = {},
+  place: RunPlace,
 ): string {
-  const from = environment ? ` --environment ${environment}` : '';
-  const follow = `slipway status ${runId}${from} --wait to follow it`;
+  const follow = `${runCommand('status', runId, place, '--wait')} to follow it`;
   const isOver = hasEnded({ state });
   if (action === 'stop') {
     if (isOver) return `${state === 'failed' ? 'has' : 'is'} ${state} already; nothing to stop`;

@@ -1,6 +1,7 @@
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
 import type { StatusAnswer } from '../../core/contracts/control';
+import { runCommand } from '../../core/contracts/names';
 import { runbookAddress } from '../../core/lifecycle/timeline';
 import type { ReportFailure } from '../../report/run/run-report';
 import { firstError, type RunLine, readAttemptLog } from './logs/job-logs';
@@ -14,14 +15,13 @@ export async function failureOf(descriptor: Descriptor, status: StatusAnswer): P
   if (status.state !== 'failed') return undefined;
   const { runId } = status;
   const full = status.timeline ? status : await answerOr(readStatus(descriptor, runId, { timeline: true }), status);
-  const options = `--environment ${descriptor.name}/${descriptor.team} --region ${descriptor.region}`;
   const lines = firstError(await lastLines(descriptor, status));
   return {
     attempt: status.attempts.length,
     host: lines[0]?.host ?? '',
     lines: lines.map(({ message }) => plainLine(message)),
     runbook: runbookAddress(runbookOf(full), process.env.SLIPWAY_DOCS_URL),
-    commands: [`slipway logs ${runId} ${options} --errors`, `slipway resume ${runId} ${options}`],
+    commands: [runCommand('logs', runId, descriptor, '--errors'), runCommand('resume', runId, descriptor)],
   };
 }
 

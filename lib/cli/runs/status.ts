@@ -3,6 +3,7 @@ import { jobConsoleUrl } from '../../core/catalog/regions';
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLines } from '../../core/config/formats/plain-text';
 import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
+import { runCommand } from '../../core/contracts/names';
 import { findDescriptor } from '../environment/environment';
 import { EXIT } from '../exit';
 import { json, type Terminal } from '../terminal';
@@ -47,7 +48,7 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor, now = Date
           `  requested to save and exit at ${run.handOver.at.slice(11, 19)} UTC${run.handOver.isRead ? ', and its driver has read it' : ''}`,
         ]
       : []),
-    ...poolText(run),
+    ...poolText(run, descriptor),
     ...run.attempts.map(
       (a) =>
         `  ${a.trainingJobName}  ${a.status} (${a.secondaryStatus})  ${stepsText(a)}${a.reason ? `  ${a.reason}` : ''}`,
@@ -73,11 +74,11 @@ export const stepsText = ({ firstStep, lastStep }: Pick<AttemptAnswer, 'firstSte
 };
 
 /** The warm pool that the last job left, and how to release it. */
-const poolText = ({ runId, warmPool }: StatusAnswer): string[] => {
+const poolText = ({ runId, warmPool }: StatusAnswer, descriptor: Descriptor): string[] => {
   if (!warmPool) return [];
   const price = warmPool.usdPerHour === null ? '' : ` at $${warmPool.usdPerHour.toFixed(2)} per hour`;
   return [
-    `  warm pool kept until ${warmPool.until.slice(0, 19)}Z${price}, unless another job reuses it; slipway stop ${runId} --release-pool to end it`,
+    `  warm pool kept until ${warmPool.until.slice(0, 19)}Z${price}, unless another job reuses it; ${runCommand('stop', runId, descriptor, '--release-pool')} to end it`,
   ];
 };
 
@@ -88,7 +89,7 @@ const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>
  * Links for more details. Logs of jobs are read through the control function: only the platform team and auditors can see them in the
  * console.
  */
-const links = ({ region, name, team }: Descriptor, runId: string, job: string): string[] => [
-  `  job   ${jobConsoleUrl(region, 'training', job)}`,
-  `  logs  slipway logs ${runId} --environment ${name}/${team} --region ${region}`,
+const links = (descriptor: Descriptor, runId: string, job: string): string[] => [
+  `  job   ${jobConsoleUrl(descriptor.region, 'training', job)}`,
+  `  logs  ${runCommand('logs', runId, descriptor)}`,
 ];

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
+import { type RunPlace, runCommand } from '../../core/contracts/names';
 import { EXIT, ServiceError } from '../exit';
 import { json, type Terminal } from '../terminal';
 import { LogTail } from './logs/job-logs';
@@ -84,12 +85,12 @@ export const waitForAll = (
 /** Ctrl-C ends the wait but not the run, and a message says so. Nothing is written to stdout, so that --json is never half a document. */
 async function whileInterruptible<T>(
   runIds: readonly string[],
-  { name, team }: Descriptor,
+  descriptor: Descriptor,
   terminal: Terminal,
   work: () => Promise<T>,
 ): Promise<T> {
   const onInterrupt = () => {
-    for (const line of goesOn(runIds, `${name}/${team}`)) terminal.err(line);
+    for (const line of goesOn(runIds, descriptor)) terminal.err(line);
     process.exit(EXIT.interrupted);
   };
   process.once('SIGINT', onInterrupt);
@@ -101,10 +102,10 @@ async function whileInterruptible<T>(
 }
 
 /** What a person who interrupts the wait should know. */
-export const goesOn = (runIds: readonly string[], environment: string): string[] =>
+export const goesOn = (runIds: readonly string[], place: RunPlace): string[] =>
   runIds.map(
     (runId) =>
-      `${runId}: continues; slipway status ${runId} --environment ${environment} --wait to follow it, slipway stop ${runId} --environment ${environment} to stop it`,
+      `${runId}: continues; ${runCommand('status', runId, place, '--wait')} to follow it, ${runCommand('stop', runId, place)} to stop it`,
   );
 
 /** Seconds between two polls: `SLIPWAY_POLL_SECONDS` if it is set, so that tests and demos need not wait. */
@@ -132,7 +133,7 @@ export async function follow(
       failures += 1;
       if (failures >= PATIENCE)
         throw new ServiceError(
-          `waiting for ${runId}: the launcher did not respond ${PATIENCE} times; the run continues, try slipway status ${runId} --wait`,
+          `waiting for ${runId}: the launcher did not respond ${PATIENCE} times; the run continues, try ${runCommand('status', runId, descriptor, '--wait')}`,
         );
       continue;
     }

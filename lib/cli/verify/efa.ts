@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Descriptor } from '../../core/config/descriptor';
 import { type DesiredAnswer, hasEnded } from '../../core/contracts/control';
+import { runCommand } from '../../core/contracts/names';
 import { packageRoot } from '../../shared/files/own-package';
 import { Refusal } from '../exit';
 import { type LaunchOptions, launch } from '../launch/launch';
@@ -74,8 +75,9 @@ async function stopped(descriptor: Descriptor, runId: string, terminal: Terminal
     await follow(descriptor, runId, terminal);
     return [];
   } catch (error) {
-    const command = `slipway stop ${runId} --environment ${descriptor.name}/${descriptor.team} --region ${descriptor.region}`;
-    return [`run ${runId}: may still use two instances, ${(error as Error).message}; run ${command}`];
+    return [
+      `run ${runId}: may still use two instances, ${(error as Error).message}; run ${runCommand('stop', runId, descriptor)}`,
+    ];
   }
 }
 

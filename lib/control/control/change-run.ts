@@ -1,6 +1,7 @@
 import { DescribeTrainingJobCommand, UpdateTrainingJobCommand, type WarmPoolStatus } from '@aws-sdk/client-sagemaker';
 import { issue } from '../../core/config/issue';
 import type { DesiredAnswer, NoteAnswer, Refusal, ReleaseAnswer } from '../../core/contracts/control';
+import { runCommand } from '../../core/contracts/names';
 import { keptPool, warmPoolUsd } from '../../core/lifecycle/accounting/spend';
 import { askResume, askStop, endPool, type IntentChange, isResumable, writeNote } from '../../core/lifecycle/intent';
 import { poolEnded } from '../../core/lifecycle/phases/settle-pool';
@@ -40,7 +41,7 @@ export async function changeRun(
  * https://docs.aws.amazon.com/sagemaker/latest/dg/train-warm-pools-how-to-use.html (a keep-alive period of 0 terminates it)
  */
 export async function releasePool(deps: ControlDeps, own: RunRecord): Promise<ReleaseAnswer | Refusal> {
-  if (!isOver(own) && liveAttempt(own)?.phase === 'created') return refusal(liveIssue(own));
+  if (!isOver(own) && liveAttempt(own)?.phase === 'created') return refusal(liveIssue(own, deps.region));
   const none = { ok: true, runId: own.runId, released: false, reusedBy: null, savedUsd: null } as const;
   const pool = keptPool(own);
   const jobName = pool?.attempt.jobName ?? own.attempt?.jobName ?? null;
@@ -102,11 +103,11 @@ async function bookKept(
   await changeRun(deps, run, (r) => endPool(r, until, poolEnded(job, pool.seconds, deps.now().getTime())));
 }
 
-const liveIssue = ({ runId, state }: RunRecord) =>
-  issue('release/live', 'error', '', {
+const liveIssue = ({ runId, state, environment, team }: RunRecord, region: string) =>
+  issue('release/live', 'error', 'run', {
     must: 'must have no live job: its instances are in use',
     got: `${runId}, ${state}`,
-    fix: `run slipway stop ${runId} first`,
+    fix: `run ${runCommand('stop', runId, { name: environment, team, region })} first`,
   });
 
 /** Records that the run should stop. Stopping a run that is over is not an error. */
@@ -131,7 +132,7 @@ export async function resumeRun(deps: ControlDeps, own: RunRecord): Promise<Desi
   if (isOver(own) && !isResumable(own)) {
     const must = 'must be a run that is not completed, whose code was uploaded, and whose files were not deleted';
     const text = { must, got: `${own.runId}, ${own.state}`, fix: 'launch it again' };
-    return refusal(issue('run/not-resumable', 'error', '', text));
+    return refusal(issue('run/not-resumable', 'error', 'run', text));
   }
   const isNew = own.desired !== 'run' || isOver(own);
   const refused = (await closedRefusal(deps)) ?? (isNew ? await anotherRunRefusal(deps, own.team) : undefined);

@@ -4,6 +4,7 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders, isWithin, parseS3Uri } from '../../core/config/formats/places';
 import { issue } from '../../core/config/issue';
 import type { DeleteAnswer, DeleteRequest, Refusal } from '../../core/contracts/control';
+import { runCommand } from '../../core/contracts/names';
 import { runPrefixes } from '../../core/job/plan';
 import { forgetFiles } from '../../core/lifecycle/intent';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
@@ -31,12 +32,12 @@ export async function deleteRun(
   const descriptor = await readDescriptor(deps, own.team);
   const { artifacts, checkpoints } = runPrefixes({ descriptor, runId: own.runId, attempt: 1 });
   const folders = [checkpoints, artifacts];
-  const refused = isOver(own) ? await inUse(deps, own, descriptor, folders) : liveIssue(own);
+  const refused = isOver(own) ? await inUse(deps, own, descriptor, folders) : liveIssue(own, deps.region);
   if (refused) return refusal(refused);
   const now = deps.now().getTime();
   const record = confirm ? await changeRun(deps, own, (r) => forgetFiles(r, now)) : own;
   // Somebody may have resumed it meanwhile.
-  if (!isOver(record)) return refusal(liveIssue(record));
+  if (!isOver(record)) return refusal(liveIssue(record, deps.region));
   const deleted = confirm ? await deleteFolders(deps.s3, folders) : 0;
   const counted = await Promise.all(folders.map((uri) => count(deps.s3, uri)));
   const bytes = counted.reduce((sum, place) => sum + place.bytes, 0);
@@ -112,11 +113,11 @@ async function deleteFolders(s3: S3Client, folders: readonly string[]): Promise<
   return deleted;
 }
 
-const liveIssue = ({ runId, state }: RunRecord) =>
+const liveIssue = ({ runId, state, environment, team }: RunRecord, region: string) =>
   issue('delete/live', 'error', 'run', {
     must: 'must be over before its files can be deleted',
     got: `${runId}, ${state}`,
-    fix: `run slipway stop ${runId} first`,
+    fix: `run ${runCommand('stop', runId, { name: environment, team, region })} first`,
   });
 
 const usedIssue = (runId: string, other: RunRecord) =>

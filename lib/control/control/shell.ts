@@ -6,6 +6,7 @@ import {
 import { StartSessionCommand, type StartSessionCommandInput } from '@aws-sdk/client-ssm';
 import { type Issue, issue } from '../../core/config/issue';
 import type { Refusal, ShellAnswer, ShellRequest } from '../../core/contracts/control';
+import { type RunPlace, runCommand } from '../../core/contracts/names';
 import { noteEvent } from '../../core/lifecycle/intent';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
 import { isNamed } from '../shared/custom-resource';
@@ -32,37 +33,43 @@ export async function openShell(
   request: ShellRequest,
 ): Promise<ShellAnswer | Refusal> {
   const { guardrails } = await readDescriptor(deps, own.team);
-  const wrong = runIssue(own, guardrails?.allowRemoteDebug === true, deps.environment);
+  const place = { name: deps.environment, team: own.team, region: deps.region };
+  const wrong = runIssue(own, guardrails?.allowRemoteDebug === true, place);
   if (wrong) return refusal(wrong);
   const job = await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: own.attempt?.jobName }));
-  const unfit = jobIssue(job, request.host, own.runId);
+  const unfit = jobIssue(job, request.host, own.runId, place);
   if (unfit) return refusal(unfit);
   await enableRemoteDebug(deps, own, job);
   return startSession(deps, own, request, job.TrainingJobName ?? '');
 }
 
 /** Why no shell can be opened on any host of the run; undefined when it can. */
-function runIssue(run: RunRecord, isAllowed: boolean, environment: string): Issue | undefined {
+function runIssue(run: RunRecord, isAllowed: boolean, place: RunPlace): Issue | undefined {
   const at = { got: `${run.runId}, ${run.state}` };
   if (run.kind !== 'training')
-    return issue('shell/kind', 'error', '', {
+    return issue('shell/kind', 'error', 'run', {
       must: 'must be a training run: the API has no remote debugging for processing jobs',
       got: run.runId,
-      fix: `read its log with slipway logs ${run.runId}`,
+      fix: `read its log with ${runCommand('logs', run.runId, place)}`,
     });
   if (!isAllowed)
     return issue('shell/guardrail', 'error', 'guardrails.allowRemoteDebug', {
-      must: `must be true in environment ${environment}: a shell has the credentials of the team's role`,
+      must: `must be true in environment ${place.name}: a shell has the credentials of the team's role`,
       fix: 'ask the platform team to set it and deploy',
     });
   if (isOver(run) || run.attempt?.phase !== 'created')
-    return issue('shell/not-running', 'error', '', { must: 'must have a live job', ...at, fix: 'see slipway status' });
+    return issue('shell/not-running', 'error', 'run', { must: 'must have a live job', ...at, fix: 'see slipway status' });
   return undefined;
 }
 
-function jobIssue(job: DescribeTrainingJobCommandOutput, host: number, runId: string): Issue | undefined {
+function jobIssue(
+  job: DescribeTrainingJobCommandOutput,
+  host: number,
+  runId: string,
+  place: RunPlace,
+): Issue | undefined {
   if (job.SecondaryStatus !== 'Training' && job.SecondaryStatus !== 'Downloading')
-    return issue('shell/not-running', 'error', '', {
+    return issue('shell/not-running', 'error', 'run', {
       must: 'must have a job in Training: only then do its containers take sessions',
       got: `${runId}, ${job.SecondaryStatus}`,
       fix: 'try again when slipway status shows Training',
@@ -71,7 +78,7 @@ function jobIssue(job: DescribeTrainingJobCommandOutput, host: number, runId: st
     return issue('shell/isolation', 'error', 'network.isolation', {
       must: 'must be false for a shell: an isolated container cannot reach Systems Manager',
       got: true,
-      fix: `read its log with slipway logs ${runId}`,
+      fix: `read its log with ${runCommand('logs', runId, place)}`,
     });
   const hosts = hostsOf(job);
   if (host <= hosts) return undefined;
@@ -125,7 +132,7 @@ async function startSession(
 }
 
 const sessionIssue = (error: unknown) =>
-  issue('shell/session', 'error', '', {
+  issue('shell/session', 'error', 'run', {
     must: 'must be a host that Systems Manager opens a session into',
     got: (error as Error).message,
     fix: `compare with ${PAGE}`,

@@ -21,3 +21,14 @@ export function requireEnv(env: Readonly<Record<string, string | undefined>>, na
 export function jobName(environment: string, runId: string, attempt: number): string {
   return `${environment}-${runId}-a${String(attempt).padStart(3, '0')}`;
 }
+
+/** Where a run is: its environment by name. */
+export interface RunPlace {
+  name: string;
+  team: string;
+  region: string;
+}
+
+/** A command about a run as people type it from anywhere: `slipway logs RUN --environment research/nlp --region us-west-2 --errors`. */
+export const runCommand = (verb: string, runId: string, { name, team, region }: RunPlace, options = ''): string =>
+  `slipway ${verb} ${runId} --environment ${name}/${team} --region ${region}${options && ` ${options}`}`;

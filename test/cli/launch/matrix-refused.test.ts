@@ -1,27 +1,47 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, test, vi } from 'vitest';
-import { Refusal } from '../../../lib/cli/exit';
-import { issue } from '../../../lib/core/config/issue';
+import { EC2Client } from '@aws-sdk/client-ec2';
+import { ECRClient } from '@aws-sdk/client-ecr';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { S3Client } from '@aws-sdk/client-s3';
+import { SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { expect, test } from 'vitest';
+import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';
 
-const submit = vi.hoisted(() => vi.fn());
-vi.mock('../../../lib/cli/launch/submit', () => ({ submit, confirmCost: async () => false }));
-vi.mock('../../../lib/cli/environment/preflight', () => ({ preflightRun: async () => undefined }));
-
 test('a refusal amid a series names the runs that go on, also in the document of --json', async () => {
-  const spent = issue('guardrails/team-budget', 'error', 'teams.nlp.budgetUsdPerMonth', { must: 'x', fix: 'y' });
-  submit.mockResolvedValueOnce({ runId: 'first-1', state: 'queued', queuePosition: 1 });
-  submit.mockRejectedValueOnce(new Refusal([spent]));
+  for (const client of [EC2Client, ECRClient, S3Client, SageMakerClient, ServiceQuotasClient]) mockClient(client);
+  const spent = { rule: 'guardrails/team-budget', level: 'error', path: 'teams.nlp.budgetUsdPerMonth', message: 'x' };
+  const answers: object[] = [
+    { ok: true, runId: 'first-1', uploads: [] },
+    { ok: true, runId: 'first-1', state: 'queued', queuePosition: 1 },
+    { ok: false, issues: [spent] },
+  ];
+  mockClient(LambdaClient)
+    .on(InvokeCommand)
+    .callsFake(() => ({ Payload: Buffer.from(JSON.stringify(answers.shift())) }));
   const environment = path.join(mkdtempSync(path.join(tmpdir(), 'slipway-matrix-')), 'environment.json');
-  writeFileSync(environment, JSON.stringify(DESCRIPTOR));
+  writeFileSync(
+    environment,
+    JSON.stringify({ ...DESCRIPTOR, controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:c:nlp' }),
+  );
   const file = path.join(__dirname, '../../../runs/builtin/starter.yaml');
-  const words = ['--matrix', 'training.seed=1,2', '--environment', environment, '--yes', '--json'];
+  const words = [
+    '--matrix',
+    'training.seed=1,2',
+    '--environment',
+    environment,
+    '--region',
+    'us-west-2',
+    '--yes',
+    '--json',
+  ];
   const { code, stdout, stderr } = await runCli('launch', file, ...words);
-  expect(code).toBe(1);
   expect(stderr).toContain('first-1: queued (training.seed=1)');
+  expect(code).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({
     ok: false,
     runs: [{ runId: 'first-1', label: 'training.seed=1' }],

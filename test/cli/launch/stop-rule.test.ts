@@ -117,5 +117,7 @@ test('a loser is stopped once, through the launcher, and a failed call is made a
   const asked = lambda.commandCalls(InvokeCommand).map(({ args }) => JSON.parse(String(args[0].input.Payload)));
   expect(asked).toHaveLength(2);
   expect(asked[1]).toEqual({ action: 'stop', runId: 'b', reason: `--stop-when ${RULE}` });
-  expect(said).toEqual([`b: stopped early: ${RULE}; run slipway resume b to continue it`]);
+  expect(said).toEqual([
+    `b: stopped early: ${RULE}; run slipway resume b --environment lab/nlp --region us-west-2 to continue it`,
+  ]);
 });

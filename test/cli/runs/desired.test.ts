@@ -3,7 +3,7 @@ import { whatFollows } from '../../../lib/cli/runs/change';
 
 const answer = (state: 'running' | 'stopping' | 'completed' | 'stopped' | 'failed', changed: boolean) =>
   ({ ok: true, runId: 'r-1', desiredState: 'run', state, changed }) as const;
-const FOLLOW = '; slipway status r-1 --environment lab --wait to follow it';
+const FOLLOW = '; slipway status r-1 --environment lab/nlp --region us-west-2 --wait to follow it';
 
 test.each([
   ['stop', 'running', true, `will stop after a checkpoint${FOLLOW}`],
@@ -15,5 +15,5 @@ test.each([
   ['resume', 'stopped', true, `was stopped and is queued for its next attempt${FOLLOW}`],
   ['resume', 'stopping', true, `will continue with another attempt when the one that is stopping has ended${FOLLOW}`],
 ] as const)('%s of a run that is %s says what is true', (action, state, changed, text) => {
-  expect(whatFollows(action, answer(state, changed), { environment: 'lab' })).toBe(text);
+  expect(whatFollows(action, answer(state, changed), { name: 'lab', team: 'nlp', region: 'us-west-2' })).toBe(text);
 });

@@ -27,11 +27,11 @@ test.each<[Partial<ReleaseAnswer>, string]>([
 test.each([
   [
     120.5,
-    'warm pool kept until 2026-11-24T10:30:00Z at $120.50 per hour, unless another job reuses it; slipway stop a --release-pool to end it',
+    'warm pool kept until 2026-11-24T10:30:00Z at $120.50 per hour, unless another job reuses it; slipway stop a --environment research/nlp --region us-west-2 --release-pool to end it',
   ],
   [
     null,
-    'warm pool kept until 2026-11-24T10:30:00Z, unless another job reuses it; slipway stop a --release-pool to end it',
+    'warm pool kept until 2026-11-24T10:30:00Z, unless another job reuses it; slipway stop a --environment research/nlp --region us-west-2 --release-pool to end it',
   ],
 ])('status says until when a warm pool is kept, at %s USD an hour', (usdPerHour, line) => {
   const run: StatusAnswer = {

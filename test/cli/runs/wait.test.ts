@@ -38,7 +38,7 @@ test('Ctrl-C ends the waiting alone: it says that the run goes on and how to fol
   expect(exit.mock.calls).toEqual([[130]]);
   expect(err).toEqual([
     'gpt-1: running, attempt 1, step 3',
-    `gpt-1: continues; slipway status gpt-1 --environment ${DESCRIPTOR.name}/${DESCRIPTOR.team} --wait to follow it, slipway stop gpt-1 --environment ${DESCRIPTOR.name}/${DESCRIPTOR.team} to stop it`,
+    `gpt-1: continues; slipway status gpt-1 --environment ${DESCRIPTOR.name}/${DESCRIPTOR.team} --region us-west-2 --wait to follow it, slipway stop gpt-1 --environment ${DESCRIPTOR.name}/${DESCRIPTOR.team} --region us-west-2 to stop it`,
     'gpt-1: completed, attempt 1, step 3',
   ]);
   expect(out).toEqual([]);

@@ -89,7 +89,7 @@ describe('start', () => {
   test('fails: a run id that was asked for and is taken', async () => {
     await world.ask(start({ runId: 'mine' }));
     expect(await messagesOf(start({ runId: 'mine', clientRequestId: 'r2' }))).toEqual([
-      'file: must be a run id that is free, got mine; leave --run-id out, or use another one',
+      '--run-id: must be a run id that is free, got mine; leave --run-id out, or use another one',
     ]);
   });
 

@@ -100,7 +100,7 @@ describe('fails: refused', () => {
       issues: [
         {
           rule: 'shell/isolation',
-          message: `network.isolation: must be false for a shell: an isolated container cannot reach Systems Manager, got true; read its log with slipway logs ${runId}`,
+          message: `network.isolation: must be false for a shell: an isolated container cannot reach Systems Manager, got true; read its log with slipway logs ${runId} --environment research/nlp --region us-west-2`,
         },
       ],
     });

@@ -2,6 +2,7 @@ import type { Descriptor } from '../../../core/config/descriptor';
 import { hasErrors } from '../../../core/config/issue';
 import { parsePath } from '../../../core/config/reading/overrides';
 import { hasEnded, type StartAnswer, type StatusAnswer } from '../../../core/contracts/control';
+import { runCommand } from '../../../core/contracts/names';
 import { runIdAt } from '../../../core/job/plan';
 import { type ComparedRun, measured } from '../../../report/compare/diff-runs';
 import { assembleReport } from '../../../report/read/assemble';
@@ -97,7 +98,7 @@ export async function launchMatrix(
   const launched = await submitAll(candidates, { file: source.file, descriptor }, options, terminal);
   if (options.wait) return followMatrix({ group, launched, rule }, descriptor, options, terminal);
   if (options.json) terminal.out(json({ matrix: group, runs: launched }));
-  else terminal.err(`${launched.length} runs; slipway list to show them, slipway status RUN --wait to follow one`);
+  else terminal.err(`${launched.length} runs; ${runCommand('status', 'RUN', descriptor, '--wait')} to follow one`);
   return EXIT.done;
 }
 
@@ -208,7 +209,7 @@ export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Term
 async function stop(descriptor: Descriptor, runId: string, { text }: StopRule, terminal: Terminal): Promise<boolean> {
   try {
     await callControl(descriptor, { action: 'stop', runId, reason: `--stop-when ${text}`.slice(0, 512) });
-    terminal.err(`${runId}: stopped early: ${text}; run slipway resume ${runId} to continue it`);
+    terminal.err(`${runId}: stopped early: ${text}; run ${runCommand('resume', runId, descriptor)} to continue it`);
     return true;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;

@@ -1,5 +1,6 @@
 import type { Descriptor } from '../../../core/config/descriptor';
 import { fillPlaceholders } from '../../../core/config/formats/places';
+import { runCommand } from '../../../core/contracts/names';
 import {
   type CheckpointOrigin,
   checkpointOrigin,
@@ -65,7 +66,7 @@ async function followFrom(from: Reading, of: string, first: Wanted): Promise<Lin
     if (runs.some((known) => known.runId === runId)) continue;
     if (runs.length === MAX_RUNS) {
       notes.push(
-        `${runId}: not followed, because at most ${MAX_RUNS} runs are shown; run slipway status ${runId} --lineage to continue from there`,
+        `${runId}: not followed, because at most ${MAX_RUNS} runs are shown; run ${runCommand('status', runId, from.descriptor, '--lineage')} to continue from there`,
       );
       break;
     }

@@ -5,6 +5,7 @@ import type { Descriptor } from '../../../core/config/descriptor';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { issue } from '../../../core/config/issue';
 import { hasEnded } from '../../../core/contracts/control';
+import { runCommand } from '../../../core/contracts/names';
 import {
   CARDS,
   cardFile,
@@ -80,7 +81,10 @@ async function endedRun(descriptor: Descriptor, runId: string) {
   const sources = await readSources(descriptor, runId, new Date(), { configuration: true, isPlanned: false });
   const report = assembleReport(sources);
   if (!hasEnded(sources.status as Parameters<typeof hasEnded>[0]))
-    throw refused(`must be over, got ${report.state}`, `slipway status ${runId} --wait says when it is`);
+    throw refused(
+      `must be over, got ${report.state}`,
+      `${runCommand('status', runId, descriptor, '--wait')} says when it is`,
+    );
   return { report, sources };
 }
 

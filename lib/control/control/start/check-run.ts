@@ -76,7 +76,7 @@ function nameIssues({ runId = '' }: StartRequest, descriptor: Descriptor): Issue
   const longest = jobName(descriptor.name, runId, 999);
   if (longest.length <= 63) return [];
   const must = `must leave room in the 63 characters of a job name (${descriptor.name}-<run id>-a001)`;
-  return [issue('run-id/length', 'error', '', { must, got: runId, fix: 'use a shorter --run-id' })];
+  return [issue('run-id/length', 'error', '--run-id', { must, got: runId, fix: 'use a shorter --run-id' })];
 }
 
 /** Second call of a start: checks that the uploads exist and are complete, and adds the run to the queue. */

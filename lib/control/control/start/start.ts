@@ -118,7 +118,7 @@ export async function startRun(
   const refused = (await closedRefusal(deps)) ?? (await anotherRunRefusal(deps, team));
   if (refused) return refused;
   const made = await writeIntent(deps, team, request, { run, descriptor });
-  if (!made) return refusal(issue('run-id/taken', 'error', '', { ...TAKEN, got: request.runId ?? run.name }));
+  if (!made) return refusal(issue('run-id/taken', 'error', '--run-id', { ...TAKEN, got: request.runId ?? run.name }));
   await deps.s3.send(
     new PutObjectCommand({
       ...bucketAndKey(`${runPrefixes({ descriptor, runId: made.runId, attempt: 0 }).artifacts}run.yaml`),

@@ -1,6 +1,7 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { jobConsoleUrl } from '../../../core/catalog/regions';
 import { plainLine } from '../../../core/config/formats/plain-text';
+import { runCommand } from '../../../core/contracts/names';
 import { dollars, runSpendUsd } from '../../../core/lifecycle/accounting/spend';
 import { type EpochMs, isOver, type Notice, type RunRecord, type RunState } from '../../../core/lifecycle/record';
 import { runbookAddress, runbookSteps } from '../../../core/lifecycle/timeline';
@@ -45,7 +46,7 @@ function noticeMail(
 ): { Subject: string; Message: string } {
   const { runId, team, environment, state, attempt, committed } = record;
   const text = plainLine(notice.text, MAX_TEXT);
-  const where = whereOf(record, place);
+  const where = { name: environment, team, region: place.region };
   const Message = [
     text,
     '',
@@ -55,9 +56,9 @@ function noticeMail(
     costOf(record, place.now().getTime()),
     `state ${state}: ${NEXT[state]}`,
     '',
-    `slipway status ${runId} ${where}`,
-    `slipway logs ${runId} ${where} --errors`,
-    ...(isOver(record) && state !== 'completed' ? [`slipway resume ${runId} ${where}`] : []),
+    runCommand('status', runId, where),
+    runCommand('logs', runId, where, '--errors'),
+    ...(isOver(record) && state !== 'completed' ? [runCommand('resume', runId, where)] : []),
     ...(attempt?.jobArn ? [`job: ${jobConsoleUrl(place.region, record.kind, attempt.jobName)}`] : []),
     `runbook: ${runbookAddress(notice.runbook, place.docsUrl)}`,
     ...stepsFor(record, notice, place),
@@ -65,10 +66,6 @@ function noticeMail(
   const Subject = plainLine(`Slipway: ${text}`, MAX_SUBJECT).replace(/[^\x20-\x7e]/g, '?');
   return { Subject, Message };
 }
-
-/** Options of a command about a run. */
-export const whereOf = ({ environment, team }: RunRecord, { region }: Pick<ReconcileDeps, 'region'>): string =>
-  `--environment ${environment}/${team} --region ${region}`;
 
 /** What to do by the runbook, for readers to whom no link to it can be given. */
 export const stepsFor = (
@@ -125,7 +122,7 @@ export function chatMessage(
       ].join('\n'),
       nextSteps: [
         ...(steps.length > 0 ? steps : [`Read ${runbookAddress(notice.runbook, deps.docsUrl)}`]),
-        `slipway status ${runId} ${whereOf(record, deps)}`,
+        runCommand('status', runId, { name: environment, team, region: deps.region }),
       ],
       keywords: [notice.alert, team, environment],
     },
