@@ -13,7 +13,11 @@ import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';
 
 test('a refusal amid a series names the runs that go on, also in the document of --json', async () => {
-  for (const client of [EC2Client, ECRClient, S3Client, SageMakerClient, ServiceQuotasClient]) mockClient(client);
+  mockClient(EC2Client);
+  mockClient(ECRClient);
+  mockClient(S3Client);
+  mockClient(SageMakerClient);
+  mockClient(ServiceQuotasClient);
   const spent = { rule: 'guardrails/team-budget', level: 'error', path: 'teams.nlp.budgetUsdPerMonth', message: 'x' };
   const answers: object[] = [
     { ok: true, runId: 'first-1', uploads: [] },
