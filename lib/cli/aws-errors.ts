@@ -30,6 +30,10 @@ export function isDenied(error: unknown): boolean {
   return DENIED.includes(name) || ($metadata?.httpStatusCode === 403 && !CREDENTIALS.includes(name));
 }
 
+/** Whether the process has no credentials that AWS accepts: every call fails in the same way. */
+export const hasNoCredentials = (error: unknown): boolean =>
+  CREDENTIALS.includes(((error ?? {}) as AwsError).name ?? '');
+
 /** Whether an error comes from a service, from its SDK client, or from the network to it. */
 export function isServiceError(error: unknown): boolean {
   if (error instanceof ServiceError) return true;

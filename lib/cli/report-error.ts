@@ -49,8 +49,8 @@ function describe(error: unknown): { kind: string; code: number; message: string
 const isFileError = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error && 'syscall' in error && 'errno' in error;
 
-const fileMessage = ({ path, message }: NodeJS.ErrnoException): string =>
-  `${path ?? 'file'}: must be a file that can be read and written here, got ${message}; check its path, its permissions and the space on its disk`;
+const fileMessage = ({ path, message, syscall }: NodeJS.ErrnoException): string =>
+  `${path ?? (syscall === 'write' ? 'standard output' : 'file')}: must be a file that can be read and written here, got ${message}; check its path, its permissions and the space on its disk`;
 
 /**
  * For an environment file, the line contains the file and position of each issue, because issues may also be in its lock file and run

@@ -127,6 +127,14 @@ describe('a project', () => {
     expect(stdout).not.toContain('vendor');
   });
 
+  test('fails: what is neither a file nor a version', async () => {
+    const { code, stderr } = await runCli('init', at('nofile'), '--package', 'nofile', '--yes');
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/--package: must be a packed tarball or a version, got nofile, which is no file here;/),
+    ]);
+  });
+
   test('fails: a folder is no package', async () => {
     const { code, stderr } = await runCli('init', at('folder'), '--package', at('given'), '--yes');
     expect([code, stderr]).toEqual([

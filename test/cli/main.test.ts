@@ -179,6 +179,8 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     [['logs', 'x', '--since', 'soon'], /--since: must be a time or a span/],
     [['launch', 'x', '--at', 'soon'], /^slipway: --at: must be a time of the next 90 days.*got soon/],
     [['launch', 'x', '--client-request-id', 'a b'], /--client-request-id: must be 1-64 letters/],
+    [['launch', 'x', '--out', 'folder'], /^slipway: --out: must be used with --dry-run, .*got folder; add --dry-run/],
+    [['sandbox', 'start', '--python', '/no/python'], /--python: must be the path of an interpreter, got \/no\/python;/],
     [['launch', 'x', '--stop-when', 'loss > 3'], /--stop-when: must be used with --matrix and --wait/],
     [
       ['validate', 'x', '--region', 'mars-1'],

@@ -39,6 +39,11 @@ const issues = [{ rule: 'r', level: 'error' as const, path: 'a', message: 'a: mu
 
 afterEach(() => vi.unstubAllEnvs());
 
+test('a full disk behind standard output is named', () => {
+  const full = sdkError('Error', { code: 'ENOSPC', syscall: 'write', errno: -28 });
+  expect(reported(full, false).err).toMatch(/^slipway: standard output: must be a file that can be read and written/);
+});
+
 describe('the exit code of each kind of error', () => {
   test.each<[string, unknown, number, string]>([
     ['a refusal', new Refusal(issues), EXIT.refused, 'r'],

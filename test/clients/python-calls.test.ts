@@ -122,6 +122,16 @@ except slipway.__main__.UsageError as error: print(f"{error.exit_code} slipway: 
   expect(python3(program)).toBe(`${code} ${stderr}`);
 });
 
+test('fails: a run file that is no text is refused as one that is not there', () => {
+  const program = `
+import pathlib, tempfile, slipway._run_source
+file = pathlib.Path(tempfile.mkdtemp()) / "run.yaml"
+file.write_bytes(bytes([0xff, 0xfe, 0]))
+try: slipway._run_source.read(file)
+except slipway._run_source.UsageError as error: print(error)`;
+  expect(python3(program)).toMatch(/run\.yaml: must be text in UTF-8, got byte 0xff; check the path$/);
+});
+
 test('a launch says note, time, order and preemption as `slipway launch` does', () => {
   const [launch] = python.filter((call) => call.action === 'start');
   expect(launch).toMatchObject({

@@ -16,6 +16,7 @@ import { readAppliedLimits } from '../../shared/aws/applied-limits';
 import { readUsage } from '../../shared/aws/live-usage';
 import { findOpenRequest, type IncreaseRequest, requestIncrease } from '../../shared/aws/quota-increase';
 import { ask } from '../ask';
+import { hasNoCredentials, serviceError } from '../aws-errors';
 import { EXIT } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
@@ -66,9 +67,10 @@ export async function quotaRows(needs: readonly QuotaNeed[], region: string): Pr
   const limits = await readLimits(needs, region);
   const usage = await readUsage(new SageMakerClient({ region, maxAttempts: 6, retryMode: 'adaptive' }), (ms) =>
     sleep(ms),
-  ).catch((error: Error) => ({
-    unknown: `${error.name}: ${error.message}`,
-  }));
+  ).catch((error: Error) => {
+    if (hasNoCredentials(error)) throw serviceError(`reading the quotas of ${region}`, error);
+    return { unknown: `${error.name}: ${error.message}` };
+  });
   return judgeForLaunch(needs, limits, usage);
 }
 

@@ -176,12 +176,20 @@ export interface Vendored {
  * @param given the option `--package`: a packed tarball, or a version of a registry
  */
 export function vendored(project: string, given: string | undefined): Vendored {
-  if (given !== undefined) return existsSync(given) ? copied(project, tarball(given)) : { specifier: given, files: [] };
+  if (given !== undefined)
+    return existsSync(given) ? copied(project, tarball(given)) : { specifier: versionGiven(given), files: [] };
   const script = path.join(packageRoot(), PACK);
   if (existsSync(script)) return packed(project, script);
   const { name, version } = ownPackage();
   const source = installedFrom(name);
   return source ? copied(project, source) : { specifier: version, files: [] };
+}
+
+function versionGiven(text: string): string {
+  if (/^[~^]?\d+\.\d+\.\d+/.test(text)) return text;
+  throw new UsageError(
+    `--package: must be a packed tarball or a version, got ${text}, which is no file here; npm run pack makes a tarball`,
+  );
 }
 
 function tarball(file: string): string {

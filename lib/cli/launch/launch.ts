@@ -76,6 +76,10 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
     throw new UsageError(
       `--stop-when: must be used with --matrix and --wait, which compare the runs while they train, got ${given.stopWhen}; add them`,
     );
+  if (given.out !== undefined && !given.dryRun)
+    throw new UsageError(
+      `--out: must be used with --dry-run, whose files it takes, got ${given.out}; add --dry-run, or omit it`,
+    );
   const startAt = startTime(given.at, Date.now());
   const source = readGiven(file);
   const first = await missingFetch(source, withFileOptions(source, given), terminal);

@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { sandboxStatus, serveSandbox, startDetached } from '../../sandbox/daemon';
-import { type RunRecord, stopSandbox } from '../../sandbox/run-file';
+import { type RunRecord, requireNotRunning, stopSandbox } from '../../sandbox/run-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { interruptible, json, type Terminal } from '../terminal';
 import { exportLines, unsetForeign, unsetLines } from './shell-variables';
@@ -52,6 +53,9 @@ export async function sandbox(
 }
 
 async function start(stateDir: string, options: SandboxOptions, terminal: Terminal): Promise<number> {
+  requireFree(stateDir);
+  if (options.python && !existsSync(options.python))
+    throw new UsageError(`--python: must be the path of an interpreter, got ${options.python}; correct it, or omit it`);
   const flags = [
     ...(options.python ? ['--python', path.resolve(options.python)] : []),
     ...(options.auth ? ['--auth'] : []),
@@ -79,6 +83,14 @@ async function start(stateDir: string, options: SandboxOptions, terminal: Termin
   if (options.json) terminal.out(json({ endpoints: record.endpoints, env: record.env, unset, pid: record.owner.pid }));
   else terminal.out(exportLines(record.env).join('\n'));
   return EXIT.done;
+}
+
+function requireFree(stateDir: string): void {
+  try {
+    requireNotRunning(stateDir);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
 }
 
 /** The embedded AWS explains in a sentence why it does not start: a port, a folder, Python, a download. */

@@ -139,3 +139,12 @@ describe('what an environment file refers to', () => {
     expect(checks[0]?.missingPermission).toContain('ec2:DescribeRouteTables');
   });
 });
+
+test('fails: without credentials no check says that something cannot be used', async () => {
+  const work = check('execution role', 'iam:GetRole', () =>
+    Promise.reject(Object.assign(new Error('Could not load credentials'), { name: 'CredentialsProviderError' })),
+  );
+  await expect(work).rejects.toThrow(
+    'reading the execution role: must have valid AWS credentials, got Could not load credentials; sign in',
+  );
+});

@@ -41,6 +41,8 @@ def read(path: str | os.PathLike[str]) -> str:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{os.fspath(path)}: must be a readable file, got {error.strerror}; check the path") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{os.fspath(path)}: must be text in UTF-8, got byte {error.object[error.start]:#04x}; check the path") from error
 
 
 def listed(items: Sequence[str] | None) -> list[str] | None:

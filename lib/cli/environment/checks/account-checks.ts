@@ -9,7 +9,7 @@ import { type Issue, issue } from '../../../core/config/issue';
 import { requestedGroupsOf } from '../../../core/config/resolve-run';
 import type { RunSpec } from '../../../core/config/run-spec';
 import { selfReachingGroups } from '../../../shared/aws/network/existing-network';
-import { isDenied } from '../../aws-errors';
+import { hasNoCredentials, isDenied, serviceError } from '../../aws-errors';
 
 /** One line of preflight: the question, the account's answer, and whether the environment can work with it. */
 export interface Check {
@@ -90,6 +90,7 @@ const MISSING = [
 /**
  * Runs one check. A missing resource is a failure; after a failed call the result is unknown.
  * @param permission that the check needs, for a caller who lacks it
+ * @throws ServiceError without credentials, with which no check could answer
  */
 export async function check(name: string, permission: string, read: () => Promise<string>): Promise<Check> {
   for (let attempt = 1; ; attempt++) {
@@ -97,6 +98,7 @@ export async function check(name: string, permission: string, read: () => Promis
       return { name, verdict: 'ok', detail: await read() };
     } catch (error) {
       const { name: kind, message } = error as Error;
+      if (hasNoCredentials(error)) throw serviceError(`reading the ${name}`, error);
       if (error instanceof Unmet || MISSING.includes(kind)) return { name, verdict: 'failed', detail: message };
       if (isDenied(error))
         return { name, verdict: 'unknown', detail: `no permission for ${permission}`, missingPermission: permission };
