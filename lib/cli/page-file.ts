@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { UsageError } from './exit';
 import type { Terminal } from './terminal';
@@ -22,10 +22,17 @@ export function writing(option: string, what: 'file' | 'folder', place: string, 
 
 /**
  * Writes the page for `--html`.
- * @throws UsageError when the file cannot be written
+ * @throws UsageError when the file cannot be written, or has something else than a page
  */
-export const savePage = (file: string, page: string): void =>
-  writing('--html', 'file', file, () => writeFileSync(file, page));
+export function savePage(file: string, page: string): void {
+  writing('--html', 'file', file, () => {
+    if (existsSync(file) && statSync(file).isFile() && !isPage(readFileSync(file, 'utf8')))
+      throw new UsageError(`--html: must be a new file or an earlier page, got ${file}; name another file`);
+    writeFileSync(file, page);
+  });
+}
+
+const isPage = (text: string): boolean => text.trim() === '' || /^\s*<!doctype html/i.test(text);
 
 /** The same, and prints its path. */
 export function writePage(file: string, page: string, terminal: Terminal): void {

@@ -65,6 +65,7 @@ const WORDS: Readonly<Record<string, readonly [found: RegExp, text: string]>> = 
   'commander.unknownOption': [/option '(.*?)'/, '$1: must be an option of VERB, got an unknown one'],
   'commander.missingArgument': [/argument '(.*?)'/, 'HEAD: must be given <$1>, got nothing'],
   'commander.optionMissingArgument': [/option '(.*?)'/, '$1: must have a value, got nothing'],
+  'commander.missingMandatoryOptionValue': [/option '(\S+).*?'/, '$1: must be given to VERB, got nothing'],
   'commander.excessArguments': [/Expected (\d+ arguments?)/, 'HEAD: must have at most $1, got more'],
 };
 

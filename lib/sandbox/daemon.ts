@@ -50,7 +50,10 @@ export async function startDetached(
     child.once('exit', () => resolve());
     child.once('error', () => resolve());
   });
-  const record = await Promise.race([untilRunning(stateDir, child.pid, interrupted), gone]);
+  const over = new AbortController();
+  interrupted?.addEventListener('abort', () => over.abort(), { once: true });
+  const record = await Promise.race([untilRunning(stateDir, child.pid, over.signal), gone]);
+  over.abort();
   if (!record) throw await failedStart({ stateDir, logFile, child, gone, interrupted });
   child.unref();
   return record;
@@ -70,21 +73,23 @@ async function failedStart({ stateDir, logFile, child, gone, interrupted }: Fail
   if (child.pid !== undefined && child.exitCode === null) {
     // The installation of MiniStack is in the same group.
     killGroup(child.pid, 'SIGTERM');
-    await Promise.race([gone, sleep(END_TIMEOUT_MS)]);
+    await Promise.race([gone, sleep(END_TIMEOUT_MS, undefined, { ref: false })]);
     killGroup(child.pid, 'SIGKILL');
     await stopSandbox(stateDir);
   }
   if (interrupted?.aborted) return new Error(`sandbox: the start was interrupted; nothing runs in ${stateDir}`);
-  return new Error(`sandbox: must start, got: ${output || 'no answer'}; see ${logFile}`);
+  // The other process explains itself in one line.
+  const own = /^slipway: (sandbox: .*)$/m.exec(output)?.[1];
+  return new Error(own ?? `sandbox: must start, got: ${output || 'no answer'}; see ${logFile}`);
 }
 
 async function untilRunning(
   stateDir: string,
   pid: number | undefined,
-  interrupted: AbortSignal | undefined,
+  over: AbortSignal,
 ): Promise<RunRecord | undefined> {
   const deadline = Date.now() + START_TIMEOUT_MS;
-  while (Date.now() < deadline && !interrupted?.aborted) {
+  while (Date.now() < deadline && !over.aborted) {
     const record = sandboxStatus(stateDir);
     if (record?.owner.pid === pid) return record;
     await sleep(50);

@@ -1,5 +1,5 @@
 // What the Python client asks of control is what the command line asks for the same, call by call; and what it reads by itself is equal.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -130,6 +130,21 @@ file.write_bytes(bytes([0xff, 0xfe, 0]))
 try: slipway._run_source.read(file)
 except slipway._run_source.UsageError as error: print(error)`;
   expect(python3(program)).toMatch(/run\.yaml: must be text in UTF-8, got byte 0xff; check the path$/);
+});
+
+test('output that is piped into head ends without a traceback', () => {
+  const program = `
+import slipway.__main__ as command
+class Environment:
+    def __init__(self, *_name, **_options): pass
+    def runs(self, **_query): return [{"runId": "r" * 5000, "name": "n", "state": "completed"}] * 200
+command.Environment = Environment
+sys.exit(command.main(["list", "--environment", "lab", "--json"]))`;
+  const script = `import runpy, sys\nrunpy.run_path(${JSON.stringify(SCRIPT)})\n${program}`;
+  const { stderr } = spawnSync('bash', ['-c', '"$@" | head -c 1 > /dev/null', 'bash', PYTHON, '-c', script], {
+    encoding: 'utf8',
+  });
+  expect(stderr).toBe('');
 });
 
 test('a launch says note, time, order and preemption as `slipway launch` does', () => {

@@ -61,7 +61,7 @@ export async function submit(
   for (const upload of intent.uploads) {
     if (!archive || upload.sha256 !== archive.sha256)
       throw new ServiceError(`uploading ${upload.key}: the launcher requested a digest that was not sent; try again`);
-    terminal.err(`uploading code (${Math.ceil(archive.bytes.length / 1024)} KiB)`);
+    terminal.err(`${intent.runId}: uploading code (${Math.ceil(archive.bytes.length / 1024)} KiB)`);
     await put(upload, archive.bytes);
   }
   return callControl<StartAnswer>(descriptor, { action: 'start', runId: intent.runId, confirm: true });

@@ -90,7 +90,7 @@ async function raiseQuotas(
 /** Runs the CDK command line against the embedded AWS; its output goes to stderr, because stdout is for the document. */
 function cdkIn(record: RunRecord, terminal: Terminal) {
   const program = cdkProgram();
-  const env = { ...process.env, ...record.env };
+  const env: NodeJS.ProcessEnv = { ...process.env, ...record.env, CDK_DISABLE_CLI_TELEMETRY: 'true' };
   for (const name of unsetForeign(record.env)) delete env[name];
   return async (verb: string, ...args: string[]): Promise<void> => {
     const child = spawn(process.execPath, [program, verb, ...args], {

@@ -116,7 +116,7 @@ function requireRunning(stateDir: string): RunRecord {
 async function stop(stateDir: string, options: SandboxOptions, terminal: Terminal): Promise<number> {
   const stopped = await stopSandbox(stateDir);
   if (options.json) terminal.out(json({ stopped }));
-  else terminal.err(stopped ? 'stopped' : 'was not running');
+  else terminal.err(stopped ? 'stopped; its environments and runs are gone' : 'was not running');
   return EXIT.done;
 }
 

@@ -58,7 +58,11 @@ function runIssue(run: RunRecord, isAllowed: boolean, place: RunPlace): Issue | 
       fix: 'ask the platform team to set it and deploy',
     });
   if (isOver(run) || run.attempt?.phase !== 'created')
-    return issue('shell/not-running', 'error', 'run', { must: 'must have a live job', ...at, fix: 'see slipway status' });
+    return issue('shell/not-running', 'error', 'run', {
+      must: 'must have a live job',
+      ...at,
+      fix: 'see slipway status',
+    });
   return undefined;
 }
 

@@ -29,7 +29,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not name:
             raise UsageError("--environment: must be given, got nothing; name an environment, or set SLIPWAY_ENVIRONMENT")
         verb: Callable[[Environment, argparse.Namespace], int] = arguments.verb
-        return verb(_environment(name, arguments), arguments)
+        code = verb(_environment(name, arguments), arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader, such as head, has what it wanted; Python would complain again when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Refused as refusal:
         if arguments.json:
             _print_json({"ok": False, "issues": refusal.issues})

@@ -174,7 +174,10 @@ class Environment:
 
 def _descriptor(name: str, region: str | None, session: Any) -> dict[str, Any]:
     if name.endswith(".json"):
-        return cast("dict[str, Any]", json.loads(read(name)))
+        try:
+            return cast("dict[str, Any]", json.loads(read(name)))
+        except ValueError as error:
+            raise UsageError(f"environment: must be a descriptor in JSON, got {name}: {error}; check the path") from error
     environment, _, team = name.partition("/")
     client = session.client("ssm", region_name=region)
     teams = [team] if team else _teams(client, environment)
