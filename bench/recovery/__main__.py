@@ -25,8 +25,8 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("containers/driver", "containe
 from timeline import Recovery  # noqa: E402
 from trial import Bench  # noqa: E402
 
-#: The commit of the newest release, 0.2.0.
-RELEASE = "9368e84817ca998d2ddbe66739c924999d7618b1"
+#: The commit of the newest release, 0.3.0.
+RELEASE = "ff77c0c83ba83c5f10821fe8b349b30d9e759710"
 FAULTS = ("rank-killed", "driver-killed", "host-lost", "two-hosts-lost", "new-attempt", "compile-cold", "compile-cached")
 
 

@@ -91,21 +91,16 @@ class Bench:
 
     def host_lost(self) -> list[Recovery]:
         """The GPU of a host breaks, so that a spare host takes its place; its own copies are out of reach."""
-        return self._in_place(1, lambda job: self._lose(job, [self._random.choice(job.training[self._first_to_lose() :])]))
+        return self._in_place(1, lambda job: self._lose(job, [self._random.choice(job.training)]))
 
     def two_hosts_lost(self) -> list[Recovery]:
         """The same for two neighbours at once, of which one holds the copies of the other."""
 
         def strike(job: Job) -> None:
-            at = self._random.randrange(self._first_to_lose(), len(job.training) - 1)
+            at = self._random.randrange(len(job.training) - 1)
             self._lose(job, job.training[at : at + 2])
 
         return self._in_place(2, strike)
-
-    def _first_to_lose(self) -> int:
-        """Index of the first host that a spare can replace: 0.2.0 replaces all but the first one."""
-        driver = self._tree / "containers/driver/slipway_driver"
-        return 0 if (driver / "idle.py").exists() or (driver / "idle_coordinator.py").exists() else 1
 
     def _lose(self, job: Job, hosts: list[str]) -> None:
         for host in hosts:
@@ -141,9 +136,7 @@ class Bench:
         return found
 
     def driver_killed(self) -> list[Recovery]:
-        """The driver of a host is killed: each host's once in a job. Before drivers were started again, the container ended with it."""
-        if not (self._tree / "containers/driver/slipway_driver/container.py").exists():
-            return self._new_attempts(lambda job: job.world.processes[self._random.choice(job.training[1:])].kill())
+        """The driver of a host is killed: each host's once in a job."""
         left: list[str] = []
 
         def strike(job: Job) -> None:
