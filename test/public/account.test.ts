@@ -1,6 +1,12 @@
 // Public reports about deployments of CloudFormation and the CDK, with inputs of our own: test/public/account.md has the sources.
+
+import { CodeBuildClient } from '@aws-sdk/client-codebuild';
 import { DescribeAvailabilityZonesCommand, DescribeVpcEndpointServicesCommand, EC2Client } from '@aws-sdk/client-ec2';
+import { IAMClient } from '@aws-sdk/client-iam';
+import { LambdaClient } from '@aws-sdk/client-lambda';
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { STSClient } from '@aws-sdk/client-sts';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { executionStatements } from '../../lib/cdk/access/job-role-policy';
 import { deployChecks } from '../../lib/cli/environment/checks/first-deploy';
@@ -181,8 +187,15 @@ test('the role of jobs may decrypt with the key of its inputs and outputs', () =
 describe('an endpoint service that the region does not have', () => {
   const ec2 = mockClient(EC2Client);
   const ssm = mockClient(SSMClient);
+  const others = [
+    mockClient(CodeBuildClient),
+    mockClient(IAMClient),
+    mockClient(LambdaClient),
+    mockClient(ServiceQuotasClient),
+    mockClient(STSClient),
+  ];
   beforeEach(() => {
-    for (const client of [ec2, ssm]) client.reset();
+    for (const client of [ec2, ssm, ...others]) client.reset();
     ssm.on(GetParameterCommand).resolves({ Parameter: { Value: '30' } });
     ec2.on(DescribeAvailabilityZonesCommand).resolves({ AvailabilityZones: [] });
   });

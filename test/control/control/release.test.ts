@@ -158,7 +158,14 @@ describe('nothing is ended', () => {
   test('fails: a live job is in its instances', async () => {
     expect(await release()).toMatchObject({
       ok: false,
-      issues: [{ rule: 'release/live', message: expect.stringContaining(`run slipway stop ${runId} --environment research/nlp --region us-west-2 first`) }],
+      issues: [
+        {
+          rule: 'release/live',
+          message: expect.stringContaining(
+            `run slipway stop ${runId} --environment research/nlp --region us-west-2 first`,
+          ),
+        },
+      ],
     });
     expect(updates()).toEqual([]);
   });

@@ -126,7 +126,8 @@ class ObjectStoreReader(StorageReader):
         data = io.BytesIO(self._store.read(self._prefix + place.relative_path, place.offset, place.length))
         # torch.load does not compare the checksums that torch.save has written.
         if damaged := zipfile.ZipFile(data).testzip():
-            raise CheckpointFailed(f"{item.storage_index.fqn}: {damaged} in {place.relative_path} differs from its checksum; resume from another checkpoint")
+            where = f"{item.storage_index.fqn}: {damaged} in {place.relative_path}"
+            raise CheckpointFailed(f"{where} differs from its checksum; resume from another checkpoint")
         data.seek(0)
         tensor = torch.load(data, map_location="cpu", weights_only=True)
         for dimension, (start, length) in enumerate(zip(item.storage_offsets, item.lengths, strict=True)):
