@@ -15,7 +15,7 @@ const SHARED_RETENTION_DAYS = 365;
 
 /** What each alarm means: the beginning of its section in docs/environment.md. */
 const MEANINGS = {
-  'reconcile-errors': 'Reconcile failed three times in a row. Its log group contains the error.',
+  'reconcile-errors': 'Reconcile failed in three periods of five minutes in a row. Its log group contains the error.',
   'control-errors': 'Control failed (a refusal is not a failure). The caller saw an error.',
   'run-dead-letters': 'A message of a run failed five times. The run waits for the next tick.',
   'event-dead-letters':

@@ -18,12 +18,12 @@ import { type PreviewOptions, previewData } from './preview-data';
 
 export type ValidateOptions = CommonOptions & PreviewOptions;
 
-/** `slipway validate FILE`: checks schema and every rule; offline except for a `model.config` in S3. */
+/** `slipway validate FILE`: checks schema and rules; offline except for a `model.config` in S3 and sources `hf:`. */
 export async function validate(file: string, options: ValidateOptions, terminal: Terminal): Promise<number> {
   const given = readGiven(file);
   if (options.environment !== undefined && !isDescriptorFile(options.environment))
     terminal.err(
-      'rules about the environment are left out: validate calls no service; give --environment a descriptor file (.json), or use slipway preflight',
+      'rules about the environment are left out: they need its descriptor; give --environment the file (.json), or use slipway preflight',
     );
   const { issues, run } = findIssues(given, await withS3Config(given, options));
   const ok = !hasErrors(issues);
@@ -41,7 +41,7 @@ function findIssues(given: GivenFile, options: CommonOptions): { issues: FileIss
   const { file, text } = given;
   if (isEnvironmentFile(text))
     return { issues: readEnvironmentFile(file, text, options.set).issues.map(withoutNeighbours) };
-  // A name would need a service call; offline, only a descriptor file contains information about the environment.
+  // The rules are the same offline: only a descriptor file contains information about the environment.
   const descriptor =
     options.environment && isDescriptorFile(options.environment) ? readDescriptor(options.environment) : undefined;
   const { issues, positionOf, run } = checkRunFile(given, options, descriptor);
