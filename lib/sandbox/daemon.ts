@@ -51,8 +51,8 @@ export async function startDetached(
     child.once('error', () => resolve());
   });
   const over = new AbortController();
-  interrupted?.addEventListener('abort', () => over.abort(), { once: true });
-  const record = await Promise.race([untilRunning(stateDir, child.pid, over.signal), gone]);
+  const ends = AbortSignal.any([over.signal, ...(interrupted ? [interrupted] : [])]);
+  const record = await Promise.race([untilRunning(stateDir, child.pid, ends), gone]);
   over.abort();
   if (!record) throw await failedStart({ stateDir, logFile, child, gone, interrupted });
   child.unref();
