@@ -147,6 +147,13 @@ describe('the template of a real account', () => {
     },
   );
 
+  test('the guard of the deletion ends every update that the guard of replacements began: they have the same properties', () => {
+    const [replacing, deleting] = ['Replace', 'Delete'].map((name) => resources[idOf('Custom::SlipwayGuard', name)]);
+    const { guards, ServiceToken, ...guarded } = replacing?.Properties ?? {};
+    expect(guarded).toHaveProperty('fingerprint');
+    expect(deleting?.Properties).toMatchObject(guarded);
+  });
+
   test("the guard of replacements is asked before a job's role is replaced", () => {
     const guard = idOf('Custom::SlipwayGuard', 'Replace');
     const roles = idsOf('AWS::IAM::Role').filter((id) => id.startsWith('Roles'));

@@ -33,7 +33,7 @@ export class Guards extends Construct {
   constructor(scope: Construct, id: string, props: GuardProps) {
     super(scope, id);
     this.replaceGuard = this.guard('Replace', props, { guards: 'replace', ...props.guarded });
-    this.deleteGuard = this.guard('Delete', props, { guards: 'delete' });
+    this.deleteGuard = this.guard('Delete', props, { guards: 'delete', ...props.guarded });
   }
 
   /** Separate functions: the delete guard depends on everything, the replace guard on nothing. */
@@ -46,7 +46,7 @@ export class Guards extends Construct {
         description: `Refuses to ${id.toLowerCase()} under live runs`,
         environment: { [ENV_RUN_TABLE]: props.runTableName },
       },
-      statements: guardStatements(Stack.of(this), props.runTableName, properties.guards === 'delete'),
+      statements: guardStatements(Stack.of(this), props.runTableName),
       asksForStack: true,
       serviceTimeout: Duration.minutes(3),
       properties: { environment: props.environment, ...properties },
@@ -54,19 +54,18 @@ export class Guards extends Construct {
   }
 }
 
-/** A guard lists live runs and jobs; the delete guard also closes the environment, so that no run starts after it. */
-function guardStatements(stack: Stack, runTableName: string, closes: boolean): ExactStatement[] {
+/** A guard closes the environment, so that no run starts after it, and lists live runs and jobs. */
+function guardStatements(stack: Stack, runTableName: string): ExactStatement[] {
   const { partition, region, account } = stack;
   const table = `arn:${partition}:dynamodb:${region}:${account}:table/${runTableName}`;
-  const close = {
-    sid: 'CloseEnvironment',
-    actions: ['dynamodb:PutItem'],
-    resources: [table],
-    conditions: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CLOSED_ITEM] } },
-  };
   return [
+    {
+      sid: 'CloseEnvironment',
+      actions: ['dynamodb:PutItem'],
+      resources: [table],
+      conditions: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CLOSED_ITEM] } },
+    },
     { sid: 'ListActiveRuns', actions: ['dynamodb:Query'], resources: [`${table}/index/${ACTIVE_INDEX}`] },
-    ...(closes ? [close] : []),
     {
       sid: 'ReadRunTable',
       actions: ['kms:Decrypt'],

@@ -31,10 +31,14 @@ export const unreadableIssue = (path: string, { runId, why }: UnreadableItem): I
     fix: `see ${runbookAddress('unreadable')}`,
   });
 
-/** A refusal when no run may start or resume because the stack is being deleted; otherwise undefined. */
+/** A refusal when no run may start or resume because the stack is being deleted, or updated in a way that would affect it; otherwise undefined. */
 export async function closedRefusal(deps: ControlDeps): Promise<Refusal | undefined> {
   if (!(await deps.store.isClosed())) return undefined;
-  const text = { must: 'must not be one that is being deleted', got: deps.environment, fix: 'deploy it again first' };
+  const text = {
+    must: 'must not be one that is being deleted, or updated in a way that replaces role, network or key, or removes a team or zone',
+    got: deps.environment,
+    fix: 'try again after the update, or deploy the environment again',
+  };
   return refusal(issue('environment/closed', 'error', 'environment', text));
 }
 

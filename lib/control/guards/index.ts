@@ -20,7 +20,7 @@ import {
 import { answerOrUndefined } from '../../shared/aws/answers';
 import { itemsOf } from '../../shared/aws/pages';
 import { clientSettings } from '../shared/clients';
-import { acceptingRollback, entryPoint, parseProperties } from '../shared/custom-resource';
+import { acceptingRollback, entryPoint, isRollback, parseProperties } from '../shared/custom-resource';
 
 /** A change of an update that would affect live runs. */
 export interface Change {
@@ -119,6 +119,7 @@ export interface GuardDeps {
   tableName: string;
   now(): Date;
   sleep(milliseconds: number): Promise<void>;
+  isRollback(event: CdkCustomResourceEvent): Promise<boolean>;
 }
 
 /** Time between closing the environment and reading its runs: a start that was already in progress appears in the index by then. */
@@ -134,33 +135,46 @@ const NAMED = 5;
  * network or key, removes a team or a zone, or gives a team its first key of its own. It also rejects, with or without live runs, updates
  * at which CloudFormation could only fail halfway (`changeOf`).
  *
- * No run starts while the stack is being deleted: the delete guard closes the environment before it reads the runs, and reopens it when it
- * rejects the deletion, and when a stack is created on a retained table. The answer is based on the run table and on SageMaker itself, so
+ * No run starts while the stack is being deleted or such an update is in progress: the guard closes the environment before it reads the
+ * runs. It is open again once the change is rejected or rolled back, and at the end of every update or creation, when CloudFormation calls
+ * the delete guard, whose properties contain those of the replace guard. The answer is based on the run table and on SageMaker itself, so
  * that a job whose table is gone still counts.
  * After a rejected update CloudFormation sends another one that returns to the deployed state. The physical id contains the last accepted
- * properties, so that this rollback is recognised. That of an update which was accepted and failed later is not: `acceptingRollback` does. A rejected deletion leaves the stack in DELETE_FAILED, from which it
- * can only be deleted: termination protection prevents it from getting there.
+ * properties, so that this rollback is recognised; that of an update which was accepted and failed later, by the status of the stack. A
+ * rejected deletion leaves the stack in DELETE_FAILED, from which it can only be deleted: termination protection prevents it from getting
+ * there.
  */
 export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
   const properties = parseProperties(guardSchema, event);
-  const PhysicalResourceId = idOf(properties);
-  const isRequested =
-    properties.guards === 'delete' ? event.RequestType === 'Delete' : isNewUpdate(event, PhysicalResourceId);
-  if (properties.guards === 'delete') await close(deps, isRequested);
-  if (!isRequested) return { PhysicalResourceId };
-  if (properties.guards === 'delete') await deps.sleep(SETTLE_MS);
-  const change =
-    event.RequestType === 'Update' ? changeOf(guardSchema.parse(event.OldResourceProperties), properties) : DELETION;
-  if (!change) return { PhysicalResourceId };
+  const answer = accepted(event);
+  const isReplacing = properties.guards === 'replace';
+  if (isReplacing && event.RequestType !== 'Update') return answer;
+  const change = isReplacing
+    ? await newChange(deps, event, properties)
+    : event.RequestType === 'Delete'
+      ? DELETION
+      : undefined;
+  await close(deps, change !== undefined);
+  if (!change) return answer;
+  await deps.sleep(SETTLE_MS);
   const live = new Set([
     ...(await activeRuns(deps, change.teams)),
     ...(change.teams ? [] : await liveJobs(deps, properties.environment)),
   ]);
-  if (live.size > 0) {
-    if (properties.guards === 'delete') await close(deps, false);
-    throw new Error(refusal(change.what, [...live]));
-  }
-  return { PhysicalResourceId };
+  if (live.size === 0) return answer;
+  await close(deps, false);
+  throw new Error(refusal(change.what, [...live]));
+}
+
+/** The change of an update, unless it returns to the deployed state. */
+async function newChange(
+  deps: GuardDeps,
+  event: CdkCustomResourceEvent,
+  now: GuardProperties,
+): Promise<Change | undefined> {
+  if (event.RequestType !== 'Update' || event.PhysicalResourceId === idOf(now)) return undefined;
+  const old = guardSchema.parse(event.OldResourceProperties);
+  return (await deps.isRollback(event)) ? undefined : changeOf(old, now);
 }
 
 /** The response to an accepted event: the id contains the properties, so that only they are recognised as accepted later. */
@@ -180,10 +194,6 @@ async function close({ dynamo, tableName }: GuardDeps, isClosed: boolean): Promi
 }
 
 const DELETION: Change = { what: 'this deletion' };
-
-/** A rollback to the deployed state is an update too, and is recognised by its id. */
-const isNewUpdate = (event: CdkCustomResourceEvent, id: string): boolean =>
-  event.RequestType === 'Update' && event.PhysicalResourceId !== id;
 
 function idOf(properties: GuardProperties): string {
   const { guards, environment, fingerprint } = properties;
@@ -247,6 +257,7 @@ export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
     tableName: requireEnv(env, ENV_RUN_TABLE),
     now: () => new Date(),
     sleep: (milliseconds) => sleep(milliseconds),
+    isRollback,
   };
 }
 

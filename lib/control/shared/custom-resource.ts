@@ -81,7 +81,8 @@ export function acceptingRollback(
   };
 }
 
-async function isRollback({ RequestType, StackId }: CdkCustomResourceEvent): Promise<boolean> {
+/** Whether CloudFormation returns a stack to its deployed state. */
+export async function isRollback({ RequestType, StackId }: CdkCustomResourceEvent): Promise<boolean> {
   if (RequestType !== 'Update') return false;
   // Without an answer the refusal is what people need to read.
   const status = await stackStatus(new CloudFormationClient(clientSettings), StackId).catch(() => 'unknown');

@@ -227,7 +227,7 @@ export class RunStore {
     return this.put(evidence.map(gpuItem));
   }
 
-  /** Whether the stack is being deleted. */
+  /** Whether no run may start, because of a deletion or update of the stack. */
   async isClosed(): Promise<boolean> {
     return (await this.get(environmentKey(CLOSED_ITEM)))?.[CLOSED_ATTRIBUTE]?.BOOL === true;
   }

@@ -83,7 +83,7 @@ export function dataRepositoryKeyStatements(key: DataRepositoryKey): Record<stri
  * | `UNREADABLE` | `UNREADABLE` | the items that cannot be read, of which a notice was sent |
  * | `PAGES` | `PAGES` | the digest of the page that was last written, by team |
  * | `GPUS` | `<UUID>#<team>` | that a job of the team has found this GPU, or its host, broken; expires after four weeks |
- * | `CLOSED` | `CLOSED` | whether the stack is being deleted: control then rejects starts and resumes |
+ * | `CLOSED` | `CLOSED` | whether a deletion or update of the stack is in progress that affects runs: control then rejects starts and resumes |
  *
  * Both indexes are sparse: only RUN items have their keys.
  */

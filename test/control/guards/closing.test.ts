@@ -23,6 +23,7 @@ const deps = {
   sleep: async (milliseconds: number) => {
     slept.push(milliseconds);
   },
+  isRollback: async () => false,
 };
 const runs = (...ids: string[]) => ids.map((id) => ({ runId: { S: id }, item: { S: 'RUN' } }));
 
@@ -99,12 +100,36 @@ describe('the deletion of a stack', () => {
 });
 
 describe('an update that replaces something', () => {
-  test('neither waits nor closes the environment, refused or not', async () => {
-    await onEvent(deps, replacement.update({}, { fingerprint: 'old' }));
+  const closed = () => dynamo.commandCalls(PutItemCommand).map(({ args }) => args[0].input.Item?.isClosed?.BOOL);
+  const update = () => replacement.update({}, { fingerprint: 'old' });
+
+  test('closes the environment and waits before it reads the runs', async () => {
+    await onEvent(deps, update());
+    expect(closed()).toEqual([true]);
+    expect(slept).toEqual([10_000]);
+    expect(dynamo.calls().map(({ args }) => args[0].constructor.name)).toEqual(['PutItemCommand', 'QueryCommand']);
+  });
+
+  test('opens the environment when it is refused, and when it is rolled back after it was accepted', async () => {
     dynamo.on(QueryCommand).resolves({ Items: runs('a') });
-    await expect(onEvent(deps, replacement.update({}, { fingerprint: 'old' }))).rejects.toThrow('got a;');
-    expect(slept).toEqual([]);
+    await expect(onEvent(deps, update())).rejects.toThrow('got a;');
+    expect(closed()).toEqual([true, false]);
+    const isRollback = async () => true;
+    const { PhysicalResourceId } = await onEvent({ ...deps, isRollback }, update());
+    expect(PhysicalResourceId).toBe((await onEvent(deps, replacement.create())).PhysicalResourceId);
+    expect(closed()).toEqual([true, false, false]);
+  });
+
+  test('leaves the environment as it is when its resource is created or deleted, also after a replacement', async () => {
+    await onEvent(deps, replacement.create());
+    await onEvent(deps, replacement.delete());
     expect(dynamo.commandCalls(PutItemCommand)).toHaveLength(0);
+  });
+
+  test('ends with the delete guard, which opens the environment', async () => {
+    await onEvent(deps, deletion.update({ fingerprint: 'new' }, { fingerprint: 'old' }));
+    expect(closed()).toEqual([false]);
+    expect(slept).toEqual([]);
   });
 });
 

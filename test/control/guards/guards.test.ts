@@ -15,6 +15,7 @@ const deps = {
   tableName: 'slipway-research-runs',
   now: () => new Date('2026-11-22T12:00:00Z'),
   sleep: async () => {},
+  isRollback: async () => false,
 };
 const deletion = resourceEvents('Custom::SlipwayGuard', { guards: 'delete', environment: 'research' });
 const replacement = resourceEvents('Custom::SlipwayGuard', {
@@ -172,10 +173,10 @@ describe('the guard of replacements', () => {
 
   test('asks nothing when the fingerprint is the same, nor on create and delete', async () => {
     active('gpt-1');
-    await onEvent(deps, replacement.update());
-    await onEvent(deps, replacement.create());
+    const { PhysicalResourceId } = await onEvent(deps, replacement.create());
+    await onEvent(deps, Object.assign(replacement.update(), { PhysicalResourceId }));
     await onEvent(deps, replacement.delete());
-    expect(dynamo.calls()).toHaveLength(0);
+    expect(dynamo.commandCalls(QueryCommand)).toHaveLength(0);
   });
 });
 

@@ -139,6 +139,8 @@ function guardDeps(context: FunctionContext): DepsOf<GuardDeps> {
     tableName: names.tableName,
     now: nowOf(context),
     sleep: (ms) => clock.sleep(ms),
+    // A simulated stack is updated or deleted, and never returns.
+    isRollback: async () => false,
   });
 }
 

@@ -1,9 +1,12 @@
-import { onEvent } from '../../../../lib/control/guards/index';
+import { accepted, onEvent } from '../../../../lib/control/guards/index';
 import { GUARD_TYPE } from '../../../../lib/core/contracts/custom-resources';
 import type { SimMs, VirtualClock } from '../../core/clock';
 import { isStackCall, type StackCall } from '../../scenario/load';
 import type { CallEntry } from '../../scenario/schema';
 import type { Functions } from '../functions';
+
+/** Time of the rest of an update. */
+const UPDATE_MS = 10 * 60_000;
 
 type CdkCustomResourceEvent = Parameters<typeof onEvent>[1];
 
@@ -37,18 +40,32 @@ export class StackChanges {
 
   private ask(what: StackCall): void {
     if (this.isDeleted) return;
-    const event = what === 'delete-stack' ? this.deletion() : this.newKey();
+    const isUpdate = what === 'replace-key';
+    const event = isUpdate ? this.keyChange(this.keys, this.keys + 1) : this.deletion();
     this.functions.guards.invoke(
       (deps) => onEvent(deps, event),
       (ending) => {
         // If a guard was killed the change fails, because CloudFormation gets no answer.
-        if (ending.kind === 'died') return;
+        const isDead = ending.kind === 'died';
         const refusal = ending.kind === 'error' ? (ending.error as Error).message : undefined;
-        if (refusal === undefined && what === 'delete-stack') this.isDeleted = true;
-        if (refusal === undefined && what === 'replace-key') this.keys += 1;
+        const isDone = !isDead && refusal === undefined;
+        if (isDone && isUpdate) this.keys += 1;
+        else if (isDone) this.isDeleted = true;
+        if (isUpdate) this.finish(isDone ? this.updateEnd() : this.keyChange(this.keys + 1, this.keys));
+        if (isDead) return;
         this.answers.push({ at: this.clock.now, what, ...(refusal !== undefined && { refusal }) });
         this.hooks.onChange(what, refusal);
       },
+    );
+  }
+
+  /** The last event of an update, or of its rollback, which CloudFormation repeats until it succeeds. */
+  private finish(event: CdkCustomResourceEvent): void {
+    this.clock.schedule(this.clock.now + UPDATE_MS, () =>
+      this.functions.guards.invoke(
+        (deps) => onEvent(deps, event),
+        ({ kind }) => kind === 'answer' || this.finish(event),
+      ),
     );
   }
 
@@ -57,16 +74,21 @@ export class StackChanges {
     return this.event({ RequestType: 'Delete', PhysicalResourceId }, { guards: 'delete' });
   }
 
-  private newKey(): CdkCustomResourceEvent {
+  private updateEnd(): CdkCustomResourceEvent {
+    const PhysicalResourceId = `delete-guard-${this.environment}`;
+    return this.event({ RequestType: 'Update', PhysicalResourceId }, { guards: 'delete' });
+  }
+
+  private keyChange(from: number, to: number): CdkCustomResourceEvent {
     const properties = (key: number) => ({
       guards: 'replace',
       environment: this.environment,
       fingerprint: `key-${key}`,
       storage: 'retained',
     });
-    const OldResourceProperties = properties(this.keys);
-    const PhysicalResourceId = `replace-guard-${this.environment}-${this.keys}`;
-    return this.event({ RequestType: 'Update', PhysicalResourceId, OldResourceProperties }, properties(this.keys + 1));
+    const { PhysicalResourceId } = accepted(this.event({}, properties(this.keys)));
+    const OldResourceProperties = properties(from);
+    return this.event({ RequestType: 'Update', PhysicalResourceId, OldResourceProperties }, properties(to));
   }
 
   private event(request: object, properties: object): CdkCustomResourceEvent {
