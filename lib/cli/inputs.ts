@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Descriptor } from '../core/config/descriptor';
 import { type FetchedCommits, inlineHub } from '../core/config/inline';
@@ -27,12 +27,16 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Text of a file that the user named; throws a UsageError with a readable message. */
 export function readText(file: string): string {
   try {
+    // Such as /dev/zero, which has no end.
+    if (statSync(file).isCharacterDevice()) throw new Error('a device');
     return UTF8.decode(readFileSync(file));
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
       throw new UsageError(`${file}: must be text in UTF-8, got other bytes; save it in that encoding`);
-    throw new UsageError(`${file}: must be a readable file, got ${UNREADABLE[code] ?? message}; check the path`);
+    throw new UsageError(
+      `${file || "''"}: must be a readable file, got ${UNREADABLE[code] ?? message}; check the path`,
+    );
   }
 }
 

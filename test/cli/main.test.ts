@@ -152,6 +152,8 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     ],
     [['validate', 'x', 'y'], /^slipway: validate: must have at most 1 argument, got more; see slipway validate --/],
     [['validate', __dirname], /must be a readable file, got a folder; check the path$/],
+    [['validate', '/dev/zero'], /must be a readable file, got a device; check the path$/],
+    [['validate', ''], /'': must be a readable file, got no such file; check the path$/],
     [
       ['validate', 'docs/images/report.png'],
       /report\.png: must be text in UTF-8, got other bytes; save it in that encoding$/,

@@ -122,6 +122,51 @@ except slipway.__main__.UsageError as error: print(f"{error.exit_code} slipway: 
   expect(python3(program)).toBe(`${code} ${stderr}`);
 });
 
+test.each([
+  ['a run of GPUs', ['runs/sagemaker/llama2-13b.yaml']],
+  [
+    'a run of NeuronCores',
+    ['runs/trainers/trn2-ddp.yaml', 'model.preset=llama3-8b', 'training.sequenceLength=4096', 'training.steps=100'],
+  ],
+])('prints and draws the plan of %s that the command line computes', async (_, [file = '', ...set]) => {
+  const { stdout } = await runCli('plan', file, '--json', ...set.flatMap((option) => ['--set', option]));
+  const program = `
+import slipway._display
+plan = slipway._display.PlanView(json.load(sys.stdin))
+print(plan, plan._repr_html_())`;
+  expect(python3(program, stdout)).toMatch(/^memory .*GiB per (GPU|NeuronCore)[\s\S]*cost [\s\S]*<table>/);
+});
+
+const LAUNCH = `
+import argparse, slipway.__main__
+from slipway.errors import Refused, UsageError
+ERROR = {"level": "error", "message": "name: must be given", "rule": "r", "path": "name"}
+class Given:
+    def __init__(self, *issues): self.issues = issues
+    def validate(self, file, set): return list(self.issues)
+    def plan(self, file, set): raise Refused([ERROR])
+    def launch(self, *_, **__): print("launched")
+def launch(env):
+    try: slipway.__main__._launch(env, argparse.Namespace(file="run.yaml", set=[], yes=False))
+    except UsageError as error: print(f"{error.exit_code} slipway: {error}")
+    except Refused as refusal: print(f"refused: {refusal}")
+`;
+
+test('fails: a launch without a terminal and --yes, as that of the command line', () => {
+  expect(python3(`${LAUNCH}\nlaunch(Given())`)).toBe(
+    '2 slipway: launch: must be confirmed, got no interactive terminal; add --yes',
+  );
+});
+
+test('fails: a launch of a run file with errors, before it asks', () => {
+  expect(python3(`${LAUNCH}\nlaunch(Given(ERROR))`)).toBe('refused: name: must be given');
+});
+
+test.each(['\n', 'n\n', ''])('fails: a launch that is answered with %j', (answer) => {
+  const asked = `${LAUNCH}\nsys.stdin.isatty = lambda: True\nlaunch(Given())`;
+  expect(python3(asked, answer)).toBe('2 slipway: launch: not confirmed; nothing was started');
+});
+
 test('fails: a run file that is no text is refused as one that is not there', () => {
   const program = `
 import pathlib, tempfile, slipway._run_source

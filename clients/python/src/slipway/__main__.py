@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -84,7 +85,24 @@ def _plan(env: Environment, a: argparse.Namespace) -> int:
     return 1 if plan["fits"] == "oom" else 0
 
 
+def _confirm(env: Environment, a: argparse.Namespace) -> None:
+    """Shows the plan of the run, where its model is known, and asks, as the command line does."""
+    overrides = _pairs(a.set)
+    issues = env.validate(a.file, set=overrides)
+    if any(issue["level"] == "error" for issue in issues):
+        raise Refused(issues)
+    with contextlib.suppress(Refused):
+        _print(env.plan(a.file, set=overrides), file=sys.stderr)
+    if not sys.stdin.isatty():
+        raise UsageError("launch: must be confirmed, got no interactive terminal; add --yes")
+    _print("Launch? (y/N)", file=sys.stderr)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("launch: not confirmed; nothing was started")
+
+
 def _launch(env: Environment, a: argparse.Namespace) -> int:
+    if not a.yes:
+        _confirm(env, a)
     run = env.launch(
         a.file,
         code=a.code,
@@ -230,6 +248,7 @@ def _parser() -> argparse.ArgumentParser:
     launch.add_argument("--note", help="note of the run, which list --search also searches")
     launch.add_argument("--after", action="append", metavar="RUN", help="start after this run has completed: ID or latest:NAME")
     launch.add_argument("--preemptible", action="store_true", help="allow runs of higher priority to preempt this run")
+    launch.add_argument("--yes", action="store_true", help="launch without a confirmation")
     launch.add_argument("--wait", action="store_true", help="follow the run until it ends")
     shown = add("status", "state, attempts, step and spend", _status, "run").add_mutually_exclusive_group()
     shown.add_argument("--wait", action="store_true", help="follow the run until it ends")

@@ -24,6 +24,8 @@ class PlanView(dict[str, Any]):
     """The numbers of a plan, drawn as a table in a notebook and as lines on a terminal."""
 
     def _rows(self) -> list[tuple[str, str]]:
+        if "layouts" in self:
+            return self._neuron_rows()
         memory = self["memoryGiB"]
         usd = (self.get("usd") or {}).get("onDemand")
         return [
@@ -33,6 +35,13 @@ class PlanView(dict[str, Any]):
             ("time", "-" if self.get("wallHours") is None else f"{self['wallHours']:.1f} h"),
             ("cost", "-" if usd is None else f"${usd:,.0f} on demand"),
         ]
+
+    def _neuron_rows(self) -> list[tuple[str, str]]:
+        of_layouts = [
+            ("", f"tensor {layout['tensor']} x FSDP {layout['shard']}: {layout['memoryGiB']['total']:.1f} GiB")
+            for layout in self["layouts"]
+        ]
+        return [("memory", f"{self['fits']}: {self['coreGiB']:.1f} GiB per NeuronCore"), *of_layouts, ("speed", "-"), ("cost", "-")]
 
     def _repr_html_(self) -> str:
         return table_html(("plan", ""), self._rows())
