@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { sandboxStatus, serveSandbox, startDetached } from '../../sandbox/daemon';
+import { clientEnv } from '../../sandbox/environment';
 import { type RunRecord, requireNotRunning, stopSandbox } from '../../sandbox/run-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { interruptible, json, type Terminal } from '../terminal';
@@ -34,6 +35,7 @@ export async function sandbox(
     case 'status':
       return status(stateDir, options, terminal);
     case 'env':
+      if (options.unset && !options.json) return unset(sandboxStatus(stateDir)?.env ?? endedEnv(stateDir), terminal);
       return env(requireRunning(stateDir), options, terminal);
     case 'deploy': {
       const { deployIntoSandbox } = await import('./deploy.js');
@@ -101,8 +103,21 @@ function failed(error: Error): never {
 /** Prints the variables for a second terminal: `eval "$(slipway sandbox env)"`. */
 function env({ env, endpoints }: RunRecord, options: SandboxOptions, terminal: Terminal): number {
   if (options.json) terminal.out(json({ endpoints, env, unset: unsetForeign(env) }));
-  else terminal.out((options.unset ? unsetLines(env) : exportLines(env)).join('\n'));
+  else terminal.out(exportLines(env).join('\n'));
   return EXIT.done;
+}
+
+function unset(env: RunRecord['env'], terminal: Terminal): number {
+  terminal.out(unsetLines(env).join('\n'));
+  return EXIT.done;
+}
+
+/** The variables that a shell has of a sandbox that has ended, without values: none where its own point to AWS. */
+function endedEnv(stateDir: string): RunRecord['env'] {
+  if (!process.env.AWS_ENDPOINT_URL?.includes('://127.0.0.1:')) return {};
+  const hasCertificate = process.env.AWS_CA_BUNDLE?.startsWith(stateDir) ?? false;
+  const certificate = hasCertificate ? { certFile: '', bundleFile: '' } : undefined;
+  return clientEnv({ aws: '', services: '', region: '', accountId: '', certificate });
 }
 
 function requireRunning(stateDir: string): RunRecord {

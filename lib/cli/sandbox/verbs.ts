@@ -13,7 +13,7 @@ Examples:
   eval "$(slipway sandbox start)"                     # starts the sandbox and configures this shell to use it
   eval "$(slipway sandbox env)"                       # configures another shell to use it
   slipway sandbox deploy environments/research.yaml --raise-quotas
-  eval "$(slipway sandbox env --unset)"               # restores the shell; run it before slipway sandbox stop`,
+  eval "$(slipway sandbox env --unset)"               # restores the shell`,
     )
     .option('--state-dir <dir>', 'folder for all files of the sandbox; default: .slipway')
     .option('--python <file>', 'Python interpreter of the jobs')

@@ -27,7 +27,7 @@ function quotaIssue(row: QuotaRow): Issue {
   if (row.limit === null) return found('warning', `must be known: ${row.name}`, row.reason);
   if (row.isOptional) {
     const must = `must find ${row.needed} instances free (${quota}), without which SageMaker keeps no warm pool`;
-    const fix = 'request an increase with slipway quota --request, or remove it';
+    const fix = 'request an increase with slipway quota FILE --request, or remove it';
     return issue('quota/limit', 'warning', 'compute.keepAliveSeconds', {
       must,
       got: freeOf(row.limit, row.inUse ?? 0),
@@ -38,7 +38,7 @@ function quotaIssue(row: QuotaRow): Issue {
     return found(
       'error',
       `must be at most ${row.limit} (${quota})`,
-      `${row.wantedBy.startsWith('compute.alternatives') ? 'leave it out, ' : ''}lower it, or request an increase with slipway quota --request`,
+      `${row.wantedBy.startsWith('compute.alternatives') ? 'leave it out, ' : ''}lower it, or request an increase with slipway quota FILE --request`,
     );
   }
   const free = row.limit - (row.inUse ?? 0);
@@ -100,7 +100,7 @@ export function limitIssues(run: RunSpec, rows: readonly QuotaRow[], limits: Lim
     issue('quota/limit', 'warning', row.wantedBy, {
       must: `must be at most ${row.limit} (quota ${row.name}${row.code ? `, ${row.code}` : ''}) for all of its instances`,
       got: row.needed,
-      fix: `it starts with at most ${sized.compute.instanceCount}; request an increase with slipway quota --request`,
+      fix: `it starts with at most ${sized.compute.instanceCount}; request an increase with slipway quota FILE --request`,
     }),
   );
 }

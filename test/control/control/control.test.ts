@@ -109,7 +109,7 @@ describe('start', () => {
   test('fails: more than the quota, with its name and code', async () => {
     world.limits.set('ml.m5.xlarge for training job usage', { value: 1 });
     expect(await messagesOf(start())).toEqual([
-      'compute.instanceCount: must be at most 1 (quota ml.m5.xlarge for training job usage, L-CCE2AFA6), got 2; lower it, or request an increase with slipway quota --request',
+      'compute.instanceCount: must be at most 1 (quota ml.m5.xlarge for training job usage, L-CCE2AFA6), got 2; lower it, or request an increase with slipway quota FILE --request',
     ]);
   });
 
