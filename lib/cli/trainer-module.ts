@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
+import { EXIT_CODES } from '../core/catalog/exit-codes';
 import { packageRoot } from '../shared/files/own-package';
-import { Refusal, UsageError } from './exit';
+import { Refusal, ServiceError, UsageError } from './exit';
 
 /** Prints the version of Python and the packages of its arguments that it lacks. */
 const PROBE =
@@ -24,7 +25,7 @@ export interface ModuleRun {
 
 /**
  * Runs a module of the trainer with the Python of this machine, and returns its standard output.
- * @throws UsageError when Python lacks something, and Refusal with the error of the module
+ * @throws UsageError when Python lacks something, Refusal with an error of the module, and ServiceError with one after which a job tries again
  */
 export function runTrainerModule(module: string, words: readonly string[], run: ModuleRun): string {
   const { python = 'python3', packages, rule } = run;
@@ -40,6 +41,7 @@ export function runTrainerModule(module: string, words: readonly string[], run: 
   });
   if (status === 0) return stdout?.trimEnd() ?? '';
   const message = stderr.trimEnd().split('\n').at(-1)?.replace('slipway_trainer: error: ', '') ?? '';
+  if (EXIT_CODES.some(({ code, name }) => code === status && name === 'TRY_AGAIN')) throw new ServiceError(message);
   throw new Refusal([{ rule, level: 'error', path: run.path, message }]);
 }
 

@@ -149,6 +149,16 @@ test('logs --errors prints the first error of all hosts with the lines around it
   ]);
 });
 
+test('logs --errors says so when no line looks like an error, and how to see all lines', async () => {
+  now = 100;
+  log = [{ at: 1, message: 'step 1' }];
+  const { code, stdout, stderr } = await runCli('logs', RUN, '--environment', FILE, '--errors');
+  expect([code, stdout.trim()]).toEqual([0, '']);
+  expect(stderr).toMatch(
+    new RegExp(`^${RUN}: no line looks like an error; slipway logs ${RUN} --environment .* prints all lines`),
+  );
+});
+
 const FAILED: Partial<StatusAnswer> = {
   state: 'failed',
   reason: 'exit code 1',

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { hasEnded } from '../../../core/contracts/control';
+import { runCommand } from '../../../core/contracts/names';
 import { findDescriptor } from '../../environment/environment';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
@@ -37,7 +38,10 @@ export async function logs(runId: string, options: LogOptions, terminal: Termina
     for (const line of lines)
       terminal.out(options.json ? jsonLine(line) : plainLine(`${line.at} ${line.host} ${line.message}`, MAX_LINE));
     const isFound = options.errors && lines.length > 0;
-    if (!options.follow || isFound || hasEnded(status)) return EXIT.done;
+    const isLast = !options.follow || isFound || hasEnded(status);
+    if (isLast && options.errors && !isFound)
+      terminal.err(`${runId}: no line looks like an error; ${runCommand('logs', runId, descriptor)} prints all lines`);
+    if (isLast) return EXIT.done;
     await sleep(1000 * pollSeconds(POLL_SECONDS));
     status = await readStatus(descriptor, runId);
   }
