@@ -1,6 +1,7 @@
 import { jsonSchema } from '../../lib/core/config/load';
 import { answersSchema } from '../../lib/core/contracts/answers';
 import { LIBRARIES } from '../../lib/core/distribution';
+import { CODE_FILES } from '../../lib/shared/archive/code-files';
 
 /** The parts of JSON Schema that zod writes for our files and answers. */
 interface Schema {
@@ -45,6 +46,17 @@ export function pythonTypes(): string {
     .map((name) => `    "${name}",\n`)
     .join('')}]\n`;
   return `${HEAD}${all}\n\n${classes.texts.join('\n\n')}`;
+}
+
+/** Source of the module with what is packed of a code folder. */
+export function pythonCodeFiles(): string {
+  const constants = Object.entries(CODE_FILES).map(([name, value]) => {
+    const text = JSON.stringify(value)
+      .replaceAll('","', '", "')
+      .replace(/^\[(.*)\]$/, '($1)');
+    return `${name.replace(/[A-Z]/g, '_$&').toUpperCase()} = ${text}\n`;
+  });
+  return `"""What is packed of a code folder. Generated from lib/shared/archive/code-files.ts by \`npm run python:types\`."""\n\n${constants.join('')}`;
 }
 
 /** Classes in the order of their definition; an object that was seen before has the name that it got then. */

@@ -2,12 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { pythonTypes } from '../../scripts/python-types/module';
+import { pythonCodeFiles, pythonTypes } from '../../scripts/python-types/module';
 
 const FILE = path.join(__dirname, '../../clients/python/src/slipway/types.py');
 
-test('types.py is what npm run python:types writes', () => {
+test('types.py and _code_constants.py are what npm run python:types writes', () => {
   expect(readFileSync(FILE, 'utf8')).toBe(pythonTypes());
+  expect(readFileSync(path.join(FILE, '../_code_constants.py'), 'utf8')).toBe(pythonCodeFiles());
 });
 
 test('every class can be evaluated, with all its annotations', () => {

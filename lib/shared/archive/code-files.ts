@@ -2,29 +2,27 @@ import { accessSync, constants, type Dirent, existsSync, readdirSync, realpathSy
 import path from 'node:path';
 import type { CodeFile, CodeFolder } from '../../core/config/code-source';
 
-/** Folders that are never packed. */
-const LEFT_OUT = new Set([
-  '.git',
-  '__pycache__',
-  'node_modules',
-  '.venv',
-  '.slipway',
-  '.pytest_cache',
-  '.ruff_cache',
-  '.mypy_cache',
-]);
-/** A folder with one of these is a Python environment of this machine, whatever its name. */
-const ENVIRONMENT_MARKERS = ['pyvenv.cfg', 'conda-meta'];
-
-const MAX_ENTRIES = 50_000;
-/** An archive is read into memory here and on every host. */
-const MAX_MIB = 512;
+/** What is packed of a code folder; `npm run python:types` writes the same for the Python client. */
+export const CODE_FILES = {
+  /** Folders that are never packed. */
+  leftOut: [
+    ...['.git', '__pycache__', 'node_modules', '.venv', '.slipway'],
+    ...['.pytest_cache', '.ruff_cache', '.mypy_cache'],
+  ],
+  /** A folder with one of these is a Python environment of this machine, whatever its name. */
+  environmentMarkers: ['pyvenv.cfg', 'conda-meta'],
+  maxEntries: 50_000,
+  /** An archive is read into memory here and on every host. */
+  maxMib: 512,
+  loop: ['must contain no link to itself or to a folder around it', 'remove it'],
+  nowhere: ['must contain no link that leads nowhere', 'remove it'],
+  unreadable: ['must contain only what you may read', 'change its mode, or move it'],
+  notUtf8: ['must contain only names in UTF-8', 'rename it'],
+} as const;
+const { maxEntries: MAX_ENTRIES, maxMib: MAX_MIB, loop: LOOP, nowhere: NOWHERE, unreadable: UNREADABLE } = CODE_FILES;
+const LEFT_OUT: ReadonlySet<string> = new Set(CODE_FILES.leftOut);
 export const MAX_CODE_BYTES = MAX_MIB * 2 ** 20;
 
-const LOOP: Refused = ['must contain no link to itself or to a folder around it', 'remove it'];
-const NOWHERE: Refused = ['must contain no link that leads nowhere', 'remove it'];
-const UNREADABLE: Refused = ['must contain only what you may read', 'change its mode, or move it'];
-const NOT_UTF8: Refused = ['must contain only names in UTF-8', 'rename it'];
 type Refused = readonly [must: string, fix: string];
 
 /** A folder on the way: its name in the archive, and the folders around it, itself last, with links resolved. */
@@ -35,8 +33,8 @@ interface Place {
 
 /**
  * The files below `folder` that belong into its archive, sorted by name, and why it cannot be packed. A link stands for what it leads to,
- * within the repository of the folder, or within the folder itself when it is in no repository; links to other places are left out. The
- * Python client has the same in `_code_files.py`, and test/clients compares the two.
+ * within the repository of the folder, or within the folder itself when it is in no repository; links to other places are left out.
+ * test/clients compares this with the Python client.
  */
 export function codeFiles(folder: string): CodeFolder<CodeFile> {
   const top = realpathSync(folder);
@@ -89,7 +87,7 @@ class Walk {
   #take(entry: Dirent, place: Place): void {
     const name = place.name === '' ? entry.name : `${place.name}/${entry.name}`;
     // The replacement character stands for bytes that are not UTF-8.
-    if (entry.name.includes('\uFFFD')) this.#refused.push({ name, why: NOT_UTF8 });
+    if (entry.name.includes('\uFFFD')) this.#refused.push({ name, why: CODE_FILES.notUtf8 });
     else if (entry.isSymbolicLink()) this.#follow(name, place);
     else if (entry.isDirectory())
       this.#enter(name, [...place.around.slice(0, -1), path.join(place.around.at(-1) ?? '', entry.name)]);
@@ -120,7 +118,7 @@ class Walk {
 
   #enter(name: string, around: string[]): void {
     if (LEFT_OUT.has(path.posix.basename(name))) return;
-    if (ENVIRONMENT_MARKERS.some((marker) => existsSync(path.join(this.folder, name, marker)))) return;
+    if (CODE_FILES.environmentMarkers.some((marker) => existsSync(path.join(this.folder, name, marker)))) return;
     this.visit({ name, around });
   }
 

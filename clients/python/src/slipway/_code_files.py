@@ -9,18 +9,8 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
+from ._code_constants import ENVIRONMENT_MARKERS, LEFT_OUT, LOOP, MAX_ENTRIES, MAX_MIB, NOT_UTF8, NOWHERE, UNREADABLE
 from ._plain_text import plain_line
-
-_LEFT_OUT = {".git", "__pycache__", "node_modules", ".venv", ".slipway", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
-#: A folder with one of these is a Python environment of this machine, whatever its name.
-_ENVIRONMENT_MARKERS = ("pyvenv.cfg", "conda-meta")
-_MAX_ENTRIES = 50_000
-_MAX_MIB = 512
-
-_LOOP = ("must contain no link to itself or to a folder around it", "remove it")
-_NOWHERE = ("must contain no link that leads nowhere", "remove it")
-_UNREADABLE = ("must contain only what you may read", "change its mode, or move it")
-_NOT_UTF8 = ("must contain only names in UTF-8", "rename it")
 
 
 def code_files(folder: Path) -> tuple[list[str], list[str]]:
@@ -59,7 +49,7 @@ class _Walk:
         """`around`: the folders around, the one at `at` last, with links resolved."""
         for entry in self._entries_of(at):
             self._entries += 1
-            if self._entries > _MAX_ENTRIES:
+            if self._entries > MAX_ENTRIES:
                 return
             self._take(entry, f"{at}/{entry.name}" if at else entry.name, around)
 
@@ -68,13 +58,13 @@ class _Walk:
             with os.scandir(os.path.join(self._folder, at)) as entries:
                 return list(entries)
         except OSError:
-            self._refused.append((at or ".", _UNREADABLE))
+            self._refused.append((at or ".", UNREADABLE))
             return []
 
     def _take(self, entry: os.DirEntry[str], name: str, around: tuple[str, ...]) -> None:
         # Surrogates stand for bytes that are not UTF-8.
         if any(character == "\ufffd" or "\ud800" <= character <= "\udfff" for character in entry.name):
-            self._refused.append((name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), _NOT_UTF8))
+            self._refused.append((name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), NOT_UTF8))
         elif entry.is_symlink():
             self._follow(name, around)
         elif entry.is_dir():
@@ -83,12 +73,12 @@ class _Walk:
             self._add(name)
 
     def _follow(self, name: str, around: tuple[str, ...]) -> None:
-        if os.path.basename(name) in _LEFT_OUT:
+        if os.path.basename(name) in LEFT_OUT:
             return
         try:
             found = os.stat(os.path.join(self._folder, name))
         except OSError as error:
-            why = {errno.ELOOP: _LOOP, errno.EACCES: _UNREADABLE}.get(error.errno or 0, _NOWHERE)
+            why = {errno.ELOOP: LOOP, errno.EACCES: UNREADABLE}.get(error.errno or 0, NOWHERE)
             self._refused.append((name, why))
             return
         target = os.path.realpath(os.path.join(self._folder, name))
@@ -96,16 +86,16 @@ class _Walk:
             self.outside.append(name)
         elif stat.S_ISREG(found.st_mode):
             self._add(name)
-        elif not stat.S_ISDIR(found.st_mode) or os.path.basename(target) in _LEFT_OUT:
+        elif not stat.S_ISDIR(found.st_mode) or os.path.basename(target) in LEFT_OUT:
             return
         elif any(_is_within(target, folder) for folder in around):
-            self._refused.append((name, _LOOP))
+            self._refused.append((name, LOOP))
         else:
             self._enter(name, (*around, target))
 
     def _enter(self, name: str, around: tuple[str, ...]) -> None:
         at = os.path.join(self._folder, name)
-        if os.path.basename(name) in _LEFT_OUT or any(os.path.exists(os.path.join(at, marker)) for marker in _ENVIRONMENT_MARKERS):
+        if os.path.basename(name) in LEFT_OUT or any(os.path.exists(os.path.join(at, marker)) for marker in ENVIRONMENT_MARKERS):
             return
         self.visit(name, around)
 
@@ -117,14 +107,14 @@ class _Walk:
             self.files.append(name)
             self._bytes += os.stat(file).st_size
         else:
-            self._refused.append((name, _UNREADABLE))
+            self._refused.append((name, UNREADABLE))
 
     def problems(self) -> list[str]:
         """A message for each."""
         mib = -(-self._bytes // 2**20)
         named = [(must, name, fix) for name, (must, fix) in sorted(self._refused, key=lambda one: _by_name(one[0]))]
-        if self._entries > _MAX_ENTRIES:
-            named.append((f"must contain at most {_MAX_ENTRIES} files", "more", "keep data in a channel"))
-        if mib > _MAX_MIB:
-            named.append((f"must contain at most {_MAX_MIB} MiB", f"{mib} MiB", "keep data in a channel"))
+        if self._entries > MAX_ENTRIES:
+            named.append((f"must contain at most {MAX_ENTRIES} files", "more", "keep data in a channel"))
+        if mib > MAX_MIB:
+            named.append((f"must contain at most {MAX_MIB} MiB", f"{mib} MiB", "keep data in a channel"))
         return [f"code.source: {must}, got {plain_line(got, 80)}; {fix}" for must, got, fix in named]
