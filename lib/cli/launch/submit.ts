@@ -5,7 +5,7 @@ import { clusterUsdPerHour, memoryIssues, priceIssues } from '../../core/admissi
 import { isArchiveInS3 } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders } from '../../core/config/formats/places';
-import { issue } from '../../core/config/issue';
+import { hasErrors, issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import type { IntentAnswer, StartAnswer, UploadAnswer } from '../../core/contracts/control';
 import { nearestPublished } from '../../core/planner/run/nearest-published';
@@ -136,7 +136,9 @@ export async function confirmCost(
     showPlan(run, descriptor, terminal);
   } else {
     terminal.err('cost: not known for this instance type and region');
-    for (const { message } of priceIssues(run, descriptor, true)) terminal.err(message);
+    const issues = priceIssues(run, descriptor, true);
+    if (hasErrors(issues)) throw new Refusal(issues);
+    for (const { message } of issues) terminal.err(message);
     if (yes && run.limits.maxCostUsd === undefined) throw new Refusal([unknownPrice()]);
   }
   if (!yes) await ask(price ? 'Launch?' : 'Launch at an unknown price?');
