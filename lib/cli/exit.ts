@@ -26,3 +26,6 @@ export class Refusal extends Error {
 
 /** A service call that failed after its retries: exit 3. */
 export class ServiceError extends Error {}
+
+/** A person ended the command before it was done: exit 130. */
+export class Interrupted extends Error {}

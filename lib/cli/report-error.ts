@@ -2,7 +2,7 @@ import type { CommanderError } from 'commander';
 import { bareIssue, type Issue } from '../core/config/issue';
 import type { FileIssue } from '../shared/environment/read-environment-file';
 import { isServiceError, serviceError } from './aws-errors';
-import { EXIT, Refusal, ServiceError, UsageError } from './exit';
+import { EXIT, Interrupted, Refusal, ServiceError, UsageError } from './exit';
 import { issueLine, json, type Terminal } from './terminal';
 
 /** What the verb was called with, and whether it has printed its document. */
@@ -35,6 +35,7 @@ export function reportError(error: unknown, { asJson, hasPrinted, file }: ErrorC
 /** Every error is of one of these kinds; one that is of no other is a mistake in this program. */
 function describe(error: unknown): { kind: string; code: number; message: string } {
   if (error instanceof UsageError) return { kind: 'usage', code: EXIT.usage, message: error.message };
+  if (error instanceof Interrupted) return { kind: 'interrupted', code: EXIT.interrupted, message: error.message };
   if (isServiceError(error)) {
     const { message } = error instanceof ServiceError ? error : serviceError('a call to AWS', error);
     return { kind: 'service', code: EXIT.service, message };

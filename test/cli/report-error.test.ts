@@ -6,7 +6,7 @@ import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { EXIT, Refusal, ServiceError, UsageError } from '../../lib/cli/exit';
+import { EXIT, Interrupted, Refusal, ServiceError, UsageError } from '../../lib/cli/exit';
 import { main } from '../../lib/cli/main';
 import { reportError } from '../../lib/cli/report-error';
 import { ANSWERS } from '../../lib/core/contracts/answers';
@@ -52,6 +52,7 @@ describe('the exit code of each kind of error', () => {
     ['a folder in the place of a file', errorOf(() => readFileSync('/')), EXIT.usage, 'command/file'],
     ['a full disk', sdkError('Error', { code: 'ENOSPC', syscall: 'write', errno: -28 }), EXIT.usage, 'command/file'],
     ['a failed call', new ServiceError('reading x: failed'), EXIT.service, 'command/service'],
+    ['a command that was interrupted', new Interrupted('r: stopped'), EXIT.interrupted, 'command/interrupted'],
     [
       'an error of an SDK client',
       sdkError('ThrottlingException', { $fault: 'client', $metadata: {} }),

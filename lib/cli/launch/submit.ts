@@ -7,17 +7,17 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders } from '../../core/config/formats/places';
 import { hasErrors, issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
-import type { IntentAnswer, StartAnswer, UploadAnswer } from '../../core/contracts/control';
+import type { DesiredAnswer, IntentAnswer, StartAnswer, UploadAnswer } from '../../core/contracts/control';
 import { nearestPublished } from '../../core/planner/run/nearest-published';
 import { usd } from '../../report/page/format';
 import { ask } from '../ask';
 import { calling } from '../aws-errors';
-import { Refusal, ServiceError } from '../exit';
+import { Interrupted, Refusal, ServiceError } from '../exit';
 import type { CheckedRun, CommonOptions } from '../inputs';
 import { findPlan } from '../plan/plan';
 import { planText } from '../plan/text/plan-text';
 import { callControl } from '../runs/control-client';
-import type { Terminal } from '../terminal';
+import { interruptible, type Terminal } from '../terminal';
 import { packedCode } from './packed-code';
 
 interface SubmitOptions extends CommonOptions {
@@ -58,32 +58,43 @@ export async function submit(
     ...(options.startAt && { startAt: options.startAt }),
     acceptsUnknownPrice: options.acceptsUnknownPrice,
   });
-  for (const upload of intent.uploads) {
-    if (!archive || upload.sha256 !== archive.sha256)
-      throw new ServiceError(`uploading ${upload.key}: the launcher requested a digest that was not sent; try again`);
-    terminal.err(`${intent.runId}: uploading code (${Math.ceil(archive.bytes.length / 1024)} KiB)`);
-    await put(upload, archive.bytes);
-  }
-  return callControl<StartAnswer>(descriptor, { action: 'start', runId: intent.runId, confirm: true });
+  const { runId } = intent;
+  await interruptible(
+    () => terminal.err(`interrupted: stopping ${runId}`),
+    async (interrupted) => {
+      for (const upload of intent.uploads) {
+        if (!archive || upload.sha256 !== archive.sha256)
+          throw new ServiceError(
+            `uploading ${upload.key}: the launcher requested a digest that was not sent; try again`,
+          );
+        terminal.err(`${runId}: uploading code (${Math.ceil(archive.bytes.length / 1024)} KiB)`);
+        await put(upload, archive.bytes, interrupted);
+      }
+      if (!interrupted.aborted) return;
+      await callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'interrupted during its upload' });
+      throw new Interrupted(`${runId}: interrupted during its upload, and stopped`);
+    },
+  );
+  return callControl<StartAnswer>(descriptor, { action: 'start', runId, confirm: true });
 }
 
-async function put(upload: UploadAnswer, bytes: Buffer): Promise<void> {
+async function put(upload: UploadAnswer, bytes: Buffer, interrupted: AbortSignal): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const failure = await tryPut(upload, bytes);
-    if (!failure) return;
+    const failure = await tryPut(upload, bytes, interrupted);
+    if (!failure || interrupted.aborted) return;
     // The URL is a credential, so messages contain only the key.
     if (attempt === UPLOAD_TRIES)
       throw new ServiceError(`uploading ${upload.key}: failed ${UPLOAD_TRIES} times, got ${failure}; try again`);
   }
 }
 
-async function tryPut(upload: UploadAnswer, bytes: Buffer): Promise<string | undefined> {
+async function tryPut(upload: UploadAnswer, bytes: Buffer, interrupted: AbortSignal): Promise<string | undefined> {
   try {
     const response = await fetch(upload.url, {
       method: 'PUT',
       headers: upload.headers,
       body: new Uint8Array(bytes),
-      signal: AbortSignal.timeout(uploadMillis(bytes.length)),
+      signal: AbortSignal.any([interrupted, AbortSignal.timeout(uploadMillis(bytes.length))]),
     });
     return response.ok ? undefined : `HTTP ${response.status}`;
   } catch (error) {

@@ -2,6 +2,7 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Interrupted } from '../../../lib/cli/exit';
 import { submit } from '../../../lib/cli/launch/submit';
 import { mockClient } from '../../support/mocked-clients';
 import { BASE, DESCRIPTOR, runOf } from '../../support/runs';
@@ -51,7 +52,6 @@ test('one that does not answer in its time is tried again, each time with a limi
   expect(new Set(signals).size).toBe(3);
   // Less than 100 kB: two minutes and one second.
   expect(limits.mock.calls).toEqual([[121_000], [121_000], [121_000]]);
-  expect(signals).toEqual(limits.mock.results.map(({ value }) => value));
 });
 
 test('fails: the third that does not answer names the key and the time, and not the URL', async () => {
@@ -60,4 +60,17 @@ test('fails: the third that does not answer names the key and the time, and not 
     /^uploading code\/x\.tar\.gz: failed 3 times, got no response in 121 s; try again$/,
   );
   expect(fetched).toHaveBeenCalledTimes(3);
+});
+
+test('fails: Ctrl-C ends the upload, tries it no more, and stops the run', async () => {
+  fetched.mockImplementation((_, init) => {
+    process.emit('SIGINT');
+    return Promise.reject(init?.signal?.aborted ? new DOMException('aborted', 'AbortError') : new Error('goes on'));
+  });
+  await expect(launched()).rejects.toThrow(new Interrupted('r-1: interrupted during its upload, and stopped'));
+  expect(fetched).toHaveBeenCalledTimes(1);
+  const calls = lambda
+    .commandCalls(InvokeCommand)
+    .map(({ args }) => JSON.parse(Buffer.from(args[0].input.Payload as Uint8Array).toString()));
+  expect(calls.at(-1)).toMatchObject({ action: 'stop', runId: 'r-1' });
 });
