@@ -78,6 +78,19 @@ def verdict(lines: Sequence[str], hosts: int = 2, instance_type: str = "ml.p5.48
         ("no plugin file", [NCCL, NO_PLUGIN, SOCKET_FOUND, NETWORK_SOCKET, VIA_SOCKET], "sockets"),
         ("no plugin file, newer NCCL", [NOT_FOUND, NETWORK_SOCKET], "sockets"),
         ("plugin could not start", [PLUGIN_NEW, INIT_FAILED, SOCKET_FOUND], "sockets"),
+        (
+            "awslabs/awsome-distributed-ai#386: the same under Ray",
+            [
+                "(RayTrainWorker pid=954, ip=10.0.0.2) %s [repeated 15x across cluster]" % line
+                for line in (INIT_FAILED_WARN, SOCKET_FOUND, NETWORK_SOCKET)
+            ],
+            "sockets",
+        ),
+        (
+            "aws/aws-ofi-nccl#803: a container without the device",
+            [PLUGIN_SUFFIX, PROVIDER_TCP, PRE.replace("INFO", "WARN") + "NET/OFI Disabling shared memory failed: Protocol not available"],
+            "sockets",
+        ),
         ("libfabric over tcp", [PLUGIN_NEW, PROVIDER_TCP, NETWORK_NEW], "sockets"),
         ("only the channel lines", [GDR], "efa+gdr"),
         ("only a socket channel line", [VIA_SOCKET], "sockets"),

@@ -9,6 +9,7 @@ from test_driver_verdicts import record
 
 from slipway_driver.errors import Failure, classify, first_real
 from slipway_driver.health import Gpus, Health, parse_gpus
+from slipway_driver.health_findings import FATAL_XIDS, answer_findings
 
 PLACE = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    dist.all_reduce(x)\n'
 
@@ -80,6 +81,59 @@ BUSY = "CUDA-capable device(s) is/are busy or unavailable"
             "user-code",
         ),
         ("scitix/sichek#51", cuda(BUSY), 1, "hardware"),
+        (
+            "NVIDIA/nccl#1562",
+            NVLS + "==== backtrace (tid:  57) ====\n 1 0x7e6d1 ncclGroupEnd()\nFatal Python error: Segmentation fault\n",
+            -11,
+            "hardware",
+        ),
+        (
+            "NVIDIA/nccl-tests#276",
+            NVLS.replace("'invalid argument'", "999 'unknown error'") + nccl("cuda", "Cuda failure 999 'unknown error'"),
+            1,
+            "hardware",
+        ),
+        (
+            "aws/aws-ofi-nccl#889: a warning that the program survives",
+            "algo-1:79:79 [0] NCCL WARN NET/OFI Creating new endpoint for domain 0x7f failed: Invalid argument\n"
+            + PLACE
+            + "ValueError: a bad line in the data\n",
+            1,
+            "user-code",
+        ),
+        (
+            "NVIDIA/nccl#1597",
+            "algo-1:9:9 [0] NCCL WARN NET/OFI Operation with NULL context completed with error\n" + nccl("system"),
+            1,
+            "peer-lost",
+        ),
+        ("aws/aws-ofi-nccl#156", "[1,13]<stdout>:" + COMPLETION % "20. Error: unknown error" + nccl("system"), 1, "peer-lost"),
+        (
+            "aws/aws-ofi-nccl#476",
+            "algo-1:75:95 [2] graph/xml.h:101 NCCL WARN Attribute arch of node cpu not found\n" + nccl("internal"),
+            1,
+            "user-code",
+        ),
+        (
+            "NVIDIA/semantic-segmentation#33",
+            PLACE + "RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at allocator.cpp:265\n"
+            "terminate called without an active exception\n",
+            -6,
+            "hardware",
+        ),
+        (
+            "deepspeedai/DeepSpeed#4648",
+            "[E ProcessGroupNCCL.cpp:915] [Rank 0] NCCL watchdog thread terminated with exception: CUDA error: unknown error\n"
+            "CUDA kernel errors might be asynchronously reported at some other API call.\n",
+            -6,
+            "user-code",
+        ),
+        (
+            "diux-dev/cluster#17: an image with driver libraries of its own has the same error",
+            PLACE + "RuntimeError: cuda runtime error (38) : no CUDA-capable device is detected at Module.cpp:32\n",
+            1,
+            "user-code",
+        ),
         ("pytorch/pytorch#74235", cuda("unspecified launch failure"), 1, "user-code"),
         ("deepspeedai/DeepSpeed#2638", "Caught signal 7 (Bus error: nonexistent physical address)\n", -7, "user-code"),
     ],
@@ -119,3 +173,103 @@ def test_what_nccl_warns_of_before_its_exception_counts_wherever_it_stands(seed:
     assert end.kind == kind
     assert judged("".join(before + between) + nccl(error)).kind == "user-code"
     assert judged("".join([*before, warning, *between]) + PLACE + "ValueError: a bad line in the data\n").kind == "user-code"
+
+
+def judged_together(*records: "dict[str, object]") -> Failure:
+    found = first_real(list(records))
+    assert found is not None
+    return Health(lambda: None).judged(classify(found, False))
+
+
+def test_the_rank_that_names_the_cause_counts_before_one_that_names_none() -> None:
+    """vllm-project/vllm#6732: one rank of a host prints NCCL's warning, and another one fails first."""
+    vague = record(0, 1, nccl("cuda", "Cuda failure 1 'invalid argument'"), at=5)
+    end = judged_together(vague, record(7, 1, NVLS + nccl("cuda", "Cuda failure 1 'invalid argument'"), at=6))
+    assert (end.kind, end.rank) == ("hardware", 7)
+    assert judged_together(vague).kind == "user-code"
+
+
+@pytest.mark.drawn(25)
+@pytest.mark.parametrize("seed", range(100))
+def test_an_error_without_a_cause_is_reported_only_when_no_rank_names_one(seed: int) -> None:
+    """The law beside vllm-project/vllm#6732: order and number of the ranks change nothing."""
+    draw = random.Random(seed)
+    causes = {
+        "hardware": NVLS + nccl("cuda"),
+        "user-code": PLACE + "ValueError: a bad line in the data\n",
+        "nothing": "",
+    }
+    kind = draw.choice(list(causes))
+    vague = [nccl(draw.choice(["cuda", "system"])) for _ in range(draw.randrange(1, 6))]
+    texts = [*vague, *([causes[kind]] if causes[kind] else [])]
+    draw.shuffle(texts)
+    end = judged_together(*(record(rank, 1, text, at=draw.uniform(1, 9)) for rank, text in enumerate(texts)))
+    assert end.kind == ("hardware" if kind == "hardware" else "user-code")
+    assert ("ValueError" in end.reason) == (kind == "user-code")
+
+
+def test_a_gpu_whose_state_cannot_be_read_any_more_is_lost() -> None:
+    """vllm-project/vllm#27430"""
+    end = judged(cuda("unspecified launch failure"), gpus=[parse_gpus("0, 0\n1, 0\n"), parse_gpus("0, 0\n1, ERR!\n")])
+    assert (end.kind, end.reason) == ("hardware", "GPU 1 is lost (RuntimeError: CUDA error: unspecified launch failure)")
+
+
+#: How the plugin has reported a failed request over the network: aws-ofi-nccl v1.4.0 to v1.21.1, src/*.c and src/*.cpp, 2026-11-30.
+FAILED_REQUESTS = (
+    "Request 0x7f completed with error. RC: 20. Error: unknown error. Completed length: 0, Request: { dev: 1 }",
+    "Request 0x7f completed with error. RC: 5. Flags: 0. Error: 4103 (Invalid address). Completed length: 0",
+    "Request 0x7f (SEND) completed with error: err: 113, flags: 0, prov_errno: 4116, strerror: Unresponsive remote, len: 0",
+    "Request completed with error",
+    "Operation with NULL context completed with error",
+    "Remote write completed with error. RC: 5. Flags: 0. Error: 5 (Input/output error). Completed length: 0",
+    "Fatal: Bounce buffer recv completed with error",
+    "Fatal: rx buffer recv completed with error",
+    "Send close message complete with error",
+)
+
+
+@pytest.mark.parametrize("message", FAILED_REQUESTS)
+def test_each_message_of_the_plugin_about_a_failed_request_blames_the_network(message: str) -> None:
+    """The kind of NVIDIA/nccl#1597."""
+    assert judged("algo-1:9:9 [0] process_completions:1723 NCCL WARN NET/OFI %s\n" % message + nccl("system")).kind == "peer-lost"
+
+
+@pytest.mark.parametrize(
+    ("source", "kernel", "found"),
+    [
+        (
+            "NVIDIA/open-gpu-kernel-modules#1150",
+            "NVRM: Xid (PCI:0000:dc:00): 45, pid=18, name=python3, Ch 00000001 caused by previous Xid 149\n"
+            "NVRM: Xid (PCI:0000:ed:00): 45, pid=19, name=python3, Ch 0000000c caused by previous Xid 145\n",
+            ["Xid 149 of PCI:0000:dc:00", "Xid 145 of PCI:0000:ed:00"],
+        ),
+        (
+            "NVIDIA/nccl#2241",
+            "NVRM: Xid (PCI:0000:97:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 11 (0x1)\n"
+            "NVRM: Xid (PCI:0000:97:00): 137, RLW_RXPIPE interrupt hit on link 11 on GPU0: PRIV Error\n",
+            [],
+        ),
+        (
+            "NVIDIA/nvidia-docker#1648",
+            "NVRM: Xid (PCI:0000:61:00): 119, pid=977, name=nvidia-smi, Timeout waiting for RPC from GSP!\n" * 3,
+            ["Xid 119 of PCI:0000:61:00"],
+        ),
+    ],
+)
+def test_the_log_of_the_kernel_refuses_a_host(source: str, kernel: str, found: "list[str]") -> None:
+    assert [finding.reason for finding in answer_findings({"kernel": kernel})] == ["the kernel has logged " + one for one in found]
+
+
+@pytest.mark.drawn(25)
+@pytest.mark.parametrize("seed", range(100))
+def test_a_channel_that_an_xid_has_ended_tells_that_xid(seed: int) -> None:
+    """The law beside NVIDIA/open-gpu-kernel-modules#1150: the first lines of a full log of the kernel are lost."""
+    draw = random.Random(seed)
+    xid = draw.choice([13, 31, 43, 45, 94, *sorted(FATAL_XIDS)])
+    lines = [
+        "NVRM: Xid (PCI:0000:%02x:00): 45, pid=%d, name=python3, Ch %08x caused by previous Xid %d" % (draw.randrange(4), n, n, xid)
+        for n in range(draw.randrange(1, 20))
+    ]
+    found = list(answer_findings({"kernel": "\n".join(lines)}))
+    assert len(found) == (len({line.split(")")[0] for line in lines}) if xid in FATAL_XIDS else 0)
+    assert all("Xid %d of " % xid in finding.reason and finding.refuses for finding in found)

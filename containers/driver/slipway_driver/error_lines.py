@@ -45,12 +45,14 @@ PEER_LOST = re.compile(
 #: which is an error of the code.
 SYSTEM_ERROR = re.compile(r"unhandled system error|ncclSystemError")
 REMOTE_SILENT = re.compile(
-    r"Unresponsive remote|Unreachable remote|Remote (?:host|peer) (?:is )?unreachable|NET/OFI Request.* completed with error(?!.*truncat)",
+    r"Unresponsive remote|Unreachable remote|Remote (?:host|peer) (?:is )?unreachable|NET/OFI .{0,60}\bcompleted? with error(?!.*truncat)",
     re.IGNORECASE,
 )
 #: The same for sockets. Any other connection of the script can cause these messages, so they count only together with TALKS_TO_RANKS.
 CONNECTION_LOST = re.compile(r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|Connection refused")
 TALKS_TO_RANKS = re.compile(r"torch[./]distributed|\bdist\.|nccl|gloo|c10d|TCPStore|ProcessGroup|mpi4py|MPI_", re.IGNORECASE)
+#: An exception that names the failed call of NCCL and not its cause, which another rank may have printed.
+CAUSELESS = re.compile(r"unhandled (?:cuda|system) error")
 #: A collective that did not complete.
 COLLECTIVE_TIMEOUT = re.compile(r"caught collective operation timeout|Timed out waiting \d+ms|watchdog got stuck|Watchdog caught .*timeout")
 #: Messages of CUDA and of NVIDIA's kernel driver for broken hardware (https://docs.nvidia.com/cuda/cuda-runtime-api/ and

@@ -55,13 +55,15 @@ def _weight(record: Mapping[str, Any]) -> int:
     """Sort key of a failed rank; lower values are more likely to be the cause."""
     if record["code"] in CLASSES and record["code"] != 0:
         return 0
+    text = _text(record)
     if is_peer_lost(record):
-        return 3
-    if record.get("stopped") or (_signal(record) == signal.SIGTERM and not record.get("summary")):
         return 4
-    if patterns.COLLECTIVE_TIMEOUT.search(_text(record)):
-        return 2
-    return 1
+    if record.get("stopped") or (_signal(record) == signal.SIGTERM and not record.get("summary")):
+        return 5
+    if patterns.COLLECTIVE_TIMEOUT.search(text):
+        return 3
+    names_cause = "out of memory" in text or patterns.HARDWARE.search(text) or not patterns.CAUSELESS.search(record.get("summary", ""))
+    return 1 if names_cause else 2
 
 
 def first_real(records: Sequence[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
