@@ -95,6 +95,7 @@ function checkExistingNetwork(scope: Construct, id: string, network: Network): C
         sid: 'SeeExistingNetwork',
         actions: [
           'ec2:DescribeDhcpOptions',
+          'ec2:DescribeNatGateways',
           'ec2:DescribeRouteTables',
           'ec2:DescribeSecurityGroups',
           'ec2:DescribeSubnets',
@@ -103,6 +104,11 @@ function checkExistingNetwork(scope: Construct, id: string, network: Network): C
         ],
         resources: ['*'],
         wildcard: 'Describe actions of EC2 have no resource type.',
+      },
+      {
+        sid: 'SeeVpcAttributes',
+        actions: ['ec2:DescribeVpcAttribute'],
+        resources: [Stack.of(scope).formatArn({ service: 'ec2', resource: 'vpc', resourceName: network.vpcId })],
       },
     ],
     asksForStack: true,

@@ -11,7 +11,14 @@ import {
 import { type Issue, type IssueText, issue } from '../../core/config/issue';
 import { LEFTOVER_TAG } from '../../core/contracts/storage';
 import { answerOrUndefined, bucketRegionIn } from './answers';
-import { awsPrincipals, includesAction, includesResource, type PolicyStatement, statementsIn } from './policy-document';
+import {
+  awsPrincipals,
+  concernsAccount,
+  includesAction,
+  includesResource,
+  type PolicyStatement,
+  statementsIn,
+} from './policy-document';
 
 /** An existing bucket that an environment uses, and its required settings. */
 export interface ExistingBucket {
@@ -64,7 +71,7 @@ async function problemsOf(s3: S3Client, bucket: ExistingBucket): Promise<Problem
   return [
     ...encryptionProblems(settings, bucket),
     ...policyProblems(settings, bucket),
-    ...networkProblems(settings, bucket),
+    ...denialProblems(settings, bucket),
     ...publicAccessProblems(settings, bucket),
     ...warnings(settings, bucket),
   ];
@@ -182,13 +189,22 @@ function policyProblems({ statements }: BucketSettings, { partition, name }: Exi
   ];
 }
 
-/** Functions, which are in no network, read the checkpoints; data is read by jobs, which may be in it, and by the command line. */
-function networkProblems({ statements }: BucketSettings, { partition, name, purpose }: ExistingBucket): Problem[] {
-  const refusal = statements.find((statement) => refusesOtherNetworks(statement, `arn:${partition}:s3:::${name}/*`));
+/**
+ * Functions, which are in no network, read the checkpoints; data is read by jobs, which may be in it, and by the command line. Whether
+ * exceptions include the environment's roles, whose unique ids are not known before they exist, only a job can show.
+ */
+function denialProblems({ statements }: BucketSettings, bucket: ExistingBucket): Problem[] {
+  const { name, purpose } = bucket;
+  const refusal = statements.find((statement) => deniesRoles(statement, bucket));
   if (!refusal) return [];
+  const tests = conditionTests(refusal);
+  const isOfNetwork = tests.some(({ key }) => NETWORK.test(key));
+  const hasExceptions = refusal.NotPrincipal !== undefined || tests.some(({ key }) => USER_ID.test(key));
   return [
-    (purpose === 'checkpoints' ? error : warning)(
-      'must accept requests from outside a network, as those of functions and the command line',
+    (purpose === 'checkpoints' && !hasExceptions ? error : warning)(
+      isOfNetwork
+        ? 'must accept requests from outside a network, as those of functions and the command line'
+        : "must accept requests of the environment's roles",
       `the statement ${refusal.Sid ?? JSON.stringify(refusal)} of ${name}, which denies them`,
       'exempt the roles of the environment in it with ArnNotLike on aws:PrincipalArn, or use another bucket',
     ),
@@ -225,20 +241,24 @@ function refusesPlainUploads(statement: PolicyStatement, objects: string): boole
   );
 }
 
-/** Whether a statement denies to read or write objects from outside a network. A condition on anything else may exempt roles. */
-function refusesOtherNetworks(statement: PolicyStatement, objects: string): boolean {
-  const tests = conditionTests(statement);
+const NETWORK = /^aws:(SourceIp|SourceVpce?|VpcSourceIp)$/i;
+const USER_ID = /^aws:userid$/i;
+
+/**
+ * Whether a statement denies the environment's roles to read or write objects: all requests, or those from outside a network, except those
+ * of others. A condition on anything else, or a pattern of ARNs, may exempt them.
+ */
+function deniesRoles(statement: PolicyStatement, { partition, name, account = '' }: ExistingBucket): boolean {
   return (
     statement.Effect === 'Deny' &&
-    awsPrincipals(statement).includes('*') &&
+    concernsAccount(statement, account) &&
     ['s3:GetObject', 's3:PutObject'].some((action) => includesAction(statement, action)) &&
-    includesResource(statement, objects) &&
-    tests.length > 0 &&
-    tests.every(({ operator, key, value }) =>
-      /^aws:(ViaAWSService|PrincipalIsAWSService)$/i.test(key)
-        ? value === 'false'
-        : /^aws:(SourceIp|SourceVpce?|VpcSourceIp)$/i.test(key) && /^(String|Arn)?Not[A-Z]\w+$/.test(operator),
-    )
+    includesResource(statement, `arn:${partition}:s3:::${name}/*`) &&
+    conditionTests(statement).every(({ operator, key, value }) => {
+      if (/^aws:(ViaAWSService|PrincipalIsAWSService)$/i.test(key)) return value === 'false';
+      const isOfOthers = USER_ID.test(key) || (/^aws:PrincipalArn$/i.test(key) && !/\*|slipway/i.test(value));
+      return (isOfOthers || NETWORK.test(key)) && /^(String|Arn)?Not[A-Z]\w+$/.test(operator);
+    })
   );
 }
 

@@ -5,8 +5,8 @@ import { dataRepositoryKeyStatements } from '../../core/contracts/storage';
 import { answerOrUndefined } from './answers';
 import { existingBucketIssues } from './existing-bucket';
 import {
-  awsPrincipals,
   canonicalStatement,
+  concernsAccount,
   includesAction,
   type PolicyStatement,
   statementsIn,
@@ -80,10 +80,7 @@ function useIssues(
   { arn, account, partition, option = OPTION }: ExistingKey,
 ): Issue[] {
   const root = `arn:${partition}:iam::${account}:root`;
-  const allowing = statements.filter(
-    (statement) =>
-      statement.Effect === 'Allow' && awsPrincipals(statement).some((name) => ['*', account, root].includes(name)),
-  );
+  const allowing = statements.filter((one) => one.Effect === 'Allow' && concernsAccount(one, account));
   const missing = USES.filter(
     (action) => !allowing.some((statement) => !statement.Condition && includesAction(statement, action)),
   );

@@ -8,6 +8,7 @@ export interface PolicyStatement {
   Sid?: string;
   Effect?: string;
   Principal?: string | Record<string, string | string[]>;
+  NotPrincipal?: unknown;
   Action?: string | string[];
   Resource?: string | string[];
   Condition?: Record<string, Record<string, unknown>>;
@@ -36,6 +37,11 @@ export async function bucketPolicy(s3: S3Client, Bucket: string): Promise<{ Stat
 /** AWS principals of a statement; `*` for everyone. */
 export const awsPrincipals = ({ Principal }: PolicyStatement): string[] =>
   typeof Principal === 'string' ? [Principal] : listOf(Principal?.AWS);
+
+/** Whether a statement concerns every role of an account: it names everyone or the account, or others as exceptions. */
+export const concernsAccount = (statement: PolicyStatement, account: string): boolean =>
+  statement.NotPrincipal !== undefined ||
+  awsPrincipals(statement).some((name) => name === '*' || name === account || name.endsWith(`::${account}:root`));
 
 const WILDCARDS = { one: '?' };
 

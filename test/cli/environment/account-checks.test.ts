@@ -1,6 +1,8 @@
 import {
+  DescribeRouteTablesCommand,
   DescribeSecurityGroupsCommand,
   DescribeSubnetsCommand,
+  DescribeVpcEndpointsCommand,
   DescribeVpcsCommand,
   EC2Client,
 } from '@aws-sdk/client-ec2';
@@ -129,6 +131,30 @@ describe('what an environment file refers to', () => {
     expect(issues.map(({ message }) => message)).toEqual([
       expect.stringMatching(/^network.existing.vpcId: must exist/),
     ]);
+  });
+
+  test('awsdocs/amazon-ecr-user-guide#8: a policy of an endpoint without the buckets of the stack is a warning', async () => {
+    const VpcId = 'vpc-0a1b2c3d';
+    const toItself = { IpProtocol: '-1', UserIdGroupPairs: [{ GroupId: 'sg-0a1b2c3d' }] };
+    const IpPermissionsEgress = [toItself, { IpProtocol: '-1', IpRanges: [{ CidrIp: '0.0.0.0/0' }] }];
+    const group = { GroupId: 'sg-0a1b2c3d', VpcId, IpPermissions: [toItself], IpPermissionsEgress };
+    const Statement = [{ Effect: 'Allow', Principal: '*', Action: 's3:*', Resource: 'arn:aws:s3:::lake/*' }];
+    const PolicyDocument = JSON.stringify({ Statement });
+    const endpoint = { VpcEndpointId: 'vpce-1', VpcEndpointType: 'Gateway' as const, RouteTableIds: ['rtb-1'] };
+    ec2.on(DescribeVpcsCommand).resolves({ Vpcs: [{ VpcId }] });
+    ec2.on(DescribeSubnetsCommand).resolves({ Subnets: [{ SubnetId: 'subnet-0a1b2c3d', VpcId }] });
+    ec2.on(DescribeSecurityGroupsCommand).resolves({ SecurityGroups: [group] });
+    ec2
+      .on(DescribeRouteTablesCommand)
+      .resolves({ RouteTables: [{ RouteTableId: 'rtb-1', Associations: [{ Main: true }] }] });
+    ec2.on(DescribeVpcEndpointsCommand).resolves({
+      VpcEndpoints: [{ ...endpoint, ServiceName: 'com.amazonaws.us-west-2.s3', PolicyDocument }],
+    });
+    const buckets = 'storage: { buckets: { data: lake } }';
+    const { issues } = await environment(FILE(`account: "111122223333"\n${EXISTING}\n${buckets}`));
+    expect(issues.map(({ level, message }) => `${level} ${message}`)).toContain(
+      'warning network.existing.vpcId: should have endpoints whose policies allow s3:GetObject and s3:PutObject for arn:aws:s3:::slipway-lab-111122223333-us-west-2-checkpoints, arn:aws:s3:::slipway-lab-111122223333-us-west-2-artifacts, got the policy of vpce-1, which does not; extend it; what it leaves out is denied',
+    );
   });
 
   test('a network that the caller may not look at is not known', async () => {

@@ -274,6 +274,19 @@ describe('a policy about networks', () => {
     expect(await reason(checkpoints)).toBe('');
   });
 
+  test('gruntwork-io/terragrunt#2577: is refused where it names the account, and with it all of its roles', async () => {
+    for (const AWS of [account, `arn:aws:iam::${account}:root`]) {
+      s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial(ENDPOINT, { Principal: { AWS } })) });
+      expect(await reason(checkpoints)).toContain(SAID);
+    }
+  });
+
+  test('ministryofjustice/bootstrap-cfn#227: is accepted where it allows requests from one network', async () => {
+    const allowed = denial({ StringEquals: { 'aws:sourceVpc': 'vpc-1' } }, { Effect: 'Allow' });
+    s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, allowed) });
+    expect(await reason(checkpoints)).toBe('');
+  });
+
   test('law: counts exactly when every condition holds for a request from no network', async () => {
     const operator = fc.constantFrom('StringNotEquals', 'StringNotEqualsIfExists', 'StringNotLike', 'StringEquals');
     const key = fc.constantFrom('aws:SourceVpce', 'aws:SourceVpc', 'aws:sourcevpc', 'aws:PrincipalOrgID');
@@ -288,6 +301,85 @@ describe('a policy about networks', () => {
       { numRuns: 30 },
     );
   });
+});
+
+describe('a policy that denies its objects', () => {
+  const analysts = `arn:aws:iam::${account}:role/analysts`;
+  const denial = (more: object) => ({
+    ...{ Sid: 'OnlyOthers', Effect: 'Deny', Action: ['s3:List*', 's3:Get*'], Resource: 'arn:aws:s3:::lake/*' },
+    ...more,
+  });
+  const checkpoints = { buckets: JSON.stringify({ checkpoints: 'lake' }) };
+  const SAID = "must accept requests of the environment's roles, got the statement OnlyOthers of lake";
+  const found = async (...statements: object[]) => {
+    warned.length = 0;
+    s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, ...statements) });
+    const error = await reason(checkpoints);
+    return { error: error.includes(SAID), warning: warned.some((text) => text.includes(SAID)) };
+  };
+
+  test('marcel/aws-s3#117: is a warning where it excepts others', async () => {
+    expect(await found(denial({ NotPrincipal: { AWS: analysts } }))).toEqual({ error: false, warning: true });
+  });
+
+  test('MathieuLoutre/grunt-aws-s3#116: is a warning where it excepts unique ids', async () => {
+    const Condition = { StringNotLike: { 'aws:userId': ['AROAEXAMPLE:*', account] } };
+    expect(await found(denial({ Principal: '*', Condition }))).toEqual({ error: false, warning: true });
+  });
+
+  test('is refused where it excepts nobody, or other roles by their names', async () => {
+    const Condition = { ArnNotEquals: { 'aws:PrincipalArn': [analysts] } };
+    for (const more of [{}, { Condition }])
+      expect(await found(denial({ Principal: '*', ...more }))).toEqual({ error: true, warning: false });
+  });
+
+  test('law: is found exactly when it denies a role that the stack makes, from outside any network', async () => {
+    const principal = fc.constantFrom<[object, boolean]>(
+      [{ Principal: '*' }, true],
+      [{ Principal: { AWS: ['*'] } }, true],
+      [{ Principal: { AWS: account } }, true],
+      [{ NotPrincipal: { AWS: analysts } }, true],
+      [{ Principal: { AWS: analysts } }, false],
+      [{ Principal: { AWS: 'arn:aws:iam::444455556666:root' } }, false],
+      [{ Principal: { Service: 'logging.s3.amazonaws.com' } }, false],
+    );
+    const test = fc.constantFrom<[operator: string, key: string, value: string, holds: boolean]>(
+      ['StringNotLike', 'aws:userid', 'AROAEXAMPLE:*', true],
+      ['StringLike', 'aws:userId', 'AROAEXAMPLE:*', false],
+      ['ArnNotEquals', 'aws:PrincipalArn', analysts, true],
+      ['ArnNotLike', 'aws:PrincipalArn', `arn:aws:iam::${account}:role/slipway-*`, false],
+      ['ArnNotLike', 'aws:PrincipalArn', `arn:aws:iam::${account}:role/*`, false],
+      ['StringNotEqualsIfExists', 'aws:SourceVpc', 'vpc-1', true],
+      ['StringEquals', 'aws:SourceVpc', 'vpc-1', false],
+    );
+    const action = fc.constantFrom<[string, boolean]>(
+      ['s3:*', true],
+      ['s3:PutObject', true],
+      ['s3:PutBucketAcl', false],
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        principal,
+        action,
+        fc.uniqueArray(test, { maxLength: 3, selector: ([operator, key]) => operator + key }),
+        async ([who, isOurs], [Action, isObject], tests) => {
+          const Condition: Record<string, Record<string, string>> = {};
+          for (const [operator, key, value] of tests) Condition[operator] = { ...Condition[operator], [key]: value };
+          warned.length = 0;
+          s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial({ ...who, Action, Condition })) });
+          const texts = [await reason(checkpoints), ...warned].filter((text) => text.includes('statement OnlyOthers'));
+          expect(texts).toHaveLength(isOurs && isObject && tests.every(([, , , holds]) => holds) ? 1 : 0);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+});
+
+test('wandb/terraform-aws-wandb#305: a key without permission to grant its use is refused', async () => {
+  const Action = ['kms:Encrypt', 'kms:Decrypt', 'kms:ReEncrypt*', 'kms:GenerateDataKey*', 'kms:DescribeKey'];
+  kms.on(GetKeyPolicyCommand).resolves({ Policy: policyOf({ ...ROOT, Action }) });
+  expect(await reason()).toContain('allow kms:CreateGrant, kms:RetireGrant, got');
 });
 
 test('ministryofjustice/modernisation-platform#2343: a key that denies grants under conditions says nothing', async () => {

@@ -347,9 +347,10 @@ const existingStorage = (places: Places): Use[] => {
 
 const existingNetwork = (places: Places): Use[] => [
   deployLogs(places),
-  ...['Vpcs', 'DhcpOptions', 'Subnets', 'SecurityGroups', 'RouteTables', 'VpcEndpoints'].map((what) =>
+  ...['Vpcs', 'DhcpOptions', 'Subnets', 'SecurityGroups', 'RouteTables', 'NatGateways', 'VpcEndpoints'].map((what) =>
     call(`ec2:Describe${what}`, ask(`ec2:Describe${what}`, '*')),
   ),
+  call('ec2:DescribeVpcAttribute', ask('ec2:DescribeVpcAttribute', places.arn('ec2', 'vpc/vpc-0123456789abcdef0'))),
 ];
 
 const imageStart = (places: Places): Use[] => [

@@ -22,7 +22,10 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     entry: 'preflight',
     deployers: {
       ...Object.fromEntries(
-        ['Vpcs', 'DhcpOptions', 'RouteTables', 'VpcEndpoints'].map((what) => [`ec2:Describe${what}`, OF_A_FILE]),
+        ['Vpcs', 'VpcAttribute', 'DhcpOptions', 'RouteTables', 'NatGateways', 'VpcEndpoints'].map((what) => [
+          `ec2:Describe${what}`,
+          OF_A_FILE,
+        ]),
       ),
       'cloudformation:DescribeStacks': OF_A_FILE,
       ...Object.fromEntries(

@@ -8,7 +8,7 @@ import { addressesOf } from '../../../core/config/environment/network';
 import { type Issue, issue } from '../../../core/config/issue';
 import { requestedGroupsOf } from '../../../core/config/resolve-run';
 import type { RunSpec } from '../../../core/config/run-spec';
-import { selfReachingGroups } from '../../../shared/aws/network/existing-network';
+import { selfReachingGroups } from '../../../shared/aws/network/security-groups';
 import { hasNoCredentials, isDenied, serviceError } from '../../aws-errors';
 
 /** One line of preflight: the question, the account's answer, and whether the environment can work with it. */

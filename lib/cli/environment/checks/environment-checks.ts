@@ -6,6 +6,7 @@ import { REGIONS } from '../../../core/catalog/regions';
 import { managedPolicyArn } from '../../../core/config/environment/company';
 import { existingNetworkOf } from '../../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import { type BucketPurpose, bucketNameOf } from '../../../core/contracts/storage';
 import type { TemplateResources } from '../../../core/contracts/template-values';
 import { existingNetworkIssues } from '../../../shared/aws/network/existing-network';
 import { boundaryIssues, roleStatements, uncomparedBoundary } from '../../../shared/aws/roles/boundary';
@@ -56,14 +57,23 @@ export async function environmentChecks(environment: EnvironmentSpec, file: stri
   return found.flat();
 }
 
-const NETWORK_PERMISSIONS = ['Vpcs', 'DhcpOptions', 'Subnets', 'SecurityGroups', 'RouteTables', 'VpcEndpoints'];
+const NETWORK_PERMISSIONS = [
+  ...['Vpcs', 'VpcAttribute', 'DhcpOptions', 'Subnets', 'SecurityGroups', 'RouteTables', 'NatGateways', 'VpcEndpoints'],
+];
 
 async function networkChecks(environment: EnvironmentSpec): Promise<ResourceCheck[]> {
-  const { region, network } = environment;
+  const { name, region, network, storage } = environment;
   if (network.mode !== 'existing') return [];
-  const existing = existingNetworkOf(environment, await accountOf(environment));
+  const account = await accountOf(environment);
+  const existing = existingNetworkOf(environment, account);
   if (!existing) return [];
+  const made = (purpose: BucketPurpose) => bucketNameOf({ prefix: `slipway-${name}`, account, region }, purpose);
+  const { data = made('data'), checkpoints = made('checkpoints') } = storage.buckets ?? {};
+  const { partition = 'aws' } = REGIONS[region] ?? {};
+  const buckets = [data, checkpoints, made('artifacts')].map((bucket) => `arn:${partition}:s3:::${bucket}`);
   const ec2 = new EC2Client({ region, maxAttempts: 3 });
   const permissions = NETWORK_PERMISSIONS.map((what) => `ec2:Describe${what}`).join(', ');
-  return [await inspect('existing network', permissions, existing.vpcId, () => existingNetworkIssues(ec2, existing))];
+  return [
+    await inspect('existing network', permissions, existing.vpcId, () => existingNetworkIssues(ec2, existing, buckets)),
+  ];
 }

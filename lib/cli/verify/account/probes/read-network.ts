@@ -11,7 +11,7 @@ import {
   GetPublicAccessBlockCommand,
 } from '@aws-sdk/client-s3';
 import { zoneIdPrefix } from '../../../../core/catalog/subnet-plan';
-import { selfReachingGroups } from '../../../../shared/aws/network/existing-network';
+import { selfReachingGroups } from '../../../../shared/aws/network/security-groups';
 import { holdsIf, noneOf, type Probe, probe, type ReadWorld, unknown } from '../probe';
 
 interface Zone {
