@@ -247,29 +247,26 @@ const reconcile = (places: Places): Use[] => {
   ];
 };
 
-const guard =
-  (id: 'Replace' | 'Delete') =>
-  (places: Places): Use[] => {
-    const context = {
-      'kms:ViaService': 'dynamodb.us-west-2.amazonaws.com',
-      'kms:EncryptionContext:aws:dynamodb:tableName': 'slipway-research-runs',
-    };
-    const table = places.arn('dynamodb', 'table/slipway-research-runs');
-    const onlyClosed = { 'dynamodb:LeadingKeys': ['CLOSED'] };
-    return [
-      deployLogs(places),
-      encrypted(places),
-      // One code for both; only the guard of the deletion writes.
-      call('dynamodb:PutItem', ...(id === 'Delete' ? [ask('dynamodb:PutItem', table, onlyClosed)] : [])),
-      call(
-        'dynamodb:Query',
-        ask('dynamodb:Query', places.arn('dynamodb', 'table/slipway-research-runs/index/active-runs')),
-        ask('kms:Decrypt', places.dataKey, context),
-      ),
-      call('sagemaker:ListTrainingJobs', ask('sagemaker:ListTrainingJobs', '*')),
-      call('sagemaker:ListProcessingJobs', ask('sagemaker:ListProcessingJobs', '*')),
-    ];
+const guard = (places: Places): Use[] => {
+  const context = {
+    'kms:ViaService': 'dynamodb.us-west-2.amazonaws.com',
+    'kms:EncryptionContext:aws:dynamodb:tableName': 'slipway-research-runs',
   };
+  const table = places.arn('dynamodb', 'table/slipway-research-runs');
+  const onlyClosed = { 'dynamodb:LeadingKeys': ['CLOSED'] };
+  return [
+    deployLogs(places),
+    encrypted(places),
+    call('dynamodb:PutItem', ask('dynamodb:PutItem', table, onlyClosed)),
+    call(
+      'dynamodb:Query',
+      ask('dynamodb:Query', places.arn('dynamodb', 'table/slipway-research-runs/index/active-runs')),
+      ask('kms:Decrypt', places.dataKey, context),
+    ),
+    call('sagemaker:ListTrainingJobs', ask('sagemaker:ListTrainingJobs', '*')),
+    call('sagemaker:ListProcessingJobs', ask('sagemaker:ListProcessingJobs', '*')),
+  ];
+};
 
 const preflight = (places: Places): Use[] => [
   deployLogs(places),
@@ -432,8 +429,8 @@ const ROLES: readonly HandlerRole[] = [
   { policy: 'LauncherControlRole', file: 'control', uses: control },
   { policy: 'AuditFunctionRole', file: 'audit', uses: audit },
   { policy: 'LauncherReconcileRole', file: 'reconcile', uses: reconcile },
-  { policy: 'GuardsReplaceFunctionRole', file: 'guards', uses: guard('Replace') },
-  { policy: 'GuardsDeleteFunctionRole', file: 'guards', uses: guard('Delete') },
+  { policy: 'GuardsReplaceFunctionRole', file: 'guards', uses: guard },
+  { policy: 'GuardsDeleteFunctionRole', file: 'guards', uses: guard },
   { policy: 'PreflightFunctionRole', file: 'quota-preflight', uses: preflight },
   { policy: 'StorageEmptyFunctionRole', file: 'empty-storage', uses: emptyStorage },
   { policy: 'StorageAdoptFunctionRole', file: 'adopt-storage', uses: adoptStorage },
