@@ -7,28 +7,41 @@ import { plainName, someOf, toolkitRequirements } from './code-folder';
 /** Minor version of torchvision that belongs to PyTorch 2.0; later ones follow it. https://github.com/pytorch/vision#installation */
 const TORCHVISION_OF_2_0 = 15;
 
-/** One requirement: the package, in the spelling of indexes, and its version clauses. */
+/** What a line of a requirements file says. */
 interface Requirement {
   line: string;
+  /** `-` for a line that begins with none. */
+  option: string;
+  /** The package, in the spelling of indexes; empty for options and for a place alone. */
   name: string;
   clauses: readonly { operator: string; version: string }[];
-  /** Whether it is fetched from an address instead of an index. */
+  /** An address, a file or a folder, in place of a version or after an option; empty for none. */
+  place: string;
   isAddress: boolean;
 }
 
-/** A line that names a package; undefined for options. */
-export function requirementOf(line: string): Requirement | undefined {
-  const [, name = '', rest = ''] = /^([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*([^;]*)/.exec(line) ?? [];
-  if (name === '' || /^\w+:\/\//.test(line) || /^git\+/.test(line)) return undefined;
-  const clauses = rest.split(',').flatMap((clause) => {
+/** Other options, such as --trusted-host, name no place. */
+const WITH_PLACE = /^(-[cefir]?|--(constraint|editable|find-links|(extra-)?index-url|requirement))$/;
+
+/** https://pip.pypa.io/en/stable/reference/requirements-file-format/, 2026-11-30 */
+export function requirementOf(line: string): Requirement {
+  const [text = ''] = line.replace(/["']/g, '').split(/\s;|;\s/, 1);
+  const [, option = '-', rest = ''] = /^(-[a-z]|--[a-z-]+)?[\s=]*(.*)$/.exec(text.trimEnd()) ?? [];
+  const [, label = '', at, after = ''] = /^([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(@\s*)?([^;]*)/.exec(rest) ?? [];
+  const isPlace = option !== '-' || /^[\w+.-]*:|[/\\]|^(git\+|\.)|\.(whl|zip|tar\.gz)$/.test(rest);
+  const given = at ? after : isPlace && WITH_PLACE.test(option) ? rest : '';
+  const place = given.replace(/\[[\w,\s.-]*\]$/, '').replace(/^file:(\/\/(localhost)?)?/, '');
+  const clauses = after.split(',').flatMap((clause) => {
     const [, operator = '', version = ''] = /^\s*\(?(===?|~=|!=|<=?|>=?)\s*v?(\d+(?:\.\d+)*)/.exec(clause) ?? [];
     return operator === '' ? [] : [{ operator, version }];
   });
   return {
     line,
-    name: name.toLowerCase().replace(/[._-]+/g, '-'),
+    option,
+    name: isPlace && !at ? '' : label.toLowerCase().replace(/[._-]+/g, '-'),
     clauses,
-    isAddress: rest.trimStart().startsWith('@'),
+    place,
+    isAddress: /^(git|hg|svn|bzr)\+|^[a-z]{2,}:/i.test(place),
   };
 }
 
@@ -50,43 +63,20 @@ function satisfies(installed: string, { operator, version }: Requirement['clause
 
 /** Whether pip replaces PyTorch, or the NCCL that it loads, for a requirement. */
 function replacesPytorch(given: Requirement, pytorch: string): boolean {
-  const { name, clauses, isAddress } = given;
-  if (/^nvidia-nccl-cu\d+$/.test(name)) return clauses.length > 0 || isAddress;
+  const { name, clauses, place } = given;
+  if (/^nvidia-nccl-cu\d+$/.test(name)) return clauses.length > 0 || place !== '';
   const [major = '', minor = ''] = pytorch.split('.');
   const installed = name === 'torchvision' ? `0.${Number(minor) + TORCHVISION_OF_2_0}` : pytorch;
   if (!['torch', 'torchaudio', 'torchvision'].includes(name) || (name === 'torchvision' && major !== '2')) return false;
-  return isAddress || !clauses.every((clause) => satisfies(installed, clause));
+  return place !== '' || !clauses.every((clause) => satisfies(installed, clause));
 }
 
-/** The lines of the file that is installed: of code.requirements, or the one that the toolkit finds itself. */
-function installed(run: RunSpec, context: RuleContext): readonly string[] {
+/** What the file says that is installed: of code.requirements, or the one that the toolkit finds itself. */
+function installed(run: RunSpec, context: RuleContext): readonly Requirement[] {
   const wanted = run.code.requirements ?? toolkitRequirements(run, context);
   if (wanted === undefined) return [];
-  return context.codeFolder?.files.find(({ name }) => name === plainName(wanted))?.requirements ?? [];
-}
-
-/** Lines that send pip to another place than the index. */
-const ELSEWHERE =
-  /^(?:-e\s+|--editable[\s=]+)?(?:git|hg|svn|bzr)\+|^(?:-e\s+)?https?:\/\/|@\s*(?:git\+|https?:\/\/)|^(?:-i|--index-url|--extra-index-url|-f|--find-links)\b[\s=]*https?:/;
-
-/** A file or folder that a line names in place of a package of an index. */
-interface LocalPlace {
-  place: string;
-  /** Relative to the folder of the requirements file, and not to the one in which pip runs. */
-  isBesideFile: boolean;
-}
-
-/** https://pip.pypa.io/en/stable/reference/requirements-file-format/, 2026-11-30 */
-function localPlaceIn(line: string): LocalPlace | undefined {
-  const [, option = '', rest = ''] =
-    /^(-[a-z]|--[a-z-]+)?[\s=]*(.*)$/.exec(line.replace(/["']/g, '').split(/\s;/, 1)[0]?.trimEnd() ?? '') ?? [];
-  const isBesideFile = /^(-r|--requirement|-c|--constraint)$/.test(option);
-  const isOption = isBesideFile || /^(-e|--editable|-f|--find-links)$/.test(option);
-  if (option !== '' && !isOption) return undefined;
-  const place = rest.replace(/^[A-Za-z0-9][\w.-]*(\[[^\]]*\])?\s*@\s*/, '').replace(/\[[\w,\s.-]*\]$/, '');
-  if (/^[a-z]{2,}(\+[a-z]+)?:/i.test(place) && !place.startsWith('file:')) return undefined;
-  const isPath = isOption || /^(file:|\.{0,2}\/|\.$)|\.(whl|zip|tar\.gz)$/.test(place);
-  return isPath && place !== '' ? { place: place.replace(/^file:(\/\/(localhost)?)?/, ''), isBesideFile } : undefined;
+  const file = context.codeFolder?.files.find(({ name }) => name === plainName(wanted));
+  return (file?.requirements ?? []).map(requirementOf);
 }
 
 /** Lines with a file that is not in the code folder: certainly, or unless the image has it. */
@@ -99,10 +89,10 @@ function missingFiles(run: RunSpec, context: RuleContext): { inFolder: string[];
     const files = context.codeFolder?.files ?? [];
     return name === '' || files.some((file) => file.name === name || file.name.startsWith(`${name}/`));
   };
-  const found = installed(run, context).flatMap((line) => {
-    const { place, isBesideFile } = localPlaceIn(line) ?? {};
-    // What a channel contains is known only in the job.
-    if (place === undefined || place.startsWith(channelFolder(''))) return [];
+  const found = installed(run, context).flatMap(({ line, option, place, isAddress }) => {
+    // What a channel contains is known only in the job, and so are variables, which pip expands.
+    if (place === '' || isAddress || place.startsWith(channelFolder('')) || /\$\{\w+\}/.test(place)) return [];
+    const isBesideFile = /^(-[cr]|--requirement|--constraint)$/.test(option);
     const isAbsolute = place.startsWith('/');
     return isAbsolute || !isThere([...(isBesideFile ? folders : []), place].join('/')) ? [{ line, isAbsolute }] : [];
   });
@@ -110,19 +100,21 @@ function missingFiles(run: RunSpec, context: RuleContext): { inFolder: string[];
   return { inFolder: linesOf(false), absolute: linesOf(true) };
 }
 
-/** A repository that needs a key of the machine: `git+ssh://git@host/name`, `name @ git+ssh://...`. */
-const WITH_KEY = /(^|[\s@])git\+ssh:/;
+/** A repository that needs a key of the machine: `git+ssh://git@host/name`, or `git+git@host:name`. */
+const WITH_KEY = /^[a-z]+\+(ssh:|[\w.-]+@)/;
 /** Packages that an index has only for Windows or macOS, and that `pip freeze` writes there. https://pypi.org/project/pywin32/#files, 2026-11-30 */
 const FOREIGN = new Set(['pyobjc-core', 'pypiwin32', 'pywin32', 'pywinpty', 'tensorflow-intel', 'tensorflow-macos']);
+
+/** A wheel for Windows or macOS. */
+const FOREIGN_WHEEL = /-(win32|win_\w+|macosx_\w+)\.whl\b/;
 
 /** Rules for the requirements file of a local code folder. */
 export const REQUIREMENTS_RULES: readonly Rule[] = [
   rule('code/image-packages', 'warning, may acknowledge', (run, context) => {
     const pytorch = pytorchOfImage(run);
-    const found = installed(run, context).flatMap((line) => {
-      const given = requirementOf(line);
-      return given && pytorch !== undefined && replacesPytorch(given, pytorch) ? [given.line] : [];
-    });
+    const found = installed(run, context).flatMap((given) =>
+      pytorch !== undefined && replacesPytorch(given, pytorch) ? [given.line] : [],
+    );
     return when(found.length > 0, 'code.requirements', {
       must: `must keep PyTorch ${pytorch} of the image, which its NCCL, EFA plugin and other packages are built for`,
       got: someOf(found),
@@ -131,7 +123,7 @@ export const REQUIREMENTS_RULES: readonly Rule[] = [
   }),
   rule('code/package-places', 'error', (run, context) => {
     const network = context.descriptor?.network;
-    const found = installed(run, context).filter((line) => ELSEWHERE.test(line));
+    const found = installed(run, context).flatMap(({ line, isAddress }) => (isAddress ? [line] : []));
     const isBeyondReach = network?.mode === 'vpc-locked' && (network.packages ?? 'none') !== 'none' && found.length > 0;
     return when(isBeyondReach, 'code.requirements', {
       must: `must name packages only: the network of the environment reaches no other place than its ${network?.packages}`,
@@ -142,8 +134,10 @@ export const REQUIREMENTS_RULES: readonly Rule[] = [
   rule('code/package-files', 'error, may acknowledge', (run, context) => {
     const { inFolder, absolute } = missingFiles(run, context);
     const lines = installed(run, context);
-    const keyed = lines.filter((line) => WITH_KEY.test(line));
-    const foreign = lines.filter((line) => !line.includes(';') && FOREIGN.has(requirementOf(line)?.name ?? ''));
+    const keyed = lines.flatMap(({ line, place }) => (WITH_KEY.test(place) ? [line] : []));
+    const foreign = lines.flatMap(({ line, name, place }) =>
+      !line.includes(';') && (FOREIGN.has(name) || FOREIGN_WHEEL.test(place)) ? [line] : [],
+    );
     const must = 'must name only files of the code folder, by their path from it: the job has no others';
     return [
       ...when(inFolder.length > 0, 'code.requirements', {
@@ -164,7 +158,7 @@ export const REQUIREMENTS_RULES: readonly Rule[] = [
         fix: 'put a wheel of it into the folder and write its path, or acknowledge it if the image has a key',
       }),
       ...when(foreign.length > 0, 'code.requirements', {
-        must: 'must name packages that exist for Linux: pip finds none of these, and installs nothing',
+        must: 'must name packages that exist for Linux: pip takes none of these, and installs nothing',
         got: someOf(foreign),
         fix: `leave it out, or add ; sys_platform == "win32" to its line (or "darwin")`,
       }),

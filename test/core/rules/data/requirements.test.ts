@@ -48,7 +48,7 @@ test('law: comments, spaces and continued lines change no requirement', () => {
 test.each(['-r other.txt', '--no-cache-dir', '.', './wheels/a.whl', 'git+https://example.org/a.git', '-e .'])(
   'the line %s names no package of an index',
   (line) => {
-    expect(requirementOf(line)).toBeUndefined();
+    expect(requirementOf(line).name).toBe('');
   },
 );
 
@@ -71,6 +71,36 @@ test('law: a file that a line names is a finding exactly when the folder has no 
       const said = found([write(name)], 'code/package-files', folder).map(({ level }) => level);
       const isThere = folder.some((one) => one === name || one.startsWith(`${name}/`));
       expect(said).toEqual(isThere ? [] : ['error']);
+    }),
+  );
+});
+
+test('law: an address is found in every form of a line, and one that needs a key or is for another system is a finding', () => {
+  const form = fc.constantFrom(
+    (address: string) => address,
+    (address: string) => `-e ${address}`,
+    (address: string) => `--editable="${address}"`,
+    (address: string) => `own @ ${address}`,
+    (address: string) => `Own_1[a,b]@${address}`,
+    (address: string) => `--find-links ${address}`,
+    (address: string) => `-r ${address}`,
+  );
+  const address = fc.constantFrom(
+    ['https://example.org/own-1-py3-none-any.whl', []],
+    ['git+https://git@example.org/a.git@v1#egg=own', []],
+    ['hg+http://example.org/a', []],
+    ['git+ssh://git@example.org/a.git', ['warning']],
+    ['git+git@example.org:a/b.git', ['warning']],
+    ['https://example.org/own-1-cp312-cp312-win_amd64.whl', ['error']],
+    ['https://example.org/own-1-cp312-cp312-macosx_11_0_arm64.whl#sha256=0a', ['error']],
+  ) as fc.Arbitrary<[string, string[]]>;
+  const mark = fc.constantFrom('', ' ; python_version > "3.8"');
+  fc.assert(
+    fc.property(form, address, mark, (write, [place, levels], marker) => {
+      const line = `${write(place)}${marker}`;
+      const isMarked = marker !== '' && levels[0] === 'error';
+      expect(requirementOf(line)).toMatchObject({ place, isAddress: true });
+      expect(found([line], 'code/package-files').map(({ level }) => level)).toEqual(isMarked ? [] : levels);
     }),
   );
 });
