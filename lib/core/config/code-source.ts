@@ -17,20 +17,32 @@ export interface CodeFile {
   isExecutable: boolean;
 }
 
+/** An option or a variable that is true or false. */
+export interface Switch {
+  /** What makes it false: nothing (`type=bool` takes every text for true), an empty text, the text False, or `--no-` before its name. */
+  off: 'never' | 'empty' | 'text' | 'negation';
+  /** Whether it is true by default. */
+  isOn: boolean;
+}
+
 /** What was seen in a file of a code folder. */
 export interface InspectedFile extends CodeFile {
   /** Number of the first line of a script that ends as on Windows. */
   windowsLine?: number;
   /** The first word of a script behind a byte order mark, if it is no comment: the shell does not find it. */
   markedWord?: string;
-  /** A launcher that a script starts without the number or the rank of the hosts. */
+  /** Whether a script is in UTF-16, which neither the shell nor Python reads. */
+  isUtf16?: boolean;
+  /** A launcher that a script starts as on one host only: without the number or the rank of the hosts, or with the same rank on each. */
   oneHostLauncher?: string;
   /** The lines of a requirements file that may be installed, without comments. */
   requirements?: readonly string[];
-  /** Options of argparse with `type=bool`, for which every text is true, without their dashes, and whether they are true by default. */
-  boolOptions?: Readonly<Record<string, boolean>>;
+  /** Options of a script that cannot be false, or are true by default, without their dashes, and `$` with variables that it passes to bool(). */
+  switches?: Readonly<Record<string, Switch>>;
   /** The folder that a call in a Python file names for its checkpoints. */
   savesTo?: string;
+  /** Models that a script names as texts. */
+  loads?: readonly string[];
   /** What looks like a secret in it. */
   secret?: string;
 }

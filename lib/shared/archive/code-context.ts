@@ -6,6 +6,7 @@ import { type InlinedRun, inlineConfig, namedConfig } from '../../core/config/in
 import type { RuleContext } from '../../core/config/rule';
 import type { RunSpec } from '../../core/config/run-spec';
 import { codeFiles, isWithin, repositoryOf } from './code-files';
+import { pythonFacts } from './python-script';
 
 /**
  * The lines of a requirements file without comments, with continued lines joined.
@@ -40,8 +41,7 @@ export function codeContext(
   if (!statSync(folder).isDirectory()) return { codeProblem: 'must be a folder, not a file' };
   const start = realpathSync(path.dirname(path.resolve(runFile)));
   const repository = repositoryOf(start);
-  if (isWithin(repository ?? start, realpathSync(folder)))
-    return { codeFolder: inspected(folder, run.code.requirements) };
+  if (isWithin(repository ?? start, realpathSync(folder))) return { codeFolder: inspected(folder, run.code) };
   return {
     codeProblem: repository
       ? `must be in the run file's Git repository (${repository})`
@@ -50,16 +50,17 @@ export function codeContext(
   };
 }
 
-function inspected(folder: string, requirements = 'requirements.txt'): CodeFolder {
+function inspected(folder: string, { entryPoint, requirements = 'requirements.txt' }: RunSpec['code']): CodeFolder {
   const { files, ...rest } = codeFiles(folder);
-  const isInstalled = (file: CodeFile) => file.name === path.posix.normalize(requirements);
+  const names = new Set(files.map(({ name }) => name));
+  const read = (name: string) => (names.has(name) ? startOf(path.join(folder, name)) : undefined);
+  const [entry, installed] = [entryPoint, requirements].map((name) => path.posix.normalize(name));
   return {
-    files: files.map((file) => {
-      const found = inspectedFile(folder, file);
-      return isInstalled(file)
-        ? { ...found, requirements: requirementLines(startOf(path.join(folder, file.name))) }
-        : found;
-    }),
+    files: files.map((file) => ({
+      ...inspectedFile(folder, file),
+      ...(file.name === entry && entry.endsWith('.py') && pythonFacts(entry, read)),
+      ...(file.name === installed && { requirements: requirementLines(read(installed) ?? '') }),
+    })),
     ...rest,
   };
 }
@@ -67,37 +68,19 @@ function inspected(folder: string, requirements = 'requirements.txt'): CodeFolde
 function inspectedFile(folder: string, file: CodeFile): InspectedFile {
   const text = startOf(path.join(folder, file.name));
   const isScript = file.name.endsWith('.sh') || (text.startsWith('#!') && !file.name.endsWith('.py'));
+  const isUtf16 = (isScript || file.name.endsWith('.py')) && /^(\u00FF\u00FE|\u00FE\u00FF)/.test(text);
   const windowsLine = isScript ? firstWindowsLine(text) : undefined;
   const markedWord = isScript ? /^\u00EF\u00BB\u00BF\s*([^#\s]\S*)/.exec(text)?.[1] : undefined;
   const oneHostLauncher = isScript ? launcherOfOneHost(text) : undefined;
   const secret = secretIn(text);
   return {
     ...file,
-    ...(file.name.endsWith('.py') && pythonFacts(text)),
+    ...(isUtf16 && { isUtf16 }),
     ...(windowsLine && { windowsLine }),
     ...(markedWord && { markedWord }),
     ...(oneHostLauncher && { oneHostLauncher }),
     ...(secret && { secret }),
   };
-}
-
-/** An option of argparse with what follows its name, up to a depth of one call: `add_argument("--fp16", type=bool)`. */
-const OPTION = /\.add_argument\(\s*((?:["']-{1,2}[\w-]+["']\s*,\s*)+)((?:[^()]|\([^()]*\))*)\)/g;
-/** A call that makes the arguments of a trainer of transformers or TRL. */
-const TRAINER_ARGUMENTS = /\b\w*(?:Arguments|Config)\((?:[^()]|\([^()]*\))*\)/g;
-
-function pythonFacts(text: string): Pick<InspectedFile, 'boolOptions' | 'savesTo'> {
-  const code = text.replace(/^[ \t]*#.*$/gm, '');
-  const boolOptions = Object.fromEntries(
-    [...code.matchAll(OPTION)].flatMap(([, names = '', rest = '']) =>
-      /(^|,)\s*type\s*=\s*bool\s*(,|$)/.test(rest)
-        ? [...names.matchAll(/[\w][\w-]*/g)].map(([name]) => [name, /\bdefault\s*=\s*True\b/.test(rest)])
-        : [],
-    ),
-  );
-  const saving = (code.match(TRAINER_ARGUMENTS) ?? []).filter((call) => !/save_strategy\s*=\s*["']no["']/.test(call));
-  const savesTo = /[(,]\s*output_dir\s*=\s*["']([^"'{}]+)["']/.exec(saving.join('\n'))?.[1];
-  return { ...(Object.keys(boolOptions).length > 0 && { boolOptions }), ...(savesTo && { savesTo }) };
 }
 
 /** `python -m` with any path. A word is searched once, however long it is: a script may have binary data behind it. */
@@ -125,12 +108,27 @@ const LAUNCHERS: readonly { name: string; command: RegExp; options: RegExp }[] =
   },
 ];
 
+/** The rank of a host that is written as a number, or another value. An address of a rendezvous takes its place. */
+const RANK = /--(?:node[-_]rank|machine_rank)[=\s]+(\S+)/;
+
+/** Options for one host, whatever the others are. */
+const ONE_HOST = /\s(--standalone|--(nnodes|num_machines)[=\s]+1)\s/;
+
 /** What a script starts on one host. Variables may hold the options, so that a command with others than these is left alone. */
 function launcherOfOneHost(text: string): string | undefined {
-  const commands = text.replace(/\\\r?\n/g, ' ').split('\n');
-  const known = commands.filter((line) => !/^\s*#/.test(line) && !/\$(?!@|\*|\{?SM_NUM_GPUS\b)/.test(line));
-  return LAUNCHERS.find(({ command, options }) => known.some((line) => command.test(line) && !options.test(line)))
-    ?.name;
+  const lines = text.replace(/\\\r?\n/g, ' ').split('\n');
+  const starts = lines.flatMap((line) => {
+    const launcher = /^\s*#/.test(line) ? undefined : LAUNCHERS.find(({ command }) => command.test(line));
+    return launcher ? [{ line, ...launcher }] : [];
+  });
+  const alone = starts.find(
+    ({ line, options }) => ONE_HOST.test(line) || !(/\$(?!@|\*|\{?SM_NUM_GPUS\b)/.test(line) || options.test(line)),
+  );
+  if (alone) return `${alone.name} for one host`;
+  const ranks = new Set(starts.map(({ line }) => RANK.exec(line)?.[1]));
+  const [rank = ''] = ranks;
+  const isSame = ranks.size === 1 && /^\d+$/.test(rank) && !starts.some(({ line }) => /--rdzv[-_]/.test(line));
+  return isSame ? `${starts[0]?.name} with rank ${rank} on each host` : undefined;
 }
 
 function startOf(file: string): string {

@@ -105,20 +105,22 @@ test('code in S3 is not looked for here', () => {
 });
 
 test.each<[string, string | undefined]>([
-  ['torchrun --nproc_per_node 8 train.py', 'torchrun'],
-  ['exec torchrun --nproc_per_node $SM_NUM_GPUS train.py', 'torchrun'],
-  ['cd src && /opt/venv/bin/python3.11 -m torch.distributed.run train.py', 'torchrun'],
-  ['python -m accelerate.commands.launch train.py', 'accelerate launch'],
-  ['accelerate launch train.py "$@"', 'accelerate launch'],
-  ['deepspeed --num_gpus 8 \\\n train.py', 'deepspeed'],
-  ['python -m deepspeed.launcher.runner train.py', 'deepspeed'],
+  ['torchrun --nproc_per_node 8 train.py', 'torchrun for one host'],
+  ['exec torchrun --nproc_per_node $SM_NUM_GPUS train.py', 'torchrun for one host'],
+  ['cd src && /opt/venv/bin/python3.11 -m torch.distributed.run train.py', 'torchrun for one host'],
+  ['python -m accelerate.commands.launch train.py', 'accelerate launch for one host'],
+  ['accelerate launch train.py "$@"', 'accelerate launch for one host'],
+  ['deepspeed --num_gpus 8 \\\n train.py', 'deepspeed for one host'],
+  ['python -m deepspeed.launcher.runner train.py', 'deepspeed for one host'],
   ['torchrun --nnodes 2 train.py', undefined],
-  ['torchrun \\\n  --node-rank 1 train.py', undefined],
+  ['torchrun \\\n  --node-rank 1 train.py', 'torchrun with rank 1 on each host'],
+  ['torchrun --node-rank=$RANK train.py', undefined],
+  ['torchrun --nnodes 1 --nproc_per_node $N train.py', 'torchrun for one host'],
   ['torchrun $OPTIONS train.py', undefined],
   ['  # torchrun train.py', undefined],
   ['python train.py --launcher=torchrun', undefined],
   ['ipython -m torch.distributed.run train.py', undefined],
-])('%s starts ranks on one host with %s', (line, launcher) => {
+])('%s is %s', (line, launcher) => {
   const { folder, runFile } = besideProject();
   mkdirSync(path.join(folder, '.git'));
   writeFileSync(path.join(folder, 'code/run.sh'), `#!/bin/bash\nset -e\n${line}\n`);
@@ -132,22 +134,50 @@ function withoutHanging(check: () => void): void {
   new vm.Script('check()').runInThisContext({ timeout: 30_000 });
 }
 
+test('law: a script that gives each host the same rank is a finding, and one with other ranks or a rendezvous is none', () => {
+  const launcher = fc.constantFrom(
+    ['torchrun', '--nnodes 2 --node_rank'],
+    ['torchrun', '--nnodes=2 --nproc-per-node $N \\\n --node-rank'],
+    ['accelerate launch', '--num_machines 2 --machine_rank'],
+    ['deepspeed', '--no_ssh --node_rank'],
+  );
+  const rank = fc.constantFrom('0', '1', '7', '$RANK', '${RANK:-0}');
+  const last = fc.constantFrom('train.py', '--rdzv_endpoint=algo-1 train.py');
+  fc.assert(
+    fc.property(
+      launcher,
+      fc.array(rank, { maxLength: 3 }),
+      fc.constantFrom('=', ' '),
+      last,
+      ([name, options], ranks, sign, end) => {
+        const { folder, runFile } = besideProject();
+        mkdirSync(path.join(folder, '.git'));
+        const lines = ranks.map((one) => `exec ${name} ${options}${sign}${one} ${end}\n# ${name} ${options} 5 a.py`);
+        writeFileSync(path.join(folder, 'code/run.sh'), ['set -e', ...lines, ''].join('\n'));
+        const isSame = new Set(ranks).size === 1 && !ranks[0]?.startsWith('$') && !end.startsWith('--');
+        const found = codeContext(run('../../code'), runFile).codeFolder?.files.find((file) => file.name === 'run.sh');
+        expect(found?.oneHostLauncher).toBe(isSame ? `${name} with rank ${ranks[0]} on each host` : undefined);
+      },
+    ),
+  );
+});
+
 test('any file is checked in the time that its length takes, whatever repeats in it', () => {
   const { folder, runFile } = besideProject();
   mkdirSync(path.join(folder, '.git'));
-  const own = runOf({
-    ...BASE,
-    code: { source: '../../code', entryPoint: 'run.sh', requirements: 'requirements.txt' },
-  });
+  const runs = ['run.sh', 'train.py'].map((entryPoint) =>
+    runOf({ ...BASE, code: { source: '../../code', entryPoint, requirements: 'requirements.txt' } }),
+  );
   const piece = fc.constantFrom(
     ...[' ', '#', '&', ';', '@', '-', '=', '[', '/', '.', 'a', '1', "'", '\r', '\\\n'],
     ...['python', ' -m ', 'torchrun', '$', '-r ', 'git+', 'nccl', '\u00EF', 'hf_', '>='],
     ...['\n', '(', ')', '"', ',', '.add_argument(', 'Config(', 'type=bool', 'output_dir='],
+    ...['import ', 'from ', ' as ', '{', '"""', 'f"', 'bool(', 'class A:\n ', 'x: bool = ', '--node_rank '],
   );
   const pieces = (maxLength: number) => fc.array(piece, { maxLength });
   const middle = fc.oneof(fc.tuple(piece), fc.array(piece, { minLength: 2, maxLength: 3 }));
   fc.assert(
-    fc.property(pieces(2), middle, pieces(2), (first, repeated, last) => {
+    fc.property(pieces(2), middle, pieces(2), fc.constantFrom(...runs), (first, repeated, last, own) => {
       const once = repeated.join('');
       const text = [...first, once.repeat(2 ** 18 / once.length), ...last].join('');
       for (const name of ['run.sh', 'requirements.txt', 'config.yaml', 'train.py'])
@@ -158,30 +188,72 @@ test('any file is checked in the time that its length takes, whatever repeats in
   );
 });
 
-test('law: the options of a parser with type=bool are found, however its calls are written', () => {
-  const word = fc.stringMatching(/^[a-z]{2,6}$/);
+test('law: the options and the folder of a script are found, however its calls are written, and nothing else is', () => {
   const parts = fc.record({
-    name: word,
+    name: fc.stringMatching(/^[a-z]{2,6}$/),
     type: fc.constantFrom('bool', 'int', 'str2bool', 'lambda x: bool(x)'),
     isOn: fc.boolean(),
-    isFirst: fc.boolean(),
-    space: fc.constantFrom(' ', '\n    '),
-    quote: fc.constantFrom('"', "'"),
-    help: fc.constantFrom('', 'a switch (on or off)', 'type bool'),
+    order: fc.array(fc.nat(), { minLength: 5, maxLength: 5 }),
+    space: fc.constantFrom(' ', '\n    ', '  # a comment, type=bool, (\n'),
+    quote: fc.constantFrom('"', "'", '"""'),
+    help: fc.constantFrom(
+      '',
+      'a switch (on or off)',
+      'type bool',
+      'one of (',
+      ':)',
+      ', type=bool, default=True, ',
+      '# no',
+      'a\\\\',
+    ),
+    extra: fc.constantFrom(
+      'dest="x"',
+      'metavar=str(f(g(1)))',
+      'choices=[True, (1, 2)]',
+      'required=False',
+      'nargs=f"{n})"',
+    ),
+    decoy: fc.constantFrom(
+      '',
+      '# p.add_argument("--decoy", type=bool)',
+      '"""\np.add_argument("--decoy", type=bool)\n"""',
+    ),
   });
+  const place = fc.constantFrom(
+    'TrainingArguments("out"',
+    'a.SFTConfig(lr=f(g(1)), output_dir="out"',
+    "X(\n  # (\n  output_dir='out'",
+  );
+  const from = fc.constantFrom(
+    ...['', 'from options import p', 'import os, options as o', 'from . import (  # one (\n  more,\n  options\n)'],
+    ...['from .options import *', 'try:\n    import options\nexcept ImportError: pass'],
+  );
   fc.assert(
-    fc.property(fc.uniqueArray(parts, { selector: ({ name }) => name, maxLength: 5 }), (options) => {
-      const script = options.map(({ name, type, isOn, isFirst, space, quote, help }) => {
-        const given = [`type=${type}`, `default=${isOn ? 'True' : 'False'}`, `help=${quote}${help}${quote}`];
-        const rest = (isFirst ? given : given.reverse()).join(`,${space}`);
-        return `p.add_argument(${quote}--${name}${quote},${space}${rest})`;
-      });
-      const { folder, runFile } = besideProject();
-      mkdirSync(path.join(folder, '.git'));
-      writeFileSync(path.join(folder, 'code/train.py'), `p = ArgumentParser()\n${script.join('\n')}\n`);
-      const bools = options.filter(({ type }) => type === 'bool').map(({ name, isOn }) => [name, isOn]);
-      const { codeFolder } = codeContext(run('../../code'), runFile);
-      expect(codeFolder?.files[0]?.boolOptions ?? {}).toEqual(Object.fromEntries(bools));
-    }),
+    fc.property(
+      fc.uniqueArray(parts, { selector: ({ name }) => name, maxLength: 5 }),
+      place,
+      from,
+      (options, call, statement) => {
+        const script = options.map(({ name, type, isOn, order, space, quote, help, extra, decoy }) => {
+          const given = [`type=${type}`, `default=${isOn ? 'True' : 'False'}`, `help=${quote}${help}${quote}`, extra];
+          const rest = given.map((one, i) => [order[i] ?? 0, one] as const).sort(([a], [b]) => a - b);
+          const words = [`${quote}--${name}${quote}`, ...rest.map(([, one]) => one)];
+          return `${decoy}\np.add_argument(${words.join(`,${space}`)}\n)`;
+        });
+        const { folder, runFile } = besideProject();
+        mkdirSync(path.join(folder, '.git'));
+        const text = `p = ArgumentParser()\n${script.join('\n')}\n`;
+        const saving = `args = ${call}, **more)\n`;
+        writeFileSync(path.join(folder, 'code/options.py'), text);
+        writeFileSync(path.join(folder, 'code/train.py'), `${statement || text}\n${saving}`);
+        const expected = options.flatMap(({ name, type, isOn }) => {
+          const off = type === 'bool' ? 'never' : 'text';
+          return type === 'bool' || isOn ? [[name, { off, isOn }]] : [];
+        });
+        const entry = codeContext(run('../../code'), runFile).codeFolder?.files.find(({ name }) => name === 'train.py');
+        expect(entry?.switches ?? {}).toEqual(Object.fromEntries(expected));
+        expect(entry?.savesTo).toBe(call.startsWith('X') ? undefined : 'out');
+      },
+    ),
   );
 });

@@ -17,6 +17,7 @@ export const plainName = (name: string): string =>
     .join('/');
 
 const CONVERT = "convert it with dos2unix or sed -i 's/\\r$//'";
+const RECODE = 'convert it with iconv -f UTF-16 -t UTF-8';
 const UNMARK = "remove it with sed -i '1s/^\\xEF\\xBB\\xBF//'";
 
 /** Larger code is uploaded and read by every host at each start; it is usually data. */
@@ -77,13 +78,15 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
   /** Findings about what Windows programs write into shell scripts. The driver refuses the same in the entry point. */
   folderRule('code/line-endings', 'error, local', ({ code }, { files }: CodeFolder) => {
     const entry = plainName(code.entryPoint);
-    const script = entry.endsWith('.sh') ? files.find(({ name }) => name === entry) : undefined;
+    const script = files.find(({ name }) => name === entry);
     const others = files.filter(({ name }) => name !== entry);
     const lines = { must: 'must have Unix line endings', fix: CONVERT };
     const mark = { must: 'must have no byte order mark', fix: UNMARK };
+    const encoding = { must: 'must be in UTF-8', fix: RECODE };
     const kinds = [
       { fact: 'windowsLine', what: '\\r\\n', at: `on line ${script?.windowsLine} of ${code.entryPoint}`, text: lines },
       { fact: 'markedWord', what: 'one', at: `before ${script?.markedWord} in ${code.entryPoint}`, text: mark },
+      { fact: 'isUtf16', what: 'UTF-16', at: `in ${code.entryPoint}`, text: encoding },
     ] as const;
     return [
       ...kinds.flatMap(({ fact, what, at, text: { must, fix } }) =>
@@ -109,8 +112,8 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     const isAlone =
       compute.instanceCount === 1 || distribution.launcher !== 'script' || !code.entryPoint.endsWith('.sh');
     return when(!isAlone && launcher !== undefined, 'code.entryPoint', {
-      must: `must tell its launcher how many hosts there are and which one it is on, because ${compute.instanceCount} hosts run the script, and each would train alone`,
-      got: `${launcher} without these options in ${code.entryPoint}`,
+      must: `must tell its launcher how many hosts there are and which one it is on, because ${compute.instanceCount} hosts run the script, and would not train together`,
+      got: `${launcher} in ${code.entryPoint}`,
       fix: 'pass them as runs/scripts/trainers/accelerate.sh does (deepspeed: with --no_ssh), use distribution.launcher torchrun with the Python script, or acknowledge it',
     });
   }),

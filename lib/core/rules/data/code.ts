@@ -1,4 +1,4 @@
-import { CODE_IN_IMAGE, isArchiveInS3, isPrefixInS3 } from '../../config/code-source';
+import { CODE_IN_IMAGE, isArchiveInS3, isPrefixInS3, type Switch } from '../../config/code-source';
 import { type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { CODE_FOLDER_RULES, entryFile, toolkitRequirements } from './code-folder';
@@ -28,11 +28,35 @@ const TRUE_BY_DEFAULT: ReadonlySet<string> = new Set([
   ...['remove_unused_columns', 'save_safetensors', 'skip_memory_metrics'],
 ]);
 
+/** What to write for an option that is to be false, by what makes it false. */
+const WAYS_TO_FALSE: Readonly<Record<Switch['off'], (key: string) => { must: string; fix: string }>> = {
+  never: (key) => ({
+    must: 'must be an option that can be false: the script declares it with type=bool, for which every text is true',
+    fix: `declare it with action=argparse.BooleanOptionalAction, and write no-${key}: true`,
+  }),
+  empty: () => ({
+    must: 'must be empty to be false: the script passes it to bool(), for which every other text is true',
+    fix: 'write "", or compare the text in the script',
+  }),
+  text: (key) => ({
+    must: 'must be the text "False" for an option that is true by default, because false is left out',
+    fix: `write ${key}: "False"`,
+  }),
+  negation: (key) => ({
+    must: `must be no-${key}: true for an option that is true by default, because false is left out`,
+    fix: `write no-${key}: true`,
+  }),
+};
+
 /** Arguments that tell a program what to load, and names of a hub. */
 const LOADED = /(^|[-_])(model|tokenizer|dataset|processor|adapter)[-_](name|id|name[-_]or[-_]path)$|^base[-_]model$/i;
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/;
-/** Models whose publishers give their files only to those who have accepted a licence. https://huggingface.co/meta-llama, 2026-11-30 */
-const GATED = /^(meta-llama\/|google\/gemma-(2b|7b|2-|3-|3n-))/i;
+/**
+ * Models whose publishers give their files only to those who have accepted a licence. https://huggingface.co/meta-llama, 2026-11-30;
+ * ml-explore/mlx-examples#759, data-prep-kit/data-prep-kit#1504 and vladmandic/sdnext#4043
+ */
+const GATED =
+  /^(meta-llama\/|google\/gemma-(2b|7b|2-|3-|3n-)|mistralai\/(mistral-7b-(instruct-)?v0\.[12]|mixtral-8x7b-)|bigcode\/starcoder(base|plus)?$|black-forest-labs\/flux\.1-dev)/i;
 const HUB_TOKENS = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'];
 /** With one of these variables, a program asks a mirror, or no hub at all. */
 const HUB_VARIABLES = ['HF_ENDPOINT', 'HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'];
@@ -133,44 +157,47 @@ export const CODE_RULES: readonly Rule[] = [
     ];
   }),
   rule('code/false-arguments', 'warning, may acknowledge', (run, { codeFolder }) => {
-    const { code, distribution, hyperparameters } = run;
-    const options = entryFile(run, codeFolder)?.boolOptions ?? {};
+    const { code, distribution, environmentVariables, hyperparameters } = run;
+    const switches = entryFile(run, codeFolder)?.switches ?? {};
     const passed = distribution.contract === 'toolkit' ? Object.entries(hyperparameters) : [];
-    const isFalse = (value: unknown) => /^(false|no|0)$/i.test(String(value));
-    const unchangeable = [
+    const values = [
       ...Object.entries(code.arguments).map(([key, value]) => ({ key, value, path: `code.arguments.${key}` })),
       ...passed.map(([key, value]) => ({ key, value: String(value), path: `hyperparameters.${key}` })),
-    ].filter(({ key, value }) => isFalse(value) && (value === false ? options[key] : key in options));
-    return [
-      ...Object.entries(code.arguments).flatMap(([key, value]) => {
-        const isIgnored = value === false && !code.builtin && TRUE_BY_DEFAULT.has(key.replaceAll('-', '_'));
-        return when(isIgnored && !(key in options), `code.arguments.${key}`, {
-          must: 'must be the text "False" for an option that transformers or TRL take as true by default, because false is left out',
-          fix: `write ${key}: "False"`,
-        });
+      ...Object.entries(environmentVariables).map(([key, value]) => {
+        return { key: `$${key}`, value, path: `environmentVariables.${key}` };
       }),
-      ...unchangeable.map(({ path, key }) => ({
-        path,
-        must: `must be an option that can be false: ${code.entryPoint} declares it with type=bool, for which every text is true`,
-        fix: `declare it with action=argparse.BooleanOptionalAction, and write no-${key}: true`,
-      })),
     ];
+    return values.flatMap(({ key, value, path }) => {
+      const name = key.replaceAll('-', '_');
+      const known = TRUE_BY_DEFAULT.has(name) && !code.builtin ? ({ off: 'text', isOn: true } as const) : undefined;
+      const { off, isOn } = switches[key] ?? switches[name] ?? known ?? { off: 'text', isOn: false };
+      const isTrue =
+        value === false ? isOn : /^(never|empty)$/.test(off) && /^(false|no|off|n|f|0)$/i.test(String(value));
+      return when(isTrue, path, WAYS_TO_FALSE[off](key));
+    });
   }),
   rule('code/hub-access', 'warning, may acknowledge', (run, { descriptor, codeFolder }) => {
     const { code, network, environmentVariables } = run;
     const isClosed = network.isolation || descriptor?.network?.mode === 'vpc-locked';
-    const given = { ...environmentVariables, ...run.secrets };
-    if (code.builtin || HUB_VARIABLES.some((name) => name in given)) return [];
+    const variables = { ...environmentVariables, ...run.secrets };
+    if (code.builtin || HUB_VARIABLES.some((name) => name in variables)) return [];
     const hasToken =
-      HUB_TOKENS.some((name) => name in given) || Object.keys(code.arguments).some((key) => /token$/i.test(key));
+      HUB_TOKENS.some((name) => name in variables) || Object.keys(code.arguments).some((key) => /token$/i.test(key));
     const isInCode = (name: string) => codeFolder?.files.some((file) => file.name.startsWith(`${name}/`)) ?? false;
-    return Object.entries(code.arguments).flatMap(([key, value]) => {
-      const isName = LOADED.test(key) && HUB_NAME.test(String(value)) && !isInCode(String(value));
-      const needsToken = !isClosed && !hasToken && GATED.test(String(value));
-      return when(isName && (isClosed || needsToken), `code.arguments.${key}`, {
+    const given = Object.entries(code.arguments).filter(([key]) => LOADED.test(key));
+    const named = given.length > 0 ? [] : (entryFile(run, codeFolder)?.loads ?? []).filter((name) => GATED.test(name));
+    const models = [
+      ...given.map(([key, value]) => ({ path: `code.arguments.${key}`, name: String(value) })),
+      ...named.map((name) => ({ path: 'code.entryPoint', name })),
+    ];
+    return models.flatMap(({ path, name }) => {
+      const isName = HUB_NAME.test(name) && !isInCode(name);
+      const needsToken = !isClosed && !hasToken && GATED.test(name);
+      return when(isName && (isClosed || needsToken), path, {
         must: isClosed
           ? 'must be a path in the container: the network of the run reaches no hub'
           : 'must be a model that the hub gives to everyone, or the run must have a token: this one has a gate',
+        got: name,
         fix: `copy it with slipway fetch, name its folder under data, and pass /opt/ml/input/data/<channel>;${isClosed ? '' : ' or name a token under secrets as HF_TOKEN;'} or acknowledge it if the image has it`,
       });
     });
