@@ -416,12 +416,12 @@ test.each<[source: string, given: Given, said: string[]]>([
   ...[
     ['deepspeed --num_gpus 4 train.py "$@"', 1],
     ['exec python3 -m deepspeed.launcher.runner --hostfile hosts train.py', 1],
-    ['deepspeed --no_ssh --node_rank 1 --master_addr algo-1 train.py', 0],
+    ['deepspeed --no_ssh --node_rank $RANK --master_addr algo-1 train.py', 0],
     ['accelerate launch --multi_gpu \\\n  --num_processes 8 train.py', 1],
     ['accelerate launch --num_machines 2 train.py', 0],
     ['NCCL_DEBUG=INFO torchrun --nproc_per_node=$SM_NUM_GPUS train.py', 1],
     ['torchrun $DISTRIBUTED_ARGS train.py', 0],
-    ['torchrun --nnodes 2 --node-rank 0 train.py', 0],
+    ['torchrun --nnodes 2 --node-rank $RANK train.py', 0],
     ['# torchrun train.py\npython3 train.py', 0],
   ].map(([command, warnings]): [string, Given, string[]] => [
     `modelscope/ms-swift#3695: each host trains alone: ${command}`,
@@ -452,6 +452,239 @@ test.each<[source: string, given: Given, said: string[]]>([
     { files: { 'code/script.py': '' }, code: { entryPoint: 'code/script.py' } },
     [],
   ],
+])('%s', (_, given, said) => {
+  expect(tried(given).said).toEqual(said);
+});
+
+/** Scripts, words of the run file, and other files. */
+const script = (text: string, words: object, files: Folder = {}): Given => ({
+  files: { 'train.py': text, ...files },
+  code: { arguments: words },
+});
+
+const PARSER = 'import argparse\nparser = argparse.ArgumentParser()\n';
+const SEARCH = `${PARSER}parser.add_argument(\n    "--search",\n    type=bool,\n    default=True,\n    help="both (or",\n)\n`;
+const FALSE = 'warning code/false-arguments';
+
+test.each<[source: string, given: Given, said: string[]]>([
+  ...(
+    [
+      [
+        'LID-DS/LID-DS#424',
+        `${PARSER}parser.add_argument('-t', dest='aware', action='store', type=bool, required=True)`,
+        { t: 'False' },
+        1,
+      ],
+      ['bw2/ConfigArgParse#91', "p = configargparse.ArgParser()\np.add('--key', type=bool)", { key: 'False' }, 1],
+      [
+        'neonbjb/tortoise-tts#541',
+        `${PARSER}parser.add_argument('--half', type=bool, default=True)`,
+        { half: 'off' },
+        1,
+      ],
+      ['neonbjb/tortoise-tts#541', `${PARSER}parser.add_argument('--half', type=bool, default=True)`, { half: '' }, 0],
+      [
+        'jingyaogong/minimind#264',
+        `${PARSER}parser.add_argument('--use_moe', default=False, type=bool)`,
+        { use_moe: 0 },
+        1,
+      ],
+      [
+        'Oreobird/Face-Occlusion-Detect#9',
+        `${PARSER}parser.add_argument('--fine_tune', type=bool, default=False)`,
+        { fine_tune: 'False', train: 'True' },
+        1,
+      ],
+      [
+        'lebrice/SimpleParsing#68',
+        '@dataclass\nclass Args:\n    enable_water: bool = True  # Do you want water?\n    air: bool = False\nparser.add_arguments(Args, dest="args")',
+        { 'enable-water': false, air: false },
+        1,
+      ],
+      [
+        'a field',
+        'class A:\n    log: Optional[bool] = field(\n        default=True, metadata={"help": "x = y"}\n    )\nHfArgumentParser(A)',
+        { log: false },
+        1,
+      ],
+      ['a class that no parser reads', '@dataclass\nclass Args:\n    water: bool = True', { water: false }, 0],
+      ['true by default', `${PARSER}parser.add_argument("--mix", type=str2bool, default=True)`, { mix: false }, 1],
+      ['true by default', `${PARSER}parser.add_argument("--mix", type=str2bool, default=True)`, { mix: 'False' }, 0],
+      [
+        'a negation',
+        `${PARSER}parser.add_argument("--mix", action=argparse.BooleanOptionalAction, default=True)`,
+        { mix: false },
+        1,
+      ],
+      ['another library', '@click.option("--mix", type=bool, default=True)\ndef main(mix): ...', { mix: 'False' }, 0],
+      [
+        'a text',
+        `"""p.add_argument("--mix", type=bool)"""\nparser.add_argument("--mix", help=", type=bool,")`,
+        { mix: 'no' },
+        0,
+      ],
+    ] as const
+  ).map(([source, text, words, warnings]): [string, Given, string[]] => [
+    `${source}: ${JSON.stringify(words)} for ${text}`,
+    script(text, words),
+    Array(warnings).fill(FALSE),
+  ]),
+  [
+    'phdymz/ProteinMAE#2: the options are in a module beside the script',
+    script('from arguments import parser\nargs = parser.parse_args()', { search: 'False' }, { 'arguments.py': SEARCH }),
+    [FALSE],
+  ],
+  [
+    'ACEsuit/mace#429: the options are in a module of a package',
+    script('from cli import (  # one (\n    arg_parser,\n)', { search: 'False' }, { 'cli/arg_parser.py': SEARCH }),
+    [FALSE],
+  ],
+  [
+    'opendatahub-io/vllm-tgis-adapter#96: a function of a package adds the options',
+    script(
+      'import serving.args as own\nown.add_args(argparse.ArgumentParser())',
+      { search: 'false' },
+      { 'serving/args.py': 'from . import more', 'serving/more.py': SEARCH },
+    ),
+    [FALSE],
+  ],
+  [
+    'an option of a program that the script does not import',
+    script('import evaluation', { search: 'False' }, { 'infer.py': SEARCH, 'evaluation/run.py': SEARCH }),
+    [],
+  ],
+  ...(
+    [
+      ['REAL = bool(os.environ.get("REAL", False))', 'False', 1],
+      ['REAL = bool(os.getenv("REAL"))', '', 0],
+      ['REAL = os.environ.get("REAL") == "True"', 'False', 0],
+    ] as const
+  ).map(([text, REAL, warnings]): [string, Given, string[]] => [
+    `facebookresearch/generic-neuromotor-interface#49: "${REAL}" for ${text}`,
+    { ...script(text, {}), also: { environmentVariables: { REAL } } },
+    Array(warnings).fill(FALSE),
+  ]),
+  ...(
+    [
+      ['owncloud/smashbox#30', '-e git+git@github.com:a/pyocclient.git@master#egg=pyocclient', 'warning'],
+      ['heroku/heroku-buildpack-python#346', '-e git+ssh://git@github.com/a/own.git@feature/b#egg=own', 'warning'],
+      ['readthedocs/readthedocs.org#1245', 'git+https://git@github.com/a/bamboo_boy#egg=bamboo_boy', ''],
+      ['CDCgov/DynODE#28', 'pywinpty==2.0.12', 'error'],
+      ['tomups/watercooler-manager#10', 'winshell==0.6\npywin32==310\nbleak-winrt==1.2.0', 'error'],
+      ['mateogon/pdf-narrator#15', 'win32_setctime==1.2.0', ''],
+      ['loscrossos/core_bagel#1', 'https://example.org/triton-3.3.0-cp312-cp312-win_amd64.whl', 'error'],
+      [
+        'loscrossos/core_bagel#1',
+        'own @ https://example.org/own-1-cp312-cp312-macosx_11_0_arm64.whl#sha256=a',
+        'error',
+      ],
+      ['loscrossos/core_bagel#1', 'https://example.org/a-1-cp312-cp312-win_amd64.whl ; sys_platform == "win32"', ''],
+      ['pypa/pip#2966', '-e wheels\\module', 'error'],
+      ['pypa/pip#10121', '-r D:\\absolute\\path\\other.txt', 'error'],
+      ['hyeonheebee/memory-cat#12', '# 버전 범위 (모두)\ntqdm>=4  # 진행 표시줄', ''],
+      ['jazzband/pip-tools#2063', '--extra-index-url https://${USER}:${KEY}@pypi.example.org/simple', ''],
+      ['jazzband/pip-tools#2063', '--find-links ${WHEELS}', ''],
+      ['Wan-Video/Wan2.2#344, perhaps in the image', 'torch>=2.4.0\nflash_attn', ''],
+      ['mozilla/addons-server#2300, which pip refuses', `tqdm==4.66.1 --hash=sha256:${'a'.repeat(64)}\nsimplejson`, ''],
+    ] as const
+  ).map(([source, lines, level]): [string, Given, string[]] => [
+    `${source}: ${lines}`,
+    {
+      files: { 'requirements.txt': `${lines}\n`, 'wheels/module/setup.py': '' },
+      code: { requirements: 'requirements.txt' },
+    },
+    level ? [`${level} code/package-files`] : [],
+  ]),
+  [
+    'harlanhong/ACTalker#10: a version of PyTorch for another CUDA',
+    { files: { 'requirements.txt': 'torch==2.0.1+cu118' }, code: { requirements: 'requirements.txt' } },
+    ['warning code/image-packages'],
+  ],
+  ...(
+    [
+      ['data-prep-kit/data-prep-kit#1504', 'bigcode/starcoder', 1],
+      ['data-prep-kit/data-prep-kit#1504', 'bigcode/starcoder2-3b', 0],
+      ['ml-explore/mlx-examples#759', 'mistralai/Mistral-7B-Instruct-v0.2', 1],
+      ['vladmandic/sdnext#4043', 'black-forest-labs/FLUX.1-dev', 1],
+    ] as const
+  ).map(([source, name, warnings]): [string, Given, string[]] => [
+    `${source}: ${name}`,
+    { code: { arguments: { model_name_or_path: name } } },
+    Array(warnings).fill('warning code/hub-access'),
+  ]),
+  ...(
+    [
+      ['AutoTokenizer.from_pretrained("mistralai/Mistral-7B-v0.1", use_fast=True)', {}, {}, 1],
+      ['AutoTokenizer.from_pretrained("gpt2")', {}, {}, 0],
+      ['AutoTokenizer.from_pretrained(args.model or "meta-llama/Llama-2-7b-hf")', {}, {}, 0],
+      ['AutoTokenizer.from_pretrained("meta-llama/Llama-2-7b-hf")', { model_id: 'gpt2' }, {}, 0],
+      ['AutoTokenizer.from_pretrained("meta-llama/Llama-2-7b-hf")', {}, { secrets: { HF_TOKEN: 'research/hub' } }, 0],
+    ] as const
+  ).map(([text, words, also, warnings]): [string, Given, string[]] => [
+    `PrimeIntellect-ai/prime-diloco#108: ${text} with ${JSON.stringify([words, also])}`,
+    { ...script(text, words), also },
+    Array(warnings).fill('warning code/hub-access'),
+  ]),
+  ...(
+    [
+      [
+        'Oneflow-Inc/DLPerf#113',
+        'python3 -m torch.distributed.launch --nnodes $n --node_rank=0 --master_addr=$m a.py',
+        1,
+      ],
+      ['LTH14/rcg#39', 'python -m torch.distributed.launch --nnodes=2 --node_rank=0 \\\na.py --output_dir ${OUT}', 1],
+      ['DeepWave-KAUST/sweep#68', 'torchrun --standalone --nproc-per-node=4 a.py', 1],
+      ['DeepWave-KAUST/sweep#68', 'torchrun --nnodes=1 --node_rank=0 --nproc-per-node=$GPUS a.py', 1],
+      ['DeepWave-KAUST/sweep#68', 'torchrun --nnodes=16 --rdzv-endpoint=algo-1:29500 --node-rank=0 a.py', 0],
+      ['a rank for each host', 'if $first; then torchrun --node_rank 0 a.py; else\ntorchrun --node_rank 1 a.py; fi', 0],
+      ['a rank for each host', 'accelerate launch --num_machines 2 --machine_rank $RANK a.py', 0],
+    ] as const
+  ).map(([source, command, warnings]): [string, Given, string[]] => [
+    `${source}: ${command}`,
+    {
+      files: { 'train.sh': `set -e\n${command}\n` },
+      code: { entryPoint: 'train.sh' },
+      distribution: { library: 'custom', launcher: 'script' },
+    },
+    Array(warnings).fill('warning code/one-host-launcher'),
+  ]),
+  [
+    'OpenBMB/MiniCPM-o-Demo#19: an installer with Windows line endings',
+    { files: { 'install.sh': '#!/bin/bash\r\nset -e\r\n' } },
+    ['warning code/line-endings'],
+  ],
+  ...(
+    [
+      ['train.sh', '#!/bin/bash\r\npython a.py\r\n', 'utf16le'],
+      ['train.sh', '# a comment\n', 'utf16be'],
+      ['train.py', 'import torch\r\n', 'utf16le'],
+    ] as const
+  ).map(([entryPoint, text, encoding]): [string, Given, string[]] => {
+    const bytes = Buffer.from(`\uFEFF${text}`, 'utf16le');
+    return [
+      `PowerShell/PowerShell#3959: ${entryPoint} in ${encoding}`,
+      {
+        files: { [entryPoint]: encoding === 'utf16le' ? bytes : bytes.swap16() },
+        code: { entryPoint },
+        distribution: entryPoint.endsWith('.sh') ? { library: 'custom', launcher: 'script' } : { library: 'ddp' },
+      },
+      ['error code/line-endings'],
+    ];
+  }),
+  ...(
+    [
+      ["args = Seq2SeqTrainingArguments(\n  output_dir='./checkpoint/',\n  save_strategy='epoch'\n)", 1],
+      ['args = TrainingArguments("out", num_train_epochs=3)', 1],
+      ['args = TrainingArguments("/opt/ml/checkpoints")', 0],
+      ['config = LoraConfig("out")', 0],
+      ['trainer = lightning.Trainer(max_epochs=3)', 0],
+      ['args = SFTConfig(report_to=f"a)", run=name(a(b("c"))), output_dir="out")  # (', 1],
+    ] as const
+  ).map(([text, warnings]): [string, Given, string[]] => [
+    `determined-ai/determined#8391: managed checkpoints, and ${text}`,
+    { ...script(text, {}), also: { checkpoints: { mode: 'managed' } } },
+    Array(warnings).fill('warning checkpoints/lost-output'),
+  ]),
 ])('%s', (_, given, said) => {
   expect(tried(given).said).toEqual(said);
 });
