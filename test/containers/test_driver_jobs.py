@@ -116,6 +116,27 @@ def test_sigterm_while_a_host_waits_for_the_name_of_another_asks_to_be_tried_aga
     assert world.failure("algo-1")["reason"] == "stopped before the ranks had started"
 
 
+def test_a_host_that_does_not_come_is_no_error_of_the_code(tmp_path: Path) -> None:
+    """torchrun waits for 15 minutes; here for three seconds."""
+    hurry = """
+import sys
+if "torch.distributed.run" in sys.orig_argv:
+    from torch.distributed.launcher.api import LaunchConfig
+    made = LaunchConfig.__post_init__
+    def short(self):
+        made(self)
+        self.rdzv_configs["timeout"] = 3
+    LaunchConfig.__post_init__ = short
+"""
+    (tmp_path / "sitecustomize.py").write_text(hurry)
+    world = FakeWorld(tmp_path / "world", 2, job_json(launcher="torchrun"), {"train.py": ""}, name="driver-absent")
+    world.start({"PYTHONPATH": str(tmp_path)}, only=["algo-1"])
+    assert world.wait() == [75], world.log("algo-1")
+    failure = world.failure("algo-1")
+    assert failure["class"] == "peer-lost"
+    assert failure["reason"].startswith("the launchers of the hosts did not find each other: torch.distributed.DistStoreError: Timed out after")
+
+
 def test_an_instance_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
     script = "import os, time\nprint('pid', os.getpid(), flush=True)\ntime.sleep(600)\n"
     world = FakeWorld(tmp_path, 1, job_json(), {"train.py": script})

@@ -51,6 +51,8 @@ REMOTE_SILENT = re.compile(
 #: The same for sockets. Any other connection of the script can cause these messages, so they count only together with TALKS_TO_RANKS.
 CONNECTION_LOST = re.compile(r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|Connection refused")
 TALKS_TO_RANKS = re.compile(r"torch[./]distributed|\bdist\.|nccl|gloo|c10d|TCPStore|ProcessGroup|mpi4py|MPI_", re.IGNORECASE)
+#: torchrun ends its start because the other hosts have not come, or cannot be reached.
+NOT_JOINED = re.compile(r"\b(?:DistStoreError|DistNetworkError|Rendezvous\w*Error)\b")
 #: An exception that names the failed call of NCCL and not its cause, which another rank may have printed.
 CAUSELESS = re.compile(r"unhandled (?:cuda|system) error")
 #: A collective that did not complete.

@@ -10,6 +10,7 @@ from typing import Any, List, Mapping, Optional, Sequence
 from slipway_driver.attempt import Attempt, new_state_folder
 from slipway_driver.dumps import dump_ranks, keep_dumps, place_of
 from slipway_driver.efa_report import EFA_SECONDS
+from slipway_driver.error_lines import NOT_JOINED
 from slipway_driver.errors import Failure, after_hang, classify, first_real, oom_kills
 from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
 from slipway_driver.gpu_use import GpuUse, every
@@ -36,6 +37,8 @@ class HostRun:
         self._gpu_use = GpuUse(every(attempt.environ, len(attempt.cluster.training_hosts)))
         #: Event lines that could not be read, or not completely.
         self._unread = 0
+        #: What torchrun says about hosts that have not come.
+        self._not_joined = ""
         self._requested_at: Optional[float] = None
         self._ended: Optional[Failure] = None
         self._oom_before, self._hung_at, self._state = oom_kills(), 0.0, new_state_folder()
@@ -98,6 +101,8 @@ class HostRun:
     def _on_line(self, line: str, kind: str) -> None:
         if kind == SHOWN:  # Read before as a state, or read later as a line.
             return emit(line)
+        if NOT_JOINED.search(line):
+            self._not_joined = line
         reader = self._monitor.reader
         event = reader.read(line)
         if reader.issue:
@@ -206,6 +211,9 @@ class HostRun:
             return Failure(TRY_AGAIN, "peer-lost", None, "mpirun ended this host's ranks before they had written a record", [])
         if launcher_code == 0:
             return Failure(DONE, class_of(DONE), None, "", [])
+        if self._not_joined and not started:
+            reason = "the launchers of the hosts did not find each other: %s" % self._not_joined
+            return Failure(TRY_AGAIN, "peer-lost", None, reason[:LONGEST_REASON], [])
         if launcher_code > 0 or not started:
             reason = "the launcher exited with code %d before its ranks had %s" % (code, "ended" if started else "started")
             return Failure(code, class_of(code), None, reason, [])
