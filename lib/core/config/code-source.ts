@@ -19,7 +19,7 @@ export interface CodeFile {
 
 /** An option or a variable that is true or false. */
 export interface Switch {
-  /** What makes it false: nothing (`type=bool` takes every text for true), an empty text, the text False, or `--no-` before its name. */
+  /** What makes it false: nothing (with `type=bool`, every text is true), an empty text, the text False, or `--no-` before its name. */
   off: 'never' | 'empty' | 'text' | 'negation';
   /** Whether it is true by default. */
   isOn: boolean;
@@ -37,7 +37,7 @@ export interface InspectedFile extends CodeFile {
   oneHostLauncher?: string;
   /** The lines of a requirements file that may be installed, without comments. */
   requirements?: readonly string[];
-  /** Options of a script that cannot be false, or are true by default, without their dashes, and `$` with variables that it passes to bool(). */
+  /** Options of a script without their dashes, fields that are true by default, and `$` with variables that it passes to bool(). */
   switches?: Readonly<Record<string, Switch>>;
   /** The folder that a call in a Python file names for its checkpoints. */
   savesTo?: string;

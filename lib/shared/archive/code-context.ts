@@ -121,10 +121,10 @@ function launcherOfOneHost(text: string): string | undefined {
     const launcher = /^\s*#/.test(line) ? undefined : LAUNCHERS.find(({ command }) => command.test(line));
     return launcher ? [{ line, ...launcher }] : [];
   });
-  const alone = starts.find(
+  const areAlone = starts.every(
     ({ line, options }) => ONE_HOST.test(line) || !(/\$(?!@|\*|\{?SM_NUM_GPUS\b)/.test(line) || options.test(line)),
   );
-  if (alone) return `${alone.name} for one host`;
+  if (starts[0] && areAlone) return `${starts[0].name} for one host`;
   const ranks = new Set(starts.map(({ line }) => RANK.exec(line)?.[1]));
   const [rank = ''] = ranks;
   const isSame = ranks.size === 1 && /^\d+$/.test(rank) && !starts.some(({ line }) => /--rdzv[-_]/.test(line));

@@ -23,6 +23,8 @@ const LONGEST = 1000;
 const TRAINER_ARGUMENTS = /(Arguments|Config)$/;
 /** Calls that read dataclasses from the command line: of transformers, TRL and simple_parsing. */
 const READS_FIELDS = /^(HfArgumentParser|TrlParser|add_arguments)$/;
+/** A library whose parser reads the text False for type=bool. */
+const READS_BOOL = /^ (?:from|import) jsonargparse\b/;
 
 /** A variable of the environment. */
 const VARIABLE = /^os\.(?:getenv|environ(?:\.get)?) [([] ["'](\w+)/;
@@ -44,7 +46,9 @@ export function pythonFacts(entry: string, read: (name: string) => string | unde
   };
   visit(entry);
   const scripts = [...visited.values()];
-  const calls = scripts.flatMap((script) => script.calls);
+  const calls = scripts.flatMap(({ calls, statements }) =>
+    statements.some((one) => READS_BOOL.test(one)) ? calls.filter(({ named }) => named.type !== 'bool') : calls,
+  );
   const statements = calls.some(({ name }) => READS_FIELDS.test(name)) ? scripts.flatMap((one) => one.statements) : [];
   const fields = statements.flatMap((statement) => TRUE_FIELD.exec(statement)?.[1] ?? []);
   const switches: Record<string, Switch> = Object.fromEntries([
@@ -114,16 +118,15 @@ function endValue(bracket: Bracket): void {
   Object.assign(bracket, { key: '', value: '' });
 }
 
-/** Options of argparse, or of ConfigArgParse with its shorter names, that cannot be false or are true by default; variables in bool(). */
+/** Options of argparse, or of ConfigArgParse with its shorter names; variables in bool(). */
 function switchesOf({ name, words, named }: Call): [string, Switch][] {
   const [, variable] = (name === 'bool' && VARIABLE.exec(words[0] ?? '')) || [];
   if (variable) return [[`$${variable}`, { off: 'empty', isOn: false }]];
   const options = /^add(_arg(ument)?)?$/.test(name) ? words.map(literal) : [];
   if (!options[0]?.startsWith('-')) return [];
-  const isOn = named.default === 'True';
-  const negation = named.action?.endsWith('BooleanOptionalAction') ? 'negation' : undefined;
-  const off = named.type === 'bool' ? 'never' : (negation ?? (named.type && 'text'));
-  if (!off || (off !== 'never' && !isOn)) return [];
+  const isOn = named.default === 'True' && literal(named.action) !== 'store_false';
+  const readsText = named.type ? named.type !== 'bool' : !isOn;
+  const off = named.action?.endsWith('BooleanOptionalAction') ? 'negation' : readsText ? 'text' : 'never';
   return options.map((option = '') => [option.replace(/^-+/, ''), { off, isOn }]);
 }
 

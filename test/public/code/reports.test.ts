@@ -689,6 +689,103 @@ test.each<[source: string, given: Given, said: string[]]>([
   expect(tried(given).said).toEqual(said);
 });
 
+/** A script for several hosts, and the findings about its launcher. */
+const launched = (source: string, text: string, said: string[]): [string, Given, string[]] => [
+  source,
+  {
+    files: { 'train.sh': text },
+    code: { entryPoint: 'train.sh' },
+    distribution: { library: 'custom', launcher: 'script' },
+  },
+  said,
+];
+
+/** Requirements, and what is said of them. */
+const required = (source: string, lines: string, said: string[]): [string, Given, string[]] => [
+  source,
+  { files: { 'requirements.txt': `${lines}\n` }, code: { requirements: 'requirements.txt' } },
+  said,
+];
+
+/** Tried after the sixth search. */
+test.each<[source: string, given: Given, said: string[]]>([
+  [
+    'elliottd/GroundedTranslation#22: a flag that is true by default',
+    script(`${PARSER}parser.add_argument("--perplexity", action="store_true", default=True)`, { perplexity: false }),
+    [FALSE],
+  ],
+  [
+    'a sibling of elliottd/GroundedTranslation#22: a flag that makes another option false',
+    script(`${PARSER}parser.add_argument("--no-cuda", action="store_false", default=True, dest="cuda")`, {
+      'no-cuda': false,
+    }),
+    [],
+  ],
+  [
+    'a sibling of elliottd/GroundedTranslation#22: a text',
+    script(`${PARSER}parser.add_argument("--level", default="0")\nparser.add_argument("--mode")`, {
+      level: 0,
+      mode: 'off',
+    }),
+    [],
+  ],
+  [
+    'huggingface/diffusers#5557: a flag of the script with the name of an option of a library',
+    script(`${PARSER}parser.add_argument("--gradient_checkpointing", action="store_true", help="less memory")`, {
+      gradient_checkpointing: false,
+    }),
+    [],
+  ],
+  [
+    'mauvilsa/jsonargparse#355: type=bool of a library that reads the text',
+    script(
+      'from jsonargparse import ArgumentParser\nparser = ArgumentParser()\nparser.add_argument("--flag", type=bool)',
+      {
+        flag: 'false',
+      },
+    ),
+    [],
+  ],
+  [
+    'huggingface/transformers#13865: the negation that transformers adds',
+    script('parser = HfArgumentParser(TrainingArguments)', { no_dataloader_pin_memory: true }),
+    [],
+  ],
+  launched(
+    'rwth-i6/i6_core#462: --standalone for one host, and other options for several',
+    'if [ "$HOSTS" = 1 ]; then\n  torchrun --standalone --nproc_per_node=4 a.py\nelse\n  torchrun --nnodes=$HOSTS --node_rank=$RANK --master_addr=algo-1 a.py\nfi\n',
+    [],
+  ),
+  launched(
+    'hpcaitech/Open-Sora#869: the rank of the host in a variable',
+    'torchrun --nnodes 2 --nproc_per_node 4 --master_addr $MASTER_ADDR --node-rank $NODE_RANK a.py configs/demo.py\n',
+    [],
+  ),
+  required(
+    'SKrisanski/FSCT#15: an option without a space before it',
+    'torch==1.9.0+cu111--find-links https://example.org/a',
+    ['error code/package-files'],
+  ),
+  required(
+    'apache/texera#4473: other versions for other systems',
+    'torch==2.13.0 ; platform_system == "Linux" and platform_machine == "x86_64"\ntorch==2.8.0 ; platform_system != "Linux" or platform_machine != "x86_64"',
+    [],
+  ),
+  [
+    'Center-for-AI-Innovation/LLMFlux#75: a token in a variable with another name',
+    {
+      ...script(
+        'login(os.environ["HUGGINGFACE_TOKEN"])\nAutoTokenizer.from_pretrained("meta-llama/Llama-2-7b-hf")',
+        {},
+      ),
+      also: { secrets: { HUGGINGFACE_TOKEN: 'research/hub' } },
+    },
+    [],
+  ],
+])('%s', (_, given, said) => {
+  expect(tried(given).said).toEqual(said);
+});
+
 test('aws/sagemaker-python-sdk#2689: arguments as a list of words', () => {
   const { schema } = tried({ code: { arguments: ['--do_train', '--output_dir', 'out'] } });
   expect(schema).toEqual([expect.stringMatching(/^code\.arguments: must be a section, got \["--do_train"/)]);

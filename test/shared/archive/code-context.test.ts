@@ -191,7 +191,7 @@ test('any file is checked in the time that its length takes, whatever repeats in
 test('law: the options and the folder of a script are found, however its calls are written, and nothing else is', () => {
   const parts = fc.record({
     name: fc.stringMatching(/^[a-z]{2,6}$/),
-    type: fc.constantFrom('bool', 'int', 'str2bool', 'lambda x: bool(x)'),
+    type: fc.constantFrom('', 'bool', 'int', 'str2bool', 'lambda x: bool(x)'),
     isOn: fc.boolean(),
     order: fc.array(fc.nat(), { minLength: 5, maxLength: 5 }),
     space: fc.constantFrom(' ', '\n    ', '  # a comment, type=bool, (\n'),
@@ -235,7 +235,12 @@ test('law: the options and the folder of a script are found, however its calls a
       from,
       (options, call, statement) => {
         const script = options.map(({ name, type, isOn, order, space, quote, help, extra, decoy }) => {
-          const given = [`type=${type}`, `default=${isOn ? 'True' : 'False'}`, `help=${quote}${help}${quote}`, extra];
+          const given = [
+            ...(type ? [`type=${type}`] : []),
+            `default=${isOn ? 'True' : 'False'}`,
+            `help=${quote}${help}${quote}`,
+            extra,
+          ];
           const rest = given.map((one, i) => [order[i] ?? 0, one] as const).sort(([a], [b]) => a - b);
           const words = [`${quote}--${name}${quote}`, ...rest.map(([, one]) => one)];
           return `${decoy}\np.add_argument(${words.join(`,${space}`)}\n)`;
@@ -246,9 +251,9 @@ test('law: the options and the folder of a script are found, however its calls a
         const saving = `args = ${call}, **more)\n`;
         writeFileSync(path.join(folder, 'code/options.py'), text);
         writeFileSync(path.join(folder, 'code/train.py'), `${statement || text}\n${saving}`);
-        const expected = options.flatMap(({ name, type, isOn }) => {
-          const off = type === 'bool' ? 'never' : 'text';
-          return type === 'bool' || isOn ? [[name, { off, isOn }]] : [];
+        const expected = options.map(({ name, type, isOn }) => {
+          const off = type === 'bool' || (type === '' && isOn) ? 'never' : 'text';
+          return [name, { off, isOn }];
         });
         const entry = codeContext(run('../../code'), runFile).codeFolder?.files.find(({ name }) => name === 'train.py');
         expect(entry?.switches ?? {}).toEqual(Object.fromEntries(expected));

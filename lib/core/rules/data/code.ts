@@ -31,7 +31,7 @@ const TRUE_BY_DEFAULT: ReadonlySet<string> = new Set([
 /** What to write for an option that is to be false, by what makes it false. */
 const WAYS_TO_FALSE: Readonly<Record<Switch['off'], (key: string) => { must: string; fix: string }>> = {
   never: (key) => ({
-    must: 'must be an option that can be false: the script declares it with type=bool, for which every text is true',
+    must: 'must be an option that can be false: the script declares it with type=bool, or with default=True alone, so that every text is true',
     fix: `declare it with action=argparse.BooleanOptionalAction, and write no-${key}: true`,
   }),
   empty: () => ({
@@ -57,7 +57,7 @@ const HUB_NAME = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/;
  */
 const GATED =
   /^(meta-llama\/|google\/gemma-(2b|7b|2-|3-|3n-)|mistralai\/(mistral-7b-(instruct-)?v0\.[12]|mixtral-8x7b-)|bigcode\/starcoder(base|plus)?$|black-forest-labs\/flux\.1-dev)/i;
-const HUB_TOKENS = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'];
+const HUB_TOKEN = /^(HF|HUGGING_?FACE)\w*TOKEN$/;
 /** With one of these variables, a program asks a mirror, or no hub at all. */
 const HUB_VARIABLES = ['HF_ENDPOINT', 'HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'];
 
@@ -182,7 +182,8 @@ export const CODE_RULES: readonly Rule[] = [
     const variables = { ...environmentVariables, ...run.secrets };
     if (code.builtin || HUB_VARIABLES.some((name) => name in variables)) return [];
     const hasToken =
-      HUB_TOKENS.some((name) => name in variables) || Object.keys(code.arguments).some((key) => /token$/i.test(key));
+      Object.keys(variables).some((name) => HUB_TOKEN.test(name)) ||
+      Object.keys(code.arguments).some((key) => /token$/i.test(key));
     const isInCode = (name: string) => codeFolder?.files.some((file) => file.name.startsWith(`${name}/`)) ?? false;
     const given = Object.entries(code.arguments).filter(([key]) => LOADED.test(key));
     const named = given.length > 0 ? [] : (entryFile(run, codeFolder)?.loads ?? []).filter((name) => GATED.test(name));

@@ -71,12 +71,15 @@ function replacesPytorch(given: Requirement, pytorch: string): boolean {
   return place !== '' || !clauses.every((clause) => satisfies(installed, clause));
 }
 
-/** What the file says that is installed: of code.requirements, or the one that the toolkit finds itself. */
+/** A condition that does not hold on Linux. */
+const FOREIGN_MARKER = /^[^;]*;.*(platform|system|os_name)\s*(==\s*["'](win|darwin|nt)|!=\s*["'](linux|posix))/i;
+
+/** What the file says that is installed on Linux: of code.requirements, or the one that the toolkit finds itself. */
 function installed(run: RunSpec, context: RuleContext): readonly Requirement[] {
   const wanted = run.code.requirements ?? toolkitRequirements(run, context);
   if (wanted === undefined) return [];
   const file = context.codeFolder?.files.find(({ name }) => name === plainName(wanted));
-  return (file?.requirements ?? []).map(requirementOf);
+  return (file?.requirements ?? []).filter((line) => !FOREIGN_MARKER.test(line)).map(requirementOf);
 }
 
 /** Lines with a file that is not in the code folder: certainly, or unless the image has it. */

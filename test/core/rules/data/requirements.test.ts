@@ -33,6 +33,31 @@ test('law: a range of versions is a finding when the version of the image is out
   );
 });
 
+test('law: a line counts unless its condition does not hold on Linux, however it is written', () => {
+  const system = fc.constantFrom(
+    ['sys_platform == "darwin"', false],
+    ["sys_platform=='win32'", false],
+    ['platform_system == "Windows"', false],
+    ['platform_system != "Linux"', false],
+    ['os_name == "nt"', false],
+    ['sys_platform != "darwin"', true],
+    ['sys_platform == "linux"', true],
+    ['platform_system == "Linux"', true],
+    ['os_name == "posix"', true],
+  ) as fc.Arbitrary<[string, boolean]>;
+  const form = fc.constantFrom(
+    (marker: string) => ` ; ${marker}`,
+    (marker: string) => `;${marker}`,
+    (marker: string) => ` ; python_version > "3.8" and ${marker}`,
+  );
+  fc.assert(
+    fc.property(system, form, ([marker, isLinux], write) => {
+      expect(found([`torch==2.4.1${write(marker)}`])).toHaveLength(isLinux ? 1 : 0);
+      expect(found([`./own.whl${write(marker)}`], 'code/package-files')).toHaveLength(isLinux ? 1 : 0);
+    }),
+  );
+});
+
 test('law: comments, spaces and continued lines change no requirement', () => {
   const space = fc.constantFrom('', ' ', '  ', ' \\\n ');
   fc.assert(
