@@ -153,23 +153,24 @@ function encryptionProblems({ isEncryptedWithKms, keyId }: BucketSettings, bucke
   ];
 }
 
-function policyProblems({ statements }: BucketSettings, { partition, name }: ExistingBucket): Problem[] {
+function policyProblems({ statements }: BucketSettings, bucket: ExistingBucket): Problem[] {
+  const { partition, name } = bucket;
   const resources = [`arn:${partition}:s3:::${name}`, `arn:${partition}:s3:::${name}/*`];
-  const demandsTls = statements.some(
+  const denials = statements.filter(
     (statement) =>
       statement.Effect === 'Deny' &&
       awsPrincipals(statement).includes('*') &&
       includesAction(statement, 's3:*') &&
-      resources.every((resource) => includesResource(statement, resource)) &&
-      isOnlyPlainHttp(statement.Condition),
+      isOnlyPlainHttp(statement),
   );
-  const refusal = statements.find((statement) => refusesPlainUploads(statement, resources[1] ?? ''));
+  const demandsTls = resources.every((resource) => denials.some((one) => includesResource(one, resource)));
+  const refusal = statements.find((statement) => refusesPlainUploads(statement, bucket));
   const uploads = refusal
     ? [
         error(
-          'must accept uploads that leave the encryption to the bucket, as those of jobs do',
+          'must accept uploads that leave encryption and ACL to the bucket, as those of jobs do',
           `the statement ${refusal.Sid ?? JSON.stringify(refusal)} of ${name}, which denies them`,
-          "remove it from the policy: the bucket's default encryption applies to every object; or use another bucket",
+          "remove it from the policy: the bucket's default encryption and ownership apply to every object; or use another bucket",
         ),
       ]
     : [];
@@ -217,23 +218,24 @@ const conditionTests = ({ Condition = {} }: PolicyStatement) =>
     Object.entries(keys ?? {}).map(([key, value]) => ({ operator, key, value: String(value) })),
   );
 
-const ENCRYPTION_HEADER = /^s3:x-amz-server-side-encryption(-aws-kms-key-id)?$/i;
+const HEADER = /^s3:x-amz-(acl|server-side-encryption(-aws-kms-key-id)?)$/i;
 
 /**
- * Whether a statement denies an upload without headers for its encryption: a negated operator and one that ends in IfExists
+ * Whether a statement denies an upload without headers for its encryption or ACL: a negated operator and one that ends in IfExists
  * also match a key that is absent.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html, 2026-11-30
  */
-function refusesPlainUploads(statement: PolicyStatement, objects: string): boolean {
+function refusesPlainUploads(statement: PolicyStatement, { partition, name, account = '' }: ExistingBucket): boolean {
   const tests = conditionTests(statement);
   return (
     statement.Effect === 'Deny' &&
+    concernsAccount(statement, account) &&
     includesAction(statement, 's3:PutObject') &&
-    includesResource(statement, objects) &&
+    includesResource(statement, `arn:${partition}:s3:::${name}/*`) &&
     tests.length > 0 &&
     tests.every(
       ({ operator, key, value }) =>
-        ENCRYPTION_HEADER.test(key) &&
+        HEADER.test(key) &&
         (operator === 'Null'
           ? value === 'true'
           : /^(String|Arn)Not(Equals|Like|EqualsIgnoreCase)$|IfExists$/.test(operator)),
@@ -241,7 +243,7 @@ function refusesPlainUploads(statement: PolicyStatement, objects: string): boole
   );
 }
 
-const NETWORK = /^aws:(SourceIp|SourceVpce?|VpcSourceIp)$/i;
+const NETWORK = /^aws:(SourceIp|SourceVpc(e|Arn)?|VpcSourceIp|Vpce(Account|OrgID|OrgPaths))$/i;
 const USER_ID = /^aws:userid$/i;
 
 /**
@@ -262,10 +264,10 @@ function deniesRoles(statement: PolicyStatement, { partition, name, account = ''
   );
 }
 
-const isOnlyPlainHttp = (condition: PolicyStatement['Condition'] = {}): boolean =>
-  Object.keys(condition).length === 1 &&
-  Object.keys(condition.Bool ?? {}).length === 1 &&
-  String(condition.Bool?.['aws:SecureTransport']) === 'false';
+function isOnlyPlainHttp(statement: PolicyStatement): boolean {
+  const tests = conditionTests(statement).map(({ operator, key, value }) => `${operator} ${key} ${value}`);
+  return /^Bool(IfExists)? aws:SecureTransport false$/i.test(tests.join());
+}
 
 function publicAccessProblems({ isPublicAccessBlocked }: BucketSettings, { name }: ExistingBucket): Problem[] {
   if (isPublicAccessBlocked) return [];

@@ -223,7 +223,7 @@ describe('a policy about the encryption of uploads', () => {
   ])('%s: is refused where it denies uploads that name none, as those of jobs: %j', async (_, condition) => {
     s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS, denial(condition)) });
     expect(await reason()).toContain(
-      'must accept uploads that leave the encryption to the bucket, as those of jobs do, got the statement Encrypted of lake',
+      'must accept uploads that leave encryption and ACL to the bucket, as those of jobs do, got the statement Encrypted of lake',
     );
   });
 
@@ -373,6 +373,54 @@ describe('a policy that denies its objects', () => {
       ),
       { numRuns: 150 },
     );
+  });
+});
+
+describe('policies that were tried after the fourth search', () => {
+  const OBJECTS = 'arn:aws:s3:::lake/*';
+  const checkpoints = { buckets: JSON.stringify({ checkpoints: 'lake' }) };
+  const said = async (...Statement: object[]) => {
+    s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(...Statement) });
+    return reason(checkpoints);
+  };
+
+  test('aws-samples/data-perimeter-policy-examples#65: a denial from outside the ARN of a VPC is refused', async () => {
+    const Condition = { ArnNotEquals: { 'aws:SourceVpcArn': `arn:aws:ec2:${region}:${account}:vpc/vpc-1` } };
+    const denial = { Effect: 'Deny', Principal: '*', Action: 's3:*', Resource: OBJECTS, Condition };
+    expect(await said(TLS, denial)).toContain('must accept requests from outside a network');
+  });
+
+  test('ansible-collections/amazon.aws#219: a denial of uploads without an ACL is refused', async () => {
+    const Condition = { StringNotEquals: { 's3:x-amz-acl': 'bucket-owner-full-control' } };
+    const denial = {
+      Sid: 'Owned',
+      Effect: 'Deny',
+      Principal: '*',
+      Action: 's3:PutObject',
+      Resource: OBJECTS,
+      Condition,
+    };
+    expect(await said(TLS, denial)).toContain('the statement Owned of lake');
+  });
+
+  test('aws/aws-cli#1674: such a denial for a role of another account is accepted', async () => {
+    const Principal = { AWS: 'arn:aws:iam::444455556666:role/another' };
+    const denial = { Effect: 'Deny', Principal, Action: 's3:PutObject', Resource: OBJECTS };
+    for (const key of ['s3:x-amz-acl', SSE])
+      expect(await said(TLS, { ...denial, Condition: { StringNotEquals: { [key]: 'any' } } })).toBe('');
+  });
+
+  test('prowler-cloud/prowler#1481: a denial of plain HTTP for objects only is refused, with the statement', async () => {
+    expect(await said({ ...TLS, Action: '*', Resource: OBJECTS })).toContain('add the statement {');
+  });
+
+  test('a sibling of prowler-cloud/prowler#1481: BoolIfExists denies plain HTTP as well', async () => {
+    expect(await said({ ...TLS, Condition: { BoolIfExists: { 'aws:SecureTransport': 'false' } } })).toBe('');
+  });
+
+  test('a sibling of prowler-cloud/prowler#1481: two statements deny plain HTTP together', async () => {
+    const parts = TLS.Resource.map((Resource) => ({ ...TLS, Resource }));
+    expect(await said(...parts)).toBe('');
   });
 });
 

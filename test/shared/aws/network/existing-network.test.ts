@@ -145,6 +145,21 @@ describe('a subnet reaches S3', () => {
     }
   });
 
+  test('terraform-aws-modules/terraform-aws-vpc#1072: through a private NAT gateway and a transit gateway', async () => {
+    endpoints();
+    const transit = { DestinationCidrBlock: '0.0.0.0/0', TransitGatewayId: 'tgw-1' };
+    tables(table([NAT]), table([transit], { SubnetId: 'subnet-nat' }, 'rtb-2'));
+    const gateway = { NatGatewayId: 'nat-1', SubnetId: 'subnet-nat', ConnectivityType: 'private' as const };
+    ec2.on(DescribeNatGatewaysCommand).resolves({ NatGateways: [gateway] });
+    expect(await issues()).toEqual([]);
+  });
+
+  test('jameshy/pgdump-aws-lambda#36: with outbound rules for the prefix list of S3 and the group only', async () => {
+    const https: IpPermission = { IpProtocol: 'tcp', FromPort: 443, ToPort: 443 };
+    group({ IpPermissionsEgress: [toItself, { ...https, PrefixListIds: [{ PrefixListId: 'pl-1' }] }] });
+    expect(await issues()).toEqual([]);
+  });
+
   test('law: a way out counts exactly when it ends outside the VPC', async () => {
     const ways = fc.uniqueArray(fc.constantFrom('nat-1', 'nat-2', 'igw-1', 'tgw-1'), { maxLength: 3 });
     const route = (id: string): Route => ({
