@@ -200,7 +200,7 @@ def test_an_error_without_a_cause_is_reported_only_when_no_rank_names_one(seed: 
         "nothing": "",
     }
     kind = draw.choice(list(causes))
-    vague = [nccl(draw.choice(["cuda", "system"])) for _ in range(draw.randrange(1, 6))]
+    vague = [nccl(draw.choice(["cuda", "system", "internal"])) for _ in range(draw.randrange(1, 6))]
     texts = [*vague, *([causes[kind]] if causes[kind] else [])]
     draw.shuffle(texts)
     end = judged_together(*(record(rank, 1, text, at=draw.uniform(1, 9)) for rank, text in enumerate(texts)))
@@ -250,6 +250,24 @@ def test_each_message_of_the_plugin_about_a_failed_request_blames_the_network(me
             [],
         ),
         (
+            "leptonai/gpud#46",
+            "NVRM: Xid (PCI:0000:cb:00): 13, pid='<unknown>', name=<unknown>, Graphics SM Warp Exception on (GPC 7, TPC 7, SM 0): Illegal\n"
+            "NVRM: Xid (PCI:0000:cb:00): 109, pid=17, name=pt_main_thread, Ch 00000008, errorString CTX SWITCH TIMEOUT, Info 0x58005\n",
+            [],
+        ),
+        (
+            "NVIDIA/open-gpu-kernel-modules#1134",
+            "NVRM: Xid (PCI:0000:0b:00): 31, pid=17, name=python3, Ch 00000023, intr 00000000. MMU Fault: ENGINE CE0\n"
+            "NVRM: Xid (PCI:0000:0b:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)\n",
+            ["Xid 154 of PCI:0000:0b:00"],
+        ),
+        (
+            "a sibling of NVIDIA/open-gpu-kernel-modules#1134",
+            "NVRM: Xid (PCI:0000:0b:00): 154, GPU recovery action changed from 0x0 (None) to 0x3 (Drain P2P)\n"
+            "NVRM: Xid (PCI:0000:0b:00): 154, GPU recovery action changed from 0x3 (Drain P2P) to 0x0 (None)\n",
+            [],
+        ),
+        (
             "NVIDIA/nvidia-docker#1648",
             "NVRM: Xid (PCI:0000:61:00): 119, pid=977, name=nvidia-smi, Timeout waiting for RPC from GSP!\n" * 3,
             ["Xid 119 of PCI:0000:61:00"],
@@ -273,3 +291,51 @@ def test_a_channel_that_an_xid_has_ended_tells_that_xid(seed: int) -> None:
     found = list(answer_findings({"kernel": "\n".join(lines)}))
     assert len(found) == (len({line.split(")")[0] for line in lines}) if xid in FATAL_XIDS else 0)
     assert all("Xid %d of " % xid in finding.reason and finding.refuses for finding in found)
+
+
+RENDEZVOUS = (
+    "torch.distributed.DistNetworkError: failed to recv, got 0 bytes\n\n"
+    "The above exception was the direct cause of the following exception:\n\n"
+    "Traceback (most recent call last):\n"
+    + "".join('  File "torchrun.py", line %d, in run\n    call()\n' % line for line in range(6))
+    + "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store has failed. See inner "
+    "exception for details.\n"
+)
+NO_ROUTE = "socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host) errno 115(Operation now in progress)"
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "kind"),
+    [
+        (
+            "NVIDIA/nccl#795",
+            "algo-1:6:7 [1] misc/socket.cc:518 NCCL WARN Net : Call to recv from 10.0.0.4<58355> failed : Broken pipe\n"
+            + "algo-1:6:7 [1] NCCL INFO misc/socket.cc:535 -> 6\n"
+            + nccl("internal", "Net : Call to recv from 10.0.0.4<58355> failed : Broken pipe", version="2.14.3"),
+            "peer-lost",
+        ),
+        ("meta-pytorch/torchtune#2676", PLACE + RENDEZVOUS, "peer-lost"),
+        ("sgl-project/sglang#3820", "algo-1:2:4 [6] misc/socket.cc:533 NCCL WARN %s\n" % NO_ROUTE + nccl("system", NO_ROUTE), "peer-lost"),
+    ],
+)
+def test_a_report_that_was_tried_after_the_third_search_has_its_verdict(source: str, text: str, kind: str) -> None:
+    assert judged(text).kind == kind
+
+
+def test_the_rank_that_ran_out_of_memory_within_nccl_is_reported_before_those_that_lost_it() -> None:
+    """NVIDIA/nccl#1235"""
+    closed = "algo-1:9:9 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer algo-2<51159>\n"
+    memory = "algo-1:9:9 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n"
+    lost = record(0, 1, closed + nccl("internal", "Socket recv failed while polling for opId=0x55a5"), at=5)
+    end = judged_together(lost, record(3, 1, memory + nccl("cuda", "Failed to CUDA calloc 6291456 bytes"), at=6))
+    assert (end.kind, end.rank) == ("user-code", 3)
+
+
+def test_a_rank_that_was_killed_is_reported_before_one_that_waited_for_it_at_a_barrier() -> None:
+    """InternLM/xtuner#719"""
+    waited = (
+        PLACE + "RuntimeError: Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0.\n"
+        " Original exception:\n[../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.4]:35230\n"
+    )
+    end = judged_together(record(1, 1, waited, at=5), record(0, -9, "", at=6))
+    assert (end.code, end.rank) == (137, 0)

@@ -162,5 +162,5 @@ class ErrorCollector:
         lines = list(best.lines)
         # NCCL may have printed before the traceback what its exception does not say.
         before = [line for line in self._tail if line not in lines] if patterns.TALKS_TO_RANKS.search(best.summary) else []
-        named = [line for line in before if patterns.HARDWARE.search(line) or patterns.REMOTE_SILENT.search(line)][-2:]
+        named = [line for line in before if patterns.NCCL_CAUSE.search(line)][-2:]
         return named + lines[len(named) - TAIL_LINES :]

@@ -45,16 +45,19 @@ PEER_LOST = re.compile(
 #: which is an error of the code.
 SYSTEM_ERROR = re.compile(r"unhandled system error|ncclSystemError")
 REMOTE_SILENT = re.compile(
-    r"Unresponsive remote|Unreachable remote|Remote (?:host|peer) (?:is )?unreachable|NET/OFI .{0,60}\bcompleted? with error(?!.*truncat)",
+    r"Unresponsive remote|No route to host|Unreachable remote"
+    r"|Remote (?:host|peer) (?:is )?unreachable|NET/OFI .{0,60}\bcompleted? with error(?!.*truncat)",
     re.IGNORECASE,
 )
 #: The same for sockets. Any other connection of the script can cause these messages, so they count only together with TALKS_TO_RANKS.
 CONNECTION_LOST = re.compile(r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|Connection refused")
-TALKS_TO_RANKS = re.compile(r"torch[./]distributed|\bdist\.|nccl|gloo|c10d|TCPStore|ProcessGroup|mpi4py|MPI_", re.IGNORECASE)
+TALKS_TO_RANKS = re.compile(
+    r"torch[./]distributed|\bdist\.|nccl|gloo|c10d|TCPStore|ProcessGroup|monitoredBarrier|mpi4py|MPI_", re.IGNORECASE
+)
 #: torchrun ends its start because the other hosts have not come, or cannot be reached.
 NOT_JOINED = re.compile(r"\b(?:DistStoreError|DistNetworkError|Rendezvous\w*Error)\b")
 #: An exception that names the failed call of NCCL and not its cause, which another rank may have printed.
-CAUSELESS = re.compile(r"unhandled (?:cuda|system) error")
+CAUSELESS = re.compile(r"unhandled (?:cuda|system) error|internal error - please report")
 #: A collective that did not complete.
 COLLECTIVE_TIMEOUT = re.compile(r"caught collective operation timeout|Timed out waiting \d+ms|watchdog got stuck|Watchdog caught .*timeout")
 #: Messages of CUDA and of NVIDIA's kernel driver for broken hardware (https://docs.nvidia.com/cuda/cuda-runtime-api/ and
@@ -70,6 +73,8 @@ HARDWARE = re.compile(
     r"|CUDA-capable device(?:\(?s\)?)? (?:is/)?(?:are|is) busy or unavailable",
     re.IGNORECASE,
 )
+#: What NCCL warns of before an exception that does not name it.
+NCCL_CAUSE = re.compile("%s|%s|NCCL WARN Cuda failure .*out of memory" % (HARDWARE.pattern, REMOTE_SILENT.pattern), re.IGNORECASE)
 #: Messages of the kernel, and of Ray, which ends tasks before the kernel does.
 KERNEL_OUT_OF_MEMORY = re.compile(r"Out of memory: Kill|Memory cgroup out of memory|invoked oom-killer|\boom-kill:", re.IGNORECASE)
 RAY_OUT_OF_MEMORY = re.compile(r"killed due to the node running low on memory")

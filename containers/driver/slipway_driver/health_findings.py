@@ -37,9 +37,12 @@ MEANINGLESS = (*COMPLETE, 2, 3, 4, 12, 13)
 #: Xids after which NVIDIA recommends a GPU reset or a repair of the host
 #: (https://docs.nvidia.com/deploy/xid-errors/, "Resolution bucket", 2026-11-22): uncorrectable memory error, row remapping failure, GPU off
 #: the bus, NVLink error, uncontained memory error, GSP timeouts and GSP errors; of the NVLinks of Blackwell (144 to 150), those that are
-#: not called "Nonfatal". Xid 45 ends a channel and names the one that caused it, whose own line may no longer be in the log.
-FATAL_XIDS = frozenset({48, 64, 74, 79, 95, 119, 120, 140, *range(144, 151)})
-_XID = re.compile(r"NVRM: Xid \(([^)]*)\): (?:45,.{0,99} caused by previous Xid )?(\d+)\b(?!, \w+ Nonfatal\b)")
+#: not called "Nonfatal". Xid 45 ends a channel and names the one that caused it, whose own line may no longer be in the log. Xid 154 says
+#: what the GPU needs, whatever the cause.
+FATAL_XIDS = frozenset({48, 64, 74, 79, 95, 119, 120, 140, *range(144, 151), 154})
+_XID = re.compile(
+    r"NVRM: Xid \(([^)]*)\): (?:45,.{0,99} caused by previous Xid )?(\d+)\b(?!, \w+ Nonfatal\b|, .* to \w+ \((?:None|Drain P2P)\))"
+)
 _LINK, _GPU = re.compile(r"^\s*Link \d+:\s*(.+)$"), re.compile(r"^GPU (\d+):")
 _YES = ("1", "yes")
 
