@@ -134,7 +134,9 @@ if "torch.distributed.run" in sys.orig_argv:
     assert world.wait() == [75], world.log("algo-1")
     failure = world.failure("algo-1")
     assert failure["class"] == "peer-lost"
-    assert failure["reason"].startswith("the launchers of the hosts did not find each other: torch.distributed.DistStoreError: Timed out after")
+    assert failure["reason"].startswith(
+        "the launchers of the hosts did not find each other: torch.distributed.DistStoreError: Timed out after"
+    )
 
 
 def test_an_instance_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
