@@ -96,7 +96,7 @@ const isSameJob = (attempt: Attempt, job: PresentJob): boolean =>
   attempt.jobCreatedAt === undefined || Math.abs(attempt.jobCreatedAt - job.createdAt) <= SAME_JOB_MS;
 
 function unconfirmed(record: RunRecord, now: EpochMs): Move {
-  if (now - record.createdAt < CONFIRM_WITHIN_MS) return NO_MOVE;
+  if (now - record.queuedAt < CONFIRM_WITHIN_MS) return NO_MOVE;
   return failRun(record, now, { why: 'the uploads of this start were never confirmed', runbook: 'upload' });
 }
 
@@ -116,7 +116,7 @@ function toActions(record: RunRecord, wanted: Move, observed: Observed): Action[
   return [{ do: 'save', record: next, previousVersion: record.version, events }, ...others];
 }
 
-/** The timeline records when each notice was published. */
+/** The timeline records when each notice was decided. */
 const noticeLine = ({ id, at, text, runbook }: Notice) => event(at, 'notice', text, { notice: id, runbook });
 
 const notifyAction = (notice: Notice): Action => ({ do: 'notify', notice, evidence: { alert: notice.alert } });

@@ -27,7 +27,7 @@ export interface NewRun {
   kind: RunRecord['kind'];
   configHash: string;
   priority: number;
-  after: string[];
+  after: readonly string[];
   policy: RunPolicy;
   /** Tags from the run file and from the person who started the run. @default - none */
   tags?: Record<string, string>;
@@ -73,6 +73,23 @@ export function confirmRun(record: RunRecord, now: EpochMs): IntentChange | unde
     reason: queuedAt > now ? `waiting until ${new Date(queuedAt).toISOString()}` : 'waiting in the queue',
   };
   return changed(next, event(now, 'run-confirmed', 'uploads confirmed; joined the queue'));
+}
+
+/** The same start again after the run has ended without its uploads: it waits for them once more. Undefined for any other run. */
+export function repeatStart(record: RunRecord, now: EpochMs): IntentChange | undefined {
+  if (record.confirmed || !isOver(record)) return undefined;
+  const { state, desired, reason, alerts } = newRun(record, now);
+  const next = {
+    ...record,
+    state,
+    desired,
+    reason,
+    alerts,
+    queuedAt: now,
+    endedAt: undefined,
+    filesDeletedAt: undefined,
+  };
+  return changed(next, event(now, 'run-intended', 'the same start was asked again'));
 }
 
 /** Requests that the run stops. Undefined when there is nothing left to stop. */

@@ -55,7 +55,7 @@ describe('start', () => {
     expect(answer).toMatchObject({ uploads: [{ key, sha256: SHA, url: `https://signed/${key}` }] });
     const confirm: ControlPayload = { action: 'start', runId: 'own-261121120000', confirm: true };
     expect(await messagesOf(confirm)).toEqual([
-      'file: must be uploaded whole (5 bytes) before the start is confirmed, got nothing; launch again; the same command goes on where it was'.replace(
+      'file: must be uploaded whole (5 bytes) before the start is confirmed, got nothing; launch again'.replace(
         'file',
         'code.source',
       ),

@@ -160,3 +160,42 @@ describe('a run is written', () => {
     expect(full).toMatchObject({ tags: { project: 'x' }, note: 'a try', notBefore: Date.UTC(2026, 10, 22) });
   });
 });
+
+describe('a start whose code did not arrive in time', () => {
+  const uploaded = { runFile: OWN_CODE, code: { sha256: DIGEST, bytes: 5 } };
+  const confirmed = (runId: string) => world.ask({ action: 'start', runId, confirm: true });
+  const arrive = (answer: Awaited<ReturnType<typeof start>>) => {
+    if (!answer.ok || !('uploads' in answer)) throw new Error(JSON.stringify(answer));
+    const [upload] = answer.uploads;
+    world.s3.put(`artifact-bucket/${upload?.key}`, '12345');
+    return answer.runId;
+  };
+
+  test('fails, and the same request starts the same run again', async () => {
+    const runId = await startedId(uploaded);
+    await world.tick(61);
+    expect(await world.store.find(runId)).toMatchObject({ state: 'failed' });
+    expect(arrive(await start(uploaded))).toBe(runId);
+    await world.tick(59);
+    expect(await confirmed(runId)).toMatchObject({ ok: true, state: 'queued' });
+  });
+
+  test('and that has ended starts again only by its request, not by a confirmation under way', async () => {
+    const runId = arrive(await start(uploaded));
+    await world.ask({ action: 'stop', runId });
+    await world.tick();
+    expect(await confirmed(runId)).toMatchObject({ ok: false, issues: [{ rule: 'code/upload' }] });
+    await start(uploaded);
+    expect(await confirmed(runId)).toMatchObject({ ok: true, state: 'queued' });
+  });
+
+  test('does not start again in an environment that is being deleted', async () => {
+    const runId = await startedId(uploaded);
+    await world.tick(61);
+    world.table.items.set(`${CLOSED_ITEM}|${CLOSED_ITEM}`, {
+      ...{ runId: { S: CLOSED_ITEM }, item: { S: CLOSED_ITEM }, isClosed: { BOOL: true } },
+    });
+    expect(await start(uploaded)).toMatchObject({ ok: false, issues: [{ rule: 'environment/closed' }] });
+    expect(await world.store.find(runId)).toMatchObject({ state: 'failed' });
+  });
+});

@@ -84,6 +84,10 @@ export async function confirmStart(deps: ControlDeps, own: RunRecord): Promise<S
   const missing = await uploadIssue(deps, own.runId);
   if (missing) return refusal(missing);
   const record = await changeRun(deps, own, (r) => confirmRun(r, deps.now().getTime()));
+  if (!record.confirmed) {
+    const must = 'must be uploaded within an hour of the start, and before the run is stopped';
+    return refusal(issue('code/upload', 'error', 'code.source', { must, got: record.state, fix: 'launch again' }));
+  }
   await sendAbout(deps, 'admit', record);
   return {
     ok: true,
@@ -102,7 +106,7 @@ async function uploadIssue(deps: ControlDeps, runId: string): Promise<Issue | un
     issue('code/upload', 'error', 'code.source', {
       must: `must be uploaded whole (${code.bytes} bytes) before the start is confirmed`,
       got,
-      fix: 'launch again; the same command goes on where it was',
+      fix: 'launch again',
     });
   try {
     const head = await deps.s3.send(new HeadObjectCommand(bucketAndKey(code.uri)));

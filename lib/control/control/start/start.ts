@@ -9,13 +9,14 @@ import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../..
 import { codeUri, configText, runIdAt, runPrefixes } from '../../../core/job/plan';
 import { teamKeyEncryption } from '../../../core/job/team-key';
 import { policyOf } from '../../../core/lifecycle/capacity-options';
-import { newRun } from '../../../core/lifecycle/intent';
+import { newRun, repeatStart } from '../../../core/lifecycle/intent';
 import type { RunPolicy, RunRecord } from '../../../core/lifecycle/record';
 import { event } from '../../../core/lifecycle/timeline';
 import { elasticSizes } from '../../../core/rules/compute/hosts';
 import { readDescriptor } from '../../shared/descriptors';
 import type { RunIntent } from '../../shared/items';
 import { UnreadableItem } from '../../shared/stored';
+import { changeRun } from '../change-run';
 import type { ControlDeps } from '../deps';
 import { anotherRunRefusal, closedRefusal, refusal, unreadableIssue } from '../own-run';
 import { checkStart } from './check-run';
@@ -110,7 +111,7 @@ export async function startRun(
   request: StartRequest,
 ): Promise<IntentAnswer | Refusal> {
   const known = await deps.store.findRequest(team, request.clientRequestId);
-  if (known) return repeatStart(deps, team, known);
+  if (known) return startAgain(deps, team, known);
   const descriptor = await readDescriptor(deps, team);
   const { run, issues, quota } = await checkStart(request, descriptor, deps.region, deps.limits);
   const others = run ? [...sizeIssues(run), ...(await otherRunIssues(deps, team, run))] : [];
@@ -131,10 +132,16 @@ export async function startRun(
 
 const TAKEN = { must: 'must be a run id that is free', fix: 'leave --run-id out, or use another one' };
 
-/** The same request again, because its answer was lost: returns the same run with fresh URLs. */
-async function repeatStart(deps: ControlDeps, team: string, runId: string): Promise<IntentAnswer> {
-  const intent = await deps.store.findIntent(runId);
+/** The same request again, because its answer was lost or its uploads did not arrive: returns the same run with fresh URLs. */
+async function startAgain(deps: ControlDeps, team: string, runId: string): Promise<IntentAnswer | Refusal> {
+  const [intent, record] = await Promise.all([deps.store.findIntent(runId), deps.store.find(runId)]);
   if (!intent) throw new Error(`run ${runId} has no intent in the run table`);
+  const now = deps.now().getTime();
+  if (record && repeatStart(record, now)) {
+    const refused = (await closedRefusal(deps)) ?? (await anotherRunRefusal(deps, team));
+    if (refused) return refused;
+    await changeRun(deps, record, (newest) => repeatStart(newest, now));
+  }
   const uploads = await uploadsOf(deps, intent, await readDescriptor(deps, team));
   return { ok: true, runId, uploads, issues: [], quota: [] };
 }
