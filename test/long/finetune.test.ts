@@ -126,15 +126,23 @@ test('preferences train adapters of rank 16 on weights in 4 bits with --qlora al
   await slipway(...finetuneWords(), '--dry-run');
 });
 
-test('launch --fetch fetches a revision that the team lacks, and waits for it', async () => {
+test('launch --fetch fetches a revision that the team lacks, once for a request that is repeated, and waits for it', async () => {
+  const fetches = async (): Promise<number> => {
+    const { stdout } = await deployed.slipwayAs({}, 'list', '--search', 'fetch-llama', '--json');
+    return (JSON.parse(stdout) as { runs: unknown[] }).runs.length;
+  };
+  const before = await fetches();
   const file = path.join(ROOT, 'test/fixtures/hub-run.yaml');
   const tokens = readFileSync(path.join(deployed.folder, 'out/train.yaml'), 'utf8').match(/s3:\/\/\S+tokens\//)?.[0];
   const values = ['model.weights=hf:small/llama@v1.0', `data[0].s3=${tokens}`, 'training.objective=sft'].flatMap(
     (one) => ['--set', one],
   );
-  const words = ['launch', file, '--fetch', '--yes', '--json', '--run-id', 'fetches', '--python', PYTHON, ...values];
+  const ids = ['--run-id', 'fetches', '--client-request-id', 'once'];
+  const words = ['launch', file, '--fetch', '--yes', '--json', ...ids, '--python', PYTHON, ...values];
   const { stderr } = await slipway(...words);
   expect(stderr).toMatch(/fetch-llama-\d{12}: fetches first/);
+  await slipway(...words);
+  expect(await fetches()).toBe(before + 1);
   const { code, stdout } = await deployed.slipwayAs({}, 'status', 'fetches', '--wait', '--json');
   expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ state: 'completed' })]);
 });

@@ -179,7 +179,7 @@ async function submitRun(
   const { checked, descriptor } = launched;
   await preflightRun(checked.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
-  if (fetch) await startFetch(fetch, launched, terminal);
+  if (fetch) await startFetch(fetch, launched, options, terminal);
   const answer = withoutOk(await submit(launched, { ...options, acceptsUnknownPrice }, terminal));
   if (!options.wait) {
     if (options.json) terminal.out(json(answer));
@@ -194,12 +194,17 @@ async function submitRun(
 }
 
 /** Starts the run that fetches, for which the launched run waits by its ID. */
-async function startFetch(fetch: LaunchedFile['checked'], launched: LaunchedFile, terminal: Terminal): Promise<void> {
+async function startFetch(
+  fetch: LaunchedFile['checked'],
+  launched: LaunchedFile,
+  { clientRequestId }: Pick<LaunchOptions, 'clientRequestId'>,
+  terminal: Terminal,
+): Promise<void> {
   const { checked, descriptor } = launched;
   await preflightRun(fetch.run, descriptor, terminal);
   const { runId } = await submit(
     { checked: fetch, file: 'fetch.yaml', descriptor },
-    { acceptsUnknownPrice: false },
+    { acceptsUnknownPrice: false, clientRequestId: clientRequestId && `${clientRequestId.slice(0, 58)}-fetch` },
     terminal,
   );
   terminal.err(`${runId}: fetches first`);

@@ -128,12 +128,13 @@ export async function follow(
 ): Promise<StatusAnswer> {
   let printed = '';
   for (let failures = 0; ; await sleep(everySeconds * 1000)) {
-    const status = await tryStatus(descriptor, runId);
-    if (!status) {
+    const status = await readStatus(descriptor, runId).then(withoutOk, (error: Error) => error);
+    if (status instanceof Error) {
       failures += 1;
+      if (!(status instanceof ServiceError)) throw status;
       if (failures >= PATIENCE)
         throw new ServiceError(
-          `waiting for ${runId}: the launcher did not respond ${PATIENCE} times; the run continues, try ${runCommand('status', runId, descriptor, '--wait')}`,
+          `waiting for ${runId}: ${PATIENCE} calls in a row failed, the last with ${status.message}; the run continues, try ${runCommand('status', runId, descriptor, '--wait')}`,
         );
       continue;
     }
@@ -143,15 +144,6 @@ export async function follow(
     if (line !== printed) terminal.err(line);
     printed = line;
     if (await until(status)) return status;
-  }
-}
-
-async function tryStatus(descriptor: Descriptor, runId: string): Promise<StatusAnswer | undefined> {
-  try {
-    return withoutOk(await readStatus(descriptor, runId));
-  } catch (error) {
-    if (error instanceof ServiceError) return undefined;
-    throw error;
   }
 }
 

@@ -250,15 +250,18 @@ export function plannedCostIssues(run: RunSpec, facts: PriceFacts & CostGuard): 
   const cap = Math.min(own, most);
   const usd = cap === Number.POSITIVE_INFINITY ? null : plannedUsd(run, facts);
   if (usd === null || usd <= cap) return [];
-  const must = `must be at least the $${Math.ceil(usd)} that the whole run is planned to cost`;
+  // What spot will cost is not known, and a run without spot capacity takes on-demand instances.
+  const isSpot = run.compute.capacity === 'spot';
+  const must = `must be at least the $${Math.ceil(usd)} that the whole run is planned to cost${isSpot ? ' on demand' : ''}`;
+  const level = isSpot ? 'warning' : 'error';
   return [
     own <= most
-      ? issue('limits/planned-cost', 'error', 'limits.maxCostUsd', {
+      ? issue('limits/planned-cost', level, 'limits.maxCostUsd', {
           must,
           got: cap,
           fix: 'raise it, or train for fewer steps (slipway plan has the numbers)',
         })
-      : issue('limits/planned-cost', 'error', 'guardrails.maxCostPerRunUsd', {
+      : issue('limits/planned-cost', level, 'guardrails.maxCostPerRunUsd', {
           must,
           got: cap,
           fix: 'train for fewer steps (slipway plan has the numbers), or ask the platform team',

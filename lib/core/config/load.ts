@@ -3,7 +3,7 @@ import { type Descriptor, descriptorSchema } from './descriptor';
 import { type EnvironmentFile, environmentFileSchema } from './environment-file';
 import { hasErrors, type Issue, issue } from './issue';
 import { MAX_CHARACTERS } from './reading/limits';
-import { applyOverrides } from './reading/overrides';
+import { applyOverrides, parsePath } from './reading/overrides';
 import { type PartialFile, partialFile, partialRun } from './reading/partial-validation';
 import { type Position, parseYaml } from './reading/yaml-file';
 import { zodIssues } from './reading/zod-issues';
@@ -16,6 +16,7 @@ export interface Loaded<T> {
   /** Absent when an issue is an error. */
   value?: T;
   issues: Issue[];
+  /** As of the file: undefined for a value that an override has set. */
   positionOf(path: readonly PropertyKey[]): Position | undefined;
 }
 
@@ -83,8 +84,11 @@ function loadFile<T>(
   const file = parseYaml(text, most);
   if (hasErrors(file.issues)) return { issues: file.issues, positionOf: file.positionOf };
   const set = applyOverrides(file.data, overrides);
-  if (hasErrors(set.issues)) return { issues: set.issues, positionOf: file.positionOf };
-  return { ...check<T>(set.data, schema), data: set.data, positionOf: file.positionOf };
+  if (hasErrors(set.issues)) return { issues: set.issues, positionOf: () => undefined };
+  const written = overrides.map((override) => parsePath(override.split('=', 1)[0]?.trim() ?? '') ?? []);
+  const isSet = (path: readonly PropertyKey[]) => written.some((one) => one.every((key, i) => key === path[i]));
+  const positionOf = (path: readonly PropertyKey[]) => (isSet(path) ? undefined : file.positionOf(path));
+  return { ...check<T>(set.data, schema), data: set.data, positionOf };
 }
 
 function check<T>(data: unknown, schema: z.ZodType): { value?: T; issues: Issue[] } {

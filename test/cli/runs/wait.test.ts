@@ -45,3 +45,14 @@ test('Ctrl-C ends the waiting alone: it says that the run goes on and how to fol
   expect(process.listenerCount('SIGINT')).toBe(before);
   exit.mockRestore();
 });
+
+test('fails: ten calls in a row without an answer end the wait, with the reason of the last', async () => {
+  const expired = Object.assign(new Error('The security token included in the request is expired'), {
+    name: 'ExpiredTokenException',
+  });
+  LAMBDA.on(InvokeCommand).rejects(expired);
+  const terminal = { out: () => undefined, err: () => undefined };
+  await expect(waitForEnd(descriptor, 'gpt-1', { everySeconds: 0 }, terminal)).rejects.toThrow(
+    /^waiting for gpt-1: 10 calls in a row failed, the last with .*expired.*; the run continues, try slipway status gpt-1/,
+  );
+});

@@ -22,6 +22,13 @@ test('a cap of exactly the planned cost is enough, a cent less is not', () => {
   expect(plannedCostIssues(run({ maxCostUsd: usd - 0.01 }), FACTS)).toMatchObject([{ rule: 'limits/planned-cost' }]);
 });
 
+test('a cap below the cost of on-demand instances is a warning for spot, whose price is not known', () => {
+  const spot = run({ maxCostUsd: planned() - 1 }, { compute: { ...PLANNABLE.compute, capacity: 'spot' } });
+  expect(plannedCostIssues(spot, FACTS)).toMatchObject([
+    { level: 'warning', message: expect.stringContaining('is planned to cost on demand, got') },
+  ]);
+});
+
 test('nothing is said of the planned cost without a cap, without a plan, and without a price', () => {
   expect(plannedCostIssues(run(), FACTS)).toEqual([]);
   const own = { model: undefined, code: { source: './src', entryPoint: 't.py' } };

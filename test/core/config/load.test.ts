@@ -73,6 +73,13 @@ describe('loadRun', () => {
     for (const text of ['- a', 'word', '', '42']) expect(loadRun(text).issues.length).toBeGreaterThan(0);
   });
 
+  test('of a value that --set has replaced, and of an override that is none, are unknown', () => {
+    const { positionOf } = loadRun(MINIMAL, ['compute.instanceType=ml.p4d.24xlarge']);
+    expect(positionOf(['compute', 'instanceType'])).toBeUndefined();
+    expect(positionOf(['compute'])).toEqual(loadRun(MINIMAL).positionOf(['compute']));
+    expect(loadRun(MINIMAL, ['x..y=1']).positionOf([])).toBeUndefined();
+  });
+
   test('positions point at the value', () => {
     const { positionOf } = loadRun(MINIMAL);
     expect(positionOf(['compute', 'instanceType'])).toEqual({ line: 3, column: 26 });
