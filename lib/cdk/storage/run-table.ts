@@ -28,7 +28,7 @@ export interface RunTableOptions {
 
 const text = (name: string): dynamodb.Attribute => ({ name, type: dynamodb.AttributeType.STRING });
 
-/** The run table with its two indexes (contracts/run-table.ts), or the one that an earlier stack retained. */
+/** The run table with its two indexes (lib/core/contracts/storage.ts), or the one that an earlier stack retained. */
 export function runTable(scope: Construct, id: string, options: RunTableOptions): dynamodb.ITable {
   const { tableName, key } = options;
   if (options.adopt) {

@@ -67,7 +67,8 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
     const actions = wanted(subject.record, observed, deps.now().getTime());
     const done = await carryOut(deps, subject, actions);
     if (done !== 'lost-race' && isSettled(actions, observed, deps.now().getTime())) return undefined;
-    carried = typeof done === 'string' ? { published: [] } : done;
+    // The other write has not taken out of the outbox what is published.
+    carried = typeof done === 'string' ? { published: done === 'lost-race' ? carried.published : [] } : done;
     // A write whose answer was lost looks like a lost race, but its effect was not carried out.
     if (done === 'lost-race') doubt.open = true;
     if (carried.create) doubt.open = LEAVES_OPEN[carried.create.kind];

@@ -11,7 +11,7 @@ export interface QuotaRow {
 
 /**
  * Quotas of a new sandbox account: four instances of every CPU type, none of an accelerated one, no warm pools, and AWS's default totals
- * (catalog/quota-codes.ts). Real accounts differ in the same way.
+ * (lib/core/catalog/quotas.ts). Real accounts differ in the same way.
  */
 const CPU_INSTANCES_APPLIED = 4;
 

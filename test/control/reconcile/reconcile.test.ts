@@ -80,6 +80,25 @@ describe('launch', () => {
     expect(world.published.join()).toContain('docs/runbooks.md#access');
   });
 
+  test('a notice is published once, also when somebody writes the run meanwhile', async () => {
+    world.sagemaker.failCreate({
+      error: serviceError('AccessDeniedException', 'not authorized to perform: iam:PassRole', 400),
+    });
+    const save = world.store.save.bind(world.store);
+    let isNoted = false;
+    world.store.save = async (...given) => {
+      if (world.published.length > 0 && !isNoted) {
+        isNoted = true;
+        await world.ask({ action: 'note', runId: 'pretrain-261121120000', text: 'read' });
+      }
+      return save(...given);
+    };
+    await world.launch();
+    await world.tick();
+    expect(isNoted).toBe(true);
+    expect(world.published.filter((text) => text.includes('docs/runbooks.md#access'))).toHaveLength(1);
+  });
+
   test('fails: a job of somebody else under the name is left alone', async () => {
     world.sagemaker.jobs.set(nameOf('pretrain-261121120000'), {
       request: { TrainingJobName: 'x' } as never,

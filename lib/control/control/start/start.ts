@@ -21,7 +21,7 @@ import type { ControlDeps } from '../deps';
 import { anotherRunRefusal, closedRefusal, refusal, unreadableIssue } from '../own-run';
 import { checkStart } from './check-run';
 
-/** Request id of a registered run: the hash of its file and code (handlers/registered-run). Requests of people have random UUIDs. */
+/** Request id of a registered run: the hash of its file and code (lib/control/registered-run). Requests of people have random UUIDs. */
 const REGISTERED = /^[0-9a-f]{64}$/;
 interface NewRun
   extends Pick<StartRequest, 'clientRequestId' | 'startAt' | 'note'>,

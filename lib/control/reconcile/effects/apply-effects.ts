@@ -89,7 +89,7 @@ async function requestHandOver(deps: ReconcileDeps, subject: Subject, attempt: n
   }
 }
 
-/** The e-mail comes first: one that was not accepted is sent again later, which must not repeat a chat message. */
+/** The e-mail comes first: one that was not accepted is sent again later, which does not repeat a chat message. */
 async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<boolean> {
   try {
     await sendMail(deps, record, notice);
