@@ -167,6 +167,18 @@ test.each(['\n', 'n\n', ''])('fails: a launch that is answered with %j', (answer
   expect(python3(asked, answer)).toBe('2 slipway: launch: not confirmed; nothing was started');
 });
 
+test.each([
+  ['run.yaml', true],
+  ['run', true],
+  ['C:/runs/run.yml', true],
+  ['name: x', false],
+  ['{"name": "x"}', false],
+  ['name: x\nrun.yaml', false],
+])('takes %j for a path: %s', (given, isPath) => {
+  const program = `import slipway._run_source\nprint(slipway._run_source.is_path(json.load(sys.stdin)))`;
+  expect(python3(program, JSON.stringify(given))).toBe(isPath ? 'True' : 'False');
+});
+
 test('fails: a run file that is no text is refused as one that is not there', () => {
   const program = `
 import pathlib, tempfile, slipway._run_source

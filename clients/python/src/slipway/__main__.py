@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TextIO, get_args, get_type_hints
 
 from ._display import list_text, status_text
@@ -233,7 +234,7 @@ def _parser() -> argparse.ArgumentParser:
         added = verbs.add_parser(name, help=does, description=does, parents=[common])
         added.set_defaults(verb=verb)
         if target:
-            added.add_argument(target)
+            added.add_argument(target, type=Path if target == "file" else str)
         if target == "file":
             added.add_argument("--set", action="append", metavar="PATH=VALUE", help="override an option of the run file (repeatable)")
         return added

@@ -19,7 +19,8 @@ def is_path(run: RunSource) -> bool:
     """Whether a run is given as the path of its file."""
     if isinstance(run, os.PathLike):
         return True
-    return isinstance(run, str) and "\n" not in run and run.endswith((".yaml", ".yml", ".json"))
+    # Options have a colon behind their names.
+    return isinstance(run, str) and "\n" not in run and (":" not in run or run.endswith((".yaml", ".yml", ".json")))
 
 
 def text_of(run: RunSource) -> str:
