@@ -8,7 +8,8 @@ import { ListProcessingJobsCommand, ListTrainingJobsCommand, SageMakerClient } f
 import type { CdkCustomResourceEvent } from 'aws-lambda';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { pointingToLog } from '../../../lib/control/shared/custom-resource';
+import { accepted, guardDeps, onEvent } from '../../../lib/control/guards';
+import { acceptingRollback, pointingToLog } from '../../../lib/control/shared/custom-resource';
 import { GUARD_TYPE } from '../../../lib/core/contracts/custom-resources';
 import { ENV_RUN_TABLE } from '../../../lib/core/contracts/launcher';
 import { resourceEvents } from '../../support/custom-resource-events';
@@ -133,7 +134,8 @@ describe('a rollback of an update', () => {
     const sagemaker = mockClient(SageMakerClient);
     sagemaker.on(ListTrainingJobsCommand).resolves({}).on(ListProcessingJobsCommand).resolves({});
     dynamo.on(QueryCommand).resolves({ Items: [{ runId: { S: 'base' } }] });
-    const { handler } = await entry('guards');
+    const deps = { ...guardDeps(process.env), sleep: async () => undefined };
+    const handler = acceptingRollback((event) => onEvent(deps, event), accepted);
     const given = { guards: 'replace', environment: 'research', fingerprint: 'f', storage: 'retained' };
     const guard = resourceEvents(GUARD_TYPE, { ...given, teams: '["nlp"]' });
     const [few, more] = [{ zones: '["a"]' }, { zones: '["a","b"]' }];
