@@ -123,12 +123,12 @@ beforeEach(() => {
 
 const cli = (...args: string[]) => runCli('publish', RUN, ...args, '--environment', environment);
 const written = (name: string) => {
-  const put = s3.commandCalls(PutObjectCommand).find(({ args }) => args[0].input.Key?.endsWith(name));
+  const put = s3.commandCalls(PutObjectCommand).findLast(({ args }) => args[0].input.Key?.endsWith(name));
   return put?.args[0].input;
 };
 const REGISTRY = ['--registry', 'lab-nlp-tiny', '--inference-image', 'registry/serve:1'];
 
-test('weights are copied inside S3, large ones in parts, and the record is written last', async () => {
+test('weights are copied inside S3, large ones in parts, and the record is complete last', async () => {
   const { code, stdout } = await cli('--json');
   expect(code).toBe(0);
   const document = JSON.parse(stdout);
@@ -147,6 +147,7 @@ test('weights are copied inside S3, large ones in parts, and the record is writt
   const parts = s3.commandCalls(CompleteMultipartUploadCommand)[0]?.args[0].input.MultipartUpload?.Parts;
   expect(parts?.map(({ PartNumber, ETag }) => `${PartNumber} ${ETag}`)[11]).toBe('12 e12');
   expect(s3.commandCalls(PutObjectCommand).map(({ args }) => args[0].input.Key)).toEqual([
+    `teams/nlp/models/${RUN}/slipway.json`,
     `teams/nlp/models/${RUN}/README.md`,
     `teams/nlp/models/${RUN}/slipway.json`,
   ]);
@@ -340,6 +341,22 @@ describe('a place that is not empty', () => {
     });
   });
 
+  test('an interrupted replacement is completed with a card of its own', async () => {
+    objects.set(`${PLACE}slipway.json`, { bytes: 1, text: record(RUN, { weights: null, lineage: null }) });
+    objects.set(`${PLACE}README.md`, { bytes: 1, text: 'the card of another run' });
+    expect((await cli()).stderr).not.toContain('was edited');
+    expect(String(written('README.md')?.Body)).toContain('| steps | 40 |');
+    expect(JSON.parse(String(written('slipway.json')?.Body))).toMatchObject({ weights: { uri: PLACE } });
+  });
+
+  test('fails: files of the same names without a record are replaced only with --overwrite', async () => {
+    objects.set(`${PLACE}config.json`, { bytes: 1 });
+    const message = `--to: must be free, got the weights of an unknown run at ${PLACE}; name another prefix, or add --overwrite`;
+    expect(await cli()).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(s3.commandCalls(CopyObjectCommand)).toEqual([]);
+    expect((await cli('--overwrite')).code).toBe(0);
+  });
+
   test('a card that people have edited stays, unless --overwrite is given', async () => {
     await cli();
     const card = String(written('README.md')?.Body);
@@ -389,7 +406,8 @@ test('fails: a copy that breaks off gives its upload up', async () => {
     ),
   ]);
   expect(s3.commandCalls(AbortMultipartUploadCommand)[0]?.args[0].input.UploadId).toBe('u1');
-  expect(s3.commandCalls(PutObjectCommand)).toEqual([]);
+  expect(s3.commandCalls(PutObjectCommand)).toHaveLength(1);
+  expect(JSON.parse(String(written('slipway.json')?.Body))).toMatchObject({ runId: RUN, weights: null });
 });
 
 test('fails: after a part that failed none is begun, those under way are waited for, and an upload that stays is named', async () => {
@@ -412,7 +430,7 @@ test('fails: after a part that failed none is begun, those under way are waited 
   );
 });
 
-test('Ctrl-C begins no further part, aborts the upload and writes no record', async () => {
+test('Ctrl-C begins no further part, aborts the upload and leaves a record without weights', async () => {
   s3.on(UploadPartCopyCommand).callsFake(({ PartNumber }) => {
     if (PartNumber === 1) process.emit('SIGINT');
     return { CopyPartResult: { ETag: 'e' } };
@@ -425,6 +443,7 @@ test('Ctrl-C begins no further part, aborts the upload and writes no record', as
   expect(s3.commandCalls(UploadPartCopyCommand).length).toBeLessThan(12);
   expect(s3.commandCalls(AbortMultipartUploadCommand)).toHaveLength(1);
   expect(s3.commandCalls(CompleteMultipartUploadCommand)).toEqual([]);
-  expect(s3.commandCalls(PutObjectCommand)).toEqual([]);
+  expect(s3.commandCalls(PutObjectCommand)).toHaveLength(1);
+  expect(JSON.parse(String(written('slipway.json')?.Body))).toMatchObject({ runId: RUN, weights: null });
   expect(process.listenerCount('SIGINT')).toBe(0);
 });

@@ -120,8 +120,9 @@ async function trainedWeights(
 }
 
 /**
- * Weights of another run are never replaced: a model that is served must not change under the same name. Files that the copy would not
- * replace are also rejected, because they would be served together with it. Returns the record of an earlier publish of the same run.
+ * Weights of another run, or of an unknown origin, are only replaced with `--overwrite`: a model that is served must not change under the
+ * same name. Files that the copy would not replace are also rejected, because they would be served together with it. Until the copy is
+ * complete, the record names no weights. Returns the record of an earlier, complete publish of the same run.
  */
 async function requireFree(
   client: S3Client,
@@ -130,22 +131,20 @@ async function requireFree(
 ): Promise<string | undefined> {
   const place = `s3://${to.bucket}/${to.prefix}`;
   const text = await textIn(client, to.bucket, `${to.prefix}${PUBLISHED}`);
-  const other = /"runId": *"([^"]+)"/.exec(text ?? '')?.[1];
-  if (text !== undefined && other === runId) return text;
-  if (text !== undefined && !overwrites)
-    throw new UsageError(
-      `--to: must be free, got the weights of ${other ?? 'another run'} at ${place}; name another prefix, or add --overwrite`,
-    );
+  const owner = /"runId": *"([^"]+)"/.exec(text ?? '')?.[1];
+  if (text !== undefined && owner === runId) return /"weights": *null/.test(text) ? undefined : text;
+  const found = (await listing(client, to.bucket, to.prefix)).map(({ key }) => key.slice(to.prefix.length));
   const written = new Set([...files.map(({ name }) => name), ...CARDS, PUBLISHED]);
-  const strange = (await listing(client, to.bucket, to.prefix))
-    .map(({ key }) => key.slice(to.prefix.length))
-    .filter((name) => !written.has(name));
+  const strange = found.filter((name) => !written.has(name));
   if (strange.length > 0)
     throw new UsageError(
       `--to: must contain no files that these weights do not replace, got ${strange.slice(0, 3).join(', ')}${strange.length > 3 ? ` and ${strange.length - 3} more` : ''} at ${place}; delete them, or name another prefix`,
     );
-  // Until the copy is complete, the destination contains files of both runs.
-  if (text !== undefined) await write(client, to, PUBLISHED, json({ schema: 1, runId, weights: null, lineage: null }));
+  if (found.length > 0 && !overwrites)
+    throw new UsageError(
+      `--to: must be free, got the weights of ${owner ?? 'an unknown run'} at ${place}; name another prefix, or add --overwrite`,
+    );
+  await write(client, to, PUBLISHED, json({ schema: 1, runId, weights: null, lineage: null }));
   return undefined;
 }
 
