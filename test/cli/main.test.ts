@@ -152,6 +152,19 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     ],
     [['validate', 'x', 'y'], /^slipway: validate: must have at most 1 argument, got more; see slipway validate --/],
     [['validate', __dirname], /must be a readable file, got a folder; check the path$/],
+    [
+      ['plan', 'runs/builtin/llama3-8b-fsdp.yaml', '--search-libraries', 'fsdp,nonsense'],
+      /^slipway: --search-libraries: must be of .*, got nonsense;/,
+    ],
+    [
+      ['plan', 'runs/builtin/llama3-8b-fsdp.yaml', '--by', '2099-01-01', '--html', 'x.html'],
+      /--by: must be used without --search and --html, got 2099-01-01/,
+    ],
+    [
+      ['plan', 'environments/research.yaml', '--region', 'eu-west-9'],
+      /--region: must be a region of .*, got eu-west-9; use us-west-2/,
+    ],
+    [['plan', 'environments/research.yaml', '--search'], /--search: must be used with a run file, got /],
     [['validate', '/dev/zero'], /must be a readable file, got a device; check the path$/],
     [['validate', ''], /'': must be a readable file, got no such file; check the path$/],
     [

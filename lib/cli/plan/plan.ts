@@ -5,10 +5,11 @@ import { acceleratorCount } from '../../core/catalog/instances/instances';
 import type { Descriptor } from '../../core/config/descriptor';
 import { cents } from '../../core/config/formats/numbers';
 import { textTable } from '../../core/config/formats/plain-text';
-import type { Issue } from '../../core/config/issue';
+import { type Issue, orList } from '../../core/config/issue';
 import { isEnvironmentFile } from '../../core/config/load';
 import { instanceGroupsOf } from '../../core/config/resolve-run';
 import type { RunSpec } from '../../core/config/run-spec';
+import { LIBRARIES } from '../../core/distribution';
 import { nearestPublished } from '../../core/planner/run/nearest-published';
 import { type NeuronLayout, type NeuronPlan, planNeuron } from '../../core/planner/run/neuron';
 import { type PriceFacts, planRun, type RunPlan } from '../../core/planner/run/plan-run';
@@ -18,8 +19,8 @@ import type { ScalingPoint } from '../../report/plan/plan-report';
 import { renderPlanPage } from '../../report/render-plan-page';
 import { type StandingCost, standingCost } from '../../shared/environment/standing-cost';
 import { findDescriptor } from '../environment/environment';
-import { requireEnvironment } from '../environment/environment-file';
-import { EXIT, Refusal } from '../exit';
+import { environmentIn, requireEnvironment } from '../environment/environment-file';
+import { EXIT, Refusal, UsageError } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { savePage } from '../page-file';
@@ -27,9 +28,14 @@ import { json, type Terminal } from '../terminal';
 import { memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
 
 /** `slipway plan ENVIRONMENT.yaml`: shows the standing cost of each region, without jobs. Offline. */
-function planEnvironment(file: string, text: string, options: CommonOptions, terminal: Terminal): number {
-  const { specs } = requireEnvironment(file, text, options);
-  const named = specs.filter(({ region }) => options.region === undefined || region === options.region);
+function planEnvironment(file: string, text: string, options: PlanOptions, terminal: Terminal): number {
+  const given = (['search', 'searchLibraries', 'html', 'by'] as const).find((name) => options[name] !== undefined);
+  if (given)
+    throw new UsageError(
+      `--${given === 'searchLibraries' ? 'search-libraries' : given}: must be used with a run file, got ${file}; omit it`,
+    );
+  const disk = requireEnvironment(file, text, options);
+  const named = options.region === undefined ? disk.specs : [environmentIn(disk, file, options)];
   const regions = named.map(standingCost);
   const usdPerMonth = regions.reduce((sum, region) => sum + region.usdPerMonth, 0);
   if (options.json) terminal.out(json({ usdPerMonth: cents(usdPerMonth), regions: regions.map(inCents) }));
@@ -72,6 +78,8 @@ export interface PlanOptions extends CommonOptions {
 export async function plan(file: string, options: PlanOptions, terminal: Terminal): Promise<number> {
   const text = readText(file);
   if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
+  if (options.by !== undefined && (options.search || options.searchLibraries || options.html))
+    throw new UsageError(`--by: must be used without --search and --html, got ${options.by}; run slipway plan twice`);
   const by = options.by === undefined ? undefined : (await import('./by-date.js')).deadlineOf(options.by, Date.now());
   const { run } = requireRun({ file, text }, await withS3Config({ file, text }, options));
   const { descriptor, ...facts } = await planFacts(options);
@@ -148,12 +156,22 @@ async function planFacts(options: PlanOptions): Promise<PriceFacts & { descripto
 function searchAround(run: RunSpec, facts: PriceFacts, libraries: string | undefined): Search {
   const started = performance.now();
   const found = searchRun(run, facts, {
-    libraries: libraries?.split(',').map((name) => name.trim()),
+    libraries: librariesOf(run, libraries),
     check: (candidate) => checkRun(candidate, { region: facts.region }),
   });
   if (Array.isArray(found)) throw new Refusal(found);
   const seconds = Math.round(performance.now() - started) / 1000;
-  return { considered: found.considered, seconds, candidates: found.candidates };
+  return { seconds, ...found };
+}
+
+function librariesOf(run: RunSpec, given: string | undefined): string[] {
+  const named = given?.split(',').map((name) => name.trim()) ?? [];
+  const unknown = named.filter((name) => !LIBRARIES.includes(name));
+  if (unknown.length > 0)
+    throw new UsageError(
+      `--search-libraries: must be of ${orList(LIBRARIES, 'and')}, got ${unknown.join(', ')}; join several with a comma`,
+    );
+  return [...new Set([run.distribution.library, ...named])];
 }
 
 function writePage(

@@ -1,5 +1,5 @@
 import { findPrice } from '../catalog/prices/prices';
-import { hasErrors, type Issue } from '../config/issue';
+import type { Issue } from '../config/issue';
 import { totalSteps, trainingGroupsOf } from '../config/resolve-run';
 import type { RunSpec, TrainingSpec } from '../config/run-spec';
 import { EXPERT_TENSOR } from '../distribution/megatron';
@@ -77,13 +77,14 @@ const STEPS_WITHOUT_END = 1000;
 
 /**
  * Searches around a run: the number of layouts considered, including impossible ones, and the fastest first. On one cluster the fastest is also
- * the cheapest. Returns issues when none of the layouts can be planned.
+ * the cheapest. With `refusal`, the rule that rejects the fastest layout when rules reject all that fit. Returns issues when none of the
+ * layouts can be planned.
  */
 export function searchRun(
   run: RunSpec,
   facts: PriceFacts,
   options: RunSearchOptions = {},
-): { considered: number; candidates: Candidate[] } | Issue[] {
+): { considered: number; candidates: Candidate[]; refusal?: Issue } | Issue[] {
   const problems: Issue[] = [];
   const results = (options.libraries ?? [run.distribution.library]).flatMap((library) => {
     const mapped = layoutOfRun(plainRun(run, library));
@@ -99,7 +100,7 @@ export function searchRun(
   const all = results.flatMap(({ candidates }) => candidates).sort((a, b) => a.stepSeconds - b.stepSeconds);
   return {
     considered: results.reduce((total, { considered }) => total + considered, 0),
-    candidates: accepted(run, all, options),
+    ...accepted(run, all, options),
   };
 }
 
@@ -115,13 +116,20 @@ function plainRun(run: RunSpec, library: string): RunSpec {
   };
 }
 
-function accepted(run: RunSpec, candidates: readonly Candidate[], options: RunSearchOptions): Candidate[] {
-  const kept: Candidate[] = [];
-  for (const candidate of candidates) {
-    if (kept.length >= SHOWN) break;
-    if (!options.check || !hasErrors(options.check(candidateRun(run, candidate)))) kept.push(candidate);
+function accepted(
+  run: RunSpec,
+  found: readonly Candidate[],
+  { check = () => [] }: RunSearchOptions,
+): { candidates: Candidate[]; refusal?: Issue } {
+  const candidates: Candidate[] = [];
+  let refusal: Issue | undefined;
+  for (const candidate of found) {
+    if (candidates.length >= SHOWN) break;
+    const error = check(candidateRun(run, candidate)).find(({ level }) => level === 'error');
+    if (!error) candidates.push(candidate);
+    refusal ??= error;
   }
-  return kept;
+  return { candidates, ...(candidates.length === 0 && refusal && { refusal }) };
 }
 
 /** The run that a candidate describes. */

@@ -1,3 +1,4 @@
+import type { Issue } from '../../core/config/issue';
 import type { NearestPublished } from '../../core/planner/run/nearest-published';
 import type { RunPlan } from '../../core/planner/run/plan-run';
 import type { Candidate } from '../../core/search/search-run';
@@ -35,4 +36,6 @@ export interface PlanSearch {
   considered: number;
   seconds: number;
   candidates: Candidate[];
+  /** Why the fastest layout that fits is not valid, if none is. */
+  refusal?: Issue;
 }

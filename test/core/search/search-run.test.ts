@@ -1,5 +1,6 @@
 // What a search writes is a run file's own words: the run that a candidate stands for has the layout that was planned.
 import { describe, expect, test } from 'vitest';
+import { issue } from '../../../lib/core/config/issue';
 import type { RunSpec } from '../../../lib/core/config/run-spec';
 import { layoutOfRun } from '../../../lib/core/planner/run/layout-of-run';
 import { planRun } from '../../../lib/core/planner/run/plan-run';
@@ -133,4 +134,12 @@ test('around a run of Megatron without sequence parallelism, layouts that need i
   expect(found.length).toBeGreaterThan(0);
   expect(found.every(({ distribution }) => distribution.parameters['sequence-parallel'] === true)).toBe(true);
   expect(found).toEqual(searched(megatron(1, undefined, 'qwen3-235b-a22b')).candidates.filter(both));
+});
+
+test('names the rule that rejects the fastest layout when none is valid', () => {
+  const run = runOf({ ...PLANNABLE, data, distribution: { library: 'fsdp', parameters: { shard_degree: 16 } } });
+  const no = issue('training/no', 'error', 'training', { must: 'must be another', fix: 'change it' });
+  const found = searchRun(run, FACTS, { check: () => [no] });
+  expect(found).toMatchObject({ candidates: [], refusal: no });
+  expect(searched(run)).not.toHaveProperty('refusal');
 });

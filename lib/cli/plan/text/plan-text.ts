@@ -160,8 +160,9 @@ function sparesText(
 const SHOWN = 8;
 
 /** The fastest layouts that a search found, in the terms of a run file. */
-export function searchText({ considered, seconds, candidates }: Search): string {
+export function searchText({ considered, seconds, candidates, refusal }: Search): string {
   const found = `${round(considered)} layouts in ${seconds} s`;
+  if (refusal) return `${found}; none is valid: ${refusal.message}`;
   if (candidates.length === 0) return `${found}; none fits: use more instances, or a type with more memory`;
   const rows = candidates
     .slice(0, SHOWN)
