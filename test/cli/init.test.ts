@@ -199,5 +199,11 @@ describe('wrong usage is exit 2 and writes nothing', () => {
     const { code, stderr } = await init('twice', '--yes');
     expect(code).toBe(2);
     expect(stderr).toMatch(/must not contain package\.json, cdk\.json.* yet/);
+    mkdirSync(at('locked'));
+    writeFileSync(at('locked/package-lock.json'), '{}');
+    expect((await runCli('init', at('locked'), '--yes')).stderr).toMatch(
+      /locked: must not contain package-lock\.json yet/,
+    );
+    expect((await init('locked', '--yes')).code).toBe(0);
   });
 });

@@ -101,6 +101,8 @@ function typeProblem(type: string): string | undefined {
   return undefined;
 }
 
+const LOCK_FILE = 'package-lock.json';
+
 /**
  * `slipway init [DIR]`: writes a CDK app that contains this package and uses it, with an environment file, run files and a test; with `--run`
  * only the run files. Never overwrites a file.
@@ -109,7 +111,8 @@ export async function init(directory: string, options: InitOptions, terminal: Te
   const answers = await answersOf(options);
   const name = packageName(directory);
   const files = options.run ? runFiles(answers) : projectFiles(name, answers);
-  requireFree(directory, [...(options.run ? [] : [PACKAGE_FILE]), ...files.map(({ to }) => to)]);
+  const ofNpm = options.run ? [] : [PACKAGE_FILE, ...(options.lockfile === false ? [] : [LOCK_FILE])];
+  requireFree(directory, [...ofNpm, ...files.map(({ to }) => to)]);
   if (options.run) {
     const written = write(directory, files);
     if (options.json) terminal.out(json({ files: written }));
@@ -120,7 +123,7 @@ export async function init(directory: string, options: InitOptions, terminal: Te
   const product = vendored(directory, options.package);
   const written = write(directory, [packageFile(name, product.specifier), ...files]);
   const locked = options.lockfile !== false && writeLockfile(directory);
-  const others = [...product.files, ...(locked ? ['package-lock.json'] : [])];
+  const others = [...product.files, ...(locked ? [LOCK_FILE] : [])];
   const all = [...written, ...others.map((file) => path.join(directory, file))];
   if (options.json) terminal.out(json({ files: all }));
   else for (const line of summaryLines(directory, all, product, locked)) terminal.err(line);

@@ -11,7 +11,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type AdoptedBucket, adoptStorageSchema } from '../../core/contracts/custom-resources';
-import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../core/contracts/storage';
+import { EMPTYING_SID, LEFTOVER_RULE, LEFTOVER_TAG } from '../../core/contracts/storage';
 import { answerOrUndefined } from '../../shared/aws/answers';
 import { bucketPolicy, canonicalStatement } from '../../shared/aws/policy-document';
 import { clientSettings, s3Settings } from '../shared/clients';
@@ -40,7 +40,7 @@ export async function onEvent(
     ...buckets.map(({ name }) =>
       missing(`bucket ${name}`, () => deps.s3.send(new HeadBucketCommand({ Bucket: name }))),
     ),
-    missing(`key ${keyArn}`, () => requireEnabled(deps.kms, keyArn)),
+    unusableKey(deps.kms, keyArn),
     tableName &&
       missing(`table ${tableName}`, () => deps.dynamo.send(new DescribeTableCommand({ TableName: tableName }))),
     repositoryName &&
@@ -74,12 +74,13 @@ async function missing(name: string, read: () => Promise<unknown>): Promise<stri
   return found ? undefined : name;
 }
 
-async function requireEnabled(kms: KMSClient, KeyId: string): Promise<void> {
-  const { KeyMetadata } = await kms.send(new DescribeKeyCommand({ KeyId }));
-  if (KeyMetadata?.KeyState === 'PendingDeletion')
-    throw new Error(
-      `storage.adopt: key ${KeyId} must not wait for its deletion; run aws kms cancel-key-deletion and enable-key`,
-    );
+/** The key if the service does not find it, or if it is not enabled. */
+async function unusableKey(kms: KMSClient, KeyId: string): Promise<string | undefined> {
+  const found = await answerOrUndefined(kms.send(new DescribeKeyCommand({ KeyId })), ...NOT_FOUND);
+  const { KeyState = 'Enabled' } = found?.KeyMetadata ?? {};
+  if (!found) return `key ${KeyId}`;
+  if (KeyState === 'Enabled') return undefined;
+  return `key ${KeyId} that is enabled (it is ${KeyState}; aws kms cancel-key-deletion and enable-key restore it)`;
 }
 
 async function restore(s3: S3Client, bucket: AdoptedBucket): Promise<void> {
@@ -89,10 +90,12 @@ async function restore(s3: S3Client, bucket: AdoptedBucket): Promise<void> {
 
 async function restorePolicy(s3: S3Client, { name, statements }: AdoptedBucket): Promise<void> {
   const policy = await bucketPolicy(s3, name);
-  const there = policy.Statement.map(canonicalStatement);
+  // The earlier stack may have begun to empty the bucket.
+  const kept = policy.Statement.filter(({ Sid }) => Sid !== EMPTYING_SID);
+  const there = kept.map(canonicalStatement);
   const added = statements.filter((statement) => !there.includes(canonicalStatement(statement)));
-  if (added.length === 0) return;
-  const Policy = JSON.stringify({ ...policy, Statement: [...policy.Statement, ...added] });
+  if (added.length === 0 && kept.length === policy.Statement.length) return;
+  const Policy = JSON.stringify({ ...policy, Statement: [...kept, ...added] });
   await s3.send(new PutBucketPolicyCommand({ Bucket: name, Policy }));
 }
 

@@ -2,6 +2,7 @@ import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import { DeleteObjectsCommand, ListObjectVersionsCommand, PutBucketPolicyCommand, S3Client } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse, Context } from 'aws-lambda';
 import { emptyStorageSchema } from '../../core/contracts/custom-resources';
+import { EMPTYING_SID } from '../../core/contracts/storage';
 import { answerOrUndefined } from '../../shared/aws/answers';
 import { bucketPolicy } from '../../shared/aws/policy-document';
 import { clientSettings, s3Settings } from '../shared/clients';
@@ -47,7 +48,7 @@ export async function onEvent(
 /** Denies every write to the bucket; false when the bucket does not exist (any more). */
 async function closeToWrites({ s3, partition }: EmptyStorageDeps, Bucket: string): Promise<boolean> {
   const closed = {
-    Sid: 'SlipwayEmptying',
+    Sid: EMPTYING_SID,
     Effect: 'Deny',
     Principal: '*',
     Action: 's3:PutObject',

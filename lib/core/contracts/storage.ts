@@ -1,3 +1,6 @@
+/** Statement of a bucket's policy that denies writes while the bucket is emptied. */
+export const EMPTYING_SID = 'SlipwayEmptying';
+
 /**
  * Tag on objects of checkpoints that were never committed. Reconcile sets it when a run ends; the lifecycle rule of the checkpoint bucket
  * filters on it, so no other objects expire.

@@ -157,9 +157,24 @@ test('fails: everything that is not there is named at once, and nothing is writt
   expect(policyPut()).toEqual([]);
 });
 
-test('fails: a key that waits for its deletion', async () => {
-  kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: 'k', KeyState: 'PendingDeletion' } });
-  await expect(onEvent(deps, events.create())).rejects.toThrow('must not wait for its deletion');
+test.each(['PendingDeletion', 'Disabled'] as const)(
+  'fails: a key that is %s, beside everything else that is not there',
+  async (KeyState) => {
+    kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: 'k', KeyState } });
+    s3.on(HeadBucketCommand).rejects(named('NotFound'));
+    await expect(onEvent(deps, events.create())).rejects.toThrow(
+      /got no bucket checkpoints, no key arn\S+ that is enabled \(it is \w+; aws kms cancel-key-deletion and enable-key restore it\); remove adopt/,
+    );
+  },
+);
+
+test('a bucket that an earlier stack had begun to empty takes objects again', async () => {
+  const emptying = { Sid: 'SlipwayEmptying', Effect: 'Deny', Principal: '*', Action: 's3:PutObject', Resource: '*' };
+  for (const Statement of [[emptying], [TLS, emptying]]) {
+    s3.on(GetBucketPolicyCommand).resolves({ Policy: JSON.stringify({ Version: '2012-10-17', Statement }) });
+    await onEvent(deps, events.create());
+  }
+  expect(policyPut().map((policy) => policy.Statement)).toEqual([[TLS], [TLS]]);
 });
 
 test('fails: a denied look is no missing resource', async () => {

@@ -194,3 +194,14 @@ describe('growing', () => {
     expect(mayGrow(elastic({ capacityOptionId: 'as-written' }), T0 + 12 * HOUR)).toBe(false);
   });
 });
+
+test('a spot job that is stopped from outside while it waits was not stopped by a limit, which it does not have', () => {
+  const [seconds, of] = [2.1 * 3600, { status: 'Stopped', secondaryStatus: 'Stopped' } as const];
+  const stopped = job({ ...of, createdAt: T0, endedAt: T0 + seconds * 1000, trainingStartedAt: undefined });
+  const ended = (capacity: string) => {
+    const policy = { ...policyOf(spec({ capacity }), 'us-west-2', {}, SIZES), seesCommits: false };
+    const given = { trainingStartedAt: undefined, capacityOptionId: 'as-written' };
+    return run(elastic({ policy, attempt: attempt(given) }), seeing({ job: stopped })).record;
+  };
+  expect([ended('spot').state, ended('on-demand').state]).toEqual(['stopped', 'resuming']);
+});

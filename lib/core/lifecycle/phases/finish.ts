@@ -1,7 +1,7 @@
 import { addUsd, attemptCostUsd, billedShare, leftPool } from '../accounting/spend';
 import { changeAttempt, type Evidence, type Move, move } from '../action';
 import { capacityCame, type Judgement, judge } from '../budgets';
-import { optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
+import { findCapacityOption, optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { classify, type Verdict } from '../classify';
 import { goneAttempt, goneSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
@@ -46,7 +46,10 @@ function judgeEnd(situation: JobSituation): Move {
   const progress = knownProgress(situation);
   if (progress === undefined) return waitForListing(situation);
   const { pendingSeconds, capacityBudgetSeconds } = record.policy;
-  const verdict = asHandOver(attempt, classify(job, attempt, pendingSeconds ?? capacityBudgetSeconds));
+  // A spot job has no limit for its wait but maxWaitSeconds, whose end has a status of its own.
+  const isSpot = findCapacityOption(record, attempt.capacityOptionId)?.usage === 'spot';
+  const pendingLimit = isSpot ? undefined : (pendingSeconds ?? capacityBudgetSeconds);
+  const verdict = asHandOver(attempt, classify(job, attempt, pendingLimit));
   const ended = endAttempt(situation, verdict);
   const evidence = evidenceOf(job, verdict, progress);
   const end = { verdict, ended, progress, evidence };
