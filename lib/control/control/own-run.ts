@@ -12,7 +12,7 @@ export const refusal = (...issues: Issue[]): Refusal => ({ ok: false, issues });
 
 /** Finds a run of this team. A run of another team is treated as if it did not exist, so that run ids are not disclosed. */
 export async function findOwnRun(deps: ReadDeps, team: string, runId: string): Promise<RunRecord | Refusal> {
-  const record = await deps.store.findOther(runId);
+  const record = await deps.store.findOrUnreadable(runId);
   if (record instanceof UnreadableItem && record.team === team) return refusal(unreadableIssue('run', record));
   if (!(record instanceof UnreadableItem) && record?.team === team) return record;
   const text = {

@@ -134,8 +134,8 @@ export class RunStore {
     return item && readItem(item, recordIn);
   }
 
-  /** Another run that a run refers to. An unreadable one stops nothing that only refers to it. */
-  async findOther(runId: string): Promise<RunRecord | UnreadableItem | undefined> {
+  /** A run, or its item if this version cannot read it, which stops nothing that only refers to it. */
+  async findOrUnreadable(runId: string): Promise<RunRecord | UnreadableItem | undefined> {
     try {
       return await this.find(runId);
     } catch (error) {

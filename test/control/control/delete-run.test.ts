@@ -83,10 +83,10 @@ test('files that a run which is not over starts from, or reads, are kept', async
 test('a run that is resumed while its files are to be deleted keeps them', async () => {
   await end();
   const before = names();
-  const find = world.store.findOther.bind(world.store);
-  world.store.findOther = async (id) => {
+  const find = world.store.findOrUnreadable.bind(world.store);
+  world.store.findOrUnreadable = async (id) => {
     const seen = await find(id);
-    world.store.findOther = find;
+    world.store.findOrUnreadable = find;
     await world.ask({ action: 'resume', runId });
     return seen;
   };

@@ -197,7 +197,9 @@ async function otherRunIssues(deps: ControlDeps, team: string, run: RunSpec): Pr
     ...run.after.map((id, i) => ({ path: `after[${i}]`, id })).filter(({ id }) => !id.startsWith('latest:')),
     ...(startFrom && !startFrom.startsWith('s3://') ? [{ path: 'checkpoints.startFrom', id: startFrom }] : []),
   ];
-  const found = await Promise.all(named.map(async (run) => ({ ...run, other: await deps.store.findOther(run.id) })));
+  const found = await Promise.all(
+    named.map(async (run) => ({ ...run, other: await deps.store.findOrUnreadable(run.id) })),
+  );
   return found.flatMap(({ path, id, other }) => {
     if (other?.team !== team)
       return [

@@ -226,7 +226,7 @@ async function prefixOfRun(
   whole: LocatedRun,
   runId: string,
 ): Promise<string | UnreadableItem | undefined> {
-  const other = await deps.store.findOther(runId);
+  const other = await deps.store.findOrUnreadable(runId);
   if (other instanceof UnreadableItem) return other;
   const intent = await deps.store.findIntent(runId);
   if (!other || !intent || other.team !== whole.record.team) return undefined;

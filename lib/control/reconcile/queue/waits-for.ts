@@ -64,7 +64,7 @@ async function readEach<T>(keys: readonly string[], read: (key: string) => Promi
 
 /** Of a run that cannot be read it is not known whether it is completed, so others go on waiting for it. */
 async function findRun({ store }: ReconcileDeps, runId: string): Promise<RunRecord | undefined> {
-  const found = await store.findOther(runId);
+  const found = await store.findOrUnreadable(runId);
   return found instanceof UnreadableItem ? undefined : found;
 }
 

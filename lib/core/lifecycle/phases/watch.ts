@@ -45,7 +45,7 @@ export function watchJob(situation: JobSituation): Move {
       committed,
       state,
       reason: reasonOf(record, next, job),
-      ...(hasInstances(job) && { budgets: capacityCame(record.budgets) }),
+      ...(isTraining(job) && { budgets: capacityCame(record.budgets) }),
     },
     events: [
       ...statusEvents(attempt, job, now),
@@ -72,7 +72,7 @@ export function commitEvent(committed: Checkpoint, { checkpoints }: Observed, no
   return event(at, 'checkpoint-committed', `step ${committed.step} is committed`, { ...committed });
 }
 
-const hasInstances = (job: PresentJob): boolean => job.status === 'InProgress' && job.secondaryStatus === 'Training';
+const isTraining = (job: PresentJob): boolean => job.status === 'InProgress' && job.secondaryStatus === 'Training';
 
 /** The attempt, updated with what Describe and the heartbeat show. */
 function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
