@@ -89,7 +89,7 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
     option: 'storage.fsxLustre',
     types: ['AWS::FSx::FileSystem'],
     effect:
-      'creates or removes the file system (a retained one is kept in the account); another zone creates a new one; both are refused while a run is live; size and throughput change in place',
+      'creates or removes the file system (a retained one is kept in the account); another zone creates a new one; both are refused while a run is live; size and throughput change in place, but FSx refuses a smaller size; after a change of zone, a stopped run that is resumed gets the new file system without its checkpoints',
   },
   {
     option: 'image.uri',

@@ -12,6 +12,7 @@ const write = (name: string, text: string) => {
   return at(name);
 };
 
+const STARTER = 'runs/builtin/starter.yaml';
 const RUN =
   'name: a\ncode: { source: builtin }\nmodel: { preset: llama3-8b }\ntraining: { sequenceLength: 128, globalBatchSize: 16, steps: 2 }\ncompute: { instanceType: ml.p5.48xlarge, instanceCount: 2 }\ndata: [{ channel: train, s3: "s3://{dataBucket}/t/" }]\n';
 
@@ -165,6 +166,10 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
       /--region: must be a region of .*, got eu-west-9; use us-west-2/,
     ],
     [['plan', 'environments/research.yaml', '--search'], /--search: must be used with a run file, got /],
+    ...(['--smoke', '--wait', '--matrix'] as const).map((option): [string[], RegExp] => [
+      ['launch', STARTER, '--dry-run', option, ...(option === '--matrix' ? ['training.seed=1,2'] : [])],
+      new RegExp(`--dry-run: must be used without ${option}, which needs a launch, got both; omit one of them$`),
+    ]),
     [['validate', '/dev/zero'], /must be a readable file, got a device; check the path$/],
     [['validate', ''], /'': must be a readable file, got no such file; check the path$/],
     [

@@ -12,7 +12,7 @@ from typing import IO, Iterator, Tuple
 LINE, STATE, SHOWN = "\n", "\r", "\v"
 #: Begins a line with an event of a program.
 PREFIX = "slipway {"
-#: Longer lines are cut, to bound the memory for a line without an end.
+#: Longer lines are split, to bound the memory for a line without an end.
 LONGEST_LINE = 1 << 16
 #: A program that moves the cursor up by more than a screen is not redrawing lines.
 MAX_ROWS = 50

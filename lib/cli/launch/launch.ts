@@ -80,6 +80,11 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
     throw new UsageError(
       `--out: must be used with --dry-run, whose files it takes, got ${given.out}; add --dry-run, or omit it`,
     );
+  const launching = given.dryRun && (['smoke', 'matrix', 'wait'] as const).find((name) => given[name]);
+  if (launching)
+    throw new UsageError(
+      `--dry-run: must be used without --${launching}, which needs a launch, got both; omit one of them`,
+    );
   const startAt = startTime(given.at, Date.now());
   const source = readGiven(file);
   const first = await missingFetch(source, withFileOptions(source, given), terminal);

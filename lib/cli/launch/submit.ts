@@ -168,5 +168,5 @@ function showPlan(run: RunSpec, descriptor: Descriptor, terminal: Terminal): voi
 const unknownPrice = () =>
   issue('limits/unknown-price', 'error', 'limits.maxCostUsd', {
     must: 'must be set with --yes when the price is not known',
-    fix: 'add limits.maxCostUsd, add the rate to `prices` of the environment, or launch without --yes',
+    fix: 'add limits.maxCostUsd, add the rate to `prices` of the environment, or launch it alone, without --yes',
   });

@@ -138,7 +138,7 @@ function times({ path }: NamedTrainingPlan, state: TrainingPlanState, now: numbe
       level: 'warning',
       must: `must last for the ${hours?.toFixed(1)} hours that the run takes by its plan`,
       got: `${Math.max(0, left).toFixed(1)} hours until ${day(endsAt)}`,
-      fix: 'the job ends with the training plan, and the run waits from its newest checkpoint for capacity; extend the training plan, or use more instances',
+      fix: 'the job ends with the training plan, and so may the run; extend the training plan, or use more instances',
     }),
   ];
 }

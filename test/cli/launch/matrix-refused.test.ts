@@ -12,6 +12,21 @@ import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';
 
+const environment = path.join(mkdtempSync(path.join(tmpdir(), 'slipway-matrix-')), 'environment.json');
+writeFileSync(
+  environment,
+  JSON.stringify({ ...DESCRIPTOR, controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:c:nlp' }),
+);
+const file = path.join(__dirname, '../../../runs/builtin/starter.yaml');
+
+test('fails: a smoke run of a series, of which it would start one', async () => {
+  const lambda = mockClient(LambdaClient);
+  const words = ['--smoke', '--matrix', 'training.seed=1,2', '--environment', environment, '--yes'];
+  const { code, stderr } = await runCli('launch', file, ...words);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--smoke: must not be used with --matrix, got both')]);
+  expect(lambda.calls()).toEqual([]);
+});
+
 test('a refusal amid a series names the runs that go on, also in the document of --json', async () => {
   mockClient(EC2Client);
   mockClient(ECRClient);
@@ -27,13 +42,8 @@ test('a refusal amid a series names the runs that go on, also in the document of
   mockClient(LambdaClient)
     .on(InvokeCommand)
     .callsFake(() => ({ Payload: Buffer.from(JSON.stringify(answers.shift())) }));
-  const environment = path.join(mkdtempSync(path.join(tmpdir(), 'slipway-matrix-')), 'environment.json');
-  writeFileSync(
-    environment,
-    JSON.stringify({ ...DESCRIPTOR, controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:c:nlp' }),
-  );
-  const file = path.join(__dirname, '../../../runs/builtin/starter.yaml');
   const words = [
+    ...['--set', 'training.sequenceLength=1024', '--set', 'training.globalBatchSize=8192'],
     '--matrix',
     'training.seed=1,2',
     '--environment',
@@ -45,6 +55,7 @@ test('a refusal amid a series names the runs that go on, also in the document of
   ];
   const { code, stdout, stderr } = await runCli('launch', file, ...words);
   expect(stderr).toContain('first-1: queued (training.seed=1)');
+  expect(stderr.match(/warning: training\.globalBatchSize: /g)).toHaveLength(2);
   expect(code).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({
     ok: false,

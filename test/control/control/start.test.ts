@@ -178,6 +178,7 @@ describe('a start whose code did not arrive in time', () => {
     expect(arrive(await start(uploaded))).toBe(runId);
     await world.tick(59);
     expect(await confirmed(runId)).toMatchObject({ ok: true, state: 'queued' });
+    expect(await start(uploaded)).toMatchObject({ ok: true, runId, uploads: [] });
   });
 
   test('and that has ended starts again only by its request, not by a confirmation under way', async () => {

@@ -14,7 +14,7 @@ import { callControl } from '../../runs/control-client';
 import { comparisonText } from '../../runs/reports/diff';
 import { readSources } from '../../runs/reports/report-sources';
 import { waitForAll } from '../../runs/wait';
-import { json, type Terminal } from '../../terminal';
+import { issueLine, json, type Terminal } from '../../terminal';
 import type { LaunchOptions } from '../launch';
 import { confirmCost, type LaunchedFile, submit } from '../submit';
 import { isLoser, parseStopRule, type Sample, type StopRule, sampleOf } from './stop-rule';
@@ -78,19 +78,14 @@ export async function launchMatrix(
   options: LaunchOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const other = options.at
-    ? '--at'
-    : options.dryRun
-      ? '--dry-run'
-      : options.runId
-        ? '--run-id'
-        : options.clientRequestId && '--client-request-id';
+  const other = options.at ? '--at' : options.runId ? '--run-id' : options.clientRequestId && '--client-request-id';
   if (other) throw new UsageError(`--matrix: must not be used with ${other}, got both; use --set for one of its runs`);
   const rule = options.stopWhen === undefined ? undefined : parseStopRule(options.stopWhen);
   const group = runIdAt('matrix', new Date());
   const candidates = checkAll(source, descriptor, options, group);
   for (const { label, checked } of candidates) {
     terminal.err(`\n${label}`);
+    for (const found of checked.issues) terminal.err(issueLine(found, source.file, checked.positionOf));
     await preflightRun(checked.run, descriptor, terminal);
     await confirmCost(checked.run, descriptor, true, terminal);
   }

@@ -142,7 +142,7 @@ async function startAgain(deps: ControlDeps, team: string, runId: string): Promi
     if (refused) return refused;
     await changeRun(deps, record, (newest) => repeatStart(newest, now));
   }
-  const uploads = await uploadsOf(deps, intent, await readDescriptor(deps, team));
+  const uploads = record?.confirmed ? [] : await uploadsOf(deps, intent, await readDescriptor(deps, team));
   return { ok: true, runId, uploads, issues: [], quota: [] };
 }
 
