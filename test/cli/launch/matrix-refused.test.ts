@@ -55,7 +55,7 @@ test('a refusal amid a series names the runs that go on, also in the document of
   ];
   const { code, stdout, stderr } = await runCli('launch', file, ...words);
   expect(stderr).toContain('first-1: queued (training.seed=1)');
-  expect(stderr.match(/warning: training\.globalBatchSize: /g)).toHaveLength(2);
+  expect(stderr.match(/training\.globalBatchSize: should /g)).toHaveLength(2);
   expect(code).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({
     ok: false,
