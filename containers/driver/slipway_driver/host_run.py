@@ -101,7 +101,7 @@ class HostRun:
     def _on_line(self, line: str, kind: str) -> None:
         if kind == SHOWN:  # Read before as a state, or read later as a line.
             return emit(line)
-        if NOT_JOINED.search(line):
+        if "Error" in line and NOT_JOINED.search(line):
             self._not_joined = line
         reader = self._monitor.reader
         event = reader.read(line)

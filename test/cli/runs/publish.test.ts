@@ -349,6 +349,14 @@ describe('a place that is not empty', () => {
     expect(JSON.parse(String(written('slipway.json')?.Body))).toMatchObject({ weights: { uri: PLACE } });
   });
 
+  test('a card that was edited stays where the lineage of its record has a key without weights', async () => {
+    const lineage = { runs: [{ runId: 'other', configuration: { model: { weights: null } } }] };
+    const text = JSON.stringify({ schema: 1, lineage, runId: RUN, weights: { uri: PLACE, files: [] } }, null, 2);
+    objects.set(`${PLACE}slipway.json`, { bytes: 1, text });
+    objects.set(`${PLACE}README.md`, { bytes: 1, text: 'edited' });
+    expect((await cli()).stderr).toContain('README.md: was edited and stays');
+  });
+
   test('fails: files of the same names without a record are replaced only with --overwrite', async () => {
     objects.set(`${PLACE}config.json`, { bytes: 1 });
     const message = `--to: must be free, got the weights of an unknown run at ${PLACE}; name another prefix, or add --overwrite`;

@@ -131,8 +131,8 @@ async function requireFree(
 ): Promise<string | undefined> {
   const place = `s3://${to.bucket}/${to.prefix}`;
   const text = await textIn(client, to.bucket, `${to.prefix}${PUBLISHED}`);
-  const owner = /"runId": *"([^"]+)"/.exec(text ?? '')?.[1];
-  if (text !== undefined && owner === runId) return /"weights": *null/.test(text) ? undefined : text;
+  const { runId: owner, weights } = recordIn(text);
+  if (owner === runId) return weights === null ? undefined : text;
   const found = (await listing(client, to.bucket, to.prefix)).map(({ key }) => key.slice(to.prefix.length));
   const written = new Set([...files.map(({ name }) => name), ...CARDS, PUBLISHED]);
   const strange = found.filter((name) => !written.has(name));
@@ -146,6 +146,15 @@ async function requireFree(
     );
   await write(client, to, PUBLISHED, json({ schema: 1, runId, weights: null, lineage: null }));
   return undefined;
+}
+
+/** What a record says, as far as it can be read: the lineage in it may have keys of the same names. */
+function recordIn(text = '{}'): { runId?: string; weights?: PublishedWeights | null } {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 /** Creates the version in the registry; if this fails, the published files stay, and the message names them. */

@@ -41,7 +41,7 @@ export class StackChanges {
   private ask(what: StackCall): void {
     if (this.isDeleted) return;
     const isUpdate = what === 'replace-key';
-    const event = isUpdate ? this.keyChange(this.keys, this.keys + 1) : this.deletion();
+    const event = isUpdate ? this.keyChange(this.keys, this.keys + 1) : this.callOfDeleteGuard('Delete');
     this.functions.guards.invoke(
       (deps) => onEvent(deps, event),
       (ending) => {
@@ -51,7 +51,7 @@ export class StackChanges {
         const isDone = !isDead && refusal === undefined;
         if (isDone && isUpdate) this.keys += 1;
         else if (isDone) this.isDeleted = true;
-        if (isUpdate) this.finish(isDone ? this.updateEnd() : this.keyChange(this.keys + 1, this.keys));
+        if (isUpdate) this.finish(isDone ? this.callOfDeleteGuard('Update') : this.keyChange(this.keys + 1, this.keys));
         if (isDead) return;
         this.answers.push({ at: this.clock.now, what, ...(refusal !== undefined && { refusal }) });
         this.hooks.onChange(what, refusal);
@@ -69,14 +69,10 @@ export class StackChanges {
     );
   }
 
-  private deletion(): CdkCustomResourceEvent {
+  /** The delete guard is called at a deletion, and last of an update. */
+  private callOfDeleteGuard(RequestType: 'Delete' | 'Update'): CdkCustomResourceEvent {
     const PhysicalResourceId = `delete-guard-${this.environment}`;
-    return this.event({ RequestType: 'Delete', PhysicalResourceId }, { guards: 'delete' });
-  }
-
-  private updateEnd(): CdkCustomResourceEvent {
-    const PhysicalResourceId = `delete-guard-${this.environment}`;
-    return this.event({ RequestType: 'Update', PhysicalResourceId }, { guards: 'delete' });
+    return this.event({ RequestType, PhysicalResourceId }, { guards: 'delete' });
   }
 
   private keyChange(from: number, to: number): CdkCustomResourceEvent {
