@@ -11,14 +11,8 @@ import {
 import { type Issue, type IssueText, issue } from '../../core/config/issue';
 import { LEFTOVER_TAG } from '../../core/contracts/storage';
 import { answerOrUndefined, bucketRegionIn } from './answers';
-import {
-  awsPrincipals,
-  concernsAccount,
-  includesAction,
-  includesResource,
-  type PolicyStatement,
-  statementsIn,
-} from './policy-document';
+import { conditionTests, deniesRoles, isOnlyPlainHttp, NETWORK, refusesPlainUploads, USER_ID } from './bucket-denials';
+import { awsPrincipals, includesAction, includesResource, type PolicyStatement, statementsIn } from './policy-document';
 
 /** An existing bucket that an environment uses, and its required settings. */
 export interface ExistingBucket {
@@ -210,63 +204,6 @@ function denialProblems({ statements }: BucketSettings, bucket: ExistingBucket):
       'exempt the roles of the environment in it with ArnNotLike on aws:PrincipalArn, or use another bucket',
     ),
   ];
-}
-
-/** The comparisons of a statement, all of which must hold. */
-const conditionTests = ({ Condition = {} }: PolicyStatement) =>
-  Object.entries(Condition).flatMap(([operator, keys]) =>
-    Object.entries(keys ?? {}).map(([key, value]) => ({ operator, key, value: String(value) })),
-  );
-
-const HEADER = /^s3:x-amz-(acl|server-side-encryption(-aws-kms-key-id)?)$/i;
-
-/**
- * Whether a statement denies an upload without headers for its encryption or ACL: a negated operator and one that ends in IfExists
- * also match a key that is absent.
- * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html, 2026-11-30
- */
-function refusesPlainUploads(statement: PolicyStatement, { partition, name, account = '' }: ExistingBucket): boolean {
-  const tests = conditionTests(statement);
-  return (
-    statement.Effect === 'Deny' &&
-    concernsAccount(statement, account) &&
-    includesAction(statement, 's3:PutObject') &&
-    includesResource(statement, `arn:${partition}:s3:::${name}/*`) &&
-    tests.length > 0 &&
-    tests.every(
-      ({ operator, key, value }) =>
-        HEADER.test(key) &&
-        (operator === 'Null'
-          ? value === 'true'
-          : /^(String|Arn)Not(Equals|Like|EqualsIgnoreCase)$|IfExists$/.test(operator)),
-    )
-  );
-}
-
-const NETWORK = /^aws:(SourceIp|SourceVpc(e|Arn)?|VpcSourceIp|Vpce(Account|OrgID|OrgPaths))$/i;
-const USER_ID = /^aws:userid$/i;
-
-/**
- * Whether a statement denies the environment's roles to read or write objects: all requests, or those from outside a network, except those
- * of others. A condition on anything else, or a pattern of ARNs, may exempt them.
- */
-function deniesRoles(statement: PolicyStatement, { partition, name, account = '' }: ExistingBucket): boolean {
-  return (
-    statement.Effect === 'Deny' &&
-    concernsAccount(statement, account) &&
-    ['s3:GetObject', 's3:PutObject'].some((action) => includesAction(statement, action)) &&
-    includesResource(statement, `arn:${partition}:s3:::${name}/*`) &&
-    conditionTests(statement).every(({ operator, key, value }) => {
-      if (/^aws:(ViaAWSService|PrincipalIsAWSService)$/i.test(key)) return value === 'false';
-      const isOfOthers = USER_ID.test(key) || (/^aws:PrincipalArn$/i.test(key) && !/\*|slipway/i.test(value));
-      return (isOfOthers || NETWORK.test(key)) && /^(String|Arn)?Not[A-Z]\w+$/.test(operator);
-    })
-  );
-}
-
-function isOnlyPlainHttp(statement: PolicyStatement): boolean {
-  const tests = conditionTests(statement).map(({ operator, key, value }) => `${operator} ${key} ${value}`);
-  return /^Bool(IfExists)? aws:SecureTransport false$/i.test(tests.join());
 }
 
 function publicAccessProblems({ isPublicAccessBlocked }: BucketSettings, { name }: ExistingBucket): Problem[] {
