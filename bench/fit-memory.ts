@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { CONSTANTS, type MemoryConstants } from '../lib/core/planner/constants';
-import { leastGiB, planLayout } from '../lib/core/planner/plan';
+import { leastGiB } from '../lib/core/planner/memory/memory';
+import { planLayout } from '../lib/core/planner/plan';
 import { fitConstants } from './least-squares';
 import { withFacts } from './planner-facts';
 import { MEMORY_PRIORS } from './planner-priors';

@@ -143,13 +143,12 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   const gpu = gpuOf(l.accelerator, k.time);
   if (!gpu) return `${l.accelerator.model} has no known matrix throughput`;
   const available = availableGiB(l, gpu);
-  const wanted = memoryOf(l, k.memory);
-  const memoryGiB = withinReach(wanted, available);
+  const memoryGiB = memoryOf(l, k.memory, available);
   const step = stepSeconds(l, gpu, k.time);
   const tokensPerSecondPerGpu = tokensPerStep(l) / step.total / worldSizeOf(l);
   const flops = tokensPerSecondPerGpu * modelFlopsPerToken(l.model, l.sequence);
   return {
-    fits: memoryVerdict(wanted, available),
+    fits: memoryVerdict(memoryGiB, available),
     memoryGiB,
     availableGiB: available,
     step,
@@ -170,24 +169,12 @@ export const stateGiB = (memory: Pick<MemoryGiB, 'parameters' | 'gradients' | 'o
 export const availableGiB = (l: LayoutInput, gpu: Gpu) =>
   gpu.memoryGiB - CONTEXT_GIB - NCCL_GIB_PER_GROUP * groupKinds(l);
 
-/** The minimum that the allocator must hold: live tensors, including the holes between kept activations. */
-export const leastGiB = (memory: MemoryGiB) => memory.total - memory.fragmentation;
-
-/** Near the limit the allocator releases unused memory, so that it never reserves more than is available. */
-export function withinReach(memory: MemoryGiB, available: number): MemoryGiB {
-  if (memory.total <= available || leastGiB(memory) > available) return memory;
-  return { ...memory, fragmentation: memory.fragmentation - (memory.total - available), total: available };
-}
-
 const groupKinds = (l: LayoutInput) =>
   [l.tensor, l.pipeline, l.context, l.shard * l.replicate].reduce((kinds, size) => kinds + (size > 1 ? 1 : 0), 0);
 
-/**
- * The allocator releases what it can before it fails, which makes a layout tight. `memory` must be the result of memoryOf, before
- * withinReach.
- */
+/** The allocator releases what it can before it fails, which makes a layout tight. `memory` must be the result of memoryOf. */
 export function memoryVerdict(memory: MemoryGiB, available: number): Fits {
-  if (leastGiB(memory) > available) return 'oom';
+  if (memory.total > available) return 'oom';
   return memory.total > TIGHT_SHARE * available ? 'tight' : 'fits';
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../planner/layout';
 import { memoryOf } from '../planner/memory/memory';
 import { stageBlocks } from '../planner/model-size';
-import { availableGiB, type Fits, memoryVerdict, PLANNER_CONSTANTS, withinReach } from '../planner/plan';
+import { availableGiB, type Fits, memoryVerdict, PLANNER_CONSTANTS } from '../planner/plan';
 import { stepSeconds } from '../planner/time/step-time';
 
 type SearchSpace = Partial<
@@ -52,14 +52,14 @@ export function searchLayouts(base: LayoutInput, space: SearchSpace): { consider
 function judge(layout: LayoutInput, gpu: Gpu): Found | undefined {
   if (layoutProblem(layout) !== undefined) return undefined;
   const available = availableGiB(layout, gpu);
-  const wanted = memoryOf(layout, PLANNER_CONSTANTS.memory);
-  const fits = memoryVerdict(wanted, available);
+  const memory = memoryOf(layout, PLANNER_CONSTANTS.memory, available);
+  const fits = memoryVerdict(memory, available);
   if (fits === 'oom') return undefined;
   const seconds = stepSeconds(layout, gpu, PLANNER_CONSTANTS.time).total;
   return {
     layout,
     fits,
-    memoryGiB: withinReach(wanted, available).total,
+    memoryGiB: memory.total,
     stepSeconds: seconds,
     tokensPerSecondPerGpu: tokensPerStep(layout) / seconds / worldSizeOf(layout),
   };

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type LayoutInput, layoutProblem, type Recompute } from '../../../lib/core/planner/layout';
+import { leastGiB } from '../../../lib/core/planner/memory/memory';
 import { draws } from '../../support/draws';
 import { acceleratorNamed, layout, layouts, planOf } from '../../support/layouts';
 
@@ -75,6 +76,17 @@ law(
   'a larger micro-batch never needs less memory',
   (l) => ({ ...l, microBatch: 2 * l.microBatch }),
   (l, larger) => expect(memory(larger)).toBeGreaterThanOrEqual(memory(l) / SLACK),
+);
+
+law(
+  'what just fails to fit fits no better with a larger micro-batch',
+  (l) => ({ ...l, microBatch: 2 * l.microBatch }),
+  (l, larger) => {
+    const { memoryGiB, availableGiB } = planOf({ ...l, accelerator: { ...l.accelerator, memoryGiB: 1e6 } });
+    const accelerator = { ...l.accelerator, memoryGiB: 0.999 * leastGiB(memoryGiB) + 1e6 - availableGiB };
+    expect(planOf({ ...l, accelerator }).fits).toBe('oom');
+    expect(planOf({ ...larger, accelerator }).fits).toBe('oom');
+  },
 );
 
 law(

@@ -3,7 +3,7 @@ import { parameterCount } from '../../../lib/core/catalog/model/parameters';
 import { CONSTANTS } from '../../../lib/core/planner/constants';
 import type { LayoutInput } from '../../../lib/core/planner/layout';
 import { planLayout } from '../../../lib/core/planner/plan';
-import { LLAMA_8B, layout, planOf } from '../../support/layouts';
+import { acceleratorNamed, LLAMA_8B, layout, planOf } from '../../support/layouts';
 
 test('the 8B preset has 8.03 billion parameters', () => {
   expect(parameterCount(LLAMA_8B) / 1e9).toBeCloseTo(8.03, 2);
@@ -39,6 +39,25 @@ test('the verdict goes from fits over tight to oom as the micro-batch grows, and
   ).toEqual(verdicts);
   for (const plan of plans.filter((p) => p.fits === 'tight'))
     expect(plan.memoryGiB.total).toBeLessThanOrEqual(plan.availableGiB);
+});
+
+test('a layout is out of memory if one pipeline stage is, also when the allocator of another one would reserve more', () => {
+  const model = { ...LLAMA_8B, layers: 76, mlpMatrices: 2 };
+  const stages = layout({
+    model,
+    accelerator: acceleratorNamed('A100-80GB'),
+    networkGbps: 400,
+    shard: 4,
+    pipeline: 4,
+    microBatch: 16,
+    globalBatch: 128,
+    sequence: 2048,
+    recompute: 'block',
+    sequenceParallel: false,
+    offloadOptimizer: true,
+    stack: 'megatron',
+  });
+  expect(planOf(stages).fits).toBe('oom');
 });
 
 test('SMDDP AllGather is faster than NCCL on many ml.p4d.24xlarge and changes nothing on one node', () => {

@@ -119,12 +119,25 @@ export type MemoryGiB = Record<
   number
 >;
 
-/** Memory of one layout. Computes the first and the last pipeline stage and returns the fuller one. */
-export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
-  const first = stageMemory(l, k, true);
-  if (l.pipeline === 1) return first;
-  const last = stageMemory(l, k, false);
-  return last.total > first.total ? last : first;
+/**
+ * Memory of one layout on GPUs whose allocator may reserve `available` GiB: of the first and the last pipeline stage, the one that comes
+ * nearer to the limit or further beyond it.
+ */
+export function memoryOf(l: LayoutInput, k: MemoryConstants, available = Number.POSITIVE_INFINITY): MemoryGiB {
+  const first = stageMoments(l, k, true);
+  const moments = l.pipeline === 1 ? first : [...first, ...stageMoments(l, k, false)];
+  return moments
+    .map((moment) => withinReach(moment, available))
+    .reduce((most, moment) => (moment.total > most.total ? moment : most));
+}
+
+/** The minimum that the allocator must hold: live tensors, including the holes between kept activations. */
+export const leastGiB = (memory: MemoryGiB) => memory.total - memory.fragmentation;
+
+/** Near the limit the allocator releases unused memory, so that it never reserves more than is available. */
+function withinReach(memory: MemoryGiB, available: number): MemoryGiB {
+  if (memory.total <= available || leastGiB(memory) > available) return memory;
+  return { ...memory, fragmentation: memory.fragmentation - (memory.total - available), total: available };
 }
 
 /**
@@ -134,10 +147,10 @@ export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
 type Moment = Record<'passing' | 'gathered' | 'logits' | 'working', number>;
 
 /**
- * The peak is either at the loss, or when the first block of the backward pass is processed, when the logits have been released; or at its
+ * The moments at which a stage may have its peak: either at the loss, or when the first block of the backward pass is processed, when the logits have been released; or at its
  * end, if parameters then stay gathered for the next micro-batch.
  */
-function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): MemoryGiB {
+function stageMoments(l: LayoutInput, k: MemoryConstants, isFirst: boolean): MemoryGiB[] {
   const layers = isFirst ? stageLayers(l).most : stageLayers(l).last;
   const state = heldState(l, k, layers);
   const held = heldActivations(l, k, layers, isFirst);
@@ -148,12 +161,11 @@ function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): Memo
   const [gathered, counted] = l.keepsGathered ? [state.gathered, among] : [0, 0];
   const at = (moment: Moment, kept: number) => reserved(l, k, state, { ...moment, kept });
   const inBlock = { passing: held.scores + held.oneBlock, logits: 0, working: working.inBlock - counted, gathered };
-  const moments = [
+  return [
     at({ passing: held.scores, logits, working: working.atLoss - counted, gathered }, held.kept),
     at(inBlock, held.kept),
     at({ passing: held.wholeBlock, logits: 0, working: working.inBlock - among, gathered: state.gathered }, 0),
   ];
-  return moments.reduce((most, moment) => (moment.total > most.total ? moment : most));
 }
 
 /**
