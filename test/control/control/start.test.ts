@@ -127,6 +127,25 @@ describe('fails', () => {
     expect(answer).toMatchObject({ ok: false, issues: [{ rule: 'run/unknown' }] });
   });
 
+  test.each([
+    ['another run file', { runFile: OWN_CODE.replace('xlarge', '2xlarge') }],
+    ['another value', { overrides: ['compute.instanceCount=2'] }],
+    ['a file that cannot be read', { runFile: 'name: [' }],
+    ['other code', { code: { sha256: DIGEST.replace(/^./, (digit) => (digit === '0' ? '1' : '0')), bytes: 5 } }],
+  ])('%s under the id of an earlier request', async (_, change) => {
+    const request = { runFile: OWN_CODE, code: { sha256: DIGEST, bytes: 5 }, clientRequestId: 'mine' };
+    const runId = await startedId(request);
+    expect(errorsOf(await start({ ...request, ...change }))).toEqual([
+      {
+        rule: 'request-id/reused',
+        level: 'error',
+        path: '--client-request-id',
+        message: `--client-request-id: must be new for another run file or other code: it started ${runId}, got mine; use another id`,
+      },
+    ]);
+    expect(await startedId(request)).toBe(runId);
+  });
+
   test('a request whose run has lost its intent is an error, and its file is no live twin', async () => {
     await start({ clientRequestId: HASH });
     const { findIntent } = world.store;

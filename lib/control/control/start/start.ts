@@ -4,6 +4,7 @@ import { isArchiveInS3 } from '../../../core/config/code-source';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders, parseS3Uri } from '../../../core/config/formats/places';
 import { type Issue, issue } from '../../../core/config/issue';
+import { loadRun } from '../../../core/config/load';
 import type { RunSpec } from '../../../core/config/run-spec';
 import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../../core/contracts/control';
 import { codeUri, configText, runIdAt, runPrefixes } from '../../../core/job/plan';
@@ -111,7 +112,7 @@ export async function startRun(
   request: StartRequest,
 ): Promise<IntentAnswer | Refusal> {
   const known = await deps.store.findRequest(team, request.clientRequestId);
-  if (known) return startAgain(deps, team, known);
+  if (known) return startAgain(deps, team, request, known);
   const descriptor = await readDescriptor(deps, team);
   const { run, issues, quota } = await checkStart(request, descriptor, deps.region, deps.limits);
   const others = run ? [...sizeIssues(run), ...(await otherRunIssues(deps, team, run))] : [];
@@ -133,9 +134,19 @@ export async function startRun(
 const TAKEN = { must: 'must be a run id that is free', fix: 'leave --run-id out, or use another one' };
 
 /** The same request again, because its answer was lost or its uploads did not arrive: returns the same run with fresh URLs. */
-async function startAgain(deps: ControlDeps, team: string, runId: string): Promise<IntentAnswer | Refusal> {
+async function startAgain(
+  deps: ControlDeps,
+  team: string,
+  request: StartRequest,
+  runId: string,
+): Promise<IntentAnswer | Refusal> {
   const [intent, record] = await Promise.all([deps.store.findIntent(runId), deps.store.find(runId)]);
   if (!intent) throw new Error(`run ${runId} has no intent in the run table`);
+  if (record?.requestId !== undefined && !isRequestOf(record, intent, request)) {
+    const must = `must be new for another run file or other code: it started ${runId}`;
+    const text = { must, got: request.clientRequestId, fix: 'use another id' };
+    return refusal(issue('request-id/reused', 'error', '--client-request-id', text));
+  }
   const now = deps.now().getTime();
   if (record && repeatStart(record, now)) {
     const refused = (await closedRefusal(deps)) ?? (await anotherRunRefusal(deps, team));
@@ -144,6 +155,13 @@ async function startAgain(deps: ControlDeps, team: string, runId: string): Promi
   }
   const uploads = record?.confirmed ? [] : await uploadsOf(deps, intent, await readDescriptor(deps, team));
   return { ok: true, runId, uploads, issues: [], quota: [] };
+}
+
+/** Whether a request has the run file and the code that a run was started with. */
+function isRequestOf({ configHash: hash }: RunRecord, { code }: RunIntent, request: StartRequest): boolean {
+  const { value: run } = loadRun(request.runFile, request.overrides);
+  const isSameCode = code === null || code.bytes === null || code.sha256 === request.code?.sha256;
+  return isSameCode && run !== undefined && configHash(run) === hash;
 }
 
 async function writeIntent(
