@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -133,6 +133,7 @@ describe('a project', () => {
       2,
       expect.stringMatching(/--package: must be a packed tarball or a version, got nofile, which is no file here;/),
     ]);
+    expect(existsSync(at('nofile'))).toBe(false);
   });
 
   test('fails: a folder is no package', async () => {

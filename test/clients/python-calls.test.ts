@@ -249,3 +249,40 @@ test('what a checkpoint says of itself is read as `slipway status --lineage` doe
   expect(found).toEqual(expected);
   expect(expected.filter((each) => each !== null).length).toBeGreaterThan(100);
 });
+
+test.each([
+  ['wait', 'run.wait(progress=False, poll=0)', 'completed'],
+  ['logs', "list(run.logs(follow=True))[-1]['message']", 'last'],
+])('%s goes on when the service fails now and then, and ends with the tenth failure in a row', (_, call, end) => {
+  const program = `
+import io, time
+from slipway.errors import ServiceError
+time.sleep = lambda seconds: None
+class Failing:
+    def __init__(self, fails, states):
+        self.calls, self.fails, self.states = -1, fails, states
+    def client(self, service, region_name):
+        return self
+    def invoke(self, FunctionName, Payload):
+        self.calls += 1
+        if self.fails(self.calls):
+            raise found['ClientError']('ServiceException')
+        action = json.loads(Payload)['action']
+        state = self.states.pop(0) if action == 'status' else ''
+        answer = {'runId': 'a', 'state': state, 'reason': '', 'attempts': [{}], 'attempt': 1, 'step': 1, 'committedStep': None, 'events': [
+            {'id': str(self.calls), 'at': str(self.calls), 'host': 'algo-1', 'message': 'last'}]}
+        return {'Payload': io.BytesIO(json.dumps({'ok': True, **answer}).encode())}
+def follow(fails):
+    session = Failing(fails, ['running', 'running', 'running', 'completed'])
+    run = found['slipway'].Environment(${JSON.stringify(ENVIRONMENT)}, region='us-west-2', session=session).run('a')
+    return ${call}
+print(json.dumps(str(follow(lambda call: call % 3 == 2))))
+try:
+    follow(lambda call: call > 1)
+except ServiceError as error:
+    print(json.dumps('failed'))
+`;
+  const [first, second] = python3(program).split('\n');
+  expect(first).toContain(end);
+  expect(second).toBe('"failed"');
+});

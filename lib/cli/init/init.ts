@@ -11,7 +11,16 @@ import { makeFolder, makeWritableFolder } from '../../shared/files/make-folder';
 import { EXIT, UsageError } from '../exit';
 import { writing } from '../page-file';
 import { json, quoted, type Terminal } from '../terminal';
-import { type NewFile, PACKAGE_FILE, packageFile, projectFiles, runFiles, type Vendored, vendored } from './project';
+import {
+  type NewFile,
+  PACKAGE_FILE,
+  packageFile,
+  packageProblem,
+  projectFiles,
+  runFiles,
+  type Vendored,
+  vendored,
+} from './project';
 
 const CI_SYSTEMS = ['github', 'gitlab'] as const;
 export type CiSystem = (typeof CI_SYSTEMS)[number];
@@ -77,7 +86,7 @@ function teamProblem(team: string): string | undefined {
   return error && `${error.issues[0]?.message}, got ${team}; choose a shorter name such as nlp`;
 }
 
-function requireValid({ region, team, instanceType, ci }: InitOptions): void {
+function requireValid({ region, team, instanceType, ci, package: source }: InitOptions): void {
   const problems = [
     region !== undefined && !(region in REGIONS) && regionProblem(region),
     team !== undefined && teamProblem(team) && `--team: ${teamProblem(team)}`,
@@ -85,6 +94,7 @@ function requireValid({ region, team, instanceType, ci }: InitOptions): void {
     ci !== undefined &&
       !CI_SYSTEMS.includes(ci as CiSystem) &&
       `--ci: must be ${orList(CI_SYSTEMS)}, got ${ci}; omit it for none`,
+    source !== undefined && packageProblem(source),
   ].filter((problem) => typeof problem === 'string');
   if (problems.length > 0) throw new UsageError(problems.join('\n'));
 }

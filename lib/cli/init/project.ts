@@ -176,8 +176,7 @@ export interface Vendored {
  * @param given the option `--package`: a packed tarball, or a version of a registry
  */
 export function vendored(project: string, given: string | undefined): Vendored {
-  if (given !== undefined)
-    return existsSync(given) ? copied(project, tarball(given)) : { specifier: versionGiven(given), files: [] };
+  if (given !== undefined) return existsSync(given) ? copied(project, given) : { specifier: given, files: [] };
   const script = path.join(packageRoot(), PACK);
   if (existsSync(script)) return packed(project, script);
   const { name, version } = ownPackage();
@@ -185,18 +184,15 @@ export function vendored(project: string, given: string | undefined): Vendored {
   return source ? copied(project, source) : { specifier: version, files: [] };
 }
 
-function versionGiven(text: string): string {
-  if (/^[~^]?\d+\.\d+\.\d+/.test(text)) return text;
-  throw new UsageError(
-    `--package: must be a packed tarball or a version, got ${text}, which is no file here; npm run pack makes a tarball`,
-  );
-}
-
-function tarball(file: string): string {
-  if (statSync(file).isFile()) return file;
-  throw new UsageError(
-    `--package: must be a packed tarball or a version, got the folder ${file}; run npm run pack in it, and name the .tgz file`,
-  );
+/** What is wrong with the option `--package`, if anything. */
+export function packageProblem(given: string): string | undefined {
+  const must = '--package: must be a packed tarball or a version, got';
+  if (!existsSync(given))
+    return /^[~^]?\d+\.\d+\.\d+/.test(given)
+      ? undefined
+      : `${must} ${given}, which is no file here; npm run pack makes a tarball`;
+  if (statSync(given).isFile()) return undefined;
+  return `${must} the folder ${given}; run npm run pack in it, and name the .tgz file`;
 }
 
 function packed(project: string, script: string): Vendored {

@@ -1,12 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { textTable } from '../../core/config/formats/plain-text';
 import { hasEnded } from '../../core/contracts/control';
+import { runCommand } from '../../core/contracts/names';
 import { type GpuLine, leastBusyFirst, newestGpuUse, progressOf } from '../../report/read/log-lines';
 import type { ReportStep } from '../../report/run/run-report';
 import { findDescriptor } from '../environment/environment';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { jsonLine, type Terminal } from '../terminal';
+import { repeat } from './control-client';
 import { progressLines } from './logs/job-logs';
 import { readStatus } from './read-status';
 import { pollSeconds } from './wait';
@@ -26,7 +27,7 @@ const LEVELS = '▁▂▃▄▅▆▇█';
 export async function chart(runId: string, options: ChartOptions, terminal: Terminal): Promise<number> {
   const descriptor = await findDescriptor(options);
   const seen = new Set<string>();
-  for (;;) {
+  const observe = async (): Promise<boolean> => {
     // Read before the steps, so that the steps include everything that was written before the run ended.
     const status = await readStatus(descriptor, runId);
     const { steps, gpus } = progressOf(await progressLines(descriptor, status));
@@ -35,9 +36,11 @@ export async function chart(runId: string, options: ChartOptions, terminal: Term
     for (const row of fresh) seen.add(keyOf(row));
     if (options.json) for (const row of fresh) terminal.out(jsonLine(row));
     else if (fresh.length > 0 || !options.watch) terminal.out(chartText(runId, steps, gpus));
-    if (!options.watch || hasEnded(status)) return EXIT.done;
-    await sleep(1000 * pollSeconds(POLL_SECONDS));
-  }
+    return !options.watch || hasEnded(status);
+  };
+  const advice = `try ${runCommand('status', runId, descriptor, '--chart --watch')}`;
+  await repeat(observe, { seconds: pollSeconds(POLL_SECONDS), what: `following ${runId}`, advice });
+  return EXIT.done;
 }
 
 /** GPU utilisation per host, as `--json` prints it among the steps. */

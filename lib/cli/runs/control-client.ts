@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import type { Descriptor } from '../../core/config/descriptor';
 import { parseJson } from '../../core/config/formats/json';
@@ -32,6 +33,36 @@ export async function callControl<T extends ControlAnswer>(
   const body = invoked.answer;
   if (!body.ok) throw new Refusal(body.issues, body.quota ? { quota: body.quota } : {});
   return body as Answer<T>;
+}
+
+/** Number of failed calls in a row after which a verb that follows runs gives up; the runs continue. */
+const PATIENCE = 10;
+
+interface Pace {
+  seconds: number;
+  /** The prefix of the error, such as `waiting for r-1`. */
+  what: string;
+  /** The last part of the error. */
+  advice: string;
+}
+
+/** Repeats a call while the service fails. */
+export async function patiently<T>(call: () => Promise<T>, { seconds, what, advice }: Pace): Promise<T> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      if (failures === PATIENCE)
+        throw new ServiceError(`${what}: ${PATIENCE} calls in a row failed, the last with ${error.message}; ${advice}`);
+    }
+    await sleep(1000 * seconds);
+  }
+}
+
+/** Calls `observe` until it returns true. A failure of the first call is final: it is the caller's, not that of a moment. */
+export async function repeat(observe: () => Promise<boolean>, pace: Pace): Promise<void> {
+  for (let isDone = await observe(); !isDone; isDone = await patiently(observe, pace)) await sleep(1000 * pace.seconds);
 }
 
 /** Control aliases that this process may not invoke: later requests go directly to the alias for auditors. */

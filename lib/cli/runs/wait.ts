@@ -3,14 +3,12 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { type RunPlace, runCommand } from '../../core/contracts/names';
-import { EXIT, ServiceError } from '../exit';
+import { EXIT } from '../exit';
 import { json, type Terminal } from '../terminal';
+import { patiently } from './control-client';
 import { LogTail } from './logs/job-logs';
 import { answerOr, readStatus, withoutOk } from './read-status';
 import { failureText } from './run-text';
-
-/** Number of consecutive failed status calls after which waiting ends; the run itself continues. */
-const PATIENCE = 10;
 
 export interface WaitOptions {
   json?: boolean;
@@ -126,19 +124,11 @@ export async function follow(
   terminal: Terminal,
   { until = hasEnded, before, everySeconds = pollSeconds(10) }: FollowOptions = {},
 ): Promise<StatusAnswer> {
-  let printed = '';
-  for (let failures = 0; ; await sleep(everySeconds * 1000)) {
-    const status = await readStatus(descriptor, runId).then(withoutOk, (error: Error) => error);
-    if (status instanceof Error) {
-      failures += 1;
-      if (!(status instanceof ServiceError)) throw status;
-      if (failures >= PATIENCE)
-        throw new ServiceError(
-          `waiting for ${runId}: ${PATIENCE} calls in a row failed, the last with ${status.message}; the run continues, try ${runCommand('status', runId, descriptor, '--wait')}`,
-        );
-      continue;
-    }
-    failures = 0;
+  const what = `waiting for ${runId}`;
+  const advice = `the run continues, try ${runCommand('status', runId, descriptor, '--wait')}`;
+  for (let printed = ''; ; await sleep(everySeconds * 1000)) {
+    const read = () => readStatus(descriptor, runId);
+    const status = withoutOk(await patiently(read, { seconds: everySeconds, what, advice }));
     await before?.(status);
     const line = plainLine(progressLine(status));
     if (line !== printed) terminal.err(line);

@@ -83,7 +83,7 @@ function loadFile<T>(
 ): Loaded<T> & { data?: unknown } {
   const file = parseYaml(text, most);
   if (hasErrors(file.issues)) return { issues: file.issues, positionOf: file.positionOf };
-  const set = applyOverrides(file.data, overrides);
+  const set = applyOverrides(file.data, overrides, (path) => keysAt(schema, path));
   if (hasErrors(set.issues)) return { issues: set.issues, positionOf: () => undefined };
   const written = overrides.map((override) => parsePath(override.split('=', 1)[0]?.trim() ?? '') ?? []);
   const isSet = (path: readonly PropertyKey[]) => written.some((one) => one.every((key, i) => key === path[i]));

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { LogTail } from '../../../lib/cli/runs/logs/job-logs';
 import { failureText } from '../../../lib/cli/runs/run-text';
 import { waitForEnd } from '../../../lib/cli/runs/wait';
@@ -128,6 +128,39 @@ test('logs --follow begins with the newest line of a run that is live', async ()
   );
   states = [{ state: 'completed' }];
   expect((await runCli('logs', RUN, '--environment', FILE, '--follow')).stdout.split('\n')).toHaveLength(3);
+});
+
+const FOLLOWING = ['logs --follow', 'status --chart --watch', 'status --events --follow', 'status --wait'];
+
+/** The service fails at these calls, counted from 0. */
+function failAt(fails: (call: number) => boolean): void {
+  let calls = 0;
+  LAMBDA.on(InvokeCommand).callsFake(({ Payload }) => {
+    if (fails(calls++)) throw Object.assign(new Error('socket hang up'), { name: 'TimeoutError' });
+    const request = JSON.parse(Buffer.from(Payload as Uint8Array).toString());
+    const given = request.action === 'events' ? { ok: true, events: [], next: null } : answer(request);
+    return { Payload: Buffer.from(JSON.stringify(given)) };
+  });
+}
+
+describe.each(FOLLOWING)('%s', (following) => {
+  const [verb = '', ...words] = following.split(' ');
+  const run = () => runCli(verb, RUN, '--environment', FILE, ...words);
+
+  test('goes on when the service fails now and then', async () => {
+    states = [{}, {}, {}, { state: 'completed' }];
+    failAt((call) => call % 3 === 2);
+    expect((await run()).code).toBe(0);
+  });
+
+  test('fails: after ten failed calls in a row', async () => {
+    failAt((call) => call > 1);
+    const { code, stderr } = await run();
+    expect(code).toBe(3);
+    expect(stderr).toMatch(
+      /(following|waiting for) gpt-261127050000: 10 calls in a row failed, the last with .*TimeoutError.*; .*try/,
+    );
+  });
 });
 
 test('logs --errors prints the first error of all hosts with the lines around it', async () => {

@@ -103,6 +103,19 @@ describe('--set', () => {
     expect(loadRun(MINIMAL, ['code.source=']).issues[0]?.path).toBe('code.source');
   });
 
+  test.each(['bogus=', 'limits.maxCostUSD=', 'compute.bogus='])(
+    'fails: %s removes no option of the section',
+    (override) => {
+      expect(loadRun(MINIMAL, [override]).issues).toMatchObject([
+        { rule: 'schema/unknown-key', path: override.slice(0, -1) },
+      ]);
+    },
+  );
+
+  test.each(['limits.maxCostUsd=', 'tags.project=', 'data[3]='])('%s may remove what is not there', (override) => {
+    expect(loadRun(MINIMAL, [override]).issues).toEqual([]);
+  });
+
   test.each(['noequals', '=x', 'a..b=1', '__proto__.x=1', 'name.first=1'])('fails: %s is no override', (override) => {
     expect(loadRun(MINIMAL, [override]).issues[0]?.rule).toBe('schema/set');
   });

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import sys
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Union, cast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
 
 from ._checkpoints import Checkpoint, committed_checkpoints
 from ._control import Control
@@ -21,10 +21,22 @@ if TYPE_CHECKING:
 
 #: States of a run that is over.
 _ENDED = ("completed", "failed", "stopped")
-#: Failed observations in a row before waiting gives up; the run itself goes on.
+#: Failed calls in a row after which waiting and following give up; the run itself goes on.
 _PATIENCE = 10
 _FOLLOW_SECONDS = 2.0
 _EVENT_PAGE = 200
+
+T = TypeVar("T")
+
+
+def _patiently(call: Callable[[], T], seconds: float) -> T:
+    """Repeats a call while the service fails."""
+    for _ in range(_PATIENCE - 1):
+        try:
+            return call()
+        except ServiceError:
+            time.sleep(seconds)
+    return call()
 
 
 class Run:
@@ -80,17 +92,9 @@ class Run:
 
         `poll` is in seconds. Interrupting it does not stop the run.
         """
-        printed, failures = "", 0
+        printed = ""
         while True:
-            try:
-                status = self.status()
-                failures = 0
-            except ServiceError:
-                failures += 1
-                if failures >= _PATIENCE:
-                    raise
-                time.sleep(poll)
-                continue
+            status = _patiently(self.status, poll)
             line = progress_line(status)
             if progress and line != printed:
                 print(line, file=sys.stderr)
@@ -113,9 +117,16 @@ class Run:
         """
         query = {"progressOnly": progress_only, "host": host, "since": None if since is None else _milliseconds(since)}
         seen: set[str] = set()
-        while True:
+        is_first = True
+
+        def observe() -> tuple[Status, list[tuple[str, LogLine]]]:
             status = self.status()
-            found = [line for i in range(len(status["attempts"])) for line in self._attempt_log(i + 1, query)]
+            return status, [line for i in range(len(status["attempts"])) for line in self._attempt_log(i + 1, query)]
+
+        while True:
+            # A failure of the first observation is final: it is the caller's, not that of a moment.
+            status, found = observe() if is_first else _patiently(observe, _FOLLOW_SECONDS)
+            is_first = False
             fresh = sorted((line for line in found if line[0] not in seen), key=lambda line: line[1]["at"])
             for key, line in fresh:
                 seen.add(key)

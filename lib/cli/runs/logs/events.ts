@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { type EventAnswer, type EventsAnswer, hasEnded } from '../../../core/contracts/control';
@@ -6,7 +5,7 @@ import { findDescriptor } from '../../environment/environment';
 import { EXIT } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { jsonLine, type Terminal } from '../../terminal';
-import { callControl } from '../control-client';
+import { callControl, repeat } from '../control-client';
 import { readStatus } from '../read-status';
 import { pollSeconds } from '../wait';
 import { sinceMillis } from './logs';
@@ -33,14 +32,16 @@ export async function events(runId: string | undefined, options: EventOptions, t
   const descriptor = await findDescriptor(options);
   const seen = new Set<string>();
   let from = since;
-  for (;;) {
+  const observe = async (): Promise<boolean> => {
     // Read before the events, so that they include everything that was written before the run ended.
     const isOver = options.follow && runId !== undefined && hasEnded(await readStatus(descriptor, runId));
     const last = await printFresh(descriptor, { runId, since: from, seen }, options, terminal);
-    if (!options.follow || isOver) return EXIT.done;
     from = Math.max(from ?? 0, (last ?? 0) - LATE_MS) || undefined;
-    await sleep(1000 * pollSeconds(POLL_SECONDS));
-  }
+    return !options.follow || isOver === true;
+  };
+  const what = `following ${runId ?? 'the runs of the team'}`;
+  await repeat(observe, { seconds: pollSeconds(POLL_SECONDS), what, advice: 'try again' });
+  return EXIT.done;
 }
 
 /** Prints events that have not been printed yet, page by page; returns the time of the last event. */

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { hasEnded } from '../../../core/contracts/control';
 import { runCommand } from '../../../core/contracts/names';
@@ -6,6 +5,7 @@ import { findDescriptor } from '../../environment/environment';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { jsonLine, type Terminal } from '../../terminal';
+import { repeat } from '../control-client';
 import { readStatus } from '../read-status';
 import { pollSeconds } from '../wait';
 import { firstError, LogTail } from './job-logs';
@@ -27,13 +27,16 @@ const POLL_SECONDS = 2;
 export async function logs(runId: string, options: LogOptions, terminal: Terminal): Promise<number> {
   const given = sinceMillis(options.since, Date.now());
   const descriptor = await findDescriptor(options);
-  let status = await readStatus(descriptor, runId);
-  const isLive = options.follow && !options.errors && !hasEnded(status);
-  const since = given ?? (isLive ? Date.now() - RECENT_MS : undefined);
-  const tail = new LogTail(descriptor, { runId, node: options.node, since });
-  for (let isFirst = true; ; isFirst = false) {
+  let isFirst = true;
+  let tail: LogTail | undefined;
+  const observe = async (): Promise<boolean> => {
+    const status = await readStatus(descriptor, runId);
+    const isLive = options.follow && !options.errors && !hasEnded(status);
+    const since = given ?? (isLive ? Date.now() - RECENT_MS : undefined);
+    tail ??= new LogTail(descriptor, { runId, node: options.node, since });
     const fresh = await tail.fresh(status);
     const shown = isFirst && isLive && given === undefined ? fresh.slice(-1) : fresh;
+    isFirst = false;
     const lines = options.errors ? firstError(shown) : shown;
     for (const line of lines)
       terminal.out(options.json ? jsonLine(line) : plainLine(`${line.at} ${line.host} ${line.message}`, MAX_LINE));
@@ -41,10 +44,11 @@ export async function logs(runId: string, options: LogOptions, terminal: Termina
     const isLast = !options.follow || isFound || hasEnded(status);
     if (isLast && options.errors && !isFound)
       terminal.err(`${runId}: no line looks like an error; ${runCommand('logs', runId, descriptor)} prints all lines`);
-    if (isLast) return EXIT.done;
-    await sleep(1000 * pollSeconds(POLL_SECONDS));
-    status = await readStatus(descriptor, runId);
-  }
+    return isLast;
+  };
+  const advice = `try ${runCommand('logs', runId, descriptor, '--follow')}`;
+  await repeat(observe, { seconds: pollSeconds(POLL_SECONDS), what: `following ${runId}`, advice });
+  return EXIT.done;
 }
 
 /** `--since 30m`, `2h`, `1d` or an ISO time, as epoch milliseconds. */

@@ -20,14 +20,24 @@ export function parsePath(text: string): (string | number)[] | undefined {
   return segments.length > 0 ? segments : undefined;
 }
 
-/** Applies `--set path=value` to a copy of `data`, in order. The value is parsed as YAML; an empty one removes the key. */
-export function applyOverrides(data: unknown, overrides: readonly string[]): { data: unknown; issues: Issue[] } {
+/** The names of the options of the section at a path; [] for maps, lists and what has no sections. */
+type OptionsAt = (path: readonly PropertyKey[]) => readonly string[];
+
+/**
+ * Applies `--set path=value` to a copy of `data`, in order. The value is parsed as YAML; an empty one removes the key. An unknown option
+ * without a value becomes an undefined one, which the schema rejects by its name.
+ */
+export function applyOverrides(
+  data: unknown,
+  overrides: readonly string[],
+  optionsAt: OptionsAt = () => [],
+): { data: unknown; issues: Issue[] } {
   if (overrides.length > MAX_OVERRIDES) {
     const text = { must: `must be given at most ${MAX_OVERRIDES} times`, got: overrides.length, fix: IN_THE_FILE };
     return { data, issues: [setIssue(text)] };
   }
   const copy: unknown = structuredClone(data ?? {});
-  const problems = overrides.flatMap((override) => apply(copy, override) ?? []);
+  const problems = overrides.flatMap((override) => apply(copy, override, optionsAt) ?? []);
   return { data: copy, issues: problems.map(setIssue) };
 }
 
@@ -35,7 +45,7 @@ const IN_THE_FILE = 'write it in the file';
 const setIssue = (text: IssueText): Issue => issue('schema/set', 'error', '--set', text);
 
 /** Applies one override; returns why it cannot be applied. */
-function apply(data: unknown, override: string): IssueText | undefined {
+function apply(data: unknown, override: string, optionsAt: OptionsAt): IssueText | undefined {
   const most = MAX_CHARACTERS.override;
   if (override.length > most)
     return { must: `must have at most ${most} characters`, got: `${override.length} characters`, fix: IN_THE_FILE };
@@ -45,7 +55,7 @@ function apply(data: unknown, override: string): IssueText | undefined {
     return { must: `must name a position of a list up to ${MAX_POSITION}`, got: override, fix: 'correct the number' };
   if (path && path.length > MAX_LEVELS)
     return { must: `must name a path of at most ${MAX_LEVELS} levels`, got: override, fix: 'correct the path' };
-  if (path && setAt(data, path, override.slice(split + 1))) return undefined;
+  if (path && setAt(data, path, override.slice(split + 1), optionsAt)) return undefined;
   return {
     must: 'must name a path of the file and a value',
     got: override,
@@ -53,7 +63,7 @@ function apply(data: unknown, override: string): IssueText | undefined {
   };
 }
 
-function setAt(root: unknown, path: readonly (string | number)[], text: string): boolean {
+function setAt(root: unknown, path: readonly (string | number)[], text: string, optionsAt: OptionsAt): boolean {
   const last = path[path.length - 1];
   if (last === undefined || isPrototypeKey(last)) return false;
   let parent = root;
@@ -68,7 +78,9 @@ function setAt(root: unknown, path: readonly (string | number)[], text: string):
   if (!isContainer(parent)) return false;
   const value = readValue(last, text);
   if (!isFlatterThan(value, MAX_LEVELS - path.length)) return false;
-  if (value === undefined) delete (parent as Record<string | number, unknown>)[last];
+  const options = value === undefined ? optionsAt(path.slice(0, -1)) : [];
+  const isKnown = options.length === 0 || options.includes(String(last));
+  if (value === undefined && isKnown) delete (parent as Record<string | number, unknown>)[last];
   else (parent as Record<string | number, unknown>)[last] = value;
   return true;
 }
