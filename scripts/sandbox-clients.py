@@ -31,18 +31,23 @@ def main(role_arn, bucket):
     job = finished(sagemaker, name)
     events = logs.filter_log_events(logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=f"{name}/")["events"]
     pages = sagemaker.get_paginator("list_training_jobs").paginate(NameContains=name)
-    print(json.dumps({
-        "status": job["TrainingJobStatus"],
-        "transitions": [transition["Status"] for transition in job["SecondaryStatusTransitions"]],
-        "created": job["CreationTime"].isoformat(),
-        "logs": sorted(event["message"] for event in events),
-        "listed": [summary["TrainingJobName"] for page in pages for summary in page["TrainingJobSummaries"]],
-        "tags": sagemaker.list_tags(ResourceArn=job["TrainingJobArn"])["Tags"],
-        "refused": refusal(sagemaker.exceptions.ResourceInUse, sagemaker, job),
-        "quota": quotas.get_service_quota(ServiceCode="sagemaker", QuotaCode="L-82E1C851")["Quota"]["QuotaName"],
-        "quotas": sum(len(page["Quotas"]) for page in
-                      quotas.get_paginator("list_service_quotas").paginate(ServiceCode="sagemaker")),
-    }))
+    print(
+        json.dumps(
+            {
+                "status": job["TrainingJobStatus"],
+                "transitions": [transition["Status"] for transition in job["SecondaryStatusTransitions"]],
+                "created": job["CreationTime"].isoformat(),
+                "logs": sorted(event["message"] for event in events),
+                "listed": [summary["TrainingJobName"] for page in pages for summary in page["TrainingJobSummaries"]],
+                "tags": sagemaker.list_tags(ResourceArn=job["TrainingJobArn"])["Tags"],
+                "refused": refusal(sagemaker.exceptions.ResourceInUse, sagemaker, job),
+                "quota": quotas.get_service_quota(ServiceCode="sagemaker", QuotaCode="L-82E1C851")["Quota"]["QuotaName"],
+                "quotas": sum(
+                    len(page["Quotas"]) for page in quotas.get_paginator("list_service_quotas").paginate(ServiceCode="sagemaker")
+                ),
+            }
+        )
+    )
 
 
 def finished(sagemaker, name):
