@@ -1,7 +1,7 @@
 import { App, Validations } from 'aws-cdk-lib';
 import { isSandbox, slipwayApp } from '../lib/cdk';
-import { embeddedEndpoint } from '../lib/cdk/embedded-aws';
 import { RememberedValidation } from '../lib/cdk/launcher/remembered-validation';
+import { embeddedEndpoint } from '../lib/shared/environment/embedded-endpoint';
 
 const app = new App();
 

@@ -1,9 +1,8 @@
 import type { Construct } from 'constructs';
+import { embeddedEndpoint } from '../shared/environment/embedded-endpoint';
 
 /** Context key: `-c sandbox=1` leaves out what the embedded AWS cannot deploy, `-c sandbox=0` never does. */
 const SANDBOX_CONTEXT = 'sandbox';
-
-const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]'];
 
 /**
  * Whether the app is synthesised for the embedded AWS: the context is set, or the CloudFormation endpoint is on this machine, as `slipway
@@ -13,13 +12,6 @@ export function isSandbox(scope: Construct, env: NodeJS.ProcessEnv = process.env
   const value: unknown = scope.node.tryGetContext(SANDBOX_CONTEXT);
   if (value === undefined || value === '') return embeddedEndpoint(env) !== undefined;
   return value === true || value === 1 || value === '1' || value === 'true';
-}
-
-/** The CloudFormation endpoint if it is on this machine. Endpoints of AWS, VPC endpoints and proxies for them never are. */
-export function embeddedEndpoint(env: NodeJS.ProcessEnv = process.env): string | undefined {
-  const endpoint = env.AWS_ENDPOINT_URL_CLOUDFORMATION || env.AWS_ENDPOINT_URL;
-  if (!endpoint || env.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS === 'true') return undefined;
-  return URL.canParse(endpoint) && LOOPBACK.includes(new URL(endpoint).hostname) ? endpoint : undefined;
 }
 
 /** A part of an environment that the embedded AWS does not deploy, and how its template differs as a result. */

@@ -3,6 +3,7 @@ import { textTable } from '../../core/config/formats/plain-text';
 import type { RunSpec } from '../../core/config/run-spec';
 import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../core/config/smoke';
 import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../../core/contracts/control';
+import { embeddedEndpoint } from '../../shared/environment/embedded-endpoint';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
 import { type GivenFile, requireRun } from '../inputs';
@@ -71,9 +72,9 @@ function placeOf(given: LaunchOptions['smoke']): SmokePlace {
 }
 
 function requireSandbox(run: RunSpec): void {
-  if (!process.env.AWS_ENDPOINT_URL)
+  if (!embeddedEndpoint())
     throw new UsageError(
-      '--smoke sandbox: must be called with the environment variables of the AWS emulator, got no AWS_ENDPOINT_URL; eval "$(slipway sandbox start)" and deploy the environment into it',
+      `--smoke sandbox: must be called with the environment variables of the sandbox, got ${process.env.AWS_ENDPOINT_URL ?? 'no AWS_ENDPOINT_URL'}; eval "$(slipway sandbox start)" and deploy the environment into it`,
     );
   if (needsAccelerator(run))
     throw new UsageError(

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { sandboxStatus, serveSandbox, startDetached } from '../../sandbox/daemon';
 import { clientEnv } from '../../sandbox/environment';
 import { type RunRecord, requireNotRunning, stopSandbox } from '../../sandbox/run-file';
+import { embeddedEndpoint } from '../../shared/environment/embedded-endpoint';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { interruptible, json, type Terminal } from '../terminal';
 import { exportLines, unsetForeign, unsetLines } from './shell-variables';
@@ -114,7 +115,7 @@ function unset(env: RunRecord['env'], terminal: Terminal): number {
 
 /** The variables that a shell has of a sandbox that has ended, without values: none where its own point to AWS. */
 function endedEnv(stateDir: string): RunRecord['env'] {
-  if (!process.env.AWS_ENDPOINT_URL?.includes('://127.0.0.1:')) return {};
+  if (!embeddedEndpoint()) return {};
   const hasCertificate = process.env.AWS_CA_BUNDLE?.startsWith(stateDir) ?? false;
   const certificate = hasCertificate ? { certFile: '', bundleFile: '' } : undefined;
   return clientEnv({ aws: '', services: '', region: '', accountId: '', certificate });

@@ -8,6 +8,7 @@ import { resolveEnvironments } from '../../core/config/environment-file';
 import { loadEnvironment } from '../../core/config/load';
 import { usd } from '../../report/page/format';
 import { renderVerifyPage, type VerifyReport } from '../../report/render-verify-page';
+import { hasForeignEndpoint } from '../../shared/environment/embedded-endpoint';
 import { standingCost } from '../../shared/environment/standing-cost';
 import { ask } from '../ask';
 import { calling } from '../aws-errors';
@@ -128,7 +129,7 @@ export async function verify(environment: string, options: VerifyOptions, termin
     schema: 1,
     ...place,
     level: levels.at(-1) ?? 'read',
-    embedded: isEmbedded(),
+    embedded: hasForeignEndpoint(),
     startedAt: started.toISOString(),
     probes: [...answeredIn(before).values()],
     costUsd,
@@ -174,9 +175,6 @@ async function placeOf(
     );
   return { name, region, descriptor };
 }
-
-/** Endpoints that the caller set are not those of AWS. */
-const isEmbedded = () => Object.keys(process.env).some((name) => name.startsWith('AWS_ENDPOINT_URL'));
 
 /** Standing cost of the environment of level `deploy`, USD per month. */
 function standingUsd(region: string): number {

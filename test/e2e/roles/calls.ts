@@ -111,14 +111,7 @@ export function callsOfRoles(environment: () => Deployed): void {
   test('data preparation and preflight go through under the roles themselves', async () => {
     const tokens = await launch('data/demo-tokenize.yaml', 'tokens');
     expect(tokens.code, tokens.stderr).toBe(0);
-    const image = set('image.kind=dlc', 'image.version=2.8');
-    const preflight = await environment().slipwayAs(
-      researcher,
-      'preflight',
-      run('builtin/demo.yaml'),
-      '--json',
-      ...image,
-    );
+    const preflight = await environment().slipwayAs(researcher, 'preflight', run('builtin/demo.yaml'), '--json');
     expect(preflight.code, preflight.stdout + preflight.stderr).toBe(0);
   });
 

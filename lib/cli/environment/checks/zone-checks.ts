@@ -8,6 +8,7 @@ import {
 import { servicesOf } from '../../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { Issue } from '../../../core/config/issue';
+import { embeddedEndpoint } from '../../../shared/environment/embedded-endpoint';
 import { found, inspect, type ResourceCheck } from './storage-checks';
 
 /** EC2 in the region of an environment. */
@@ -95,7 +96,8 @@ function zoneIssues(zones: readonly Zone[], everywhere: readonly Zone[]): Issue[
 /** Instance types of quotas.require that EC2 offers in no zone of the network. */
 export async function typeZoneCheck(environment: EnvironmentSpec): Promise<ResourceCheck | undefined> {
   const types = [...new Set(environment.quotas.require.map(({ instanceType }) => instanceType))];
-  if (types.length === 0) return undefined;
+  // The embedded AWS offers every type in every zone.
+  if (types.length === 0 || embeddedEndpoint()) return undefined;
   const ec2 = ec2In(environment);
   return inspect('zones of instance types', 'ec2:DescribeInstanceTypeOfferings', types.join(', '), async () => {
     const Filters = [{ Name: 'instance-type', Values: types.map((type) => type.replace(/^ml\./, '')) }];
