@@ -5,6 +5,7 @@ import { teamKeysOf } from '../core/config/descriptor';
 import { PREEMPTION_TIMES } from '../core/config/environment/limits';
 import type { EnvironmentSpec } from '../core/config/environment-file';
 import type { RunSpec } from '../core/config/run-spec';
+import { namePrefix, runTableName } from '../core/contracts/names';
 import { environmentQuotaNeeds } from '../core/quota';
 import { ownPackage } from '../shared/files/own-package';
 import { EnvironmentAccess } from './access/environment-access';
@@ -20,7 +21,7 @@ import { AuditFunction } from './launcher/audit-function';
 import { descriptorOf, TeamDescriptor, TeamNames } from './launcher/environment-descriptor';
 import { QuotaPreflight } from './launcher/quota-preflight';
 import { RegisteredRun, type RunSubmission } from './launcher/registered-run';
-import { runTableName, TrainingLauncher } from './launcher/training-launcher';
+import { TrainingLauncher } from './launcher/training-launcher';
 import { environmentFileSystems } from './network/environment-file-systems';
 import { EnvironmentNetwork } from './network/environment-network';
 import { regionalZones } from './network/training-network';
@@ -88,7 +89,7 @@ export class EnvironmentStack extends Stack {
     // CloudFormation limits the bytes of a template, and indentation would be half of them.
     super(scope, id, { suppressTemplateIndentation: true, ...given });
     this.spec = props.spec;
-    this.prefix = `slipway-${this.spec.name}`;
+    this.prefix = namePrefix(this.spec.name);
     const unprotect = terminationProtection ? new Unprotect(this, 'Unprotect') : undefined;
     this.preflight = this.makePreflight(props.runs ?? []);
     if (unprotect) this.preflight.node.addDependency(unprotect);

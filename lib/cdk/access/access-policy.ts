@@ -1,3 +1,4 @@
+import { controlFunctionName } from '../../core/contracts/names';
 import { teamPageKey } from '../../core/contracts/storage';
 import type { ExactStatement } from './statement';
 import { foreignDataStatements, teamKeyDenials } from './statements/job';
@@ -117,7 +118,7 @@ function driftReads(context: AccessContext): ExactStatement[] {
   const { environment, region, dataBucketArn, checkpointBucketArn, keyArn, teamKeyArns = {} } = context;
   const arn = (service: string, rest: string) =>
     `arn:${context.partition}:${service}:${region}:${context.account}:${rest}`;
-  const control = arn('lambda', `function:slipway-${environment}-control`);
+  const control = arn('lambda', `function:${controlFunctionName(environment)}`);
   return [
     {
       sid: 'DetectDrift',

@@ -29,6 +29,7 @@ import {
   RUN_QUEUE_MAX_RECEIVES,
   RUN_QUEUE_VISIBILITY_SECONDS,
 } from '../../core/contracts/launcher';
+import { controlFunctionName, runTableName } from '../../core/contracts/names';
 import { ENV_METRIC_TEAMS } from '../../core/contracts/team-metrics';
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
@@ -180,7 +181,7 @@ export class TrainingLauncher extends Construct {
   private makeControl(): HandlerFunction {
     const control = new HandlerFunction(this, 'Control', {
       handler: 'control',
-      functionName: `slipway-${this.props.environment}-control`,
+      functionName: controlFunctionName(this.props.environment),
       description: `Slipway ${this.props.environment}: start, stop, resume, status and logs of runs`,
       timeout: Duration.seconds(CONTROL_TIMEOUT_SECONDS),
       memorySize: 512,
@@ -281,6 +282,3 @@ export function teamAliases(
     new lambda.Alias(scope, `Alias-${team}`, { aliasName: controlAliasName(team), version });
   return Object.fromEntries(teams.map((team) => [team, alias(team)]));
 }
-
-/** Name of the run table of an environment. */
-export const runTableName = (environment: string): string => `slipway-${environment}-runs`;

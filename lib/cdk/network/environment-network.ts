@@ -8,6 +8,7 @@ import {
 } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { EXISTING_NETWORK_TYPE } from '../../core/contracts/custom-resources';
+import { namePrefix } from '../../core/contracts/names';
 import { customResource } from '../functions/handler-resource';
 import { TrainingNetwork } from './training-network';
 
@@ -59,7 +60,7 @@ export class EnvironmentNetwork extends Construct {
   private make(spec: EnvironmentSpec, mode: 'vpc-locked' | 'vpc-nat', encryptionKey?: kms.IKey): TrainingNetwork {
     const places = [...(spec.storage.external ?? []).map(({ s3 }) => s3), spec.network.wheels ?? ''].filter(Boolean);
     return new TrainingNetwork(this, 'Vpc', {
-      prefix: `slipway-${spec.name}`,
+      prefix: namePrefix(spec.name),
       mode,
       cidr: spec.network.cidr,
       availabilityZoneIds: this.zoneIds.length > 0 ? this.zoneIds : undefined,

@@ -1,5 +1,6 @@
 import { teamKeysOf } from '../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
+import { namePrefix, runTableName } from '../../core/contracts/names';
 import { bootstrapQualifier, DEFAULT_QUALIFIER } from '../environment/checks/bootstrap-qualifier';
 import { requireFile } from '../environment/deployed-needs';
 import { requireEnvironment } from '../environment/environment-file';
@@ -135,7 +136,11 @@ function controlStatements({ name }: EnvironmentSpec, names: readonly string[], 
       ['lambda:*'],
       arns('lambda', ...names.map((n) => `function:${n}`), 'event-source-mapping:*'),
     ),
-    statement('Table', ['dynamodb:*'], arns('dynamodb', `table/slipway-${name}-runs`, `table/slipway-${name}-runs/*`)),
+    statement(
+      'Table',
+      ['dynamodb:*'],
+      arns('dynamodb', ...['', '/*'].map((part) => `table/${runTableName(name)}${part}`)),
+    ),
     statement('Queues', ['sqs:*'], arns('sqs', `Slipway-${name}-*`)),
     statement('Topics', ['sns:*'], arns('sns', `Slipway-${name}-*`)),
     statement('Rules', ['events:*'], arns('events', `rule/Slipway-${name}-*`)),
@@ -156,11 +161,11 @@ function imageStatements({ name }: EnvironmentSpec, arns: Arns): Statement[] {
   const parameters = [
     `parameter/slipway/environments/${name}`,
     `parameter/slipway/environments/${name}/*`,
-    `parameter/slipway/storage/slipway-${name}/*`,
+    `parameter/slipway/storage/${namePrefix(name)}/*`,
     `parameter/cdk-bootstrap/${bootstrapQualifier()}/version`,
   ];
   return [
-    statement('Images', ['ecr:*'], arns('ecr', `repository/slipway-${name}`)),
+    statement('Images', ['ecr:*'], arns('ecr', `repository/${namePrefix(name)}`)),
     statement('Builds', ['codebuild:*'], arns('codebuild', 'project/*')),
     statement(
       'Parameters',

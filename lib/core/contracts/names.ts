@@ -22,6 +22,13 @@ export function jobName(environment: string, runId: string, attempt: number): st
   return `${environment}-${runId}-a${String(attempt).padStart(3, '0')}`;
 }
 
+/** The start of the names of what the stack of an environment makes; the repository of its images has no more. */
+export const namePrefix = (environment: string): string => `slipway-${environment}`;
+
+export const runTableName = (environment: string): string => `${namePrefix(environment)}-runs`;
+
+export const controlFunctionName = (environment: string): string => `${namePrefix(environment)}-control`;
+
 /** Where a run is: its environment by name. */
 export interface RunPlace {
   name: string;

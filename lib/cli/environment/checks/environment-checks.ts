@@ -6,6 +6,7 @@ import { REGIONS } from '../../../core/catalog/regions';
 import { managedPolicyArn } from '../../../core/config/environment/company';
 import { existingNetworkOf } from '../../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import { namePrefix } from '../../../core/contracts/names';
 import { type BucketPurpose, bucketNameOf } from '../../../core/contracts/storage';
 import type { TemplateResources } from '../../../core/contracts/template-values';
 import { existingNetworkIssues } from '../../../shared/aws/network/existing-network';
@@ -67,7 +68,7 @@ async function networkChecks(environment: EnvironmentSpec): Promise<ResourceChec
   const account = await accountOf(environment);
   const existing = existingNetworkOf(environment, account);
   if (!existing) return [];
-  const made = (purpose: BucketPurpose) => bucketNameOf({ prefix: `slipway-${name}`, account, region }, purpose);
+  const made = (purpose: BucketPurpose) => bucketNameOf({ prefix: namePrefix(name), account, region }, purpose);
   const { data = made('data'), checkpoints = made('checkpoints') } = storage.buckets ?? {};
   const { partition = 'aws' } = REGIONS[region] ?? {};
   const buckets = [data, checkpoints, made('artifacts')].map((bucket) => `arn:${partition}:s3:::${bucket}`);

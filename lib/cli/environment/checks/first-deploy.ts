@@ -14,6 +14,7 @@ import {
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { isPermissionSet } from '../../../core/config/environment/formats';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import { namePrefix, runTableName } from '../../../core/contracts/names';
 import { bucketNameOf } from '../../../core/contracts/storage';
 import { isMissingStack } from '../../aws-errors';
 import { bootstrapQualifier } from './bootstrap-qualifier';
@@ -197,12 +198,12 @@ async function retainedCheck(environment: EnvironmentSpec): Promise<ResourceChec
   const { name, region, storage, image } = environment;
   if (storage.adopt) return undefined;
   const settings = { region, maxAttempts: 3 };
-  const place = { prefix: `slipway-${name}`, account: await accountOf(environment), region };
+  const place = { prefix: namePrefix(name), account: await accountOf(environment), region };
   const buckets = (['data', 'checkpoints', 'artifacts', 'access-logs'] as const)
     .filter((purpose) => !(storage.buckets as Record<string, string> | undefined)?.[purpose])
     .map((purpose) => bucketNameOf(place, purpose));
   const s3 = new S3Client(settings);
-  const TableName = `slipway-${name}-runs`;
+  const TableName = runTableName(name);
   const probes: [string, () => Promise<unknown>][] = [
     ...buckets.map((Bucket): [string, () => Promise<unknown>] => [
       `bucket ${Bucket}`,

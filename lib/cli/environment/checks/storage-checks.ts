@@ -5,6 +5,7 @@ import { REGIONS } from '../../../core/catalog/regions';
 import { teamKeysOf } from '../../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import { hasErrors, type Issue, type IssueText, issue } from '../../../core/config/issue';
+import { namePrefix } from '../../../core/contracts/names';
 import { bucketNameOf } from '../../../core/contracts/storage';
 import { type ExistingStorage, type StorageProbe, storageProbes } from '../../../shared/aws/existing-storage';
 import { type Check, check, checkIssues } from './account-checks';
@@ -61,7 +62,7 @@ export async function storageChecks(environment: EnvironmentSpec): Promise<Resou
   const named = [keyArn, ...Object.values(buckets), ...Object.values(teamKeys)];
   if (named.every((name) => name === undefined)) return [];
   const account = await accountOf(environment);
-  const made = bucketNameOf({ prefix: `slipway-${environment.name}`, account, region }, 'data');
+  const made = bucketNameOf({ prefix: namePrefix(environment.name), account, region }, 'data');
   const dataRepository = keyArn && fsxLustre ? (buckets.data ?? made) : undefined;
   return checkStorage({ region, account, buckets, keyArn, teamKeys, dataRepository });
 }
