@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from fake_world import FakeWorld, job_json
-from slipway_driver import log
+from slipway_driver import aws_call, log
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.run_secrets import read_secrets
 
@@ -28,6 +28,8 @@ class FakeServices:
     def __init__(self) -> None:
         self.calls: list[tuple[str, dict[str, object]]] = []
         self.secrets = {SECRET_ARN: TOKEN, "slipway/hub": TOKEN, "slipway/short": "1234"}
+        #: What is answered first, whatever the call.
+        self.troubles: list[tuple[int, dict[str, object]]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.environ = {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",
@@ -43,6 +45,8 @@ class FakeServices:
 
     def answer(self, target: str, body: dict[str, object], authorization: str) -> tuple[int, dict[str, object]]:
         self.calls.append((target, body))
+        if self.troubles:
+            return self.troubles.pop(0)
         service = "secretsmanager" if target.startswith("secretsmanager") else "ssm"
         if f"/us-west-2/{service}/aws4_request" not in authorization:
             return 400, {"__type": "InvalidSignatureException"}
@@ -105,6 +109,32 @@ def test_fails_with_77_for_all_that_cannot_be_read_and_shows_no_value(services: 
         "secrets.B: slipway/none must be readable with the role of the job (AccessDeniedException); "
         "secrets.C: slipway/short must have at least 8 characters, so that it can be masked"
     )
+
+
+@pytest.mark.parametrize("trouble", [(400, {"__type": "ThrottlingException"}), (429, {}), (503, {})])
+def test_a_service_that_refuses_for_its_rate_is_called_again(
+    trouble: tuple[int, dict[str, object]], services: FakeServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All hosts of a job start at the same time, and the services accept few calls a second for the whole account."""
+    waits: list[float] = []
+    monkeypatch.setattr(aws_call, "sleep", waits.append)
+    services.troubles = [trouble, trouble]
+    assert read({"ONE": "slipway/hub", "TWO": "/slipway/key"}, services) == {"ONE": TOKEN, "TWO": KEY}
+    assert len(services.calls) == 4 and 0 < waits[0] < waits[1] * 2
+
+
+def test_fails_with_77_when_the_service_never_accepts_the_rate(services: FakeServices, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aws_call, "sleep", lambda _seconds: None)
+    services.troubles = [(400, {"__type": "ThrottlingException"})] * 100
+    with pytest.raises(DriverError, match=r"\(ThrottlingException\)") as found:
+        read({"ONE": "slipway/hub"}, services)
+    assert (found.value.code, len(services.calls)) == (77, aws_call.ATTEMPTS)
+
+
+def test_fails_at_once_when_a_call_is_denied(services: FakeServices) -> None:
+    with pytest.raises(DriverError, match=r"\(AccessDeniedException\)"):
+        read({"ONE": "slipway/none"}, services)
+    assert len(services.calls) == 1
 
 
 SCRIPT = """import os, sys

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
+import re
 from datetime import datetime, timezone
+from time import sleep
 from typing import Any, Dict, Mapping, NamedTuple
 from urllib.parse import urlsplit
 
+from slipway_s3.client import RETRIED
 from slipway_s3.credentials import load_credentials
 from slipway_s3.endpoint import domain_of, own_endpoint
 from slipway_s3.sigv4 import canonical_query, signed_headers
+
+#: Tries of a request that the service refuses for its rate or fails to serve, because all hosts of a job start at the same time. Without a
+#: response, as in a network without an endpoint for the service, there are fewer tries, of up to 30 s each.
+ATTEMPTS, ATTEMPTS_WITHOUT_RESPONSE = 8, 3
+LONGEST_DELAY_SECONDS = 20.0
+_THROTTLED = re.compile("Throttl|TooManyRequests")
 
 
 class AwsRequest(NamedTuple):
@@ -25,8 +35,32 @@ class AwsRequest(NamedTuple):
     body: bytes = b""
 
 
+class AwsError(OSError):
+    """An error status of a service. Its text is the code of the error without the message, which may quote the request of a denied call."""
+
+    def __init__(self, status: int, code: str) -> None:
+        super().__init__(code or "HTTP %d" % status)
+        self.passes = status in RETRIED or _THROTTLED.search(code) is not None
+
+
 def call_aws(request: AwsRequest, region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
-    """Returns the parsed response. Raises OSError for an error status or without a response, ValueError for one that is not JSON."""
+    """Returns the parsed response. Raises AwsError for an error status, OSError without a response, ValueError for one that is not JSON."""
+    attempt = 0
+    while True:
+        attempt += 1
+        try:
+            return _send(request, region, environ)
+        except AwsError as error:
+            if attempt == ATTEMPTS or not error.passes:
+                raise
+        except OSError:
+            if attempt >= ATTEMPTS_WITHOUT_RESPONSE:
+                raise
+        sleep(min(LONGEST_DELAY_SECONDS, 0.2 * 2**attempt) * random.uniform(0.5, 1.0))
+
+
+def _send(request: AwsRequest, region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
+    import urllib.error
     import urllib.request
 
     base = own_endpoint(environ, request.endpoint) or "https://%s.%s.%s" % (request.service, region, domain_of(region))
@@ -37,5 +71,17 @@ def call_aws(request: AwsRequest, region: str, environ: Mapping[str, str]) -> Di
     )  # fmt: skip
     address = base + request.path + ("?" + search if search else "")
     sent = urllib.request.Request(address, data=request.body or None, headers=signed, method=request.method)
-    with urllib.request.urlopen(sent, timeout=30) as answer:
-        return json.loads(answer.read())
+    try:
+        with urllib.request.urlopen(sent, timeout=30) as answer:
+            return json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        raise AwsError(error.code, _code_of(error.headers.get("x-amzn-ErrorType") or "", error.read())) from None
+
+
+def _code_of(header: str, body: bytes) -> str:
+    """The code of an error: `__type` of its body, or the header of services with a REST protocol, without namespace and address."""
+    try:
+        named = str(json.loads(body).get("__type") or header)
+    except (AttributeError, ValueError):
+        named = header
+    return named.split("#")[-1].split(":")[0]

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.error
 from typing import Any, Callable, Dict, Mapping, NamedTuple
 
-from slipway_driver.aws_call import AwsRequest, call_aws
+from slipway_driver.aws_call import AwsError, AwsRequest, call_aws
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_driver.log import SHORTEST_SECRET
 from slipway_s3.endpoint import region_of
@@ -50,14 +49,9 @@ def _read_one(reference: str, environ: Mapping[str, str]) -> str:
 
 
 def _why(error: Exception) -> str:
-    """A service error without its message, because the message of a denied call may quote the request."""
-    if not isinstance(error, urllib.error.HTTPError):
-        return "it holds no text" if isinstance(error, KeyError) else type(error).__name__ + ": " + str(error)
-    try:
-        kind = str(json.loads(error.read()).get("__type", "")).split("#")[-1]
-    except (OSError, ValueError):
-        kind = ""
-    return kind or "HTTP %d" % error.code
+    if isinstance(error, AwsError):
+        return str(error)
+    return "it holds no text" if isinstance(error, KeyError) else type(error).__name__ + ": " + str(error)
 
 
 def read_secrets(
