@@ -180,6 +180,45 @@ describe('a run is written', () => {
   });
 });
 
+describe('the same request id', () => {
+  test('of a registered run finds it, also when another version reads other defaults from its file', async () => {
+    const runId = await startedId({ clientRequestId: HASH });
+    expect(await start({ clientRequestId: HASH, overrides: ['compute.instanceCount=1'] })).toMatchObject({
+      ok: true,
+      runId,
+    });
+  });
+
+  test('finds the run whose archive in S3 has changed: the run keeps the digest it had', async () => {
+    const runFile = OWN_CODE.replace('./src', 's3://data-bucket/code/train.tar.gz');
+    const runId = await startedId({ runFile, code: { sha256: DIGEST, bytes: 5 } });
+    expect(await startedId({ runFile, code: { sha256: DIGEST.replaceAll('b', 'c'), bytes: 6 } })).toBe(runId);
+    expect((await world.store.findIntent(runId))?.code).toMatchObject({ sha256: DIGEST });
+  });
+});
+
+test.each([
+  [{}, 100, 'guardrails.maxCostPerRunUsd'],
+  [{ overrides: ['limits.maxCostUsd=99'] }, 99, undefined],
+])('a run is capped by the guardrail unless its own cap is lower (%j)', async (more, cap, from) => {
+  world.describe({ guardrails: { maxCostPerRunUsd: 100 } });
+  const record = await world.store.find(await startedId({ acceptsUnknownPrice: true, ...more }));
+  expect(record?.policy).toMatchObject({ maxCostUsd: cap });
+  expect(record?.policy.costCapFrom).toBe(from);
+});
+
+test('an upload is signed for its digest, its size and the key of the team', async () => {
+  const teamKeyArn = 'arn:aws:kms:us-west-2:111122223333:key/0f1e2d3c-0000-4000-8000-000000000000';
+  world.describe({ teamKeyArn });
+  const signed: object[] = [];
+  world.control.presign = async (_, upload) => {
+    signed.push(upload);
+    return { url: 'https://signed', headers: {} };
+  };
+  await startedId({ runFile: OWN_CODE, code: { sha256: DIGEST, bytes: 5 } });
+  expect(signed).toEqual([{ sha256: DIGEST, bytes: 5, teamKeyArn }]);
+});
+
 describe('a start whose code did not arrive in time', () => {
   const uploaded = { runFile: OWN_CODE, code: { sha256: DIGEST, bytes: 5 } };
   const confirmed = (runId: string) => world.ask({ action: 'start', runId, confirm: true });
