@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import os
 import threading
 import urllib.parse
 import zipfile
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from fake_world import FakeWorld, job_json
+from slipway_driver import requirements
 from slipway_driver.exit_codes import DriverError
-from slipway_driver.requirements import index_url
+from slipway_driver.requirements import index_url, install_requirements
 
 pytestmark = pytest.mark.jobs
 
@@ -40,6 +42,8 @@ class FakeCodeArtifact:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, dict[str, list[str]], str]] = []
+        #: Ends of paths of the index, and with which statuses they fail first.
+        self.troubles: dict[str, list[int]] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -57,6 +61,9 @@ class FakeCodeArtifact:
             return 200, "application/json", json.dumps(token if path == "/v1/authorization-token" else endpoint).encode()
         if authorization != "Basic " + base64.b64encode(f"aws:{TOKEN}".encode()).decode():
             return 401, "text/plain", b"a token is needed"
+        for end, statuses in self.troubles.items():
+            if path.endswith(end) and statuses:
+                return statuses.pop(0), "text/plain", b"not now"
         if path == "/pypi/python/simple/tiny-slipway-fixture/":
             return 200, "text/html", f'<!DOCTYPE html><html><body><a href="/pypi/python/files/{WHEEL}">{WHEEL}</a></body></html>'.encode()
         return (200, "application/zip", wheel()) if path.endswith(WHEEL) else (404, "text/plain", b"no such package")
@@ -124,3 +131,45 @@ def test_fails_for_what_is_no_repository(arn: str, service: FakeCodeArtifact) ->
     with pytest.raises(DriverError, match="must be the ARN of a CodeArtifact repository"):
         index_url(arn, environ(service))
     assert service.calls == []
+
+
+def install(tmp_path: Path, service: FakeCodeArtifact, requirement: str = "tiny-slipway-fixture==1.0") -> list[str]:
+    """Installs it with pip; returns what the driver logs."""
+    (tmp_path / "requirements.txt").write_text(requirement + "\n")
+    lines: list[str] = []
+    variables = {**os.environ, **environ(service), "PIP_TARGET": str(tmp_path / "site"), "PIP_NO_CACHE_DIR": "1"}
+    install_requirements(tmp_path, "requirements.txt", None, tmp_path / "none", variables, lines.append)
+    return lines
+
+
+# pypa/pip#11006 (pip never repeats 429), RobotLocomotion/pytorch-dense-correspondence#42 (503)
+@pytest.mark.parametrize(
+    ("end", "statuses"),
+    [("/simple/tiny-slipway-fixture/", [429, 429]), (WHEEL, [429]), (WHEEL, [502]), (WHEEL, [504, 429])],
+)
+def test_pip_is_started_again_when_the_index_throttles_or_breaks_off(
+    end: str, statuses: list[int], tmp_path: Path, service: FakeCodeArtifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requirements, "sleep", lambda _seconds: None)
+    service.troubles[end] = list(statuses)
+    lines = install(tmp_path, service)
+    assert (tmp_path / "site" / "tiny_slipway_fixture.py").is_file()
+    assert len([line for line in lines if "pip starts again" in line]) == len(statuses)
+    assert TOKEN not in "\n".join(lines)
+
+
+def test_fails_with_77_when_the_index_throttles_every_time(
+    tmp_path: Path, service: FakeCodeArtifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requirements, "sleep", lambda _seconds: None)
+    service.troubles[WHEEL] = [429] * 100
+    with pytest.raises(DriverError, match="could not be installed from CodeArtifact: .*429") as found:
+        install(tmp_path, service)
+    assert found.value.code == 77
+    assert len([call for call in service.calls if call[1].endswith(WHEEL)]) == requirements.INSTALL_TRIES
+
+
+def test_fails_at_once_for_a_package_that_is_not_there(tmp_path: Path, service: FakeCodeArtifact) -> None:
+    with pytest.raises(DriverError, match="No matching distribution found for no-such-package"):
+        install(tmp_path, service, "no-such-package==1.0")
+    assert len([call for call in service.calls if "no-such-package" in call[1]]) == 1

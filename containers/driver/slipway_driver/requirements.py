@@ -6,11 +6,14 @@ API_GetRepositoryEndpoint.html (2026-11-20).
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 from urllib.parse import urlsplit
 
 from slipway_driver.aws_call import AwsRequest, call_aws
@@ -21,6 +24,13 @@ from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 REPOSITORY_VARIABLE = "CA_REPOSITORY_ARN"
 INSTALL_SECONDS = 1800.0
 PIP = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input")
+#: Starts of pip. It repeats some failed requests itself, but neither those that the index throttles (pypa/pip#11006) nor broken downloads.
+INSTALL_TRIES = 3
+LONGEST_DELAY_SECONDS = 60.0
+#: What pip writes into its log for them; an index that cannot be reached or does not have the package is not among them.
+_PASSING = re.compile(
+    r"(429|5\d\d) (Client|Server) Error|too many 5\d\d error responses|Read timed out|IncompleteRead|Connection (broken|reset)"
+)
 _ARN = re.compile(r"^arn:([^:]+):codeartifact:([^:]+):(\d+):repository/([^/]+)/([^/]+)$")
 
 
@@ -69,15 +79,30 @@ def install_requirements(
     else:
         origin = "the index that pip is configured for"
     log("installing %s from %s" % (file.name, origin))
-    try:
-        done = subprocess.run(
-            command, cwd=str(folder), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=INSTALL_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s within %d s" % (origin, INSTALL_SECONDS))
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    for line in lines:
-        log("pip: " + line)
-    if done.returncode != 0:
-        errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
-        raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s: %s" % (origin, " ".join(errors)[:400]))
+    end = monotonic() + INSTALL_SECONDS
+    for attempt in range(1, INSTALL_TRIES + 1):
+        try:
+            code, lines, passes = _run_pip(command, folder, environ, end - monotonic())
+        except subprocess.TimeoutExpired:
+            raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s within %d s" % (origin, INSTALL_SECONDS))
+        for line in lines:
+            log("pip: " + line)
+        if code == 0:
+            return
+        delay = random.uniform(0.25, 1.0) * LONGEST_DELAY_SECONDS
+        if attempt == INSTALL_TRIES or not passes or monotonic() + delay > end:
+            break
+        log("the index throttled or broke off; pip starts again in %d s" % delay)
+        sleep(delay)
+    errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
+    raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s: %s" % (origin, " ".join(errors)[:400]))
+
+
+def _run_pip(command: List[str], folder: Path, environ: Mapping[str, str], seconds: float) -> Tuple[int, List[str], bool]:
+    """Exit code, output, and whether the index failed in a way that passes. pip says the last only in its own log."""
+    with TemporaryDirectory() as scratch:
+        report = Path(scratch) / "pip.log"
+        words = [*command, "--log", str(report)]
+        done = subprocess.run(words, cwd=str(folder), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds)
+        told = report.read_text("utf-8", "replace") if report.is_file() else ""
+    return done.returncode, done.stdout.decode("utf-8", "replace").splitlines(), _PASSING.search(told) is not None
