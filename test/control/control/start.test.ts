@@ -181,6 +181,12 @@ describe('a run is written', () => {
 });
 
 describe('the same request id', () => {
+  test('of a launch that waited for a fetch finds the run when that has ended', async () => {
+    const fetch = await startedId({ runId: 'fetch', clientRequestId: 'fetch' });
+    const runId = await startedId({ clientRequestId: 'mine', overrides: [`after=["${fetch}"]`] });
+    expect(await startedId({ clientRequestId: 'mine', overrides: [] })).toBe(runId);
+  });
+
   test('of a registered run finds it, also when another version reads other defaults from its file', async () => {
     const runId = await startedId({ clientRequestId: HASH });
     expect(await start({ clientRequestId: HASH, overrides: ['compute.instanceCount=1'] })).toMatchObject({

@@ -142,7 +142,7 @@ async function startAgain(
 ): Promise<IntentAnswer | Refusal> {
   const [intent, record] = await Promise.all([deps.store.findIntent(runId), deps.store.find(runId)]);
   if (!intent) throw new Error(`run ${runId} has no intent in the run table`);
-  if (record?.requestId !== undefined && !isRequestOf(record, intent, request)) {
+  if (record?.requestId !== undefined && !isRequestOf(intent, request)) {
     const must = `must be new for another run file or other code: it started ${runId}`;
     const text = { must, got: request.clientRequestId, fix: 'use another id' };
     return refusal(issue('request-id/reused', 'error', '--client-request-id', text));
@@ -157,11 +157,11 @@ async function startAgain(
   return { ok: true, runId, uploads, issues: [], quota: [] };
 }
 
-/** Whether a request has the run file and the code that a run was started with. */
-function isRequestOf({ configHash: hash }: RunRecord, { code }: RunIntent, request: StartRequest): boolean {
+/** Whether a request has the run file and the code of an intent. `launch --fetch` waits for a run only until that has fetched. */
+function isRequestOf({ spec, code }: RunIntent, request: StartRequest): boolean {
   const { value: run } = loadRun(request.runFile, request.overrides);
   const isSameCode = code === null || code.bytes === null || code.sha256 === request.code?.sha256;
-  return isSameCode && run !== undefined && configHash(run) === hash;
+  return isSameCode && run !== undefined && configText({ ...run, after: [] }) === configText({ ...spec, after: [] });
 }
 
 async function writeIntent(
