@@ -159,7 +159,7 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     ],
     [
       ['plan', 'runs/builtin/llama3-8b-fsdp.yaml', '--by', '2099-01-01', '--html', 'x.html'],
-      /--by: must be used without --search and --html, got 2099-01-01/,
+      /^slipway: --html: must not be used with --by, got both; leave one/,
     ],
     [
       ['plan', 'environments/research.yaml', '--region', 'eu-west-9'],
@@ -168,7 +168,7 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     [['plan', 'environments/research.yaml', '--search'], /--search: must be used with a run file, got /],
     ...(['--smoke', '--wait', '--matrix'] as const).map((option): [string[], RegExp] => [
       ['launch', STARTER, '--dry-run', option, ...(option === '--matrix' ? ['training.seed=1,2'] : [])],
-      new RegExp(`--dry-run: must be used without ${option}, which needs a launch, got both; omit one of them$`),
+      new RegExp(`^slipway: ${option}: must not be used with --dry-run, got both; leave one of them out$`),
     ]),
     [['validate', '/dev/zero'], /must be a readable file, got a device; check the path$/],
     [['validate', ''], /'': must be a readable file, got no such file; check the path$/],
@@ -199,9 +199,19 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     [['logs', 'x', '--since', 'soon'], /--since: must be a time or a span/],
     [['launch', 'x', '--at', 'soon'], /^slipway: --at: must be a time of the next 90 days.*got soon/],
     [['launch', 'x', '--client-request-id', 'a b'], /--client-request-id: must be 1-64 letters/],
-    [['launch', 'x', '--out', 'folder'], /^slipway: --out: must be used with --dry-run, .*got folder; add --dry-run/],
+    [
+      ['launch', 'x', '--out', 'folder'],
+      /^slipway: --out: must be used with --dry-run, got --out alone; add --dry-run/,
+    ],
     [['sandbox', 'start', '--python', '/no/python'], /--python: must be the path of an interpreter, got \/no\/python;/],
-    [['launch', 'x', '--stop-when', 'loss > 3'], /--stop-when: must be used with --matrix and --wait/],
+    [['launch', 'x', '--stop-when', 'loss > 3'], /--stop-when: must be used with --matrix, got --stop-when alone/],
+    [['launch', 'x', '--no-logs'], /^slipway: --no-logs: must be used with --wait, got --no-logs alone; add --wait$/],
+    [['launch', 'x', '--smoke', '--fetch'], /^slipway: --fetch: must not be used with --smoke, got both; leave one/],
+    [['launch', 'x', '--smoke', '--at', '6h'], /^slipway: --at: must not be used with --smoke, got both; leave one/],
+    [
+      ['launch', 'x', '--matrix', 'a=1', '--run-id', 'r'],
+      /^slipway: --run-id: must not be used with --matrix, got both/,
+    ],
     [
       ['validate', 'x', '--region', 'mars-1'],
       /^slipway: --region: must be a region such as us-west-2, got mars-1; correct/,

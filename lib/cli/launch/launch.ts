@@ -16,6 +16,7 @@ import {
   readRunFile,
   requireChecked,
 } from '../inputs';
+import { modeOf } from '../modes';
 import { withoutOk } from '../runs/read-status';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
@@ -72,30 +73,27 @@ const CLIENT_REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 /** `slipway launch FILE`: validate, preflight, show the cost, ask, upload the code, submit. */
 export async function launch(file: string, given: LaunchOptions, terminal: Terminal): Promise<number> {
   requireIds(given);
-  if (given.stopWhen !== undefined && !(given.matrix && given.wait))
-    throw new UsageError(
-      `--stop-when: must be used with --matrix and --wait, which compare the runs while they train, got ${given.stopWhen}; add them`,
-    );
-  if (given.out !== undefined && !given.dryRun)
-    throw new UsageError(
-      `--out: must be used with --dry-run, whose files it takes, got ${given.out}; add --dry-run, or omit it`,
-    );
-  const launching = given.dryRun && (['smoke', 'matrix', 'wait'] as const).find((name) => given[name]);
-  if (launching)
-    throw new UsageError(
-      `--dry-run: must be used without --${launching}, which needs a launch, got both; omit one of them`,
-    );
+  const one = ['at', 'runId', 'clientRequestId', 'fetch'] as const;
+  const mode = modeOf(given, {
+    '': [...one, 'wait'],
+    dryRun: [...one, 'out'],
+    smoke: ['runId', 'wait'],
+    matrix: ['wait', 'stopWhen'],
+  });
+  if (given.logs === false && !given.wait)
+    throw new UsageError('--no-logs: must be used with --wait, got --no-logs alone; add --wait');
   const startAt = startTime(given.at, Date.now());
   const source = readGiven(file);
   const first = await missingFetch(source, withFileOptions(source, given), terminal);
   const options = await withS3Config(source, first.options);
   const { descriptor, read } = await environmentOf(source, options);
-  if (options.smoke) return (await import('./smoke.js')).launchSmoke(source, descriptor, options, terminal);
-  if (options.matrix) return (await import('./matrix/matrix.js')).launchMatrix(source, descriptor, options, terminal);
+  if (mode === 'smoke') return (await import('./smoke.js')).launchSmoke(source, descriptor, options, terminal);
+  if (mode === 'matrix')
+    return (await import('./matrix/matrix.js')).launchMatrix(source, descriptor, options, terminal);
   const checked = requireChecked(checkRead(read ?? readRunFile(source, options), options, descriptor));
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   const launched = { checked, file, descriptor };
-  if (options.dryRun) return printDryRun(launched, options, terminal);
+  if (mode === 'dryRun') return printDryRun(launched, options, terminal);
   return submitRun(launched, { ...options, startAt, fetch: first.fetch }, terminal);
 }
 
@@ -106,8 +104,6 @@ async function missingFetch(
   terminal: Terminal,
 ): Promise<FetchFirst<LaunchOptions>> {
   if (!options.fetch) return { options };
-  if (options.smoke || options.matrix)
-    throw new UsageError('--fetch: must be used without --smoke and --matrix, got both; use slipway fetch first');
   return (await import('../hub/fetch-first.js')).fetchFirst(source, options, terminal);
 }
 

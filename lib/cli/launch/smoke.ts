@@ -37,8 +37,6 @@ export async function launchSmoke(
       '--smoke: must be a run on one instance type, got instance groups; test one of its groups with a separate file',
     );
   if (place === 'sandbox') requireSandbox(run);
-  const other = options.clientRequestId ? '--client-request-id' : options.matrix ? '--matrix' : options.at && '--at';
-  if (other) throw new UsageError(`--smoke: must not be used with ${other}, got both; a smoke run starts immediately`);
   const set = [...(options.set ?? []), ...smokeOverrides(run, place)];
   // Checked by every rule: options that scaling makes invalid are reported before any cost arises.
   const small = requireRun(source, { ...options, set }, descriptor);

@@ -23,6 +23,7 @@ import { environmentIn, requireEnvironment } from '../environment/environment-fi
 import { EXIT, Refusal, UsageError } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
+import { modeOf } from '../modes';
 import { savePage } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
@@ -78,8 +79,7 @@ export interface PlanOptions extends CommonOptions {
 export async function plan(file: string, options: PlanOptions, terminal: Terminal): Promise<number> {
   const text = readText(file);
   if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
-  if (options.by !== undefined && (options.search || options.searchLibraries || options.html))
-    throw new UsageError(`--by: must be used without --search and --html, got ${options.by}; run slipway plan twice`);
+  modeOf(options, { '': ['search', 'searchLibraries', 'html'], by: [] });
   const by = options.by === undefined ? undefined : (await import('./by-date.js')).deadlineOf(options.by, Date.now());
   const { run } = requireRun({ file, text }, await withS3Config({ file, text }, options));
   const { descriptor, ...facts } = await planFacts(options);

@@ -23,7 +23,7 @@ test('fails: a smoke run of a series, of which it would start one', async () => 
   const lambda = mockClient(LambdaClient);
   const words = ['--smoke', '--matrix', 'training.seed=1,2', '--environment', environment, '--yes'];
   const { code, stderr } = await runCli('launch', file, ...words);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('--smoke: must not be used with --matrix, got both')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--matrix: must not be used with --smoke, got both')]);
   expect(lambda.calls()).toEqual([]);
 });
 

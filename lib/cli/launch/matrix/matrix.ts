@@ -78,8 +78,8 @@ export async function launchMatrix(
   options: LaunchOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const other = options.at ? '--at' : options.runId ? '--run-id' : options.clientRequestId && '--client-request-id';
-  if (other) throw new UsageError(`--matrix: must not be used with ${other}, got both; use --set for one of its runs`);
+  if (options.stopWhen !== undefined && !options.wait)
+    throw new UsageError('--stop-when: must be used with --wait, which compares the runs, got none; add --wait');
   const rule = options.stopWhen === undefined ? undefined : parseStopRule(options.stopWhen);
   const group = runIdAt('matrix', new Date());
   const candidates = checkAll(source, descriptor, options, group);
