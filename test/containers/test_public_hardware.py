@@ -339,3 +339,99 @@ def test_a_rank_that_was_killed_is_reported_before_one_that_waited_for_it_at_a_b
     )
     end = judged_together(record(1, 1, waited, at=5), record(0, -9, "", at=6))
     assert (end.code, end.rank) == (137, 0)
+
+
+def torchrun(kind: str) -> str:
+    return PLACE.replace("dist.all_reduce(x)", "sys.exit(main())") + "torch.distributed.elastic." + kind + "\n"
+
+
+ABORT = (
+    "[E ProcessGroupNCCL.cpp:455] Some NCCL operations have failed or timed out.\n"
+    "terminate called after throwing an instance of 'std::runtime_error'\n"
+    "  what():  NCCL error: remote process exited or there was a network error, NCCL version 2.14.3\n"
+    "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.\n"
+    "Last error:\n"
+)
+DUPLICATE = "Duplicate GPU detected : rank 3 and rank 0 both on CUDA device f000"
+LIBFABRIC = "Libfabric EFA provider has encountered an internal error:"
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "code", "kind", "reason"),
+    [
+        ("NVIDIA/Megatron-LM#661", nccl("internal", DUPLICATE), 1, "user-code", DUPLICATE + " (torch.distributed.DistBackendError: "),
+        (
+            "ultralytics/ultralytics#7038",
+            "algo-1:9:9 [0] bootstrap.cc:48 NCCL WARN Bootstrap : no socket interface found\n"
+            + nccl("internal", "Bootstrap : no socket interface found"),
+            1,
+            "user-code",
+            "Bootstrap : no socket interface found (",
+        ),
+        (
+            "awslabs/awsome-distributed-ai#647",
+            LIBFABRIC + "\n\nLibfabric error: (-12) Cannot allocate memory\nEFA internal error: (4112) Failure to post buffers\n",
+            -6,
+            "user-code",
+            LIBFABRIC + " Libfabric error: (-12) Cannot allocate memory",
+        ),
+        ("pytorch/pytorch#150916", torchrun("rendezvous.api.RendezvousClosedError"), 1, "peer-lost", "torch.distributed.elastic."),
+        (
+            "tatsu-lab/stanford_alpaca#207",
+            ABORT + "NET/IB : Got completion from peer 10.0.0.4<39138> with error 12, opcode 0, len 0, vendor err 129\n",
+            -6,
+            "peer-lost",
+            "NET/IB : Got completion",
+        ),
+        (
+            "a sibling of tatsu-lab/stanford_alpaca#207 with EFA",
+            ABORT + "NET/OFI Request 0x7f completed with error. RC: 12. Error: 4117 (Unresponsive receiver)\n",
+            -6,
+            "peer-lost",
+            "NET/OFI Request",
+        ),
+        (
+            "hiyouga/LlamaFactory#6953",
+            "[rank1]:[E ProcessGroupNCCL.cpp:1316] [PG 0 Rank 1] Heartbeat monitor timed out! Process will be terminated.\n"
+            "[rank1]:[F ProcessGroupNCCL.cpp:1169] [PG 0 Rank 1] ProcessGroupNCCL's watchdog got stuck for 600 seconds\n",
+            -6,
+            "hang",
+            "[rank1]:[F ProcessGroupNCCL.cpp:1169]",
+        ),
+        (
+            "a sibling of awslabs/awsome-distributed-ai#647: an exception whose words begin on the next line",
+            PLACE + "RuntimeError: \n        An attempt has been made to start a new process before\n        it was bootstrapped\n",
+            1,
+            "user-code",
+            "RuntimeError: An attempt has been made to start a new process before",
+        ),
+    ],
+)
+def test_a_report_of_the_fourth_search_has_its_verdict(source: str, text: str, code: int, kind: str, reason: str) -> None:
+    end = judged(text, code)
+    assert end.kind == kind and end.reason.startswith(reason)
+
+
+def test_an_out_of_memory_error_of_a_gpu_with_memory_errors_is_one_of_a_broken_host() -> None:
+    """NVIDIA/k8s-device-plugin#267"""
+    end = judged(cuda("out of memory"), gpus=[parse_gpus("0, 0\n1, 0\n"), parse_gpus("0, 0\n1, 1\n")])
+    assert end.kind == "hardware"
+
+
+@pytest.mark.drawn(25)
+@pytest.mark.parametrize("seed", range(100))
+def test_the_last_error_of_nccl_is_the_reason_wherever_it_stands(seed: int) -> None:
+    """The law beside NVIDIA/Megatron-LM#661: labels, an empty line, a C++ stack and lines before and after it change nothing."""
+    draw = random.Random(seed)
+    cause = draw.choice([DUPLICATE, "Bootstrap : no socket interface found", "Attribute arch of node cpu not found"])
+    stack = [
+        "Exception raised from create at NCCLUtils.cpp:93 (most recent call first):",
+        "frame #0: c10::Error::Error(c10::SourceLocation)",
+    ]
+    below = draw.choice([[], stack, ["step 3"], ["algo-1:70:99 [0] NCCL INFO comm 0x5649149de2c0 - Abort COMPLETE"]])
+    empty = draw.choice([[], [""]])
+    label = draw.choice(["", "[rank%d]: " % draw.randrange(8)])
+    lines = nccl(draw.choice(["cuda", "system", "internal"]), *empty, cause, *below).splitlines()
+    assert judged("".join("%s%s\n" % (label, line) for line in lines)).reason.startswith(cause + " (torch.")
+    without = nccl("internal", *empty, *(below if below in ([], stack) else [])).replace("Last error:\n", "Last error:\n" + stack[0] + "\n")
+    assert judged(without).reason.startswith("torch.distributed.DistBackendError: ")

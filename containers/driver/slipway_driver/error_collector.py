@@ -34,11 +34,13 @@ class _Found:
         self.at, self.summary, self.noise = at, summary, noise
         self.lines: Deque[str] = deque([line], maxlen=4 * TAIL_LINES)
         self.foreign, self.more = 0, MESSAGE_LINES
+        #: Whether the next line says what went wrong: NCCL's exception names only the failed call.
+        self.is_titled = False
 
     def name(self, summary: str) -> None:
         """Sets the last line of a traceback. Of chained exceptions the last one counts, but noise and causes do not replace each other."""
         if not self.summary or not (is_noise(self.summary) or is_noise(summary)):
-            self.summary = summary
+            self.summary = summary.rstrip()
 
     def takes_more(self, text: str) -> bool:
         """Adds a continuation line of an NCCL error; True if `text` was added."""
@@ -47,6 +49,8 @@ class _Found:
         self.more -= 1
         self.lines.append(text)
         self.noise = self.noise or is_noise(text)
+        if self.is_titled and text.strip():
+            self.summary, self.is_titled = "%s (%s)" % (text.strip(), self.summary), False
         return True
 
     @property
@@ -75,6 +79,8 @@ class ErrorCollector:
         label, text = without_labels(line)
         text = patterns.GROUP_MARGIN.sub("", text)
         if patterns.AROUND.match(text):
+            if self._traceback is not None:
+                self._traceback.is_titled = text.startswith("Last error")
             return
         self._tail.append(line)
         self.killed = self.killed or (any(part in text for part in patterns.KILLED_TEXTS) and bool(patterns.KILLED_PROGRAM.search(text)))
@@ -91,6 +97,10 @@ class ErrorCollector:
             if self._bare is None or at - self._bare.at > STALE_SECONDS or (found.is_cause and not self._bare.is_cause):
                 self._bare = found
         if text.strip():
+            for found in (self._traceback, self._bare):
+                # The words of an error that ends with a colon are on the next line.
+                if found is not None and found.summary.endswith(":") and self._before.strip() == found.summary:
+                    found.summary += " " + text.strip()
             self._before = text
 
     def _begin(self, label: str, text: str, at: float) -> None:

@@ -37,7 +37,7 @@ PEER_LOST = re.compile(
     r"Connection closed by remote peer|ncclRemoteError|remote process exited or there was a network error"
     r"|possibly due to a network error or a remote process exiting|NCCL communicator (was|is) aborted"
     r"|DistNetworkError|DistStoreError|failed to recv, got 0 bytes|recvValue failed|sendBytes failed"
-    r"|ProcessGroup.* was destroyed|Failed to send to peer|\bgloo\b.*Connect timeout"
+    r"|ProcessGroup.* was destroyed|Failed to send to peer|\bgloo\b.*Connect timeout|\bRendezvousClosedError\b"
 )
 #: NCCL's message for a failed call of its network plugin, and the message of libfabric's EFA provider if the other host does not answer
 #: (fi_efa error "Unresponsive remote", https://github.com/ofiwg/libfabric, prov/efa/src/efa_errno.h, 2026-11-22). The first message alone
@@ -52,7 +52,8 @@ REMOTE_SILENT = re.compile(
 #: The same for sockets. Any other connection of the script can cause these messages, so they count only together with TALKS_TO_RANKS.
 CONNECTION_LOST = re.compile(r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|Connection refused")
 TALKS_TO_RANKS = re.compile(
-    r"torch[./]distributed|\bdist\.|nccl|gloo|c10d|TCPStore|ProcessGroup|monitoredBarrier|mpi4py|MPI_", re.IGNORECASE
+    r"torch[./]distributed|\bdist\.|nccl|\bNET/(?:IB|OFI|Socket)\b|gloo|c10d|TCPStore|ProcessGroup|monitoredBarrier|mpi4py|MPI_",
+    re.IGNORECASE,
 )
 #: torchrun ends its start because the other hosts have not come, or cannot be reached.
 NOT_JOINED = re.compile(r"\b(?:DistStoreError|DistNetworkError|Rendezvous\w*Error)\b")
