@@ -36,11 +36,12 @@ const CLASS_BY_EXIT_CODE: Readonly<Record<number, FailureClass>> = Object.fromEn
 
 /**
  * Start of FailureReason as the service writes it (https://github.com/aws/sagemaker-python-sdk/issues/357, 35, 70;
- * https://docs.aws.amazon.com/batch/latest/userguide/sm_job_stuck_in_runnable_capacity.html; read 2026-11-20). The service does not
+ * https://github.com/aws/amazon-sagemaker-feedback/issues/99;
+ * https://docs.aws.amazon.com/batch/latest/userguide/sm_job_stuck_in_runnable_capacity.html; read 2026-11-30). The service does not
  * guarantee the wording. The patterns are anchored at the start, because the rest may be text from user code.
  */
 const CAPACITY =
-  /^\s*(ClientError:\s*)?(CapacityError\b|Insufficient_?Capacity(Error|Exception)?\b|insufficient capacity\b|Unable to provision requested ML compute capacity)/i;
+  /^\s*(ClientError:\s*)?(CapacityError\b|(EC2)?Insufficient[_ ]?(Instance)?Capacity(Error|Exception)?\b|Unable to provision requested ML compute capacity)/i;
 const SERVICE_FAULT = /^\s*InternalServerError|hardware failure|host maintenance/i;
 /** The container itself exited: everything that follows is text from the driver, the toolkit or the script, never from the service. */
 const CONTAINER_FAILURE = /^\s*AlgorithmError\b|\{"slipway"/;
@@ -56,7 +57,7 @@ const STORAGE: ReadonlySet<FailureClass> = new Set(['checkpoint', 'data']);
 const PEER_LOST =
   /remote process exited|connection (reset|closed) by (remote )?peer|broken pipe|unhandled system error|socket timeout|uncorrectable ECC|\bXid\b|NVLink error|GPU has fallen off the bus/i;
 const HOST_MEMORY =
-  /out of memory: kill|oom-kill|OOMKilled|OutOfMemoryError: Please use an instance type with more memory/i;
+  /out of memory: kill|oom-kill|OOMKilled|Please use an instance type with more memory|Out of Memory\. Please use a larger instance/i;
 /**
  * Failure classes that the driver (containers/driver) reports without an exit code of their own, and our wording for them. They take
  * precedence over the exit code: a driver that lost a peer or found broken hardware exits with 75, as does a script that asks to be

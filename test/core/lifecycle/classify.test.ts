@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { classify, failureFile, signatureOf } from '../../../lib/core/lifecycle/classify';
 import type { FailureClass } from '../../../lib/core/lifecycle/record';
+import { draws } from '../../support/draws';
 import { attempt, failedJob, job, T0 } from './support/records';
 
 const file = (code: number, failureClass: string) =>
@@ -41,13 +43,34 @@ test.each<[string, FailureClass]>([
     'CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML instance type.',
     'capacity',
   ],
-  ['ClientError: Please use an instance type with more memory, or reduce the size of the training data', 'config'],
+  // What the service writes when the kernel has killed the container.
+  ['ClientError: Please use an instance type with more memory, or reduce the size of the training data', 'memory'],
+  ['ClientError: Artifact upload failed:ClientError: Out of Memory. Please use a larger instance', 'memory'],
+  // huggingface/blog#114
+  ['ClientError: Artifact upload failed:Insufficient disk space', 'config'],
   ['ClientError: Data download failed: AccessDenied for s3://bucket/key', 'access'],
   ['ClientError: CannotPullContainerError: image not found', 'access'],
   ['ClientError: No space left on device', 'config'],
   ['', 'user-code'],
 ])('%s', (reason, failureClass) => {
   expect(classify(failedJob(reason), attempt()).failureClass).toBe(failureClass);
+});
+
+test('aws/amazon-sagemaker-feedback#99: the words of every service for capacity, unless a container writes them', () => {
+  const words = fc.constantFrom(
+    "EC2InsufficientCapacityError: Instance type 'ml.g5.48xlarge' is temporarily unavailable in supported availability zones",
+    'InsufficientInstanceCapacity: We currently do not have sufficient capacity',
+    'CapacityError: Unable to provision requested ML compute capacity.',
+    'Insufficient capacity',
+  );
+  fc.assert(
+    fc.property(words, fc.constantFrom('', ' ', 'ClientError: '), fc.string(), (text, before, after) => {
+      const classOf = (reason: string) => classify(failedJob(reason), attempt()).failureClass;
+      expect(classOf(`${before}${text} ${after}`)).toBe('capacity');
+      expect(classOf(`AlgorithmError: ${text}, exit code: 1`)).toBe('user-code');
+    }),
+    { numRuns: draws(50) },
+  );
 });
 
 describe('Stopped', () => {

@@ -187,6 +187,17 @@ describe('a create whose answer is doubtful', () => {
     expect(again.effects).toMatchObject([{ do: 'create', jobName: NAME, attempt: 1 }]);
   });
 
+  test('fails: a type that the region does not offer, for which no quota helps, and no other option is left', () => {
+    // aws/amazon-sagemaker-examples#1001
+    const error =
+      'ResourceLimitExceeded: The requested resource training-job/ml.p2.xlarge is not available in this region';
+    const unoffered = seeing({ create: { kind: 'limit', error }, job: { kind: 'absent' } });
+    expect(run(intended(), unoffered).record).toMatchObject({ state: 'failed', reason: error });
+    const capacityOptions = policy().capacityOptions.flatMap((option) => [option, { ...option, id: 'other' }]);
+    const other = run({ ...intended(), policy: policy({ capacityOptions }) }, unoffered);
+    expect(other.record).toMatchObject({ state: 'queued', capacityOptionId: 'other' });
+  });
+
   test('a create without an answer keeps its capacity option until no job of it can exist any more', () => {
     const limit = { kind: 'limit', error: 'ResourceLimitExceeded' } as const;
     const doubtful = intended({ createTries: 2, lastCreateAt: T0 });
@@ -219,6 +230,12 @@ describe('a create whose answer is doubtful', () => {
     expect(after.record.state).toBe('failed');
     expect(after.record.reason).toContain('waited 192 h');
   });
+});
+
+test.each(['failed', 'stopped', 'completed'] as const)('a run that is %s stays so when its job is deleted', (state) => {
+  // kubeflow/trainer#3737
+  const after = run({ ...running(), state }, seeing({ job: { kind: 'absent' } }), T0 + 48 * HOUR);
+  expect([after.record.state, after.effects]).toEqual([state, []]);
 });
 
 describe('a name that was freed', () => {

@@ -241,9 +241,16 @@ function adopt(
 export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boolean =>
   phase === 'intent' && unmadeTries < createTries;
 
+/** What the service calls a limit, although no quota helps (https://github.com/aws/amazon-sagemaker-examples/issues/1001, 2026-11-30). */
+const NOT_OFFERED = /is not available in this region/i;
+
 /** The quota is used up: the run goes back to the queue. This uses up no attempt, and the attempt keeps its name. */
 function waitForQuota({ record, attempt, observed, now }: Situation, error: string): Move {
-  const verdict = { failureClass: 'capacity' as const, reason: `quota is used up: ${error}`, signature: 'quota' };
+  const other = optionAfterCapacityFailure(record, unusableOptionIds(observed));
+  const verdict =
+    NOT_OFFERED.test(error) && other === record.capacityOptionId
+      ? { failureClass: 'config' as const, reason: error, signature: 'quota' }
+      : { failureClass: 'capacity' as const, reason: `quota is used up: ${error}`, signature: 'quota' };
   const { budgets, next } = judge(record, verdict, { madeProgress: false, trained: false }, now);
   if (next.kind === 'fail')
     return endUncreated(record, attempt, failRun(record, now, { why: next.why, runbook: next.runbook }), now);
@@ -251,9 +258,7 @@ function waitForQuota({ record, attempt, observed, now }: Situation, error: stri
   // (lib/core/lifecycle/phases/wait.ts).
   const { createTries, unmadeTries = 0 } = attempt;
   const isUnmade = unmadeTries === createTries - 1;
-  const capacityOptionId = isUnmade
-    ? optionAfterCapacityFailure(record, unusableOptionIds(observed))
-    : record.capacityOptionId;
+  const capacityOptionId = isUnmade ? other : record.capacityOptionId;
   return move({
     changes: {
       ...changeAttempt(record, { capacityOptionId, ...(isUnmade && { unmadeTries: createTries }) }),
