@@ -761,6 +761,11 @@ test.each<[source: string, given: Given, said: string[]]>([
     'torchrun --nnodes 2 --nproc_per_node 4 --master_addr $MASTER_ADDR --node-rank $NODE_RANK a.py configs/demo.py\n',
     [],
   ),
+  ...(['search-1', 'search-1/', 'search.v1'] as const).map((name): [string, Given, string[]] => [
+    `syne-tune/syne-tune#363: checkpoints in ${name}, beside those in search-10`,
+    { also: { checkpoints: { mode: 'managed', s3: `s3://{checkpointBucket}/runs/nlp/${name}` } } },
+    name === 'search-1/' ? [] : ['warning data/whole-folder'],
+  ]),
   required(
     'SKrisanski/FSCT#15: an option without a space before it',
     'torch==1.9.0+cu111--find-links https://example.org/a',

@@ -25,6 +25,22 @@ const S3_OPTIONS = [
 const namesObject = ({ s3 = '', inputMode }: ChannelSpec): boolean =>
   inputMode !== 'FastFile' && /\/[^/]+\.[A-Za-z]\w*$/.test(s3.replace(/^s3:\/\/[^/]+/, ''));
 
+/** Findings for a prefix that selects more, or less, than one folder. SageMaker restores managed checkpoints by such a prefix too. */
+function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
+  const { s3 = '/', s3DataType = 'S3Prefix' } = channel;
+  const path = `${at}.s3`;
+  const isPrefix = s3DataType === 'S3Prefix' && /^s3:\/\/[^/]+\/./.test(s3);
+  if (isPrefix && /[*?]/.test(s3))
+    return when(true, path, {
+      must: 'should be a prefix: S3 expands no pattern, so * and ? stand for themselves',
+      fix: 'end it before the pattern, or list the objects in a manifest (s3DataType: ManifestFile)',
+    });
+  return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), path, {
+    must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
+    fix: 'add a trailing /, or acknowledge it',
+  });
+}
+
 const sourcesOf = ({ code }: RunSpec): string[] => String(code.arguments.source ?? '').split(',');
 
 function fetched(run: RunSpec): Finding[] {
@@ -163,21 +179,12 @@ export const DATA_RULES: readonly Rule[] = [
     ]);
   }),
   ...DATA_PLACE_RULES,
-  channelRule('data/whole-folder', 'warning, may acknowledge', (channel, at) => {
-    const { s3 = '/', s3DataType = 'S3Prefix' } = channel;
-    const path = `${at}.s3`;
-    const isPrefix = s3DataType === 'S3Prefix' && /^s3:\/\/[^/]+\/./.test(s3);
-    if (isPrefix && /[*?]/.test(s3))
-      return {
-        path,
-        must: 'should be a prefix: S3 expands no pattern, so * and ? stand for themselves',
-        got: s3,
-        fix: 'end it before the pattern, or list the objects in a manifest (s3DataType: ManifestFile)',
-      };
-    return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), path, {
-      must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
-      fix: 'add a trailing /, or acknowledge it',
-    });
+  rule('data/whole-folder', 'warning, may acknowledge', (run) => {
+    const { mode, s3 } = run.checkpoints;
+    return [
+      ...eachChannel(run, wholeFolder),
+      ...(mode === 'managed' ? wholeFolder({ channel: '', s3, inputMode: 'FastFile' }, 'checkpoints') : []),
+    ];
   }),
   /** Sources of the file that a launch has not replaced by a commit. */
   rule('data/hub-commit', 'error', ({ written: { model, data = [] } }) => {
