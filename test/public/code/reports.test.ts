@@ -2,10 +2,13 @@
 import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { checkRunFile, readGiven } from '../../../lib/cli/inputs';
 import type { Descriptor } from '../../../lib/core/config/descriptor';
+import { flagArguments } from '../../../lib/core/distribution/strategy';
 import { codeFiles } from '../../../lib/shared/archive/code-files';
+import { draws } from '../../support/draws';
 import { DESCRIPTOR } from '../../support/runs';
 
 /** Content of a file, `->` and the target of a link, or a number of bytes. */
@@ -212,7 +215,7 @@ test.each<[source: string, given: Given, said: string[]]>([
     ['./own-1.0-py3-none-any.whl', 'error'],
     ['../shared', 'error'],
     ['-e ./shared[extra]', 'error'],
-    ['-e .', ''],
+    ['-e .', 'error'],
     ['-c constraints.txt', 'error'],
     ['--find-links wheels', ''],
     ['/opt/ml/input/data/wheels/own.whl', ''],
@@ -761,6 +764,42 @@ test.each<[source: string, given: Given, said: string[]]>([
     'torchrun --nnodes 2 --nproc_per_node 4 --master_addr $MASTER_ADDR --node-rank $NODE_RANK a.py configs/demo.py\n',
     [],
   ),
+  ...(
+    [
+      ['-e .', {}, 1],
+      ['-e .', { 'pyproject.toml': '' }, 0],
+      ['./src', { 'src/data.py': '' }, 1],
+      ['./src', { 'src/setup.py': '' }, 0],
+      ['own @ file:src', { 'src/data.py': '' }, 1],
+      ['--find-links src', { 'src/data.py': '' }, 0],
+    ] as const
+  ).map(([line, files, errors]): [string, Given, string[]] => [
+    `aws/sagemaker-python-sdk#3721: ${line} with ${Object.keys(files)}`,
+    { files: { 'requirements.txt': `${line}\n`, ...files }, code: { requirements: 'requirements.txt' } },
+    Array(errors).fill('error code/package-files'),
+  ]),
+  ...(
+    [
+      ['mudler/LocalAI#9557', 'vllm==0.19.1', 1],
+      ['a sibling of mudler/LocalAI#9557', 'sglang[all]', 1],
+      ['a sibling of mudler/LocalAI#9557', 'vllm==0.19.1 ; sys_platform == "darwin"', 0],
+      [
+        'philschmid/llm-sagemaker-sample#13',
+        'transformers==4.34.0\ndatasets==2.14.0\npeft==0.4.0\naccelerate==0.23.0\nbitsandbytes==0.41.1\nsafetensors>=0.3.3\npackaging\nninja',
+        0,
+      ],
+    ] as const
+  ).map(([source, lines, warnings]) => required(source, lines, Array(warnings).fill('warning code/image-packages'))),
+  [
+    'awslabs/slapo#64: a local rank that torchrun does not pass as an argument',
+    script(`${PARSER}parser.add_argument("--local_rank", type=int, default=0)`, {}),
+    [],
+  ],
+  launched(
+    'pytorch/pytorch#69197: hosts that meet at an address, without a rank for each',
+    'torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv-id 100 --rdzv_endpoint=algo-1:29500 train.py\n',
+    [],
+  ),
   ...(['search-1', 'search-1/', 'search.v1'] as const).map((name): [string, Given, string[]] => [
     `syne-tune/syne-tune#363: checkpoints in ${name}, beside those in search-10`,
     { also: { checkpoints: { mode: 'managed', s3: `s3://{checkpointBucket}/runs/nlp/${name}` } } },
@@ -789,6 +828,36 @@ test.each<[source: string, given: Given, said: string[]]>([
   ],
 ])('%s', (_, given, said) => {
   expect(tried(given).said).toEqual(said);
+});
+
+test('aws/sagemaker-python-sdk#3721: a folder is installed only where it is a project, however it is written', () => {
+  const projects = ['setup.py', 'pyproject.toml', 'setup.cfg', 'a/setup.py'];
+  const forms = [
+    './src',
+    'src/',
+    './src/',
+    'file:./src',
+    '-e src',
+    '-e ./src[all]',
+    '--editable=src',
+    'own @ file:src',
+  ];
+  fc.assert(
+    fc.property(fc.constantFrom(...forms), fc.subarray(projects), (line, files) => {
+      const folder = Object.fromEntries(['data.py', ...files].map((name) => [`src/${name}`, '']));
+      const isProject = files.some((name) => name === 'setup.py' || name === 'pyproject.toml');
+      const { said } = tried({
+        files: { 'requirements.txt': `${line}\n`, ...folder },
+        code: { requirements: 'requirements.txt' },
+      });
+      expect(said).toEqual(isProject ? [] : ['error code/package-files']);
+    }),
+    { numRuns: draws(30) },
+  );
+});
+
+test('deeptools/deepTools#1125: a negative number with an exponent, which argparse takes for an option', () => {
+  expect(flagArguments({ yMin: -1.06275e-1 })).toEqual(['--yMin', '-0.106275']);
 });
 
 test('aws/sagemaker-python-sdk#2689: arguments as a list of words', () => {

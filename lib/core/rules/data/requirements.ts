@@ -61,9 +61,13 @@ function satisfies(installed: string, { operator, version }: Requirement['clause
   return satisfied[operator] ?? order === 0;
 }
 
+/** Packages each version of which requires exactly one of PyTorch. https://github.com/vllm-project/vllm/issues/13116, 2026-11-30 */
+const WITH_PYTORCH = new Set(['sglang', 'vllm']);
+
 /** Whether pip replaces PyTorch, or the NCCL that it loads, for a requirement. */
 function replacesPytorch(given: Requirement, pytorch: string): boolean {
   const { name, clauses, place } = given;
+  if (WITH_PYTORCH.has(name)) return true;
   if (/^nvidia-nccl-cu\d+$/.test(name)) return clauses.length > 0 || place !== '';
   const [major = '', minor = ''] = pytorch.split('.');
   const installed = name === 'torchvision' ? `0.${Number(minor) + TORCHVISION_OF_2_0}` : pytorch;
@@ -87,17 +91,22 @@ function missingFiles(run: RunSpec, context: RuleContext): { inFolder: string[];
   const folders = plainName(run.code.requirements ?? '')
     .split('/')
     .slice(0, -1);
-  const isThere = (path: string) => {
+  const names = context.codeFolder?.files.map(({ name }) => name) ?? [];
+  const isThere = (path: string, isInstalled: boolean) => {
     const name = plainName(path);
-    const files = context.codeFolder?.files ?? [];
-    return name === '' || files.some((file) => file.name === name || file.name.startsWith(`${name}/`));
+    // pip builds a folder that it installs, and only searches others.
+    const isProject = ['setup.py', 'pyproject.toml'].some((file) => names.includes(plainName(`${name}/${file}`)));
+    const isFolder = name === '' || names.some((file) => file.startsWith(`${name}/`));
+    return names.includes(name) || (isInstalled ? isProject : isFolder);
   };
   const found = installed(run, context).flatMap(({ line, option, place, isAddress }) => {
     // What a channel contains is known only in the job, and so are variables, which pip expands.
     if (place === '' || isAddress || place.startsWith(channelFolder('')) || /\$\{\w+\}/.test(place)) return [];
     const isBesideFile = /^(-[cr]|--requirement|--constraint)$/.test(option);
     const isAbsolute = place.startsWith('/');
-    return isAbsolute || !isThere([...(isBesideFile ? folders : []), place].join('/')) ? [{ line, isAbsolute }] : [];
+    const isInstalled = /^(-|-e|--editable)$/.test(option);
+    const path = [...(isBesideFile ? folders : []), place].join('/');
+    return isAbsolute || !isThere(path, isInstalled) ? [{ line, isAbsolute }] : [];
   });
   const linesOf = (wanted: boolean) => found.flatMap(({ line, isAbsolute }) => (isAbsolute === wanted ? line : []));
   return { inFolder: linesOf(false), absolute: linesOf(true) };
@@ -141,7 +150,8 @@ export const REQUIREMENTS_RULES: readonly Rule[] = [
     const foreign = lines.flatMap(({ line, name, place }) =>
       !line.includes(';') && (FOREIGN.has(name) || FOREIGN_WHEEL.test(place)) ? [line] : [],
     );
-    const must = 'must name only files of the code folder, by their path from it: the job has no others';
+    const must =
+      'must name only files of the code folder, and folders of it with a setup.py or pyproject.toml, by their path from it: the job has no others';
     return [
       ...when(inFolder.length > 0, 'code.requirements', {
         must,
