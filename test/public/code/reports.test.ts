@@ -790,6 +790,18 @@ test.each<[source: string, given: Given, said: string[]]>([
       ],
     ] as const
   ).map(([source, lines, warnings]) => required(source, lines, Array(warnings).fill('warning code/image-packages'))),
+  ...(
+    [
+      ['open-edge-platform/physical-ai-studio#982', 'google/paligemma-3b-pt-224', 1],
+      ['vllm-project/semantic-router#817', 'google/embeddinggemma-300m', 1],
+      ['a sibling of vllm-project/semantic-router#817', 'google/medgemma-4b-it', 1],
+      ['EricLBuehler/mistral.rs#2190', 'google/gemma-4-12B-it', 0],
+    ] as const
+  ).map(([source, name, warnings]): [string, Given, string[]] => [
+    `${source}: ${name}`,
+    { code: { arguments: { model_name_or_path: name } } },
+    Array(warnings).fill('warning code/hub-access'),
+  ]),
   [
     'awslabs/slapo#64: a local rank that torchrun does not pass as an argument',
     script(`${PARSER}parser.add_argument("--local_rank", type=int, default=0)`, {}),

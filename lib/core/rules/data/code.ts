@@ -53,10 +53,10 @@ const LOADED = /(^|[-_])(model|tokenizer|dataset|processor|adapter)[-_](name|id|
 const HUB_NAME = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/;
 /**
  * Models whose publishers give their files only to those who have accepted a licence. https://huggingface.co/meta-llama, 2026-11-30;
- * ml-explore/mlx-examples#759, data-prep-kit/data-prep-kit#1504 and vladmandic/sdnext#4043
+ * ml-explore/mlx-examples#759, data-prep-kit/data-prep-kit#1504 and vladmandic/sdnext#4043. Gemma 4 has no gate.
  */
 const GATED =
-  /^(meta-llama\/|google\/gemma-(2b|7b|2-|3-|3n-)|mistralai\/(mistral-7b-(instruct-)?v0\.[12]|mixtral-8x7b-)|bigcode\/starcoder(base|plus)?$|black-forest-labs\/flux\.1-dev)/i;
+  /^(meta-llama\/|google\/(gemma-(2b|7b|2-|3-|3n-)|(code|med|pali|recurrent|shield|t5)gemma|embeddinggemma-300m)|mistralai\/(mistral-7b-(instruct-)?v0\.[12]|mixtral-8x7b-)|bigcode\/starcoder(base|plus)?$|black-forest-labs\/flux\.1-dev)/i;
 const HUB_TOKEN = /^(HF|HUGGING_?FACE)\w*TOKEN$/;
 /** With one of these variables, a program asks a mirror, or no hub at all. */
 const HUB_VARIABLES = ['HF_ENDPOINT', 'HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'];
