@@ -812,6 +812,11 @@ test.each<[source: string, given: Given, said: string[]]>([
     'torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv-id 100 --rdzv_endpoint=algo-1:29500 train.py\n',
     [],
   ),
+  [
+    'awslabs/awsome-distributed-ai, 3.test_cases/pytorch/picotron: a page that shows where a token goes',
+    { files: { 'README.md': `export HF_TOKEN="hf_${'x'.repeat(34)}"\n` } },
+    [],
+  ],
   ...(['search-1', 'search-1/', 'search.v1'] as const).map((name): [string, Given, string[]] => [
     `syne-tune/syne-tune#363: checkpoints in ${name}, beside those in search-10`,
     { also: { checkpoints: { mode: 'managed', s3: `s3://{checkpointBucket}/runs/nlp/${name}` } } },

@@ -29,16 +29,20 @@ export const secretPrefix = (prefix: string): string => prefix.replace(/^\/+/, '
  * 2026-11-23.
  */
 const FORMATS: readonly (readonly [what: string, format: RegExp])[] = [
-  ['a private key', /-----BEGIN [A-Z ]{0,30}PRIVATE KEY/],
-  ['an access key of AWS', /(?<![A-Za-z0-9])(AKIA|ASIA)(?![A-Z0-9]{9}EXAMPLE)[A-Z0-9]{16}(?![A-Za-z0-9])/],
+  ['a private key', /-----BEGIN [A-Z ]{0,30}PRIVATE KEY/g],
+  ['an access key of AWS', /(?<![A-Za-z0-9])(AKIA|ASIA)(?![A-Z0-9]{9}EXAMPLE)[A-Z0-9]{16}(?![A-Za-z0-9])/g],
   [
     'a secret key of AWS',
-    /aws_secret_access_key["']?\s{0,9}[=:]\s{0,9}["']?(?![A-Za-z0-9/+]{30}EXAMPLEKEY)[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])/i,
+    /aws_secret_access_key["']?\s{0,9}[=:]\s{0,9}["']?(?![A-Za-z0-9/+]{30}EXAMPLEKEY)[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])/gi,
   ],
-  ['a token of Hugging Face', /(?<![A-Za-z0-9_])hf_[A-Za-z0-9]{30,}/],
-  ['a token of GitHub', /(?<![A-Za-z0-9_])(gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{10})/],
-  ['a token of GitLab', /(?<![A-Za-z0-9_])glpat-[A-Za-z0-9_-]{10}/],
+  ['a token of Hugging Face', /(?<![A-Za-z0-9_])hf_[A-Za-z0-9]{30,}/g],
+  ['a token of GitHub', /(?<![A-Za-z0-9_])(gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{10})/g],
+  ['a token of GitLab', /(?<![A-Za-z0-9_])glpat-[A-Za-z0-9_-]{10}/g],
 ];
 
+/** Documentation writes `hf_xxxxxxxx` for a token. */
+const PLACEHOLDER = /(.)\1{7}/;
+
 /** What kind of secret a text contains, by its format; undefined for none. */
-export const secretIn = (text: string): string | undefined => FORMATS.find(([, format]) => format.test(text))?.[0];
+export const secretIn = (text: string): string | undefined =>
+  FORMATS.find(([, format]) => text.match(format)?.some((found) => !PLACEHOLDER.test(found)))?.[0];

@@ -1,8 +1,11 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { secretIn } from '../../../../lib/core/config/formats/secrets';
 import { loadRun } from '../../../../lib/core/config/load';
 import { jobFile } from '../../../../lib/core/job/job-file';
 import { trainingJobRequest } from '../../../../lib/core/job/training-request';
 import { checkRun } from '../../../../lib/core/rules';
+import { draws } from '../../../support/draws';
 import { DESCRIPTOR, planOf } from '../../../support/runs';
 
 const RUN = {
@@ -52,6 +55,27 @@ describe('in clear text', () => {
     { environmentVariables: { HF_TOKEN: '/run/secrets/token', DB_PASSWORD: 's3://bucket/key', SECRET: 'none' } },
     { secrets: { HF_TOKEN: 'slipway/nlp/hub' } },
   ])('says nothing of %j', (more) => expect(warned(more)).toEqual([]));
+});
+
+test('awslabs/awsome-distributed-ai: one repeated character stands for a secret, also before a real one', () => {
+  const formats = fc.constantFrom(
+    { what: 'an access key of AWS', prefix: 'AKIA', length: 16 },
+    { what: 'a token of Hugging Face', prefix: 'hf_', length: 34 },
+    { what: 'a token of GitHub', prefix: 'ghp_', length: 36 },
+    { what: 'a token of GitLab', prefix: 'glpat-', length: 20 },
+  );
+  fc.assert(
+    fc.property(formats, fc.constantFrom('X', '0', 'A'), fc.nat(), ({ what, prefix, length }, filler, seed) => {
+      const placeholder = `TOKEN="${prefix}${filler.repeat(length)}"\n`;
+      const secret = `${prefix}${Array.from({ length }, (_, i) => 'B7K2Q9ZD'[(seed + i * 3) % 8]).join('')}\n`;
+      expect([secretIn(placeholder), secretIn(placeholder + secret), secretIn(secret + placeholder)]).toEqual([
+        undefined,
+        what,
+        what,
+      ]);
+    }),
+    { numRuns: draws(50) },
+  );
 });
 
 describe('refused', () => {
