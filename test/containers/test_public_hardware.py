@@ -435,3 +435,38 @@ def test_the_last_error_of_nccl_is_the_reason_wherever_it_stands(seed: int) -> N
     assert judged("".join("%s%s\n" % (label, line) for line in lines)).reason.startswith(cause + " (torch.")
     without = nccl("internal", *empty, *(below if below in ([], stack) else [])).replace("Last error:\n", "Last error:\n" + stack[0] + "\n")
     assert judged(without).reason.startswith("torch.distributed.DistBackendError: ")
+
+
+UNIQUE_ID = "[4] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but "
+#: What ranks print that have waited for another one, by the report.
+WAITED = {
+    "hiyouga/LlamaFactory#3698": "torch.distributed.DistBackendError: " + UNIQUE_ID + "store->get('0') got error: Socket Timeout",
+    "pytorch/pytorch#82091": "RuntimeError: "
+    + UNIQUE_ID
+    + "store->get('0') got error: Timeout waiting for key: default_pg/0/0 after 60000 ms",
+    "a sibling of pytorch/pytorch#82091": "torch.distributed.DistBackendError: "
+    + UNIQUE_ID
+    + "store->get('0') got error: wait timeout after 600000ms, keys: /default_pg/0//cuda//0",
+    "NVIDIA/Megatron-LM#782": "RuntimeError: Timed out initializing process group in store based barrier on rank: 0, for key: "
+    "store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:10:00)",
+    "mk-minchul/AdaFace#87": "TimeoutError: The client socket has timed out after 1800s while trying to connect to (algo-1, 57388).",
+}
+
+
+@pytest.mark.parametrize("source", WAITED)
+def test_a_rank_that_waited_for_another_one_blames_no_code(source: str) -> None:
+    end = judged(PLACE + WAITED[source] + "\n")
+    assert end.kind == ("peer-lost" if source == "mk-minchul/AdaFace#87" else "hang")
+    assert end.reason == WAITED[source]
+
+
+@pytest.mark.drawn(25)
+@pytest.mark.parametrize("seed", range(100))
+def test_a_rank_that_waited_is_reported_only_when_no_rank_has_an_error_of_its_own(seed: int) -> None:
+    """The law beside hiyouga/LlamaFactory#3698: order and number of the ranks change nothing."""
+    draw = random.Random(seed)
+    own = draw.choice(["", PLACE + "ValueError: a bad line in the data\n", PLACE + "torch.OutOfMemoryError: CUDA out of memory.\n"])
+    texts = [PLACE + draw.choice(list(WAITED.values())) + "\n" for _ in range(draw.randrange(1, 6))] + ([own] if own else [])
+    draw.shuffle(texts)
+    end = judged_together(*(record(rank, 1, text, at=draw.uniform(1, 9)) for rank, text in enumerate(texts)))
+    assert (end.kind == "user-code") == bool(own) and end.lines[-1] in (own or "\n".join(texts))

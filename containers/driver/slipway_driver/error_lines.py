@@ -38,6 +38,7 @@ PEER_LOST = re.compile(
     r"|possibly due to a network error or a remote process exiting|NCCL communicator (was|is) aborted"
     r"|DistNetworkError|DistStoreError|failed to recv, got 0 bytes|recvValue failed|sendBytes failed"
     r"|ProcessGroup.* was destroyed|Failed to send to peer|\bgloo\b.*Connect timeout|\bRendezvousClosedError\b"
+    r"|client socket has timed out"
 )
 #: NCCL's message for a failed call of its network plugin, and the message of libfabric's EFA provider if the other host does not answer
 #: (fi_efa error "Unresponsive remote", https://github.com/ofiwg/libfabric, prov/efa/src/efa_errno.h, 2026-11-22). The first message alone
@@ -59,8 +60,11 @@ TALKS_TO_RANKS = re.compile(
 NOT_JOINED = re.compile(r"\b(?:DistStoreError|DistNetworkError|Rendezvous\w*Error)\b")
 #: An exception that names the failed call of NCCL and not its cause, which another rank may have printed.
 CAUSELESS = re.compile(r"unhandled (?:cuda|system) error|internal error - please report")
-#: A collective that did not complete.
-COLLECTIVE_TIMEOUT = re.compile(r"caught collective operation timeout|Timed out waiting \d+ms|watchdog got stuck|Watchdog caught .*timeout")
+#: A collective that did not complete, and ranks that waited for another one before the first.
+COLLECTIVE_TIMEOUT = re.compile(
+    r"caught collective operation timeout|Timed out waiting \d+ms|watchdog got stuck|Watchdog caught .*timeout"
+    r"|Timed out initializing process group|ncclUniqueId from .*(?:Socket Timeout|wait timeout|Timeout waiting)"
+)
 #: Messages of CUDA and of NVIDIA's kernel driver for broken hardware (https://docs.nvidia.com/cuda/cuda-runtime-api/ and
 #: https://docs.nvidia.com/deploy/xid-errors/, 2026-11-22). Illegal addresses, launch failures and "hardware stack error" (the call stack
 #: on the device) are excluded, because the script may cause them.
