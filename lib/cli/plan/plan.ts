@@ -98,7 +98,7 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
     const parts = [
       planText(run, result),
       ...(result.sizes ? [sizesText(result.sizes)] : []),
-      ...(search ? [searchText(search)] : []),
+      ...(search ? [searchText(run, search)] : []),
     ];
     terminal.out(parts.join('\n\n'));
   }

@@ -1,5 +1,5 @@
 import { findPrice } from '../catalog/prices/prices';
-import type { Issue } from '../config/issue';
+import { formatPath, type Issue } from '../config/issue';
 import { totalSteps, trainingGroupsOf } from '../config/resolve-run';
 import type { RunSpec, TrainingSpec } from '../config/run-spec';
 import { EXPERT_TENSOR } from '../distribution/megatron';
@@ -147,6 +147,29 @@ export function candidateRun(run: RunSpec, candidate: Candidate): RunSpec {
       instanceGroups: [],
     },
   };
+}
+
+/** What a candidate changes in the run, as `--set` takes it. */
+export function candidateOverrides(run: RunSpec, candidate: Candidate): string[] {
+  const { code, training, distribution } = candidateRun(run, candidate);
+  const changes = (path: string[], before: object, after: object): string[] => {
+    const old = new Map(Object.entries(before));
+    const removed = [...old.keys()].filter((key) => !(key in after)).map((key) => [key, undefined] as const);
+    return [...Object.entries(after), ...removed]
+      .filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(old.get(key)))
+      .map(([key, value = '']) => {
+        const text = typeof value === 'string' ? value : JSON.stringify(value);
+        return `${formatPath([...path, key])}=${text}`;
+      });
+  };
+  const { parameters, library, launcher } = distribution;
+  const { parameters: own, ...before } = run.distribution;
+  return [
+    ...changes(['distribution'], before, { ...before, library, launcher }),
+    ...changes(['distribution', 'parameters'], own, parameters),
+    ...changes(['training'], run.training, training),
+    ...changes(['code', 'arguments'], run.code.arguments, code.arguments),
+  ];
 }
 
 function candidateOf(run: RunSpec, library: string, found: Found, { region, prices }: PriceFacts): Candidate {

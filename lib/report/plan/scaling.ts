@@ -103,7 +103,11 @@ const candidateTable = ({ plan }: PlanReport, candidates: readonly Candidate[]):
     layout: 'cards',
     items: candidates,
     columns: [
-      { head: 'Layout', kind: 'long', cell: (c) => layoutText(c) },
+      {
+        head: 'Layout',
+        kind: 'long',
+        cell: (c) => `${c.compute.instanceCount} × ${c.compute.instanceType}, ${layoutText(c)}`,
+      },
       { head: 'Memory', kind: 'num', cell: (c) => `${number(c.memoryGiB, 1)} GiB` },
       { head: 'Step', kind: 'num', cell: (c) => duration(c.stepSeconds) },
       { head: 'Tokens/s per GPU', kind: 'num', cell: (c) => number(c.tokensPerSecondPerGpu) },
@@ -116,11 +120,10 @@ const candidateTable = ({ plan }: PlanReport, candidates: readonly Candidate[]):
     ],
   });
 
-/** A short description of a candidate, without degrees of one. */
-function layoutText({ distribution, training, compute, code }: Candidate): string {
+/** A short description of a layout on the instances of the run, without degrees of one. */
+export function layoutText({ distribution, training, code }: Omit<Candidate, 'compute'>): string {
   const degrees = Object.entries(distribution.parameters).filter(([, value]) => value !== 1 && value !== undefined);
   return [
-    `${compute.instanceCount} × ${compute.instanceType}`,
     distribution.library,
     ...degrees.map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`),
     `micro-batch ${training.microBatchSize}`,

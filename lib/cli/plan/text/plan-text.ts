@@ -8,7 +8,10 @@ import { inPlaceSeconds, NEW_ATTEMPT_SECONDS } from '../../../core/planner/run/f
 import type { NeuronMemoryGiB } from '../../../core/planner/run/neuron';
 import type { RunPlan } from '../../../core/planner/run/plan-run';
 import { keptCopies, type MemoryCopiesPlan, type SpareValue } from '../../../core/planner/run/recovery';
+import { candidateOverrides } from '../../../core/search/search-run';
 import type { PlanReport } from '../../../report/plan/plan-report';
+import { layoutText } from '../../../report/plan/scaling';
+import { quoted } from '../../terminal';
 
 const GB_PER_GIB = 1.073741824;
 const DAYS_A_MONTH = 30;
@@ -159,11 +162,12 @@ function sparesText(
 /** Number of candidates that fit on one screen. */
 const SHOWN = 8;
 
-/** The fastest layouts that a search found, in the terms of a run file. */
-export function searchText({ considered, seconds, candidates, refusal }: Search): string {
+/** The fastest layouts that a search found, in the terms of a run file, and the options that make the first one of the run. */
+export function searchText(run: RunSpec, { considered, seconds, candidates, refusal }: Search): string {
   const found = `${round(considered)} layouts in ${seconds} s`;
+  const [first] = candidates;
   if (refusal) return `${found}; none is valid: ${refusal.message}`;
-  if (candidates.length === 0) return `${found}; none fits: use more instances, or a type with more memory`;
+  if (!first) return `${found}; none fits: use more instances, or a type with more memory`;
   const rows = candidates
     .slice(0, SHOWN)
     .map((c) => [
@@ -171,9 +175,11 @@ export function searchText({ considered, seconds, candidates, refusal }: Search)
       round(c.stepSeconds, 2),
       `${round(c.memoryGiB, 1)} GiB`,
       c.usd === null ? '-' : dollars(c.usd),
-      `${c.distribution.library} ${JSON.stringify(c.distribution.parameters)} ${JSON.stringify(c.training)}`,
+      layoutText(c),
     ]);
-  return `${found}; the fastest:\n${textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'layout'], rows)}`;
+  const options = candidateOverrides(run, first).map((override) => `--set ${quoted(override)}`);
+  const use = options.length === 0 ? 'the first is that of the file' : `for the first: ${options.join(' ')}`;
+  return `${found}; the fastest:\n${textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'layout'], rows)}\n${use}`;
 }
 
 /** For a mixture of experts, the number of parameters that process one token. */
