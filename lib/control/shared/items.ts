@@ -42,6 +42,8 @@ export interface RunIntent {
   readonly secret: string;
   /** The image that the environment had built when the run was created. */
   readonly trainingImageUri: string | null;
+  /** sha256 of the run file and the overrides as they were sent (`textHash` in start.ts). @default - not recorded, before 0.3.0 */
+  readonly textHash?: string;
 }
 
 /**

@@ -181,6 +181,15 @@ describe('a run is written', () => {
 });
 
 describe('the same request id', () => {
+  test('finds the run of an earlier version, whose intent does not say what was sent', async () => {
+    const runId = await startedId({ clientRequestId: 'mine' });
+    for (const item of world.table.items.values()) {
+      const { textHash, ...document } = JSON.parse(item.document?.S ?? '{}');
+      if (textHash) item.document = { S: JSON.stringify(document) };
+    }
+    expect(await startedId({ clientRequestId: 'mine', overrides: ['compute.instanceCount=1'] })).toBe(runId);
+  });
+
   test('of a launch that waited for a fetch finds the run when that has ended', async () => {
     const fetch = await startedId({ runId: 'fetch', clientRequestId: 'fetch' });
     const runId = await startedId({ clientRequestId: 'mine', overrides: [`after=["${fetch}"]`] });

@@ -4,7 +4,6 @@ import { isArchiveInS3 } from '../../../core/config/code-source';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders, parseS3Uri } from '../../../core/config/formats/places';
 import { type Issue, issue } from '../../../core/config/issue';
-import { loadRun } from '../../../core/config/load';
 import type { RunSpec } from '../../../core/config/run-spec';
 import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../../core/contracts/control';
 import { codeUri, configText, runIdAt, runPrefixes } from '../../../core/job/plan';
@@ -66,7 +65,12 @@ function cappedPolicy(policy: RunPolicy, guardrails: Descriptor['guardrails']): 
 }
 
 /** sha256 of the resolved spec: two files with the same meaning have the same hash. */
-const configHash = (run: RunSpec): string => createHash('sha256').update(configText(run)).digest('hex');
+const configHash = (run: RunSpec): string => sha256(configText(run));
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Of what was sent: the same for each version of this code. `launch --fetch` waits for a run only until that has fetched. */
+const textHash = ({ runFile, overrides = [] }: StartRequest): string =>
+  sha256(JSON.stringify([runFile, overrides.filter((override) => !override.startsWith('after='))]));
 
 /** Location of the code and the results of a run. */
 type Place = Parameters<typeof codeUri>[0];
@@ -87,6 +91,7 @@ export function intentOf(
     driver: { uri: descriptor.driver.uri, hash: descriptor.driver.hash },
     secret: deps.randomSecret(),
     trainingImageUri: descriptor.trainingImageUri ?? null,
+    textHash: textHash(request),
   };
 }
 
@@ -157,11 +162,10 @@ async function startAgain(
   return { ok: true, runId, uploads, issues: [], quota: [] };
 }
 
-/** Whether a request has the run file and the code of an intent. `launch --fetch` waits for a run only until that has fetched. */
-function isRequestOf({ spec, code }: RunIntent, request: StartRequest): boolean {
-  const { value: run } = loadRun(request.runFile, request.overrides);
-  const isSameCode = code === null || code.bytes === null || code.sha256 === request.code?.sha256;
-  return isSameCode && run !== undefined && configText({ ...run, after: [] }) === configText({ ...spec, after: [] });
+/** Whether a request has the run file and the code of an intent. */
+function isRequestOf({ textHash: hash, code }: RunIntent, request: StartRequest): boolean {
+  if (hash === undefined) return true;
+  return hash === textHash(request) && (!code?.bytes || code.sha256 === request.code?.sha256);
 }
 
 async function writeIntent(
