@@ -13,6 +13,7 @@ import { itemsOf } from '../../../../shared/aws/pages';
 import {
   actionsOf,
   contextOf,
+  includesResource,
   isAllowed,
   isExact,
   listOf,
@@ -76,7 +77,7 @@ export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [
         const question = {
           actions: actionsOf(statement),
           resources: resourcesOf(statement),
-          context: contextOf(statement),
+          context: contextIn(role, statement),
         };
         actions += question.actions.length;
         problems.push(...(await denied(world, role, question)));
@@ -95,13 +96,13 @@ export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [
     const passed: string[] = [];
     let tried = 0;
     for (const { role, statement } of creators) {
-      const keys = Object.values(statement.Condition ?? {}).flatMap((condition) => Object.keys(condition));
+      const keys = contextIn(role, statement).map(({ ContextKeyName }) => ContextKeyName);
       for (const key of Object.keys(FOREIGN).filter((name) => keys.includes(name))) {
         tried++;
         const question = {
           actions: ['sagemaker:CreateTrainingJob'],
           resources: resourcesOf(statement),
-          context: contextOf(statement, { [key]: FOREIGN[key] ?? [] }),
+          context: contextIn(role, statement, { [key]: FOREIGN[key] ?? [] }),
         };
         if ((await denied(world, role, question)).length === 0) passed.push(`${role.name}: foreign ${key} was allowed`);
       }
@@ -122,6 +123,30 @@ export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [
     return noneOf(problems, `allowed for ${roles.length} roles`);
   }),
 ];
+
+/**
+ * Context of a call that a statement allows and none of the role's denials of the same actions and resources meets. Such a denial names with a negated
+ * operator what the call must have.
+ * @param other as for contextOf
+ */
+export function contextIn(
+  { statements }: Pick<RolePolicies, 'statements'>,
+  statement: RoleStatement,
+  other: Readonly<Record<string, string[]>> = {},
+): ContextEntry[] {
+  const denials = statements.filter(
+    (one) =>
+      one.Effect === 'Deny' &&
+      actionsOf(one).some((action) => actionsOf(statement).includes(action)) &&
+      resourcesOf(statement).some((resource) => includesResource(one, resource)),
+  );
+  const wanted = denials.map(({ Condition = {}, ...one }) => ({
+    ...one,
+    Condition: Object.fromEntries(Object.entries(Condition).filter(([operator]) => /Not(Equals|Like)/.test(operator))),
+  }));
+  const entries = [...wanted, statement].flatMap((one) => contextOf(one, other));
+  return [...new Map(entries.map((entry) => [entry.ContextKeyName, entry])).values()];
+}
 
 interface RolePolicies {
   name: string;
