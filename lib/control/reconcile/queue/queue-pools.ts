@@ -1,5 +1,4 @@
 import { sizesToAsk } from '../../../core/lifecycle/capacity-options';
-import { isInDoubt } from '../../../core/lifecycle/phases/launch';
 import type { RunRecord } from '../../../core/lifecycle/record';
 import { ENVIRONMENT_POOL, heldBy, type PoolLimit, type QueuedRun, type QueueUsage } from '../../../core/queue/usage';
 import type { QuotaNeed } from '../../../core/quota';
@@ -76,10 +75,9 @@ export const stillAwaited = ({ runId, after }: RunRecord, awaited: AwaitedRuns):
 export const heldOptionId = (run: RunRecord): string =>
   hasLeft(run) ? (run.reservation?.capacityOptionId ?? run.capacityOptionId) : run.capacityOptionId;
 
-/** An elastic run takes smaller sizes too, unless a job of its attempt may exist, which has a size. */
+/** An elastic run takes smaller sizes too. */
 export function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
   const queued = queuedRun(run, needs.of(run));
-  if (run.attempt && isInDoubt(run.attempt)) return queued;
   const smaller = needs.sizes(
     run,
     sizesToAsk(run)

@@ -129,8 +129,7 @@ function settleAbsent(situation: Situation): Move {
   const sinceCreate = now - (attempt.lastCreateAt ?? 0);
   const hasRun = didRun(situation);
   if (record.desired === 'stop' && hasRun !== true) {
-    // A run that is back in the queue had its create call refused, so no job can appear any more.
-    if (record.state !== 'queued' && sinceCreate < DOUBT_MS) return NO_MOVE;
+    if (isInDoubt(attempt) && sinceCreate < DOUBT_MS) return NO_MOVE;
     return endUncreated(record, attempt, stopRun('stopped before a job was created', now), now);
   }
   if (sinceCreate < CONSISTENCY_PAUSE_MS) return NO_MOVE;
@@ -161,7 +160,13 @@ function notifyUnreadTags(record: RunRecord, attempt: Attempt, now: EpochMs): Mo
 function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
   // What was concluded while no one could see whether there was a job, a stop too, was about a job that never existed.
   const { stop, undescribedSince: _, ...own } = attempt;
-  const again = { ...own, createTries: attempt.createTries + 1, lastCreateAt: now };
+  const isUnmade = now - (attempt.lastCreateAt ?? 0) >= SETTLE_MS;
+  const again = {
+    ...own,
+    createTries: attempt.createTries + 1,
+    lastCreateAt: now,
+    ...(isUnmade && { unmadeTries: attempt.createTries }),
+  };
   return move({
     changes: { attempt: again, ...(stop && { state: 'submitting', reason: 'its job is created again' }) },
     events: [
@@ -186,15 +191,14 @@ function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
 
 function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
   const { record, attempt, observed, now } = situation;
-  // An earlier create call whose answer was lost may have made the job: a refusal of this one does not show that there is none.
-  const isAbsent = observed.job.kind === 'absent';
   switch (outcome.kind) {
     case 'accepted':
       return adopt(situation, 'job-created', { arn: outcome.arn });
     case 'limit':
-      return isAbsent ? waitForQuota(situation, outcome.error) : NO_MOVE;
     case 'refused': {
-      if (!isAbsent) return NO_MOVE;
+      if (observed.job.kind !== 'absent') return NO_MOVE;
+      if (isInDoubt({ ...attempt, createTries: attempt.createTries - 1 })) return waitForDescribe(situation, outcome);
+      if (outcome.kind === 'limit') return waitForQuota(situation, outcome.error);
       const { failureClass, error } = outcome;
       const { runbook } = CLASS_POLICY[failureClass];
       const failed = failRun(record, now, { why: `create was refused: ${error}`, runbook, evidence: { failureClass } });
@@ -209,6 +213,18 @@ function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
       return NO_MOVE;
   }
 }
+
+/**
+ * An earlier create call whose answer was lost may have made the job, and Describe may not return it yet: the run keeps its capacity, and
+ * the call is made once more when that is certain.
+ */
+const waitForDescribe = ({ attempt, now }: Situation, { error }: { error: string }): Move =>
+  move({
+    changes: {
+      notBefore: (attempt.lastCreateAt ?? now) + SETTLE_MS,
+      reason: `an earlier create call may have made the job; this one was refused: ${error}`,
+    },
+  });
 
 function adopt(
   { record, attempt, now }: Situation,
@@ -229,6 +245,7 @@ function adopt(
         absentSince: undefined,
       }),
       state: attempt.number === 1 ? 'pending' : 'resuming',
+      admitted: true,
       ...takenPool(record, Math.min(now, jobCreatedAt ?? now)),
     },
     events: [event(now, what, text, { arn, tries: attempt.createTries })],
@@ -246,22 +263,17 @@ const NOT_OFFERED = /is not available in this region/i;
 
 /** The quota is used up: the run goes back to the queue. This uses up no attempt, and the attempt keeps its name. */
 function waitForQuota({ record, attempt, observed, now }: Situation, error: string): Move {
-  const other = optionAfterCapacityFailure(record, unusableOptionIds(observed));
+  const capacityOptionId = optionAfterCapacityFailure(record, unusableOptionIds(observed));
   const verdict =
-    NOT_OFFERED.test(error) && other === record.capacityOptionId
+    NOT_OFFERED.test(error) && capacityOptionId === record.capacityOptionId
       ? { failureClass: 'config' as const, reason: error, signature: 'quota' }
       : { failureClass: 'capacity' as const, reason: `quota is used up: ${error}`, signature: 'quota' };
   const { budgets, next } = judge(record, verdict, { madeProgress: false, trained: false }, now);
   if (next.kind === 'fail')
     return endUncreated(record, attempt, failRun(record, now, { why: next.why, runbook: next.runbook }), now);
-  // An earlier create call without an answer may still have made a job on this capacity option: a later observation decides
-  // (lib/core/lifecycle/phases/wait.ts).
-  const { createTries, unmadeTries = 0 } = attempt;
-  const isUnmade = unmadeTries === createTries - 1;
-  const capacityOptionId = isUnmade ? other : record.capacityOptionId;
   return move({
     changes: {
-      ...changeAttempt(record, { capacityOptionId, ...(isUnmade && { unmadeTries: createTries }) }),
+      ...changeAttempt(record, { capacityOptionId, unmadeTries: attempt.createTries }),
       capacityOptionId,
       budgets,
       state: 'queued',

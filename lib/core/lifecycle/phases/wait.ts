@@ -6,16 +6,13 @@ import type { Observed } from '../observed';
 import type { EpochMs, RunRecord } from '../record';
 import { event, notice } from '../timeline';
 import { failRun } from './end-run';
-import { isInDoubt, SETTLE_MS } from './launch';
-import { madeProgress } from './watch';
 
 /** A run that waits in the queue for this long is reported, with the reason why it waits. */
 const QUEUE_ALARM_MS = 24 * 3_600_000;
 
 /**
  * Handles a run that the queue holds back. Its capacity budget continues to run while it waits for a used-up quota, a capacity option that
- * can never start is replaced by one that can, and a long wait is reported once. Once it is certain that no create call made a job, the
- * queue may choose another size.
+ * can never start is replaced by one that can, and a long wait is reported once. No create call of its attempt can have made a job.
  */
 export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs): Move {
   const overdue = capacityOverdue(record, now);
@@ -29,8 +26,6 @@ export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs)
       events: [event(now, 'rung-changed', text, { from: record.capacityOptionId, to: capacityOptionId })],
     });
   }
-  const unmadeTries = newlyUnmade(record, observed, now);
-  if (unmadeTries !== undefined) return move({ changes: changeAttempt(record, { unmadeTries }) });
   // A run that was preempted has trained since it first joined the queue.
   const since = Math.max(record.queuedAt, record.preemptedAt ?? 0);
   if (now - since < QUEUE_ALARM_MS) return NO_MOVE;
@@ -39,17 +34,6 @@ export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs)
   return move({
     notices: [notice(record, now, { alert: 'queue-wait', about: String(since), text, runbook: 'queue' })],
   });
-}
-
-/**
- * The number of create calls of an attempt, once Describe has not found its job for so long after the last one that none can have made it.
- */
-function newlyUnmade(record: RunRecord, observed: Observed, now: EpochMs): number | undefined {
-  const { attempt } = record;
-  if (!attempt || !isInDoubt(attempt) || observed.job.kind !== 'absent') return undefined;
-  if (now - (attempt.lastCreateAt ?? 0) < SETTLE_MS) return undefined;
-  // If it had committed anything, its job would have run.
-  return madeProgress({ record, attempt, observed, now }) === false ? attempt.createTries : undefined;
 }
 
 /**

@@ -47,13 +47,6 @@ describe('a run in the queue', () => {
     expect(optionOf('intent')).toBe('as-written@1');
     expect(optionOf('ended')).toBe('as-written');
   });
-
-  test('knows ten minutes after its last create that no job came of it, not before', () => {
-    const doubtful = queued({ attempt: attempt({ phase: 'intent', createTries: 3, lastCreateAt: T0 }) });
-    const unmade = (now: number) => run(doubtful, seeing({ job: { kind: 'absent' } }), now).record.attempt?.unmadeTries;
-    expect(unmade(T0 + 10 * MINUTE - 1)).toBeUndefined();
-    expect(unmade(T0 + 10 * MINUTE)).toBe(3);
-  });
 });
 
 describe('a run that waits for others', () => {
