@@ -146,6 +146,7 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'deleted-unread': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-while-silent': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-young': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
+  'doubtful-limit': 'no read of the sandbox lags behind a write',
   'elastic-doubtful': OTHERS_READ_TOO,
   'elastic-memory': HELD_BY_OTHERS,
   'elastic-spot': LIMITS_OF_TIME,

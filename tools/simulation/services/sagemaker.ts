@@ -152,18 +152,19 @@ export class SimSageMaker {
     return { TrainingJobArn: this.hooks.arnOf(job.name, 'training') };
   }
 
+  /** AWS does not document which it checks first: with the quotas first, a job may itself use up the quota that its repeated call asks for. */
   private create(name: string, request: SimJob['request'], kind: SimJob['kind'], invocation: Invocation): SimJob {
+    const refusal = this.quotaRefusal(request, kind);
+    if (refusal) {
+      this.hooks.onRefused(name);
+      throw serviceError('ResourceLimitExceeded', refusal, 400);
+    }
     if (this.fleet.jobs.has(name))
       throw serviceError(
         'ResourceInUse',
         `Training job names must be unique within an AWS account and region: ${name}`,
         400,
       );
-    const refusal = this.quotaRefusal(request, kind);
-    if (refusal) {
-      this.hooks.onRefused(name);
-      throw serviceError('ResourceLimitExceeded', refusal, 400);
-    }
     const job = this.hooks.make(request, kind, invocation);
     this.all.push(job);
     this.fleet.add(job);
