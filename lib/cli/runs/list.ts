@@ -11,9 +11,9 @@ import { minute } from './run-text';
 
 /** The runs of the team that are not over, each with its progress, expected end and cost. */
 async function readActiveRuns(descriptor: Descriptor, wanted: Partial<ListRequest>): Promise<StatusAnswer[]> {
-  const runs = await readRuns(descriptor, { ...wanted, limit: MAX_RUNS });
-  const live = runs.filter((run) => !hasEnded(run));
-  return Promise.all(live.map(async ({ runId }) => withoutOk(await readStatus(descriptor, runId))));
+  const states = (wanted.states ?? RUN_STATES).filter((state) => !hasEnded({ state }));
+  const runs = await readRuns(descriptor, { ...wanted, states, limit: MAX_RUNS });
+  return Promise.all(runs.map(async ({ runId }) => withoutOk(await readStatus(descriptor, runId))));
 }
 
 const ACTIVE_COLUMNS = ['run', 'state', 'step', '%', 'done about (UTC)', 'loss', 'goodput', 'USD'];
@@ -46,6 +46,7 @@ export async function list(options: ListOptions, terminal: Terminal): Promise<nu
   const { tag: tags, search } = options;
   const wanted = { ...(states && { states }), ...(tags && { tags }), ...(search !== undefined && { search }) };
   const runs = await (options.active ? readActiveRuns : readRuns)(descriptor, wanted);
+  if (options.active && runs.length === MAX_RUNS) terminal.err(`only the newest ${MAX_RUNS} runs are listed`);
   if (options.json) terminal.out(json({ runs }));
   else if (runs.length === 0 && options.active) terminal.out('no run is queued or running');
   else if (runs.length === 0) terminal.out(Object.keys(wanted).length === 0 ? 'no runs yet' : 'no matching runs');

@@ -64,12 +64,12 @@ function listVerb(cli: CommandLine): void {
     .option('--tag <key=value>', 'only runs with this tag, or with any value of this tag key (repeatable)', collect)
     .option(
       '--search <text>',
-      'only runs whose ID, name, note, reason or tags contain this text; searches the newest 1,000 runs',
+      'only runs whose ID, name, note, reason or tags contain this text; searches the live and the newest 1,000 runs',
     )
     .option('--active', 'only runs that are not over, with progress, expected end and spend')
     .option(
       '--events',
-      'print decisions, attempts, committed checkpoints and notices of all runs in chronological order',
+      'print decisions, attempts, committed checkpoints and notices of the runs that are live or ended after --since in chronological order',
     )
     .option('--follow', 'with --events: continue until interrupted')
     .option('--since <time>', `with --events: ${SINCE}; default: 1d`)

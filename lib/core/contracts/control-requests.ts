@@ -100,7 +100,7 @@ const events = z.strictObject({
   action: z.literal('events'),
   /** Absent = all runs of the team that are live or ended after `since`. */
   runId: runId.optional(),
-  /** ISO time of the oldest line. */
+  /** ISO time of the oldest line; the same for all pages. */
   since: z.iso.datetime({ precision: 3 }).optional(),
   /** `next` of the previous page. */
   after: z

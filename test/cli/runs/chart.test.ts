@@ -59,6 +59,7 @@ const gpus = (n: number, hosts: object) => ({
   host: 'algo-1',
   message: `slipway ${JSON.stringify({ event: 'gpus', hosts })}`,
 });
+const RUNS = [run('a-261121120000', 'running'), run('b-261121120000', 'completed')];
 let gpuLines: object[] = [];
 
 beforeEach(() => {
@@ -67,7 +68,7 @@ beforeEach(() => {
   LAMBDA.on(InvokeCommand).callsFake(({ Payload }) => {
     const asked = JSON.parse(Buffer.from(Payload).toString());
     const answers: Record<string, object> = {
-      list: { runs: [run('a-261121120000', 'running'), run('b-261121120000', 'completed')] },
+      list: { runs: RUNS.filter(({ state }) => asked.states?.includes(state) ?? true) },
       status: run(asked.runId, 'running'),
       logs: { runId: asked.runId, trainingJobName: 'j', events: [...[1, 2, 3].map(step), ...gpuLines] },
     };
@@ -117,6 +118,26 @@ test('list --active shows runs that are not over, with progress and end', async 
   expect(stdout).not.toContain('b-261121120000');
   const { runs } = JSON.parse((await runCli('list', '--active', '--environment', FILE, '--json')).stdout);
   expect(ANSWERS.runList.parse({ runs }).runs).toHaveLength(1);
+});
+
+test('list --active says so when more runs may be live than an answer holds', async () => {
+  const runs = Array.from({ length: 200 }, (_, i) => run(`r${i}-261121120000`, 'queued'));
+  LAMBDA.on(InvokeCommand).resolves({ Payload: Buffer.from(JSON.stringify({ ok: true, runs, ...runs[0] })) as never });
+  const { stderr } = await runCli('list', '--active', '--environment', FILE);
+  expect(stderr).toContain('only the newest 200 runs are listed');
+});
+
+test('list --events asks for each page since the same time', async () => {
+  const asked: { since?: string; after?: string }[] = [];
+  LAMBDA.on(InvokeCommand).callsFake(({ Payload }) => {
+    asked.push(JSON.parse(Buffer.from(Payload).toString()));
+    const next = asked.length < 3 ? `2026-11-22T10:00:00.000Z#${asked.length}` : null;
+    return { Payload: Buffer.from(JSON.stringify({ ok: true, events: [], next })) };
+  });
+  await runCli('list', '--events', '--since', '6h', '--environment', FILE);
+  expect(asked.map(({ after }) => after?.slice(-2))).toEqual([undefined, '#1', '#2']);
+  expect(new Set(asked.map(({ since }) => since)).size).toBe(1);
+  expect(asked[0]?.since).toMatch(/Z$/);
 });
 
 test.each<[number | undefined, string]>([

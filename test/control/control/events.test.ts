@@ -75,6 +75,37 @@ describe('events', () => {
     },
   );
 
+  test.each([1, 2, 3, 7])('in pages of %i include what happened to a run after its end', async (limit) => {
+    const [first, second] = await twoRuns();
+    for (const runId of [second, first, second]) {
+      world.pass(60_000);
+      await world.ask({ action: 'note', runId, text: `after ${world.now()}` });
+    }
+    const whole = await page({ limit: 500 });
+    expect(whole.events.filter(({ what }) => what === 'note-written')).toHaveLength(3);
+    expect(told(await all({ limit }))).toEqual(told(whole.events));
+    const since = new Date(world.now() - 3_600_000).toISOString();
+    const next = whole.events.find(({ what }) => what === 'run-failed')?.cursor;
+    const rest = whole.events.filter(({ cursor }) => cursor > (next ?? ''));
+    expect(told((await page({ since, after: next, limit: 500 })).events)).toEqual(told(rest));
+  });
+
+  test('include those of a run that has just ended, also where a hundred runs are newer', async () => {
+    const [first, second] = await twoRuns();
+    world.copyRun(first, 105);
+    world.pass(3_600_000);
+    const since = new Date(world.now()).toISOString();
+    world.end(`research-${second}-a001`, 'Failed', 'ClientError: bad request');
+    await world.tick();
+    const alone = await page({ runId: second, since });
+    expect(told(alone.events)).not.toEqual([]);
+    expect(told((await page({ since, limit: 500 })).events)).toEqual(told(alone.events));
+    // Without a time, the pages of all runs begin with the oldest ones and lose none.
+    const whole = await all({ limit: 100 });
+    expect(new Set(whole.map(({ runId }) => runId)).size).toBe(107);
+    expect(whole).toHaveLength(new Set(told(whole)).size);
+  });
+
   test('begin at a time, and leave out runs that were over before it', async () => {
     const [first, second] = await twoRuns();
     world.pass(3_600_000);

@@ -33,6 +33,14 @@ describe('list', () => {
     expect(await found({ limit: 1 })).toEqual([tokens]);
   });
 
+  test('finds a live run that is older than all that are searched', async () => {
+    world.end(`research-${llama}-a001`, 'Failed', 'ClientError: bad request');
+    await world.tick();
+    world.store.ofTeam = async () => [];
+    expect(await found({ states: ['queued', 'running'] })).toEqual([tokens]);
+    expect(await found({ search: 'tokens' })).toEqual([tokens]);
+  });
+
   test('says tags, what a run waits for, and whether it is preemptible', async () => {
     const { runs } = (await world.ask({ action: 'list' })) as { runs: StatusAnswer[] };
     expect(runs[1]).toMatchObject({ tags: { project: 'llama', sweep: '1' }, preemptible: true });

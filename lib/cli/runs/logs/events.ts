@@ -31,12 +31,12 @@ export async function events(runId: string | undefined, options: EventOptions, t
   const since = sinceMillis(options.since, now) ?? (runId === undefined ? now - DAY_MS : undefined);
   const descriptor = await findDescriptor(options);
   const seen = new Set<string>();
-  let from = since;
+  let from: string | undefined;
   const observe = async (): Promise<boolean> => {
     // Read before the events, so that they include everything that was written before the run ended.
     const isOver = options.follow && runId !== undefined && hasEnded(await readStatus(descriptor, runId));
-    const last = await printFresh(descriptor, { runId, since: from, seen }, options, terminal);
-    from = Math.max(from ?? 0, (last ?? 0) - LATE_MS) || undefined;
+    const last = await printFresh(descriptor, { runId, since, from, seen }, options, terminal);
+    if (last !== undefined) from = `${new Date(Math.max(since ?? 0, last - LATE_MS)).toISOString()}#0`;
     return !options.follow || isOver === true;
   };
   const what = `following ${runId ?? 'the runs of the team'}`;
@@ -44,19 +44,23 @@ export async function events(runId: string | undefined, options: EventOptions, t
   return EXIT.done;
 }
 
-/** Prints events that have not been printed yet, page by page; returns the time of the last event. */
+/** Prints events from a position on that have not been printed yet, page by page; returns the time of the last event. */
 async function printFresh(
   descriptor: Descriptor,
-  { runId, since, seen }: { runId?: string; since?: number; seen: Set<string> },
+  { runId, since, from, seen }: { runId?: string; since?: number; from?: string; seen: Set<string> },
   options: EventOptions,
   terminal: Terminal,
 ): Promise<number | undefined> {
-  let after: string | undefined;
+  const wanted = {
+    action: 'events' as const,
+    limit: PAGE,
+    ...(runId !== undefined && { runId }),
+    ...(since !== undefined && { since: new Date(since).toISOString() }),
+  };
+  let after = from;
   let last: number | undefined;
   do {
-    const from =
-      after === undefined ? { ...(since !== undefined && { since: new Date(since).toISOString() }) } : { after };
-    const request = { action: 'events' as const, limit: PAGE, ...(runId !== undefined && { runId }), ...from };
+    const request = { ...wanted, ...(after !== undefined && { after }) };
     const page = await callControl<{ ok: true } & EventsAnswer>(descriptor, request);
     for (const line of page.events) {
       const key = `${line.runId}/${line.cursor}`;

@@ -19,7 +19,7 @@ import { isOver, type RunRecord } from '../../../core/lifecycle/record';
 import { isNamed } from '../../shared/custom-resource';
 import type { ReadDeps } from '../deps';
 import { findOwnRun, refusal } from '../own-run';
-import { listRuns, statusOf } from './status';
+import { listRuns, MAX_SEARCHED, statusOf, withLive } from './status';
 
 /** One page of the log of an attempt of a run of this team. Teams themselves have no permission on the log groups. */
 async function logsOf(deps: ReadDeps, team: string, request: LogRequest): Promise<LogAnswer | Refusal> {
@@ -61,11 +61,11 @@ const throttled = () =>
   });
 
 const AT_ONCE = 20;
-const MAX_RUNS = 100;
 
 /**
- * One page of timeline events of a run, or of all runs of the team that are live or were live at `since`, oldest first. An answer of Lambda
- * is limited to 6 MB, and the timeline of a run of several months is larger: `next` is the position at which to continue, null at the end.
+ * One page of timeline events of a run, or of all runs of the team that are live or were live at `since`, oldest first: of all live
+ * ones, and of the newest 1,000. An answer of Lambda is limited to 6 MB, and the timeline of a run of several months is larger: `next` is the
+ * position at which to continue, null at the end.
  */
 async function eventsOf(
   deps: ReadDeps,
@@ -77,15 +77,21 @@ async function eventsOf(
   const from = request.after ?? request.since ?? '';
   const found: EventAnswer[] = [];
   let isMore = false;
+  let last: string | undefined;
   for (let i = 0; i < runs.length; i += AT_ONCE) {
+    // A run has no event before its creation: those of the runs from here on belong to later pages.
+    if (last !== undefined && new Date(runs[i]?.createdAt ?? 0).toISOString() > last) {
+      isMore = true;
+      break;
+    }
     const pages = await Promise.all(runs.slice(i, i + AT_ONCE).map((run) => pageOf(deps, run, from, request.limit)));
     for (const page of pages) {
       found.push(...page.events);
       isMore ||= page.isMore;
     }
+    found.sort((a, b) => compare(a.cursor, b.cursor) || compare(a.runId, b.runId));
+    last = found[request.limit - 1]?.cursor;
   }
-  found.sort((a, b) => compare(a.cursor, b.cursor) || compare(a.runId, b.runId));
-  const last = found[request.limit - 1]?.cursor;
   // Events of several runs may have the same position; none of them may be lost between two pages.
   const events = last === undefined ? found : found.filter(({ cursor }) => cursor <= last);
   const next = isMore || events.length < found.length ? (events.at(-1)?.cursor ?? null) : null;
@@ -95,16 +101,17 @@ async function eventsOf(
 async function runsOf(
   deps: ReadDeps,
   team: string,
-  { runId, after, since }: { runId?: string; after?: string; since?: string },
+  { runId, since }: { runId?: string; since?: string },
 ): Promise<RunRecord[] | Refusal> {
   if (runId !== undefined) {
     const own = await findOwnRun(deps, team, runId);
     return 'ok' in own ? own : [own];
   }
-  const from = Date.parse((after ?? since ?? '').slice(0, 24)) || 0;
-  const [newest, active] = await Promise.all([deps.store.ofTeam(team, MAX_RUNS), deps.store.active()]);
-  const own = new Map([...active.filter((run) => run.team === team), ...newest].map((run) => [run.runId, run]));
-  return [...own.values()].filter((run) => !isOver(run) || (run.endedAt ?? Number.POSITIVE_INFINITY) >= from);
+  const [newest, active] = await Promise.all([deps.store.ofTeam(team, MAX_SEARCHED), deps.store.active()]);
+  const from = since === undefined ? 0 : Date.parse(since);
+  return withLive(newest, active, team)
+    .filter((run) => !isOver(run) || (run.endedAt ?? Number.POSITIVE_INFINITY) >= from)
+    .reverse();
 }
 
 async function pageOf(deps: ReadDeps, { runId }: RunRecord, from: string, limit: number) {

@@ -89,7 +89,15 @@ async function configurationOf(deps: ReadDeps, runId: string): Promise<Pick<Stat
   };
 }
 
-const MAX_SEARCHED = 1000;
+/** Number of runs of a team that searches read, besides the live ones. */
+export const MAX_SEARCHED = 1000;
+
+/** The newest runs of a team, and the live ones that are older, newest first. */
+export function withLive(newest: readonly RunRecord[], active: readonly RunRecord[], team: string): RunRecord[] {
+  const runs = [...newest, ...active.filter((run) => run.team === team)];
+  const byId = new Map(runs.map((run) => [run.runId, run]));
+  return [...byId.values()].sort((a, b) => b.createdAt - a.createdAt);
+}
 
 /** The newest runs of the team. Goodput is only part of `status`, because it needs the whole timeline. */
 export async function listRuns(
@@ -102,7 +110,9 @@ export async function listRuns(
     deps.store.ofTeam(team, isSearch ? MAX_SEARCHED : request.limit),
     deps.store.active(),
   ]);
-  const runs = newest.filter((run) => isWanted(run, request)).slice(0, request.limit);
+  const runs = withLive(newest, active, team)
+    .filter((run) => isWanted(run, request))
+    .slice(0, request.limit);
   const now = deps.now().getTime();
   const positions = await queuePositions(deps, active, now);
   return { ok: true, runs: runs.map((run) => runAnswer(run, run.attempt ? [run.attempt] : [], positions, now)) };
