@@ -71,6 +71,19 @@ describe('what is known is not asked for again', () => {
   });
 });
 
+test.each(['Completed', 'Failed', 'Stopped'])(
+  'a job that is %s by now holds nothing, although the list has it',
+  async (status) => {
+    jobs('a', 'b');
+    expect(await usage('a', 'b')).toEqual({});
+    shape({ InstanceType: 'ml.p4d.24xlarge', InstanceCount: 2 }, { TrainingJobStatus: status });
+    now += MINUTE / 2;
+    expect((await usage('b'))[P4D]).toBeUndefined();
+    shape({ InstanceType: 'ml.p4d.24xlarge', InstanceCount: 2 }, { TrainingJobStatus: 'Stopping' });
+    expect((await usage())[P4D]).toBe(2);
+  },
+);
+
 describe('a job holds', () => {
   const held = async (config: object, more?: object) => {
     jobs('a');

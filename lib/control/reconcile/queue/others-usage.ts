@@ -50,6 +50,7 @@ export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promis
   return quotaUsage(others.flatMap((name) => cache.shapes.get(name) ?? []));
 }
 
+const ENDED: ReadonlySet<string> = new Set(['Completed', 'Failed', 'Stopped']);
 const LIVE_JOBS = { StatusEquals: 'InProgress', MaxResults: 100 } as const;
 
 async function liveJobs(deps: Deps): Promise<string[]> {
@@ -68,8 +69,9 @@ async function describeAll(deps: Deps, names: readonly string[], shapes: Map<str
   const work = async () => {
     for (let name = waiting.shift(); name !== undefined && remaining(deps) >= MIN_MS; name = waiting.shift()) {
       const job = await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: name }));
-      // It counts for as long as the list contains it.
-      shapes.set(name, { ...trainingInstances(job), status: 'InProgress' });
+      // It counts for as long as the list contains it, unless it has ended since: the queue counts our own jobs only while they are live.
+      const hasEnded = ENDED.has(job.TrainingJobStatus ?? '');
+      shapes.set(name, { ...trainingInstances(job), status: 'InProgress', ...(hasEnded && { instances: [] }) });
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
