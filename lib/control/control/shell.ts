@@ -9,6 +9,7 @@ import type { Refusal, ShellAnswer, ShellRequest } from '../../core/contracts/co
 import { type RunPlace, runCommand } from '../../core/contracts/names';
 import { noteEvent } from '../../core/lifecycle/intent';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
+import { trainingInstances } from '../../shared/aws/live-usage';
 import { isNamed } from '../shared/custom-resource';
 import { readDescriptor } from '../shared/descriptors';
 import { changeRun } from './change-run';
@@ -84,18 +85,13 @@ function jobIssue(
       got: true,
       fix: `read its log with ${runCommand('logs', runId, place)}`,
     });
-  const hosts = hostsOf(job);
+  const hosts = trainingInstances(job).instances.reduce((sum, { count }) => sum + count, 0);
   if (host <= hosts) return undefined;
   return issue('shell/host', 'error', '--node', {
     must: `must be 1 to ${hosts}`,
     got: host,
     fix: 'choose one of them',
   });
-}
-
-function hostsOf({ ResourceConfig: config }: DescribeTrainingJobCommandOutput): number {
-  const groups = config?.InstanceGroups ?? [];
-  return config?.InstanceCount ?? groups.reduce((sum, group) => sum + (group.InstanceCount ?? 0), 0);
 }
 
 /** UpdateTrainingJob accepts this change while the job is Downloading or Training. */

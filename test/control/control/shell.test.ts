@@ -80,6 +80,19 @@ describe('fails: refused', () => {
     });
   });
 
+  test.each([
+    ['the alternative that was selected', { SelectedInstanceType: 'ml.m5.2xlarge', SelectedInstanceCount: 4 }, 4],
+    ['all groups', { InstanceGroups: [1, 2].map((n) => ({ InstanceGroupName: `g${n}`, InstanceCount: n })) }, 3],
+  ])('no host but one beyond those of %s', async (_, config, hosts) => {
+    const shaped = world.sagemaker.job(job);
+    const { InstanceCount: _count, ...others } = shaped.request.ResourceConfig ?? {};
+    shaped.request = { ...shaped.request, ResourceConfig: { ...others, ...config } as never };
+    expect(await world.ask({ action: 'shell', runId, host: hosts })).toMatchObject({ ok: true });
+    expect(await world.ask({ action: 'shell', runId, host: hosts + 1 })).toMatchObject({
+      issues: [{ message: `--node: must be 1 to ${hosts}, got ${hosts + 1}; choose one of them` }],
+    });
+  });
+
   test('an environment whose guardrail does not allow it', async () => {
     await begin(RUN_FILE, false);
     expect(await world.ask({ action: 'shell', runId })).toMatchObject({

@@ -11,6 +11,7 @@ import type { RunConfiguration, StatusAnswer } from '../../../core/contracts/con
 import { stateGiB } from '../../../core/planner/plan';
 import { planRun } from '../../../core/planner/run/plan-run';
 import type { JobFacts, Read, RunSources } from '../../../report/read/assemble';
+import { trainingInstances } from '../../../shared/aws/live-usage';
 import { attempt } from '../../attempt';
 import { calling } from '../../aws-errors';
 import { ServiceError } from '../../exit';
@@ -73,20 +74,11 @@ async function jobFacts({ region }: Descriptor, { attempts }: StatusAnswer): Pro
 function factsOf(trainingJobName: string, job: DescribeTrainingJobCommandOutput): JobFacts {
   return {
     trainingJobName,
-    instances: instancesOf(job.ResourceConfig),
+    // A job that never got instances has none selected among its alternatives.
+    instances: trainingInstances(job).instances.filter(({ count }) => count > 0),
     isSpot: job.EnableManagedSpotTraining ?? false,
     billableSeconds: job.BillableTimeInSeconds ?? null,
   };
-}
-
-/** With alternatives, the service returns which one it selected. */
-function instancesOf(config: DescribeTrainingJobCommandOutput['ResourceConfig']): JobFacts['instances'] {
-  if (config?.InstanceGroups?.length)
-    return config.InstanceGroups.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 0 }));
-  const selected = config as { SelectedInstanceType?: string; SelectedInstanceCount?: number } | undefined;
-  const instanceType = selected?.SelectedInstanceType ?? config?.InstanceType;
-  const count = selected?.SelectedInstanceCount ?? config?.InstanceCount;
-  return instanceType && count ? [{ instanceType, count }] : [];
 }
 
 /** The instances of the last job take precedence over the run file: `--set` at launch is not in the file. */
