@@ -42,7 +42,7 @@ beforeEach(() => {
       note: 'x',
       desiredState: 'stop',
       state: 'queued',
-      attempts: [{}],
+      attempts: [{}, { number: 5 }],
     };
     return { Payload: Buffer.from(JSON.stringify(answer)) };
   });
@@ -66,6 +66,10 @@ test.each<[action: string, words: string[]]>([
 ])('%s', async (action, words) => {
   await runCli(...words, '--environment', ENVIRONMENT);
   expect(asked.filter((call) => call.action === action).map(whole)).toEqual(pythonCalls(action));
+});
+
+test('the log of each attempt is asked for by the number of the attempt, or by its place where an older launcher names none', () => {
+  expect(pythonCalls('logs').map((call) => 'attempt' in call && call.attempt)).toEqual([1, 5]);
 });
 
 /** What a program prints that has the client's modules. */

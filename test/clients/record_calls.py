@@ -39,7 +39,7 @@ from slipway._checkpoints import checkpoint_origin  # noqa: E402,F401
 RUN = {
     "runId": "a-261121120000",
     "state": "completed",
-    "attempts": [{}],
+    "attempts": [{}, {"number": 5}],
     "configuration": {"spec": {}, "codeSha256": None, "driverHash": "d", "trainingImageUri": None},
 }
 ANSWERS = {"validate": {"isValid": True, "issues": [], "codeSource": "builtin"}, "start": {"runId": RUN["runId"], "uploads": []}, "status": RUN,

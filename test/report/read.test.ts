@@ -285,6 +285,14 @@ describe('the report', () => {
     ]);
   });
 
+  test('counts attempts by their numbers where earlier ones have expired', () => {
+    const [attempt] = sources.status.attempts;
+    const attempts = [{ ...attempt, number: 3 }] as typeof sources.status.attempts;
+    const lines = { value: [{ at: at(12), attempt: 3, message: 'slipway {"event":"step","step":7,"loss":2}' }] };
+    const report = assembleReport({ ...sources, lines, status: { ...sources.status, attempts } });
+    expect(report.attempts).toMatchObject([{ number: 3, firstStep: 7 }]);
+  });
+
   test('sets the most memory of any printed step beside the plan', () => {
     const step = (number: number, memoryGiB?: number) => ({
       ...{ at: at(12 + number), attempt: 1 },

@@ -1,7 +1,14 @@
 import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/plain-text';
 import { orList } from '../../core/config/issue';
-import { hasEnded, type ListRequest, RUN_STATES, type RunState, type StatusAnswer } from '../../core/contracts/control';
+import {
+  hasEnded,
+  type ListRequest,
+  newestAttempt,
+  RUN_STATES,
+  type RunState,
+  type StatusAnswer,
+} from '../../core/contracts/control';
 import { findDescriptor } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
@@ -97,7 +104,7 @@ const row = (run: StatusAnswer): string[] => [
   run.queuePosition === null ? run.state : `${run.state} (${run.queuePosition})`,
   run.createdAt ? minute(run.createdAt) : '-',
   String(run.attempts.at(-1)?.instanceCount ?? '-'),
-  String(run.attempt ?? run.attempts.length),
+  String(newestAttempt(run)),
   String(run.step ?? '-'),
   String(run.committedStep ?? '-'),
   run.spendUsd?.toFixed(2) ?? '-',

@@ -1,6 +1,6 @@
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
-import type { StatusAnswer } from '../../core/contracts/control';
+import { newestAttempt, type StatusAnswer } from '../../core/contracts/control';
 import { runCommand } from '../../core/contracts/names';
 import { runbookAddress } from '../../core/lifecycle/timeline';
 import type { ReportFailure } from '../../report/run/run-report';
@@ -17,7 +17,7 @@ export async function failureOf(descriptor: Descriptor, status: StatusAnswer): P
   const full = status.timeline ? status : await answerOr(readStatus(descriptor, runId, { timeline: true }), status);
   const lines = firstError(await lastLines(descriptor, status));
   return {
-    attempt: status.attempts.length,
+    attempt: newestAttempt(status),
     host: lines[0]?.host ?? '',
     lines: lines.map(({ message }) => plainLine(message)),
     runbook: runbookAddress(runbookOf(full), process.env.SLIPWAY_DOCS_URL),
@@ -44,8 +44,9 @@ export function failureLines({ attempt, host, lines, runbook, commands }: Report
 }
 
 /** Lines of all hosts from the end of the newest attempt; none when the log cannot be read now. */
-async function lastLines(descriptor: Descriptor, { runId, attempts }: StatusAnswer): Promise<RunLine[]> {
-  const attempt = attempts.length;
+async function lastLines(descriptor: Descriptor, status: StatusAnswer): Promise<RunLine[]> {
+  const { runId, attempts } = status;
+  const attempt = newestAttempt(status);
   const { endedAt = null } = attempts.at(-1) ?? {};
   if (endedAt === null) return [];
   const since = Date.parse(endedAt) - LAST_MS;

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Descriptor } from '../../core/config/descriptor';
-import { type DesiredAnswer, hasEnded } from '../../core/contracts/control';
+import { type DesiredAnswer, hasEnded, newestAttempt } from '../../core/contracts/control';
 import { runCommand } from '../../core/contracts/names';
 import { packageRoot } from '../../shared/files/own-package';
 import { Refusal } from '../exit';
@@ -110,7 +110,7 @@ async function launchFrom(instanceType: string, options: LaunchOptions, terminal
 /** Observations from the driver's events of the last attempt. */
 async function observationOf(descriptor: Descriptor, runId: string, instanceType: string): Promise<EfaObservation> {
   const run = await readStatus(descriptor, runId);
-  const attempt = run.attempts.length;
+  const attempt = newestAttempt(run);
   const lines = attempt > 0 ? await readAttemptLog(descriptor, { runId, attempt }) : [];
   const events = lines.flatMap(({ message }) => {
     const [, text] = EVENT.exec(message) ?? [];

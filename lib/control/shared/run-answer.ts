@@ -76,6 +76,7 @@ function poolAnswer(record: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPo
 function attemptAnswer(attempt: Attempt, record: RunRecord, now: EpochMs): AttemptAnswer {
   const instanceCount = attempt.selected?.instanceCount ?? instancesOn(record, attempt.capacityOptionId);
   return {
+    number: attempt.number,
     trainingJobName: attempt.jobName,
     status: attempt.status,
     secondaryStatus: attempt.secondaryStatus,

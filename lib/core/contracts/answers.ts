@@ -38,6 +38,7 @@ export type QuotaAnswer = z.output<typeof quota>;
 /** One SageMaker job of a run. Steps count from 1; older launchers do not set the optional members. */
 export type AttemptAnswer = z.output<typeof attempt>;
 const attempt = z.object({
+  number: field(whole.optional(), 'counted from 1; earlier attempts may have expired'),
   trainingJobName: text,
   status: text,
   secondaryStatus: text,

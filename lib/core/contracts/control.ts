@@ -14,6 +14,14 @@ const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stoppe
 /** Whether the run is completed, failed or stopped; a failed or stopped run can be resumed. */
 export const hasEnded = ({ state }: { readonly state?: RunState }): boolean => ENDED.includes(state);
 
+/** The number of an attempt of a status, of which earlier ones may have expired; older launchers do not name it. */
+export const attemptNumber = ({ number }: Pick<StatusAnswer['attempts'][number], 'number'>, place: number): number =>
+  number ?? place + 1;
+
+/** The number of the newest attempt; 0 = none. */
+export const newestAttempt = ({ attempt, attempts }: Pick<StatusAnswer, 'attempt' | 'attempts'>): number =>
+  attempt ?? attempts.length;
+
 /** A PUT request that the caller must make before it confirms; the presigned URL is valid only for these headers and this digest. */
 export interface UploadAnswer {
   key: string;

@@ -53,6 +53,7 @@ const number = (value: unknown): number | null => (typeof value === 'number' && 
 /** The fields of a timeline line that lineage uses. */
 interface Intended {
   what: string;
+  text: string;
   evidence: Record<string, unknown>;
 }
 
@@ -127,10 +128,11 @@ function resumes(timeline: readonly Intended[], checkpoint: CheckpointOrigin | u
   const last = checkpoint?.attempt ?? Number.POSITIVE_INFINITY;
   return timeline
     .filter(({ what }) => what === 'attempt-intended')
-    .flatMap(({ evidence }, i) => {
+    .flatMap(({ evidence, text }, i) => {
+      const number = Number(/^attempt (\d+)/.exec(text)?.[1] ?? i + 1);
       const from = evidence.resumeFrom as { uri?: unknown; step?: unknown } | null | undefined;
-      if (i + 1 > last || typeof from?.uri !== 'string') return [];
-      const found = parent('checkpoint', from.uri, `attempt ${i + 1}`);
+      if (number > last || typeof from?.uri !== 'string') return [];
+      const found = parent('checkpoint', from.uri, `attempt ${number}`);
       return [{ ...found, step: typeof from.step === 'number' ? from.step : found.step }];
     });
 }

@@ -1,5 +1,5 @@
 import { findPrice } from '../../core/catalog/prices/prices';
-import type { RunConfiguration, StatusAnswer } from '../../core/contracts/control';
+import { attemptNumber, type RunConfiguration, type StatusAnswer } from '../../core/contracts/control';
 import { ledger } from '../../core/lifecycle/ledger';
 import { lineageRun } from '../lineage/lineage';
 import {
@@ -218,7 +218,7 @@ const ledgerOf = (timeline: readonly ReportEvent[], readAt: string) =>
 
 function attemptsOf({ status, jobs }: RunSources, steps: readonly ReportStep[]): ReportAttempt[] {
   return status.attempts.map((a, i): ReportAttempt => {
-    const number = i + 1;
+    const number = attemptNumber(a, i);
     const job = jobs.value?.find((j) => j.trainingJobName === a.trainingJobName);
     const seen = steps.filter((s) => s.attempt === number).map((s) => s.step);
     return {

@@ -1,8 +1,10 @@
 import { CloudWatchLogsClient, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type LogQuery, readLogPage } from '../../../lib/control/control/reads/logs';
+import { RunStore } from '../../../lib/control/shared/run-store';
+import type { StatusAnswer } from '../../../lib/core/contracts/control';
 import { mockClient } from '../../support/mocked-clients';
-import { ALIAS, type FakeWorld, fakeWorld } from '../support/fake-world';
+import { ALIAS, type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
 
 let world: FakeWorld;
 let runId: string;
@@ -51,6 +53,41 @@ describe('logs', () => {
     expect(await world.ask({ action: 'logs', runId, attempt: 2 })).toMatchObject({
       ok: false,
       issues: [{ message: 'attempt: must be 1 to 1, got 2; see slipway status' }],
+    });
+  });
+
+  test('by the numbers that the status names, also of a run that was resumed when its first attempts had expired', async () => {
+    const store = new RunStore(world.table.client, 'runs', 7);
+    Object.assign(world.control, { store });
+    Object.assign(world.reconcile, { store });
+    // The record of a run with such a request id is kept, because CloudFormation may repeat the request.
+    const clientRequestId = 'a'.repeat(64);
+    const started = await world.ask({ action: 'start', runFile: RUN_FILE, clientRequestId });
+    const { runId } = started as { runId: string };
+    await world.ask({ action: 'start', runId, confirm: true });
+    await world.settle();
+    world.train(`research-${runId}-a001`);
+    await world.tick();
+    world.commit(runId, 10);
+    world.end(`research-${runId}-a001`, 'Failed', 'InternalServerError: x');
+    for (const minutes of [5, 30]) await world.tick(minutes);
+    await world.ask({ action: 'stop', runId });
+    await world.settle();
+    world.end(`research-${runId}-a002`, 'Stopped');
+    await world.tick();
+    world.pass(30 * 86_400_000);
+    world.expireItems();
+    await world.ask({ action: 'resume', runId });
+    await world.settle();
+    const { attempts } = (await world.ask({ action: 'status', runId })) as StatusAnswer;
+    expect(attempts.map(({ number }) => number)).toEqual([2, 3]);
+    for (const { number, trainingJobName } of attempts)
+      expect(await world.ask({ action: 'logs', runId, attempt: number ?? 0 })).toMatchObject({
+        ok: true,
+        trainingJobName,
+      });
+    expect(await world.ask({ action: 'logs', runId, attempt: 1 })).toMatchObject({
+      issues: [{ message: 'attempt: must be 2 to 3, got 1; see slipway status' }],
     });
   });
 

@@ -50,6 +50,7 @@ test('of a run that has just begun to train', async () => {
     attempt: 1,
     attempts: [
       {
+        number: 1,
         trainingJobName: `research-${runId}-a001`,
         status: 'InProgress',
         secondaryStatus: 'Training',

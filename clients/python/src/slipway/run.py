@@ -121,7 +121,8 @@ class Run:
 
         def observe() -> tuple[Status, list[tuple[str, LogLine]]]:
             status = self.status()
-            return status, [line for i in range(len(status["attempts"])) for line in self._attempt_log(i + 1, query)]
+            numbers = [attempt.get("number", place + 1) for place, attempt in enumerate(status["attempts"])]
+            return status, [line for number in numbers for line in self._attempt_log(number, query)]
 
         while True:
             # A failure of the first observation is final: it is the caller's, not that of a moment.

@@ -516,6 +516,7 @@ class _StatusAttemptsItem(TypedDict):
 
 
 class StatusAttemptsItem(_StatusAttemptsItem, total=False):
+    number: int
     instanceCount: int
     gpuHours: float
     gpuUtilizationPercent: float

@@ -1,5 +1,5 @@
 import type { Descriptor } from '../../../core/config/descriptor';
-import type { LogAnswer, LogEventAnswer, StatusAnswer } from '../../../core/contracts/control';
+import { attemptNumber, type LogAnswer, type LogEventAnswer, type StatusAnswer } from '../../../core/contracts/control';
 import type { LogLine } from '../../../report/read/log-lines';
 import { UsageError } from '../../exit';
 import { callControl } from '../control-client';
@@ -39,16 +39,17 @@ export class LogTail {
 
   /** Lines that were not read before, in chronological order. */
   async fresh({ attempts }: Pick<StatusAnswer, 'attempts'>, now = Date.now()): Promise<RunLine[]> {
-    const numbers = attempts.map((_, index) => index + 1).filter((attempt) => !this.#closed.has(attempt));
+    const open = attempts
+      .map((attempt, place) => ({ attempt: attemptNumber(attempt, place), endedAt: attempt.endedAt }))
+      .filter(({ attempt }) => !this.#closed.has(attempt));
     const { runId, node } = this.query;
-    const perAttempt = numbers.map(async (attempt) => {
+    const perAttempt = open.map(async ({ attempt }) => {
       const events = await readAttemptLog(this.descriptor, { runId, attempt, since: this.#since, node });
       return events.filter(({ id }) => !this.#seen.has(id)).map((event) => ({ event, attempt }));
     });
     const found = (await Promise.all(perAttempt)).flat();
     this.#remember(found.map(({ event }) => event));
-    for (const attempt of numbers) {
-      const { endedAt = null } = attempts[attempt - 1] ?? {};
+    for (const { attempt, endedAt } of open) {
       if (endedAt !== null && Date.parse(endedAt) + 2 * LATE_MS < now) this.#closed.add(attempt);
     }
     const lines = found.map(({ event: { at, host, message }, attempt }) => ({ at, attempt, host, message }));
@@ -108,9 +109,9 @@ export async function progressLines(
   descriptor: Descriptor,
   { runId, attempts }: Pick<StatusAnswer, 'runId' | 'attempts'>,
 ): Promise<LogLine[]> {
-  const perAttempt = attempts.map(async (_, index) => {
-    const events = await readAttemptLog(descriptor, { runId, attempt: index + 1, progressOnly: true });
-    return events.map(({ at, message }) => ({ at, attempt: index + 1, message }));
+  const perAttempt = attempts.map(attemptNumber).map(async (attempt) => {
+    const events = await readAttemptLog(descriptor, { runId, attempt, progressOnly: true });
+    return events.map(({ at, message }) => ({ at, attempt, message }));
   });
   return (await Promise.all(perAttempt)).flat();
 }

@@ -15,7 +15,7 @@ import type {
   Refusal,
 } from '../../../core/contracts/control';
 import { JOB_LOG_GROUPS } from '../../../core/contracts/names';
-import { isOver, type RunRecord } from '../../../core/lifecycle/record';
+import { type Attempt, isOver, type RunRecord } from '../../../core/lifecycle/record';
 import { isNamed } from '../../shared/custom-resource';
 import type { ReadDeps } from '../deps';
 import { findOwnRun, refusal } from '../own-run';
@@ -27,7 +27,7 @@ async function logsOf(deps: ReadDeps, team: string, request: LogRequest): Promis
   if ('ok' in own) return own;
   const attempts = [...(await deps.store.attempts(own.runId)), ...(own.attempt ? [own.attempt] : [])];
   const jobName = attempts.find(({ number }) => number === request.attempt)?.jobName;
-  if (!jobName) return refusal(unknownAttempt(request.attempt, own.attempt?.number));
+  if (!jobName) return refusal(unknownAttempt(request.attempt, attempts));
   const { host, since, progressOnly, nextToken } = request;
   try {
     const page = await deps.readLog({
@@ -47,9 +47,12 @@ async function logsOf(deps: ReadDeps, team: string, request: LogRequest): Promis
   }
 }
 
-const unknownAttempt = (got: number, newest: number | undefined) =>
+/** The oldest attempts of a run that was resumed long after its end have expired. */
+const unknownAttempt = (got: number, [oldest, ...later]: readonly Attempt[]) =>
   issue('logs/attempt', 'error', 'attempt', {
-    must: newest === undefined ? 'must be one that has begun' : `must be 1 to ${newest}`,
+    must: oldest
+      ? `must be ${oldest.number} to ${later.at(-1)?.number ?? oldest.number}`
+      : 'must be one that has begun',
     got: String(got),
     fix: 'see slipway status',
   });
