@@ -166,4 +166,20 @@ describe('an INTENT item of a run that waits', () => {
     await world.tick(5);
     expect(world.published.filter((text) => text.includes(bad) && text.includes('cannot be read'))).toHaveLength(1);
   });
+
+  test('that cannot be read again after it was repaired is reported again', async () => {
+    const world = fakeWorld();
+    world.limits.set('ml.m5.xlarge for training job usage', { value: 2 });
+    await world.launch(RUN_FILE.replace('pretrain', 'first'));
+    world.pass(2000);
+    const bad = await world.launch(RUN_FILE.replace('pretrain', 'bad'));
+    const item = world.table.items.get(`${bad}|INTENT`);
+    for (const reports of [1, 2]) {
+      spoil(world, `${bad}|INTENT`, () => '{');
+      for (let i = 0; i < 2; i++) await world.tick(5);
+      expect(world.published.filter((text) => text.includes('cannot be read'))).toHaveLength(reports);
+      world.table.items.set(`${bad}|INTENT`, item as never);
+      await world.tick(5);
+    }
+  });
 });

@@ -1,14 +1,14 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { runbookAddress } from '../../core/lifecycle/timeline';
 import { describeError } from '../shared/errors';
-import type { UnreadableItem } from '../shared/stored';
+import { UnreadableItem } from '../shared/stored';
 import type { ReconcileDeps } from './deps';
 
 /**
  * Notifies people, once, of items of the run table that cannot be read. Such a run is left out of everything until the item is repaired;
  * no other run waits for it. What was read again is forgotten, so that the same item may be reported again later.
  * @param items all that were found
- * @param kind of these items: those of the other kind keep their state
+ * @param kind of these items: those of the other kind, of which people were notified before, are read again
  */
 export async function reportUnreadable(
   deps: ReconcileDeps,
@@ -19,13 +19,27 @@ export async function reportUnreadable(
   try {
     const before = await deps.store.findNotified();
     const names = items.map(({ runId }) => `${kind}/${runId}`);
-    const next = [...before.filter((name) => !name.startsWith(`${kind}/`)), ...names];
+    const others = before.filter((name) => !name.startsWith(`${kind}/`));
+    const isStill = await Promise.all(others.map((name) => isUnreadable(deps, name)));
+    const next = [...others.filter((_, place) => isStill[place]), ...names];
     if (next.length === before.length && next.every((name) => before.includes(name))) return;
     const fresh = items.filter(({ runId }) => !before.includes(`${kind}/${runId}`));
     if (fresh.length > 0) await publish(deps, fresh);
     await deps.store.saveNotified(next);
   } catch (error) {
     deps.log('error', 'unreadable items were not reported', { error: describeError(error) });
+  }
+}
+
+/** It may have been repaired or deleted since people were notified of it. */
+async function isUnreadable({ store }: ReconcileDeps, name: string): Promise<boolean> {
+  const [kind, runId = ''] = name.split('/');
+  try {
+    await (kind === 'RUN' ? store.find(runId) : store.findIntent(runId));
+    return false;
+  } catch (error) {
+    if (error instanceof UnreadableItem) return true;
+    throw error;
   }
 }
 
