@@ -14,6 +14,9 @@ export function requireEnv(env: Readonly<Record<string, string | undefined>>, na
   throw new Error(`environment variable ${name} is not set; the construct that owns this function must set it`);
 }
 
+/** Characters of the name of a job: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html, 2026-11-30. */
+export const MAX_JOB_NAME = 63;
+
 /**
  * `<environment>-<runId>-a001`: determined by the attempt, so that a repeated create call finds the existing job. It is stored in the table,
  * sent to SageMaker, and the prefix of the role's log streams.

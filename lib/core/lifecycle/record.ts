@@ -270,9 +270,12 @@ const jobFiles = z.object({
 /** Where the job of an attempt writes: the control plane reads its heartbeat and checkpoints there. */
 export type JobFiles = Frozen<z.infer<typeof jobFiles>>;
 
+/** The largest number of an attempt. */
+export const MAX_ATTEMPT = 9999;
+
 /** Schema of `Attempt`. */
 export const attempt = z.object({
-  number: z.int().min(1).max(9999),
+  number: z.int().min(1).max(MAX_ATTEMPT),
   jobName: text,
   /** `intent`: the name is fixed, and it is not yet known whether the job exists. `created`: the job is ours. `ended`: the job is over. */
   phase: z.enum(['intent', 'created', 'ended']),

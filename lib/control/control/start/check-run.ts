@@ -7,7 +7,7 @@ import { hasErrors, type Issue, issue } from '../../../core/config/issue';
 import { loadRun } from '../../../core/config/load';
 import type { RunSpec } from '../../../core/config/run-spec';
 import type { QuotaAnswer, Refusal, StartAnswer, StartRequest } from '../../../core/contracts/control';
-import { jobName } from '../../../core/contracts/names';
+import { jobName, MAX_JOB_NAME } from '../../../core/contracts/names';
 import { confirmRun } from '../../../core/lifecycle/intent';
 import type { RunRecord } from '../../../core/lifecycle/record';
 import { type QuotaRow, runQuotaNeeds } from '../../../core/quota';
@@ -74,8 +74,8 @@ function codeIssues({ code, distribution }: RunSpec, request: StartRequest): Iss
 /** Job names are limited to 63 characters and contain the run id; an id that is generated from a run's name is short enough. */
 function nameIssues({ runId = '' }: StartRequest, descriptor: Descriptor): Issue[] {
   const longest = jobName(descriptor.name, runId, 999);
-  if (longest.length <= 63) return [];
-  const must = `must leave room in the 63 characters of a job name (${descriptor.name}-<run id>-a001)`;
+  if (longest.length <= MAX_JOB_NAME) return [];
+  const must = `must leave room in the ${MAX_JOB_NAME} characters of a job name (${descriptor.name}-<run id>-a001)`;
   return [issue('run-id/length', 'error', '--run-id', { must, got: runId, fix: 'use a shorter --run-id' })];
 }
 

@@ -1,11 +1,11 @@
-import { jobName } from '../../contracts/names';
+import { jobName, MAX_JOB_NAME } from '../../contracts/names';
 import { spendRefusal } from '../accounting/spend';
 import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';
 import { optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { STILL_WRITES, writesStill } from '../health/gone';
 import type { CreateOutcome, JobSituation, Observed, Situation } from '../observed';
-import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord } from '../record';
+import { type Attempt, type Checkpoint, type EpochMs, isWaiting, MAX_ATTEMPT, type RunRecord } from '../record';
 import { chooseResume } from '../resuming/resume';
 import { event, notice } from '../timeline';
 import { waitForCheckpoints } from './back-to-queue';
@@ -36,11 +36,15 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
   if (observed.optionsThatDoNotFit.includes(record.capacityOptionId)) {
     return failRun(record, now, { why: `the memory check refuses ${record.capacityOptionId}`, runbook: 'memory' });
   }
+  const number = (record.attempt?.number ?? 0) + 1;
+  if (number > MAX_ATTEMPT || jobName(record.environment, record.runId, number).length > MAX_JOB_NAME) {
+    const why = `its jobs have used up their names with attempt ${number - 1}; continue in a new run with checkpoints.startFrom: ${record.runId}`;
+    return failRun(record, now, { why, runbook: 'attempts' });
+  }
   const choice = chooseResume(record, observed);
   if (choice.kind === 'refuse') return failRun(record, now, { why: choice.why, runbook: 'checkpoint' });
   if (choice.kind === 'wait') return waitForCheckpoints(record, choice.why, now);
   const resumeFrom = choice.kind === 'from' ? choice.checkpoint : null;
-  const number = (record.attempt?.number ?? 0) + 1;
   const attempt = { ...newAttempt(record, number, resumeFrom, now), files: observed.files };
   const from = fromWhere(record, resumeFrom, number);
   const passedOver = choice.kind === 'from' ? choice.passedOver : [];
@@ -160,13 +164,9 @@ function notifyUnreadTags(record: RunRecord, attempt: Attempt, now: EpochMs): Mo
 function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
   // What was concluded while no one could see whether there was a job, a stop too, was about a job that never existed.
   const { stop, undescribedSince: _, ...own } = attempt;
-  const isUnmade = now - (attempt.lastCreateAt ?? 0) >= SETTLE_MS;
-  const again = {
-    ...own,
-    createTries: attempt.createTries + 1,
-    lastCreateAt: now,
-    ...(isUnmade && { unmadeTries: attempt.createTries }),
-  };
+  const isSettled = now - (attempt.lastCreateAt ?? 0) >= SETTLE_MS;
+  const unmadeTries = isSettled ? attempt.createTries : attempt.unmadeTries;
+  const again = { ...own, createTries: attempt.createTries + 1, lastCreateAt: now, unmadeTries };
   return move({
     changes: { attempt: again, ...(stop && { state: 'submitting', reason: 'its job is created again' }) },
     events: [

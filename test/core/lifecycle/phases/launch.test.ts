@@ -78,6 +78,21 @@ describe('a new attempt', () => {
   });
 });
 
+test.each([
+  ['at attempt 1000, whose job name would be longer than the service takes', 'e'.repeat(12), 'r'.repeat(45), 999],
+  ['at attempt 10,000, which no record can have', 'e', 'r', 9999],
+])('fails the run %s', (_, environment, runId, number) => {
+  const after = (last: number) =>
+    run(admitted({ environment, runId, attempt: attempt({ phase: 'ended', number: last }) }), seeing()).record;
+  expect(after(number - 1)).toMatchObject({ state: 'resuming', attempt: { number } });
+  expect(after(number)).toMatchObject({
+    state: 'failed',
+    reason: `its jobs have used up their names with attempt ${number}; continue in a new run with checkpoints.startFrom: ${runId}`,
+    attempt: { number },
+  });
+  expect(after(number).outbox[0]?.runbook).toBe('attempts');
+});
+
 describe('a job that is not there', () => {
   test('is created again five seconds after the last create, under the same name', () => {
     expect(run(intended(), absent(), T0 + 4999).actions).toEqual([]);
