@@ -2,13 +2,7 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/plain-text';
 import type { RunSpec } from '../../core/config/run-spec';
 import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../core/config/smoke';
-import {
-  attemptNumber,
-  type DesiredAnswer,
-  hasEnded,
-  newestAttempt,
-  type StatusAnswer,
-} from '../../core/contracts/control';
+import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { embeddedEndpoint } from '../../shared/environment/embedded-endpoint';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
@@ -98,7 +92,7 @@ async function interrupted(descriptor: Descriptor, runId: string, terminal: Term
   const saved = await follow(descriptor, runId, terminal, { until: isBeyond(0) });
   if (hasEnded(saved)) return [{ name: 'checkpoint', ok: false, detail: `${saved.state}: ${saved.reason}` }];
   await stop();
-  const before = newestAttempt(await follow(descriptor, runId, terminal));
+  const before = (await follow(descriptor, runId, terminal)).attempts.length;
   const first = await newestCommitted(descriptor, runId);
   await callControl<DesiredAnswer>(descriptor, { action: 'resume', runId });
   const again = await follow(descriptor, runId, terminal, { until: isBeyond(first) });
@@ -107,7 +101,7 @@ async function interrupted(descriptor: Descriptor, runId: string, terminal: Term
   const second = await newestCommitted(descriptor, runId);
   return [
     { name: 'checkpoint', ok: first > 0, detail: `committed step ${first}` },
-    resume(first, ended, before + 1),
+    resume(first, ended, before),
     { name: 'goes on', ok: second > first, detail: second > first ? `committed step ${second}` : ended.reason },
   ];
 }
@@ -119,9 +113,9 @@ async function newestCommitted(descriptor: Descriptor, runId: string): Promise<n
 }
 
 /** The attempt that follows the resume must start at the newest checkpoint before it. */
-function resume(committed: number, { attempts }: StatusAnswer, number: number): SmokeCheck {
-  const first = attempts.find((attempt, place) => attemptNumber(attempt, place) === number)?.firstStep ?? null;
-  const detail = `attempt ${number} from step ${first ?? '-'} after committed step ${committed}`;
+function resume(committed: number, { attempts }: StatusAnswer, before: number): SmokeCheck {
+  const first = attempts[before]?.firstStep ?? null;
+  const detail = `attempt ${before + 1} from step ${first ?? '-'} after committed step ${committed}`;
   return { name: 'resume', ok: first === committed + 1, detail };
 }
 
