@@ -1,5 +1,5 @@
 import { Random } from '../core/random';
-import type { Fault, RunEntry } from '../scenario/schema';
+import type { CallEntry, Fault, RunEntry } from '../scenario/schema';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -23,11 +23,34 @@ const TEXTS = ['\u001b[2J\u001b]0;title\u0007', '\u202e\u2066 done', `${'x'.repe
  */
 export function drawHostile(runs: readonly RunEntry[], seed: number, untilSeconds: number, perDay: number) {
   const random = new Random(seed * 69_621 + 7);
-  if (perDay === 0 || runs.length === 0) return { runs, faults: [] };
+  if (perDay === 0 || runs.length === 0) return { runs, faults: [], calls: [] };
   const until = 0.9 * untilSeconds;
   const count = Math.round((perDay * untilSeconds) / DAY);
   const faults = Array.from({ length: count }, () => drawOne(random, random.pick(runs), until));
-  return { runs: runs.map((run) => withCap(random, run)), faults };
+  const capped = runs.map((run) => withCap(random, run));
+  const doubtful = runs.filter(() => random.chance(0.2)).map((run) => drawDoubtful(random, run));
+  return {
+    runs: capped,
+    faults: [...faults, ...doubtful.flatMap((one) => one.faults)],
+    calls: doubtful.flatMap((one) => one.calls),
+  };
+}
+
+/**
+ * The first create call of a run makes a job without an answer, Describe does not show it for minutes, and the second call is refused; some
+ * of these runs are stopped meanwhile.
+ */
+function drawDoubtful(random: Random, { id, at = 0 }: RunEntry): { faults: Fault[]; calls: CallEntry[] } {
+  const create = { at, call: 'sagemaker:CreateTrainingJob', key: `*-${id}-*` };
+  const stop: CallEntry = { at: at + random.int(10, 280), do: 'stop', run: id };
+  return {
+    faults: [
+      { ...create, nth: 1, answerLost: true },
+      { ...create, nth: 2, error: random.pick(['ResourceLimitExceeded', 'AccessDeniedException']) },
+      { at, to: at + 1800, describeLagSeconds: random.int(60, 280) },
+    ],
+    calls: random.chance(0.5) ? [stop] : [],
+  };
 }
 
 function withCap(random: Random, run: RunEntry): RunEntry {

@@ -58,7 +58,7 @@ export function draw(
     }),
   );
   const { runs: drawn, calls } = drawOptions(usual, seed, types);
-  const { runs, faults: hostile } = drawHostile(drawn, seed, untilSeconds, wanted.hostilePerDay ?? 0);
+  const { runs, faults: hostile, calls: stops } = drawHostile(drawn, seed, untilSeconds, wanted.hostilePerDay ?? 0);
   const all = [...(file.runs ?? []), ...runs];
   const days = untilSeconds / (24 * HOUR);
   const count = Math.round((wanted.faultsPerDay ?? 0) * days);
@@ -68,7 +68,7 @@ export function draw(
     ...rest,
     limits: file.limits ?? drawLimits(random, types),
     runs: all,
-    calls: [...(file.calls ?? []), ...runs.flatMap((run) => drawCalls(random, run, untilSeconds)), ...calls],
+    calls: [...(file.calls ?? []), ...runs.flatMap((run) => drawCalls(random, run, untilSeconds)), ...calls, ...stops],
     faults: [...(file.faults ?? []), ...[...faults, ...hostile].sort((a, b) => (a.at ?? 0) - (b.at ?? 0))],
   };
 }

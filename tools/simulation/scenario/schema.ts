@@ -226,7 +226,7 @@ const random = z.strictObject({
     .meta({ description: 'Faults per day that are generated from the seed. Default: 0.' }),
   hostilePerDay: z.number().nonnegative().max(1000).optional().meta({
     description:
-      'Faults per day of another kind: hostile heartbeats and failure texts, items that cannot be read, reads that are denied for days, runs with spend caps. Default: 0.',
+      'Faults per day of another kind: hostile heartbeats and failure texts, items that cannot be read, reads that are denied for days, runs with spend caps, create calls in doubt. Default: 0.',
   }),
 });
 
