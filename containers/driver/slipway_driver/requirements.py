@@ -104,5 +104,5 @@ def _run_pip(command: List[str], folder: Path, environ: Mapping[str, str], secon
         report = Path(scratch) / "pip.log"
         words = [*command, "--log", str(report)]
         done = subprocess.run(words, cwd=str(folder), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds)
-        told = report.read_text("utf-8", "replace") if report.is_file() else ""
-    return done.returncode, done.stdout.decode("utf-8", "replace").splitlines(), _PASSING.search(told) is not None
+        written = report.read_text("utf-8", "replace") if report.is_file() else ""
+    return done.returncode, done.stdout.decode("utf-8", "replace").splitlines(), _PASSING.search(written) is not None

@@ -436,7 +436,8 @@ describe('stop and resume', () => {
   test('while a create is in doubt waits until the job can no longer appear', () => {
     const doubtful = asked(intended());
     expect(run(doubtful, seeing({ job: { kind: 'absent' } }), T0 + MINUTE).actions).toEqual([]);
-    expect(run(doubtful, seeing({ job: { kind: 'absent' } }), T0 + 6 * MINUTE).record.state).toBe('stopped');
+    expect(run(doubtful, seeing({ job: { kind: 'absent' } }), T0 + 9 * MINUTE).actions).toEqual([]);
+    expect(run(doubtful, seeing({ job: { kind: 'absent' } }), T0 + 11 * MINUTE).record.state).toBe('stopped');
     expect(run(doubtful, seeing({ job: job() }), T0 + MINUTE).record.attempt?.phase).toBe('created');
   });
 

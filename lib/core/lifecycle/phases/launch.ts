@@ -21,8 +21,6 @@ const CONSISTENCY_PAUSE_MS = 5000;
 export const SETTLE_MS = 600_000;
 /** A job that existed and is not found any more is requested again after this time before it counts as deleted. */
 export const CONFIRM_ABSENCE_MS = 60_000;
-/** A stop waits this long for a create call without an answer: the job might still appear. */
-const DOUBT_MS = 300_000;
 /** Before a create call that was throttled, or could not be made, is made again. */
 const AGAIN_PAUSE_MS = 2000;
 /** Many creates at once are throttled for minutes; this many creates of one job over this long are reported to a person. */
@@ -133,7 +131,7 @@ function settleAbsent(situation: Situation): Move {
   const sinceCreate = now - (attempt.lastCreateAt ?? 0);
   const hasRun = didRun(situation);
   if (record.desired === 'stop' && hasRun !== true) {
-    if (isInDoubt(attempt) && sinceCreate < DOUBT_MS) return NO_MOVE;
+    if (isInDoubt(attempt) && sinceCreate < SETTLE_MS) return NO_MOVE;
     return endUncreated(record, attempt, stopRun('stopped before a job was created', now), now);
   }
   if (sinceCreate < CONSISTENCY_PAUSE_MS) return NO_MOVE;

@@ -110,13 +110,13 @@ describe('a job that is not there', () => {
     expect(told(9, T0 + HOUR - 1)).toEqual([]);
   });
 
-  test('delays a stop by five minutes while a create call may have made it, and not at all otherwise', () => {
+  test('delays a stop by ten minutes while a create call may have made it, and not at all otherwise', () => {
     const state = (now: number, own: Partial<Attempt> = {}, changes: Partial<RunRecord> = {}) =>
       run(intended(own, { desired: 'stop', ...changes }), absent(), now).record.state;
     // A record of an earlier version may be in doubt in the queue.
     for (const where of [{ state: 'submitting' }, { state: 'queued', admitted: false }] as const) {
-      expect(state(T0 + 5 * MINUTE - 1, {}, where)).toBe(where.state);
-      expect(state(T0 + 5 * MINUTE, {}, where)).toBe('stopped');
+      expect(state(T0 + 10 * MINUTE - 1, {}, where)).toBe(where.state);
+      expect(state(T0 + 10 * MINUTE, {}, where)).toBe('stopped');
       expect(state(T0 + 1, { unmadeTries: 1 }, where)).toBe('stopped');
     }
   });
