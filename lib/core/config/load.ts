@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Descriptor, descriptorSchema } from './descriptor';
 import { type EnvironmentFile, environmentFileSchema } from './environment-file';
+import { isWritten } from './formats/field';
 import { hasErrors, type Issue, issue } from './issue';
 import { MAX_CHARACTERS } from './reading/limits';
 import { applyOverrides, parsePath } from './reading/overrides';
@@ -81,9 +82,10 @@ function loadFile<T>(
   schema: z.ZodType,
   most: number = MAX_CHARACTERS.file,
 ): Loaded<T> & { data?: unknown } {
-  const file = parseYaml(text, most);
+  const isText = (path: readonly PropertyKey[]) => isWritten(nodeAt(schema, path));
+  const file = parseYaml(text, most, isText);
   if (hasErrors(file.issues)) return { issues: file.issues, positionOf: file.positionOf };
-  const set = applyOverrides(file.data, overrides, (path) => keysAt(schema, path));
+  const set = applyOverrides(file.data, overrides, (path) => keysAt(schema, path), isText);
   if (hasErrors(set.issues)) return { issues: set.issues, positionOf: () => undefined };
   const written = overrides.map((override) => parsePath(override.split('=', 1)[0]?.trim() ?? '') ?? []);
   const isSet = (path: readonly PropertyKey[]) => written.some((one) => one.every((key, i) => key === path[i]));
@@ -104,10 +106,14 @@ function check<T>(data: unknown, schema: z.ZodType): { value?: T; issues: Issue[
 
 /** The keys that the schema allows at `path`; [] when it is not a section with fixed keys. */
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
-  let node: unknown = schema;
-  for (const segment of path) node = childOf(unwrap(node), segment);
-  const shape = (unwrap(node) as { shape?: Record<string, unknown> } | undefined)?.shape;
+  const { shape } = (nodeAt(schema, path) ?? {}) as { shape?: Record<string, unknown> };
   return shape ? Object.keys(shape) : [];
+}
+
+function nodeAt(schema: z.ZodType, path: readonly PropertyKey[]): unknown {
+  let node: unknown = unwrap(schema);
+  for (const segment of path) node = unwrap(childOf(node, segment));
+  return node;
 }
 
 function unwrap(node: unknown): unknown {

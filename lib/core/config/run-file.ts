@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, flag, formed, option, section } from './formats/field';
+import { field, flag, formed, option, section, written } from './formats/field';
 import { code, image } from './run/code';
 import { compute, distribution } from './run/compute';
 import { channel, checkpoints } from './run/data';
@@ -7,10 +7,6 @@ import { s3Uri, text, words } from './run/formats';
 import { limits, network, observability } from './run/limits';
 import { model } from './run/model';
 import { progress, tokenizer, training } from './run/training';
-
-const scalars = z
-  .union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, true or false' })
-  .transform(String);
 
 /**
  * The run file as written: all options are optional except name, code and compute. Limits are those of the API
@@ -46,7 +42,7 @@ export const runFileSchema = z.strictObject({
   }),
   preemptible: flag('Whether a run of higher priority may preempt this run after it has saved a checkpoint.'),
   tags: option(
-    z.record(z.string(), field(scalars, 'Value of one tag.')),
+    z.record(z.string(), field(written, 'Value of one tag.')),
     'Tags of the jobs. The key prefixes `slipway:` and `aws:` are reserved.',
     { default: {}, examples: [{ project: 'llama', costCenter: '42' }] },
   ),
@@ -112,12 +108,12 @@ export const runFileSchema = z.strictObject({
   }),
   hyperparameters: option(
     z.record(z.string(), field(z.unknown(), 'Value of one hyperparameter.')),
-    'Hyperparameters of the job, which the console shows; with `contract: toolkit` they are passed to the script.',
+    'Hyperparameters of the job, which the console shows; with `contract: toolkit` they are passed to the script. A number is passed by its value (`2.10` as 2.1), text in quotes as written.',
     { default: {}, examples: [{ epochs: 1 }] },
   ),
   environmentVariables: option(
-    z.record(z.string(), field(scalars, 'Value of one variable.')),
-    'Environment variables of the containers; they override those of the image. Values are passed as written: `$NAME` is not expanded. Variables of credentials, of the cluster and of the driver are refused (`code/reserved-variables`).',
+    z.record(z.string(), field(written, 'Value of one variable.')),
+    'Environment variables of the containers; they override those of the image. Values are passed as written, also numbers: `2.10` stays 2.10, and `$NAME` is not expanded. Variables of credentials, of the cluster and of the driver are refused (`code/reserved-variables`).',
     { default: {}, examples: [{ NCCL_DEBUG: 'INFO' }] },
   ),
   secrets: option(

@@ -69,15 +69,11 @@ describe('--set', () => {
     expect(set({}, 'a["b.c"]=1')).toEqual({ a: { 'b.c': 1 } });
   });
 
-  test('reads values as YAML, versions and broken YAML as text, and changes a copy', () => {
-    expect(set({}, 'a=[1, x]', 'b=true', 'c=[', 'version=2.10', 'd=a=b')).toEqual({
-      a: [1, 'x'],
-      b: true,
-      c: '[',
-      version: '2.10',
-      d: 'a=b',
-    });
-    expect(set({}, 'version="2.10"')).toEqual({ version: '2.10' });
+  test('reads values as YAML, text and broken YAML as written, and changes a copy', () => {
+    const isText = (path: readonly PropertyKey[]) => path.join('.') === 'e.f';
+    const { data: made } = applyOverrides({}, ['a=[1, x]', 'b=true', 'c=[', 'd=a=b', 'e.f=2.10'], undefined, isText);
+    expect(made).toEqual({ a: [1, 'x'], b: true, c: '[', d: 'a=b', e: { f: '2.10' } });
+    expect(applyOverrides({}, ['e.f="2.10"'], undefined, isText).data).toEqual({ e: { f: '2.10' } });
     const data = { a: 1 };
     set(data, 'a=2');
     expect(data).toEqual({ a: 1 });

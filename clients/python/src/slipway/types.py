@@ -237,7 +237,7 @@ class RunFileCode(_RunFileCode, total=False):
 
 class RunFileImage(TypedDict, total=False):
     kind: Literal["environment", "dlc", "smp", "huggingface", "uri"]
-    version: str
+    version: Any
     uri: str
 
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, flag, formed, option } from '../formats/field';
+import { field, flag, formed, option, written } from '../formats/field';
 import { unique } from './formats';
 
 // Company-wide settings of every stack: names, paths and boundaries of roles, tags, logs.
@@ -52,13 +52,7 @@ const tagText = (most: number) =>
 /** Tags of every resource and job. */
 export const tags = z.record(
   tagText(128).min(1, 'must have a character at least'),
-  field(
-    z
-      .union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, true or false' })
-      .transform(String)
-      .pipe(tagText(256)),
-    'Value of the tag, at most 256 characters.',
-  ),
+  field(written.pipe(tagText(256)), 'Value of the tag, at most 256 characters.'),
 );
 
 /**

@@ -25,5 +25,13 @@ export const section = <T extends z.ZodRawShape>(description: string, fields: T)
 /** Text of this form, or the reason why it is refused. */
 export const formed = (form: RegExp, must: Parameters<z.ZodString['regex']>[1]) => z.string().regex(form, must);
 
+const words = z.union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, true or false' });
+
+/** Text that needs no quotes: numbers, true and false are kept as they are written in the file. */
+export const written = words.transform(String);
+
+/** Whether a schema, without its wrappers, is that of `written`. */
+export const isWritten = (schema: unknown): boolean => schema === words;
+
 /** A section in which the options `Given` have their defaults. */
 export type Filled<T, Given extends keyof T> = Omit<T, Given> & Required<Pick<T, Given>>;

@@ -1,7 +1,6 @@
-import { parse } from 'yaml';
 import { type Issue, type IssueText, issue } from '../issue';
 import { isFlatterThan, MAX_CHARACTERS, MAX_LEVELS, MAX_OVERRIDES, MAX_POSITION } from './limits';
-import { isTooDeep } from './yaml-file';
+import { type IsText, isTooDeep, parseValue } from './yaml-file';
 
 /** Splits `data[1].s3` into ['data', 1, 's3']; undefined when it is not a path. */
 export function parsePath(text: string): (string | number)[] | undefined {
@@ -31,21 +30,22 @@ export function applyOverrides(
   data: unknown,
   overrides: readonly string[],
   optionsAt: OptionsAt = () => [],
+  isText: IsText = () => false,
 ): { data: unknown; issues: Issue[] } {
   if (overrides.length > MAX_OVERRIDES) {
     const text = { must: `must be given at most ${MAX_OVERRIDES} times`, got: overrides.length, fix: IN_THE_FILE };
     return { data, issues: [setIssue(text)] };
   }
   const copy: unknown = structuredClone(data ?? {});
-  const problems = overrides.flatMap((override) => apply(copy, override, optionsAt) ?? []);
-  return { data: copy, issues: problems.map(setIssue) };
+  const problems = overrides.flatMap<IssueText | Issue>((override) => apply(copy, override, optionsAt, isText));
+  return { data: copy, issues: problems.map((found) => ('rule' in found ? found : setIssue(found))) };
 }
 
 const IN_THE_FILE = 'write it in the file';
 const setIssue = (text: IssueText): Issue => issue('schema/set', 'error', '--set', text);
 
 /** Applies one override; returns why it cannot be applied. */
-function apply(data: unknown, override: string, optionsAt: OptionsAt): IssueText | undefined {
+function apply(data: unknown, override: string, optionsAt: OptionsAt, isText: IsText): IssueText | Issue[] {
   const most = MAX_CHARACTERS.override;
   if (override.length > most)
     return { must: `must have at most ${most} characters`, got: `${override.length} characters`, fix: IN_THE_FILE };
@@ -55,7 +55,8 @@ function apply(data: unknown, override: string, optionsAt: OptionsAt): IssueText
     return { must: `must name a position of a list up to ${MAX_POSITION}`, got: override, fix: 'correct the number' };
   if (path && path.length > MAX_LEVELS)
     return { must: `must name a path of at most ${MAX_LEVELS} levels`, got: override, fix: 'correct the path' };
-  if (path && setAt(data, path, override.slice(split + 1), optionsAt)) return undefined;
+  const value = path && readValue(path, override.slice(split + 1), isText);
+  if (value && setAt(data, path, value.data, optionsAt)) return value.issues;
   return {
     must: 'must name a path of the file and a value',
     got: override,
@@ -63,7 +64,7 @@ function apply(data: unknown, override: string, optionsAt: OptionsAt): IssueText
   };
 }
 
-function setAt(root: unknown, path: readonly (string | number)[], text: string, optionsAt: OptionsAt): boolean {
+function setAt(root: unknown, path: readonly (string | number)[], value: unknown, optionsAt: OptionsAt): boolean {
   const last = path[path.length - 1];
   if (last === undefined || isPrototypeKey(last)) return false;
   let parent = root;
@@ -76,7 +77,6 @@ function setAt(root: unknown, path: readonly (string | number)[], text: string, 
     parent = container[segment];
   }
   if (!isContainer(parent)) return false;
-  const value = readValue(last, text);
   if (!isFlatterThan(value, MAX_LEVELS - path.length)) return false;
   const options = value === undefined ? optionsAt(path.slice(0, -1)) : [];
   const isKnown = options.length === 0 || options.includes(String(last));
@@ -85,17 +85,10 @@ function setAt(root: unknown, path: readonly (string | number)[], text: string, 
   return true;
 }
 
-function readValue(key: string | number, text: string): unknown {
-  if (text.trim() === '') return undefined;
-  // A version is text even if it looks like a number: 2.10 is not 2.1.
-  if (key === 'version') return text.trim().replace(/^["']|["']$/g, '');
+function readValue(path: readonly PropertyKey[], text: string, isText: IsText): { data: unknown; issues: Issue[] } {
+  if (text.trim() === '') return { data: undefined, issues: [] };
   // Brackets of a text such as a template are no levels.
-  if (isTooDeep(text)) return text;
-  try {
-    return parse(text);
-  } catch {
-    return text;
-  }
+  return (isTooDeep(text) ? undefined : parseValue(text, path, isText)) ?? { data: text, issues: [] };
 }
 
 const isContainer = (value: unknown) => typeof value === 'object' && value !== null;

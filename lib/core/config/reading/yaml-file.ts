@@ -1,4 +1,16 @@
-import { isCollection, isNode, isScalar, Lexer, LineCounter, Parser, parseDocument, visit } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  Parser,
+  parseDocument,
+  visit,
+} from 'yaml';
 import { formatPath, type Issue, type IssueText, issue } from '../issue';
 import { isFlatterThan, MAX_CHARACTERS, MAX_LEVELS } from './limits';
 
@@ -30,11 +42,13 @@ export interface YamlFile {
   data: unknown;
   issues: Issue[];
   /** Position of the value at `path` (or of its nearest existing parent), counted from 1. */
-  positionOf(path: readonly PropertyKey[]): Position | undefined;
+  positionOf(path: Path): Position | undefined;
 }
 
-/** Keys with a version as their value: `2.10` must not become the number 2.1. */
-const VERSION_PATHS: readonly (readonly string[])[] = [['image', 'version']];
+type Path = readonly PropertyKey[];
+
+/** Whether the value at a path is text: what YAML reads as a number, true or false is kept as it is written, such as `2.10`. */
+export type IsText = (path: Path) => boolean;
 
 /** Number of errors in one text that are returned; the others usually follow from them. */
 const MAX_ERRORS = 100;
@@ -43,7 +57,7 @@ const MAX_ERRORS = 100;
  * Parses YAML 1.2 text. Never throws: errors in the text are returned as issues.
  * @param most characters; longer text is refused without parsing it
  */
-export function parseYaml(text: string, most: number = MAX_CHARACTERS.file): YamlFile {
+export function parseYaml(text: string, most: number = MAX_CHARACTERS.file, isText: IsText = () => false): YamlFile {
   if (text.length > most)
     return refused({
       must: `must have at most ${most} characters`,
@@ -51,10 +65,10 @@ export function parseYaml(text: string, most: number = MAX_CHARACTERS.file): Yam
       fix: 'remove what is not read from it, or move long values to files of the code',
     });
   const data = fromJson(text);
-  if (data === undefined) return parseAnyYaml(text);
+  if (data === undefined) return parseAnyYaml(text, isText);
   let parsed: YamlFile | undefined;
   const positionOf: YamlFile['positionOf'] = (path) => {
-    parsed ??= parseAnyYaml(text);
+    parsed ??= parseAnyYaml(text, isText);
     return parsed.positionOf(path);
   };
   return { data, issues: [], positionOf };
@@ -67,9 +81,8 @@ export function parseYaml(text: string, most: number = MAX_CHARACTERS.file): Yam
 function fromJson(text: string): object | undefined {
   if (!text.startsWith('{') || text.includes('"__proto__"') || text.includes('"<<"')) return undefined;
   try {
-    const data = JSON.parse(text) as { image?: { version?: unknown } | null };
-    const isPlain = JSON.stringify(data) === text && typeof data.image?.version !== 'number';
-    return isPlain && isFlatterThan(data, MAX_LEVELS) ? data : undefined;
+    const data = JSON.parse(text) as object;
+    return JSON.stringify(data) === text && isFlatterThan(data, MAX_LEVELS) ? data : undefined;
   } catch {
     return undefined;
   }
@@ -86,7 +99,7 @@ const TOO_DEEP = {
   fix: 'use fewer levels',
 };
 
-function parseAnyYaml(text: string): YamlFile {
+function parseAnyYaml(text: string, isText: IsText): YamlFile {
   if (isTooDeep(text)) return refused(TOO_DEEP);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
@@ -101,7 +114,7 @@ function parseAnyYaml(text: string): YamlFile {
       got: `another one from line ${at(several.pos[0]).line} on`,
       fix: 'write each document to a file of its own',
     });
-  const errors = [...document.errors, ...document.warnings, ...keyProblems(document)];
+  const errors = problemsOf(document);
   const issues = errors.slice(0, MAX_ERRORS).map((error) => {
     const { line, column } = at(error.pos[0]);
     return issue('schema/yaml', 'error', '', {
@@ -110,55 +123,70 @@ function parseAnyYaml(text: string): YamlFile {
     });
   });
   if (issues.length > 0) return { data: undefined, issues, positionOf: () => undefined };
-  for (const path of VERSION_PATHS) {
-    const node = document.getIn(path, true);
-    if (isScalar(node) && typeof node.value === 'number' && node.source) node.value = node.source;
-  }
-  const { data, issues: plainIssues } = plainValues(document);
+  const { data, issues: found } = plainValues(document, [], isText);
   if (!isFlatterThan(data, MAX_LEVELS)) return refused(TOO_DEEP);
-  const lost = lostDigits(document, data, []);
-  return { data, issues: [...plainIssues, ...lost], positionOf: (path) => positionIn(document, path, at) };
+  return { data, issues: found, positionOf: (path) => positionIn(document, path, at) };
 }
 
-/** Issues for keys that conversion to plain values would lose or change. */
-function keyProblems(document: ReturnType<typeof parseDocument>): { message: string; pos: [number, number] }[] {
-  const found: { message: string; pos: [number, number] }[] = [];
+/** The value of `--set` at `path`; undefined when the text is not YAML. */
+export function parseValue(text: string, path: Path, isText: IsText): Pick<YamlFile, 'data' | 'issues'> | undefined {
+  const document = parseDocument(text, { uniqueKeys: false });
+  const found = problemsOf(document).length > 0 ? undefined : plainValues(document, path, isText);
+  return found?.data === undefined ? undefined : found;
+}
+
+const problemsOf = (document: Document.Parsed) => [...document.errors, ...document.warnings, ...keyProblems(document)];
+
+/** Problems of keys that conversion to plain values would lose or change; gives each key the name that is written. */
+function keyProblems(document: Document.Parsed): { message: string; pos: [number] }[] {
+  const found: ReturnType<typeof keyProblems> = [];
   visit(document, {
-    // The parser compares every key with all others: seconds for thousands of keys.
     Map(_, { items }) {
-      const keys = new Set<string>();
+      const names = new Set<string>();
       for (const { key } of items) {
-        if (!isScalar(key)) continue;
-        const name = String(key.value);
-        if (keys.has(name)) found.push({ message: 'Map keys must be unique', pos: positionOfKey(key) });
-        keys.add(name);
+        const message = keyProblem(key, names);
+        if (message) found.push({ message, pos: [(key as Partial<Node> | null)?.range?.[0] ?? 0] });
       }
-    },
-    Pair(_, { key }) {
-      const pos = positionOfKey(key);
-      if (isCollection(key)) found.push({ message: 'Map keys must be words, not lists or maps', pos });
-      if (isScalar(key) && key.value === '__proto__') found.push({ message: 'Map keys must not be __proto__', pos });
-      if (isScalar(key) && key.value === '<<')
-        found.push({ message: 'Merge keys (<<) are not part of YAML 1.2, write the values out', pos });
     },
   });
   return found;
 }
 
-function positionOfKey(key: unknown): [number, number] {
-  const range = isNode(key) ? key.range : undefined;
-  return [range?.[0] ?? 0, range?.[1] ?? 0];
+/** The parser compares every key with all others, which takes seconds for thousands of keys: this has the `names` before. */
+function keyProblem(key: unknown, names: Set<string>): string | undefined {
+  if (!isScalar(key)) return `Map keys must be words, not ${isAlias(key) ? 'aliases' : 'lists or maps'}`;
+  const name = key.source ?? '';
+  key.value = name;
+  if (name === '__proto__') return 'Map keys must not be __proto__';
+  if (name === '<<') return 'Merge keys (<<) are not part of YAML 1.2, write the values out';
+  if (names.has(name)) return 'Map keys must be unique';
+  names.add(name);
+  return undefined;
 }
 
-function plainValues(document: ReturnType<typeof parseDocument>): Pick<YamlFile, 'data' | 'issues'> {
+/** The values of a document whose root is at `path`, and issues for aliases that do not hold and for lost digits. */
+function plainValues(document: Document.Parsed, path: Path, isText: IsText): Pick<YamlFile, 'data' | 'issues'> {
+  const issues: Issue[] = [];
   try {
-    const data: unknown = document.toJS({ maxAliasCount: 100 });
-    if (isCircular(data)) throw new Error('an alias stands inside the value that it names');
-    return { data, issues: [] };
+    if (isCircular(document.toJS({ maxAliasCount: 100 })))
+      throw new Error('an alias stands inside the value that it names');
+    return { data: plainValue(document.contents, path, { aliases: aliasesOf(document), isText, issues }), issues };
   } catch (error) {
     const text = { must: `must be YAML whose aliases hold: ${(error as Error).message}`, fix: 'write the values out' };
     return { data: undefined, issues: [issue('schema/yaml', 'error', '', text)] };
   }
+}
+
+/** The node that each alias names. */
+function aliasesOf(document: Document.Parsed): Map<unknown, unknown> {
+  const [anchors, aliases] = [new Map<string, unknown>(), new Map<unknown, unknown>()];
+  visit(document, {
+    Node(_, node) {
+      if (isAlias(node)) aliases.set(node, anchors.get(node.source));
+      else if (node.anchor) anchors.set(node.anchor, node);
+    },
+  });
+  return aliases;
 }
 
 /** Whether an alias is inside the value that it refers to. */
@@ -167,31 +195,35 @@ function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
   return above.includes(value) || Object.values(value).some((item) => isCircular(item, [...above, value]));
 }
 
-/** Issues for whole numbers that a double cannot represent: the job would get other digits than those in the file. */
-function lostDigits(document: ReturnType<typeof parseDocument>, value: unknown, path: readonly PropertyKey[]): Issue[] {
-  if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).flatMap(([key, item]) =>
-      lostDigits(document, item, [...path, Array.isArray(value) ? Number(key) : key]),
-    );
-  }
-  if (typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value)) return [];
-  const node = document.getIn(path, true);
-  const source = isScalar(node) ? node.source : undefined;
-  if (source === undefined || !/^-?\d+$/.test(source) || source === String(value)) return [];
-  return [
-    issue('schema/integer', 'error', formatPath(path), {
-      must: `must be a whole number that 64-bit floats hold, as all up to ${Number.MAX_SAFE_INTEGER} are`,
-      got: source,
-      fix: 'write it as text, in quotes',
-    }),
-  ];
+interface Conversion {
+  aliases: Map<unknown, unknown>;
+  isText: IsText;
+  issues: Issue[];
 }
 
-function positionIn(
-  document: ReturnType<typeof parseDocument>,
-  path: readonly PropertyKey[],
-  at: (offset: number) => Position,
-): Position | undefined {
+function plainValue(written: unknown, path: Path, to: Conversion): unknown {
+  const node = to.aliases.get(written) ?? written;
+  const inside = (item: unknown, key: PropertyKey) => plainValue(item, [...path, key], to);
+  if (isSeq(node)) return node.items.map(inside);
+  if (isMap(node))
+    return Object.fromEntries(node.items.map(({ key, value }) => [String(key), inside(value, String(key))]));
+  if (!isScalar(node)) return null;
+  const { value, source = '' } = node;
+  if ((typeof value === 'number' || typeof value === 'boolean') && to.isText(path)) return source;
+  // The job would get other digits than those in the file.
+  const isInexact = Number.isInteger(value) && !Number.isSafeInteger(value) && source !== String(value);
+  if (isInexact && /^-?\d+$/.test(source)) to.issues.push(lostDigits(path, source));
+  return value;
+}
+
+const lostDigits = (path: Path, got: string): Issue =>
+  issue('schema/integer', 'error', formatPath(path), {
+    must: `must be a whole number that 64-bit floats hold, as all up to ${Number.MAX_SAFE_INTEGER} are`,
+    got,
+    fix: 'write it as text, in quotes',
+  });
+
+function positionIn(document: Document.Parsed, path: Path, at: (offset: number) => Position): Position | undefined {
   for (let length = path.length; length > 0; length--) {
     const node = document.getIn(path.slice(0, length), true) as { range?: [number, number, number] | null } | undefined;
     if (node?.range) return at(node.range[0]);

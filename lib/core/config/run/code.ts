@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { field, option } from '../formats/field';
+import { field, option, written } from '../formats/field';
 import { sha256 } from '../formats/sha256';
-import { scalar, text, words } from './formats';
+import { scalar, words } from './formats';
 
 /** Words of a command, in the form that AlgorithmSpecification accepts. */
 const commandLine = z.array(z.string().max(256)).min(1).max(100);
@@ -26,7 +26,7 @@ export const code = z.strictObject({
         'One argument: true becomes `--key`, false leaves it out, a list repeats it. The toolkit cannot pass the first and the last so (`code/argument-form`).',
       ),
     ),
-    'Arguments of the script, passed as `--key value` in this order and never through a shell. With `contract: toolkit` they are added to `hyperparameters`.',
+    'Arguments of the script, passed as `--key value` in this order and never through a shell; a number is passed by its value (`2.10` as 2.1), text in quotes as written. With `contract: toolkit` they are added to `hyperparameters`.',
     { default: {}, examples: [{ 'learning-rate': 3.0e-4, 'warmup-steps': 2000 }] },
   ),
   requirements: option(
@@ -59,8 +59,8 @@ export const image = z.strictObject({
     { default: 'environment' },
   ),
   version: option(
-    text,
-    'PyTorch version of a dlc or smp image, transformers version of a huggingface image, in quotes. Default: none; required for these three kinds.',
+    written,
+    'PyTorch version of a dlc or smp image, transformers version of a huggingface image. Default: none; required for these three kinds.',
     { examples: ['2.5.1'] },
   ),
   uri: option(z.string().min(1).max(255), 'Image in Amazon ECR; with `kind: uri`. Default: none.', {
