@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fill } from '../../core/config/formats/json';
 import { resolveRun } from '../../core/config/resolve-run';
 import type { TimelineEvent } from '../../core/lifecycle/action';
 import type { GpuEvidence } from '../../core/lifecycle/health/known-gpus';
@@ -101,15 +102,3 @@ function migrateIntent(intent: RunIntent): RunIntent {
   const { written } = intent.spec;
   return written ? { ...intent, spec: fill(intent.spec, resolveRun(written)) } : intent;
 }
-
-/** Adds to `stored` the fields that it lacks, from `defaults`, section by section. Lists are not merged; null counts as a value. */
-function fill<T>(stored: T, defaults: T): T {
-  if (stored === undefined) return defaults;
-  if (!isGroup(stored) || !isGroup(defaults)) return stored;
-  const keys = new Set([...Object.keys(stored), ...Object.keys(defaults)]);
-  const filled = [...keys].map((key) => [key, fill(stored[key], defaults[key])]);
-  return Object.fromEntries(filled.filter(([, value]) => value !== undefined)) as T;
-}
-
-const isGroup = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -16,6 +16,7 @@ import { network } from './environment/network';
 import { access, notificationsOfAll, team, teamName } from './environment/people';
 import { storage } from './environment/storage';
 import { type Filled, field, flag, formed, option, section } from './formats/field';
+import { fill } from './formats/json';
 
 /** Section `protection`. */
 const protection = z.strictObject({
@@ -123,12 +124,9 @@ export const environmentFileSchema = z.strictObject({
   ),
   regions: field(
     z
-      .record(
-        region,
-        field(regionOverride, 'Sections that differ in this region; each option overrides the one below.'),
-      )
+      .record(region, field(regionOverride, 'Options that differ in this region.'))
       .refine((r) => Object.keys(r).length > 0, 'must name at least one region'),
-    'Regions, with one stack each; a region can override any section.',
+    'Regions, with one stack each. Options below a region, also those of a team, override the same options of the environment; a list replaces the whole list, and a file system the whole file system.',
     { examples: [{ 'us-west-2': {}, 'us-east-1': { quotas: { enforce: 'warn' } } }] },
   ),
   ...sections,
@@ -183,7 +181,7 @@ export type Notifications = Resolved<'notifications', 'emails'>;
 /** A quota in `quotas.require` of an environment. */
 export type QuotaRequirement = Filled<NonNullable<Section<'quotas'>['require']>[number], 'usage'>;
 
-/** The environment of each region: sections under `regions.<region>` override the same options above. */
+/** The environment of each region: options under `regions.<region>` override the same options above, and lists the whole list. */
 export function resolveEnvironments(file: EnvironmentFile): EnvironmentSpec[] {
   return Object.entries(file.regions).map(([name, overrides]) => resolveEnvironment(file, name, overrides));
 }
@@ -202,8 +200,10 @@ const NETWORK_DEFAULTS = {
   reserved: [],
 } satisfies Partial<EnvironmentSpec['network']>;
 
+/** The kinds of a file system exclude each other: one below a region replaces the whole one above. */
 function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sections): EnvironmentSpec {
-  const merged = <K extends keyof Sections>(key: K) => ({ ...file[key], ...over[key] }) as Section<K>;
+  const merged = <K extends keyof Sections>(key: K) => (fill(over[key], file[key]) ?? {}) as Section<K>;
+  const fileSystems = { ...file.storage?.fileSystems, ...over.storage?.fileSystems };
   return {
     name: file.name,
     account: file.account,
@@ -218,6 +218,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
       checkpointExpirationDays: 90,
       adopt: false,
       ...merged('storage'),
+      ...(Object.keys(fileSystems).length > 0 && { fileSystems }),
     },
     image: { base: 'pytorch-2.13', build: true, encryption: 'kms', ...merged('image') },
     quotas: {
@@ -230,7 +231,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     teams: resolveTeams(merged('teams')),
     access: { platformAdmins: [], auditors: [], ci: [], ...merged('access') },
     prices: merged('prices'),
-    budget: over.budget ?? file.budget,
+    budget: fill(over.budget, file.budget),
     queue: {
       backend: 'slipway',
       ...merged('queue'),

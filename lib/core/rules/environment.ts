@@ -59,16 +59,15 @@ function isIgnoredEverywhere(
 
 /** The path as the user wrote it: `network.existing`, or `regions.us-east-1.network.existing` if that region overrides it. */
 function placeOf(path: string, region: string, file: EnvironmentFile): string {
-  const [, section = '', option = ''] = /^(\w+)\.?([\w-]*)/.exec(path) ?? [];
-  const here = optionsOf(file.regions[region], section);
-  const above = optionsOf(file, section);
-  if (section === 'regions' || !here || (above && option in above && !(option in here))) return path;
-  return `regions.${region}.${path}`;
+  const names = path.split(/[.[\]]+/);
+  const here = depthOf(names, file.regions[region]);
+  return here === 0 || here < depthOf(names, file) ? path : `regions.${region}.${path}`;
 }
 
-function optionsOf(sections: object | undefined, name: string): object | undefined {
-  const found = (sections as Record<string, unknown> | undefined)?.[name];
-  return typeof found === 'object' && found !== null ? found : undefined;
+/** How many names of a path exist. */
+function depthOf([name = '', ...names]: readonly string[], sections: unknown): number {
+  const isThere = typeof sections === 'object' && sections !== null && Object.hasOwn(sections, name);
+  return isThere ? 1 + depthOf(names, (sections as Record<string, unknown>)[name]) : 0;
 }
 
 /** Rule issues for the rest of a file that the schema rejected, without those that may be caused by the rejected values. */
