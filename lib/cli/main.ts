@@ -26,7 +26,11 @@ const GROUPS: Readonly<Record<string, readonly ((cli: CommandLine) => void)[]>> 
 function common(command: Command): Command {
   return command
     .option('--environment <name|file>', 'environment, environment/team, or a descriptor file (.json)')
-    .option('--region <region>', 'region; default: the region of the environment', regionGiven)
+    .option(
+      '--region <region>',
+      'region; default: that of the environment file or descriptor, else AWS_REGION or the AWS profile',
+      regionGiven,
+    )
     .option('--set <path=value>', 'override an option of the file before validation (repeatable)', collect)
     .option('--json', 'print one JSON document to stdout');
 }

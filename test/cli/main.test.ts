@@ -88,10 +88,12 @@ test('fails: quota says what is wrong with a file before it asks for a region', 
   const region = { ...process.env };
   delete process.env.AWS_REGION;
   delete process.env.AWS_DEFAULT_REGION;
+  process.env.AWS_CONFIG_FILE = at('no-config');
   try {
     expect((await runCli('quota', write('broken.yaml', 'name: [\n'))).code).toBe(1);
     expect((await runCli('quota', at('run.yaml'))).stderr).toContain('--region: must be given');
   } finally {
+    delete process.env.AWS_CONFIG_FILE;
     Object.assign(process.env, region);
   }
 });

@@ -67,7 +67,7 @@ async function readSource(from: string, options: CommonOptions, descriptor?: Des
   const name = nameOfArn ?? from;
   if (!JOB_NAME.test(name))
     throw new UsageError(`import: must be a training job, its ARN or a readable file, got ${from}; check the name`);
-  const region = regionOfArn ?? callRegion({ ...options, region: options.region ?? descriptor?.region });
+  const region = regionOfArn ?? (await callRegion({ ...options, region: options.region ?? descriptor?.region }));
   return { imported: await importLive(name, { ...context, region }), isInAccount: true };
 }
 

@@ -29,10 +29,14 @@ export function requireEnvironment(file: string, text: string, options: CommonOp
   return disk;
 }
 
-/** The environment in the selected region: the only one of the file, or the one of `--region` or the SDKs' variables. */
-export function environmentIn({ specs }: EnvironmentOnDisk, file: string, options: CommonOptions): EnvironmentSpec {
+/** The environment in the selected region: the only one of the file, or the one of `callRegion`. */
+export async function environmentIn(
+  { specs }: EnvironmentOnDisk,
+  file: string,
+  options: CommonOptions,
+): Promise<EnvironmentSpec> {
   const [only, ...others] = specs;
-  const region = options.region ?? (others.length === 0 ? only?.region : undefined) ?? callRegion(options);
+  const region = options.region ?? (others.length === 0 ? only?.region : undefined) ?? (await callRegion(options));
   const found = specs.find((spec) => spec.region === region);
   if (found) return found;
   const regions = specs.map((spec) => spec.region);

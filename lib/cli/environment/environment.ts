@@ -5,14 +5,16 @@ import { loadDescriptor } from '../../core/config/load';
 import { descriptorParameter, teamsParameter } from '../../core/contracts/launcher';
 import { answerOrUndefined } from '../../shared/aws/answers';
 import { isDenied, serviceError } from '../aws-errors';
+import { regionGiven } from '../command-line';
 import { UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
 
-/** The region for service calls: the option, otherwise the standard variables of the SDKs. */
-export function callRegion(options: CommonOptions): string {
-  const region = options.region ?? process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
+/** The region for service calls: the option, otherwise that of the SDKs' variables, otherwise that of the AWS profile. */
+export async function callRegion(options: CommonOptions): Promise<string> {
+  const named = options.region || process.env.AWS_REGION || process.env.AWS_DEFAULT_REGION;
+  const region = named || (await new SSMClient({}).config.region().catch(() => undefined));
   if (!region) throw new UsageError('--region: must be given, got nothing; name a region, or set AWS_REGION');
-  return region;
+  return regionGiven(region);
 }
 
 /** The default environment, `SLIPWAY_ENVIRONMENT`; undefined when it is not set or empty. */
@@ -44,7 +46,7 @@ const OPTION = '--environment';
 async function descriptorNamed(wanted: string, options: CommonOptions): Promise<Descriptor> {
   if (isDescriptorFile(wanted)) return readDescriptor(wanted);
   const [name = '', team] = wanted.split('/');
-  const region = callRegion(options);
+  const region = await callRegion(options);
   return team ? readTeamDescriptor(name, team, region) : onlyDescriptor(name, region);
 }
 

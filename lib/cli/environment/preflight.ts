@@ -132,7 +132,7 @@ export async function preflight(file: string | undefined, given: CommonOptions, 
 }
 
 async function credentialsPreflight(options: CommonOptions, terminal: Terminal): Promise<number> {
-  const region = callRegion(options);
+  const region = await callRegion(options);
   const sts = new STSClient({ region, maxAttempts: 3 });
   const { Account: account, Arn: caller } = await calling('reading the caller of AWS', () =>
     sts.send(new GetCallerIdentityCommand({})),
@@ -160,7 +160,7 @@ async function environmentPreflight(
   terminal: Terminal,
 ): Promise<number> {
   const disk = requireEnvironment(file, text, options);
-  const environment = environmentIn(disk, file, options);
+  const environment = await environmentIn(disk, file, options);
   const [rows, ...found] = await Promise.all([
     quotaRows(needsOfEnvironment(disk, environment), environment.region),
     environmentChecks(environment, file),

@@ -96,17 +96,17 @@ interface Wanted {
 async function wantedBy(given: string, options: CommonOptions): Promise<Wanted> {
   const file = fileMeant(given);
   if (file === undefined) {
-    const region = callRegion(options);
+    const region = await callRegion(options);
     return { region, needs: await needsOfStack(given, region), from: `the stack of environment ${given}` };
   }
   const text = readText(file);
   if (!isEnvironmentFile(text)) {
     // Errors in the file are reported before a region is required, because only the limits need the region.
     const needs = runQuotaNeeds(requireRun({ file, text }, await withS3Config({ file, text }, options)).run);
-    return { region: callRegion(options), needs, from: file };
+    return { region: await callRegion(options), needs, from: file };
   }
   const disk = requireEnvironment(file, text, options);
-  const environment = environmentIn(disk, file, options);
+  const environment = await environmentIn(disk, file, options);
   return { region: environment.region, needs: needsOfEnvironment(disk, environment), from: file };
 }
 

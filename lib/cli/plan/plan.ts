@@ -29,14 +29,14 @@ import { json, type Terminal } from '../terminal';
 import { memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
 
 /** `slipway plan ENVIRONMENT.yaml`: shows the standing cost of each region, without jobs. Offline. */
-function planEnvironment(file: string, text: string, options: PlanOptions, terminal: Terminal): number {
+async function planEnvironment(file: string, text: string, options: PlanOptions, terminal: Terminal) {
   const given = (['search', 'searchLibraries', 'html', 'by'] as const).find((name) => options[name] !== undefined);
   if (given)
     throw new UsageError(
       `--${given === 'searchLibraries' ? 'search-libraries' : given}: must be used with a run file, got ${file}; omit it`,
     );
   const disk = requireEnvironment(file, text, options);
-  const named = options.region === undefined ? disk.specs : [environmentIn(disk, file, options)];
+  const named = options.region === undefined ? disk.specs : [await environmentIn(disk, file, options)];
   const regions = named.map(standingCost);
   const usdPerMonth = regions.reduce((sum, region) => sum + region.usdPerMonth, 0);
   if (options.json) terminal.out(json({ usdPerMonth: cents(usdPerMonth), regions: regions.map(inCents) }));

@@ -49,19 +49,19 @@ export async function drift(environment: string, options: CommonOptions, termina
       `drift: must be the name of an environment, got ${environment}; write slipway drift research --region us-west-2`,
     );
   const stacks: StackDrift[] = [];
-  for (const region of regionsOf(environment, options)) stacks.push(await driftIn(environment, region));
+  for (const region of await regionsOf(environment, options)) stacks.push(await driftIn(environment, region));
   const ok = stacks.every(({ resources, beyond }) => resources.length === 0 && beyond.every((one) => one.ok !== false));
   if (options.json) terminal.out(json({ ok, stacks }));
   else for (const stack of stacks) printDrift(stack, terminal);
   return ok ? EXIT.done : EXIT.refused;
 }
 
-/** The region that is given, otherwise those of the environment's file below environments/, otherwise that of the SDKs' variables. */
-function regionsOf(environment: string, options: CommonOptions): string[] {
+/** The region that is given, otherwise those of the environment's file below environments/, otherwise that of `callRegion`. */
+async function regionsOf(environment: string, options: CommonOptions): Promise<string[]> {
   const file = options.region === undefined ? environmentFileOf(environment) : undefined;
   return file
     ? requireEnvironment(file, readText(file), options).specs.map(({ region }) => region)
-    : [callRegion(options)];
+    : [await callRegion(options)];
 }
 
 async function driftIn(environment: string, region: string): Promise<StackDrift> {

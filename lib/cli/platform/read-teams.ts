@@ -11,7 +11,7 @@ export async function readTeams(
   environment: string,
   options: CommonOptions & { team?: string },
 ): Promise<{ region: string; descriptors: Descriptor[] }> {
-  const region = callRegion(options);
+  const region = await callRegion(options);
   const isWanted = (team: string) => options.team === undefined || team === options.team;
   const descriptors = await readDescriptors(environment, region, undefined, isWanted);
   if (descriptors.length > 0) return { region, descriptors };

@@ -166,7 +166,7 @@ async function placeOf(
     throw new UsageError(
       `ENVIRONMENT: must be the name of an environment, got ${environment}; write research or research/nlp`,
     );
-  const region = callRegion(options);
+  const region = await callRegion(options);
   const all = await readDescriptors(name, region);
   const descriptor = team ? all.find((d) => d.team === team) : all[0];
   if (team && !descriptor)
