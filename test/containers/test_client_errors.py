@@ -1,5 +1,6 @@
 """What the Python client says of calls that fail: the command line's words."""
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ sys.path.insert(0, str(ROOT / "clients/python/src"))
 exceptions = pytest.importorskip("botocore.exceptions")
 
 from slipway._service_errors import service_error  # noqa: E402
-from slipway.errors import ServiceError  # noqa: E402
+from slipway.environment import Environment  # noqa: E402
+from slipway.errors import ServiceError, UsageError  # noqa: E402
 
 WORDS = (ROOT / "lib/cli/aws-errors.ts").read_text()
 
@@ -43,3 +45,60 @@ def test_says_what_must_hold_what_came_and_what_to_do(error: Exception, begin: s
     text = str(found)
     assert text.startswith(f"reading s3://b/k: {begin}, got {got}") and text.endswith(f"; left something; {end}")
     assert begin in WORDS and end in WORDS, "the command line says it otherwise"
+
+
+def said(folder: Path, *words: str, config: str = "", **variables: str) -> tuple[int, str]:
+    """Exit code and error of `python -m slipway list` in an environment with these variables alone."""
+    (folder / "config").write_text(config)
+    base = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(ROOT / "clients/python/src"), "AWS_MAX_ATTEMPTS": "1",
+            "AWS_CONFIG_FILE": str(folder / "config"), "AWS_EC2_METADATA_DISABLED": "true", "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+            "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}  # fmt: skip
+    command = [sys.executable, "-m", "slipway", "list", "--environment", "research/nlp", *words]
+    done = subprocess.run(command, env=base | variables, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr.strip()
+
+
+REACHED = (3, "slipway: reading /slipway/environments/research/nlp: must reach the service, got EndpointConnectionError; "
+              "check the network, the region and AWS_ENDPOINT_URL")  # fmt: skip
+PROFILE = (3, "slipway: reading the AWS configuration: must have valid AWS credentials, got profile typo (AWS_PROFILE): The config profile "
+              "(typo) could not be found; sign in with it, or name one of aws configure list-profiles")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "expected"),
+    [
+        ([], {"AWS_REGION": "us-west-2"}, REACHED),
+        ([], {"AWS_DEFAULT_REGION": "us-west-2"}, REACHED),
+        ([], {"config": "[default]\nregion = us-west-2\n"}, REACHED),
+        (["--region", "us-west-2"], {}, REACHED),
+        ([], {}, (2, "slipway: --region: must be given, got nothing; name a region, or set AWS_REGION")),
+        ([], {"AWS_REGION": "us west"}, (2, "slipway: --region: must be a region such as us-west-2, got us west; correct its name")),
+        ([], {"AWS_REGION": "us-west-2", "AWS_PROFILE": "typo"}, PROFILE),
+        ([], {"AWS_PROFILE": "typo"}, PROFILE),
+        ([], {"config": "no section\n", "AWS_REGION": "us-west-2"}, None),
+        ([], {"AWS_ENDPOINT_URL": "nowhere", "AWS_REGION": "us-west-2"}, None),
+    ],
+)  # fmt: skip
+def test_finds_region_and_profile_as_the_command_line(
+    tmp_path: Path, words: list[str], variables: dict[str, str], expected: "tuple[int, str] | None"
+) -> None:
+    code, error = said(tmp_path, *words, **variables)
+    assert "\n" not in error, "a traceback"
+    if expected:
+        assert (code, error) == expected
+    assert code in (2, 3) and error.startswith("slipway: ")
+
+
+def test_an_error_names_the_variable_of_the_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "mine")
+    text = str(service_error("reading x", exceptions.NoCredentialsError()))
+    assert text.startswith("reading x: must have valid AWS credentials, got profile mine (AWS_PROFILE): Unable to locate credentials")
+    assert text.endswith("; sign in with it, or name one of aws configure list-profiles")
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"name": "lab"}', "no json"])
+def test_a_file_that_is_no_descriptor_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "environment.json"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=r"environment: must be a descriptor in JSON, got .*environment\.json"):
+        Environment(str(file), session=object())  # type: ignore[arg-type]

@@ -58,7 +58,7 @@ def _environment(name: str, arguments: argparse.Namespace) -> Environment:
     except UsageError as error:
         # It is corrected where it was written.
         written = "--environment" if arguments.environment else "SLIPWAY_ENVIRONMENT"
-        raise UsageError(re.sub(r"\Aenvironment(?=:)", written, str(error))) from error
+        raise UsageError(re.sub(r"\Aregion(?=:)", "--region", re.sub(r"\Aenvironment(?=:)", written, str(error)))) from error
 
 
 def _print_json(document: object) -> None:
@@ -225,7 +225,7 @@ def _pairs(given: Sequence[str] | None) -> dict[str, object]:
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--environment", help="environment, environment/team, or a descriptor file (.json)")
-    common.add_argument("--region", help="region; default: the region of the AWS configuration")
+    common.add_argument("--region", help="region; default: AWS_REGION, else the region of the AWS configuration")
     common.add_argument("--json", action="store_true", help="print one JSON document to stdout")
     parser = argparse.ArgumentParser(prog="python -m slipway", description="LLM training on Amazon SageMaker training jobs")
     verbs = parser.add_subparsers(required=True, metavar="VERB")

@@ -32,9 +32,9 @@ class Control:
         """`call` with a request in which None means something."""
         try:
             response = self._invoke(request["action"], json.dumps(request).encode())
+            text = response["Payload"].read().decode()
         except (BotoCoreError, ClientError) as error:
             raise service_error(f"calling the launcher of {self._name}", error) from error
-        text = response["Payload"].read().decode()
         if response.get("FunctionError"):
             raise ServiceError(f"the launcher of {self._name}: failed, got {_message(text)}; see its log")
         answer: dict[str, Any] = json.loads(text)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
+from typing import Any
+
+import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from .errors import ServiceError
+from .errors import ServiceError, UsageError
 
 _CREDENTIALS = ("ExpiredTokenException", "ExpiredToken", "UnrecognizedClientException", "InvalidClientTokenId")
 #: Classes of botocore.exceptions, by their names: what they have in common is BotoCoreError alone.
-_NO_CREDENTIALS = {"NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "SSOError", "TokenRetrievalError"}
+_NO_CREDENTIALS = {"NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "SSOError", "TokenRetrievalError",
+                   "ProfileNotFound"}  # fmt: skip
 _UNREACHED = {"ConnectionError", "HTTPClientError"}
+_REGION_FORM = re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d")
 _DENIED = ("AccessDeniedException", "AccessDenied", "UnauthorizedOperation", "AuthorizationError", "Forbidden")
 
 
@@ -19,17 +26,45 @@ def is_denied(error: ClientError) -> bool:
     return _code(error) in _DENIED or (status == 403 and _code(error) not in _CREDENTIALS)
 
 
-def service_error(doing: str, error: BotoCoreError | ClientError, more: str = "") -> ServiceError:
+def new_session() -> Any:
+    """A session in the region of the command line's own order: AWS_REGION, which boto3 does not read, before the others."""
+    try:
+        return boto3.session.Session(region_name=os.environ.get("AWS_REGION") or None)
+    except BotoCoreError as error:
+        raise service_error("reading the AWS configuration", error) from error
+
+
+def region_of(session: Any, given: str | None) -> str:
+    """The region of calls. Raises UsageError when there is none."""
+    region = given or session.region_name or os.environ.get("AWS_REGION")
+    if not region:
+        raise UsageError("region: must be given, got nothing; name a region, or set AWS_REGION")
+    if not _REGION_FORM.fullmatch(region):
+        raise UsageError(f"region: must be a region such as us-west-2, got {region}; correct its name")
+    return str(region)
+
+
+def client_of(session: Any, service: str, region: str) -> Any:
+    """A client of a service, which reads the configuration."""
+    try:
+        return session.client(service, region_name=region)
+    except (BotoCoreError, ValueError) as error:
+        raise service_error("reading the AWS configuration", error) from error
+
+
+def service_error(doing: str, error: BotoCoreError | ClientError | ValueError, more: str = "") -> ServiceError:
     """The error to raise. `doing`: what was asked; `more`: what the failure left behind."""
     return ServiceError(f"{doing}: {_words(error, more)}")
 
 
-def _words(error: BotoCoreError | ClientError, more: str) -> str:
+def _words(error: BotoCoreError | ClientError | ValueError, more: str) -> str:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if kinds & _UNREACHED:
         return f"must reach the service, got {type(error).__name__}{more}; check the network, the region and AWS_ENDPOINT_URL"
     if kinds & _NO_CREDENTIALS or (isinstance(error, ClientError) and _code(error) in _CREDENTIALS):
-        return f"must have valid AWS credentials, got {error}{more}; sign in, or set AWS_PROFILE"
+        profile = os.environ.get("AWS_PROFILE")
+        got = f"profile {profile} (AWS_PROFILE): {error}{more}; sign in with it, or name one of aws configure list-profiles"
+        return f"must have valid AWS credentials, got {got if profile else f'{error}{more}; sign in, or set AWS_PROFILE'}"
     if not isinstance(error, ClientError):
         return f"failed, got {error}{more}; try again"
     message = error.response.get("Error", {}).get("Message", "")

@@ -20,7 +20,7 @@ from ._archive import Archive, archive_folder
 from ._control import Control
 from ._display import IssueList, PlanView
 from ._run_source import RunSource, folder_of, listed, own_options, read, set_options, text_of
-from ._service_errors import service_error
+from ._service_errors import client_of, new_session, region_of, service_error
 from ._views import RunsView
 from .errors import Refused, ServiceError, UsageError
 from .run import Run
@@ -33,12 +33,12 @@ _UPLOAD_SECONDS = 600
 class Environment:
     """An environment and team: `research`, `research/nlp`, or the path of a descriptor that ends in .json.
 
-    `region` defaults to that of the session, `session` to a new boto3 session. Raises UsageError where there is no such environment, and
-    ServiceError where it cannot be read.
+    `region` defaults to that of the session, then to AWS_REGION, `session` to a new boto3 session. Raises UsageError where there is no
+    such environment, and ServiceError where it cannot be read.
     """
 
     def __init__(self, name: str, region: str | None = None, session: boto3.session.Session | None = None) -> None:
-        self._session: Any = session or boto3.session.Session()
+        self._session: Any = session or new_session()
         self.descriptor = _descriptor(name, region, self._session)
         self.region: str = region or str(self.descriptor["region"])
         self._control = Control(self._client("lambda"), self.descriptor)
@@ -125,7 +125,7 @@ class Environment:
         return RunsView(self._control.call("list", limit=limit, **query)["runs"])
 
     def _client(self, service: str) -> Any:
-        return self._session.client(service, region_name=self.region)
+        return client_of(self._session, service, self.region)
 
     def _code_of(
         self, run: RunSource, text: str, overrides: list[str], code: str | os.PathLike[str] | None
@@ -175,11 +175,14 @@ class Environment:
 def _descriptor(name: str, region: str | None, session: Any) -> dict[str, Any]:
     if name.endswith(".json"):
         try:
-            return cast("dict[str, Any]", json.loads(read(name)))
+            found = json.loads(read(name))
+            if not isinstance(found, dict) or not found.keys() >= {"name", "team", "region"}:
+                raise ValueError("no name, team and region")
+            return found
         except ValueError as error:
             raise UsageError(f"environment: must be a descriptor in JSON, got {name}: {error}; check the path") from error
     environment, _, team = name.partition("/")
-    client = session.client("ssm", region_name=region)
+    client = client_of(session, "ssm", region_of(session, region))
     teams = [team] if team else _teams(client, environment)
     if len(teams) != 1:
         known = " or ".join(f"{environment}/{each}" for each in teams)

@@ -12,6 +12,7 @@ from ._checkpoints import Checkpoint, committed_checkpoints
 from ._control import Control
 from ._display import progress_line
 from ._metrics import Step, steps_of
+from ._service_errors import client_of
 from ._views import CheckpointsView, StatusView, TimelineView, chart_svg
 from .errors import ServiceError, UsageError
 from .types import Event, LogLine, Status, StatusConfiguration
@@ -173,14 +174,14 @@ class Run:
 
     def checkpoints(self) -> list[Checkpoint]:
         """Committed checkpoints in the run's prefix, by step, and whether all their objects are there."""
-        client = self._session.client("s3", region_name=self._region)
+        client = client_of(self._session, "s3", self._region)
         return CheckpointsView(committed_checkpoints(client, self._descriptor, self.id))
 
     def report(self, path: str) -> None:
         """Writes the page of `slipway report --html`: timeline, loss, throughput, goodput, EFA verdict and spend."""
         from ._report import write_report
 
-        client = self._session.client("sagemaker", region_name=self._region)
+        client = client_of(self._session, "sagemaker", self._region)
         status = self._status(timeline=True, configuration=True)
         write_report(path, status, self._report_sources(), client, self._descriptor)
 
