@@ -218,6 +218,29 @@ test('a launch says note, time, order and preemption as `slipway launch` does', 
   });
 });
 
+test('--set of python -m slipway sends what is written, as the command line reads it', () => {
+  const written = fc.oneof(
+    fc.constantFrom('image.version=2.10', 'limits.maxCostUsd=', 'checkpoints={mode: none}', 'tags.a="1"', 'tags.a=x=y'),
+    fc.constantFrom('environmentVariables.A=012345678901', 'tags.a=null', 'tags.a=true', 'no value', '', 'a.b=[1, "é'),
+    fc.tuple(fc.constantFrom('tags.a', 'data[0].s3'), fc.string()).map((pair) => pair.join('=')),
+  );
+  const all = fc.sample(fc.array(written, { minLength: 1, maxLength: 4 }), 30);
+  const program = `
+import slipway.__main__ as command
+command.Environment = lambda name, region: found['slipway'].Environment(${JSON.stringify(ENVIRONMENT)}, region='us-west-2', session=found['Session']())
+for line in sys.stdin:
+    command.main(['validate', ${JSON.stringify(RUN_FILE)}, '--environment', 'x', *('--set=' + text for text in json.loads(line))])`;
+  const calls = lines(python3(program, all.map((each) => JSON.stringify(each)).join('\n')));
+  expect(calls.map((call) => (JSON.parse(call) as Call).overrides)).toEqual(all);
+});
+
+test('set= takes a dictionary of values and texts of --set', () => {
+  const program = `
+from slipway._run_source import set_options
+print(json.dumps([set_options({"a.b": 5, "c": "2.10", "d": None}), set_options(["c=2.10", "d="]), set_options(None)]))`;
+  expect(JSON.parse(python3(program))).toEqual([['a.b=5', 'c="2.10"', 'd=null'], ['c=2.10', 'd='], []]);
+});
+
 test('a configuration is asked for with the status', () => {
   const asks = python.filter((call) => call.action === 'status' && call.configuration === true);
   expect(asks.map(({ runId }) => runId)).toEqual(['a-261121120000']);

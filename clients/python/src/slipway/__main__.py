@@ -71,7 +71,7 @@ def _print(text: object, file: TextIO | None = None) -> None:
 
 
 def _validate(env: Environment, a: argparse.Namespace) -> int:
-    issues = env.validate(a.file, set=_pairs(a.set))
+    issues = env.validate(a.file, set=a.set)
     ok = not any(issue["level"] == "error" for issue in issues)
     if a.json:
         _print_json({"ok": ok, "issues": issues})
@@ -81,19 +81,18 @@ def _validate(env: Environment, a: argparse.Namespace) -> int:
 
 
 def _plan(env: Environment, a: argparse.Namespace) -> int:
-    plan = env.plan(a.file, set=_pairs(a.set))
+    plan = env.plan(a.file, set=a.set)
     _print_json(plan) if a.json else _print(plan)
     return 1 if plan["fits"] == "oom" else 0
 
 
 def _confirm(env: Environment, a: argparse.Namespace) -> None:
     """Shows the plan of the run, where its model is known, and asks, as the command line does."""
-    overrides = _pairs(a.set)
-    issues = env.validate(a.file, set=overrides)
+    issues = env.validate(a.file, set=a.set)
     if any(issue["level"] == "error" for issue in issues):
         raise Refused(issues)
     with contextlib.suppress(Refused):
-        _print(env.plan(a.file, set=overrides), file=sys.stderr)
+        _print(env.plan(a.file, set=a.set), file=sys.stderr)
     if not sys.stdin.isatty():
         raise UsageError("launch: must be confirmed, got no interactive terminal; add --yes")
     _print("Launch? (y/N)", file=sys.stderr)
@@ -107,7 +106,7 @@ def _launch(env: Environment, a: argparse.Namespace) -> int:
     run = env.launch(
         a.file,
         code=a.code,
-        set=_pairs(a.set),
+        set=a.set,
         accept_unknown_price=a.accept_unknown_price,
         run_id=a.run_id,
         client_request_id=a.client_request_id,
@@ -206,20 +205,6 @@ def _report(env: Environment, a: argparse.Namespace) -> int:
     env.run(a.run).report(a.html)
     _print(f"wrote {a.html}", file=sys.stderr)
     return 0
-
-
-def _pairs(given: Sequence[str] | None) -> dict[str, object]:
-    """`path=value` as the client takes it; the value is JSON where it is, else text."""
-    pairs: dict[str, object] = {}
-    for text in given or ():
-        path, equals, value = text.partition("=")
-        if not equals:
-            raise UsageError(f"--set: must be path=value, got {text}; write for example --set compute.instanceCount=2")
-        try:
-            pairs[path] = json.loads(value)
-        except ValueError:
-            pairs[path] = value
-    return pairs
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,6 +13,8 @@ from .types import RunFile
 
 #: A path, the text of a run file, or its options as a dict.
 RunSource = Union[str, "os.PathLike[str]", RunFile, Mapping[str, Any]]
+#: Values by their paths, or the texts `path=value` of `--set`.
+Overrides = Union[Mapping[str, object], Sequence[str]]
 
 
 def is_path(run: RunSource) -> bool:
@@ -57,6 +59,8 @@ def own_options(after: Sequence[str] | None, preemptible: bool) -> list[str]:
     return [*([] if first is None else [f"after={json.dumps(first)}"]), *(["preemptible=true"] if preemptible else [])]
 
 
-def set_options(given: Mapping[str, object] | None) -> list[str]:
-    """Options as the control plane takes them: `path=value`, the value as JSON."""
-    return [f"{path}={json.dumps(value)}" for path, value in (given or {}).items()]
+def set_options(given: Overrides | None) -> list[str]:
+    """Options as the control plane takes them: texts as they are, values as JSON."""
+    if isinstance(given, Mapping):
+        return [f"{path}={json.dumps(value)}" for path, value in given.items()]
+    return listed(given) or []

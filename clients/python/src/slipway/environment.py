@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ._archive import Archive, archive_folder
 from ._control import Control
 from ._display import IssueList, PlanView
-from ._run_source import RunSource, folder_of, listed, own_options, read, set_options, text_of
+from ._run_source import Overrides, RunSource, folder_of, listed, own_options, read, set_options, text_of
 from ._service_errors import client_of, new_session, region_of, service_error
 from ._views import RunsView
 from .errors import Refused, ServiceError, UsageError
@@ -56,12 +56,12 @@ class Environment:
         """Team that the caller acts for."""
         return str(self.descriptor["team"])
 
-    def validate(self, run: RunSource, set: Mapping[str, object] | None = None) -> list[Issue]:
+    def validate(self, run: RunSource, set: Overrides | None = None) -> list[Issue]:
         """Every finding of schema and rules, in the environment; an error among them would refuse the launch."""
         answer = self._control.call("validate", runFile=text_of(run), overrides=set_options(set))
         return IssueList(answer["issues"])
 
-    def plan(self, run: RunSource, set: Mapping[str, object] | None = None) -> PlanView:
+    def plan(self, run: RunSource, set: Overrides | None = None) -> PlanView:
         """The numbers of `slipway plan --json`. Raises Refused where the run is not valid or not plannable."""
         answer = self._control.call("plan", runFile=text_of(run), overrides=set_options(set))
         return PlanView(answer["plan"])
@@ -71,7 +71,7 @@ class Environment:
         run: RunSource,
         *,
         code: str | os.PathLike[str] | None = None,
-        set: Mapping[str, object] | None = None,
+        set: Overrides | None = None,
         accept_unknown_price: bool = False,
         run_id: str | None = None,
         at: datetime.datetime | None = None,
