@@ -5,6 +5,7 @@ import { elasticSizes } from '../../core/rules/compute/hosts';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
+import { timeOrSpan } from '../given-time';
 import type { FetchFirst } from '../hub/fetch-first';
 import { withS3Config } from '../hub/fetched';
 import {
@@ -57,10 +58,7 @@ const MAX_DAYS_AHEAD = 90;
 /** The start time for `--at 6h` or an ISO time, as an ISO time. */
 export function startTime(text: string | undefined, now: number): string | undefined {
   if (text === undefined) return undefined;
-  const [, count, unit = ''] = /^(\d+)([mhd])$/.exec(text) ?? [];
-  const at = count
-    ? now + Number(count) * { m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as 'm' | 'h' | 'd']
-    : Date.parse(text);
+  const at = timeOrSpan(text, now, 1);
   if (at >= now && at <= now + MAX_DAYS_AHEAD * 86_400_000) return new Date(at).toISOString();
   throw new UsageError(
     `--at: must be a time of the next ${MAX_DAYS_AHEAD} days, such as 2026-12-01T18:00Z, or a span such as 6h, got ${text}; write one of them`,

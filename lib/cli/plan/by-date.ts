@@ -18,6 +18,7 @@ import { itemsOf } from '../../shared/aws/pages';
 import { attempt } from '../attempt';
 import { calling } from '../aws-errors';
 import { Refusal, UsageError } from '../exit';
+import { isoTime } from '../given-time';
 import { readRuns, readStatus } from '../runs/read-status';
 import { minute } from '../runs/run-text';
 
@@ -129,8 +130,7 @@ const DAY_MS = 86_400_000;
 
 /** `2026-12-01` means the end of that day, UTC. */
 export function deadlineOf(text: string, now: number): number {
-  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
-  const at = Date.parse(text) + (isDay ? DAY_MS - 1000 : 0);
+  const at = isoTime(text) + (text.includes('T') ? 0 : DAY_MS - 1000);
   if (at > now && at <= now + MAX_DAYS_AHEAD * DAY_MS) return at;
   throw new UsageError(
     `--by: must be a date of the next ${MAX_DAYS_AHEAD} days, such as 2026-12-01 (its end, UTC) or 2026-12-01T18:00Z, got ${text}; write one of them`,

@@ -3,6 +3,7 @@ import { hasEnded } from '../../../core/contracts/control';
 import { runCommand } from '../../../core/contracts/names';
 import { findDescriptor } from '../../environment/environment';
 import { EXIT, UsageError } from '../../exit';
+import { timeOrSpan } from '../../given-time';
 import type { CommonOptions } from '../../inputs';
 import { jsonLine, type Terminal } from '../../terminal';
 import { repeat } from '../control-client';
@@ -54,11 +55,8 @@ export async function logs(runId: string, options: LogOptions, terminal: Termina
 /** `--since 30m`, `2h`, `1d` or an ISO time, as epoch milliseconds. */
 export function sinceMillis(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
-  const relative = /^(\d+)([smhd])$/.exec(text);
-  const unit = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[relative?.[2] ?? ''];
-  if (relative && unit) return now - Number(relative[1]) * unit;
-  const absolute = Date.parse(text);
-  if (Number.isNaN(absolute))
+  const at = timeOrSpan(text, now, -1);
+  if (Number.isNaN(at))
     throw new UsageError(`--since: must be a time or a span such as 30m, 2h or 1d, got ${text}; write one of them`);
-  return absolute;
+  return Math.max(0, at);
 }
