@@ -106,8 +106,11 @@ export const goesOn = (runIds: readonly string[], place: RunPlace): string[] =>
       `${runId}: continues; ${runCommand('status', runId, place, '--wait')} to follow it, ${runCommand('stop', runId, place)} to stop it`,
   );
 
-/** Seconds between two polls: `SLIPWAY_POLL_SECONDS` if it is set, so that tests and demos need not wait. */
-export const pollSeconds = (usual: number): number => Number(process.env.SLIPWAY_POLL_SECONDS ?? usual);
+/** Seconds between two polls: `SLIPWAY_POLL_SECONDS` if it is a number of at most a day, so that tests and demos need not wait. */
+export function pollSeconds(usual: number): number {
+  const given = Number.parseFloat(process.env.SLIPWAY_POLL_SECONDS ?? '');
+  return given >= 0 && given <= 86_400 ? given : usual;
+}
 
 /** Until when a run is followed, and how often it is polled. */
 export interface FollowOptions extends Pick<WaitOptions, 'everySeconds'> {
