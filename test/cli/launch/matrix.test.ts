@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { matrixCells } from '../../../lib/cli/launch/matrix/matrix';
 import { comparisonText } from '../../../lib/cli/runs/reports/diff';
 import { measured } from '../../../lib/report/compare/diff-runs';
+import { draws } from '../../support/draws';
 
 test('one run per value; several options give every combination', () => {
   expect(matrixCells(['training.microBatchSize=1,2', 'compute.instanceCount=4, 8']).map(({ label }) => label)).toEqual([
@@ -16,6 +18,25 @@ test('one run per value; several options give every combination', () => {
 test('a comma inside brackets, braces or quotes belongs to its value', () => {
   expect(matrixCells(['after=[a, b],[c]']).map(({ set }) => set)).toEqual([['after=[a, b]'], ['after=[c]']]);
   expect(matrixCells(['x="a,b",{c: 1, d: 2}']).map(({ set }) => set)).toEqual([['x="a,b"'], ['x={c: 1, d: 2}']]);
+});
+
+test('values of any depth stay whole, with whatever their texts contain', () => {
+  const quoted = fc.string({ unit: fc.constantFrom(...`a,[]{}"'\\: `) });
+  const value = fc.oneof(
+    fc.jsonValue({ maxDepth: 3 }).map((item) => JSON.stringify(item)),
+    fc.array(fc.array(fc.nat(9))).map((item) => JSON.stringify(item)),
+    quoted.map((text) => JSON.stringify(text)),
+    quoted.map((text) => `'${text.replaceAll("'", "''")}'`),
+    quoted.map((text) => `{x: { y: '${text.replaceAll("'", "''")}', z: [1, 2] }, w: 3}`),
+    fc.constantFrom("don't", "it's", 's3://{dataBucket}/a/', '2.10', 'a"b', 'x]'),
+  );
+  fc.assert(
+    fc.property(fc.uniqueArray(value, { minLength: 2, maxLength: 5 }), (values) => {
+      for (const text of [values.join(','), values.join(' , ')])
+        expect(matrixCells([`a.b=${text}`]).map(({ set }) => set)).toEqual(values.map((each) => [`a.b=${each}`]));
+    }),
+    { numRuns: draws(300) },
+  );
 });
 
 test.each([

@@ -59,9 +59,19 @@ function axis(option: string): { path: string; values: string[] } {
 
 const wrong = (got: string, must: string, fix: string) => new UsageError(`--matrix: ${must}, got ${got}; ${fix}`);
 
+/** Text in quotes, which begin where YAML has them, in front of a value; otherwise single characters. */
+const TOKENS = /(?<=(?:^|[[{,:])\s*)(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*')|[\s\S]/g;
+
 /** Splits at commas outside of brackets, braces and quotes. */
 function splitValues(text: string): string[] {
-  const parts = text.match(/(?:"[^"]*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^,])+|(?<=,)(?=,|$)|^(?=,)/g) ?? [];
+  const parts = [''];
+  let depth = 0;
+  for (const token of text.match(TOKENS) ?? []) {
+    if (token === '[' || token === '{') depth += 1;
+    if (token === ']' || token === '}') depth = Math.max(0, depth - 1);
+    if (token === ',' && depth === 0) parts.push('');
+    else parts[parts.length - 1] += token;
+  }
   return parts.map((part) => part.trim());
 }
 
