@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from array import array
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from fake_world import NETWORK, install_driver, job_json
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+from slipway_trainer.examples import PackedRows  # noqa: E402
 from slipway_trainer.exits import DataFailed, InvalidRun  # noqa: E402
-from slipway_trainer.shard_format import read_index  # noqa: E402
+from slipway_trainer.shard_format import SCHEMAS, read_index  # noqa: E402
 from slipway_trainer.sources import TokenStream  # noqa: E402
 from slipway_trainer.tokenize.documents import documents, input_files, share  # noqa: E402
 from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index, usable  # noqa: E402
@@ -112,6 +114,43 @@ def test_large_vocabularies_are_written_as_32_bit(tmp_path: Path) -> None:
     texts = write_texts(tmp_path / "in")
     writer.write_all(documents([texts / "a.txt"], (0, 0), "text"), Wide())
     assert tokens_of(tmp_path) == [70_000 + byte for byte in b"first"] + [256]
+
+
+def write_shards(folder: Path, sizes: list[int], kind: str) -> None:
+    """Shards of these sizes with the tokens 0, 1, 2, ..."""
+    shards = []
+    for number, size in enumerate(sizes):
+        file, begin = folder / f"t{number}.bin", sum(sizes[:number])
+        file.write_bytes(array("H", range(begin, begin + size)).tobytes())
+        file.with_suffix(".mask").write_bytes(b"\1" * size)
+        file.with_suffix(".documents").write_bytes(array("I", [size, 1] if size else []).tobytes())
+        shards.append({"name": file.name, "tokens": size, "documents": int(size > 0)})
+    index = {"schema": SCHEMAS[kind], "kind": kind, "dtype": "uint16", "vocabularySize": 100, "shards": shards}
+    (folder / "index.json").write_text(json.dumps(index))
+
+
+SIZES = [[10, 0, 10], [0, 20], [20, 0], [10, 10], [0, 3, 0, 0, 16, 1, 0]]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_shards_without_tokens_add_nothing(tmp_path: Path, sizes: list[int]) -> None:
+    write_shards(tmp_path, sizes, "text")
+    stream = TokenStream(read_index(tmp_path), 4)
+    assert [stream.sample(number).tolist() for number in range(stream.samples)] == [list(range(4 * n, 4 * n + 5)) for n in range(4)]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_shards_without_documents_add_nothing(tmp_path: Path, sizes: list[int]) -> None:
+    write_shards(tmp_path, sizes, "sft")
+    rows = PackedRows(read_index(tmp_path), 20)
+    assert rows.samples == 1 and sorted(rows.sample(0)[0].tolist()) == list(range(20))
+
+
+@pytest.mark.parametrize("kind", ["text", "sft"])
+def test_fails_when_no_shard_has_tokens(tmp_path: Path, kind: str) -> None:
+    write_shards(tmp_path, [0, 0], kind)
+    with pytest.raises(DataFailed, match="the shards contain"):
+        (TokenStream if kind == "text" else PackedRows)(read_index(tmp_path), 4)
 
 
 def test_fails_when_an_index_names_a_shard_that_is_not_there(tmp_path: Path) -> None:

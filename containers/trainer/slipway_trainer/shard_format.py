@@ -38,7 +38,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class ShardIndex:
-    """All shards of a folder, sorted by name."""
+    """All shards of a folder that have tokens, sorted by name."""
 
     shards: tuple[Shard, ...]
     dtype: str
@@ -98,7 +98,8 @@ def read_index(folder: Path) -> ShardIndex:
     if dtype not in WIDTHS:
         raise DataFailed(f"{folder}: dtype must be one of {', '.join(WIDTHS)}, got {dtype}; prepare the data again")
     listed = [entries[name] for name in sorted(entries)]
-    shards = tuple(Shard(folder / entry["name"], entry["tokens"], int(entry.get("documents", 0))) for entry in listed)
+    # A shard without tokens adds nothing, and PyTorch makes no tensor of an empty file.
+    shards = tuple(Shard(folder / entry["name"], entry["tokens"], int(entry.get("documents", 0))) for entry in listed if entry["tokens"])
     _check_sizes(shards, WIDTHS[dtype])
     return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind, *map(common_value, beside.values()))
 
