@@ -1,7 +1,9 @@
 """What the Python client says of calls that fail: the command line's words."""
 
+import socketserver
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ sys.path.insert(0, str(ROOT / "clients/python/src"))
 exceptions = pytest.importorskip("botocore.exceptions")
 
 from slipway._service_errors import service_error  # noqa: E402
-from slipway.environment import Environment  # noqa: E402
+from slipway.environment import Environment, _put  # noqa: E402
 from slipway.errors import ServiceError, UsageError  # noqa: E402
 
 WORDS = (ROOT / "lib/cli/aws-errors.ts").read_text()
@@ -102,3 +104,24 @@ def test_a_file_that_is_no_descriptor_is_refused(tmp_path: Path, text: str) -> N
     file.write_text(text)
     with pytest.raises(UsageError, match=r"environment: must be a descriptor in JSON, got .*environment\.json"):
         Environment(str(file), session=object())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answer", [b"", b"no status line\r\n\r\n", b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\n\r\n"])
+def test_an_upload_that_breaks_off_is_tried_again_and_then_fails(answer: bytes) -> None:
+    calls: list[bytes] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            calls.append(self.rfile.readline())
+            while self.rfile.readline().strip():
+                pass
+            self.rfile.read(4)
+            self.wfile.write(answer)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        upload = {"url": f"http://127.0.0.1:{server.server_address[1]}/x", "headers": {}, "key": "runs/code.tar.gz"}
+        with pytest.raises(ServiceError, match=r"uploading runs/code\.tar\.gz: failed 3 times, got .+; try again"):
+            _put(upload, b"code")
+        server.shutdown()
+    assert len(calls) == 3

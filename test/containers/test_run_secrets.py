@@ -16,6 +16,9 @@ from slipway_driver.run_secrets import read_secrets
 
 pytestmark = pytest.mark.jobs
 
+#: Answers that break off: after a part of the body, and before the status.
+CUT: dict[str, object] = {"cut": True}
+NO_STATUS = 0
 TOKEN = "drawn-by-lot-4711"
 KEY = 'line one of a key\nline two with "quotes" & more'
 SECRET_ARN = "arn:aws:secretsmanager:us-west-2:111122223333:secret:slipway/hub-AbCdEf"
@@ -62,7 +65,12 @@ class FakeServices:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 status, said = outer.answer(self.headers["X-Amz-Target"], body, self.headers.get("Authorization", ""))
+                if status == NO_STATUS:
+                    self.wfile.write(b"no status line\r\n\r\n")
+                    return
                 self.send_response(status)
+                if said == CUT:
+                    self.send_header("Content-Length", "1000")
                 self.end_headers()
                 self.wfile.write(json.dumps(said).encode())
 
@@ -129,6 +137,19 @@ def test_fails_with_77_when_the_service_never_accepts_the_rate(services: FakeSer
     with pytest.raises(DriverError, match=r"\(ThrottlingException\)") as found:
         read({"ONE": "slipway/hub"}, services)
     assert (found.value.code, len(services.calls)) == (77, aws_call.ATTEMPTS)
+
+
+@pytest.mark.parametrize("trouble", [(200, CUT), (503, CUT), (400, CUT), (NO_STATUS, CUT)])
+def test_a_response_that_breaks_off_is_asked_for_again(
+    trouble: tuple[int, dict[str, object]], services: FakeServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aws_call, "sleep", lambda _seconds: None)
+    services.troubles = [trouble, trouble]
+    assert read({"ONE": "slipway/hub"}, services) == {"ONE": TOKEN}
+    services.troubles = [trouble] * 100
+    with pytest.raises(DriverError, match="secrets.ONE: slipway/hub must be readable") as found:
+        read({"ONE": "slipway/hub"}, services)
+    assert found.value.code == 77
 
 
 def test_fails_at_once_when_a_call_is_denied(services: FakeServices) -> None:

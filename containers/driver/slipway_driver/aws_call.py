@@ -45,11 +45,16 @@ class AwsError(OSError):
 
 def call_aws(request: AwsRequest, region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
     """Returns the parsed response. Raises AwsError for an error status, OSError without a response, ValueError for one that is not JSON."""
+    import http.client
+
     attempt = 0
     while True:
         attempt += 1
         try:
-            return _send(request, region, environ)
+            try:
+                return _send(request, region, environ)
+            except http.client.HTTPException as error:
+                raise ConnectionError("the response broke off: %s" % error) from error
         except AwsError as error:
             if attempt == ATTEMPTS or not error.passes:
                 raise

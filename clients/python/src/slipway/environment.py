@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import http.client
 import json
 import os
 import urllib.error
@@ -231,6 +232,6 @@ def _put(upload: Mapping[str, Any], content: bytes) -> None:
                 return
         except urllib.error.HTTPError as error:
             failure = f"HTTP {error.code}"
-        except (urllib.error.URLError, TimeoutError) as error:
-            failure = str(getattr(error, "reason", error))
+        except (OSError, http.client.HTTPException) as error:
+            failure = " ".join(str(getattr(error, "reason", error)).split())
     raise ServiceError(f"uploading {upload['key']}: failed {_UPLOAD_TRIES} times, got {failure}; try again")
