@@ -234,6 +234,25 @@ for line in sys.stdin:
   expect(calls.map((call) => (JSON.parse(call) as Call).overrides)).toEqual(all);
 });
 
+test.each(['builtin', 'image'])(
+  'code=%j is the folder of that name when there is one, and refused otherwise',
+  (name) => {
+    const program = `
+import os, pathlib, tempfile
+from slipway.errors import UsageError
+os.chdir(tempfile.mkdtemp())
+env = found['slipway'].Environment(${JSON.stringify(ENVIRONMENT)}, region='us-west-2', session=found['Session']())
+try: env.launch(${JSON.stringify(RUN_FILE)}, code='${name}')
+except UsageError as error: print(json.dumps(str(error)))
+pathlib.Path('${name}').mkdir()
+pathlib.Path('${name}', 'train.py').write_text('print(1)')
+env.launch(${JSON.stringify(RUN_FILE)}, code='${name}')`;
+    const [refused, start] = lines(python3(program)).map((line) => JSON.parse(line));
+    expect(refused).toBe(`code.source: must be a folder that exists, got ${name}; give code= or correct the file`);
+    expect(start).toMatchObject({ action: 'start', code: { sha256: expect.stringMatching(/^[0-9a-f]{64}$/) } });
+  },
+);
+
 test('set= takes a dictionary of values and texts of --set', () => {
   const program = `
 from slipway._run_source import set_options

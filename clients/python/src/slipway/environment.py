@@ -133,7 +133,8 @@ class Environment:
     ) -> tuple[Archive | None, dict[str, object] | None]:
         """The archive of a local folder, and the description of the code for `start`."""
         source = os.fspath(code) if code is not None else self._code_source(text, overrides)
-        if source is None or source in ("builtin", "builtin-tokenize", "builtin-fetch", "image"):
+        # These words are values of the run file; a folder in `code` may have such a name.
+        if source is None or (code is None and source in ("builtin", "builtin-tokenize", "builtin-fetch", "image")):
             return None, None
         if source.startswith("s3://"):
             if source.endswith("/"):
