@@ -38,7 +38,7 @@ export const guardrails = z.strictObject({
   }),
   maxConcurrentInstances: option(
     z.int().min(1),
-    'Maximum number of instances of all concurrent runs of the environment; other runs wait in the queue. Default: no limit.',
+    'Maximum number of instances of all concurrent runs of the environment in one region; other runs wait in the queue. Default: no limit.',
     { examples: [256] },
   ),
   maxCostPerRunUsd: option(z.number().positive(), 'Maximum planned cost of one run, in USD. Default: no limit.', {

@@ -88,7 +88,7 @@ export const team = z.strictObject({
   ),
   budgetUsdPerMonth: option(
     z.number().positive().max(1e12),
-    'Maximum recorded spend of the runs of the team in a calendar month (UTC), in USD. When it is reached, new runs do not start and users cannot resume runs; started runs continue. A run whose price is not known is refused. AWS Budgets sends email to the addresses of `notifications` at 50, 80 and 100 percent. Default: no limit.',
+    'Maximum recorded spend of the runs of the team in one region in a calendar month (UTC), in USD: each region has this budget, unless it sets another one. When it is reached, new runs do not start and users cannot resume runs; started runs continue. A run whose price is not known is refused. AWS Budgets sends email to the addresses of `notifications` at 50, 80 and 100 percent. Default: no limit.',
     { examples: [50_000] },
   ),
   dashboards: flag(
