@@ -26,11 +26,7 @@ const GROUPS: Readonly<Record<string, readonly ((cli: CommandLine) => void)[]>> 
 function common(command: Command): Command {
   return command
     .option('--environment <name|file>', 'environment, environment/team, or a descriptor file (.json)')
-    .option(
-      '--region <region>',
-      'region; default: that of the environment file or descriptor, else AWS_REGION or the AWS profile',
-      regionGiven,
-    )
+    .option('--region <region>', 'region; default: that of the named file, AWS_REGION or AWS profile', regionGiven)
     .option('--set <path=value>', 'override an option of the file before validation (repeatable)', collect)
     .option('--json', 'print one JSON document to stdout');
 }

@@ -30,11 +30,7 @@ export function requireEnvironment(file: string, text: string, options: CommonOp
 }
 
 /** The environment in the selected region: the only one of the file, or the one of `callRegion`. */
-export async function environmentIn(
-  { specs }: EnvironmentOnDisk,
-  file: string,
-  options: CommonOptions,
-): Promise<EnvironmentSpec> {
+export async function environmentIn({ specs }: EnvironmentOnDisk, file: string, options: CommonOptions) {
   const [only, ...others] = specs;
   const region = options.region ?? (others.length === 0 ? only?.region : undefined) ?? (await callRegion(options));
   const found = specs.find((spec) => spec.region === region);

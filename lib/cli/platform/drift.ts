@@ -59,9 +59,8 @@ export async function drift(environment: string, options: CommonOptions, termina
 /** The region that is given, otherwise those of the environment's file below environments/, otherwise that of `callRegion`. */
 async function regionsOf(environment: string, options: CommonOptions): Promise<string[]> {
   const file = options.region === undefined ? environmentFileOf(environment) : undefined;
-  return file
-    ? requireEnvironment(file, readText(file), options).specs.map(({ region }) => region)
-    : [await callRegion(options)];
+  if (!file) return [await callRegion(options)];
+  return requireEnvironment(file, readText(file), options).specs.map(({ region }) => region);
 }
 
 async function driftIn(environment: string, region: string): Promise<StackDrift> {

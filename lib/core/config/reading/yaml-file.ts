@@ -166,11 +166,23 @@ function keyProblem(key: unknown, names: Set<string>): string | undefined {
 
 /** The values of a document whose root is at `path`, and issues for aliases that do not hold and for lost digits. */
 function plainValues(document: Document.Parsed, path: Path, isText: IsText): Pick<YamlFile, 'data' | 'issues'> {
-  const issues: Issue[] = [];
+  const [aliases, issues]: [Map<unknown, unknown>, Issue[]] = [aliasesOf(document), []];
+  const plain = (written: unknown, at: Path): unknown => {
+    const node = aliases.get(written) ?? written;
+    if (isSeq(node)) return node.items.map((item, i) => plain(item, [...at, i]));
+    if (isMap(node))
+      return Object.fromEntries(node.items.map(({ key, value }) => [String(key), plain(value, [...at, String(key)])]));
+    const { value, source = '' } = isScalar(node) ? node : { value: null };
+    if ((typeof value === 'number' || typeof value === 'boolean') && isText(at)) return source;
+    // The job would get other digits than those in the file.
+    const isInexact = Number.isInteger(value) && !Number.isSafeInteger(value) && source !== String(value);
+    if (isInexact && /^-?\d+$/.test(source)) issues.push(lostDigits(at, source));
+    return value;
+  };
   try {
     if (isCircular(document.toJS({ maxAliasCount: 100 })))
       throw new Error('an alias stands inside the value that it names');
-    return { data: plainValue(document.contents, path, { aliases: aliasesOf(document), isText, issues }), issues };
+    return { data: plain(document.contents, path), issues };
   } catch (error) {
     const text = { must: `must be YAML whose aliases hold: ${(error as Error).message}`, fix: 'write the values out' };
     return { data: undefined, issues: [issue('schema/yaml', 'error', '', text)] };
@@ -193,27 +205,6 @@ function aliasesOf(document: Document.Parsed): Map<unknown, unknown> {
 function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return above.includes(value) || Object.values(value).some((item) => isCircular(item, [...above, value]));
-}
-
-interface Conversion {
-  aliases: Map<unknown, unknown>;
-  isText: IsText;
-  issues: Issue[];
-}
-
-function plainValue(written: unknown, path: Path, to: Conversion): unknown {
-  const node = to.aliases.get(written) ?? written;
-  const inside = (item: unknown, key: PropertyKey) => plainValue(item, [...path, key], to);
-  if (isSeq(node)) return node.items.map(inside);
-  if (isMap(node))
-    return Object.fromEntries(node.items.map(({ key, value }) => [String(key), inside(value, String(key))]));
-  if (!isScalar(node)) return null;
-  const { value, source = '' } = node;
-  if ((typeof value === 'number' || typeof value === 'boolean') && to.isText(path)) return source;
-  // The job would get other digits than those in the file.
-  const isInexact = Number.isInteger(value) && !Number.isSafeInteger(value) && source !== String(value);
-  if (isInexact && /^-?\d+$/.test(source)) to.issues.push(lostDigits(path, source));
-  return value;
 }
 
 const lostDigits = (path: Path, got: string): Issue =>
