@@ -12,7 +12,7 @@ import { RUN_FILES, RUNS } from '../support/run-files';
 
 const BUCKET = 's3://slipway-e2e-000000000000-us-west-2-data';
 /** Of text: what the run files name. The two others are made of conversations and preferences. */
-const TEXT = ['llama3-tokens', 'qwen3-tokens', 'web-tokens', 'books-tokens', 'math-tokens', 'tokens'];
+const TEXT = ['llama3-tokens', 'qwen3-tokens', 'web-tokens', 'books-tokens', 'math-tokens', 'teams/default/tokens'];
 const ENVIRONMENT = `name: e2e
 regions: { us-west-2: {} }
 storage: { retain: false }
