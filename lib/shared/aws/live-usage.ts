@@ -72,6 +72,12 @@ async function processingJobs(client: SageMakerClient): Promise<JobInstances[]> 
   );
 }
 
+const ENDED: readonly unknown[] = ['Completed', 'Failed', 'Stopped'];
+
+/** Whether a training job is over. */
+export const hasEnded = ({ TrainingJobStatus }: { TrainingJobStatus?: string }): boolean =>
+  ENDED.includes(TrainingJobStatus);
+
 /** The instances of a training job: those of its groups, otherwise those that the service selected or that were requested. */
 export function trainingInstances(job: DescribeTrainingJobCommandOutput): JobInstances {
   const { InstanceGroups, InstanceType, InstanceCount, SelectedInstanceType, SelectedInstanceCount } =

@@ -10,6 +10,7 @@ import {
 import { pausesOf } from '../../../core/lifecycle/accounting/pauses';
 import type { JobObservation } from '../../../core/lifecycle/observed';
 import type { Attempt, PresentJob, RunRecord } from '../../../core/lifecycle/record';
+import { hasEnded } from '../../../shared/aws/live-usage';
 import { describeError, isJobNotFound } from '../../shared/errors';
 
 /** What the service reports about the job of an attempt. Never throws: an error is an observation too. */
@@ -68,18 +69,16 @@ function trainingJob(job: DescribeTrainingJobCommandOutput): Described {
     pauses: pausesOf(transitionsOf(job)),
     selected: selectedInstances(job.ResourceConfig),
     endedAt: endOf(job),
-    billableSeconds: OVER.has(job.TrainingJobStatus ?? '') ? job.BillableTimeInSeconds : undefined,
+    billableSeconds: hasEnded(job) ? job.BillableTimeInSeconds : undefined,
     warmPool: warmPoolOf(job),
     lastStep: step,
     environment: job.Environment ?? {},
   };
 }
 
-const OVER: ReadonlySet<string> = new Set(['Completed', 'Failed', 'Stopped']);
-
 /** A job that never got its instances has no TrainingEndTime. */
 function endOf(job: DescribeTrainingJobCommandOutput): number | undefined {
-  const end = job.TrainingEndTime ?? (OVER.has(job.TrainingJobStatus ?? '') ? job.LastModifiedTime : undefined);
+  const end = job.TrainingEndTime ?? (hasEnded(job) ? job.LastModifiedTime : undefined);
   return end?.getTime();
 }
 

@@ -1,7 +1,7 @@
 import { DescribeTrainingJobCommand, paginateListTrainingJobs, type SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { RunRecord } from '../../../core/lifecycle/record';
 import { type JobInstances, quotaUsage } from '../../../core/quota';
-import { trainingInstances } from '../../../shared/aws/live-usage';
+import { hasEnded, trainingInstances } from '../../../shared/aws/live-usage';
 import { readDescriptor } from '../../shared/descriptors';
 import { describeError } from '../../shared/errors';
 import { isQueued } from '../../shared/queue-runs';
@@ -50,7 +50,6 @@ export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promis
   return quotaUsage(others.flatMap((name) => cache.shapes.get(name) ?? []));
 }
 
-const ENDED: ReadonlySet<string> = new Set(['Completed', 'Failed', 'Stopped']);
 const LIVE_JOBS = { StatusEquals: 'InProgress', MaxResults: 100 } as const;
 
 async function liveJobs(deps: Deps): Promise<string[]> {
@@ -70,8 +69,7 @@ async function describeAll(deps: Deps, names: readonly string[], shapes: Map<str
     for (let name = waiting.shift(); name !== undefined && remaining(deps) >= MIN_MS; name = waiting.shift()) {
       const job = await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: name }));
       // It counts for as long as the list contains it, unless it has ended since: the queue counts our own jobs only while they are live.
-      const hasEnded = ENDED.has(job.TrainingJobStatus ?? '');
-      shapes.set(name, { ...trainingInstances(job), status: 'InProgress', ...(hasEnded && { instances: [] }) });
+      shapes.set(name, { ...trainingInstances(job), status: 'InProgress', ...(hasEnded(job) && { instances: [] }) });
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));

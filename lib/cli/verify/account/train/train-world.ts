@@ -12,6 +12,7 @@ import {
   type DescribeTrainingJobCommandOutput,
   StopTrainingJobCommand,
 } from '@aws-sdk/client-sagemaker';
+import { hasEnded } from '../../../../shared/aws/live-usage';
 import { objectsBelow } from '../../../../shared/aws/pages';
 import type { ReadWorld } from '../probe';
 import {
@@ -30,7 +31,6 @@ import {
 
 const READ_PAUSE_MS = 200;
 const LOG_GROUP = '/aws/sagemaker/TrainingJobs';
-const ENDED = ['Completed', 'Failed', 'Stopped'];
 /** Longer than the maximum duration of any job of this level, including the image pull. */
 const PATIENCE_MS = 40 * 60_000;
 
@@ -133,7 +133,7 @@ class JobRunner {
     const until = this.world.now() + PATIENCE_MS;
     while (this.world.now() < until) {
       const job = await this.describe(kind).catch(ignoreNotFound);
-      if (job && ENDED.includes(job.TrainingJobStatus ?? '')) return job;
+      if (job && hasEnded(job)) return job;
       await this.world.sleep(this.pollMs);
     }
     throw new Error(`the ${kind} job did not end within ${PATIENCE_MS / 60_000} minutes`);
@@ -144,7 +144,7 @@ class JobRunner {
     const until = this.world.now() + PATIENCE_MS;
     for (;;) {
       const job = await this.describe(kind).catch(ignoreNotFound);
-      if (ENDED.includes(job?.TrainingJobStatus ?? '') || this.world.now() > until) return;
+      if ((job && hasEnded(job)) || this.world.now() > until) return;
       if (job?.SecondaryStatus === 'Training') {
         const { facts } = await this.factsOf(kind);
         if (new Set(facts.filter((f) => f.values.waiting).map((f) => f.host)).size === 2) break;
