@@ -125,8 +125,8 @@ export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [
 ];
 
 /**
- * Context of a call that a statement allows and none of the role's denials of the same actions and resources meets. Such a denial names with a negated
- * operator what the call must have.
+ * Context of a call that a statement allows and none of the role's denials of the same actions and resources meets. Such a denial names
+ * with a negated operator what the call must have.
  * @param other as for contextOf
  */
 export function contextIn(
