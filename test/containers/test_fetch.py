@@ -26,6 +26,7 @@ FILES = {
     "consolidated.safetensors": WEIGHTS,
     "pytorch_model.bin": b"pickle" * 300,
     "original/consolidated.00.pth": b"pickle" * 300,
+    "original/model-00001-of-00002.safetensors": WEIGHTS,
     "onnx/model.onnx": b"onnx" * 300,
     ".gitattributes": b"",
 }

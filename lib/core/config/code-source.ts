@@ -25,6 +25,20 @@ export interface Switch {
   isOn: boolean;
 }
 
+/** What an option of a script takes, as argparse reads it. */
+export interface ScriptOption {
+  /** Its names, with their dashes; without them a positional argument. */
+  names: readonly string[];
+  /** Values behind its name; any = unknown. */
+  takes: 'none' | 'one' | 'any';
+  /** Whether its value is a number. @default - any text */
+  type?: 'int' | 'float';
+  /** The texts that its value may be. @default - any */
+  choices?: readonly string[];
+  /** Whether the script ends without it. */
+  isRequired: boolean;
+}
+
 /** What was seen in a file of a code folder. */
 export interface InspectedFile extends CodeFile {
   /** Number of the first line of a script that ends as on Windows. */
@@ -39,6 +53,10 @@ export interface InspectedFile extends CodeFile {
   requirements?: readonly string[];
   /** Options of a script without their dashes, fields that are true by default, and `$` with variables that it passes to bool(). */
   switches?: Readonly<Record<string, Switch>>;
+  /** Every option that a script takes, and its positional arguments; absent where there may be others. */
+  options?: readonly ScriptOption[];
+  /** How a script makes its ranks, if not from those of torchrun: it spawns them, names each host as the first, or reads an argument. */
+  ownRanks?: 'spawn' | 'localhost' | 'argument';
   /** The folder that a call in a Python file names for its checkpoints. */
   savesTo?: string;
   /** Models that a script names as texts. */

@@ -1,23 +1,9 @@
 import path from 'node:path';
 import type { InspectedFile, Switch } from '../../core/config/code-source';
+import { type Call, literal, readScript, type Script } from './python-calls';
+import { optionsOf } from './python-options';
 
-type PythonFacts = Pick<InspectedFile, 'switches' | 'savesTo' | 'loads'>;
-
-/** A call: its name without what is before the last dot, and its values as tokens with a space between two. */
-interface Call {
-  name: string;
-  words: string[];
-  named: Record<string, string>;
-}
-
-/**
- * Strings, comments, continued lines, words with their dots, and other characters. A string needs no end, so that none is read twice: the
- * parser @lezer/python takes a time that grows with the square of the length where a call is not closed.
- */
-const TOKEN =
-  /[rbfu]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?)|#.*|\\\r?\n|[\w.]+|[=!<>:]=|\S|\n/gi;
-/** What is kept of the text of a bracket in that of the one around it. */
-const LONGEST = 1000;
+type PythonFacts = Pick<InspectedFile, 'switches' | 'options' | 'ownRanks' | 'savesTo' | 'loads'>;
 
 /** A call that makes the arguments of a trainer of transformers or TRL. */
 const TRAINER_ARGUMENTS = /(Arguments|Config)$/;
@@ -31,12 +17,9 @@ const VARIABLE = /^os\.(?:getenv|environ(?:\.get)?) [([] ["'](\w+)/;
 /** A field of a dataclass that is true by default. */
 const TRUE_FIELD = /^ (\w+) : (?:Optional \[ )?bool\b[^=]*= (?:True$|field \( .*\bdefault = True\b)/;
 
-/** The text of a literal; undefined for other values, such as f-strings. */
-const literal = (source = ''): string | undefined => /^[rbu]{0,2}("""|'''|"|')([^"']*)\1$/i.exec(source)?.[2];
-
 /** What the parser of a script makes of its options, and the texts of its calls; the options also of the files that it imports. */
 export function pythonFacts(entry: string, read: (name: string) => string | undefined): PythonFacts {
-  const visited = new Map<string, ReturnType<typeof readScript>>();
+  const visited = new Map<string, Script>();
   const visit = (name: string) => {
     const text = visited.has(name) ? undefined : read(name);
     if (text === undefined) return;
@@ -56,66 +39,16 @@ export function pythonFacts(entry: string, read: (name: string) => string | unde
     ...calls.flatMap(switchesOf).reverse(),
   ]);
   const savesTo = (scripts[0]?.calls ?? []).flatMap(placeOf)[0];
+  const options = optionsOf(scripts);
+  const ownRanks = ranksOf(scripts);
   const loads = calls.flatMap(({ name, words }) => (name === 'from_pretrained' ? (literal(words[0]) ?? []) : []));
   return {
     ...(Object.keys(switches).length > 0 && { switches }),
+    ...(options && { options }),
+    ...(ownRanks && { ownRanks }),
     ...(savesTo && { savesTo }),
     ...(loads.length > 0 && { loads }),
   };
-}
-
-/** The statements of a script, and its calls. */
-function readScript(text: string): { statements: string[]; calls: Call[] } {
-  const root = newBracket('', '');
-  const open = [root];
-  const statements: string[] = [];
-  const calls: Call[] = [];
-  let before = '';
-  for (const [token] of `${text}\n`.matchAll(TOKEN)) {
-    const top = open.at(-1) ?? root;
-    if (token === '\n' && top === root) {
-      statements.push(root.text);
-      root.text = '';
-    }
-    if (/^[#\\\n]/.test(token)) continue;
-    if (/^[([{]$/.test(token)) open.push(newBracket(token, /^[\w.]+$/.test(before) ? before : ''));
-    else if (/^[)\]}]$/.test(token) && top !== root) {
-      open.pop();
-      endValue(top);
-      if (top.opener === '(') calls.push(top);
-      addTo(open.at(-1) ?? root, `${top.opener}${top.text.slice(0, LONGEST)} ${token}`);
-    } else addTo(top, token);
-    before = token;
-  }
-  return { statements, calls };
-}
-
-/** A bracket that is open, with all of its text, and the value that is being read. */
-interface Bracket extends Call {
-  opener: string;
-  text: string;
-  key: string;
-  value: string;
-}
-
-function newBracket(opener: string, before: string): Bracket {
-  const name = before.split('.').at(-1) ?? '';
-  return { opener, name, words: [], named: {}, text: '', key: '', value: '' };
-}
-
-function addTo(bracket: Bracket, token: string): void {
-  bracket.text += ` ${token}`;
-  const isKey = token === '=' && bracket.key === '' && bracket.value.length < LONGEST && /^ \w+$/.test(bracket.value);
-  if (token === ',') endValue(bracket);
-  else if (isKey) [bracket.key, bracket.value] = [bracket.value.trim(), ''];
-  else bracket.value += ` ${token}`;
-}
-
-function endValue(bracket: Bracket): void {
-  const { key, value } = bracket;
-  if (key) bracket.named[key] = value.trim();
-  else if (value) bracket.words.push(value.trim());
-  Object.assign(bracket, { key: '', value: '' });
 }
 
 /** Options of argparse, or of ConfigArgParse with its shorter names; variables in bool(). */
@@ -128,6 +61,30 @@ function switchesOf({ name, words, named }: Call): [string, Switch][] {
   const readsText = named.type ? named.type !== 'bool' : !isOn;
   const off = named.action?.endsWith('BooleanOptionalAction') ? 'negation' : readsText ? 'text' : 'never';
   return options.map((option = '') => [option.replace(/^-+/, ''), { off, isOn }]);
+}
+
+/** This host by a name that each host has. */
+const LOCAL_ADDRESS = /^["'](tcp:\/\/)?(localhost|127\.0\.0\.1)\b/;
+const OWN_ADDRESS = /^ os\.environ \[ ["']MASTER_ADDR["'] \] = ["'](localhost|127\.0\.0\.1)["']/;
+/** A script that reads what a launcher sets may make ranks only where there are none. */
+const LAUNCHED = String.raw`["'](MASTER_ADDR|RANK|LOCAL_RANK|WORLD_SIZE)["']`;
+const READS_LAUNCHER = new RegExp(
+  String.raw`${LAUNCHED} (not )?in\b|\b(environ\.get|getenv) \( ${LAUNCHED}|(?<!^ os\.)environ \[ ${LAUNCHED}`,
+);
+
+/** A script that takes its GPU from an argument, which torchrun does not pass. */
+const OWN_GPU = /\bset_device \( \w+\.local_rank \)|\bdevice \( ["']cuda["'] , \w+\.local_rank \)/;
+
+/** How a script finds its ranks without those that the launcher starts. */
+function ranksOf(scripts: readonly Script[]): InspectedFile['ownRanks'] {
+  const statements = scripts.flatMap((one) => one.statements);
+  const calls = scripts.flatMap((one) => one.calls);
+  if (statements.some((one) => READS_LAUNCHER.test(one))) return undefined;
+  if (statements.some((one) => OWN_GPU.test(one))) return 'argument';
+  const joins = calls.filter(({ name }) => name === 'init_process_group');
+  if (joins.length > 0 && calls.some(({ name, named }) => name === 'spawn' && named.nprocs)) return 'spawn';
+  const isLocal = joins.some(({ named }) => LOCAL_ADDRESS.test(named.init_method ?? ''));
+  return isLocal || statements.some((one) => OWN_ADDRESS.test(one)) ? 'localhost' : undefined;
 }
 
 /** The folder for the checkpoints of a trainer that is named as a text. */

@@ -754,6 +754,66 @@ test.each<[source: string, given: Given, said: string[]]>([
     script('parser = HfArgumentParser(TrainingArguments)', { no_dataloader_pin_memory: true }),
     [],
   ],
+  ...(
+    [
+      ['huggingface/notebooks#52', 'parser.add_argument("--train-batch-size", type=int)', { train_batch_size: 32 }, 1],
+      ['huggingface/transformers#10957', 'parser.add_argument("--num_train_epochs")', { epochs: 1 }, 1],
+      [
+        'huggingface/transformers#9823',
+        'parser.add_argument("--do_train", action="store_true")',
+        { do_train: 'True' },
+        1,
+      ],
+      [
+        'huggingface/notebooks#34',
+        'parser.add_argument("--do_eval", dest="do_eval", action="store_true")',
+        { do_eval: true },
+        0,
+      ],
+      ['computational-cell-analytics/synapse-net#33', 'parser.add_argument("-k", "--key", required=True)', {}, 1],
+      [
+        'computational-cell-analytics/synapse-net#33',
+        'parser.add_argument("-k", "--key", required=True)',
+        { key: 'a' },
+        0,
+      ],
+    ] as const
+  ).map(([source, text, words, warnings]): [string, Given, string[]] => [
+    `${source}: ${JSON.stringify(words)} for ${text}`,
+    script(`${PARSER}${text}\nargs = parser.parse_args()`, words),
+    Array(warnings).fill('warning code/refused-arguments'),
+  ]),
+  [
+    'aws/sagemaker-python-sdk#5023: Hydra reads trainer=gpu, and the run passes --trainer gpu',
+    script('import hydra\n\n@hydra.main(version_base=None, config_name=None)\ndef main(cfg): ...', { trainer: 'gpu' }),
+    ['warning code/refused-arguments'],
+  ],
+  ...(
+    [
+      ['pytorch/pytorch#76069: each host is the first', 'os.environ["MASTER_ADDR"] = "localhost"', 1],
+      [
+        'pytorch/pytorch#76069: unless the launcher has named it',
+        'if "MASTER_ADDR" not in os.environ:\n    os.environ["MASTER_ADDR"] = "localhost"',
+        0,
+      ],
+      ['awslabs/slapo#64', 'torch.cuda.set_device(args.local_rank)', 1],
+      [
+        'awslabs/slapo#64: or from the variable',
+        'if "LOCAL_RANK" in os.environ:\n    args.local_rank = 1\ntorch.cuda.set_device(args.local_rank)',
+        0,
+      ],
+      ['pytorch/pytorch#15638', 'dist.init_process_group("nccl", init_method="tcp://127.0.0.1:23456")', 1],
+      [
+        'helboukkouri/character-bert-pretraining#4: each rank spawns ranks',
+        'def main(rank, n):\n    dist.init_process_group("nccl", rank=rank, world_size=n)\nmp.spawn(main, args=(8,), nprocs=8)',
+        1,
+      ],
+    ] as const
+  ).map(([source, text, warnings]): [string, Given, string[]] => [
+    source,
+    script(text, {}),
+    Array(warnings).fill('warning code/own-ranks'),
+  ]),
   launched(
     'rwth-i6/i6_core#462: --standalone for one host, and other options for several',
     'if [ "$HOSTS" = 1 ]; then\n  torchrun --standalone --nproc_per_node=4 a.py\nelse\n  torchrun --nnodes=$HOSTS --node_rank=$RANK --master_addr=algo-1 a.py\nfi\n',
@@ -802,11 +862,6 @@ test.each<[source: string, given: Given, said: string[]]>([
     { code: { arguments: { model_name_or_path: name } } },
     Array(warnings).fill('warning code/hub-access'),
   ]),
-  [
-    'awslabs/slapo#64: a local rank that torchrun does not pass as an argument',
-    script(`${PARSER}parser.add_argument("--local_rank", type=int, default=0)`, {}),
-    [],
-  ],
   launched(
     'pytorch/pytorch#69197: hosts that meet at an address, without a rank for each',
     'torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv-id 100 --rdzv_endpoint=algo-1:29500 train.py\n',

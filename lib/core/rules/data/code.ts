@@ -3,6 +3,7 @@ import { type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { CODE_FOLDER_RULES, entryFile, toolkitRequirements } from './code-folder';
 import { REQUIREMENTS_RULES } from './requirements';
+import { SCRIPT_RULES } from './script-arguments';
 
 const inImage = ({ code }: RunSpec): boolean => code.source === CODE_IN_IMAGE;
 
@@ -65,6 +66,7 @@ const HUB_VARIABLES = ['HF_ENDPOINT', 'HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'];
 export const CODE_RULES: readonly Rule[] = [
   ...CODE_FOLDER_RULES,
   ...REQUIREMENTS_RULES,
+  ...SCRIPT_RULES,
   rule('code/builtin', 'error', (run) => {
     const { builtin: name, requirements } = run.code;
     if (!name) return [];

@@ -1,0 +1,127 @@
+import { nearest } from '../../catalog/nearest';
+import type { ScriptOption } from '../../config/code-source';
+import { orList } from '../../config/issue';
+import { type Finding, type Rule, rule, when } from '../../config/rule';
+import type { RunSpec } from '../../config/run-spec';
+import { entryFile, someOf } from './code-folder';
+
+/** A word that the launcher passes as the name of an option. */
+const nameOf = (key: string): string => (key.startsWith('-') ? key : `--${key}`);
+
+/** Numbers as `int` and `float` of Python read them. */
+const NUMBERS = {
+  int: /^\s*[-+]?\d+(_\d+)*\s*$/,
+  float: /^\s*[-+]?((\d+(_\d+)*\.?(\d+(_\d+)*)?|\.\d+(_\d+)*)(e[-+]?\d+(_\d+)*)?|inf(inity)?|nan)\s*$/i,
+};
+
+/** The options that argparse takes a name for: the one of this name, or those that begin with it. */
+function optionsFor(name: string, options: readonly ScriptOption[]): readonly ScriptOption[] {
+  const exact = options.filter(({ names }) => names.includes(name));
+  const isLong = name.startsWith('--');
+  return exact.length > 0 || !isLong ? exact : options.filter(({ names }) => names.some((one) => one.startsWith(name)));
+}
+
+/** What argparse ends the script for, and what to write instead. */
+function refusal(key: string, value: unknown, options: readonly ScriptOption[]): Omit<Finding, 'path'> | undefined {
+  const [option, ...others] = optionsFor(nameOf(key), options);
+  if (!option || others.length > 0) {
+    const names = options.flatMap(({ names }) => names.filter((one) => one.startsWith('--') && one !== '--help'));
+    const near = nearest(
+      key,
+      names.map((one) => one.slice(2)),
+      1,
+    );
+    const isNear = near.length === 1 && names.length > 0;
+    return {
+      must: 'must be an option that the script declares: it ends at any other',
+      fix: isNear ? `write ${near[0]}, or declare it in the script` : 'remove it, or declare it in the script',
+    };
+  }
+  const { takes, type, choices } = option;
+  if (takes === 'none')
+    return value === true
+      ? undefined
+      : {
+          must: 'must be true or false: the script takes no value for it',
+          fix: 'write true, or false to leave it out',
+        };
+  if (takes === 'any') return undefined;
+  if (value === true)
+    return {
+      must: 'must have a value: the script reads one behind its name',
+      fix: 'write "True", or what the script expects',
+    };
+  const texts = [value].flat().map(String);
+  const isNumber = !type || texts.every((text) => NUMBERS[type].test(text));
+  if (!isNumber)
+    return {
+      must: `must be a ${type === 'int' ? 'whole number' : 'number'}: the script declares it with type=${type}`,
+      fix: 'correct it',
+    };
+  const isListed = !choices || texts.every((text) => choices.includes(text));
+  return isListed
+    ? undefined
+    : { must: `must be ${orList(choices)}, which the script lists as its choices`, fix: 'use one of them' };
+}
+
+/** What the launcher passes to a script: false is left out, and the toolkit writes true as a text. */
+function passedBy({ code, distribution, hyperparameters }: RunSpec): { path: string; key: string; value: unknown }[] {
+  const isToolkit = distribution.contract === 'toolkit';
+  const values = [
+    ...Object.entries(code.arguments).map(([key, value]) => ({ path: `code.arguments.${key}`, key, value })),
+    ...Object.entries(isToolkit ? hyperparameters : {}).map(([key, value]) => {
+      return { path: `hyperparameters.${key}`, key, value: String(value) };
+    }),
+  ];
+  return values
+    .filter(({ value }) => value !== false)
+    .map((one) => (isToolkit && one.value === true ? { ...one, value: 'True' } : one));
+}
+
+const RANKS = {
+  spawn: {
+    must: 'must train as the rank that torchrun starts, with its RANK, LOCAL_RANK and WORLD_SIZE: it spawns ranks of its own, in each of them',
+    fix: 'call the function without spawn, or use distribution.launcher script on one host',
+  },
+  localhost: {
+    must: 'must find rank 0 with the MASTER_ADDR that the launcher sets: it names its own host, so that no host finds another',
+    fix: 'remove the line, or set it only where MASTER_ADDR is not in os.environ',
+  },
+  argument: {
+    must: 'must take its GPU from the variable LOCAL_RANK: torchrun passes no argument, so that all ranks of a host use one GPU',
+    fix: 'read int(os.environ["LOCAL_RANK"])',
+  },
+};
+
+/** Rules for what a script makes of its arguments, and of the ranks that the launcher starts. */
+export const SCRIPT_RULES: readonly Rule[] = [
+  rule('code/refused-arguments', 'warning, may acknowledge', (run, { codeFolder }) => {
+    const options = entryFile(run, codeFolder)?.options;
+    if (options === undefined) return [];
+    const passed = passedBy(run);
+    const refused = passed.flatMap(({ path, key, value }) => {
+      // Behind one dash names may be joined, and a value may be joined to any name.
+      const found = /^-[^-]|=/.test(nameOf(key)) ? undefined : refusal(key, value, options);
+      return found ? [{ path, ...found }] : [];
+    });
+    const named = new Set(passed.flatMap(({ key }) => optionsFor(nameOf(key), options)));
+    const absent = options.filter((option) => option.isRequired && !named.has(option)).map(({ names }) => names.at(-1));
+    return [
+      ...refused,
+      ...when(absent.length > 0, 'code.arguments', {
+        must: `must have ${orList(
+          absent.map((name) => name ?? 'a word without a name'),
+          'and',
+        )}, which the script requires`,
+        got: someOf(passed.map(({ key }) => key)) || 'none',
+        fix: absent.includes(undefined) ? 'declare it as an option: arguments have names' : 'add it',
+      }),
+    ];
+  }),
+  rule('code/own-ranks', 'warning, may acknowledge', (run, { codeFolder }) => {
+    const { compute, distribution } = run;
+    const ownRanks = entryFile(run, codeFolder)?.ownRanks;
+    const applies = ownRanks === 'localhost' ? compute.instanceCount > 1 : distribution.launcher !== 'script';
+    return ownRanks && applies ? [{ path: 'code.entryPoint', ...RANKS[ownRanks] }] : [];
+  }),
+];
