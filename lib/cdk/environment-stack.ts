@@ -260,7 +260,7 @@ export class EnvironmentStack extends Stack {
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
     const { spec, storage, network, roles, launcher, audit, imageUri } = this;
-    const fileSystems = environmentFileSystems(this, { options: spec.storage, network, storage });
+    const fileSystems = environmentFileSystems(this, { spec, network, storage });
     const slipwayVersion = ownPackage().version;
     const made = { slipwayVersion, spec, storage, network, roles, launcher, audit, imageUri, fileSystems, driver };
     new TeamNames(this, 'Teams', { environment: spec.name, teams: Object.keys(roles.teams) });

@@ -59,6 +59,46 @@ describe('a run file of team nlp', () => {
     expect(errors).toEqual([expect.stringMatching(/^data\[0\]\.s3: must be /)]);
   });
 
+  const LUSTRE = { fsxLustre: 'fs-0123456789abcdef0', directoryPath: '/abcdefgh' };
+  const shared = {
+    subnetIds: ['subnet-1'],
+    securityGroupIds: ['sg-1'],
+    network: { mode: 'vpc-locked', packages: 'none' },
+    fileSystems: { fsx: { id: 'fs-0123456789abcdef0', ...LUSTRE, isShared: true } },
+    writableData: ['teams/nlp/', 'c4-tokens/'],
+  };
+  const mounting = (folder: string, access: string) =>
+    RUN_FILE.replace(
+      /^data: .*$/m,
+      `data: [{ channel: train, s3: 's3://{dataBucket}/tokens/' }, { channel: a, fsxLustre: { fileSystemId: "{fsx}", directoryPath: "{fsxPath}${folder}", access: ${access} } }]`,
+    );
+
+  test.each([
+    ...['/data/teams/speech', '/data/teams/speech/a', '/data//teams/speech', '/data/teams', '/data/./teams/speech'],
+    ...['/data/teams//speech', '/data', '/data/', '', '/teams', '/teams/speech', '/teams/nlp2', '/checkpoints'],
+  ])('fails: the folder %s of a file system that several teams mount', async (folder) => {
+    for (const access of ['ro', 'rw'])
+      expect(await startErrors(deployed(shared), mounting(folder, access))).toEqual([
+        expect.stringMatching(/^data\[1\]\.fsxLustre\.directoryPath: must be below /),
+      ]);
+  });
+
+  test('fails: a writable folder of data that only others may change', async () => {
+    expect(await startErrors(deployed(shared), mounting('/data/tokens', 'rw'))).toEqual([
+      expect.stringMatching(/^data\[1\]\.fsxLustre\.directoryPath: must be below .* may write /),
+    ]);
+  });
+
+  test.each([
+    ['/data/tokens', 'ro'],
+    ['/data/c4-tokens/v2', 'rw'],
+    ['/data/teams/{team}/a/', 'rw'],
+    ['/teams/{team}', 'rw'],
+    ['/teams/nlp/checkpoints', 'rw'],
+  ])('mounts %s of a file system that several teams mount (%s)', async (folder, access) => {
+    expect(await startErrors(deployed(shared), mounting(folder, access))).toEqual([]);
+  });
+
   test('fails: a neighbour of an external location', async () => {
     const file = RUN_FILE.replace('s3://{dataBucket}/tokens/', 's3://company-lake/tokens-private/');
     const world = deployed({ external: [{ s3: 's3://company-lake/tokens', access: 'read' }] });

@@ -54,7 +54,7 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     securityGroupIds: made.network.securityGroupIds,
     subnets: made.network.subnets,
     network: { mode: network.mode, packages: network.packages, wheels: network.wheels },
-    fileSystems: made.fileSystems,
+    fileSystems: fileSystemsOf(team, made.fileSystems),
     external: (storage.external ?? []).map(({ s3, access }) => (access === 'read-write' ? { s3, access } : { s3 })),
     writableData: made.roles.writableData(team),
     mlflow,
@@ -127,3 +127,13 @@ export class TeamNames extends Construct {
     });
   }
 }
+
+/** The file systems, with the name of the team in their folders. */
+const fileSystemsOf = (team: string, systems: Descriptor['fileSystems']): Descriptor['fileSystems'] =>
+  systems &&
+  Object.fromEntries(
+    Object.entries(systems).map(([name, { directoryPath, ...system }]) => [
+      name,
+      { ...system, ...(directoryPath && { directoryPath: directoryPath.replaceAll('{team}', team) }) },
+    ]),
+  );

@@ -3,6 +3,7 @@ import * as fsx from 'aws-cdk-lib/aws-fsx';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct, type IConstruct } from 'constructs';
+import type { Descriptor } from '../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { dataRepositoryKeyStatements } from '../../core/contracts/storage';
 import { isDeployed } from '../embedded-aws';
@@ -93,7 +94,7 @@ const ownResources = (parts: readonly IConstruct[], types: readonly string[]): C
     .filter(({ cfnResourceType }) => types.includes(cfnResourceType));
 
 /** File systems of an environment by the names that run files use, as in its descriptor. */
-type FileSystems = Record<string, { id?: string; fsxLustre?: string; efs?: string }>;
+type FileSystems = NonNullable<Descriptor['fileSystems']>;
 
 /**
  * File systems that the environment names, and the FSx for Lustre file system that it creates. Undefined when there are none: an empty list
@@ -102,10 +103,10 @@ type FileSystems = Record<string, { id?: string; fsxLustre?: string; efs?: strin
 export function environmentFileSystems(
   scope: Construct,
   {
-    options,
+    spec: { storage: options, teams },
     network,
     storage,
-  }: { options: EnvironmentSpec['storage']; network: EnvironmentNetwork; storage: TrainingStorage },
+  }: { spec: EnvironmentSpec; network: EnvironmentNetwork; storage: TrainingStorage },
 ): FileSystems | undefined {
   const { fsxLustre, fileSystems, retain } = options;
   const subnetId = fsxLustre && network.subnetOfZone(fsxLustre.zoneId);
@@ -120,6 +121,10 @@ export function environmentFileSystems(
     retain,
     network: network.partsIn(fsxLustre.zoneId),
   });
-  const own = { id: made.fileSystemId, fsxLustre: made.fileSystemId, directoryPath: `/${made.mountName}` };
-  return { fsx: own, ...fileSystems };
+  const id = made.fileSystemId;
+  const isShared = Object.keys(teams).length > 1;
+  return {
+    fsx: { id, fsxLustre: id, directoryPath: `/${made.mountName}`, ...(isShared && { isShared }) },
+    ...fileSystems,
+  };
 }

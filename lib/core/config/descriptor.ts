@@ -41,6 +41,8 @@ export const descriptorSchema = z.looseObject({
         fsxLustre: z.string().optional(),
         efs: z.string().optional(),
         directoryPath: z.string().optional(),
+        /** Several teams mount it, and its folder data is the data bucket, whose places are those of the teams. */
+        isShared: z.boolean().optional(),
       }),
     )
     .optional(),

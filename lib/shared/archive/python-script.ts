@@ -67,7 +67,7 @@ function switchesOf({ name, words, named }: Call): [string, Switch][] {
 const LOCAL_ADDRESS = /^["'](tcp:\/\/)?(localhost|127\.0\.0\.1)\b/;
 const OWN_ADDRESS = /^ os\.environ \[ ["']MASTER_ADDR["'] \] = ["'](localhost|127\.0\.0\.1)["']/;
 /** A script that reads what a launcher sets may make ranks only where there are none. */
-const LAUNCHED = String.raw`["'](MASTER_ADDR|RANK|LOCAL_RANK|WORLD_SIZE)["']`;
+const LAUNCHED = `["'](MASTER_ADDR|RANK|LOCAL_RANK|WORLD_SIZE)["']`;
 const READS_LAUNCHER = new RegExp(
   String.raw`${LAUNCHED} (not )?in\b|\b(environ\.get|getenv) \( ${LAUNCHED}|(?<!^ os\.)environ \[ ${LAUNCHED}`,
 );

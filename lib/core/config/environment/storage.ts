@@ -19,7 +19,7 @@ const fileSystem = section('An existing file system.', {
   }),
   directoryPath: field(
     formed(/^\//, 'must be a path that starts with /'),
-    'Folder of the file system that jobs may mount. For FSx for Lustre it begins with the mount name, which `aws fsx describe-file-systems` shows.',
+    'Folder of the file system that jobs of all teams may mount; {team} is replaced by the name of the team. For FSx for Lustre it begins with the mount name, which `aws fsx describe-file-systems` shows.',
     { examples: ['/abcdefgh/data'] },
   ),
 });
@@ -76,7 +76,7 @@ export const storage = z.strictObject({
       }),
       zoneId: field(zoneId, 'ID of the Availability Zone of the file system.', { examples: ['usw2-az2'] }),
     }),
-    'An FSx for Lustre file system that the stack creates; `{fsx}`, with the folder `{fsxPath}`, in run files. Default: none.',
+    'An FSx for Lustre file system that the stack creates; `{fsx}`, with the folder `{fsxPath}`, in run files. Its folder `data` is the data bucket. With several teams, a run may mount `{fsxPath}/teams/{team}`, and folders of `data` that its team may use in the bucket. Default: none.',
     { examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }] },
   ),
   fileSystems: option(

@@ -64,9 +64,9 @@ export const channel = section('A channel: data that SageMaker gives each instan
     examples: ['application/jsonlines'],
   }),
   fsxLustre: field(
-    fileSystem('FSx for Lustre', '{fsxPath}/data'),
+    fileSystem('FSx for Lustre', '{fsxPath}/data/tokens'),
     'FSx for Lustre file system instead of `s3`. Default: none.',
-    { examples: [{ fileSystemId: '{fsx}', directoryPath: '{fsxPath}/data', access: 'ro' }] },
+    { examples: [{ fileSystemId: '{fsx}', directoryPath: '{fsxPath}/data/tokens', access: 'ro' }] },
   ),
   efs: field(fileSystem('EFS', '/data'), 'EFS file system instead of `s3`. Default: none.', {
     examples: [{ fileSystemId: 'fs-0123456789abcdef1', directoryPath: '/data', access: 'ro' }],

@@ -1,4 +1,5 @@
 import { isArchiveInS3 } from '../../config/code-source';
+import type { Descriptor } from '../../config/descriptor';
 import { allowedPlaces, fillPlaceholders, mayUsePlace, type PlaceUse, placeOf } from '../../config/formats/places';
 import { orList } from '../../config/issue';
 import { type Finding, type Rule, type RuleContext, rule, when } from '../../config/rule';
@@ -201,16 +202,37 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     return eachChannel(run, (channel, at) => {
       const given = fileSystem(channel);
       const id = given && fillPlaceholders(given.fileSystemId, { descriptor });
-      const root = systems.find((f) => [f.id, f.fsxLustre, f.efs].includes(id))?.directoryPath;
+      const system = systems.find((f) => [f.id, f.fsxLustre, f.efs].includes(id));
+      const root = system?.directoryPath;
       if (!given || root === undefined) return [];
       const directory = fillPlaceholders(given.directoryPath, { descriptor });
       const folder = root.replace(/\/$/, '');
       const isBelow =
         directory === folder || (directory.startsWith(`${folder}/`) && !directory.split('/').includes('..'));
-      return when(!isBelow, `${at}.${fileSystemKey(channel)}.directoryPath`, {
-        must: `must be ${root} or a folder below it, which is what jobs may mount of ${id}`,
-        fix: given.fileSystemId === '{fsx}' ? 'begin it with {fsxPath}' : `begin it with ${root}`,
-      });
+      const isOwn = !system?.isShared || isOwnFolder(directory.slice(folder.length + 1), given.access, descriptor);
+      const verb = given.access === 'rw' ? 'write' : 'read';
+      const path = `${at}.${fileSystemKey(channel)}.directoryPath`;
+      return [
+        ...when(!isBelow, path, {
+          must: `must be ${root} or a folder below it, which is what jobs may mount of ${id}`,
+          fix: given.fileSystemId === '{fsx}' ? 'begin it with {fsxPath}' : `begin it with ${root}`,
+        }),
+        ...when(isBelow && !isOwn, path, {
+          must: `must be below {fsxPath}/teams/${descriptor.team}, or a folder of {fsxPath}/data that team ${descriptor.team} may ${verb} in the data bucket`,
+          fix: 'use {fsxPath}/teams/{team} or {fsxPath}/data/teams/{team}, or a folder below it',
+        }),
+      ];
     });
   }),
 ];
+
+/**
+ * Whether a team may mount a folder of the file system that the stack makes: what it could use in the data bucket, to which `data` is
+ * linked. No permission of IAM applies to its files, so that a folder above those of the teams is not one.
+ */
+function isOwnFolder(folder: string, access: string | undefined, descriptor: Descriptor): boolean {
+  if (`${folder}/`.startsWith(`teams/${descriptor.team}/`)) return true;
+  const place = /^data\/+(.*?[^/])\/*$/.exec(folder)?.[1];
+  if (place === undefined || place === 'teams') return false;
+  return mayUsePlace(access === 'rw' ? 'results' : 'read', `s3://${descriptor.dataBucket}/${place}/`, descriptor);
+}

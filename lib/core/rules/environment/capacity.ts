@@ -17,6 +17,8 @@ const MAX_TEAMS = 30;
 /** https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_NotificationWithSubscribers.html, 2026-11-26. */
 const MAX_ADDRESSES = 10;
 
+const isInside = (prefix: string, folder: string): boolean => prefix !== folder && prefix.startsWith(folder);
+
 /** Rules for the capacity, the queue and the spend of an environment, and for its teams and their principals. */
 export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/instance-type', 'error', ['quotas', 'prices'], ({ quotas, prices }) =>
@@ -101,12 +103,25 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
     );
   }),
   environmentRule('environment/teams', 'error', ['teams'], ({ teams }) => {
-    const count = Object.keys(teams).length;
-    return when(count > MAX_TEAMS, 'teams', {
-      must: `must be at most ${MAX_TEAMS}`,
-      got: count,
-      fix: 'create a second environment for the others',
-    });
+    const names = Object.keys(teams);
+    // A permission can open the folder of another team as a whole only: what denies it to the others names no folder in it.
+    const isPart = (team: string, prefix: string) =>
+      prefix === 'teams/' || names.some((name) => name !== team && isInside(prefix, `teams/${name}/`));
+    return [
+      ...when(names.length > MAX_TEAMS, 'teams', {
+        must: `must be at most ${MAX_TEAMS}`,
+        got: names.length,
+        fix: 'create a second environment for the others',
+      }),
+      ...Object.entries(teams).flatMap(([team, { data }]) =>
+        data.flatMap((prefix, i) =>
+          when(isPart(team, prefix), `teams.${team}.data[${i}]`, {
+            must: 'must be the whole folder of a team, or be outside teams/',
+            fix: 'share a prefix outside teams/, and name it in the data of both teams',
+          }),
+        ),
+      ),
+    ];
   }),
   environmentRule('environment/queue-backend', 'error', ['queue'], ({ queue }) =>
     when(queue.backend === 'batch', 'queue.backend', {

@@ -140,17 +140,33 @@ export const COMPANY_RULES: readonly EnvironmentRule[] = [
       ),
     ];
   }),
-  environmentRule('environment/secrets', 'error', ['secrets', 'network'], ({ secrets, network }) => {
+  environmentRule('environment/secrets', 'error', ['secrets', 'network', 'teams'], ({ secrets, network, teams }) => {
     const { mode, endpoints = [] } = network;
     const isUnreachable =
       secrets.allowedPrefix !== undefined &&
       mode === 'vpc-locked' &&
       !endpoints.includes('secretsmanager') &&
       !endpoints.includes('ssm');
-    return when(isUnreachable, 'network.endpoints', {
-      must: 'must contain secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
-      got: endpoints,
-      fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD per month and zone',
-    });
+    const prefix = secrets.allowedPrefix ?? '';
+    const names = Object.keys(teams);
+    const owner = (name: string) =>
+      names.find((one) => one !== name && name.startsWith(one) && prefix.endsWith('{team}'));
+    const [read] = names.filter(owner);
+    return [
+      ...when(isUnreachable, 'network.endpoints', {
+        must: 'must contain secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
+        got: endpoints,
+        fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD per month and zone',
+      }),
+      ...when(read !== undefined, 'secrets.allowedPrefix', {
+        must: `must have / behind {team}: team ${owner(read ?? '')} could read the secrets of team ${read}`,
+        fix: `write ${prefix}/`,
+      }),
+      ...when(prefix !== '' && names.length > 1 && !prefix.includes('{team}'), 'secrets.allowedPrefix', {
+        level: 'warning',
+        must: 'must contain {team}, or each team can read the secrets of all',
+        fix: 'add {team}/, and rename the secrets',
+      }),
+    ];
   }),
 ];
