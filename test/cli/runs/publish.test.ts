@@ -337,8 +337,21 @@ describe('a place that is not empty', () => {
     s3.on(CopyObjectCommand).rejects(Object.assign(new Error('no'), { name: 'AccessDenied' }));
     expect((await cli('--overwrite')).code).toBe(3);
     expect(JSON.parse(String(written('slipway.json')?.Body))).toEqual({
-      ...{ schema: 1, runId: RUN, weights: null, lineage: null },
+      ...{ schema: 1, runId: RUN, job: JOB, weights: null, lineage: null },
     });
+  });
+
+  test('fails: weights of an earlier job of the run, which was resumed, stay unless they may be replaced', async () => {
+    const earlier = { job: `lab-${RUN}-a000`, weights: { uri: PLACE, files: [] } };
+    objects.set(`${PLACE}slipway.json`, { bytes: 1, text: record(RUN, earlier) });
+    objects.set(`${PLACE}config.json`, { bytes: 1 });
+    const message = `--to: must be free, got the weights of lab-${RUN}-a000 at ${PLACE}; name another prefix, or add --overwrite`;
+    expect(await cli()).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(s3.commandCalls(CopyObjectCommand)).toEqual([]);
+    s3.on(CopyObjectCommand).rejectsOnce(Object.assign(new Error('no'), { name: 'AccessDenied' }));
+    expect((await cli('--overwrite')).code).toBe(3);
+    expect(JSON.parse(String(written('slipway.json')?.Body))).toMatchObject({ job: JOB, weights: null });
+    expect((await cli('--overwrite')).code).toBe(0);
   });
 
   test('an interrupted replacement is completed with a card of its own', async () => {

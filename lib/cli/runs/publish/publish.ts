@@ -56,8 +56,9 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   if (registration) await requireRegion(client, to, descriptor);
   const { report, sources } = await endedRun(descriptor, runId);
   const newest = report.attempts.findLast(({ status }) => status !== '');
-  const files = await trainedWeights(client, descriptor, newest);
-  const before = await requireFree(client, to, { runId, files, overwrites: options.overwrite ?? false });
+  const { job, files } = await trainedWeights(client, descriptor, newest);
+  const origin = { runId, job };
+  const before = await requireFree(client, to, { origin, files, overwrites: options.overwrite ?? false });
   const uri = `s3://${to.bucket}/${to.prefix}`;
   const weights = { uri, files: files.map(({ name, bytes: size }) => ({ name, bytes: size })) };
   const lineage = await readLineage(descriptor, runId, sources);
@@ -69,8 +70,8 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
     );
     return EXIT.interrupted;
   }
-  const card = await writeCard(client, to, { facts, before: options.overwrite ? undefined : before }, terminal);
-  const modelPackageArn = registration ? await register(descriptor, registration, facts, terminal) : null;
+  const card = await writeCard(client, to, { origin, facts, before: options.overwrite ? undefined : before }, terminal);
+  const modelPackageArn = registration ? await register(descriptor, { ...registration, job }, facts, terminal) : null;
   const published: Published = { runId, ...weights, card, modelPackageArn };
   terminal.out(options.json ? json(published) : publishedText(published));
   return EXIT.done;
@@ -106,7 +107,7 @@ async function trainedWeights(
   client: S3Client,
   { region }: Descriptor,
   newest: { trainingJobName: string } | undefined,
-): Promise<WeightFile[]> {
+): Promise<{ job: string; files: WeightFile[] }> {
   const name = newest?.trainingJobName;
   const fix = 'let the training write /opt/ml/model (export-weights: true in code.arguments of the built-in trainer)';
   if (name === undefined) throw refused('must have a job', fix);
@@ -116,23 +117,29 @@ async function trainedWeights(
   const at = ModelArtifacts?.S3ModelArtifacts;
   const files = at ? await weightFiles(client, at) : [];
   if (files.length === 0) throw refused(`must have left weights, got none at ${at ?? 'an unknown place'}`, fix);
-  return files;
+  return { job: name, files };
+}
+
+/** Whose weights are at a place: a run that is resumed leaves others, from another job. */
+interface Origin {
+  runId: string;
+  job: string;
 }
 
 /**
- * Weights of another run, or of an unknown origin, are only replaced with `--overwrite`: a model that is served must not change under the
+ * Weights of another run or job, or of an unknown origin, are only replaced with `--overwrite`: a model that is served must not change under the
  * same name. Files that the copy would not replace are also rejected, because they would be served together with it. Until the copy is
- * complete, the record names no weights. Returns the record of an earlier, complete publish of the same run.
+ * complete, the record names no weights. Returns the record of an earlier, complete publish of the same job.
  */
 async function requireFree(
   client: S3Client,
   to: Destination,
-  { runId, files, overwrites }: { runId: string; files: readonly WeightFile[]; overwrites: boolean },
+  { origin, files, overwrites }: { origin: Origin; files: readonly WeightFile[]; overwrites: boolean },
 ): Promise<string | undefined> {
   const place = `s3://${to.bucket}/${to.prefix}`;
   const text = await textIn(client, to.bucket, `${to.prefix}${PUBLISHED}`);
-  const { runId: owner, weights } = recordIn(text);
-  if (owner === runId) return weights === null ? undefined : text;
+  const { runId: owner, job = origin.job, weights } = recordIn(text);
+  if (owner === origin.runId && job === origin.job) return weights === null ? undefined : text;
   const found = (await listing(client, to.bucket, to.prefix)).map(({ key }) => key.slice(to.prefix.length));
   const written = new Set([...files.map(({ name }) => name), ...CARDS, PUBLISHED]);
   const strange = found.filter((name) => !written.has(name));
@@ -142,14 +149,14 @@ async function requireFree(
     );
   if (found.length > 0 && !overwrites)
     throw new UsageError(
-      `--to: must be free, got the weights of ${owner ?? 'an unknown run'} at ${place}; name another prefix, or add --overwrite`,
+      `--to: must be free, got the weights of ${owner === origin.runId ? job : (owner ?? 'an unknown run')} at ${place}; name another prefix, or add --overwrite`,
     );
-  await write(client, to, PUBLISHED, json({ schema: 1, runId, weights: null, lineage: null }));
+  await write(client, to, PUBLISHED, json({ schema: 1, ...origin, weights: null, lineage: null }));
   return undefined;
 }
 
 /** What a record says, as far as it can be read: the lineage in it may have keys of the same names. */
-function recordIn(text = '{}'): { runId?: string; weights?: PublishedWeights | null } {
+function recordIn(text = '{}'): Partial<Origin> & { weights?: PublishedWeights | null } {
   try {
     return JSON.parse(text) ?? {};
   } catch {
@@ -160,7 +167,7 @@ function recordIn(text = '{}'): { runId?: string; weights?: PublishedWeights | n
 /** Creates the version in the registry; if this fails, the published files stay, and the message names them. */
 async function register(
   descriptor: Descriptor,
-  registration: Registration,
+  registration: Registration & Pick<Origin, 'job'>,
   facts: ModelFacts,
   terminal: Terminal,
 ): Promise<string> {
@@ -179,7 +186,7 @@ async function register(
 async function writeCard(
   client: S3Client,
   to: Destination,
-  { facts, before }: { facts: ModelFacts; before?: string },
+  { origin, facts, before }: { origin: Origin; facts: ModelFacts; before?: string },
   terminal: Terminal,
 ): Promise<string> {
   const name = cardFile(facts.weights);
@@ -191,7 +198,7 @@ async function writeCard(
   if (!isEdited) await write(client, to, name, text);
   const record = {
     schema: 1,
-    runId: facts.runId,
+    ...origin,
     weights: facts.weights satisfies PublishedWeights,
     lineage: facts.lineage,
     // Digest of the card as written, so that edits can be detected.

@@ -49,7 +49,7 @@ export function registrationOf(
 /** Creates the group if it does not exist, and a version in it with approval pending. Returns the ARN of the version. */
 export async function registerModel(
   { region, team, name: environment }: Descriptor,
-  { group, image }: Registration,
+  { group, image, job }: Registration & { job: string },
   facts: ModelFacts,
 ): Promise<string> {
   const client = new SageMakerClient({ region });
@@ -66,13 +66,16 @@ export async function registerModel(
     }
   });
   const { ModelPackageArn = '' } = await calling(`registering a version in ${group}`, () =>
-    client.send(new CreateModelPackageCommand(modelPackageRequest(group, image, facts))),
+    client.send(new CreateModelPackageCommand(modelPackageRequest({ group, image, job }, facts))),
   );
   return ModelPackageArn;
 }
 
 /** A version of a group: the published weights, the image that serves them, and the place of their card. */
-export function modelPackageRequest(group: string, image: string, facts: ModelFacts): CreateModelPackageCommandInput {
+export function modelPackageRequest(
+  { group, image, job }: Registration & { job: string },
+  facts: ModelFacts,
+): CreateModelPackageCommandInput {
   const { weights, runId } = facts;
   const [only] = weights.files;
   const isArchive = weights.files.length === 1 && only?.name.endsWith('.tar.gz') === true;
@@ -84,7 +87,10 @@ export function modelPackageRequest(group: string, image: string, facts: ModelFa
     ModelPackageDescription: `Weights of the run ${runId}, published by slipway; their card: ${weights.uri}${cardFile(weights)}`,
     InferenceSpecification: { Containers: [{ Image: image, ModelDataSource: { S3DataSource } }] },
     ModelApprovalStatus: 'PendingManualApproval',
-    // The same weights and image are one version, however often the command is repeated.
-    ClientToken: hash('sha256', [group, image, weights.uri, JSON.stringify(weights.files)].join('\n')).slice(0, 36),
+    // The same weights, those of a job, and image are one version, however often the command is repeated.
+    ClientToken: hash('sha256', [group, image, job, weights.uri, JSON.stringify(weights.files)].join('\n')).slice(
+      0,
+      36,
+    ),
   };
 }
