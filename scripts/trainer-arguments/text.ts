@@ -23,7 +23,7 @@ from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE
 from slipway_trainer.fetch.arguments import AT_ONCE
 from slipway_trainer.limits import OF_EXPERTS
 from slipway_trainer.architecture_parts import ALLOWED, NEEDED, RopeScaling
-from slipway_trainer.tokenize.rows import COMPRESSED, LINES, TABLES
+from slipway_trainer.tokenize.rows import COMPRESSED, DESCRIPTIONS, LINES, TABLES
 print(json.dumps({
     "copiesShareOfMemory": SHARE_OF_FREE,
     "copiesShareOfTime": interval.MAX_OVERHEAD,
@@ -38,7 +38,7 @@ print(json.dumps({
     "savesSlowdown": interval.WRITING_SLOWDOWN,
     "saveIntervalMinutes": [interval.SHORTEST_MINUTES, interval.LONGEST_MINUTES],
     "filesFetchedAtOnce": AT_ONCE,
-    "rowFiles": {"lines": LINES, "compressed": COMPRESSED, "tables": TABLES},
+    "rowFiles": {"lines": LINES, "compressed": COMPRESSED, "tables": TABLES, "descriptions": DESCRIPTIONS},
     "logitsOfChunk": LOGITS_OF_CHUNK,
     "elementsPerScale": PACKED_BLOCK,
     "nf4SincePytorch": ".".join(map(str, NF4_SINCE)),

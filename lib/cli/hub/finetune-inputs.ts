@@ -48,7 +48,7 @@ export interface TuningModel extends Files {
 }
 
 export interface TuningData extends Files {
-  /** Identifies the content. */
+  /** Identifies the content, and the name of an uploaded file. */
   id: string;
   /** A file of the rows on this machine, and its share of all of them. */
   sample: { file: string; share: number };
@@ -60,9 +60,10 @@ export interface TuningData extends Files {
 
 const OF_TOKENIZER =
   /^(tokenizer[^/]*|special_tokens_map\.json|chat_template\.(jinja|json)|additional_chat_templates\/.+)$/;
-const { lines, compressed, tables } = constants.rowFiles;
+const { lines, compressed, tables, descriptions } = constants.rowFiles;
 const suffixes = [...lines.flatMap((kind) => ['', ...compressed].map((packed) => `${kind}${packed}`)), ...tables];
-const hasRows = (name: string): boolean => suffixes.some((suffix) => name.endsWith(suffix));
+const hasRows = ({ path: name, bytes }: { path: string; bytes: number }): boolean =>
+  bytes > 0 && suffixes.some((suffix) => name.endsWith(suffix)) && !descriptions.includes(path.posix.basename(name));
 /** Largest file that is copied for the preview. */
 const MAX_SAMPLE_BYTES = 256 * 2 ** 20;
 /** Largest object of one upload: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html, 2026-11-27. */
@@ -96,16 +97,18 @@ export async function readData(text: string, method: 'sft' | 'dpo', place: Input
   const found = isHubSource(text)
     ? await hubFiles(requireDataset(text), place, 'data')
     : await s3Files('--data', text, place);
-  const rows = found.files.filter((file) => hasRows(file.path) && isPlain(file.path));
+  const rows = found.files.filter((file) => hasRows(file) && isPlain(file.path));
   const split = SPLITS[method].find((name) => rows.some((file) => file.path.includes(name)));
   const kept = split === undefined ? rows : rows.filter((file) => file.path.includes(split));
   const sample = found.repository
     ? kept.find((file) => found.repository?.saved.includes(file.path))
     : [...kept].sort((a, b) => a.bytes - b.bytes)[0];
-  if (!sample || sample.bytes > MAX_SAMPLE_BYTES)
+  if (!sample || sample.bytes > MAX_SAMPLE_BYTES) {
+    const [got, fix] = sample ? [`${kept.length} larger ones`, 'split them'] : ['none', 'name the folder of the rows'];
     throw new UsageError(
-      `--data: must have a .jsonl, .json, .parquet or .arrow file of at most ${MAX_SAMPLE_BYTES / 2 ** 20} MiB, whose rows are looked at, got ${text} with ${kept.length} larger ones; split them`,
+      `--data: must have a .jsonl, .json, .parquet or .arrow file of at most ${MAX_SAMPLE_BYTES / 2 ** 20} MiB, whose rows are looked at, got ${text} with ${got}; ${fix}`,
     );
+  }
   const folder = path.join(place.folder, 'data');
   if (!found.repository) await copyDown(found.uri, [sample.path], folder, place.descriptor);
   const bytes = kept.reduce((sum, file) => sum + file.bytes, 0);
@@ -131,7 +134,13 @@ async function localData(file: string): Promise<TuningData> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(file), hash);
   const files = [{ path: path.basename(file), bytes }];
-  return { uri: '', files, id: hash.digest('hex'), sample: { file, share: 1 }, upload: file };
+  return {
+    uri: '',
+    files,
+    id: `${hash.digest('hex')} ${path.basename(file)}`,
+    sample: { file, share: 1 },
+    upload: file,
+  };
 }
 
 function requireModel(text: string): HubSource {

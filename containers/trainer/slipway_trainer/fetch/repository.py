@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
 from slipway_trainer.exits import InvalidRun, TrainerError
-from slipway_trainer.tokenize.rows import COMPRESSED, LINES, TABLES
+from slipway_trainer.tokenize.rows import COMPRESSED, DESCRIPTIONS, LINES, TABLES
 
 Answer = TypeVar("Answer")
 MAX_FILES = 20_000
@@ -28,8 +28,6 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 #: Files at the top of a model that the trainer and the tokenise step read, and templates below it. Not pickles: loading one runs code.
 _OF_MODELS = ("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "LICENSE*", "README.md")
 _OF_DATA = (*(f"*{kind}{packed}" for kind in LINES for packed in ("", *COMPRESSED)), *(f"*{kind}" for kind in TABLES))
-#: Descriptions beside the data, which are no rows.
-_NO_DATA = ("dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json")
 
 
 class Source(NamedTuple):
@@ -137,7 +135,7 @@ def is_plain_path(path: str) -> bool:
 def _default(source: Source, files: Sequence[HubFile]) -> list[HubFile]:
     if source.kind == "dataset":
         kept = [file for file in files if any(fnmatchcase(file.path, pattern) for pattern in _OF_DATA)]
-        return [file for file in kept if PurePosixPath(file.path).name not in _NO_DATA]
+        return [file for file in kept if PurePosixPath(file.path).name not in DESCRIPTIONS]
     top = [file for file in files if "/" not in file.path and any(fnmatchcase(file.path, pattern) for pattern in _OF_MODELS)]
     # Mistral's repositories have the same weights twice, in one file under its own names.
     if any(fnmatchcase(file.path, "model*.safetensors") for file in top):

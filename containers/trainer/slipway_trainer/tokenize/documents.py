@@ -13,7 +13,7 @@ from slipway_trainer.exits import DataFailed, InvalidRun
 from slipway_trainer.fetch.repository import SOURCE_FILE
 from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader
 from slipway_trainer.tokenize.formats import shape_of
-from slipway_trainer.tokenize.rows import TABLES, UNREADABLE, has_rows, kind, opened, readable, rows
+from slipway_trainer.tokenize.rows import DESCRIPTIONS, TABLES, UNREADABLE, has_rows, kind, opened, readable, rows
 from slipway_trainer.tokenize.tokenizers import Tokenizer
 
 
@@ -38,8 +38,6 @@ _MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04", 
 _HEAD_BYTES = 8192
 #: Suffixes of tables that are text, whose separators and headings would be trained.
 _SEPARATED = (".csv", ".tsv")
-#: Files that `save_to_disk` of Hugging Face datasets writes in addition to its tables.
-_DESCRIPTIONS = ("dataset_info.json", "state.json", "dataset_dict.json")
 #: Results of its `map` and `filter`, which it keeps beside the data set that they were made from.
 _CACHED = re.compile(r"cache-[0-9a-f]{8,}(?:_\d+_of_\d+)?\.arrow")
 #: Folder of the log of a Delta Lake table.
@@ -88,9 +86,10 @@ def input_files(folder: Path, include: str = "") -> list[Path]:
     named = {path.relative_to(folder).as_posix(): path for path in found}
     named = {name: path for name, path in named.items() if not any(part.startswith(".") for part in name.split("/"))}
     kept = [name for name in sorted(named) if name != SOURCE_FILE and any(fnmatchcase(name, pattern) for pattern in patterns)]
-    files = [named[name] for name in kept]
+    found_rows = [named[name] for name in kept]
+    files = [path for path in found_rows if path.name not in DESCRIPTIONS] or found_rows
     if any(path.suffix == ".arrow" for path in files):
-        files = _of_data_sets([path for path in files if path.name not in _DESCRIPTIONS])
+        files = _of_data_sets(files)
     must = "must contain no Delta Lake table, whose folder also holds rows that were deleted"
     _refuse(must, [path for path in files if path.parent.name == _DELTA][:1], folder)
     must = "must contain text, .jsonl or .json files, those compressed with gzip (.gz) or zstd (.zst), or .parquet and .arrow tables"

@@ -20,6 +20,8 @@ from slipway_trainer.exits import DataFailed, InvalidRun
 LINES = (".jsonl", ".json", ".ndjson", ".jsonlines", ".ldjson")
 #: Suffixes of tables: Parquet, and Arrow's IPC format as a file or as a stream (`save_to_disk` of Hugging Face datasets).
 TABLES = (".parquet", ".arrow")
+#: Files of data sets beside their rows.
+DESCRIPTIONS = ("dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json")
 #: Suffixes of compressed lines.
 COMPRESSED = (".gz", ".zst")
 #: Exceptions while reading a truncated or corrupt file; Arrow's content errors are also OSErrors.
