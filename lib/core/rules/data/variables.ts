@@ -1,14 +1,14 @@
 import { secretIn, secretPrefix, secretReference } from '../../config/formats/secrets';
-import { type Finding, type Rule, rule, when } from '../../config/rule';
+import { type Finding, type Rule, type RuleContext, regionOf, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 /** Environment variables that a run file may not set, or should not set without a reason; the first group that matches a name decides. */
 const RESERVED: readonly { names: RegExp; level: 'error' | 'warning' | undefined; must: string; fix: string }[] = [
   {
     names:
-      /^AWS_(CONTAINER_|ENDPOINT_URL|(DEFAULT_)?PROFILE$|ROLE_ARN$|(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|SECURITY_TOKEN|WEB_IDENTITY_TOKEN_FILE|CONFIG_FILE|SHARED_CREDENTIALS_FILE)$)/,
+      /^AWS_(CONTAINER_|ENDPOINT_URL|(DEFAULT_)?(PROFILE|REGION)$|ROLE_ARN$|(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|SECURITY_TOKEN|WEB_IDENTITY_TOKEN_FILE|CONFIG_FILE|SHARED_CREDENTIALS_FILE)$)/,
     level: 'error',
-    must: 'must not replace the credentials or endpoints of AWS, with which the driver and the trainer read and write',
+    must: 'must not replace the credentials, the region or the endpoints of AWS, with which the driver and the trainer read and write',
     fix: 'remove it; the execution role of the team needs the permission, or set it in the code of the run',
   },
   {
@@ -53,10 +53,11 @@ export const isReserved = (name: string): boolean => groupOf(name) !== undefined
 
 const reserved =
   (level: 'error' | 'warning') =>
-  ({ environmentVariables }: RunSpec): Finding[] =>
-    Object.keys(environmentVariables).flatMap((name) => {
+  ({ environmentVariables }: RunSpec, context: RuleContext): Finding[] =>
+    Object.entries(environmentVariables).flatMap(([name, value]) => {
       const group = groupOf(name);
-      if (group?.level !== level) return [];
+      const isOwnRegion = /^AWS_(DEFAULT_)?REGION$/.test(name) && value === regionOf(context);
+      if (group?.level !== level || isOwnRegion) return [];
       return { path: `environmentVariables.${name}`, must: group.must, got: name, fix: group.fix };
     });
 

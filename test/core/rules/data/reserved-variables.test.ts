@@ -10,10 +10,10 @@ const RUN = {
 };
 
 /** Level and rule of what is said about a variable. */
-function said(name: string, value = 'x', more: object = {}): string[] {
+function said(name: string, value = 'x', more: object = {}, region?: string): string[] {
   const { value: run } = loadRun(JSON.stringify({ ...RUN, ...more, environmentVariables: { [name]: value } }));
   if (!run) throw new Error('the run file is not valid');
-  const found = checkRun(run).filter(({ path }) => path === `environmentVariables.${name}`);
+  const found = checkRun(run, { region }).filter(({ path }) => path === `environmentVariables.${name}`);
   return found.map(({ level, rule }) => `${level} ${rule}`);
 }
 
@@ -25,6 +25,8 @@ describe('an environment variable', () => {
     'AWS_ENDPOINT_URL',
     'AWS_ENDPOINT_URL_S3',
     'AWS_PROFILE',
+    'AWS_REGION',
+    'AWS_DEFAULT_REGION',
     'AWS_ROLE_ARN',
     'SLIPWAY_RUN_ID',
     'SLIPWAY_JOB_FILE',
@@ -41,6 +43,11 @@ describe('an environment variable', () => {
     expect(said(name)).toEqual(['error code/reserved-variables']);
   });
 
+  test.each(['AWS_REGION', 'AWS_DEFAULT_REGION'])('%s of the job itself is accepted, and no other', (name) => {
+    expect(said(name, 'us-west-2', {}, 'us-west-2')).toEqual([]);
+    expect(said(name, 'eu-west-1', {}, 'us-west-2')).toEqual(['error code/reserved-variables']);
+  });
+
   test.each(['LD_PRELOAD', 'LD_LIBRARY_PATH', 'PATH', 'HOME', 'PYTHONPATH', 'SM_MODEL_DIR', 'SAGEMAKER_PROGRAM'])(
     '%s is warned of',
     (name) => {
@@ -49,7 +56,6 @@ describe('an environment variable', () => {
   );
 
   test.each([
-    'AWS_REGION',
     'AWS_MAX_ATTEMPTS',
     'SLIPWAY_GPU_SECONDS',
     'SLIPWAY_WATCHDOG_SECONDS',
