@@ -303,6 +303,8 @@ describe('the report', () => {
     expect(assembleReport({ ...sources, lines, plan: { value: plan } }).speed?.memory).toEqual({
       ...{ state: 10, rest: 40, measured: 52.25 },
     });
+    const many = { value: Array.from({ length: 200_000 }, (_, n) => ({ ...step(n, 1), at: at(12) })) };
+    expect(assembleReport({ ...sources, lines: many, plan: { value: plan } }).speed?.memory?.measured).toBe(1);
     expect(assembleReport({ ...sources, plan: { value: plan } }).speed?.memory?.measured).toBeNull();
     const { memory: _, ...short } = plan;
     expect(assembleReport({ ...sources, lines, plan: { value: short } }).speed).toEqual({ ...short, measured: null });

@@ -97,11 +97,11 @@ type PlannedSpeed = Omit<ReportSpeed, 'measured' | 'memory'> & {
 };
 
 function measuredSpeed({ memory, ...speed }: PlannedSpeed, steps: readonly ReportStep[]): ReportSpeed {
-  const most = Math.max(...steps.flatMap(({ memoryGiB }) => memoryGiB ?? []));
+  const used = steps.flatMap(({ memoryGiB }) => memoryGiB ?? []);
   return {
     ...speed,
     measured: steadySpeed(steps),
-    ...(memory && { memory: { ...memory, measured: Number.isFinite(most) ? most : null } }),
+    ...(memory && { memory: { ...memory, measured: used.length > 0 ? most(used) : null } }),
   };
 }
 
