@@ -316,7 +316,7 @@ class Failing:
         action = json.loads(Payload)['action']
         state = self.states.pop(0) if action == 'status' else ''
         answer = {'runId': 'a', 'state': state, 'reason': '', 'attempts': [{}], 'attempt': 1, 'step': 1, 'committedStep': None, 'events': [
-            {'id': str(self.calls), 'at': str(self.calls), 'host': 'algo-1', 'message': 'last'}]}
+            {'id': str(self.calls), 'at': f'2026-11-30T00:00:{self.calls:02}.000Z', 'host': 'algo-1', 'message': 'last'}]}
         return {'Payload': io.BytesIO(json.dumps({'ok': True, **answer}).encode())}
 def follow(fails):
     session = Failing(fails, ['running', 'running', 'running', 'completed'])
@@ -331,4 +331,38 @@ except ServiceError as error:
   const [first, second] = python3(program).split('\n');
   expect(first).toContain(end);
   expect(second).toBe('"failed"');
+});
+
+test('a log that is followed is read whole once, and then its last minute alone', () => {
+  const program = `
+import io, time
+time.sleep = lambda seconds: None
+class Live:
+    def __init__(self):
+        self.looks, self.pages = 0, 0
+    def client(self, service, region_name):
+        return self
+    def invoke(self, FunctionName, Payload):
+        request = json.loads(Payload)
+        if request['action'] == 'status':
+            self.looks += 1
+            state = 'completed' if self.looks == 20 else 'running'
+            answer = {'runId': 'a', 'state': state, 'attempts': [{'number': n} for n in range(1, 6)]}
+        else:
+            self.pages += 1
+            at = [t for t in range(0, 40) if t * 60000 >= request.get('since', 0) - 1764460800000]
+            page = int(request.get('nextToken') or 0)
+            events = [{'id': str(request['attempt']) + str(t), 'at': f'2025-11-30T00:{t:02}:00.000Z', 'host': 'algo-1', 'message': 'x'} for t in at[page:page + 1]]
+            answer = {'events': events, **({'nextToken': str(page + 1)} if page + 1 < len(at) else {})}
+        return {'Payload': io.BytesIO(json.dumps({'ok': True, **answer}).encode())}
+live = Live()
+run = found['slipway'].Environment(${JSON.stringify(ENVIRONMENT)}, region='us-west-2', session=live).run('a')
+from slipway._metrics import steps_of
+lines = [{'at': '', 'attempt': 1, 'host': '', 'message': 'slipway {"event":"step","step":%s}' % step} for step in ['10.0', '7', '7.5', '"7"', 'null']]
+print(json.dumps([len(list(run.logs(follow=True))), live.pages, [step['step'] for step in steps_of(lines)]]))
+`;
+  const [read, pages, steps] = JSON.parse(python3(program)) as [number, number, number[]];
+  expect(read).toBe(200);
+  expect(pages).toBeLessThan(200 + 19 * 4 + 1);
+  expect(steps).toEqual([10, 7]);
 });

@@ -31,6 +31,9 @@ export async function callControl<T extends ControlAnswer>(
       `the launcher of ${descriptor.name}: failed, got ${errorMessage(invoked.functionError)}; see its log`,
     );
   const body = invoked.answer;
+  // What the service could not do now is no refusal of the request.
+  if (!body.ok && body.issues.some(({ rule }) => rule === 'logs/throttled'))
+    throw new ServiceError(body.issues.map(({ message }) => message).join('\n'));
   if (!body.ok) throw new Refusal(body.issues, body.quota ? { quota: body.quota } : {});
   return body as Answer<T>;
 }

@@ -251,3 +251,19 @@ test('a log that cannot be read does not end the wait', async () => {
   expect(await waitForEnd(DESCRIBED, RUN, { everySeconds: 0, logs: true }, terminal)).toBe(4);
   expect(err.map((line) => line.trim())[1]).toBe('next  docs/runbooks.md#user-code');
 });
+
+test('--follow goes on when the rate of CloudWatch Logs is used up now and then, and a single look ends as a failed service', async () => {
+  const issues = [{ rule: 'logs/throttled', level: 'error', path: '', message: 'try again' }];
+  let reads = 0;
+  LAMBDA.on(InvokeCommand).callsFake(({ Payload }) => {
+    const request = JSON.parse(Buffer.from(Payload as Uint8Array).toString());
+    const isThrottled = request.action === 'logs' && ++reads % 2 === 0;
+    return { Payload: Buffer.from(JSON.stringify(isThrottled ? { ok: false, issues } : answer(request))) };
+  });
+  log = [{ at: 0, message: 'first' }];
+  [now, states] = [1, [{}, {}, {}, { state: 'completed' }]];
+  expect(await runCli('logs', RUN, '--follow', '--environment', FILE)).toMatchObject({ code: 0, stderr: '' });
+  reads = 1;
+  const once = await runCli('logs', RUN, '--environment', FILE);
+  expect(once).toMatchObject({ code: 3, stderr: expect.stringContaining('try again') });
+});

@@ -38,8 +38,11 @@ class Control:
         if response.get("FunctionError"):
             raise ServiceError(f"the launcher of {self._name}: failed, got {_message(text)}; see its log")
         answer: dict[str, Any] = json.loads(text)
+        issues = answer.get("issues", [])
+        if not answer.get("ok") and any(issue["rule"] == "logs/throttled" for issue in issues):
+            raise ServiceError("\n".join(issue["message"] for issue in issues))
         if not answer.get("ok"):
-            raise Refused(answer.get("issues", []))
+            raise Refused(issues)
         return answer
 
     def _invoke(self, action: str, payload: bytes) -> Any:

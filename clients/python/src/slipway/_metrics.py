@@ -20,9 +20,10 @@ def steps_of(lines: Iterable[LogLine]) -> list[Step]:
     steps: list[Step] = []
     for line in lines:
         fields = _fields(line["message"])
-        if fields.get("event") != "step" or not isinstance(fields.get("step"), int):
+        step = fields.get("step")
+        if fields.get("event") != "step" or not isinstance(step, (int, float)) or step % 1 != 0:
             continue
-        known = {key: value for key, value in fields.items() if key != "event" and _is_plain(value)}
+        known = {key: value for key, value in fields.items() if key != "event" and _is_plain(value)} | {"step": int(step)}
         steps.append({"attempt": line["attempt"], "at": line["at"], **known})
     return steps
 

@@ -40,6 +40,10 @@ def _patiently(call: Callable[[], T], seconds: float) -> T:
     return call()
 
 
+#: Hosts send their lines in batches, so that a line may arrive after newer ones of another host.
+_LATE_MS = 60_000
+
+
 class Run:
     """A run of the team: a handle that remembers nothing but the id. Made by Environment.launch and Environment.run."""
 
@@ -123,7 +127,9 @@ class Run:
         def observe() -> tuple[Status, list[tuple[str, LogLine]]]:
             status = self.status()
             numbers = [attempt.get("number", place + 1) for place, attempt in enumerate(status["attempts"])]
-            return status, [line for number in numbers for line in self._attempt_log(number, query)]
+            # Later, only an attempt that has just ended and the one after it have new lines.
+            open_ones = numbers if is_first else numbers[-2:]
+            return status, [line for number in open_ones for line in self._attempt_log(number, query)]
 
         while True:
             # A failure of the first observation is final: it is the caller's, not that of a moment.
@@ -133,6 +139,9 @@ class Run:
             for key, line in fresh:
                 seen.add(key)
                 yield line
+            if fresh:
+                newest = datetime.datetime.fromisoformat(fresh[-1][1]["at"].replace("Z", "+00:00"))
+                query["since"] = max(query["since"] or 0, _milliseconds(newest) - _LATE_MS)
             if not follow or status["state"] in _ENDED:
                 return
             time.sleep(_FOLLOW_SECONDS)
