@@ -82,8 +82,6 @@ export const CASES: readonly AgreementCase[] = [
     withoutRuns: {
       'goes-on': STEPS_ADD_UP,
       saves: STEPS_ADD_UP,
-      service: 'its attempts begin and end in one instant of the clock, so that their lines have no order',
-      'service-later': 'the same',
     },
   },
   { scenario: 'failure-step' },

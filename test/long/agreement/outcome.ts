@@ -48,12 +48,19 @@ const DECISIONS = new Set([
 /** Reasons name the bucket of an environment, and each world has its own. */
 const withoutBuckets = (text: string): string => text.replace(/s3:\/\/[^/]+\//g, 's3://');
 
+/** Attempts may begin and end in one instant of the clock, in which lines have no order of their own. */
+function placeOf({ what, text }: TimelineEvent): number {
+  const attempt = Number(/^attempt (\d+) /.exec(text)?.[1]);
+  if (Number.isNaN(attempt)) return /^run-(intended|admitted)$/.test(what) ? 0 : Number.MAX_SAFE_INTEGER;
+  return 2 * attempt + (what === 'attempt-ended' ? 1 : 0);
+}
+
 /** @param documents of the run table, by item */
 function outcomeOf(documents: ReadonlyMap<string, string>, jobs: string[]): RunOutcome {
   const { state, reason } = recordOf(documents.get(RUN_ITEM) ?? '');
   const below = <T>(prefix: string) =>
     [...documents].sort().flatMap(([item, text]) => (item.startsWith(prefix) ? [JSON.parse(text) as T] : []));
-  const lines = below<TimelineEvent>(EVENT_ITEM_PREFIX).sort((a, b) => a.at - b.at);
+  const lines = below<TimelineEvent>(EVENT_ITEM_PREFIX).sort((a, b) => a.at - b.at || placeOf(a) - placeOf(b));
   return {
     state,
     reason: withoutBuckets(reason),

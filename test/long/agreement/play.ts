@@ -135,10 +135,13 @@ export class SandboxPlay {
     clock.after(TICK_MS, tick);
   }
 
-  /** A tick at which the simulation decided something, one beside it, or one of those at which nothing should be decided. */
+  /**
+   * A tick at which the simulation decided something, one soon before it, from which the product knows which checkpoint is new, one after it,
+   * or one of those at which nothing should be decided.
+   */
   private matters(now: number): boolean {
     if ((now / TICK_MS) % QUIET_TICKS === 0) return true;
-    return this.decisions.some((at) => at > now - 2 * TICK_MS && at < now + 2 * TICK_MS);
+    return this.decisions.some((at) => at > now - 2 * TICK_MS && at < now + QUIET_TICKS * TICK_MS);
   }
 
   private planFaults(): void {
