@@ -54,9 +54,8 @@ const IMAGE_PULLS = [
 
 /**
  * Policy of an interface endpoint: allows calls with credentials of this account, so that data cannot be copied out with other credentials.
- * If the call names a resource, it must also be in this account, except that images may be pulled from other accounts, and that only the
- * MLflow servers of the environment are allowed. Metrics, tokens and Session Manager's channels have no resource, and belong to the account
- * of their caller.
+ * Log groups and repositories must also be in this account, except that images may be pulled from other accounts, and only the MLflow servers
+ * of the environment are allowed. Other services keep no data for a caller, or have no resource: IAM alone decides on it.
  */
 export function interfaceEndpointPolicy(
   stack: Stack,
