@@ -50,10 +50,10 @@ function optionOf({ words, named }: Call): ScriptOption | undefined {
   const takesOne = /^(store|append)$/.test(action) && !named.nargs;
   const takesNone = isNegated || /^(store_(true|false|const)|append_const|count|help|version)$/.test(action);
   const type = /^(int|float)$/.exec(named.type ?? '')?.[1] as ScriptOption['type'];
-  const listed = LITERALS.exec(named.choices ?? '')?.[1]
-    ?.split(' , ')
-    .map(literal);
-  const choices = listed?.every((one) => one !== undefined) && !named.type ? (listed as string[]) : undefined;
+  const isText = !named.type || named.type === 'str';
+  const listed = LITERALS.exec(named.choices ?? '')?.[1]?.split(' , ');
+  const values = listed?.flatMap((one) => (isText ? literal(one) : /^[\d.]+$/.exec(one)?.[0]) ?? []);
+  const choices = (isText || type) && values?.length === listed?.length ? values : undefined;
   const isPositional = !names[0]?.startsWith('-');
   const isOptional = /^["'][?*]["']$|REMAINDER/.test(named.nargs ?? '');
   const written = isPositional ? [] : names.flatMap((name) => name ?? []);

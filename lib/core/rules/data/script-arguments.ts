@@ -58,7 +58,8 @@ function refusal(key: string, value: unknown, options: readonly ScriptOption[]):
       must: `must be a ${type === 'int' ? 'whole number' : 'number'}: the script declares it with type=${type}`,
       fix: 'correct it',
     };
-  const isListed = !choices || texts.every((text) => choices.includes(text));
+  const isListed =
+    !choices || texts.every((text) => choices.some((one) => (type ? Number(one) === Number(text) : one === text)));
   return isListed
     ? undefined
     : { must: `must be ${orList(choices)}, which the script lists as its choices`, fix: 'use one of them' };

@@ -48,6 +48,9 @@ const SETTINGS = [
   ['type=int', 'required=True'],
   ["choices=['adam', 'sgd']", 'default="adam"'],
   ['choices=("a",)', 'dest="other"'],
+  ['type=str', "choices=['adam', 'a']"],
+  ['type=int', 'choices=[1, 2, 4]'],
+  ['type=float', 'choices=(0.5, 2)'],
   ["action='store_true'"],
   ['action="store_false"', 'dest="no"'],
   ['action=argparse.BooleanOptionalAction', 'default=True'],
@@ -134,6 +137,10 @@ test.each([
   [
     'dataclasses',
     'from transformers import HfArgumentParser\nparser = HfArgumentParser(Args)\nparser.parse_args_into_dataclasses()',
+  ],
+  [
+    'choices in a variable',
+    'import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument("--epochs", type=int, choices=EPOCHS)\nparser.parse_args()',
   ],
   ['no parser', 'print("trains")'],
 ])('does not judge the arguments of a script with %s', (_, script) => {
