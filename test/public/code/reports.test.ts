@@ -765,6 +765,22 @@ test.each<[source: string, given: Given, said: string[]]>([
         1,
       ],
       [
+        'YuyangSunshine/ABR_IOD#7',
+        'parser.add_argument("--feat", type=str, choices=["no", "std", "ard"])',
+        { feat: 'afd' },
+        1,
+      ],
+      ['tancik/StegaStamp#27', 'parser.add_argument("exp_name", type=str)', {}, 1],
+      ['yulu0724/SDC-IL#20', 'parser.add_argument("-data", required=True)', {}, 1],
+      ['yulu0724/SDC-IL#20', 'parser.add_argument("-data", required=True)', { '-data': 'cub' }, 0],
+      ['fpcsong/emotionflow#3', 'parser.add_argument("-epochs", "--epochs", type=int)', { epochs: '[20, 5]' }, 1],
+      [
+        'derrian-distro/LoRA_Easy_Training_Scripts#19',
+        'parser.add_argument("--lr_a")\nparser.add_argument("--lr_b")',
+        { lr: 1 },
+        1,
+      ],
+      [
         'huggingface/notebooks#34',
         'parser.add_argument("--do_eval", dest="do_eval", action="store_true")',
         { do_eval: true },

@@ -102,7 +102,7 @@ const scriptOf = (options: (typeof option extends fc.Arbitrary<infer T> ? T : ne
   ].join('\n');
 
 test('warns of exactly the arguments for which argparse ends the script', () => {
-  const unique = { selector: ({ name }: { name: string }) => name };
+  const unique = { selector: ({ name }: { name: string }) => name.replace('_', '-') };
   const short = (options: { short: string | null }[]) => options.flatMap((one) => one.short ?? []);
   const options = fc
     .uniqueArray(option, { ...unique, maxLength: 5 })
