@@ -60,7 +60,10 @@ export const CASES: readonly AgreementCase[] = [
   { scenario: 'alternatives' },
   {
     scenario: 'spending',
-    withoutRuns: { enough: 'it ends within the minutes after the decision to stop it, in which the two worlds differ' },
+    withoutRuns: {
+      spot: 'its last commit before the cap is seen at one tick in one world and at the next in the other, and only the later one crosses the cap',
+      enough: 'it ends within the minutes after the decision to stop it, in which the two worlds differ',
+    },
   },
   { scenario: 'shares' },
   { scenario: 'quota-used', withoutFaults: { 'sagemaker:ListTrainingJobs': OTHERS_READ_TOO } },

@@ -48,7 +48,9 @@ const DECISIONS = new Set([
 /** Reasons name the bucket of an environment, and each world has its own. */
 const withoutBuckets = (text: string): string => text.replace(/s3:\/\/[^/]+\//g, 's3://');
 
-/** Attempts may begin and end in one instant of the clock, in which lines have no order of their own. */
+const minuteOf = ({ at }: TimelineEvent): number => Math.floor(at / 60_000);
+
+/** Attempts may begin and end in one instant of the clock, which each function of the sandbox counts on from for itself. */
 function placeOf({ what, text }: TimelineEvent): number {
   const attempt = Number(/^attempt (\d+) /.exec(text)?.[1]);
   if (Number.isNaN(attempt)) return /^run-(intended|admitted)$/.test(what) ? 0 : Number.MAX_SAFE_INTEGER;
@@ -60,7 +62,9 @@ function outcomeOf(documents: ReadonlyMap<string, string>, jobs: string[]): RunO
   const { state, reason } = recordOf(documents.get(RUN_ITEM) ?? '');
   const below = <T>(prefix: string) =>
     [...documents].sort().flatMap(([item, text]) => (item.startsWith(prefix) ? [JSON.parse(text) as T] : []));
-  const lines = below<TimelineEvent>(EVENT_ITEM_PREFIX).sort((a, b) => a.at - b.at || placeOf(a) - placeOf(b));
+  const lines = below<TimelineEvent>(EVENT_ITEM_PREFIX).sort(
+    (a, b) => minuteOf(a) - minuteOf(b) || placeOf(a) - placeOf(b) || a.at - b.at,
+  );
   return {
     state,
     reason: withoutBuckets(reason),

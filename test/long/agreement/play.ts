@@ -25,7 +25,7 @@ import { ScriptedJobs } from './scripted-jobs';
 import type { Stage } from './stage';
 
 /** So often the sandbox learns what the model of the jobs did, and the model which jobs the product made. */
-const STEP_MS = 15_000;
+const STEP_MS = 1_000;
 const UNLIMITED = 1_000_000;
 /** Where the simulation decides nothing, the sandbox looks at every so many ticks whether it does. */
 const QUIET_TICKS = 6;
