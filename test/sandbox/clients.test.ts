@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { requestText } from '../../lib/sandbox/wire/http-request';
+import { FOREIGN, OWN, own } from './browser-headers';
 import { BUCKET, bashJob, type Lab, openLab, run } from './support';
 
 const execute = promisify(execFile);
@@ -52,4 +54,24 @@ test('the AWS CLI lists and describes a job and reads a quota', async () => {
   expect(
     await aws('service-quotas', 'get-service-quota', '--service-code', 'sagemaker', '--quota-code', 'L-00C91CB5'),
   ).toMatchObject({ Quota: { QuotaName: 'Number of instances across all training jobs' } });
+});
+
+test.each(FOREIGN)('fails: a web page that a browser shows reaches no service with %o', async (headers) => {
+  const { aws, sagemaker } = lab.sandbox.endpoints;
+  const calls = ['/?Action=ListUsers', '/_ministack/health', '/2015-03-31/functions', '/_slipway/faults'];
+  for (const url of [aws, sagemaker].flatMap((server) => calls.map((call) => new URL(call, server))))
+    for (const method of ['OPTIONS', 'GET', 'POST']) {
+      const answer = await requestText(url, { method, headers: own(headers, Number(url.port)) }, '');
+      expect([url.pathname, method, answer.status]).toEqual([url.pathname, method, 403]);
+    }
+  const { hostname, port } = new URL(aws);
+  const socket = own({ connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }, 0);
+  const handshake = { ...socket, 'sec-websocket-key': 'c2xpcHdheS1zbGlwd2F5IQ==', ...own(headers, Number(port)) };
+  const url = new URL(`http://${hostname}:${port}/_aws/execute-api/x`);
+  expect((await requestText(url, { headers: handshake, agent: false })).status).toBe(403);
+});
+
+test.each(OWN)('a program that sends %o is answered', async (headers) => {
+  const url = new URL('/_ministack/health', lab.sandbox.endpoints.aws);
+  expect((await requestText(url, { headers: own(headers, Number(url.port)) })).status).toBe(200);
 });

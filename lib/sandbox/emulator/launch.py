@@ -13,6 +13,7 @@ import glob
 import hmac
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -193,8 +194,23 @@ async def answer(scope, receive, send):
     await send({"type": "http.response.body", "body": json.dumps(reply).encode()})
 
 
+OWN_HOST = re.compile(r"(127\.0\.0\.1|([\w-]+\.)*localhost)(:\d+)?")
+
+
+def is_foreign(scope):
+    """Whether a browser sends it for a page that is not ours; `refuseForeign` in wire/http-server.ts is the same for our services."""
+    headers = {name: value.decode("latin-1") for name, value in scope.get("headers", [])}
+    host = headers.get(b"host", "")
+    is_own = OWN_HOST.fullmatch(host) and headers.get(b"origin", host).split("://")[-1] == host
+    return not is_own or headers.get(b"sec-fetch-site", "none") not in ("none", "same-origin")
+
+
 async def app(scope, receive, send):
-    if scope["type"] != "http" or scope["path"].startswith("/_ministack/"):
+    if scope["type"] != "lifespan" and is_foreign(scope):
+        kind = "websocket.http" if scope["type"] == "websocket" else "http"
+        await send({"type": f"{kind}.response.start", "status": 403, "headers": []})
+        await send({"type": f"{kind}.response.body", "body": b"the sandbox answers programs on this machine, and no web pages"})
+    elif scope["type"] != "http" or scope["path"].startswith("/_ministack/"):
         await inner(scope, receive, send)
     elif scope["path"].startswith("/_slipway/"):
         await answer(scope, receive, send)

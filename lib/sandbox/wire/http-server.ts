@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import type { Certificate } from '../ministack/certificate';
@@ -47,7 +47,10 @@ function close(server: http.Server): Promise<void> {
 
 async function serve(handler: Handler, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const answer = await readBody(request)
-    .then((body) => handler(request, body))
+    .then((body) => {
+      refuseForeign(request.headers);
+      return handler(request, body);
+    })
     .catch(errorAnswer);
   if (answer === 'drop') {
     request.socket.destroy();
@@ -60,6 +63,19 @@ async function serve(handler: Handler, request: IncomingMessage, response: Serve
     'x-amzn-requestid': randomUUID(),
   });
   response.end(text);
+}
+
+const OWN_HOST = /^(127\.0\.0\.1|([\w-]+\.)*localhost)(:\d+)?$/;
+
+/**
+ * Refuses what a browser sends for a page that is not ours, also under a name that its owner lets resolve to 127.0.0.1: any page could
+ * otherwise run code here. emulator/launch.py does the same in front of MiniStack.
+ */
+function refuseForeign({ host = '', origin = `http://${host}`, 'sec-fetch-site': site = 'none' }: IncomingHttpHeaders) {
+  const isOwn =
+    OWN_HOST.test(host) && origin.replace(/^https?:\/\//, '') === host && /^(none|same-origin)$/.test(String(site));
+  if (!isOwn)
+    throw new ServiceError('AccessDenied', 'the sandbox answers programs on this machine, and no web pages', 403);
 }
 
 /** An error in the services' format; an error that is not a ServiceError is a bug of ours and is returned as an internal error. */
