@@ -57,6 +57,10 @@ export function clientEnv(places: Places & { region: string; accountId: string }
   };
 }
 
+const anywhere = { aws: '', services: '', region: '', accountId: '', certificate: { certFile: '', bundleFile: '' } };
+/** Every variable of a client, with and without a certificate. */
+export const CLIENT_VARIABLES: readonly string[] = Object.keys(clientEnv(anywhere));
+
 /** Environment of every container; credentials come from the container credentials endpoint. */
 export function containerEnv(places: Places & { pythonBin?: string }): Record<string, string> {
   const system = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';

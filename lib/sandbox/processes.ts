@@ -23,8 +23,13 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
+/** This or another process, as it is now. */
+export function processRef(pid: number): ProcessRef {
+  return { pid, startedAt: startTime(pid) ?? '' };
+}
+
 /** When the process started, in the kernel's own format; undefined when there is none (or it is a zombie). */
-export function startTime(pid: number): string | undefined {
+function startTime(pid: number): string | undefined {
   if (process.platform !== 'linux') return startTimeByPs(pid);
   try {
     // Field 3 is the state and field 22 the start time, counted after the command in parentheses, which may contain spaces.

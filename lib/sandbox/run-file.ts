@@ -1,34 +1,59 @@
-import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, linkSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { parseJson } from '../core/config/formats/json';
 import { makeWritableFolder } from '../shared/files/make-folder';
-import { isAlive, killGroup, killMarked, type ProcessRef, sendSignal, startTime } from './processes';
+import { CLIENT_VARIABLES } from './environment';
+import { isAlive, killGroup, killMarked, type ProcessRef, processRef, sendSignal } from './processes';
 import { temporaryRoot } from './temporary-root';
 
 /** Every process of a job has the state folder in this variable, so that processes left by a crash can be found. */
 export const SANDBOX_MARKER = 'SLIPWAY_SANDBOX_DIR';
 
-/** Content of `<state folder>/sandbox.json`, by which other processes find a running sandbox. */
-export interface RunRecord {
-  /** The process that runs our services. */
-  owner: ProcessRef;
-  /** MiniStack, the leader of its process group. */
-  ministack: ProcessRef;
-  endpoints: { aws: string; sagemaker: string; serviceQuotas: string };
-  env: Record<string, string>;
-  auth: boolean;
-  /** ISO 8601. */
-  startedAt: string;
+/**
+ * Folder in which this person keeps sandboxes. It is not in the project, because a cloned folder may contain anything: programs, and a record
+ * with processes to end and variables to set.
+ */
+export const sandboxesFolder = (): string =>
+  path.join(process.env.XDG_STATE_HOME || path.join(homedir(), '.local', 'state'), 'slipway');
+
+/** The state folder that is named, otherwise that of the working folder. */
+export function stateFolder(named?: string): string {
+  if (named !== undefined) return path.resolve(named);
+  const project = realpathSync('.');
+  const digest = createHash('sha256').update(project).digest('hex').slice(0, 12);
+  return path.join(sandboxesFolder(), `${path.basename(project)}-${digest}`);
 }
 
-/** What the file contains while the sandbox starts. */
-type Claim = Pick<RunRecord, 'owner'>;
+/** What the file contains while the sandbox starts. The owner is the process that runs our services. */
+const claimSchema = z.object({ owner: z.object({ pid: z.int().positive(), startedAt: z.string() }) });
+const recordSchema = claimSchema.extend({
+  /** MiniStack, the leader of its process group. */
+  ministack: z.object({ pid: z.int().min(2), startedAt: z.string() }),
+  endpoints: z.object({ aws: z.string(), sagemaker: z.string(), serviceQuotas: z.string() }),
+  env: z.record(
+    z.string().refine((name) => CLIENT_VARIABLES.includes(name)),
+    z.string(),
+  ),
+  auth: z.boolean(),
+  /** ISO 8601. */
+  startedAt: z.string(),
+});
+type Claim = z.infer<typeof claimSchema>;
+
+/** Content of `<state folder>/sandbox.json`, by which other processes find a running sandbox. */
+export type RunRecord = z.infer<typeof recordSchema>;
 
 const fileOf = (stateDir: string) => path.join(stateDir, 'sandbox.json');
 
-function read(file: string): Claim | RunRecord | undefined {
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Claim | RunRecord) : undefined;
-}
+/** Nothing for a file that no sandbox has written. */
+const read = (file: string): Claim | RunRecord | undefined =>
+  existsSync(file)
+    ? z.union([recordSchema, claimSchema]).safeParse(parseJson(readFileSync(file, 'utf8'))).data
+    : undefined;
 
 /** The record of the sandbox of a state folder that has started, running or not. */
 export function readRunRecord(stateDir: string): RunRecord | undefined {
@@ -53,11 +78,6 @@ export function writeRunRecord(stateDir: string, record: RunRecord): void {
 /** Removes the record of a sandbox that has ended. */
 export function removeRunRecord(stateDir: string): void {
   rmSync(fileOf(stateDir), { force: true });
-}
-
-/** This or another process, as it is now. */
-export function processRef(pid: number): ProcessRef {
-  return { pid, startedAt: startTime(pid) ?? '' };
 }
 
 /** @throws Error when a sandbox runs or starts in the state folder */

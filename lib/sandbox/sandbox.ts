@@ -10,10 +10,11 @@ import type { JobHost } from './jobs/attempt';
 import { DEFAULT_TIME_SCALE, type TimeScale } from './jobs/job-services';
 import { type Certificate, ensureCertificate } from './ministack/certificate';
 import { type MiniStack, startMiniStack } from './ministack/ministack';
-import { ensureVenv, type Progress, type Venv } from './ministack/venv';
+import { ensureVenv, MINISTACK_VERSION, type Progress, type Venv } from './ministack/venv';
+import { processRef } from './processes';
 import { QuotaStore } from './quotas/quota-store';
 import { IncreaseRequests, ServiceQuotas } from './quotas/service-quotas';
-import { claimFolder, processRef, removeRunRecord, SANDBOX_MARKER, writeRunRecord } from './run-file';
+import { claimFolder, removeRunRecord, SANDBOX_MARKER, sandboxesFolder, stateFolder, writeRunRecord } from './run-file';
 import { SageMaker } from './sagemaker/sagemaker';
 import { temporaryRoot } from './temporary-root';
 import { loadServiceModel } from './wire/api-call';
@@ -22,10 +23,10 @@ import { type Answer, type HttpServer, listen } from './wire/http-server';
 export interface SandboxOptions {
   /**
    * Folder of everything the sandbox writes.
-   * @default .slipway in the working folder
+   * @default - one for the working folder, below ~/.local/state/slipway (XDG_STATE_HOME)
    */
   stateDir?: string;
-  /** Virtual environment of MiniStack; created if it does not exist. @default venv in the state folder */
+  /** Virtual environment of MiniStack; created if it does not exist. @default - one for all sandboxes of this person */
   venvDir?: string;
   /** Interpreter that creates the virtual environment, 3.10 or newer. @default python3 */
   python?: string;
@@ -96,11 +97,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 type Settings = ReturnType<typeof withDefaults>;
 
 function withDefaults(options: SandboxOptions) {
-  const stateDir = path.resolve(options.stateDir ?? '.slipway');
+  const stateDir = stateFolder(options.stateDir);
   return {
     ...options,
     stateDir,
-    venvDir: path.resolve(options.venvDir ?? path.join(stateDir, 'venv')),
+    venvDir: path.resolve(options.venvDir ?? path.join(sandboxesFolder(), `ministack-${MINISTACK_VERSION}`)),
     python: options.python ?? 'python3',
     auth: options.auth ?? false,
     accountId: options.accountId ?? '000000000000',

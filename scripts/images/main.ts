@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { MINISTACK_VERSION } from '../../lib/sandbox/ministack/venv';
 import { type RecordedLine, terminalSvg } from './terminal-svg';
 
 const ROOT = path.join(__dirname, '../..');
@@ -111,9 +112,12 @@ async function record(recorder: Recorder, folder: string, sageMaker: string): Pr
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), 'slipway-images-'));
-  mkdirSync(path.join(folder, '.slipway'));
+  mkdirSync(path.join(folder, '.local/state/slipway'), { recursive: true });
   // MiniStack's packages are installed once for all sandboxes of this clone.
-  symlinkSync(path.join(ROOT, '.slipway/venv'), path.join(folder, '.slipway/venv'));
+  symlinkSync(
+    path.join(ROOT, '.slipway/venv'),
+    path.join(folder, `.local/state/slipway/ministack-${MINISTACK_VERSION}`),
+  );
   mkdirSync(path.join(folder, 'hello'));
   writeFileSync(path.join(folder, 'hello/train.py'), fileOfGuide('hello/train.py'));
   cpSync(path.join(ROOT, 'environments'), path.join(folder, 'environments'), { recursive: true });

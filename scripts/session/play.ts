@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { MINISTACK_VERSION } from '../../lib/sandbox/ministack/venv';
 
 const ROOT = path.join(__dirname, '../..');
 const EXAMPLE = path.join(ROOT, 'docs/examples/sdk-v3');
@@ -66,9 +67,12 @@ export class Shell {
  */
 export async function playSession(after: (shell: Shell) => Promise<void> = async () => undefined): Promise<Played[]> {
   const folder = mkdtempSync(path.join(tmpdir(), 'slipway-session-'));
-  mkdirSync(path.join(folder, '.slipway'));
+  mkdirSync(path.join(folder, '.local/state/slipway'), { recursive: true });
   // MiniStack's packages are installed once for all sandboxes of this clone.
-  symlinkSync(path.join(ROOT, '.slipway/venv'), path.join(folder, '.slipway/venv'));
+  symlinkSync(
+    path.join(ROOT, '.slipway/venv'),
+    path.join(folder, `.local/state/slipway/ministack-${MINISTACK_VERSION}`),
+  );
   for (const name of ['src', 'train_v3.py', 'request.json'])
     cpSync(path.join(EXAMPLE, name), path.join(folder, name), { recursive: true });
   mkdirSync(path.join(folder, 'environments'));

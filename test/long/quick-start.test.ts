@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MINISTACK_VERSION } from '../../lib/sandbox/ministack/venv';
 import { freshClone, installPackages } from '../e2e/support/clone';
 import { ROOT } from '../e2e/support/sandbox';
 import { blocksOf, textOf } from '../support/pages';
@@ -18,8 +19,11 @@ beforeAll(() => {
   freshClone(clone);
   installPackages(clone);
   cpSync(path.join(ROOT, 'dist'), path.join(clone, 'dist'), { recursive: true });
-  mkdirSync(path.join(clone, '.slipway'), { recursive: true });
-  symlinkSync(path.join(ROOT, '.slipway/venv'), path.join(clone, '.slipway/venv'));
+  mkdirSync(path.join(folder, '.local/state/slipway'), { recursive: true });
+  symlinkSync(
+    path.join(ROOT, '.slipway/venv'),
+    path.join(folder, `.local/state/slipway/ministack-${MINISTACK_VERSION}`),
+  );
 });
 afterAll(() => {
   // The page stops the sandbox itself; after a failure something may be left.

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { sandboxStatus, serveSandbox, startDetached } from '../../sandbox/daemon';
 import { clientEnv } from '../../sandbox/environment';
-import { type RunRecord, requireNotRunning, stopSandbox } from '../../sandbox/run-file';
+import { type RunRecord, requireNotRunning, stateFolder, stopSandbox } from '../../sandbox/run-file';
 import { embeddedEndpoint } from '../../shared/environment/embedded-endpoint';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { interruptible, json, type Terminal } from '../terminal';
@@ -27,7 +27,7 @@ export async function sandbox(
 ): Promise<number> {
   if (file !== undefined && action !== 'deploy')
     throw new UsageError(`sandbox ${action}: must have no file, got ${file}; omit it`);
-  const stateDir = path.resolve(options.stateDir ?? '.slipway');
+  const stateDir = stateFolder(options.stateDir);
   switch (action) {
     case 'start':
       return start(stateDir, options, terminal);

@@ -15,7 +15,7 @@ Examples:
   slipway sandbox deploy environments/research.yaml --raise-quotas
   eval "$(slipway sandbox env --unset)"               # restores the shell`,
     )
-    .option('--state-dir <dir>', 'folder for all files of the sandbox; default: .slipway')
+    .option('--state-dir <dir>', 'folder for all files of the sandbox; default: in ~/.local/state/slipway')
     .option('--python <file>', 'Python interpreter of the jobs')
     .option('--auth', 'enforce IAM and signatures, over TLS')
     .option('--region <region>', 'region in the environment variables for clients', regionGiven)

@@ -1,0 +1,84 @@
+// A folder that somebody else made, in which a person types a command.
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { processRef } from '../../lib/sandbox/processes';
+import { stopSandbox } from '../../lib/sandbox/run-file';
+import { startSandbox } from '../../lib/sandbox/sandbox';
+import { runCli } from '../support/run-cli';
+
+const before = process.cwd();
+let clone: string;
+let own: string;
+
+beforeEach(() => {
+  clone = mkdtempSync(path.join(tmpdir(), 'slipway-cloned-'));
+  own = mkdtempSync(path.join(tmpdir(), 'slipway-own-'));
+  vi.stubEnv('XDG_STATE_HOME', own);
+  process.chdir(clone);
+});
+afterEach(() => {
+  process.chdir(before);
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+/** Writes a file of the folder, and its folders. */
+function put(name: string, text: string): string {
+  const file = path.join(clone, name);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+const ENDPOINTS = { aws: 'http://127.0.0.1:1', sagemaker: 'http://127.0.0.1:1', serviceQuotas: 'http://127.0.0.1:1' };
+const recordOf = (more: object) => ({ endpoints: ENDPOINTS, env: {}, auth: false, startedAt: '2026-11-30', ...more });
+
+describe('the record of a sandbox', () => {
+  test('fails: one that the folder brings along, although its process lives', async () => {
+    const live = processRef(process.pid);
+    put('.slipway/sandbox.json', JSON.stringify(recordOf({ owner: live, ministack: live })));
+    expect((await runCli('sandbox', 'status')).stdout).toBe('not running');
+    expect((await runCli('sandbox', 'env')).code).toBe(2);
+  });
+
+  test.each([
+    ['X=1; touch PWNED; export Y', '1'],
+    ['NODE_OPTIONS', '--require=./x.js'],
+    ['AWS_CONFIG_FILE', './config'],
+  ])('fails: one with the variable %s', async (name, value) => {
+    const live = processRef(process.pid);
+    put('state/sandbox.json', JSON.stringify(recordOf({ owner: live, ministack: live, env: { [name]: value } })));
+    const { code, stdout } = await runCli('sandbox', 'env', '--state-dir', 'state');
+    expect([code, stdout]).toEqual([2, '']);
+  });
+
+  test('never leads to a signal to a group or process of others when it is stopped, whatever it contains', async () => {
+    const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+    const pid = fc.oneof(fc.integer(), fc.constantFrom(0, 1, -1, -process.pid, 4194303999, 1.5, '1', null));
+    const ref = fc.record({ pid, startedAt: fc.oneof(fc.string(), fc.constant(null)) }, { requiredKeys: [] });
+    const content = fc.oneof(
+      fc.record({ owner: ref, ministack: ref }, { requiredKeys: [] }).map((refs) => JSON.stringify(recordOf(refs))),
+      fc.json(),
+      fc.string(),
+    );
+    await fc.assert(
+      fc.asyncProperty(content, async (text) => {
+        put('state/sandbox.json', text);
+        await expect(stopSandbox(path.join(clone, 'state'))).resolves.toBe(false);
+      }),
+      { numRuns: 200 },
+    );
+    expect(kill.mock.calls).toEqual([]);
+  });
+});
+
+test('executes no virtual environment that the folder brings along', async () => {
+  put('.slipway/venv/.slipway-version', '1.5.33');
+  mkdirSync(path.join(clone, '.slipway/venv/lib/python3.11'), { recursive: true });
+  chmodSync(put('.slipway/venv/bin/python', `#!/bin/sh\ntouch ${clone}/executed\n`), 0o755);
+  await expect(startSandbox({ python: '/bin/false' })).rejects.toThrow('must be installable with /bin/false');
+  expect(existsSync(path.join(clone, 'executed'))).toBe(false);
+});
