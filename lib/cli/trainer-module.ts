@@ -4,9 +4,15 @@ import { EXIT_CODES } from '../core/catalog/exit-codes';
 import { packageRoot } from '../shared/files/own-package';
 import { Refusal, ServiceError, UsageError } from './exit';
 
+/**
+ * Python code before anything is imported: the working folder, whose modules may be anybody's, is no place to import from. `-P` would do so from
+ * Python 3.11 on, and `-I` also leaves out PYTHONPATH.
+ */
+const START = 'import sys; sys.path[:] = [folder for folder in sys.path if folder];';
 /** Prints the version of Python and the packages of its arguments that it lacks. */
-const PROBE =
-  'import sys, importlib.util as u; print("%d.%d" % sys.version_info[:2], *[n for n in sys.argv[1:] if u.find_spec(n) is None])';
+const PROBE = `${START} import importlib.util as u; print("%d.%d" % sys.version_info[:2], *[n for n in sys.argv[1:] if u.find_spec(n) is None])`;
+/** Runs the module of the first argument. */
+const RUN = `${START} import runpy; runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)`;
 const OLDEST_MINOR = 10;
 
 /** How a module of the trainer runs on this machine. */
@@ -30,10 +36,7 @@ export interface ModuleRun {
 export function runTrainerModule(module: string, words: readonly string[], run: ModuleRun): string {
   const { python = 'python3', packages, rule } = run;
   requirePackages(python, packages);
-  const PYTHONPATH = ['trainer', 'driver']
-    .map((part) => path.join(packageRoot(), 'containers', part))
-    .join(path.delimiter);
-  const { status, stdout, stderr } = spawnSync(python, ['-B', '-m', `slipway_trainer.${module}`, ...words], {
+  const { status, stdout, stderr } = spawnSync(python, ['-B', '-c', RUN, `slipway_trainer.${module}`, ...words], {
     env: { ...process.env, ...run.env, PYTHONPATH, PYTHONUTF8: '1' },
     encoding: 'utf8',
     maxBuffer: 1 << 28,
@@ -45,8 +48,13 @@ export function runTrainerModule(module: string, words: readonly string[], run: 
   throw new Refusal([{ rule, level: 'error', path: run.path, message }]);
 }
 
+const PYTHONPATH = ['trainer', 'driver']
+  .map((part) => path.join(packageRoot(), 'containers', part))
+  .join(path.delimiter);
+
 function requirePackages(python: string, packages: readonly string[]): void {
-  const { stdout, error } = spawnSync(python, ['-c', PROBE, ...packages], { encoding: 'utf8' });
+  const env = { ...process.env, PYTHONPATH };
+  const { stdout, error } = spawnSync(python, ['-c', PROBE, ...packages], { encoding: 'utf8', env });
   const [version, ...missing] = error ? [] : stdout.trim().split(' ');
   const isOld = Number(version?.split('.')[1]) < OLDEST_MINOR;
   if (version && !isOld && missing.length === 0) return;

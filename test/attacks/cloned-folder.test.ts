@@ -1,14 +1,20 @@
 // A folder that somebody else made, in which a person types a command.
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { runTrainerModule } from '../../lib/cli/trainer-module';
+import { STANDARD_MODULES } from '../../lib/core/catalog/python-modules';
 import { processRef } from '../../lib/sandbox/processes';
 import { stopSandbox } from '../../lib/sandbox/run-file';
 import { startSandbox } from '../../lib/sandbox/sandbox';
+import { PYTHON } from '../support/python';
 import { runCli } from '../support/run-cli';
 
+/** The Python of the tests has the packages; another one may have them. */
+const OWN_PYTHON = path.resolve('.slipway/python/bin/python');
+const PREVIEW_PYTHON = existsSync(OWN_PYTHON) ? OWN_PYTHON : PYTHON;
 const before = process.cwd();
 let clone: string;
 let own: string;
@@ -81,4 +87,34 @@ test('executes no virtual environment that the folder brings along', async () =>
   chmodSync(put('.slipway/venv/bin/python', `#!/bin/sh\ntouch ${clone}/executed\n`), 0o755);
   await expect(startSandbox({ python: '/bin/false' })).rejects.toThrow('must be installable with /bin/false');
   expect(existsSync(path.join(clone, 'executed'))).toBe(false);
+});
+
+describe('a module of the standard library, the trainer or a package that the folder brings along', () => {
+  const modules = [
+    ...STANDARD_MODULES,
+    'jinja2',
+    'huggingface_hub',
+    'slipway_trainer',
+    'sitecustomize',
+    'usercustomize',
+  ];
+  beforeEach(() => {
+    for (const name of modules) put(`${name}.py`, `open('${clone}/executed', 'a').write('${name} ')`);
+    put('slipway_trainer/__init__.py', `open('${clone}/executed', 'a').write('package ')`);
+    vi.stubEnv('PYTHONPATH', `:${own}`);
+  });
+  const executed = () => (existsSync('executed') ? readFileSync('executed', 'utf8') : '');
+
+  test.each(['tokenize.preview', 'fetch'])('is not executed when the command line runs %s', (module) => {
+    const run = { python: PREVIEW_PYTHON, packages: ['jinja2'], rule: 'data/preview', path: '--data' };
+    expect(() => runTrainerModule(module, ['--data', 'rows.jsonl'], run)).toThrow();
+    expect(executed()).toBe('');
+  });
+
+  test('is not executed when the virtual environment of the sandbox is made', async () => {
+    const python = put('python', `#!/bin/sh\nexec ${PYTHON} "$@" --without-pip\n`);
+    chmodSync(python, 0o755);
+    await expect(startSandbox({ python })).rejects.toThrow('No module named pip');
+    expect(executed()).toBe('');
+  });
 });

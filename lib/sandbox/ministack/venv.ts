@@ -68,8 +68,17 @@ async function create(folder: string, python: string, progress: Progress): Promi
   const making = `${folder}.making`;
   rmSync(making, { recursive: true, force: true });
   try {
-    await run(python, ['-m', 'venv', making]);
-    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `ministack==${MINISTACK_VERSION}`];
+    // -I: no module of the working folder.
+    await run(python, ['-I', '-m', 'venv', making]);
+    const pip = [
+      '-I',
+      '-m',
+      'pip',
+      'install',
+      '--quiet',
+      '--disable-pip-version-check',
+      `ministack==${MINISTACK_VERSION}`,
+    ];
     await run(path.join(making, 'bin', 'python'), pip, { maxBuffer: 16 * 1024 * 1024 });
   } catch (error) {
     rmSync(making, { recursive: true, force: true });
