@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { type SpawnSyncOptionsWithStringEncoding, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { EXIT_CODES } from '../core/catalog/exit-codes';
 import { packageRoot } from '../shared/files/own-package';
@@ -11,8 +11,14 @@ import { Refusal, ServiceError, UsageError } from './exit';
 const START = 'import sys; sys.path[:] = [folder for folder in sys.path if folder];';
 /** Prints the version of Python and the packages of its arguments that it lacks. */
 const PROBE = `${START} import importlib.util as u; print("%d.%d" % sys.version_info[:2], *[n for n in sys.argv[1:] if u.find_spec(n) is None])`;
-/** Runs the module of the first argument. */
-const RUN = `${START} import runpy; runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)`;
+/** Runs the module of the first argument in as many bytes as the second one says, where the system can limit them; 0 = in any number. */
+const RUN = `${START}
+import contextlib, runpy
+module, most = sys.argv.pop(1), int(sys.argv.pop(1))
+with contextlib.suppress(ImportError, OSError, ValueError):
+    import resource
+    if most: resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+runpy.run_module(module, run_name="__main__", alter_sys=True)`;
 const OLDEST_MINOR = 10;
 
 /** How a module of the trainer runs on this machine. */
@@ -23,6 +29,8 @@ export interface ModuleRun {
   /** Rule and path of its errors. */
   rule: string;
   path: string;
+  /** What it may take: templates of models are programs that may never end. @default - as much as it needs */
+  limits?: { seconds: number; gib: number };
   /** Variables besides those of this process. @default - none */
   env?: Readonly<Record<string, string>>;
   /** Whether its output goes to stderr of this process while it runs. @default false */
@@ -34,17 +42,26 @@ export interface ModuleRun {
  * @throws UsageError when Python lacks something, Refusal with an error of the module, and ServiceError with one after which a job tries again
  */
 export function runTrainerModule(module: string, words: readonly string[], run: ModuleRun): string {
-  const { python = 'python3', packages, rule } = run;
+  const { python = 'python3', packages, rule, limits } = run;
   requirePackages(python, packages);
-  const { status, stdout, stderr } = spawnSync(python, ['-B', '-c', RUN, `slipway_trainer.${module}`, ...words], {
+  const bytes = (limits?.gib ?? 0) * 2 ** 30;
+  const options: SpawnSyncOptionsWithStringEncoding = {
     env: { ...process.env, ...run.env, PYTHONPATH, PYTHONUTF8: '1' },
     encoding: 'utf8',
     maxBuffer: 1 << 28,
+    killSignal: 'SIGKILL',
+    timeout: limits && limits.seconds * 1000,
     ...(run.isShown && { stdio: ['ignore', process.stderr, 'pipe'] }),
-  });
+  };
+  const called = spawnSync(python, ['-B', '-c', RUN, `slipway_trainer.${module}`, String(bytes), ...words], options);
+  const { status, stdout, stderr } = called;
   if (status === 0) return stdout?.trimEnd() ?? '';
-  const message = stderr.trimEnd().split('\n').at(-1)?.replace('slipway_trainer: error: ', '') ?? '';
-  if (EXIT_CODES.some(({ code, name }) => code === status && name === 'TRY_AGAIN')) throw new ServiceError(message);
+  const last = stderr.trimEnd().split('\n').at(-1)?.replace('slipway_trainer: error: ', '') ?? '';
+  if (EXIT_CODES.some(({ code, name }) => code === status && name === 'TRY_AGAIN')) throw new ServiceError(last);
+  const message =
+    limits && (status === null || last === 'MemoryError')
+      ? `${run.path}: must be rendered in ${limits.seconds} s and ${limits.gib} GiB, got more; correct the chat template or shorten the rows`
+      : last;
   throw new Refusal([{ rule, level: 'error', path: run.path, message }]);
 }
 

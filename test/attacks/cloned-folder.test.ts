@@ -118,3 +118,48 @@ describe('a module of the standard library, the trainer or a package that the fo
     expect(executed()).toBe('');
   });
 });
+
+describe('the template of a model', () => {
+  const rendered = (chatTemplate: string, limits: { seconds: number; gib: number }) => {
+    put(
+      'rows.jsonl',
+      JSON.stringify({
+        messages: [
+          { role: 'user', content: '?' },
+          { role: 'assistant', content: '!' },
+        ],
+      }),
+    );
+    const words = [
+      '--tokenizer',
+      'byte',
+      '--chat-template',
+      put('template.jinja', chatTemplate),
+      '--data',
+      'rows.jsonl',
+    ];
+    const run = { python: PREVIEW_PYTHON, packages: ['jinja2'], rule: 'data/preview', path: '--data', limits };
+    return () => runTrainerModule('tokenize.preview', words, run);
+  };
+  const loops = (n: number) => `${'{% for a in range(99999) %}'.repeat(n)}${'{% endfor %}'.repeat(n)}`;
+
+  test.each([
+    ['never ends', loops(3), { seconds: 2, gib: 4 }],
+    ['takes all memory', '{{ "a" * 3000000000 }}{{ "b" * 3000000000 }}', { seconds: 60, gib: 1 }],
+    [
+      'grows without an end',
+      `{% set x = namespace(v="a") %}${loops(1).replace('%}', '%}{% set x.v = x.v ~ x.v %}')}`,
+      { seconds: 60, gib: 1 },
+    ],
+  ])('fails: one that %s', (_, template, limits) => {
+    expect(rendered(template, limits)).toThrow(
+      expect.objectContaining({
+        issues: [
+          expect.objectContaining({
+            message: `--data: must be rendered in ${limits.seconds} s and ${limits.gib} GiB, got more; correct the chat template or shorten the rows`,
+          }),
+        ],
+      }),
+    );
+  });
+});

@@ -19,6 +19,9 @@ export interface PreviewOptions {
   measure?: number;
 }
 
+/** The rows of a data set are rendered by the template of a model, and both may be anybody's. */
+const LIMITS = { seconds: 300, gib: 4 };
+
 /**
  * What the tokenise step of a run would train in the first rows of a file. The step itself renders and masks them, so this needs Python on
  * this machine.
@@ -36,6 +39,7 @@ export function previewData(run: RunSpec | undefined, options: PreviewOptions, c
   return runTrainerModule('tokenize.preview', words, {
     python: options.python,
     packages: options.tokenizer ? ['jinja2', 'tokenizers'] : ['jinja2'],
+    limits: LIMITS,
     rule: 'data/preview',
     path: '--data',
   });

@@ -83,6 +83,8 @@ class ChatTemplate:
         try:
             for piece in self._template.generate(messages=messages, add_generation_prompt=generation_prompt, **values):
                 self._pieces.append(piece)
+        except MemoryError:
+            raise
         except Exception as error:  # A template is a program that may raise any exception.
             raise TemplateFailed(str(error) or type(error).__name__) from error
         return Rendered("".join(self._pieces), self._turns)
