@@ -41,6 +41,7 @@ test('reads the runs that it names, beside the environment file', async () => {
     'runs/base.yaml',
     'name: base\ncode: { source: ./src }\ncompute: { instanceType: ml.p4d.24xlarge, instanceCount: 2 }\n',
   );
+  mkdirSync(path.join(folder, '.git'));
   const { environments, problems } = await readEnvironments({ file });
   expect(problems).toEqual([]);
   expect(environments[0]?.runs.map((run) => run.name)).toEqual(['base']);
@@ -58,7 +59,7 @@ test('fails: everything that is wrong with all files, each with its place', asyn
   expect(texts[1]).toContain(`${bad}:5:`);
   expect(texts[1]).toContain('quotas.require[0].count');
   expect(texts[2]).toBe(
-    `${path.join(folder, 'good.yaml')}:3:16: error: runs[0].file: must be a readable file (ENOENT), got ${path.join(folder, 'missing.yaml')}; check the path`,
+    `${path.join(folder, 'good.yaml')}:3:16: error: runs[0].file: must be a file of at most 1 MB in the repository of this one, got ${path.join(folder, 'missing.yaml')}; check the path, or run git init in the folder that holds both`,
   );
 });
 

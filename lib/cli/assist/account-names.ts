@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { isEnvironmentFileName } from '../../core/config/environment/image';
 import { loadEnvironment } from '../../core/config/load';
+import { namedText } from '../../shared/archive/code-files';
 import type { CompletionOptions, Names } from './completion';
 
 /** The shell waits for completion candidates: an account that takes longer than this contributes none. */
@@ -16,7 +17,7 @@ export const accountNames: Names = {
 /** The environments of the files in a folder, each with its teams, and the one in SLIPWAY_ENVIRONMENT. */
 export function environmentNames(folder: string): string[] {
   const named = filesOf(folder).flatMap((file) => {
-    const { value } = loadEnvironment(readFileSync(path.join(folder, file), 'utf8'));
+    const { value } = loadEnvironment(namedText(path.join(folder, file), file) ?? '');
     return value ? [value.name, ...Object.keys(value.teams ?? {}).map((team) => `${value.name}/${team}`)] : [];
   });
   return [...new Set([...named, ...(process.env.SLIPWAY_ENVIRONMENT ? [process.env.SLIPWAY_ENVIRONMENT] : [])])];

@@ -1,10 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { CloudFormationClient, GetTemplateCommand } from '@aws-sdk/client-cloudformation';
 import { isEnvironmentFileName } from '../../core/config/environment/image';
 import { isEnvironmentFile, loadEnvironment } from '../../core/config/load';
 import { QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../../core/contracts/custom-resources';
 import type { QuotaNeed } from '../../core/quota';
+import { namedText } from '../../shared/archive/code-files';
 import { isMissingStack, serviceError } from '../aws-errors';
 import { UsageError } from '../exit';
 
@@ -25,7 +26,7 @@ export function environmentFiles(folder = '.'): string[] {
 }
 
 function nameIn(file: string): string | undefined {
-  const text = readFileSync(file, 'utf8');
+  const text = namedText(file, path.basename(file)) ?? '';
   return isEnvironmentFile(text) ? loadEnvironment(text).value?.name : undefined;
 }
 

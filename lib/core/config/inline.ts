@@ -29,11 +29,11 @@ export function readModelConfig(text: string): ModelConfig {
     const fix = text.startsWith('s3://')
       ? 'give --environment, whose rights read it'
       : 'give its path from the run file on';
-    return refusal({ must: 'must be a config.json that can be read', got: text, fix });
+    return refusal({ must: 'must be a config.json of at most 1 MB in the repository of the run file', got: text, fix });
   }
   const { data, issues, positionOf } = parseYaml(text);
   if (typeof data !== 'object' || data === null || Array.isArray(data))
-    return refusal({ must: 'must be JSON', got: issues[0]?.message ?? text, fix: 'correct the file' });
+    return refusal({ must: 'must be JSON', got: issues[0]?.message, fix: 'correct the file' });
   const { shape, problems } = readConfig(data as Record<string, unknown>);
   const findings = problems.map(({ key, must, got, fix }) => {
     const line = Object.hasOwn(data, key) ? ` (line ${positionOf([key])?.line})` : '';
@@ -83,8 +83,9 @@ function takesConfig({ errors, contents }: Document.Parsed): boolean {
   return model === undefined || isMap(model) || (isScalar(model) && model.value === null);
 }
 
-/** Replaces the name of the config.json by its text. The line numbers of the run file do not change. */
+/** Replaces the name of the config.json by its text, unless that is of another kind. The line numbers of the run file do not change. */
 export function inlineConfig(text: string, overrides: readonly string[], config: string): InlinedRun {
+  if (!isConfigText(config)) return { text, overrides: [...overrides] };
   const others = overrides.filter((one) => !CONFIG_OVERRIDE.test(one));
   const document = parseDocument(text, OPTIONS);
   const node = document.getIn(['model', 'config'], true) as { range?: [number, number, number] } | undefined;

@@ -1,11 +1,11 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { CODE_IN_IMAGE, type CodeFile, type CodeFolder, type InspectedFile } from '../../core/config/code-source';
 import { secretIn } from '../../core/config/formats/secrets';
 import { type InlinedRun, inlineConfig, namedConfig } from '../../core/config/inline';
 import type { RuleContext } from '../../core/config/rule';
 import type { RunSpec } from '../../core/config/run-spec';
-import { codeFiles, isWithin, repositoryOf } from './code-files';
+import { codeFiles, isWithin, namedText, repositoryOf } from './code-files';
 import { pythonFacts } from './python-script';
 
 /**
@@ -164,16 +164,6 @@ export function withModelConfig(
   fetched?: FetchedConfig,
 ): InlinedRun {
   const name = namedConfig(text, overrides);
-  const config = name === undefined ? undefined : configAt(file, name, fetched);
+  const config = name === undefined ? undefined : name === fetched?.uri ? fetched.text : namedText(file, name);
   return config === undefined ? { text, overrides: [...overrides] } : inlineConfig(text, overrides, config);
-}
-
-function configAt(file: string, name: string, fetched?: FetchedConfig): string | undefined {
-  if (name === fetched?.uri) return fetched.text;
-  if (name.startsWith('s3://')) return undefined;
-  try {
-    return readFileSync(path.resolve(path.dirname(file), name), 'utf8');
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,13 @@
-import { accessSync, constants, type Dirent, existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  type Dirent,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import path from 'node:path';
 import type { CodeFile, CodeFolder } from '../../core/config/code-source';
 
@@ -55,6 +64,25 @@ export const isWithin = (folder: string, file: string): boolean => {
   const way = path.relative(folder, file);
   return way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
 };
+
+const MAX_NAMED_BYTES = 1_000_000;
+
+/**
+ * Text of a file that another file names, from its folder on: a regular file of at most 1 MB in the same repository, or in the working folder
+ * when that is above and there is none. Undefined for other files of this machine, because the name may be somebody else's.
+ */
+export function namedText(by: string, name: string): string | undefined {
+  try {
+    const folder = realpathSync(path.dirname(path.resolve(by)));
+    const [named, own] = [realpathSync(path.resolve(path.dirname(by), name)), realpathSync('.')];
+    const root = repositoryOf(folder) ?? (isWithin(own, folder) ? own : folder);
+    const found = statSync(named);
+    const mayBeRead = isWithin(root, named) && found.isFile() && found.size <= MAX_NAMED_BYTES;
+    return mayBeRead ? readFileSync(named, 'utf8') : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 class Walk {
   readonly #files: CodeFile[] = [];

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { publishedBaseUri } from '../../core/catalog/images/images';
 import { REGIONS } from '../../core/catalog/regions';
@@ -16,6 +16,7 @@ import { parsePath } from '../../core/config/reading/overrides';
 import type { Position } from '../../core/config/reading/yaml-file';
 import { checkEnvironment, checkPartialEnvironment } from '../../core/rules/environment';
 import { withModelConfig } from '../archive/code-context';
+import { namedText } from '../archive/code-files';
 import { type RegisteredRunFile, registrationIssues, submissionIssues } from './registered-runs';
 
 /** An issue with the file that it concerns: the environment file, its lock file, or a run file that it references. */
@@ -70,13 +71,13 @@ export function readEnvironmentFile(file: string, text: string, overrides: reado
 }
 
 function readLock(file: string): { value: ImageLock; issues: FileIssue[] } {
-  const text = existsSync(file) ? readText(file) : undefined;
-  if (!text) return { value: EMPTY_LOCK, issues: [] };
-  if ('problem' in text) {
-    const found = issue('environment/lock', 'error', '', { ...text.problem, got: file });
+  if (!existsSync(file)) return { value: EMPTY_LOCK, issues: [] };
+  const text = namedText(file, path.basename(file));
+  if (text === undefined) {
+    const found = issue('environment/lock', 'error', '', { ...NAMED, got: file });
     return { value: EMPTY_LOCK, issues: [{ ...found, file }] };
   }
-  const loaded = loadImageLock(text.text);
+  const loaded = loadImageLock(text);
   return { value: loaded.value ?? EMPTY_LOCK, issues: placed(file, loaded.issues, loaded) };
 }
 
@@ -96,6 +97,11 @@ function unlocked(file: string, specs: readonly EnvironmentSpec[], lock: ImageLo
     );
 }
 
+const NAMED = {
+  must: 'must be a file of at most 1 MB in the repository of this one',
+  fix: 'check the path, or run git init in the folder that holds both',
+};
+
 interface RunsRead {
   runs: RegisteredRunFile[];
   /** Issues of the environment file. */
@@ -108,12 +114,12 @@ function readRuns(environment: string, value: EnvironmentFile | undefined): Runs
   for (const [index, entry] of (value?.runs ?? []).entries()) {
     const file = path.resolve(path.dirname(environment), entry.file);
     const shown = path.isAbsolute(entry.file) ? file : path.join(path.dirname(environment), entry.file);
-    const found = readText(shown);
-    if ('problem' in found) {
-      read.missing.push(issue('environment/runs', 'error', `runs[${index}].file`, { ...found.problem, got: shown }));
+    const found = namedText(environment, entry.file);
+    if (found === undefined) {
+      read.missing.push(issue('environment/runs', 'error', `runs[${index}].file`, { ...NAMED, got: shown }));
       continue;
     }
-    const { text } = withModelConfig(shown, found.text);
+    const { text } = withModelConfig(shown, found);
     const loaded = loadRun(text);
     read.issues.push(...placed(shown, loaded.issues, loaded));
     if (!loaded.value) continue;
@@ -122,15 +128,6 @@ function readRuns(environment: string, value: EnvironmentFile | undefined): Runs
   }
   const unique = new Map(read.issues.map((found) => [`${found.file} ${found.message}`, found]));
   return { ...read, issues: [...unique.values()] };
-}
-
-function readText(file: string): { text: string } | { problem: { must: string; fix: string } } {
-  try {
-    return { text: readFileSync(file, 'utf8') };
-  } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-    return { problem: { must: `must be a readable file (${why})`, fix: 'check the path' } };
-  }
 }
 
 function placed(file: string, issues: readonly Issue[], from: Pick<Loaded<unknown>, 'positionOf'>): FileIssue[] {

@@ -140,7 +140,7 @@ test('fails: a file that is not there stays a name, which is refused', () => {
   const run = loadRun(RUN.replace('./config.json', './other.json')).value;
   if (!run) throw new Error('the run file must load');
   expect(checkRun(run, {}).map(({ message }) => message)).toContain(
-    'model.config: must be a config.json that can be read, got ./other.json; give its path from the run file on',
+    'model.config: must be a config.json of at most 1 MB in the repository of the run file, got ./other.json; give its path from the run file on',
   );
 });
 

@@ -17,7 +17,7 @@ export const model = z.strictObject({
   ),
   config: option(
     text,
-    'A Hugging Face config.json, instead of a `preset`: a path relative to the run file, an S3 URI (read with `--environment`), or the content of the file. Default: none.',
+    'A Hugging Face config.json, instead of a `preset`: a path in the repository of the run file, relative to that, an S3 URI (read with `--environment`), or the content of the file. Default: none.',
     { examples: ['./config.json', 's3://{dataBucket}/weights/qwen3-8b/config.json'] },
   ),
   weights: option(
