@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { S3Client } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, ListTagsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { clusterUsdPerHour } from '../../core/admission';
 import type { Descriptor } from '../../core/config/descriptor';
@@ -7,6 +7,7 @@ import { bareIssue, type Issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import { quotaTable, runQuotaNeeds } from '../../core/quota';
 import { checkRun } from '../../core/rules';
+import { openObject } from '../../shared/aws/read-object';
 import { calling, undefinedWhenDenied } from '../aws-errors';
 import { callRegion, findDescriptor } from '../environment/environment';
 import { quotaJson, quotaRows } from '../environment/quota';
@@ -91,8 +92,8 @@ async function trainerFilesOf(request: ForeignRequest, region: string): Promise<
   const s3 = new S3Client({ region, followRegionRedirects: true });
   const read = async (name: string): Promise<unknown> => {
     try {
-      const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key: `${prefix}/${name}` }));
-      return JSON.parse((await Body?.transformToString()) ?? '');
+      const { Body } = await openObject(s3, { Bucket, Key: `${prefix}/${name}` });
+      return JSON.parse(await Body.transformToString());
     } catch {
       return undefined;
     }

@@ -1,5 +1,7 @@
 import { S3Client } from '@aws-sdk/client-s3';
+import { z } from 'zod';
 import type { Descriptor } from '../../core/config/descriptor';
+import { parseJson } from '../../core/config/formats/json';
 import {
   bucketAndKey,
   fillPlaceholders,
@@ -18,10 +20,10 @@ import type { CommonOptions, GivenFile } from '../inputs';
 import { textIn } from '../runs/reports/committed-checkpoints';
 
 /** The record that the fetch step writes last. */
-interface FetchedFiles {
-  commit: string;
-  files: { path: string; bytes: number; sha256: string }[];
-}
+const fetchedFiles = z.object({
+  commit: z.string(),
+  files: z.array(z.object({ path: z.string(), bytes: z.number() })).max(20_000),
+});
 
 /** Text of an object, read with the caller's own permissions; undefined when it does not exist. */
 function readS3Text(uri: string, descriptor: Descriptor): Promise<string | undefined> {
@@ -34,12 +36,12 @@ export async function findFetched(
   source: HubSource,
   descriptor: Descriptor,
   root = HUB_ROOT,
-): Promise<FetchedFiles | undefined> {
+): Promise<z.infer<typeof fetchedFiles> | undefined> {
   const ref = `${root}.refs/${source.kind}s/${source.name}/${encodeURIComponent(source.revision)}`;
   const commit = isPinned(source) ? source.revision : await readS3Text(ref, descriptor);
   if (commit === undefined) return undefined;
   const record = await readS3Text(`${hubFolder({ ...source, revision: commit }, root)}SOURCE.json`, descriptor);
-  return record === undefined ? undefined : (JSON.parse(record) as FetchedFiles);
+  return record === undefined ? undefined : fetchedFiles.safeParse(parseJson(record)).data;
 }
 
 /** The environment in which a run file is looked at: that of the options, of the file, or the only one that there is. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { S3Client } from '@aws-sdk/client-s3';
 import constants from '../../core/catalog/trainer-constants.json';
 import type { Descriptor } from '../../core/config/descriptor';
 import {
@@ -14,6 +14,7 @@ import {
   parseS3Uri,
   withSlash,
 } from '../../core/config/formats/places';
+import { openObject } from '../../shared/aws/read-object';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
 import { listing } from '../runs/publish/weights';
@@ -64,7 +65,7 @@ const { lines, compressed, tables, descriptions } = constants.rowFiles;
 const suffixes = [...lines.flatMap((kind) => ['', ...compressed].map((packed) => `${kind}${packed}`)), ...tables];
 const hasRows = ({ path: name, bytes }: { path: string; bytes: number }): boolean =>
   bytes > 0 && suffixes.some((suffix) => name.endsWith(suffix)) && !descriptions.includes(path.posix.basename(name));
-/** Largest file that is copied for the preview. */
+/** Largest file that is copied for the preview, and of a tokenizer. */
 const MAX_SAMPLE_BYTES = 256 * 2 ** 20;
 /** Largest object of one upload: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html, 2026-11-27. */
 const MAX_UPLOAD_BYTES = 5 * 2 ** 30;
@@ -187,8 +188,8 @@ async function copyDown(uri: string, names: readonly string[], folder: string, d
     const target = path.join(folder, name);
     mkdirSync(path.dirname(target), { recursive: true });
     const { Body } = await calling(`reading s3://${Bucket}/${key}${name}`, () =>
-      s3.send(new GetObjectCommand({ Bucket, Key: `${key}${name}` })),
+      openObject(s3, { Bucket, Key: `${key}${name}` }, MAX_SAMPLE_BYTES),
     );
-    writeFileSync(target, (await Body?.transformToByteArray()) ?? new Uint8Array());
+    writeFileSync(target, await Body.transformToByteArray());
   }
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { S3Client } from '@aws-sdk/client-s3';
 import { isPrefixInS3 } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
 import { fillPlaceholders, parseS3Uri } from '../../core/config/formats/places';
@@ -9,6 +9,7 @@ import type { RunSpec } from '../../core/config/run-spec';
 import { type Archive, archiveFolder, codeArchive } from '../../shared/archive/archive';
 import { MAX_CODE_BYTES } from '../../shared/archive/code-files';
 import { objectsBelow } from '../../shared/aws/pages';
+import { openObject } from '../../shared/aws/read-object';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
 
@@ -43,10 +44,10 @@ async function downloadPrefix(uri: string, folder: string, region: string): Prom
   for (const { key } of objects) {
     const file = path.join(folder, relativeName(key.slice(Prefix.length), uri));
     const { Body } = await calling(`reading s3://${Bucket}/${key}`, () =>
-      s3.send(new GetObjectCommand({ Bucket, Key: key })),
+      openObject(s3, { Bucket, Key: key }, MAX_CODE_BYTES),
     );
     mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, (await Body?.transformToByteArray()) ?? new Uint8Array());
+    writeFileSync(file, await Body.transformToByteArray());
   }
 }
 

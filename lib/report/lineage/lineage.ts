@@ -47,7 +47,9 @@ function fieldsOf(marker: string): Fields | undefined {
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+/** A longer text is none of ours: the schema of a lineage has this limit. */
+const text = (value: unknown): string | null =>
+  typeof value === 'string' && value !== '' && value.length <= 4096 ? value : null;
 const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
 
 /** The fields of a timeline line that lineage uses. */

@@ -19,16 +19,26 @@ export class TooLarge extends Error {
   }
 }
 
+/** Largest object that is read as text: that of a checkpoint of thousands of ranks has some MB. */
+export const MAX_TEXT_BYTES = 8 * 2 ** 20;
+
 /**
- * Reads an object that a job or a person wrote. Its size is compared before its content is read, so that no object can exhaust the memory
- * of a function. Throws `TooLarge` when it has more than `maxBytes`.
+ * Opens an object that a job or a person wrote. Its size is compared before its content is read, so that no object can exhaust the memory of
+ * who reads it. Throws `TooLarge` when it has more than `maxBytes`.
  */
-export async function readObject(s3: S3Client, uri: string, maxBytes: number): Promise<ReadObject> {
-  const { Body, ContentLength = 0, LastModified } = await s3.send(new GetObjectCommand(bucketAndKey(uri)));
-  if (!Body || !LastModified) throw new Error('the answer has no body or no time');
+export async function openObject(s3: S3Client, place: { Bucket: string; Key: string }, maxBytes = MAX_TEXT_BYTES) {
+  const { Body, ContentLength = 0, LastModified: writtenAt } = await s3.send(new GetObjectCommand(place));
+  if (!Body) throw new Error('the answer has no body or no time');
   if (ContentLength > maxBytes) {
     (Body as { destroy?(): void }).destroy?.();
-    throw new TooLarge(ContentLength, maxBytes, LastModified);
+    throw new TooLarge(ContentLength, maxBytes, writtenAt ?? new Date());
   }
-  return { text: await Body.transformToString(), writtenAt: LastModified };
+  return { Body, writtenAt };
+}
+
+/** The text of such an object. */
+export async function readObject(s3: S3Client, uri: string, maxBytes: number): Promise<ReadObject> {
+  const { Body, writtenAt } = await openObject(s3, bucketAndKey(uri), maxBytes);
+  if (!writtenAt) throw new Error('the answer has no body or no time');
+  return { text: await Body.transformToString(), writtenAt };
 }

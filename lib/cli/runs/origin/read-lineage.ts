@@ -1,5 +1,8 @@
+import { z } from 'zod';
 import type { Descriptor } from '../../../core/config/descriptor';
+import { parseJson } from '../../../core/config/formats/json';
 import { fillPlaceholders } from '../../../core/config/formats/places';
+import { lineageSchema } from '../../../core/contracts/lineage';
 import { runCommand } from '../../../core/contracts/names';
 import {
   type CheckpointOrigin,
@@ -151,14 +154,7 @@ async function publishedAt(
 ): Promise<Wanted | undefined> {
   const text = await textIn(clientForAddresses(region), bucket, `${prefix}${PUBLISHED}`);
   if (text === undefined) return undefined;
-  try {
-    const { lineage } = JSON.parse(text) as { lineage: Lineage };
-    const { checkpoint, runs, notes } = lineage;
-    const runId = runs[0]?.runId;
-    return runId
-      ? { runId, checkpoint: checkpoint ?? undefined, published: { of: lineage.of, checkpoint, runs, notes } }
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const lineage = z.object({ lineage: lineageSchema }).safeParse(parseJson(text)).data?.lineage;
+  const runId = lineage?.runs[0]?.runId;
+  return runId ? { runId, checkpoint: lineage.checkpoint ?? undefined, published: lineage } : undefined;
 }

@@ -1,10 +1,12 @@
-import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { S3Client } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { stepNumber } from '../../../core/config/formats/numbers';
 import { checkpointOrigin } from '../../../report/lineage/lineage';
 import type { ListedCheckpoint } from '../../../report/read/checkpoint-list';
 import { answerOrUndefined } from '../../../shared/aws/answers';
+import { eachInTurn } from '../../../shared/aws/pace';
 import { objectsBelow } from '../../../shared/aws/pages';
+import { MAX_TEXT_BYTES, openObject } from '../../../shared/aws/read-object';
 import { calling } from '../../aws-errors';
 
 const MARKER = /^step-(\d+)\/COMMITTED\.json$/;
@@ -13,11 +15,12 @@ const isMarker = (name: string): boolean => stepNumber(MARKER.exec(name)?.[1]) !
 /** The displayed fields of COMMITTED.json (contract: runtime). */
 interface Marker {
   step: number;
-  attempt?: number;
-  savedAt?: string;
   worldSize?: number;
   objects: { key: string; bytes: number }[];
 }
+
+/** The code of a run writes markers, of any number. */
+const [AT_ONCE, MAX_MARKERS] = [16, 10_000];
 
 /** Checkpoints in the run's prefix that have a COMMITTED.json, with one listing and one read each. */
 export async function committedCheckpoints(
@@ -30,9 +33,12 @@ export async function committedCheckpoints(
   return calling(`listing ${place}`, async () => {
     const objects = await objectsBelow(client, checkpointBucket, prefix);
     const sizes = new Map(objects.map(({ key, bytes }) => [key.slice(prefix.length), bytes]));
-    const names = [...sizes.keys()].filter(isMarker);
-    const texts = await Promise.all(names.map((name) => textIn(client, checkpointBucket, `${prefix}${name}`)));
-    return names.flatMap((name, i) => listedCheckpoint(name, texts[i] ?? '', place, sizes) ?? []);
+    const names = [...sizes].flatMap(([name, bytes]) => (isMarker(name) && bytes <= MAX_TEXT_BYTES ? [name] : []));
+    const found = await eachInTurn(names.slice(-MAX_MARKERS), AT_ONCE, async (name) => {
+      const text = await textIn(client, checkpointBucket, `${prefix}${name}`);
+      return listedCheckpoint(name, text ?? '', place, sizes);
+    });
+    return found.filter((one) => one !== undefined);
   });
 }
 
@@ -49,9 +55,9 @@ function listedCheckpoint(
   const origin = checkpointOrigin(`${place}${folder}`, text);
   return {
     step: marker.step,
-    attempt: marker.attempt ?? null,
+    attempt: origin?.attempt ?? null,
     uri: `${place}${folder}`,
-    savedAt: marker.savedAt ?? null,
+    savedAt: origin?.savedAt ?? null,
     objects: marker.objects.length,
     sizeBytes: marker.objects.reduce((sum, o) => sum + o.bytes, 0),
     worldSize: marker.worldSize ?? null,
@@ -87,7 +93,7 @@ export const clientForAddresses = (region: string): S3Client => new S3Client({ r
 /** Text of an object; undefined when it does not exist. Throws a ServiceError when it may not be read. */
 export async function textIn(client: S3Client, Bucket: string, Key: string): Promise<string | undefined> {
   return calling(`reading s3://${Bucket}/${Key}`, async () => {
-    const found = await answerOrUndefined(client.send(new GetObjectCommand({ Bucket, Key })), 'NoSuchKey');
-    return found?.Body?.transformToString();
+    const found = await answerOrUndefined(openObject(client, { Bucket, Key }), 'NoSuchKey');
+    return found?.Body.transformToString();
   });
 }

@@ -1,4 +1,4 @@
-import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { S3Client } from '@aws-sdk/client-s3';
 import {
   DescribeTrainingJobCommand,
   type DescribeTrainingJobCommandOutput,
@@ -17,7 +17,7 @@ import { calling } from '../../aws-errors';
 import { ServiceError } from '../../exit';
 import { progressLines } from '../logs/job-logs';
 import { readStatus } from '../read-status';
-import { committedCheckpoints } from './committed-checkpoints';
+import { committedCheckpoints, textIn } from './committed-checkpoints';
 
 /** What to read in addition to the parts of the report. */
 export interface SourceOptions {
@@ -108,10 +108,7 @@ function planOf(run: RunSpec, { region, prices }: Descriptor): RunSources['plan'
 async function storedRun(descriptor: Descriptor, runId: string, overrides: readonly string[]): Promise<RunSpec> {
   const { artifactBucket: Bucket, team, region } = descriptor;
   const Key = `runs/${team}/${runId}/run.yaml`;
-  const text = await calling(`reading s3://${Bucket}/${Key}`, async () => {
-    const { Body } = await new S3Client({ region }).send(new GetObjectCommand({ Bucket, Key }));
-    return (await Body?.transformToString()) ?? '';
-  });
+  const text = (await textIn(new S3Client({ region }), Bucket, Key)) ?? '';
   const { value, issues } = loadRun(text, overrides);
   if (!value)
     throw new ServiceError(`reading s3://${Bucket}/${Key}: must be a run file, got ${issues[0]?.message ?? ''}`);

@@ -6,7 +6,7 @@ import { MAX_STEP, stepNumber } from '../../../core/config/formats/numbers';
 import { matchesGlob } from '../../../core/config/formats/patterns';
 import type { CheckpointObservation } from '../../../core/lifecycle/observed';
 import { type Checkpoint, checkpointKey } from '../../../core/lifecycle/record';
-import { readObject } from '../../../shared/aws/read-object';
+import { MAX_TEXT_BYTES, readObject } from '../../../shared/aws/read-object';
 import { whileTimeRemains } from '../../shared/deadline';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
@@ -17,7 +17,6 @@ export const MARKER = 'COMMITTED.json';
 /** `checkpoints.keep` is 3 by default. */
 const ENOUGH = 3;
 /** A marker lists every object of its checkpoint, 40 to a hundred bytes each. */
-const MAX_MARKER_BYTES = 8 * 1024 * 1024;
 /** More objects than such a marker lists. */
 const MAX_OBJECTS = 250_000;
 /** Time of an invocation that remains after the search, to decide about the run, stop its job and write it. */
@@ -111,9 +110,9 @@ async function markerOf(s3: S3Client, folderUri: string, { objects }: Folder): P
   const listed = objects.get(MARKER);
   if (objects.size >= MAX_OBJECTS) throw new Error(`${folderUri} has ${MAX_OBJECTS} objects or more`);
   if (!listed) return undefined;
-  if (listed.bytes > MAX_MARKER_BYTES)
-    throw new Error(`${folderUri}${MARKER} has ${listed.bytes} bytes, more than ${MAX_MARKER_BYTES}`);
-  return (await readObject(s3, `${folderUri}${MARKER}`, MAX_MARKER_BYTES)).text;
+  if (listed.bytes > MAX_TEXT_BYTES)
+    throw new Error(`${folderUri}${MARKER} has ${listed.bytes} bytes, more than ${MAX_TEXT_BYTES}`);
+  return (await readObject(s3, `${folderUri}${MARKER}`, MAX_TEXT_BYTES)).text;
 }
 
 /** Folders `step-<n>/`, newest first. */
@@ -222,7 +221,7 @@ export async function markersIn(
 /** The checkpoint that the file `latest` of a folder names, if it has objects. */
 async function namedNewest(s3: S3Client, folderUri: string, at: number | undefined): Promise<Marked[]> {
   if (at === undefined) return [];
-  const name = (await readObject(s3, `${folderUri}${NAMES_NEWEST}`, MAX_MARKER_BYTES)).text.trim();
+  const name = (await readObject(s3, `${folderUri}${NAMES_NEWEST}`, MAX_TEXT_BYTES)).text.trim();
   const step = stepIn(name);
   if (step === undefined || !/^[\w.=-]{1,255}$/.test(name)) return [];
   const uri = `${folderUri}${name}/`;
