@@ -1,4 +1,5 @@
 import type { App } from 'aws-cdk-lib';
+import { plainText } from '../core/config/formats/plain-text';
 import { isDeployed } from './embedded-aws';
 import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, type Problem, readEnvironments } from './read-environments';
@@ -31,7 +32,7 @@ export async function slipwayApp(app: App, props: SlipwayAppProps = {}): Promise
 
 /** Prints the problems of environment files. Throws when one of them is an error. */
 export function requireNoErrors(problems: readonly Problem[]): void {
-  for (const problem of problems) console.error(problem.text);
+  for (const problem of problems) console.error(plainText(problem.text));
   const errors = problems.filter(({ level }) => level === 'error').length;
   if (errors > 0)
     throw new Error(`environment files: must have no errors, got ${errors}; correct what is printed above`);

@@ -52,6 +52,16 @@ def test_colours_and_the_page_mark_the_same_text(tmp_path: Path) -> None:
     assert "Is 1 &lt; 2?" in page
 
 
+def test_text_and_page_show_characters_that_nobody_sees(tmp_path: Path) -> None:
+    hidden = "\x1b]0;title\x07\x9b2J\u202eevil\u2066\u200b"
+    row = {"messages": [{"role": "user", "content": hidden}, {"role": "assistant", "content": hidden}]}
+    file = data.write_lines(tmp_path / "a\u202e\n.jsonl", [row])
+    done = preview(tmp_path, "--data", str(file), "--html", str(tmp_path / "page.html"))
+    for text in (done.stdout, (tmp_path / "page.html").read_text()):
+        assert "\\u202eevil" in text and "a\\u202e\\n.jsonl, row 1" in text
+        assert not [one for one in text if not one.isprintable() and one not in "\n\t"]
+
+
 def test_both_answers_of_a_preference_are_shown(tmp_path: Path) -> None:
     file = data.write_lines(tmp_path / "a.jsonl", data.PREFERENCES[:1])
     lines = preview(tmp_path, "--data", str(file)).stdout.splitlines()

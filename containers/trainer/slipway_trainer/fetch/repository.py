@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
+from unicodedata import category
 
 from slipway_trainer.exits import InvalidRun, TrainerError
 from slipway_trainer.tokenize.rows import COMPRESSED, DESCRIPTIONS, LINES, TABLES
@@ -20,7 +21,10 @@ MAX_FILES = 20_000
 MAX_BYTES = 8 << 40
 #: Written last; a repository cannot bring its own.
 SOURCE_FILE = "SOURCE.json"
-_PATH = re.compile(r"[^\x00-\x1f\x7f\\]{1,512}")
+#: Characters of a path that nobody sees, besides those of these categories (`plainText` of the command line has the same).
+_NOT_DRAWN = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
+_PATH = re.compile(rf"[^\\{_NOT_DRAWN}]{{1,512}}")
+_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 #: Before each further request to a busy hub. The library itself waits for some answers (429 of a file) and not for others.
 RETRY_SECONDS = (1.0, 5.0, 25.0)
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -120,7 +124,7 @@ def _unusable(commit: str, files: Sequence[HubFile]) -> list[str]:
     issues = (
         (not _COMMIT.fullmatch(commit), f"must have a commit of 40 hexadecimal digits, got {commit[:60]!r}; ask who runs the hub"),
         (len(files) > MAX_FILES, f"must have at most {MAX_FILES} files, got more; name another repository"),
-        (bool(wrong), f"must have relative paths without .., got {next(iter(wrong), '')[:80]!r}; ask who runs the hub"),
+        (bool(wrong), f"must have visible relative paths without .., got {next(iter(wrong), '')[:80]!r}; ask who runs the hub"),
         (len(set(names)) < len(names), "must have each path once, got one twice; ask who runs the hub"),
         (any(file.bytes < 0 for file in files), "must have no files of negative size, got one; ask who runs the hub"),
     )
@@ -128,8 +132,9 @@ def _unusable(commit: str, files: Sequence[HubFile]) -> list[str]:
 
 
 def is_plain_path(path: str) -> bool:
-    """Whether a path stays below its folder, and is not that of the record of the files."""
-    return _PATH.fullmatch(path) is not None and not {"", ".", ".."} & set(path.split("/")) and path != SOURCE_FILE
+    """Whether a path is visible, stays below its folder, and is not that of the record of the files."""
+    is_visible = _PATH.fullmatch(path) and not _HIDDEN & set(map(category, path))
+    return bool(is_visible) and not {"", ".", ".."} & set(path.split("/")) and path != SOURCE_FILE
 
 
 def _default(source: Source, files: Sequence[HubFile]) -> list[HubFile]:

@@ -76,7 +76,7 @@ def as_page(rows: Sequence[Row]) -> str:
     """The rows as an HTML page."""
     parts = []
     for row in rows:
-        marks = [("b" if trained else "span", html.escape(text)) for text, trained, _count in row.stretches]
+        marks = [("b" if trained else "span", html.escape(_visible(text))) for text, trained, _count in row.stretches]
         parts.append(f"<h2>{html.escape(_heading(row))}</h2>" + "".join(f"<{tag}>{text}</{tag}>" for tag, text in marks))
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>What is trained</title><style>{_STYLE}</style>'
     return f"{head}<p><b>Text with a loss</b> and <span>text without</span></p>{''.join(parts)}</html>\n"
@@ -84,14 +84,17 @@ def as_page(rows: Sequence[Row]) -> str:
 
 def _heading(row: Row) -> str:
     trained = sum(stretch.tokens for stretch in row.stretches if stretch.trained)
-    return f"preview: {row.name}: {trained} of {sum(stretch.tokens for stretch in row.stretches)} tokens are trained"
+    return f"preview: {_visible(row.name, kept='')}: {trained} of {sum(stretch.tokens for stretch in row.stretches)} tokens are trained"
 
 
 def _shortened(text: str) -> str:
-    """The text without characters that control a terminal, and without the middle of a long one."""
-    if len(text) > _CHARACTERS:
-        text = f"{text[: _CHARACTERS // 2]} ... {text[-_CHARACTERS // 2 :]}"
-    return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
+    """The text without the middle of a long one, visible."""
+    return _visible(text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS // 2]} ... {text[-_CHARACTERS // 2 :]}")
+
+
+def _visible(text: str, kept: str = "\n\t") -> str:
+    """The text with escapes in place of characters that control a terminal, change the direction of text or are not drawn."""
+    return "".join(one if one.isprintable() or one in kept else repr(one)[1:-1] for one in text)
 
 
 def measured(files: Sequence[Path], reader: ExampleReader, count: int) -> dict[str, int]:
