@@ -99,6 +99,8 @@ const status = z.object({
   configuration: z
     .object({
       spec: z.record(text, z.unknown()),
+      /** Digest of the run file; not in answers of 0.2.0. */
+      configHash: text.optional(),
       /** Digest of the code archive; null for built-in code. */
       codeSha256: orNull(text),
       /** Hash of driver and built-in trainer. */

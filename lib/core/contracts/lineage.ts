@@ -54,6 +54,10 @@ export const lineageSchema = z.object({
               }),
             )
             .max(1000),
+          claims: field(
+            z.array(text).max(3).optional(),
+            'what its checkpoint, which the code of the run writes, says otherwise than the launcher',
+          ),
         }),
       )
       .max(1000),

@@ -78,22 +78,34 @@ interface LineageSources {
 export function lineageRun({ status, configuration, checkpoint, fill }: LineageSources): LineageRun {
   const { runId, name, team, state, timeline = [] } = status;
   const spec = configuration?.spec ?? {};
+  const { configHash, codeDigest, imageUri } = checkpoint ?? {};
+  const image = imageOf(spec, configuration);
+  // The code of the run writes its checkpoint. An image that AWS publishes is known by its version, and there by its URI.
+  const claims = [
+    claim('configuration', configuration?.configHash, configHash),
+    claim('code', configuration?.codeSha256, codeDigest),
+    claim('image', image?.includes('/') ? image : null, imageUri),
+  ].flat();
   return {
     runId,
     name,
     team,
     state,
-    configHash: checkpoint?.configHash ?? null,
+    configHash: configuration?.configHash ?? configHash ?? null,
     code: {
       source: textAt(spec, 'code', 'source'),
-      sha256: configuration?.codeSha256 ?? checkpoint?.codeDigest ?? null,
+      sha256: configuration?.codeSha256 ?? codeDigest ?? null,
     },
     driverHash: configuration?.driverHash ?? null,
-    image: checkpoint?.imageUri ?? imageOf(spec, configuration),
+    image: image ?? imageUri ?? null,
     data: { channels: channelsOf(spec.data, fill), digest: checkpoint?.dataDigest ?? null },
     parents: parentsOf(spec, fill, resumes(timeline, checkpoint)),
+    ...(claims.length > 0 && { claims }),
   };
 }
+
+const claim = (what: string, known: string | null | undefined, claimed: string | null | undefined): string[] =>
+  known && claimed && claimed !== known ? [`${what} ${claimed}`] : [];
 
 /** Run id from a URI under the runs prefix: `s3://bucket/runs/<team>/<runId>/...`. */
 const runOf = (address: string): string | null =>
@@ -170,7 +182,15 @@ function textAt(spec: Record<string, unknown>, section: string, key: string): st
 }
 
 /** Name and value of each item of a run's origin; a dash when not known. */
-export function lineageRows({ configHash, code, driverHash, image, data, parents }: LineageRun): [string, string][] {
+export function lineageRows({
+  configHash,
+  code,
+  driverHash,
+  image,
+  data,
+  parents,
+  claims,
+}: LineageRun): [string, string][] {
   return [
     ['configuration', configHash ?? '-'],
     ['code', [code.source, code.sha256].filter((part) => part !== null).join('  ') || '-'],
@@ -179,6 +199,7 @@ export function lineageRows({ configHash, code, driverHash, image, data, parents
     ...data.channels.map(({ channel, source }): [string, string] => [`data ${channel}`, source]),
     ['data digest', data.digest ?? '-'],
     ...parents.map(({ source, step, by }): [string, string] => ['from', `${source}${stepText(source, step)} (${by})`]),
+    ...(claims ? [['its checkpoint says', claims.join(', ')] satisfies [string, string]] : []),
   ];
 }
 
@@ -190,7 +211,7 @@ const stepText = (source: string, step: number | null): string =>
 export function lineageSections({ lineage }: RunReport): Section[] {
   if (!lineage) return [];
   const body = table({
-    caption: 'Origin of the run: digests from its newest complete checkpoint, locations from its run file',
+    caption: 'Origin of the run: as the launcher knows it; the digest of its data from its newest complete checkpoint',
     columns: [
       { head: 'Part', kind: 'fixed' },
       { head: 'Value', kind: 'long' },

@@ -533,11 +533,15 @@ class StatusHandOver(TypedDict):
     isRead: bool
 
 
-class StatusConfiguration(TypedDict):
+class _StatusConfiguration(TypedDict):
     spec: dict[str, Any]
     codeSha256: Any
     driverHash: str
     trainingImageUri: Any
+
+
+class StatusConfiguration(_StatusConfiguration, total=False):
+    configHash: str
 
 
 class StatusTimelineItem(TypedDict):

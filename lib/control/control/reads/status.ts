@@ -34,7 +34,7 @@ export async function statusOf(
     ok: true,
     ...runAnswer(seen, attempts, await queuePositions(deps, active, now), now),
     ...runFigures(seen, [...timeline, ...since], newest, now),
-    ...(request.configuration && (await configurationOf(deps, own.runId))),
+    ...(request.configuration && (await configurationOf(deps, own))),
     ...(request.timeline && boundedTimeline(timeline)),
   };
 }
@@ -75,13 +75,17 @@ async function heartbeatOf(deps: ReadDeps, { team, runId }: RunRecord, { number 
 }
 
 /** The configuration with which the run was launched, without the secret of its restarts. */
-async function configurationOf(deps: ReadDeps, runId: string): Promise<Pick<StatusAnswer, 'configuration'>> {
+async function configurationOf(
+  deps: ReadDeps,
+  { runId, configHash }: RunRecord,
+): Promise<Pick<StatusAnswer, 'configuration'>> {
   const intent = await deps.store.findIntent(runId);
   if (!intent) return {};
   const { written: _, ...spec } = intent.spec;
   return {
     configuration: {
       spec: { ...spec },
+      configHash,
       codeSha256: intent.code?.sha256 ?? null,
       driverHash: intent.driver.hash,
       trainingImageUri: intent.trainingImageUri,
