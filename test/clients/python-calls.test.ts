@@ -286,7 +286,14 @@ test('what a checkpoint says of itself is read as `slipway status --lineage` doe
     fc.record({ digest: fc.oneof(TEXT, NUMBER), seed: NUMBER, nextSample: NUMBER }, { requiredKeys: [] }),
   );
   const markers = fc.sample(fc.record({ ...fields, step: fc.constantFrom<unknown>(20, 20, 20, 'x'), data }), 200);
-  const texts = [...markers.map((marker) => JSON.stringify(marker)), 'no json', '[]', 'null', '7'];
+  const texts = [
+    ...markers.map((marker) => JSON.stringify(marker)),
+    'no json',
+    '[]',
+    'null',
+    '7',
+    JSON.stringify({ step: 20, configHash: 'x'.repeat(5000) }),
+  ];
   const found = compared(
     'found["checkpoint_origin"](a, b)',
     texts.map((text) => ['s3://b/step-20', text]),
@@ -294,6 +301,30 @@ test('what a checkpoint says of itself is read as `slipway status --lineage` doe
   const expected = texts.map((text) => checkpointOrigin('s3://b/step-20', text) ?? null);
   expect(found).toEqual(expected);
   expect(expected.filter((each) => each !== null).length).toBeGreaterThan(100);
+});
+
+test('markers of any size, number and content keep nobody from the others', () => {
+  const program = `
+import io, json, runpy, sys
+sys.argv = ['x', sys.argv[2], sys.argv[3]]
+runpy.run_path(${JSON.stringify(SCRIPT)}, run_name='loaded')
+from slipway._checkpoints import committed_checkpoints
+reads = []
+class S3:
+    def get_paginator(self, name):
+        return self
+    def paginate(self, Bucket, Prefix):
+        sizes = {'step-1': 2_000_000_000, 'step-2': 50, 'step-3': 50, 'step-4': 50, 'step-5': 50}
+        return [{'Contents': [{'Key': f'{Prefix}{name}/COMMITTED.json', 'Size': size} for name, size in sizes.items()]}]
+    def get_object(self, Bucket, Key):
+        reads.append(Key)
+        texts = {'step-2': b'[' * 5_000_000, 'step-3': b'{"step": Infinity, "objects": []}', 'step-4': bytes([255])}
+        return {'Body': io.BytesIO(texts.get(Key.split('/')[-2], b'{"step": 5, "objects": [], "savedAt": {"a": 1}}'))}
+found = committed_checkpoints(S3(), {'checkpointBucket': 'b', 'team': 'nlp'}, 'r')
+print(json.dumps([[each['step'] for each in found], found[0]['savedAt'], len(reads)]))
+`;
+  const printed = execFileSync(PYTHON, ['-c', program, '', ENVIRONMENT, RUN_FILE], { encoding: 'utf8' });
+  expect(JSON.parse(lines(printed).at(-1) ?? '')).toEqual([[5], null, 4]);
 });
 
 test.each([

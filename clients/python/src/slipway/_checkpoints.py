@@ -12,6 +12,8 @@ from ._service_errors import service_error
 from .types import CheckpointOrigin
 
 _MARKER = re.compile(r"^step-[0-9]{1,12}/COMMITTED\.json$")
+#: The code of a run writes markers, of any size and number; the command line has the same limits.
+_MAX_BYTES, _MAX_MARKERS, _MAX_TEXT = 8 << 20, 10_000, 4096
 
 
 class Checkpoint(TypedDict):
@@ -35,10 +37,10 @@ def committed_checkpoints(client: Any, descriptor: dict[str, Any], run_id: str) 
     prefix = f"runs/{descriptor['team']}/{run_id}/"
     try:
         sizes = _sizes_below(client, bucket, prefix)
-        markers = {name: _read(client, bucket, prefix + name) for name in sizes if _MARKER.match(name)}
+        names = [name for name, size in sizes.items() if _MARKER.match(name) and size <= _MAX_BYTES][-_MAX_MARKERS:]
+        found = [_checkpoint(name, _read(client, bucket, prefix + name), f"s3://{bucket}/{prefix}", sizes) for name in names]
     except (BotoCoreError, ClientError) as error:
         raise service_error(f"listing s3://{bucket}/{prefix}", error) from error
-    found = (_checkpoint(name, text, f"s3://{bucket}/{prefix}", sizes) for name, text in markers.items())
     return sorted((each for each in found if each is not None), key=lambda each: each["step"])
 
 
@@ -48,7 +50,7 @@ def _sizes_below(client: Any, bucket: str, prefix: str) -> dict[str, int]:
 
 
 def _read(client: Any, bucket: str, key: str) -> str:
-    return str(client.get_object(Bucket=bucket, Key=key)["Body"].read().decode())
+    return str(client.get_object(Bucket=bucket, Key=key)["Body"].read(_MAX_BYTES).decode(errors="replace"))
 
 
 def _checkpoint(name: str, text: str, place: str, sizes: dict[str, int]) -> Checkpoint | None:
@@ -58,16 +60,16 @@ def _checkpoint(name: str, text: str, place: str, sizes: dict[str, int]) -> Chec
         marker = json.loads(text)
         objects = [(str(item["key"]), int(item["bytes"])) for item in marker["objects"]]
         step = int(marker["step"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
     return Checkpoint(
         step=step,
-        attempt=marker.get("attempt"),
+        attempt=_number(marker.get("attempt")),
         uri=place + folder,
-        savedAt=marker.get("savedAt"),
+        savedAt=_text(marker.get("savedAt")),
         objects=len(objects),
         sizeBytes=sum(size for _, size in objects),
-        worldSize=marker.get("worldSize"),
+        worldSize=_number(marker.get("worldSize")),
         isComplete=all(sizes.get(folder + key) == size for key, size in objects),
         origin=checkpoint_origin(place + folder, text),
     )
@@ -77,7 +79,7 @@ def checkpoint_origin(uri: str, marker: str) -> CheckpointOrigin | None:
     """What a COMMITTED.json says of its checkpoint; None where it is none."""
     try:
         fields = json.loads(marker)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     step = _number(fields.get("step")) if isinstance(fields, dict) else None
     if step is None:
@@ -95,7 +97,7 @@ def checkpoint_origin(uri: str, marker: str) -> CheckpointOrigin | None:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value != "" else None
+    return value if isinstance(value, str) and 0 < len(value) <= _MAX_TEXT else None
 
 
 def _number(value: object) -> Any:
