@@ -6,6 +6,7 @@ import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { environmentNames } from '../../lib/cli/assist/account-names';
 import { environmentFileOf } from '../../lib/cli/environment/deployed-needs';
+import { namedText } from '../../lib/shared/archive/code-files';
 import { runCli } from '../support/run-cli';
 
 const SECRET = 'aws_secret_access_key = wJalrXUtnFEMI';
@@ -64,6 +65,23 @@ describe('a file', () => {
     execFileSync('mkfifo', [at('clone/environments/pipe.yaml')]);
     expect(environmentNames(at('clone/environments'))).toEqual(expect.not.arrayContaining(['pipe']));
     expect(environmentFileOf('other', at('clone'))).toBeUndefined();
+  });
+
+  test('of the CDK app in the working folder is read without a repository, and above it none', async () => {
+    const app = mkdtempSync(path.join(tmpdir(), 'slipway-app-'));
+    for (const name of ['runs', 'environments']) mkdirSync(path.join(app, name));
+    writeFileSync(path.join(app, 'runs/run.yaml'), 'name: r');
+    const [by, before] = [path.join(app, 'environments/e.yaml'), process.cwd()];
+    const texts = () => ['../runs/run.yaml', '../../x'].map((name) => namedText(by, name));
+    writeFileSync(path.join(app, '../x'), SECRET);
+    process.chdir(app);
+    try {
+      expect(texts()).toEqual([undefined, undefined]);
+      writeFileSync('cdk.json', '{}');
+      expect(texts()).toEqual(['name: r', undefined]);
+    } finally {
+      process.chdir(before);
+    }
   });
 
   test('fails: a lock file that is a link out of the repository', async () => {

@@ -68,14 +68,14 @@ export const isWithin = (folder: string, file: string): boolean => {
 const MAX_NAMED_BYTES = 1_000_000;
 
 /**
- * Text of a file that another file names, from its folder on: a regular file of at most 1 MB in the same repository, or in the working folder
- * when that is above and there is none. Undefined for other files of this machine, because the name may be somebody else's.
+ * Text of a file that another file names, from its folder on: a regular file of at most 1 MB in the same repository, or where there is none in
+ * the CDK app of the working folder. Undefined for other files of this machine, because the name may be somebody else's.
  */
 export function namedText(by: string, name: string): string | undefined {
   try {
     const folder = realpathSync(path.dirname(path.resolve(by)));
     const [named, own] = [realpathSync(path.resolve(path.dirname(by), name)), realpathSync('.')];
-    const root = repositoryOf(folder) ?? (isWithin(own, folder) ? own : folder);
+    const root = repositoryOf(folder) ?? (isWithin(own, folder) && existsSync('cdk.json') ? own : folder);
     const found = statSync(named);
     const mayBeRead = isWithin(root, named) && found.isFile() && found.size <= MAX_NAMED_BYTES;
     return mayBeRead ? readFileSync(named, 'utf8') : undefined;
