@@ -20,12 +20,13 @@ const originOf = (marker: object, configuration = configurationOf()) => {
 describe('the origin of a run', () => {
   test('is what the launcher knows, whatever its checkpoint says', () => {
     const words = fc.option(fc.string(), { nil: undefined });
+    const runs = fc.constantFrom('r', 'other', undefined);
     fc.assert(
-      fc.property(words, words, words, (configHash, codeDigest, imageUri) => {
-        const run = originOf({ configHash, codeDigest, imageUri });
+      fc.property(words, words, words, runs, (configHash, codeDigest, imageUri, runId) => {
+        const run = originOf({ configHash, codeDigest, imageUri, runId });
         expect([run.configHash, run.code.sha256, run.image]).toEqual(['known', 'c0de', IMAGE]);
         const others = [configHash !== 'known' && configHash, codeDigest !== 'c0de' && codeDigest];
-        const claimed = [...others, imageUri !== IMAGE && imageUri].filter(Boolean).length;
+        const claimed = [...others, imageUri !== IMAGE && imageUri, runId === 'other'].filter(Boolean).length;
         expect(run.claims?.length ?? 0).toBe(claimed);
       }),
     );

@@ -55,7 +55,7 @@ export const lineageSchema = z.object({
             )
             .max(1000),
           claims: field(
-            z.array(text).max(3).optional(),
+            z.array(text).max(4).optional(),
             'what its checkpoint, which the code of the run writes, says otherwise than the launcher',
           ),
         }),

@@ -82,6 +82,7 @@ export function lineageRun({ status, configuration, checkpoint, fill }: LineageS
   const image = imageOf(spec, configuration);
   // The code of the run writes its checkpoint. An image that AWS publishes is known by its version, and there by its URI.
   const claims = [
+    claim('run', runId, checkpoint?.runId),
     claim('configuration', configuration?.configHash, configHash),
     claim('code', configuration?.codeSha256, codeDigest),
     claim('image', image?.includes('/') ? image : null, imageUri),
@@ -108,7 +109,7 @@ const claim = (what: string, known: string | null | undefined, claimed: string |
   known && claimed && claimed !== known ? [`${what} ${claimed}`] : [];
 
 /** Run id from a URI under the runs prefix: `s3://bucket/runs/<team>/<runId>/...`. */
-const runOf = (address: string): string | null =>
+export const runOf = (address: string): string | null =>
   /^s3:\/\/[^/]+\/runs\/[^/]+\/([^/]+)\//.exec(`${address}/`)?.[1] ?? null;
 
 const stepOf = (address: string): number | null => stepNumber(/\/step-(\d+)\/?$/.exec(address)?.[1]) ?? null;

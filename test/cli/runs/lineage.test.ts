@@ -136,6 +136,12 @@ test('a checkpoint leads to the run that wrote it, also when its folder was copi
   expect(document.runs.map(({ runId }: { runId: string }) => runId)).toEqual(['base']);
 });
 
+test('fails: a checkpoint of the environment that names another run leads to the run in whose folder it is', async () => {
+  objects.set(`${CHECKPOINTS}/tuned/step-30/COMMITTED.json`, marker('base', 30));
+  const document = JSON.parse((await cli(`${CHECKPOINTS}/tuned/step-30/`, '--json')).stdout);
+  expect(document.runs[0]).toMatchObject({ runId: 'tuned', claims: ['run base'] });
+});
+
 test('published weights lead to their run', async () => {
   const lineage = JSON.parse((await cli('base', '--json')).stdout);
   objects.set('s3://elsewhere/model/slipway.json', JSON.stringify({ lineage }));

@@ -10,6 +10,7 @@ import {
   type Lineage,
   type LineageRun,
   lineageRun,
+  runOf,
 } from '../../../report/lineage/lineage';
 import { newestComplete } from '../../../report/read/checkpoint-list';
 import { attempt } from '../../attempt';
@@ -140,7 +141,10 @@ async function wantedAt(descriptor: Descriptor, address: string): Promise<Wanted
   const folder = s3Folder(address);
   if (!folder) throw new UsageError(`lineage: must be a run id or s3://bucket/prefix/, got ${address}; check the URI`);
   const checkpoint = await checkpointAt(descriptor, address);
-  if (checkpoint?.runId) return { runId: checkpoint.runId, checkpoint };
+  // The code of a run writes what its checkpoint says; in the environment's bucket, the folder tells which run that was.
+  const written = folder.bucket === descriptor.checkpointBucket ? runOf(address) : null;
+  const runId = checkpoint && (written ?? checkpoint.runId);
+  if (runId) return { runId, checkpoint };
   const published = await publishedAt(descriptor, folder);
   if (published) return published;
   throw new UsageError(
