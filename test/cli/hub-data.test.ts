@@ -31,6 +31,13 @@ test.each([
   ['sft', ULTRA, ['data/train_sft-0.parquet'], '*train_sft*'],
   ['dpo', ULTRA, ['data/train_prefs-0.parquet'], '*train_prefs*'],
   ['sft', ['data/validation-0.parquet'], ['data/validation-0.parquet'], undefined],
+  [
+    'sft',
+    ['README.md', 'constraints.jsonl', 'rows.jsonl'],
+    ['constraints.jsonl', 'rows.jsonl'],
+    expect.stringContaining('*.jsonl,'),
+  ],
+  ['sft', ['constraints.jsonl', 'train.jsonl'], ['train.jsonl'], 'train.jsonl'],
   ['sft', ['README.md', 'a.jsonl', 'b.jsonl'], ['a.jsonl', 'b.jsonl'], expect.stringContaining('*.jsonl,')],
   [
     'sft',

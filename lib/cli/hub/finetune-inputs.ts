@@ -72,6 +72,18 @@ const MAX_UPLOAD_BYTES = 5 * 2 ** 30;
 /** Splits that hold the rows of a method, in order of preference; data sets name others for evaluation and generation. */
 const SPLITS = { sft: ['train_sft', 'train'], dpo: ['train_prefs', 'train'] } as const;
 
+/** Whether a file is of a split: `train-0.parquet` and `data/train/a.jsonl` are, `constraints.jsonl` is not. */
+const ofSplit = (split: string) => {
+  const word = new RegExp(`(^|[^a-z])${split}([^a-z]|$)`, 'i');
+  return (file: { path: string }): boolean => word.test(file.path);
+};
+
+/** The pattern of a split, or the files by name where it would select others. */
+function patternOf(split: string, kept: Files['files'], { files }: Files): string {
+  const selected = files.filter(({ path: name }) => name.includes(split));
+  return selected.length === kept.length ? `*${split}*` : kept.map(({ path: name }) => name).join(',');
+}
+
 /** The model of `--model`. Throws a UsageError when it lacks what a fine-tuning reads. */
 export async function readModel(text: string, place: InputPlace): Promise<TuningModel> {
   const found = isHubSource(text)
@@ -99,8 +111,8 @@ export async function readData(text: string, method: 'sft' | 'dpo', place: Input
     ? await hubFiles(requireDataset(text), place, 'data')
     : await s3Files('--data', text, place);
   const rows = found.files.filter((file) => hasRows(file) && isPlain(file.path));
-  const split = SPLITS[method].find((name) => rows.some((file) => file.path.includes(name)));
-  const kept = split === undefined ? rows : rows.filter((file) => file.path.includes(split));
+  const split = SPLITS[method].find((name) => rows.some(ofSplit(name)));
+  const kept = split === undefined ? rows : rows.filter(ofSplit(split));
   const sample = found.repository
     ? kept.find((file) => found.repository?.saved.includes(file.path))
     : [...kept].sort((a, b) => a.bytes - b.bytes)[0];
@@ -119,7 +131,7 @@ export async function readData(text: string, method: 'sft' | 'dpo', place: Input
     id: found.source ?? found.uri,
     sample: { file: path.join(folder, sample.path), share: sample.bytes / bytes },
     ...(kept.length < found.files.length && {
-      include: split === undefined ? suffixes.map((suffix) => `*${suffix}`).join(',') : `*${split}*`,
+      include: split === undefined ? suffixes.map((suffix) => `*${suffix}`).join(',') : patternOf(split, kept, found),
     }),
   };
 }
