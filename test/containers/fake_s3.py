@@ -15,7 +15,7 @@ KEYS = Credentials("AKIDTEST", "secret", None, None)
 
 
 class FakeS3:
-    """Objects by `/bucket/key`. `fault(method, path, query)` may return a status to answer with instead."""
+    """Objects by `/bucket/key`. `fault(method, path, query)` may return a status, or a status and an error code, to answer with instead."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
@@ -23,7 +23,7 @@ class FakeS3:
         self.requests: list[str] = []
         # Key that began an object, by its path; an upload in parts is begun with its first request.
         self.keys: dict[str, str] = {}
-        self.fault: Callable[[str, str, str], int | None] = lambda method, path, query: None
+        self.fault: Callable[[str, str, str], int | tuple[int, str] | None] = lambda method, path, query: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -96,7 +96,9 @@ class FakeS3:
                 fault = world.fault(self.command, raw_path, query)
                 if fault is not None:
                     # AWS's client tries again what is called SlowDown, whatever the status.
-                    return self._answer(fault, b"<Error><Code>%s</Code></Error>" % (b"SlowDown" if fault == 503 else b"AccessDenied"))
+                    known = (fault, "SlowDown" if fault == 503 else "AccessDenied")
+                    status, code = fault if isinstance(fault, tuple) else known
+                    return self._answer(status, f"<Error><Code>{code}</Code></Error>".encode())
                 if not self._signature_is_right(raw_path, query):
                     return self._answer(403, b"<Error><Code>SignatureDoesNotMatch</Code></Error>")
                 path = urllib.parse.unquote(raw_path)

@@ -1,5 +1,6 @@
 """The S3 client: signatures against AWS's worked examples, the rest against an S3 over HTTP that checks signatures."""
 
+import itertools
 import json
 import ssl
 from collections.abc import Iterator
@@ -164,6 +165,49 @@ def test_503_is_tried_again_and_its_request_id_logged(s3: FakeS3) -> None:
     assert s3.objects["/bucket/key"] == b"data"
     assert len(log) == 2
     assert "503 SlowDown (request id REQ123)" in log[0]
+
+
+#: What AWS's SDKs repeat, too: TransientRetryableChecker of botocore (botocore/retries/standard.py), and
+#: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html, both 2026-11-30.
+PASSING = [(400, "RequestTimeout"), (429, "TooManyRequests"), (500, "InternalError"), (503, "ServiceUnavailable"), (503, "SlowDown")]
+
+
+OPERATIONS = ("put", "get", "list", "delete", "create", "part", "complete")
+
+
+@pytest.mark.parametrize(
+    ("operation", "answer"),
+    [*itertools.product(OPERATIONS, PASSING), ("complete", (200, "InternalError")), ("complete", (200, "SlowDown"))],
+)
+def test_what_passes_is_tried_again_in_every_operation(s3: FakeS3, operation: str, answer: tuple[int, str]) -> None:
+    s3_client = client(s3)
+    s3_client.put("bucket", "key", b"one")
+    upload = s3_client.create_upload("bucket", "big")
+    etags = [s3_client.upload_part("bucket", "big", upload, 1, b"one")]
+    calls = {
+        "put": lambda: s3_client.put("bucket", "key", b"one"),
+        "get": lambda: s3_client.get("bucket", "key"),
+        "list": lambda: list(s3_client.list("bucket", "")),
+        "delete": lambda: s3_client.delete("bucket", "absent"),
+        "create": lambda: s3_client.create_upload("bucket", "other"),
+        "part": lambda: s3_client.upload_part("bucket", "big", upload, 1, b"one"),
+        "complete": lambda: s3_client.complete_upload("bucket", "big", upload, etags),
+    }
+    left = iter([answer] * 2)
+    s3.fault = lambda method, path, query: next(left, None)
+    calls[operation]()
+    assert next(left, None) is None
+    s3.fault = lambda method, path, query: answer
+    with pytest.raises(S3Error, match=answer[1]) as raised:
+        calls[operation]()
+    assert raised.value.passes
+
+
+def test_an_upload_that_cannot_be_completed_is_not_tried_again(s3: FakeS3) -> None:
+    s3.fault = lambda method, path, query: (200, "InvalidPart")
+    with pytest.raises(S3Error, match="InvalidPart"):
+        client(s3).complete_upload("bucket", "big", "upload", ["etag"])
+    assert len(s3.requests) == 1
 
 
 def test_403_is_not_tried_again_and_shows_no_signature(s3: FakeS3) -> None:

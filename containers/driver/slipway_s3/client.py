@@ -28,8 +28,10 @@ T = TypeVar("T")
 ATTEMPTS = 8
 LONGEST_DELAY_SECONDS = 20.0
 TIMEOUT_SECONDS = 60.0
-# 5xx, including 503 SlowDown while S3 scales a prefix; 408 and 429 from proxies and emulators.
-RETRIED = (408, 429, 500, 502, 503, 504)
+# No response; 5xx, including 503 SlowDown while S3 scales a prefix; 408 and 429 from proxies and emulators.
+RETRIED = (0, 408, 429, 500, 502, 503, 504)
+# Under another status: a connection that was idle (400), and an upload that could not be completed now (200).
+RETRIED_CODES = ("RequestTimeout", "InternalError", "ServiceUnavailable", "SlowDown")
 
 #: The KMS key for all uploads; if it is not set, the default key of the bucket applies.
 TEAM_KEY_VARIABLE = "SLIPWAY_KMS_KEY_ARN"
@@ -45,6 +47,8 @@ class S3Error(Exception):
         self.status = status
         self.code = code
         self.request_id = request_id
+        #: Whether S3 may answer the same request later.
+        self.passes = status in RETRIED or code in RETRIED_CODES
 
     def __str__(self) -> str:
         return "%s: S3 answered %s %s (request id %s)" % (self.operation, self.status, self.code, self.request_id or "none")
@@ -186,10 +190,7 @@ class S3Client:
             "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>" % (number, etag) for number, etag in enumerate(etags, start=1)
         )
         body = ("<CompleteMultipartUpload>%s</CompleteMultipartUpload>" % parts).encode()
-        answer = self._request("POST", bucket, key, query={"uploadId": upload_id}, body=body)
-        # This operation may return status 200 with an error in the body.
-        if xml_text(answer.body, "Code"):
-            raise S3Error("CompleteMultipartUpload " + key, answer.status, xml_text(answer.body, "Code"), "")
+        self._request("POST", bucket, key, query={"uploadId": upload_id}, body=body)
 
     def abort_upload(self, bucket: str, key: str, upload_id: str) -> None:
         """Aborts a multipart upload and deletes its parts. Raises S3Error."""
@@ -212,13 +213,14 @@ class S3Client:
             attempt += 1
             try:
                 answer = self._send(method, bucket, key, query, body, headers)
-                if answer.status < 300:
+                # CompleteMultipartUpload may return status 200 with an error in the body.
+                code = xml_text(answer.body, "Code") if answer.status >= 300 or method == "POST" else ""
+                if answer.status < 300 and not code:
                     return answer
-                code, request_id = xml_text(answer.body, "Code"), answer.headers.get("x-amz-request-id", "")
-                error = S3Error(operation, answer.status, code, request_id)
+                error = S3Error(operation, answer.status, code, answer.headers.get("x-amz-request-id", ""))
             except (OSError, http.client.HTTPException) as failure:
                 error = S3Error("%s (%s)" % (operation, failure), 0, type(failure).__name__, "")
-            if attempt == ATTEMPTS or (error.status not in RETRIED and error.status != 0):
+            if attempt == ATTEMPTS or not error.passes:
                 raise error
             self._log("%s; retrying (%d of %d)" % (error, attempt + 1, ATTEMPTS))
             self._sleep(min(LONGEST_DELAY_SECONDS, 0.2 * 2**attempt) * random.uniform(0.5, 1.0))
