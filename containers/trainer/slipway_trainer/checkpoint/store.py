@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -32,10 +33,20 @@ class Written(NamedTuple):
 
 
 class ObjectWriter:
-    """Writes the bytes of an object in order. The object becomes visible only after `close`."""
+    """Writes the bytes of an object in order. The object becomes visible only after `close`. As a context, it discards the object after an
+    error."""
 
     def __init__(self, name: str) -> None:
         self._name, self._digest, self._bytes = name, hashlib.sha256(), 0
+
+    def __enter__(self) -> "ObjectWriter":
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None:
+            # A failure of the clean-up must not hide its cause; the bucket deletes what stays of an upload.
+            with suppress(Exception):
+                self.abort()
 
     def write(self, data: bytes) -> None:
         """Appends bytes to the object."""
@@ -82,9 +93,9 @@ class Store(Protocol):
 
 def write_object(store: Store, name: str, data: bytes) -> Written:
     """Writes a whole object."""
-    writer = store.open(name)
-    writer.write(data)
-    return writer.close()
+    with store.open(name) as writer:
+        writer.write(data)
+        return writer.close()
 
 
 class _FolderWriter(ObjectWriter):
@@ -105,8 +116,9 @@ class _FolderWriter(ObjectWriter):
         self._temporary.rename(self._target)
 
     def abort(self) -> None:
-        self._file.close()
+        # Before the file is closed, which fails on a full disk.
         self._temporary.unlink(missing_ok=True)
+        self._file.close()
 
 
 class FolderStore:

@@ -103,8 +103,8 @@ class CheckpointWriter:
         """Writes the object of this rank; None if it has no items."""
         if not plan.items:
             return None, []
-        writer, extents, offset = self._store.open(f"{folder}/{_object_of(self._rank)}"), [], 0
-        try:
+        extents, offset = [], 0
+        with self._store.open(f"{folder}/{_object_of(self._rank)}") as writer:
             for item in plan.items:
                 if item.type == WriteItemType.BYTE_IO:
                     raise TypeError(f"{item.index.fqn}: a checkpoint can contain only tensors")
@@ -115,9 +115,6 @@ class CheckpointWriter:
                 extents.append((offset, len(data)))
                 offset += len(data)
             return writer.close(), extents
-        except BaseException:
-            writer.abort()
-            raise
 
     def _completed(self, folder: str, facts: Mapping[str, Any], outcomes: list[tuple[str, Written | None, Extents]]) -> str:
         """Completes the checkpoint on the coordinator; returns what has failed, "" if nothing has."""

@@ -57,18 +57,17 @@ def _stored(repository: Repository, file: HubFile, size: int | None, store: Stor
     if path.stat().st_size != file.bytes:
         raise _broken(repository, file, f"{file.bytes} bytes", f"{path.stat().st_size}")
     blob = hashlib.sha1(b"blob %d\0" % file.bytes, usedforsecurity=False)
-    writer = store.open(f"{repository.folder}/{file.path}")
     large = hashlib.sha256()
-    for chunk in _chunks(path):
-        writer.write(chunk)
-        large.update(chunk)
-        blob.update(chunk)
-    stated, found = (file.blob, blob.hexdigest()) if file.sha256 is None else (file.sha256, large.hexdigest())
-    if stated != found:
-        writer.abort()
-        raise _broken(repository, file, f"digest {stated}", found)
-    path.unlink()
-    return entry | {"sha256": writer.close().sha256}
+    with store.open(f"{repository.folder}/{file.path}") as writer:
+        for chunk in _chunks(path):
+            writer.write(chunk)
+            large.update(chunk)
+            blob.update(chunk)
+        stated, found = (file.blob, blob.hexdigest()) if file.sha256 is None else (file.sha256, large.hexdigest())
+        if stated != found:
+            raise _broken(repository, file, f"digest {stated}", found)
+        path.unlink()
+        return entry | {"sha256": writer.close().sha256}
 
 
 def _broken(repository: Repository, file: HubFile, must: str, got: str) -> TrainerError:
