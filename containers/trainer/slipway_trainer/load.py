@@ -10,7 +10,7 @@ from slipway_trainer import progress
 from slipway_trainer.backend import Backend
 from slipway_trainer.checkpoint.committed import find_resume
 from slipway_trainer.checkpoint.local_copies import CopyingStore
-from slipway_trainer.checkpoint.reader import load
+from slipway_trainer.checkpoint.reader import load, reading
 from slipway_trainer.checkpoint.store import Store, open_store
 from slipway_trainer.exits import CheckpointFailed
 from slipway_trainer.settings import RunSettings
@@ -36,12 +36,13 @@ def load_newest(settings: RunSettings, world: World, backend: Backend, own: Stor
     """Loads the checkpoint into the backend's state on all ranks. Returns its record, None if there is none, and whether it is in the run's
     `own` store. Raises CheckpointFailed."""
     resume_from = settings.checkpoints.resume_from
-    found, complaints = find_resume(own, resume_from, settings.attempt)
-    # All ranks must load the same checkpoint, even if their listings of the store differ.
-    chosen = world.from_first((found.store.uri, found.folder, dict(found.record)) if found else None)
+    found = None
     if world.rank == 0:
+        # All ranks must load the same checkpoint, and listings of the store may differ.
+        found, complaints = find_resume(own, resume_from, settings.attempt)
         for complaint in complaints:
             print(f"checkpoint rejected: {complaint}", flush=True)
+    chosen = world.from_first((found.store.uri, found.folder, dict(found.record)) if found else None)
     if chosen is None:
         if resume_from:
             raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from; see the lines above for what was rejected")
@@ -62,7 +63,8 @@ def _load(world: World, backend: Backend, own: Store | None, uri: str, folder: s
         )
     source = "s3" if uri.startswith("s3://") else "disk"
     if library is not None:
-        library.read(place)
+        with reading(place):
+            library.read(place)
     elif _load_tensors(world, backend, own, uri, folder, record):
         source = "disk"
     if world.rank == 0:

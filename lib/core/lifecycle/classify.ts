@@ -53,6 +53,13 @@ const ACCESS =
  */
 const STORAGE_DENIED = /\b(AccessDenied|Forbidden)\b/;
 const STORAGE: ReadonlySet<FailureClass> = new Set(['checkpoint', 'data']);
+/**
+ * Wording of the trainer (checkpoint/store.py) and of its S3 client (slipway_s3/client.py) after an outage of the storage that outlasted all
+ * tries: neither a checkpoint nor the code has failed.
+ */
+const STORAGE_OUTAGE = /^the storage does not answer|\bS3 answered (0|408|429|5\d\d)\b/;
+/** The classes of the exit codes with which it ends a program; a program that does not handle it ends with a code of its own. */
+const AFTER_OUTAGE: ReadonlySet<FailureClass | undefined> = new Set([...STORAGE, 'retry', undefined]);
 /** What a rank reports when another host disappeared. Used only when no other cause was found. */
 const PEER_LOST =
   /remote process exited|connection (reset|closed) by (remote )?peer|broken pipe|unhandled system error|socket timeout|uncorrectable ECC|\bXid\b|NVLink error|GPU has fallen off the bus/i;
@@ -127,8 +134,8 @@ export function signatureOf(reason: string): string {
 
 /**
  * Classifies an attempt that did not end as Completed, by the first evidence in this order: for a job that was stopped, who stopped it; a
- * stop for a hang; the service's words for capacity; the driver's class; the exit code; an out-of-memory line; the service's own faults and
- * refusals; a kill; words of a lost peer. Never throws: an unknown reason is attributed to user code, the class that is not
+ * stop for a hang; the service's words for capacity; the driver's class; an outage of the storage; the exit code; an out-of-memory line; the
+ * service's own faults and refusals; a kill; words of a lost peer. Never throws: an unknown reason is attributed to user code, the class that is not
  * retried unless the attempt made progress.
  * @param pendingLimitSeconds after which the service stops a job that never got its instances
  */
@@ -154,6 +161,8 @@ export function classify(job: PresentJob, attempt: Attempt, pendingLimitSeconds 
   const byWord = own === undefined ? undefined : BY_WORD[own];
   if (byWord) return verdict(byWord.failureClass, inWords(byWord.words, reason), exitCode);
   const byCode = exitCode === undefined ? undefined : CLASS_BY_EXIT_CODE[exitCode];
+  if (AFTER_OUTAGE.has(byCode) && STORAGE_OUTAGE.test(text ?? ''))
+    return verdict('platform', inWords('the storage did not answer', reason), exitCode);
   if (byCode) {
     const denied = STORAGE.has(byCode) && STORAGE_DENIED.test(reason);
     return verdict(denied ? 'access' : byCode, describe(byCode, reason), exitCode);

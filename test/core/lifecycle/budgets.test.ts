@@ -169,6 +169,7 @@ describe('checkpoints that cannot be read', () => {
 
   test.each([
     ['says that it could not write', '"step":300,"reason":"step-400: could not be written: 503 SlowDown"'],
+    ['met an outage', '"reason":"step-300: could not be read: rank 0: GET step-300/x: S3 answered 503 SlowDown"'],
     ['had made steps from it', '"step":390,"reason":"OSError: [Errno 5]"'],
   ])('are not blamed on the one that was read when the attempt %s', (_, text) => {
     const reason = `AlgorithmError: {"slipway":1,"class":"checkpoint","code":71,${text}}`;

@@ -12,7 +12,7 @@ test.each<[string, FailureClass]>([
   [file(70, 'hang'), 'hang'],
   [file(71, 'checkpoint'), 'checkpoint'],
   [file(71, 'checkpoint').replace('"x"', '"put: S3 answered 403 AccessDenied (request id 4F)"'), 'access'],
-  [file(71, 'checkpoint').replace('"x"', '"put: S3 answered 503 SlowDown (request id 4F)"'), 'checkpoint'],
+  [file(71, 'checkpoint').replace('"x"', '"put: S3 answered 503 SlowDown (request id 4F)"'), 'platform'],
   [file(72, 'data'), 'data'],
   [file(72, 'data').replace('"x"', '"get: S3 answered 403 AccessDenied (request id 4F)"'), 'access'],
   [file(71, 'checkpoint').replace('"x"', '"Client error: Forbidden: <no message>"'), 'access'],
@@ -54,6 +54,30 @@ test.each<[string, FailureClass]>([
   ['', 'user-code'],
 ])('%s', (reason, failureClass) => {
   expect(classify(failedJob(reason), attempt()).failureClass).toBe(failureClass);
+});
+
+test('an outage of the storage is a failure of the service, whatever the exit code of the program that it ended', () => {
+  const outage = fc.oneof(
+    fc.constantFrom(0, 408, 429, 500, 502, 503, 504).map((n) => `GET s3://b/runs/x: S3 answered ${n} SlowDown (id R)`),
+    fc.constant('the storage does not answer: /fsx/step-6: could not be read: [Errno 5] Input/output error'),
+  );
+  const others = fc.constantFrom('S3 answered 403 AccessDenied (id R)', 'S3 answered 404 NoSuchKey (id R)', 'EOF');
+  const ended = fc.constantFrom([71, 'checkpoint'], [72, 'data'], [75, 'retry'], [1, 'user-code']);
+  const ofText = (code: unknown, word: unknown, reason: string, lines = '') =>
+    classify(
+      failedJob(`AlgorithmError: ${JSON.stringify({ slipway: 1, class: word, code, reason })}\n${lines}`),
+      attempt(),
+    ).failureClass;
+  fc.assert(
+    fc.property(ended, outage, others, ([code, word], text, other) => {
+      expect(ofText(code, word, text)).toBe('platform');
+      // The client has logged its tries before another error.
+      expect(ofText(code, word, other, text)).toBe(ofText(code, word, other));
+      expect(ofText(code, word, other)).not.toBe('platform');
+      expect(ofText(70, 'hang', text)).toBe('hang');
+    }),
+    { numRuns: draws(50) },
+  );
 });
 
 test('aws/amazon-sagemaker-feedback#99: the words of every service for capacity, unless a container writes them', () => {

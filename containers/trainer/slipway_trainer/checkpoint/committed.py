@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from slipway_trainer.checkpoint.store import Listed, Store, Written, open_store, write_object
+from slipway_trainer.checkpoint.store import Listed, Store, Written, open_store, storage_errors, write_object
+from slipway_trainer.exits import CheckpointFailed
 
 MARKER = "COMMITTED.json"
 SCHEMA = 1
@@ -119,6 +120,11 @@ def newest_complete(store: Store, objection: Callable[[Mapping[str, Any]], str] 
     return None, complaints
 
 
+#: Of what precedes the choice of a checkpoint, which is therefore not blamed.
+_no_choice = storage_errors("no checkpoint could be chosen", CheckpointFailed, "check the permissions under checkpoints")
+
+
+@_no_choice
 def find_resume(own: Store | None, resume_from: str, attempt: int) -> tuple[Committed | None, list[str]]:
     """The newest complete checkpoint in the run's own store and in `resume_from`, and the reasons why others were rejected.
 
@@ -145,6 +151,7 @@ def find_resume(own: Store | None, resume_from: str, attempt: int) -> tuple[Comm
     return max(filter(None, (committed, named)), key=lambda found: found.step, default=None), complaints
 
 
+@_no_choice
 def forget_newer(store: Store, rollback: Rollback) -> list[str]:
     """Rolls back: deletes the markers of later checkpoints, so that none of them is found as the newest, and returns the folders. The other
     objects are kept for inspection until the folder is written again.

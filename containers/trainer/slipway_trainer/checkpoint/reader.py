@@ -8,8 +8,9 @@ import io
 import os
 import pickle
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -22,9 +23,9 @@ from torch.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPla
 from torch.distributed.checkpoint.storage import StorageReader
 from torch.futures import Future
 
-from slipway_trainer.checkpoint.store import Store
+from slipway_trainer.checkpoint.store import Store, storage_failure, unanswered
 from slipway_trainer.checkpoint.writing import METADATA
-from slipway_trainer.exits import CheckpointFailed
+from slipway_trainer.exits import CheckpointFailed, TrainerError
 
 PARALLEL_READS = 8
 #: Module -> names. Dtypes and layouts are created with small functions of torch.
@@ -139,20 +140,31 @@ class ObjectStoreReader(StorageReader):
         return True
 
 
+@contextmanager
+def reading(place: str) -> Iterator[None]:
+    """Converts what goes wrong while the checkpoint at `place` is read: CheckpointFailed blames it, which an outage does not. Errors of
+    collectives and of GPU memory stay: they have another cause."""
+    try:
+        yield
+    except (TrainerError, dist.DistError, torch.cuda.OutOfMemoryError):
+        raise
+    except (Exception, CheckpointException) as error:
+        if "gloo/transport/" in str(error):
+            raise
+        # The failures of all ranks, each with its stack; that of a damaged object counts before an outage.
+        failures = error.failures if isinstance(error, CheckpointException) else {}
+        causes = [(f"rank {rank}: ", cause) for rank, (cause, _stack) in sorted(failures.items())] or [("", error)]
+        where, cause = min(causes, key=lambda one: unanswered(one[1]))
+        raise storage_failure(
+            f"{place}: could not be read: {where}{cause}", cause, CheckpointFailed, "resume from another checkpoint"
+        ) from error
+
+
 def load(store: Store, folder: str, state: Mapping[str, torch.Tensor], group: dist.ProcessGroup) -> set[str]:
     """Loads a checkpoint into the tensors of `state`; returns the names that the checkpoint does not contain. Raises CheckpointFailed."""
     reader = ObjectStoreReader(store, folder)
-    stored = reader.read_metadata().state_dict_metadata
-    wanted = {name: tensor for name, tensor in state.items() if name in stored}
-    try:
+    with reading(f"{store.uri}/{folder}"):
+        stored = reader.read_metadata().state_dict_metadata
+        wanted = {name: tensor for name, tensor in state.items() if name in stored}
         dcp.load(wanted, storage_reader=reader, planner=TensorsOnlyPlanner(), process_group=group)
-    except CheckpointFailed:
-        raise
-    except (Exception, CheckpointException) as error:
-        reason = str(error)
-        if isinstance(error, CheckpointException) and error.failures:
-            # The failures of all ranks, each with its stack.
-            rank, (cause, _stack) = min(error.failures.items(), key=lambda item: item[0])
-            reason = f"rank {rank}: {cause}"
-        raise CheckpointFailed(f"{store.uri}/{folder}: could not be read: {reason}; resume from another checkpoint") from error
     return set(state) - set(wanted)

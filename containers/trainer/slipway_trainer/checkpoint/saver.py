@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.checkpoint.api import CheckpointException
 
 from slipway_trainer.checkpoint.committed import MARKER, commit, delete_old, folder_of
 from slipway_trainer.checkpoint.process import SaverProcess, Target
@@ -133,12 +134,12 @@ class CheckpointSaver:
         self._process.close()
 
 
-def _failure(reason: str) -> Exception:
+def _failure(reason: str, fix: str = "see the lines above for the cause on each rank") -> Exception:
     """The exception for a save that failed with this reason."""
     if _PEER_LOST.search(reason):
         # Another rank died during the save. Its host reports the cause; there is no problem with the storage.
         return RuntimeError(f"a checkpoint could not be written because a rank is gone: {reason}")
-    return CheckpointFailed(f"a checkpoint could not be written: {reason}; see the lines above for the cause on each rank")
+    return CheckpointFailed(f"a checkpoint could not be written: {reason}; {fix}")
 
 
 class LibraryCheckpoints(Protocol):
@@ -166,22 +167,20 @@ class LibrarySaver:
         """Writes a checkpoint with the library and waits for it. Returns the previous save. Raises CheckpointFailed."""
         before, self._saved = self._saved, None
         began, folder = time.monotonic(), folder_of(step)
-        if dist.get_rank() == 0:
-            # A step that is written again after a resume must not count as complete until the end.
-            self._store.delete(f"{folder}/{MARKER}")
-        dist.barrier(self._group)
         try:
+            if dist.get_rank() == 0:
+                # A step that is written again after a resume must not count as complete until the end.
+                self._store.delete(f"{folder}/{MARKER}")
+            dist.barrier(self._group)
             self._library.write(f"{self._store.uri}/{folder}")
-        except Exception as error:
-            raise CheckpointFailed(
-                f"a checkpoint could not be written: {error}; check the disk space and the permission to write under checkpoints"
-            ) from error
-        dist.barrier(self._group)
-        if dist.get_rank() == 0:
-            # With sizes only: a digest would require reading all objects again.
-            objects = [Written(found.name, found.bytes, "") for found in self._store.list(folder + "/")]
-            commit(self._store, folder, facts, objects, self._library.format)
-            delete_old(self._store, self._keep)
+            dist.barrier(self._group)
+            if dist.get_rank() == 0:
+                # With sizes only: a digest would require reading all objects again.
+                objects = [Written(found.name, found.bytes, "") for found in self._store.list(folder + "/")]
+                commit(self._store, folder, facts, objects, self._library.format)
+                delete_old(self._store, self._keep)
+        except (Exception, CheckpointException) as error:
+            raise _failure(reason_of(error), "check the disk space and the permission to write under checkpoints") from error
         seconds = time.monotonic() - began
         self._saved = Saved(step, f"{self._store.uri}/{folder}", seconds, seconds)
         return before

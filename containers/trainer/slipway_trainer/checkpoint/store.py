@@ -1,20 +1,50 @@
 """Storage of checkpoint objects: a folder (file system, sandbox) or a prefix in S3. Names are relative and use forward slashes."""
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from slipway_s3 import S3Client, parse_uri
+from slipway_s3 import S3Client, S3Error, parse_uri
 from slipway_trainer.checkpoint.connector import Connector, ConnectorUpload, find_connector
+from slipway_trainer.exits import TrainerError
 
 PART_BYTES = 64 << 20
 # Number of parts of one object that are uploaded in parallel; with one object per rank, a host uploads eight times as many.
 PARALLEL_PARTS = 4
+#: What a file system reports while its server does not answer, or has cut this client off.
+_UNANSWERED = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.ESHUTDOWN, errno.EHOSTDOWN, errno.EHOSTUNREACH)
+
+
+def unanswered(error: BaseException) -> bool:
+    """Whether the storage did not answer, which says nothing about its content."""
+    if isinstance(error, S3Error):
+        return error.passes
+    if isinstance(error, OSError):
+        return error.errno in _UNANSWERED
+    # The connector has one class for all errors.
+    return type(error).__name__ == "S3Exception" and any(words in str(error) for words in ("Request throttled", "CRT error"))
+
+
+def storage_failure(what: str, error: BaseException, kind: type[TrainerError], fix: str) -> TrainerError:
+    """What ends the program for an error: `kind`, and after an outage an error with which it is tried again."""
+    if unanswered(error):
+        return TrainerError(f"the storage does not answer: {what}; the run is tried again")
+    return kind(f"{what}; {fix}")
+
+
+@contextmanager
+def storage_errors(what: str, kind: type[TrainerError], fix: str) -> Iterator[None]:
+    """Converts errors of a store as `storage_failure` does."""
+    try:
+        yield
+    except (S3Error, OSError) as error:
+        raise storage_failure(f"{what}: {error}", error, kind, fix) from error
 
 
 class Listed(NamedTuple):

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
-from slipway_trainer.checkpoint.store import Store, write_object
-from slipway_trainer.exits import TrainerError
+from slipway_trainer.checkpoint.store import Store, storage_errors, write_object
+from slipway_trainer.exits import DataFailed, TrainerError
 from slipway_trainer.fetch.arguments import AT_ONCE
 from slipway_trainer.fetch.repository import SOURCE_FILE, HubFile, Repository, Source, ask_hub
 
@@ -24,6 +24,7 @@ def reference(source: Source) -> str:
     return f".refs/{source.kind}s/{source.name}/{quote(source.revision, safe='')}"
 
 
+@storage_errors("the files could not be stored", DataFailed, "check the space and the permission to write there")
 def fetch(repository: Repository, store: Store, disk: Path | None) -> bool:
     """Stores the files that the store lacks, then their record; returns whether anything was missing. `store`: the root of all fetched
     files. `disk`: folder with room for AT_ONCE files; None = that of temporary files."""
