@@ -22,6 +22,9 @@ from slipway_trainer.exits import DataFailed
 SCHEMAS = {"text": 1, "sft": 2, "dpo": 2}
 #: Suffixes of the additional files of post-training shards.
 MASK, DOCUMENTS = ".mask", ".documents"
+#: The index of a host of the tokenise step, by its number. It names the number of hosts: in a folder that a step with more hosts has filled
+#: before, those of the others do not count.
+HOST_INDEX = "index-{:05d}.json"
 #: Bytes per token by the index's `dtype`.
 WIDTHS = {"uint16": 2, "uint32": 4}
 
@@ -64,12 +67,18 @@ def read_index(folder: Path) -> ShardIndex:
             f"{folder}: must contain index*.json and the shards it lists, got {', '.join(names) or 'nothing'}; "
             "name the output of a preparation job"
         )
+    contents = {file: _parsed(file) for file in files}
+    hosts = contents.get(folder / HOST_INDEX.format(0), {}).get("hosts")
+    if hosts is not None:
+        contents = {file: contents.get(file, {}) for file in (folder / HOST_INDEX.format(number) for number in range(int(hosts)))}
+        if other := next((file.name for file, content in contents.items() if content.get("hosts") != hosts), None):
+            must = f"must contain the indexes of all {hosts} hosts of one step, got another {other} or none"
+            raise DataFailed(f"{folder}: {must}; let the step end, or start it again")
     entries: dict[str, dict[str, Any]] = {}
     kinds: set[tuple[str, int, str]] = set()
     beside: dict[str, set[Any]] = {key: set() for key in ("endOfText", "tokenizer", "endOfTurn")}
-    for file in files:
+    for file, content in contents.items():
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
             kind = content.get("kind", "text")
             if content["schema"] != SCHEMAS.get(kind):
                 known = " or ".join(map(str, sorted({*SCHEMAS.values()})))
@@ -82,13 +91,13 @@ def read_index(folder: Path) -> ShardIndex:
                     "let it end, or start it again: it continues after its last shard"
                 )
             # The index of a host without input files may differ from the others.
-            if content["shards"] or len(files) == 1:
+            if content["shards"] or len(contents) == 1:
                 kinds.add((content["dtype"], int(content["vocabularySize"]), kind))
                 for key, values in beside.items():
                     values.add(content.get(key))
             entries.update({str(entry["name"]): entry | {"tokens": int(entry["tokens"])} for entry in content["shards"]})
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataFailed(f"{file}: must be an index of token shards ({error!r}); prepare the data again") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise _no_index(file, error) from error
     if len(kinds) != 1:
         found = ", ".join(map(str, sorted(kinds))) or "no shards"
         raise DataFailed(
@@ -102,6 +111,17 @@ def read_index(folder: Path) -> ShardIndex:
     shards = tuple(Shard(folder / entry["name"], entry["tokens"], int(entry.get("documents", 0))) for entry in listed if entry["tokens"])
     _check_sizes(shards, WIDTHS[dtype])
     return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind, *map(common_value, beside.values()))
+
+
+def _parsed(file: Path) -> dict[str, Any]:
+    try:
+        return {**json.loads(file.read_text(encoding="utf-8"))}
+    except (OSError, ValueError, TypeError) as error:
+        raise _no_index(file, error) from error
+
+
+def _no_index(file: Path, error: Exception) -> DataFailed:
+    return DataFailed(f"{file}: must be an index of token shards ({error!r}); prepare the data again")
 
 
 def _digest(dtype: str, kind: str, entries: Sequence[Mapping[str, Any]]) -> str:

@@ -43,9 +43,10 @@ def run(words: list[str], base: Path) -> int:
         files = share(files, place.host, place.hosts)
     kind = "text" if given.text_key else kind_of(files)
     reader = None if kind == "text" else open_reader(kind, given, tokenizer)
-    print_of_input = fingerprint(files, place.input, tokenizer, given.shard_tokens, *(reader.made_with if reader else []))
+    made_with = reader.made_with if reader else [given.text_key or "text"]
+    print_of_input = fingerprint(files, place.input, tokenizer, given.shard_tokens, place.hosts, kind, *made_with)
     turn = end_of_turn(files, open_reader(kind, given, tokenizer), tokenizer) if reader else None
-    writer = ShardWriter(place.output, place.host, new_index(tokenizer, print_of_input, kind, turn), given.shard_tokens)
+    writer = ShardWriter(place.output, place.host, new_index(tokenizer, print_of_input, kind, turn, place.hosts), given.shard_tokens)
     found = earlier_index(place, writer.index_path)
     if found is not None and usable(found, print_of_input):
         writer.index = found

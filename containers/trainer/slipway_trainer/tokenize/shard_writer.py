@@ -7,20 +7,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slipway_trainer.shard_format import DOCUMENTS, MASK, SCHEMAS
+from slipway_trainer.shard_format import DOCUMENTS, HOST_INDEX, MASK, SCHEMAS
 from slipway_trainer.tokenize.documents import Document, Examples
 from slipway_trainer.tokenize.tokenizers import Tokenizer
 
 
 def fingerprint(files: Sequence[Path], folder: Path, tokenizer: Tokenizer, shard_tokens: int, *others: Any) -> str:
-    """Digest of everything that determines the shards; an index with another fingerprint is not continued. `others`: options for
-    examples."""
+    """Digest of everything that determines the shards, with the content of all files; an index with another fingerprint is not continued.
+    `others`: further options. A step reads a file hundreds of times faster than it tokenizes it, and times differ between its copies."""
     listed = [[path.relative_to(folder).as_posix(), path.stat().st_size] for path in files]
-    content = json.dumps([tokenizer.name, tokenizer.vocabulary_size, shard_tokens, listed, *others])
-    return hashlib.sha256(content.encode()).hexdigest()
+    own = [tokenizer.name, tokenizer.end_of_text, [path.stat().st_size for path in tokenizer.files]]
+    digest = hashlib.sha256(json.dumps([own, shard_tokens, listed, *others]).encode())
+    for path in (*tokenizer.files, *files):
+        with path.open("rb") as handle:
+            while chunk := handle.read(1 << 20):
+                digest.update(chunk)
+    return digest.hexdigest()
 
 
-def new_index(tokenizer: Tokenizer, print_of_input: str, kind: str = "text", end_of_turn: int | None = None) -> dict[str, Any]:
+def new_index(
+    tokenizer: Tokenizer, print_of_input: str, kind: str = "text", end_of_turn: int | None = None, hosts: int = 1
+) -> dict[str, Any]:
     """The index before the first shard. `kind`: `text`, `sft` or `dpo`; `end_of_turn`: the token that ends what is trained."""
     return {
         "schema": SCHEMAS[kind],
@@ -31,6 +38,7 @@ def new_index(tokenizer: Tokenizer, print_of_input: str, kind: str = "text", end
         "endOfText": tokenizer.end_of_text,
         **({"endOfTurn": end_of_turn} if end_of_turn is not None else {}),
         "fingerprint": print_of_input,
+        "hosts": hosts,
         "shards": [],
         "next": [0, 0],
         "complete": False,
@@ -56,7 +64,7 @@ class ShardWriter:
     @property
     def index_path(self) -> Path:
         """Path of this host's index."""
-        return self._output / f"index-{self._host:05d}.json"
+        return self._output / HOST_INDEX.format(self._host)
 
     def write_all(self, documents: Iterable[Document], tokenizer: Tokenizer) -> None:
         """Tokenizes the remaining documents and marks the index as complete."""
@@ -81,6 +89,8 @@ class ShardWriter:
 
     def _write_rest(self, items: Iterable[Any], add: Callable[[Any], None]) -> None:
         place = tuple(self.index["next"])
+        # From here on, the index of an earlier step with other input does not count.
+        self._write_index()
         for item in items:
             add(item)
             place = (item.file, item.line + 1)

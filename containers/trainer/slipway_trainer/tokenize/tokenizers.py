@@ -25,6 +25,8 @@ class ByteTokenizer:
     written as `<|endoftext|>` in chat templates and completions."""
 
     name = "byte"
+    #: The files that define it.
+    files: Sequence[Path] = ()
     vocabulary_size = 257
     #: Id of the token that ends every document.
     end_of_text = 256
@@ -89,7 +91,9 @@ class FileTokenizer(ByteTokenizer):
             raise InvalidRun(
                 "code.arguments.tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"
             ) from error
-        config = _json_of(path.with_name("tokenizer_config.json"))
+        beside = path.with_name("tokenizer_config.json")
+        config = _json_of(beside)
+        self.files = [file for file in (path, beside) if file.is_file()]
         try:
             self._tokenizer = Loaded.from_file(str(path))
         except Exception as error:  # The package raises no class of its own.
