@@ -89,6 +89,16 @@ def test_a_finished_run_that_is_started_again_writes_nothing(finished: Path, sha
     assert events(output, "checkpoint") == []
 
 
+@pytest.mark.parametrize("steps", [1, 5, 6, 7])
+def test_another_run_that_has_no_step_left_is_refused(finished: Path, shards: Path, tmp_path: Path, steps: int) -> None:
+    start = job_at(tmp_path, runId="other-261101090000", training={"steps": steps})
+    start["checkpoints"]["resumeFrom"] = str(finished / "checkpoints/step-6")
+    code, output = run_ranks(tmp_path, 1, start, {"train": shards})
+    assert (code, len(events(output, "step"))) == ((0, 1) if steps > 6 else (77, 0)), output
+    message = f"training.steps: must be more than 6, the steps of the checkpoint from which the run starts, got {steps}; raise it"
+    assert (message in output) == (steps <= 6)
+
+
 def test_a_checkpoint_that_says_less_is_continued(finished: Path, shards: Path, tmp_path: Path) -> None:
     marker = finished / "checkpoints/step-6/COMMITTED.json"
     record = json.loads(marker.read_text())

@@ -78,10 +78,13 @@ class Continuation:
     def take(self, record: Mapping[str, Any]) -> list[str]:
         """Continues from the record of a checkpoint. Returns the differences to a checkpoint of another run, which may be intended.
 
-        Raises InvalidRun if a checkpoint of this run was written with other data or another model, or if the data position of any
-        checkpoint does not match this run. Fields that a checkpoint does not contain are not compared.
+        Raises InvalidRun if a checkpoint of this run was written with other data or another model, if one of another run leaves no step, or
+        if the data position of any checkpoint does not match this run. Fields that a checkpoint does not contain are not compared.
         """
-        step = int(record["step"])
+        step, is_own = int(record["step"]), record.get("runId") == self._settings.run_id
+        if step >= self._settings.training.steps and not is_own:
+            must = f"must be more than {step}, the steps of the checkpoint from which the run starts"
+            raise InvalidRun(f"training.steps: {must}, got {self._settings.training.steps}; raise it: it counts them too")
         self._tokens_before, self._steps_before = int(record.get("tokens", self.tokens(step))), step
         own, data = self.facts(step), record.get("data") or {}
         position = {name: own["data"][name] for name in ("seed", "nextSample")}
@@ -100,6 +103,6 @@ class Continuation:
             before, now = _plain(_DEFAULTS) | record["model"], self._model
             changed = sorted(name for name in {*before, *now} if _differs(before.get(name), now.get(name)))
             differences += [f"model {name}: must be that of the checkpoint, {before.get(name)}, got {now.get(name)}" for name in changed]
-        if differences and record.get("runId") == self._settings.run_id:
+        if differences and is_own:
             raise InvalidRun(*differences, "restore these options, or launch a new run with checkpoints.startFrom")
         return differences

@@ -248,6 +248,16 @@ describe('checkpoints.startFrom', () => {
     expect(found).toMatchObject({ uri: `${PREFIX}/${first}/step-20/`, step: 20, attempt: null });
   });
 
+  test('fails: of one that leaves the built-in trainer no step is missing', async () => {
+    const first = await world.launch();
+    world.commit(first, 99);
+    expect(await from(first)).toMatchObject({ step: 99 });
+    world.commit(first, 100);
+    const missing =
+      'must be a checkpoint before step 100, the last one of this run, got step 100; raise training.steps, which counts the steps of both runs';
+    expect(await from(first)).toEqual({ missing });
+  });
+
   test('fails: of a prefix with none is missing', async () => {
     expect(await from(`${PREFIX}/nobody/`)).toEqual({ missing: `${PREFIX}/nobody/ has no complete checkpoint` });
   });

@@ -210,6 +210,11 @@ async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise<Observ
   if (listed.kind === 'unreadable') return { unreadable: `${startFrom} cannot be listed: ${listed.error}` };
   if (listed.kind !== 'listed') return { unreadable: `${startFrom} was not listed` };
   const [found] = listed.committed;
+  const { totalSteps } = whole.record.policy;
+  if (found && whole.intent.spec.code.builtin && totalSteps !== undefined && found.step >= totalSteps) {
+    const must = `must be a checkpoint before step ${totalSteps}, the last one of this run, got step ${found.step}`;
+    return { missing: `${must}; raise training.steps, which counts the steps of both runs` };
+  }
   return found ? asStart(found) : { missing: `${startFrom} has no complete checkpoint` };
 }
 
