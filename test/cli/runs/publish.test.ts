@@ -304,6 +304,14 @@ test('fails: a bucket of another region cannot be registered from, though S3 tel
   expect((await cli('--to', 's3://elsewhere/v1/', ...REGISTRY)).code).toBe(0);
 });
 
+test.each(['model', 'adapter/adapter_model'])('fails: %s of an export that was cut off is no weights', async (name) => {
+  objects.delete(`s3://lab-artifacts/${MODEL}model.safetensors`);
+  objects.set(`s3://lab-artifacts/${MODEL}${name}.safetensors.tmp`, { bytes: 6 * GIB });
+  const message = `run: must have left whole weights, got ${name}.safetensors.tmp; resume the run, which exports them again`;
+  expect(await cli()).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
+  expect(s3.commandCalls(PutObjectCommand)).toEqual([]);
+});
+
 test('fails: a run that goes on, and one without weights, are refused', async () => {
   state = 'running';
   expect(await cli()).toMatchObject({ code: 1, stderr: expect.stringContaining('run: must be over, got running') });

@@ -117,6 +117,10 @@ async function trainedWeights(
   const at = ModelArtifacts?.S3ModelArtifacts;
   const files = at ? await weightFiles(client, at) : [];
   if (files.length === 0) throw refused(`must have left weights, got none at ${at ?? 'an unknown place'}`, fix);
+  // Of the trainer's safetensors.py, if the job was stopped meanwhile.
+  const cutOff = files.find((file) => file.name.endsWith('.safetensors.tmp'));
+  if (cutOff)
+    throw refused(`must have left whole weights, got ${cutOff.name}`, 'resume the run, which exports them again');
   return { job: name, files };
 }
 
