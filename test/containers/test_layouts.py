@@ -160,6 +160,15 @@ def test_evaluation_uses_the_same_samples_every_time(tmp_path: Path, shards: Pat
     assert phases.count(("eval", "begin")) == phases.count(("eval", "end")) == 3
 
 
+def test_an_evaluation_channel_below_a_global_batch_is_told(tmp_path: Path, shards: Path) -> None:
+    for tokens, is_small in ((100, True), (200, False)):
+        job = trainer_job(arguments=["--eval-channel", "heldout"], training={"steps": 1})
+        heldout = write_shards(tmp_path / f"heldout{tokens}", tokens)
+        code, output = run_ranks(tmp_path / str(tokens), 1, job, {"train": shards, "heldout": heldout})
+        assert code == 0, output
+        assert ("warning: channel heldout: 3 samples are fewer than globalBatchSize 4: some count twice" in output) == is_small
+
+
 @pytest.mark.drawn(1, of="further layouts")
 def test_the_loss_of_an_evaluation_does_not_depend_on_the_number_of_ranks(tmp_path: Path, shards: Path) -> None:
     heldout = write_shards(tmp_path / "heldout", 2000, seed=2)

@@ -181,11 +181,15 @@ def training_folders(settings: RunSettings, environ: Mapping[str, str]) -> Path 
 
 
 def report_data(batches: Batches, evaluation: Batches | None, settings: RunSettings) -> None:
-    """Prints the number of epochs of each channel of a mixture, and a warning for each channel with truncated documents."""
+    """Prints the number of epochs of each channel of a mixture, and warnings of truncated documents and of a small evaluation channel."""
     arguments, steps = settings.arguments, settings.training.steps
     if batches.mixed:
         epochs = ", ".join(f"{name} {count:.2f}" for name, count in batches.epochs(steps).items())
         print(f"mixture: epochs of each channel after step {steps}: {epochs}", flush=True)
+    size = settings.training.global_batch_size
+    if evaluation is not None and evaluation.samples < size:
+        few = f"{evaluation.samples} samples are fewer than globalBatchSize {size}"
+        print(f"warning: channel {arguments.eval_channel}: {few}: some count twice in the loss of an evaluation", flush=True)
     found = ((arguments.data_channel, batches), (arguments.eval_channel, evaluation))
     for warning in [warning for name, part in found if part is not None for warning in part.warnings(name)]:
         print(warning, flush=True)

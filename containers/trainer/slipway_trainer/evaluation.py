@@ -15,7 +15,7 @@ def evaluation_loss(
     backend: Backend, evaluation: Batches, settings: RunSettings, world: World, on_batch: Callable[[], None] = lambda: None
 ) -> float:
     """Mean loss over the first global batches of the evaluation channel. All ranks must call it. `on_batch` is called after each batch."""
-    # Complete global batches, each sample once, so that the samples do not depend on the number of ranks.
+    # Complete global batches, so that the samples do not depend on the number of ranks: each once, unless the channel is smaller than one.
     whole = evaluation.samples // settings.training.global_batch_size
     batches = max(1, min(settings.arguments.eval_batches, whole))
     total, divisor = torch.zeros((), device=world.device), torch.zeros((), device=world.device)
