@@ -118,6 +118,8 @@ function trainerOverrides(run: RunSpec, place: SmokePlace, dataRanks: number): s
           `model.architecture=${JSON.stringify(smallModel(run, place))}`,
         ]
       : []),
+    // A checkpoint is of the whole model, and may be beyond the last step.
+    ...(run.checkpoints.startFrom ? ['checkpoints.startFrom='] : []),
     'training.totalTokens=',
     `training.steps=${STEPS}`,
     `training.sequenceLength=${length}`,

@@ -85,3 +85,15 @@ data: [{ channel: train, s3: "s3://{dataBucket}/t/" }]
   expect(tiny.model?.architecture).toMatchObject({ layers: 2, kvHeads: 8, attentionHeads: 16, hiddenSize: 256 });
   expect(tiny.distribution).toMatchObject({ processesPerHost: 4, collectives: 'gloo' });
 });
+
+test('starts from no checkpoint, which is of the whole model and may be beyond the last step', () => {
+  const text = JSON.stringify({
+    ...{ name: 'later', model: { preset: 'gpt-tiny' }, code: { source: 'builtin' } },
+    data: [{ channel: 'train', s3: 's3://bucket/t/' }],
+    training: { sequenceLength: 128, microBatchSize: 1, globalBatchSize: 8, steps: 5000 },
+    compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 1 },
+    checkpoints: { startFrom: 's3://{checkpointBucket}/runs/{team}/a/step-2000/' },
+  });
+  for (const place of ['account', 'sandbox'] as const)
+    expect(load(text, smokeOverrides(load(text), place)).checkpoints.startFrom).toBeUndefined();
+});
