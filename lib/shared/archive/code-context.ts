@@ -58,11 +58,22 @@ function inspected(folder: string, { entryPoint, requirements = 'requirements.tx
   return {
     files: files.map((file) => ({
       ...inspectedFile(folder, file),
-      ...(file.name === entry && entry.endsWith('.py') && pythonFacts(entry, read)),
+      ...(file.name === entry && entry.endsWith('.py') && scriptFacts(entry, read)),
       ...(file.name === installed && { requirements: requirementLines(read(installed) ?? '') }),
     })),
     ...rest,
   };
+}
+
+/** Facts about a script in UTF-8. Where part of one was not read, it may have further options. */
+function scriptFacts(entry: string, read: (name: string) => string | undefined) {
+  let isCut = false;
+  const { options, ...facts } = pythonFacts(entry, (name) => {
+    const text = read(name);
+    isCut ||= text?.length === START.length;
+    return text && Buffer.from(text, 'latin1').toString('utf8');
+  });
+  return { ...facts, ...(options && !isCut && { options }) };
 }
 
 function inspectedFile(folder: string, file: CodeFile): InspectedFile {

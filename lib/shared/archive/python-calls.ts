@@ -1,6 +1,7 @@
-/** A call: its name without what is before the last dot, and its values as tokens with a space between two. */
+/** A call: its name, what is before the last dot of it, and its values as tokens with a space between two. */
 export interface Call {
   name: string;
+  of: string;
   words: string[];
   named: Record<string, string>;
 }
@@ -18,10 +19,10 @@ export interface Script {
 const TOKEN =
   /[rbfu]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?)|#.*|\\\r?\n|[\w.]+|[=!<>:]=|\S|\n/gi;
 /** What is kept of the text of a bracket in that of the one around it. */
-const LONGEST = 1000;
+export const LONGEST = 1000;
 
-/** The text of a literal; undefined for other values, such as f-strings. */
-export const literal = (source = ''): string | undefined => /^[rbu]{0,2}("""|'''|"|')([^"']*)\1$/i.exec(source)?.[2];
+/** The text of a literal; undefined for other values, such as f-strings, and for escapes. */
+export const literal = (source = ''): string | undefined => /^[rbu]{0,2}("""|'''|"|')([^"'\\]*)\1$/i.exec(source)?.[2];
 
 /** Reads a script as tokens. */
 export function readScript(text: string): Script {
@@ -58,8 +59,8 @@ interface Bracket extends Call {
 }
 
 function newBracket(opener: string, before: string): Bracket {
-  const name = before.split('.').at(-1) ?? '';
-  return { opener, name, words: [], named: {}, text: '', key: '', value: '' };
+  const [, of = '', name = ''] = /^(?:(.*)\.)?(.*)$/.exec(before) ?? [];
+  return { opener, name, of, words: [], named: {}, text: '', key: '', value: '' };
 }
 
 function addTo(bracket: Bracket, token: string): void {

@@ -1,43 +1,75 @@
 import type { ScriptOption } from '../../core/config/code-source';
-import { type Call, literal, type Script } from './python-calls';
+import { type Call, LONGEST, literal, type Script } from './python-calls';
 
-/** A parser of argparse, with the variable that holds it. */
-const PARSER = /^ (\w+) = (?:argparse\.)?ArgumentParser \(/;
-/** Calls of other parsers, of those in parts, and of those that leave unknown options alone. */
-const OPEN =
-  /^(parse_known(_intermixed)?_args|parse_args_into_dataclasses|add_subparsers|\w+ArgumentParser|\w*Trl?Parser)$/;
-/** Settings of a parser that change neither its options nor how it reads them. */
+/** A parser of argparse, with the variable that holds it; and a group of its options. */
+const PARSER = /^ (\w+) = (argparse\.)?ArgumentParser \(/;
+const GROUP = /^ (\w+) = \w+\.add_(?:argument|mutually_exclusive)_group \(/;
+/** Imports of argparse itself: other libraries have parsers of the same name. */
+const IMPORT = /^ import (.* , )?argparse( ,|$)/;
+const IMPORT_PARSER = /^ from argparse import\b.*\bArgumentParser\b/;
+/** Calls with which a parser takes options, and reads all of them. */
+const TAKES = /^(add_argument|add_argument_group|add_mutually_exclusive_group|parse_args)$/;
+/** What else is done with a parser that neither adds options nor changes how they are read. */
+const HARMLESS_CALL = /^(set_defaults|get_default|error|exit|(print|format)_(help|usage))$/;
 const HARMLESS = new Set(['prog', 'description', 'usage', 'epilog', 'add_help', 'formatter_class']);
-/** A script that reads or changes the words itself, or whose parser is of another library. */
-const READS_WORDS = /^ (?:from|import) jsonargparse\b|\bsys\.argv\b|^ from sys import\b.*\bargv\b/;
+/** A script that reads or changes the words itself. */
+const READS_WORDS = /\bsys\.argv\b|^ from sys import\b.*\bargv\b/;
 const HYDRA = /^ @ hydra\.main\b/;
 const LITERALS = /^[[(] (.*?) ?,? [\])]$/;
 
-/** Every option of a script; nothing where it may have others. Hydra takes none, but words such as `trainer=gpu`. */
+/**
+ * Every option of a script that reads them with one parser of argparse, or with Hydra; nothing where there may be others: where something
+ * else is done with the parser than to add options whose names are written there, and to read all of them in the script itself.
+ */
 export function optionsOf(scripts: readonly Script[]): ScriptOption[] | undefined {
+  if (scripts[0]?.statements.some((one) => HYDRA.test(one))) return HYDRA_OPTIONS;
   const statements = scripts.flatMap((one) => one.statements);
   const calls = scripts.flatMap((one) => one.calls);
-  if (statements.some((one) => HYDRA.test(one))) return [];
-  const variables = statements.flatMap((one) => PARSER.exec(one)?.[1] ?? []);
   const made = calls.filter(({ name }) => name === 'ArgumentParser');
-  const reads = calls.filter(({ name }) => name === 'parse_args');
-  // A program that is only imported reads no words.
-  const isProgram = (one: Script) =>
-    one.statements.some((text) => /^ if __name__ ==/.test(text)) && one.calls.some(({ name }) => name === 'parse_args');
-  const isPassedOn = ({ words, named }: Call) => [...words, ...Object.values(named)].includes(variables[0] ?? '');
-  const isClosed =
-    variables.length === 1 &&
+  const uses = calls.filter(({ name }) => TAKES.test(name));
+  const reads = uses.filter(({ name }) => name === 'parse_args');
+  const holders = new Set([
+    ...uses.map(({ of }) => of),
+    ...statements.flatMap((one) => (PARSER.exec(one) ?? GROUP.exec(one))?.[1] ?? []),
+  ]);
+  const isKnown =
     made.length === 1 &&
-    made.every(({ named }) => Object.keys(named).every((key) => HARMLESS.has(key))) &&
+    made.every(({ words, named }) => words.length === 0 && Object.keys(named).every((key) => HARMLESS.has(key))) &&
+    scripts.some(makesParser) &&
+    reads.every(
+      (one) => scripts[0]?.calls.includes(one) && one.words.length === 0 && Object.keys(one.named).length === 0,
+    ) &&
     reads.length > 0 &&
-    reads.every(({ words, named }) => words.length === 0 && Object.keys(named).length === 0) &&
-    !calls.some((one) => OPEN.test(one.name) || isPassedOn(one)) &&
-    !scripts.slice(1).some(isProgram) &&
-    !statements.some((one) => READS_WORDS.test(one));
-  const added = isClosed ? calls.filter(({ name }) => name === 'add_argument').map(optionOf) : [];
-  const isKnown = isClosed && added.every((one) => one !== undefined);
-  return isKnown ? [HELP, ...added.flatMap((one) => one ?? [])] : undefined;
+    !holders.has('') &&
+    !statements.some((one) => READS_WORDS.test(one) || isOtherUse(one, holders));
+  const added = isKnown ? uses.filter(({ name }) => name === 'add_argument').map(optionOf) : [];
+  return isKnown && added.every((one) => one !== undefined) ? [HELP, ...added.flatMap((one) => one ?? [])] : undefined;
 }
+
+/** Whether a script makes a parser of argparse itself. */
+const makesParser = ({ statements }: Script): boolean =>
+  statements.some((one) => {
+    const found = PARSER.exec(one);
+    return found !== null && statements.some((other) => (found[2] ? IMPORT : IMPORT_PARSER).test(other));
+  });
+
+/** Whether a statement does anything with the parser or a group but to assign, return or import it, and to call it as we know it. */
+function isOtherUse(statement: string, holders: ReadonlySet<string>): boolean {
+  const tokens = statement.split(' ').slice(1);
+  if (/^(from|import)$/.test(tokens[0] ?? '')) return false;
+  return tokens.some((token, at) => {
+    const [, of = '', name = ''] = /^(?:(.*)\.)?(.*)$/.exec(token) ?? [];
+    if (holders.has(token))
+      return !(at === 0 && tokens[1] === '=') && !(at === 1 && tokens[0] === 'return' && tokens.length === 2);
+    return holders.has(of) && !((TAKES.test(name) || HARMLESS_CALL.test(name)) && tokens[at + 1] === '(');
+  });
+}
+
+/** https://hydra.cc/docs/advanced/hydra-command-line-flags/, 2026-11-30. Everything else is a word such as `trainer=gpu`. */
+const HYDRA_OPTIONS: ScriptOption[] = [
+  ...['help', 'hydra-help', 'version', 'cfg', 'resolve', 'package', 'run', 'multirun', 'shell-completion'],
+  ...['config-path', 'config-name', 'config-dir', 'experimental-rerun', 'info'],
+].map((name) => ({ names: [`--${name}`], takes: 'any', isRequired: false }));
 
 const HELP: ScriptOption = { names: ['-h', '--help'], takes: 'none', isRequired: false };
 
@@ -51,11 +83,13 @@ function optionOf({ words, named }: Call): ScriptOption | undefined {
   const takesNone = isNegated || /^(store_(true|false|const)|append_const|count|help|version)$/.test(action);
   const type = /^(int|float)$/.exec(named.type ?? '')?.[1] as ScriptOption['type'];
   const isText = !named.type || named.type === 'str';
-  const listed = LITERALS.exec(named.choices ?? '')?.[1]?.split(' , ');
+  const { choices: among = '' } = named;
+  // A longer text was cut.
+  const listed = among.length < LONGEST ? LITERALS.exec(among)?.[1]?.split(' , ') : undefined;
   const values = listed?.flatMap((one) => (isText ? literal(one) : /^[\d.]+$/.exec(one)?.[0]) ?? []);
   const choices = (isText || type) && values?.length === listed?.length ? values : undefined;
   const isPositional = !names[0]?.startsWith('-');
-  const isOptional = /^["'][?*]["']$|REMAINDER/.test(named.nargs ?? '');
+  const isOptional = /^["'][?*]["']$|\b(REMAINDER|OPTIONAL|ZERO_OR_MORE)$/.test(named.nargs ?? '');
   const written = isPositional ? [] : names.flatMap((name) => name ?? []);
   return {
     names: isNegated ? written.flatMap((name) => [name, name.replace(/^--/, '--no-')]) : written,

@@ -40,7 +40,7 @@ export function pythonFacts(entry: string, read: (name: string) => string | unde
   ]);
   const savesTo = (scripts[0]?.calls ?? []).flatMap(placeOf)[0];
   const options = optionsOf(scripts);
-  const ownRanks = ranksOf(scripts);
+  const ownRanks = ranksOf(scripts, options);
   const loads = calls.flatMap(({ name, words }) => (name === 'from_pretrained' ? (literal(words[0]) ?? []) : []));
   return {
     ...(Object.keys(switches).length > 0 && { switches }),
@@ -66,25 +66,27 @@ function switchesOf({ name, words, named }: Call): [string, Switch][] {
 /** This host by a name that each host has. */
 const LOCAL_ADDRESS = /^["'](tcp:\/\/)?(localhost|127\.0\.0\.1)\b/;
 const OWN_ADDRESS = /^ os\.environ \[ ["']MASTER_ADDR["'] \] = ["'](localhost|127\.0\.0\.1)["']/;
-/** A script that reads what a launcher sets may make ranks only where there are none. */
-const LAUNCHED = `["'](MASTER_ADDR|RANK|LOCAL_RANK|WORLD_SIZE)["']`;
-const READS_LAUNCHER = new RegExp(
-  String.raw`${LAUNCHED} (not )?in\b|\b(environ\.get|getenv) \( ${LAUNCHED}|(?<!^ os\.)environ \[ ${LAUNCHED}`,
-);
-
+/** A script that reads what torchrun sets may make ranks only where there are none; to set such a variable is not to read it. */
+const LAUNCHED =
+  /["'](MASTER_ADDR|RANK|LOCAL_RANK|WORLD_SIZE|TORCHELASTIC_RUN_ID)["']|\b(is_torchelastic_launched|get_node_local_rank)\b/;
+const SETS = /^ os\.environ \[ ["']\w+["'] \] = /;
+const CONDITION = /^ (if (?!__name__)|elif|else|try|except)/;
 /** A script that takes its GPU from an argument, which torchrun does not pass. */
-const OWN_GPU = /\bset_device \( \w+\.local_rank \)|\bdevice \( ["']cuda["'] , \w+\.local_rank \)/;
+const OWN_GPU = /\b(?:set_device \( |device \( ["']cuda["'] , )(\w+)\.local_rank \)/;
 
-/** How a script finds its ranks without those that the launcher starts. */
-function ranksOf(scripts: readonly Script[]): InspectedFile['ownRanks'] {
-  const statements = scripts.flatMap((one) => one.statements);
-  const calls = scripts.flatMap((one) => one.calls);
-  if (statements.some((one) => READS_LAUNCHER.test(one))) return undefined;
-  if (statements.some((one) => OWN_GPU.test(one))) return 'argument';
+/** How the program makes its ranks without those that torchrun starts, whatever its arguments are. */
+function ranksOf([program]: readonly Script[], options: InspectedFile['options']): InspectedFile['ownRanks'] {
+  const { statements, calls } = program ?? { statements: [], calls: [] };
+  if (statements.some((one) => LAUNCHED.test(one) && !SETS.test(one))) return undefined;
+  const isArgument = options?.some(({ names }) => names.some((name) => /^--local[-_]rank$/.test(name)));
+  const holder = statements.flatMap((one) => /^ (\w+) = \w+\.parse_args \( \)$/.exec(one)?.[1] ?? [])[0];
+  if (isArgument && statements.some((one) => OWN_GPU.exec(one)?.[1] === holder)) return 'argument';
+  // What stands under a condition may be for one host.
+  const always = statements.filter((_, at) => !CONDITION.test(statements[at - 1] ?? ''));
   const joins = calls.filter(({ name }) => name === 'init_process_group');
-  if (joins.length > 0 && calls.some(({ name, named }) => name === 'spawn' && named.nprocs)) return 'spawn';
+  if (joins.length > 0 && always.some((one) => /\bspawn \(.*\bnprocs = /.test(one))) return 'spawn';
   const isLocal = joins.some(({ named }) => LOCAL_ADDRESS.test(named.init_method ?? ''));
-  return isLocal || statements.some((one) => OWN_ADDRESS.test(one)) ? 'localhost' : undefined;
+  return isLocal || always.some((one) => OWN_ADDRESS.test(one)) ? 'localhost' : undefined;
 }
 
 /** The folder for the checkpoints of a trainer that is named as a text. */

@@ -812,7 +812,11 @@ test.each<[source: string, given: Given, said: string[]]>([
         'if "MASTER_ADDR" not in os.environ:\n    os.environ["MASTER_ADDR"] = "localhost"',
         0,
       ],
-      ['awslabs/slapo#64', 'torch.cuda.set_device(args.local_rank)', 1],
+      [
+        'awslabs/slapo#64',
+        `${PARSER}parser.add_argument("--local_rank", type=int, default=0)\nargs = parser.parse_args()\ntorch.cuda.set_device(args.local_rank)`,
+        1,
+      ],
       [
         'awslabs/slapo#64: or from the variable',
         'if "LOCAL_RANK" in os.environ:\n    args.local_rank = 1\ntorch.cuda.set_device(args.local_rank)',

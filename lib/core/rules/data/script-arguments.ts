@@ -1,12 +1,9 @@
-import { nearest } from '../../catalog/nearest';
+import { editDistance, nearest } from '../../catalog/nearest';
 import type { ScriptOption } from '../../config/code-source';
 import { orList } from '../../config/issue';
 import { type Finding, type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { entryFile, someOf } from './code-folder';
-
-/** A word that the launcher passes as the name of an option. */
-const nameOf = (key: string): string => (key.startsWith('-') ? key : `--${key}`);
 
 /** Numbers as `int` and `float` of Python read them. */
 const NUMBERS = {
@@ -22,19 +19,19 @@ function optionsFor(name: string, options: readonly ScriptOption[]): readonly Sc
 }
 
 /** What argparse ends the script for, and what to write instead. */
-function refusal(key: string, value: unknown, options: readonly ScriptOption[]): Omit<Finding, 'path'> | undefined {
-  const [option, ...others] = optionsFor(nameOf(key), options);
+function refusal({ key, name, value }: Passed, options: readonly ScriptOption[]): Omit<Finding, 'path'> | undefined {
+  const [option, ...others] = optionsFor(name, options);
   if (!option || others.length > 0) {
     const names = options.flatMap(({ names }) => names.filter((one) => one.startsWith('--') && one !== '--help'));
-    const near = nearest(
+    const [near = ''] = nearest(
       key,
       names.map((one) => one.slice(2)),
       1,
     );
-    const isNear = near.length === 1 && names.length > 0;
+    const isNear = editDistance(key, near) <= Math.max(1, Math.floor(key.length / 3));
     return {
       must: 'must be an option that the script declares: it ends at any other',
-      fix: isNear ? `write ${near[0]}, or declare it in the script` : 'remove it, or declare it in the script',
+      fix: isNear ? `write ${near}, or declare it in the script` : 'remove it, or declare it in the script',
     };
   }
   const { takes, type, choices } = option;
@@ -65,18 +62,30 @@ function refusal(key: string, value: unknown, options: readonly ScriptOption[]):
     : { must: `must be ${orList(choices)}, which the script lists as its choices`, fix: 'use one of them' };
 }
 
-/** What the launcher passes to a script: false is left out, and the toolkit writes true as a text. */
-function passedBy({ code, distribution, hyperparameters }: RunSpec): { path: string; key: string; value: unknown }[] {
+/** An argument as the launcher passes it. */
+interface Passed {
+  path: string;
+  key: string;
+  name: string;
+  value: unknown;
+}
+
+/**
+ * What the launcher passes to a script: false is left out. The toolkit writes true as a text, and a name of one letter with one dash, and
+ * keeps names of its own: https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training/mapping.py, 2026-11-30.
+ */
+function passedBy({ code, distribution, hyperparameters }: RunSpec): Passed[] {
   const isToolkit = distribution.contract === 'toolkit';
-  const values = [
-    ...Object.entries(code.arguments).map(([key, value]) => ({ path: `code.arguments.${key}`, key, value })),
-    ...Object.entries(isToolkit ? hyperparameters : {}).map(([key, value]) => {
-      return { path: `hyperparameters.${key}`, key, value: String(value) };
-    }),
-  ];
-  return values
-    .filter(({ value }) => value !== false)
-    .map((one) => (isToolkit && one.value === true ? { ...one, value: 'True' } : one));
+  const sections = { 'code.arguments': code.arguments, ...(isToolkit && { hyperparameters }) };
+  const given = Object.entries(sections).flatMap(([section, values]) =>
+    Object.entries(values).map(([key, value]) => ({ path: `${section}.${key}`, key, value })),
+  );
+  return given
+    .filter(({ key, value }) => value !== false && !(isToolkit && key.startsWith('sagemaker_')))
+    .map((one) => {
+      const dashes = one.key.startsWith('-') ? '' : isToolkit && one.key.length === 1 ? '-' : '--';
+      return { ...one, name: `${dashes}${one.key}`, ...(isToolkit && one.value === true && { value: 'True' }) };
+    });
 }
 
 const RANKS = {
@@ -100,12 +109,12 @@ export const SCRIPT_RULES: readonly Rule[] = [
     const options = entryFile(run, codeFolder)?.options;
     if (options === undefined) return [];
     const passed = passedBy(run);
-    const refused = passed.flatMap(({ path, key, value }) => {
+    const refused = passed.flatMap((one) => {
       // Behind one dash names may be joined, and a value may be joined to any name.
-      const found = /^-[^-]|=/.test(nameOf(key)) ? undefined : refusal(key, value, options);
-      return found ? [{ path, ...found }] : [];
+      const found = /^-[^-]|=/.test(one.name) ? undefined : refusal(one, options);
+      return found ? [{ path: one.path, ...found }] : [];
     });
-    const named = new Set(passed.flatMap(({ key }) => optionsFor(nameOf(key), options)));
+    const named = new Set(passed.flatMap(({ name }) => optionsFor(name, options)));
     const absent = options.filter((option) => option.isRequired && !named.has(option)).map(({ names }) => names.at(-1));
     return [
       ...refused,
@@ -122,7 +131,7 @@ export const SCRIPT_RULES: readonly Rule[] = [
   rule('code/own-ranks', 'warning, may acknowledge', (run, { codeFolder }) => {
     const { compute, distribution } = run;
     const ownRanks = entryFile(run, codeFolder)?.ownRanks;
-    const applies = ownRanks === 'localhost' ? compute.instanceCount > 1 : distribution.launcher !== 'script';
+    const applies = distribution.launcher === 'torchrun' && (ownRanks !== 'localhost' || compute.instanceCount > 1);
     return ownRanks && applies ? [{ path: 'code.entryPoint', ...RANKS[ownRanks] }] : [];
   }),
 ];

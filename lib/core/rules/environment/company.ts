@@ -149,9 +149,9 @@ export const COMPANY_RULES: readonly EnvironmentRule[] = [
       !endpoints.includes('ssm');
     const prefix = secrets.allowedPrefix ?? '';
     const names = Object.keys(teams);
-    const owner = (name: string) =>
-      names.find((one) => one !== name && name.startsWith(one) && prefix.endsWith('{team}'));
-    const [read] = names.filter(owner);
+    const of = (name: string) => prefix.replaceAll('{team}', name);
+    const owner = (name: string) => names.find((one) => one !== name && of(name).startsWith(of(one)));
+    const [read] = prefix.includes('{team}') ? names.filter(owner) : [];
     return [
       ...when(isUnreachable, 'network.endpoints', {
         must: 'must contain secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
@@ -160,7 +160,7 @@ export const COMPANY_RULES: readonly EnvironmentRule[] = [
       }),
       ...when(read !== undefined, 'secrets.allowedPrefix', {
         must: `must have / behind {team}: team ${owner(read ?? '')} could read the secrets of team ${read}`,
-        fix: `write ${prefix}/`,
+        fix: `write ${prefix.replace('{team}', '{team}/')}`,
       }),
       ...when(prefix !== '' && names.length > 1 && !prefix.includes('{team}'), 'secrets.allowedPrefix', {
         level: 'warning',

@@ -117,32 +117,87 @@ test('warns of exactly the arguments for which argparse ends the script', () => 
   );
 });
 
+const A = 'import argparse\nparser = argparse.ArgumentParser()\n';
+const FUNCTION = 'import argparse\ndef made():\n    parser = argparse.ArgumentParser()\n    return parser\n';
+
 test.each([
-  ['parse_known_args', 'import argparse\nparser = argparse.ArgumentParser()\nargs, _ = parser.parse_known_args()'],
+  ['parse_known_args', `${A}args, _ = parser.parse_known_args()`],
+  ['options of a library', `${A}Trainer.add_args(parser)\nparser.parse_args()`],
+  ['options of a library by keyword', `${A}add_more(parser=parser)\nparser.parse_args()`],
   [
-    'a parser of another library',
-    'import argparse\nparser = argparse.ArgumentParser()\nTrainer.add_args(parser)\nparser.parse_args()',
+    'options of a library in a group',
+    `${A}group = parser.add_argument_group("a")\nlibrary.add(group)\nparser.parse_args()`,
   ],
-  [
-    'names made in a loop',
-    'import argparse\nparser = argparse.ArgumentParser()\nfor n in NAMES:\n    parser.add_argument(f"--{n}")\nparser.parse_args()',
-  ],
-  ['subcommands', 'import argparse\nparser = argparse.ArgumentParser()\nparser.add_subparsers()\nparser.parse_args()'],
+  ['options of a library in a call', `${FUNCTION}args = library.add(made()).parse_args()`],
+  ['options of a library under another name', `${FUNCTION}p = made()\np = library.add(p)\nargs = p.parse_args()`],
+  ['a method that is passed on', `${A}library.register(parser.add_argument)\nparser.parse_args()`],
+  ['a method under another name', `${A}add = parser.add_argument\nadd("--lr")\nparser.parse_args()`],
+  ['a type of its own', `${A}parser.register("type", int, read)\nparser.parse_args()`],
+  ['names made in a loop', `${A}for n in NAMES:\n    parser.add_argument(f"--{n}")\nparser.parse_args()`],
+  ['an escape in a name', `${A}parser.add_argument("--a\\x62")\nparser.parse_args()`],
+  ['subcommands', `${A}parser.add_subparsers()\nparser.parse_args()`],
   ['parents', 'import argparse\nparser = argparse.ArgumentParser(parents=[base])\nparser.parse_args()'],
   ['its own words', 'import argparse, sys\nparser = argparse.ArgumentParser()\nparser.parse_args(sys.argv[1:-1])'],
+  ['two parsers', `${A}other = argparse.ArgumentParser()\nparser.parse_args()`],
   [
-    'two parsers',
-    'import argparse\nparser = argparse.ArgumentParser()\nother = argparse.ArgumentParser()\nparser.parse_args()',
+    'a class of its own',
+    'import argparse\nclass ArgumentParser(argparse.ArgumentParser): ...\nparser = ArgumentParser()\nparser.parse_args()',
+  ],
+  [
+    'a parser of simple_parsing',
+    'from simple_parsing import ArgumentParser\nparser = ArgumentParser()\nparser.add_arguments(A, "a")\nparser.parse_args()',
+  ],
+  [
+    'a parser of a dataclass',
+    'from argparse_dataclass import ArgumentParser\nparser = ArgumentParser(A)\nparser.parse_args()',
+  ],
+  [
+    'a parser of configargparse',
+    'import configargparse as argparse\nparser = argparse.ArgumentParser()\nparser.parse_args()',
   ],
   [
     'dataclasses',
     'from transformers import HfArgumentParser\nparser = HfArgumentParser(Args)\nparser.parse_args_into_dataclasses()',
   ],
   [
-    'choices in a variable',
-    'import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument("--epochs", type=int, choices=EPOCHS)\nparser.parse_args()',
+    'an optional word',
+    `${A}parser.add_argument("--epochs")\nparser.add_argument("files", nargs=argparse.ZERO_OR_MORE)\nparser.parse_args()`,
   ],
+  ['choices in a variable', `${A}parser.add_argument("--epochs", type=int, choices=EPOCHS)\nparser.parse_args()`],
+  [
+    'more choices than are read',
+    `${A}parser.add_argument("--epochs", choices=[${Array.from({ length: 200 }, (_, n) => `"model_${n}"`)}, "2"])\nparser.parse_args()`,
+  ],
+  ['flags of Hydra', '@hydra.main(config_path="conf")\ndef main(epochs): ...', { 'config-name': 'a', multirun: true }],
   ['no parser', 'print("trains")'],
-])('does not judge the arguments of a script with %s', (_, script) => {
-  expect(warns(script, { epochs: 2 })).toBe(false);
+])('does not judge the arguments of a script with %s', (_, script, given: Arguments = { epochs: 2 }) => {
+  expect(warns(script, given)).toBe(false);
+});
+
+test('does not take the options of a program that a script imports for its own', () => {
+  const program = `${A}parser.add_argument("--src", required=True)\ndef main():\n    args = parser.parse_args()`;
+  const files: Record<string, string> = {
+    'train.py': 'import tyro\nfrom convert import save\ntyro.cli(main)',
+    'convert.py': program,
+  };
+  expect(pythonFacts('train.py', (name) => files[name]).options).toBeUndefined();
+});
+
+const JOINS = 'dist.init_process_group("nccl")\n';
+const SPAWN = 'mp.spawn(main, nprocs=8)';
+test.each([
+  ['the local rank of a trainer', 'torch.cuda.set_device(training_args.local_rank)'],
+  ['a local rank that it computes', 'torch.cuda.set_device(self.local_rank)'],
+  [
+    'ranks for a program without torchrun',
+    `${JOINS}if dist.is_torchelastic_launched():\n    main(0)\nelse:\n    ${SPAWN}`,
+  ],
+  ['ranks that an option turns on', `${JOINS}if args.multiprocessing:\n    ${SPAWN}\nelse:\n    main(0)`],
+  [
+    'an address for one host',
+    `if "SLURM_JOB_ID" not in os.environ:\n    os.environ["MASTER_ADDR"] = "localhost"\n${JOINS}`,
+  ],
+  ['variables under another name', `env = os.environ\nrank = env["RANK"]\n${JOINS}${SPAWN}`],
+])('says nothing of a script with %s', (_, script) => {
+  expect(pythonFacts('train.py', () => script).ownRanks).toBeUndefined();
 });
