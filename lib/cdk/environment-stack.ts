@@ -122,6 +122,11 @@ export class EnvironmentStack extends Stack {
     Aspects.of(this).add(new AcknowledgedChecks());
   }
 
+  /** `ec2.Vpc` reads the zones of its stack in any case; zones given by ID need no look-up in the account. */
+  override get availabilityZones(): string[] {
+    return this.network || this.spec.network.availabilityZoneIds === 'all' ? super.availabilityZones : [];
+  }
+
   protected override _toCloudFormation() {
     return requireLimits(super._toCloudFormation(), this);
   }

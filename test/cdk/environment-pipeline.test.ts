@@ -42,6 +42,18 @@ test('each account is a stage in the order of the file, and the last one waits f
   ]);
 });
 
+test('looks nothing up in an account when zones are given by ID', () => {
+  const missing = (more: object) => {
+    const app = testApp();
+    pipelineOf(app, [{ ...environment(), spec: specOf({ accounts: ACCOUNTS, ...more }) }]);
+    return (app.synth().manifest.missing ?? []).map(({ provider }) => provider);
+  };
+  expect(missing(zones)).toEqual([]);
+  expect(missing({ network: { ...zones.network, mode: 'vpc-nat' } })).toEqual([]);
+  expect(missing({ network: { mode: 'none' } })).toEqual([]);
+  expect(missing({})).toEqual(['availability-zones', 'availability-zones']);
+});
+
 test('fails: no accounts, an approval of no stage, and one stage in two accounts', () => {
   expect(() => pipelineOf(new App(), [environment()])).toThrow(/research: accounts: must be given in a pipeline/);
   const both = [environment({ accounts: ACCOUNTS }), environment({ name: 'other', accounts: { dev: ACCOUNTS.prod } })];

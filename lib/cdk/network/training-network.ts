@@ -78,7 +78,10 @@ export interface TrainingNetworkProps {
   readonly mode?: 'vpc-locked' | 'vpc-nat';
   /** Address range of the VPC, /16 to /21; each zone gets an eighth. @default '10.64.0.0/16' */
   readonly cidr?: string;
-  /** Zone ids (usw2-az2). @default - all zones of the Region, as the CDK looks them up for the stack */
+  /**
+   * Zone ids (usw2-az2). The CDK looks zones up nevertheless in a stack with an account, unless the stack overrides `availabilityZones`.
+   * @default - all zones of the Region, as the CDK looks them up for the stack
+   */
   readonly availabilityZoneIds?: readonly string[];
   /** ARNs of buckets of other accounts that jobs may access through the S3 endpoint. @default - none */
   readonly foreignBucketArns?: readonly string[];
@@ -150,14 +153,14 @@ export class TrainingNetwork extends Construct {
   private placeOf(props: TrainingNetworkProps): { zones: readonly string[]; vpcId: string } {
     const { region } = Stack.of(this);
     const { availabilityZoneIds: ids } = props;
-    const all = isDeployed(this, 'zones') ? regionalZones(Stack.of(this)) : [`${region}a`, `${region}b`];
-    return { zones: ids ?? all, vpcId: ids ? 'VpcByZone' : 'Vpc' };
+    const all = () => (isDeployed(this, 'zones') ? regionalZones(Stack.of(this)) : [`${region}a`, `${region}b`]);
+    return { zones: ids ?? all(), vpcId: ids ? 'VpcByZone' : 'Vpc' };
   }
 
   private makeVpc(id: string, cidr: string): ec2.Vpc {
     return new ec2.Vpc(this, id, {
       ipAddresses: ec2.IpAddresses.cidr(cidr),
-      // The subnets are created separately; a token prevents the construct from looking up zones.
+      // The subnets are created separately. The construct looks up the zones of its stack all the same: see EnvironmentStack.
       availabilityZones: [Fn.select(0, Fn.getAzs())],
       subnetConfiguration: [],
       natGateways: 0,
