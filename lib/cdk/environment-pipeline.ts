@@ -32,7 +32,7 @@ export class EnvironmentStage extends Stage {
 export interface PipelineOptions {
   /** Source of the project: `pipelines.CodePipelineSource.connection('owner/repository', 'main', { connectionArn })`. */
   readonly source: pipelines.IFileSetProducer;
-  /** Stages that require manual approval. @default - the last one */
+  /** Stages that require manual approval. @default - the last one of each environment */
   readonly approve?: readonly string[];
   /** Commands that produce the templates in cdk.out. @default - npm ci, slipway validate for each environment file, cdk synth */
   readonly commands?: readonly string[];
@@ -51,7 +51,7 @@ const COMMANDS = [
 ];
 
 /**
- * A pipeline of CDK Pipelines over the accounts that environment files name: one stage per account, in the order of the files. Bootstrap
+ * A pipeline of CDK Pipelines over the accounts that environment files name: one stage per account, in the order of `accounts`. Bootstrap
  * every account with `cdk bootstrap --trust <account of the pipeline> --cloudformation-execution-policies <policy>` first. Costs about 1
  * USD a month for the pipeline, 1 USD for its key, and the minutes of its builds.
  */
@@ -62,7 +62,8 @@ export class EnvironmentPipeline extends Stack {
   constructor(scope: Construct, id: string, props: EnvironmentPipelineProps) {
     super(scope, id, props);
     const stages = stagesOf(props.environments);
-    const approve = props.approve ?? stages.slice(-1).map(({ name }) => name);
+    const lasts = props.environments.flatMap(({ spec }) => Object.keys(spec.accounts ?? {}).slice(-1));
+    const approve = props.approve ?? lasts;
     const unknown = approve.filter((name) => !stages.some((stage) => stage.name === name));
     if (unknown.length > 0)
       throw new Error(
@@ -88,7 +89,7 @@ interface PipelineStage {
   environments: EnvironmentToMake[];
 }
 
-/** The stages of all environments, in the order in which they first occur. Throws when two files name the same stage differently. */
+/** The stages of all environments, in the order of `accounts`. Throws when two files name one stage differently, or contradict in order. */
 function stagesOf(environments: readonly EnvironmentToMake[]): PipelineStage[] {
   const stages = new Map<string, PipelineStage>();
   for (const environment of environments) {
@@ -106,7 +107,28 @@ function stagesOf(environments: readonly EnvironmentToMake[]): PipelineStage[] {
       stages.set(name, { ...stage, environments: [...stage.environments, environment] });
     }
   }
-  return [...stages.values()];
+  const orders = new Map(environments.map(({ spec }) => [spec.name, Object.keys(spec.accounts ?? {})]));
+  return mergedOrder([...stages.keys()], [...orders]).flatMap((name) => stages.get(name) ?? []);
+}
+
+/** Stages in an order that agrees with that of every environment. */
+function mergedOrder(left: string[], orders: (readonly [environment: string, stages: string[]])[]): string[] {
+  if (left.length === 0) return [];
+  const next = left.find((name) => orders.every(([, stages]) => stages.indexOf(name) <= 0));
+  if (next === undefined) {
+    const got = orders.flatMap(([name, stages]) => (stages.length > 1 ? [`${stages.join(', ')} in ${name}`] : []));
+    throw new Error(
+      `accounts: must have one order of stages in all environments, got ${got.join(' and ')}; reorder them in one file`,
+    );
+  }
+  const rest = orders.map(([name, stages]) => [name, stages.filter((stage) => stage !== next)] as const);
+  return [
+    next,
+    ...mergedOrder(
+      left.filter((stage) => stage !== next),
+      rest,
+    ),
+  ];
 }
 
 /** Options of `slipwayPipeline`, in addition to the location of the environment files. */

@@ -122,7 +122,7 @@ export class EnvironmentStack extends Stack {
     Aspects.of(this).add(new AcknowledgedChecks());
   }
 
-  /** `ec2.Vpc` reads the zones of its stack in any case; zones given by ID need no look-up in the account. */
+  /** Zones of the Region, looked up by the CDK. None before `network` exists if the file has zone IDs: `ec2.Vpc` always reads this. */
   override get availabilityZones(): string[] {
     return this.network || this.spec.network.availabilityZoneIds === 'all' ? super.availabilityZones : [];
   }

@@ -8,6 +8,7 @@ import { SYNTH_MS, specOf, testApp } from './support/app';
 vi.setConfig({ testTimeout: SYNTH_MS });
 
 const ACCOUNTS = { dev: '111122223333', prod: '444455556666' };
+const ACCOUNT_OF: Record<string, string> = { ...ACCOUNTS, staging: '777788889999', live: '222233334444' };
 const zones = { network: { availabilityZoneIds: ['usw2-az1', 'usw2-az2'] } };
 const environment = (more: object = {}) => ({ spec: specOf({ ...zones, ...more }), runs: [], submissions: [] });
 
@@ -40,6 +41,37 @@ test('each account is a stage in the order of the file, and the last one waits f
     [ACCOUNTS.dev, 'Slipway-research-us-west-2'],
     [ACCOUNTS.prod, 'Slipway-research-us-west-2'],
   ]);
+});
+
+/** Stages of a pipeline over files with these stages, in order; `!` stands behind one that waits for an approval. */
+function stagesOf(files: Record<string, string[]>): string[] {
+  const environments = Object.entries(files).map(([name, stages]) =>
+    environment({ name, accounts: Object.fromEntries(stages.map((stage) => [stage, ACCOUNT_OF[stage]])) }),
+  );
+  const pipeline = pipelineOf(testApp(), environments);
+  pipeline.pipeline.buildPipeline();
+  const [{ Properties } = { Properties: {} }] = Object.values(
+    Template.fromStack(pipeline).findResources('AWS::CodePipeline::Pipeline'),
+  );
+  const stages = (Properties as { Stages: { Name: string; Actions: { Name: string }[] }[] }).Stages;
+  return stages
+    .filter(({ Name }) => ACCOUNT_OF[Name])
+    .map(({ Name, Actions }) => (Actions.some((action) => action.Name === 'Approve') ? `${Name}!` : Name));
+}
+
+test.each([
+  [{ nlp: ['dev', 'prod'], vision: ['dev', 'staging', 'prod'] }, ['dev', 'staging', 'prod!']],
+  [{ nlp: ['dev', 'prod'], vision: ['staging', 'prod'] }, ['dev', 'staging', 'prod!']],
+  [{ nlp: ['prod'], vision: ['dev', 'prod'] }, ['dev', 'prod!']],
+  [{ nlp: ['dev', 'prod'], vision: ['dev', 'live'] }, ['dev', 'prod!', 'live!']],
+])('merges the orders of %j, with an approval before the last stage of each', (files, stages) => {
+  expect(stagesOf(files)).toEqual(stages);
+});
+
+test('fails: files with stages in contradictory orders', () => {
+  expect(() => stagesOf({ nlp: ['dev', 'staging', 'prod'], vision: ['prod', 'staging'], tests: ['dev'] })).toThrow(
+    'accounts: must have one order of stages in all environments, got staging, prod in nlp and prod, staging in vision; reorder them in one file',
+  );
 });
 
 test('looks nothing up in an account when zones are given by ID', () => {
