@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { Stack } from 'aws-cdk-lib';
+import { Stack, Token } from 'aws-cdk-lib';
 import * as chatbot from 'aws-cdk-lib/aws-chatbot';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as sns from 'aws-cdk-lib/aws-sns';
-import { Construct } from 'constructs';
+import { Construct, type IConstruct } from 'constructs';
 import { isDeployed } from '../embedded-aws';
 
 /** Properties of `ChatChannel`. */
@@ -32,20 +32,23 @@ export interface ChatChannelProps {
 export class ChatChannel extends Construct {
   /** Topic for messages in the format of custom notifications. */
   readonly topic: sns.Topic;
+  private readonly slackChannel: string;
 
   constructor(scope: Construct, id: string, props: ChatChannelProps) {
     super(scope, id);
     const { environment, team, workspaceId, channelId, encryptionKey, alarms } = props;
+    this.slackChannel = tagOf(workspaceId, channelId);
     this.topic = new sns.Topic(this, 'Resource', {
       displayName: ['Slipway', environment, team, 'chat'].filter(Boolean).join(' '),
       masterKey: encryptionKey,
       enforceSSL: true,
     });
     if (!isDeployed(this, 'slack')) return;
+    this.requireFree(channelId);
     const { region } = Stack.of(this);
     new chatbot.SlackChannelConfiguration(this, 'Slack', {
       // Another channel is another configuration, which is created before the old one is deleted.
-      slackChannelConfigurationName: ['slipway', environment, region, team, tagOf(workspaceId, channelId)]
+      slackChannelConfigurationName: ['slipway', environment, region, team, this.slackChannel]
         .filter(Boolean)
         .join('-'),
       slackWorkspaceId: workspaceId,
@@ -59,6 +62,18 @@ export class ChatChannel extends Construct {
       guardrailPolicies: [iam.ManagedPolicy.fromAwsManagedPolicyName('AWSDenyAll')],
       userRoleRequired: true,
     });
+  }
+
+  /** Environment rules see one file: other files, or stacks of their own, may use the channel in the same account. */
+  private requireFree(channelId: string): void {
+    const { account } = Stack.of(this);
+    const isTaken = (one: IConstruct) =>
+      one instanceof ChatChannel && one !== this && one.slackChannel === this.slackChannel;
+    const taken = this.node.root.node.findAll().find((one) => isTaken(one) && Stack.of(one).account === account);
+    if (taken && !Token.isUnresolved(account))
+      throw new Error(
+        `${this.node.path}: slackChannel.channelId: must not be the channel of ${taken.node.path}: an account can use a Slack channel once, got ${channelId}; use another channel`,
+      );
   }
 }
 

@@ -1,7 +1,10 @@
+import { Stack } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
+import { Key } from 'aws-cdk-lib/aws-kms';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { TrainingLauncher, TrainingRoles, TrainingStorage } from '../../../lib/cdk';
-import { SYNTH_MS, testStack } from '../support/app';
+import { ChatChannel } from '../../../lib/cdk/operations/chat-channel';
+import { ENV, SYNTH_MS, testApp, testStack } from '../support/app';
 
 vi.setConfig({ testTimeout: SYNTH_MS });
 
@@ -108,4 +111,20 @@ test('the embedded AWS gets the topics alone', () => {
   const found = Template.fromStack(stack);
   found.resourceCountIs('AWS::Chatbot::SlackChannelConfiguration', 0);
   found.hasResourceProperties('AWS::SNS::Topic', { DisplayName: 'Slipway research chat' });
+});
+
+test('fails: one channel for two stacks of an account; two accounts may share it', () => {
+  const app = testApp();
+  const channelIn = (id: string, env?: { account: string; region: string }) => {
+    const stack = new Stack(app, id, { env });
+    const encryptionKey = new Key(stack, 'Key');
+    return new ChatChannel(stack, 'Chat', { environment: id, encryptionKey, ...ALL });
+  };
+  channelIn('first', ENV);
+  channelIn('other', { ...ENV, account: '444455556666' });
+  channelIn('unknown');
+  channelIn('unknown2');
+  expect(() => channelIn('second', { ...ENV, region: 'us-east-1' })).toThrow(
+    'second/Chat: slackChannel.channelId: must not be the channel of first/Chat: an account can use a Slack channel once, got C0000AAAA; use another channel',
+  );
 });

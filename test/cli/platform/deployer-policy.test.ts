@@ -17,7 +17,10 @@ const KEY = 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234
 const OPTIONS = {
   name: 'lab',
   account: '111122223333',
-  regions: { 'us-west-2': {}, 'us-east-1': {} },
+  regions: {
+    'us-west-2': {},
+    'us-east-1': { notifications: { slackChannel: { workspaceId: 'T1', channelId: 'C2' } } },
+  },
   network: { mode: 'vpc-nat' },
   iam: { permissionsBoundary: 'ml-boundary', rolePath: '/ml/', rolePrefix: 'acme-' },
   budget: { monthlyUsd: 100, emails: ['a@example.com'] },

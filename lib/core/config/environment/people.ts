@@ -40,7 +40,7 @@ export const notifications = z.strictObject({
   }),
   slackChannel: option(
     slackChannel,
-    'Slack channel that receives notifications, in a workspace that the account has authorized in Amazon Q Developer in chat applications. Default: none.',
+    'Slack channel that receives notifications, in a workspace that the account has authorized in Amazon Q Developer in chat applications. An account can use a channel once: each region and each team needs its own. Default: none.',
     { examples: [{ workspaceId: 'T0123ABCD', channelId: 'C0123ABCD' }] },
   ),
 });

@@ -1,6 +1,7 @@
 import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances/instances';
 import { instanceQuota } from '../../catalog/quotas';
 import { REGIONS } from '../../catalog/regions';
+import { type EnvironmentSpec, resolveEnvironments } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
 import { isAllowedType, matchesPattern } from '../guardrails';
@@ -18,6 +19,20 @@ const MAX_TEAMS = 30;
 const MAX_ADDRESSES = 10;
 
 const isInside = (prefix: string, folder: string): boolean => prefix !== folder && prefix.startsWith(folder);
+
+/**
+ * Slack channels in one region. One configuration for a channel and account, in partition aws only:
+ * https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/1155, and the pattern of IamRoleArn in
+ * https://docs.aws.amazon.com/chatbot/latest/APIReference/API_SlackChannelConfiguration.html, 2026-11-30.
+ */
+function slackChannels({ region, notifications, teams }: EnvironmentSpec) {
+  const ofTeams = Object.entries(teams).map(
+    ([team, own]) => [`teams.${team}.notifications`, own.notifications] as const,
+  );
+  return [['notifications', notifications] as const, ...ofTeams].flatMap(([at, { slackChannel: channel }]) =>
+    channel ? [{ option: `${at}.slackChannel`, region, id: `${channel.workspaceId}/${channel.channelId}` }] : [],
+  );
+}
 
 /** Rules for the capacity, the queue and the spend of an environment, and for its teams and their principals. */
 export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
@@ -145,4 +160,22 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
       });
     }),
   ),
+  environmentRule('environment/slack-channel', 'error', ['regions', 'notifications', 'teams'], (spec, file) => {
+    const { partition } = REGIONS[spec.region] ?? {};
+    const all = resolveEnvironments(file).flatMap(slackChannels);
+    return slackChannels(spec).flatMap(({ option, region, id }) => {
+      const first = all.find((other) => other.id === id);
+      const isTaken = first !== undefined && (first.option !== option || first.region !== region);
+      return [
+        ...when(isTaken, `${option}.channelId`, {
+          must: `must not be the channel of ${first?.option} in ${first?.region}: an account can use a Slack channel once`,
+          fix: 'use one channel for each region, under regions.<region>, and one for each team',
+        }),
+        ...when(partition !== undefined && partition !== 'aws', `${option}.channelId`, {
+          must: `must not be set in partition ${partition}, which has no Amazon Q Developer in chat applications`,
+          fix: 'remove slackChannel, and use emails',
+        }),
+      ];
+    });
+  }),
 ];
