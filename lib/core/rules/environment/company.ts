@@ -3,7 +3,7 @@ import { REGIONS } from '../../catalog/regions';
 import { type EnvironmentSpec, resolveEnvironments } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
-import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
+import { accountOf, type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
 
 function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id: string }[] {
   const vpcId = network.mode === 'existing' ? network.existing?.vpcId : undefined;
@@ -19,10 +19,25 @@ function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id:
   ];
 }
 
+/** Resources that are in one account. A VPC is not: its subnets may be shared with others. */
+function accountIds(spec: EnvironmentSpec): { path: string; id: string }[] {
+  const keys = Object.entries(spec.teams).map(([team, { kmsKey }]) => ({ path: `teams.${team}.kmsKey`, id: kmsKey }));
+  const ofRoles = (['permissionsBoundary', 'oidcProvider'] as const).map((option) => ({
+    path: `iam.${option}`,
+    id: spec.iam[option],
+  }));
+  return [
+    ...regionalIds(spec).filter(({ path }) => path.startsWith('storage.')),
+    ...[...keys, ...ofRoles].flatMap(({ path, id = '' }) => (/^arn:.*:\d{12}:/.test(id) ? [{ path, id }] : [])),
+  ];
+}
+
 /** A resource may have 50 tags, some of which are needed for Slipway's tags, those of a run and those that CloudFormation adds. */
 const MAX_TAGS = 35;
 
-function foreignArns({ iam, account, region }: EnvironmentSpec): EnvironmentFinding[] {
+function foreignArns(spec: EnvironmentSpec): EnvironmentFinding[] {
+  const { iam, region } = spec;
+  const account = accountOf(spec);
   const partition = REGIONS[region]?.partition;
   const arns = { permissionsBoundary: iam.permissionsBoundary, oidcProvider: iam.oidcProvider };
   return Object.entries(arns).flatMap(([option, arn]) => {
@@ -85,6 +100,18 @@ export const COMPANY_RULES: readonly EnvironmentRule[] = [
         fix: `set it under regions.<region>, for each of ${Object.keys(file.regions).join(', ')}`,
       }));
   }),
+  environmentRule('environment/account-ids', 'error', ['accounts', 'iam', 'storage', 'teams'], (spec) =>
+    accountIds(spec).flatMap(({ path, id }) =>
+      when(Object.keys(spec.accounts ?? {}).length > 1, path, {
+        must: 'must not be set with several accounts, because it is in one of them',
+        got: id,
+        fix:
+          path === 'iam.permissionsBoundary'
+            ? 'write only the name of the policy'
+            : 'write an environment file with a name of its own for each account',
+      }),
+    ),
+  ),
   environmentRule('environment/runs', 'error', ['regions', 'runs'], (_, { regions, runs: named = [] }) =>
     named.flatMap(({ region }, i) =>
       when(region !== undefined && !Object.hasOwn(regions, region), `runs[${i}].region`, {
@@ -93,7 +120,10 @@ export const COMPANY_RULES: readonly EnvironmentRule[] = [
       }),
     ),
   ),
-  environmentRule('environment/roles', 'error', ['iam'], (spec) => [...foreignArns(spec), ...oidc(spec)]),
+  environmentRule('environment/roles', 'error', ['iam', 'account', 'accounts'], (spec) => [
+    ...foreignArns(spec),
+    ...oidc(spec),
+  ]),
   environmentRule('environment/tags', 'error', ['tags'], ({ tags: given }) => {
     const keys = Object.keys(given);
     const lower = keys.map((key) => key.toLowerCase());

@@ -19,6 +19,12 @@ export interface EnvironmentRule extends Omit<Rule, 'check' | 'mayAcknowledge' |
   check(spec: EnvironmentSpec, file: EnvironmentFile): EnvironmentFinding[];
 }
 
+/** The account of an environment; undefined if its file names none, or several. */
+export function accountOf({ account, accounts = {} }: EnvironmentSpec): string | undefined {
+  const [only, ...others] = Object.values(accounts);
+  return account ?? (others.length > 0 ? undefined : only);
+}
+
 /** A rule by its id, its level, what it reads, and its check. */
 export const environmentRule = (
   id: string,

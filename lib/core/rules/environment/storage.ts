@@ -3,7 +3,7 @@ import { teamKeysOf } from '../../config/descriptor';
 import type { EnvironmentSpec } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { UNSHOWN, when } from '../../config/rule';
-import { type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
+import { accountOf, type EnvironmentFinding, type EnvironmentRule, environmentRule } from './environment-rule';
 
 /** Throughput per TiB that FSx for Lustre offers for PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html */
 const FSX_THROUGHPUT = [125, 250, 500, 1000];
@@ -112,8 +112,9 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
       ),
     ];
   }),
-  environmentRule('environment/key', 'error', ['account', 'storage', 'regions', 'teams'], (spec) => {
-    const { region, account, teams, storage } = spec;
+  environmentRule('environment/key', 'error', ['account', 'accounts', 'storage', 'regions', 'teams'], (spec) => {
+    const { region, teams, storage } = spec;
+    const account = accountOf(spec);
     const keys = [['storage.kmsKeyArn', storage.kmsKeyArn ?? 'own'], ...ofTeams(teams)];
     return keys.flatMap(([path = '', got = '']) => {
       const [, , , keyRegion, keyAccount] = got.split(':');
