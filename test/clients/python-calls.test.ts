@@ -378,7 +378,8 @@ class Live:
         if request['action'] == 'status':
             self.looks += 1
             state = 'completed' if self.looks == 20 else 'running'
-            answer = {'runId': 'a', 'state': state, 'attempts': [{'number': n} for n in range(1, 6)]}
+            ends = [f'2025-11-30T00:{8 * n:02}:00.000Z' for n in range(1, 5)] + [None]
+            answer = {'runId': 'a', 'state': state, 'attempts': [{'number': n + 1, 'endedAt': end} for n, end in enumerate(ends)]}
         else:
             self.pages += 1
             at = [t for t in range(0, 40) if t * 60000 >= request.get('since', 0) - 1764460800000]
@@ -396,4 +397,29 @@ print(json.dumps([len(list(run.logs(follow=True))), live.pages, [step['step'] fo
   expect(read).toBe(200);
   expect(pages).toBeLessThan(200 + 19 * 4 + 1);
   expect(steps).toEqual([10, 7]);
+});
+
+test('a log that is followed has the lines of all attempts that come and go between two looks', () => {
+  const program = `
+import io, time
+time.sleep = lambda seconds: None
+class Paused:
+    looks = 0
+    def client(self, service, region_name):
+        return self
+    def invoke(self, FunctionName, Payload):
+        request = json.loads(Payload)
+        if request['action'] == 'status':
+            self.looks += 1
+            attempts = [{'number': n, 'endedAt': f'2025-11-30T00:1{n}:00.000Z'} for n in range(1, 6)]
+            attempts = attempts if self.looks > 1 else [{'number': 1, 'endedAt': None}]
+            answer = {'runId': 'a', 'state': 'completed' if self.looks == 3 else 'running', 'attempts': attempts}
+        else:
+            n = request['attempt']
+            answer = {'events': [{'id': str(n), 'at': f'2025-11-30T00:1{n}:00.000Z', 'host': 'algo-1', 'message': f'line {n}'}]}
+        return {'Payload': io.BytesIO(json.dumps({'ok': True, **answer}).encode())}
+run = found['slipway'].Environment(${JSON.stringify(ENVIRONMENT)}, region='us-west-2', session=Paused()).run('a')
+print(json.dumps([line['message'] for line in run.logs(follow=True)]))
+`;
+  expect(JSON.parse(python3(program))).toEqual(['line 1', 'line 2', 'line 3', 'line 4', 'line 5']);
 });

@@ -122,14 +122,17 @@ class Run:
         """
         query = {"progressOnly": progress_only, "host": host, "since": None if since is None else _milliseconds(since)}
         seen: set[str] = set()
+        closed: set[int] = set()
         is_first = True
 
         def observe() -> tuple[Status, list[tuple[str, LogLine]]]:
-            status = self.status()
-            numbers = [attempt.get("number", place + 1) for place, attempt in enumerate(status["attempts"])]
-            # Later, only an attempt that has just ended and the one after it have new lines.
-            open_ones = numbers if is_first else numbers[-2:]
-            return status, [line for number in open_ones for line in self._attempt_log(number, query)]
+            status, now = self.status(), time.time() * 1000
+            numbered = [(attempt.get("number", place + 1), attempt) for place, attempt in enumerate(status["attempts"])]
+            open_ones = {number: attempt.get("endedAt") for number, attempt in numbered if number not in closed}
+            found = [line for number in open_ones for line in self._attempt_log(number, query)]
+            # The last lines of an attempt arrive after its end.
+            closed.update(number for number, end in open_ones.items() if end and _milliseconds(_time(end)) + 2 * _LATE_MS < now)
+            return status, found
 
         while True:
             # A failure of the first observation is final: it is the caller's, not that of a moment.
@@ -140,8 +143,7 @@ class Run:
                 seen.add(key)
                 yield line
             if fresh:
-                newest = datetime.datetime.fromisoformat(fresh[-1][1]["at"].replace("Z", "+00:00"))
-                query["since"] = max(query["since"] or 0, _milliseconds(newest) - _LATE_MS)
+                query["since"] = max(query["since"] or 0, _milliseconds(_time(fresh[-1][1]["at"])) - _LATE_MS)
             if not follow or status["state"] in _ENDED:
                 return
             time.sleep(_FOLLOW_SECONDS)
@@ -200,6 +202,10 @@ class Run:
 
 def _without_ok(answer: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in answer.items() if key != "ok"}
+
+
+def _time(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def _milliseconds(since: datetime.datetime) -> int:
