@@ -55,6 +55,14 @@ describe('a run of a sweep', () => {
     expect(isLoser(rule, constant(4.1, 5002), [ahead])).toBe(true);
   });
 
+  test.each([
+    ['spendUsd > best * 2 after 100 steps', 50, 1],
+    ['goodput < best * 0.9 after 100 steps', 0.8, 0.99],
+  ])('is not compared with one that has not reached its step: %s', (text, own, early) => {
+    expect(isLoser(parseStopRule(text), constant(own, 900), [constant(early, 3)])).toBe(false);
+    expect(isLoser(parseStopRule(text), constant(own, 900), [constant(early, 899, 901)])).toBe(true);
+  });
+
   test('is judged by the median of three observations, so that one bad step does not end it', () => {
     const best = constant(2, 500, 600, 700);
     expect(isLoser(rule, [...constant(2, 500, 600), { step: 700, value: 9 }], [best])).toBe(false);

@@ -50,8 +50,8 @@ export function sampleOf({ metric }: StopRule, status: StatusAnswer): Sample | u
 }
 
 /**
- * Whether the rule stops a run. It is compared with the others at the same step, so that a run that started later has no disadvantage; the
- * best run is never stopped because of its own value.
+ * Whether the rule stops a run. It is compared at its newest step with the others that have reached it, so that neither those that started
+ * first nor those that started later have a disadvantage; the best run is never stopped because of its own value.
  * @param others samples of the other runs of the sweep, including ended ones
  */
 export function isLoser(rule: StopRule, own: readonly Sample[], others: readonly (readonly Sample[])[]): boolean {
@@ -64,7 +64,8 @@ export function isLoser(rule: StopRule, own: readonly Sample[], others: readonly
 
 function boundAt({ metric, bound }: StopRule, own: number, step: number, others: readonly (readonly Sample[])[]) {
   if (!bound.best) return bound.value;
-  const rivals = others.flatMap((samples) => valueAt(samples, step) ?? []);
+  const reached = others.filter((samples) => samples.some((sample) => sample.step >= step));
+  const rivals = reached.flatMap((samples) => valueAt(samples, step) ?? []);
   if (rivals.length === 0) return undefined;
   const best = METRICS[metric] === 'low' ? Math.min(...rivals) : Math.max(...rivals);
   const leads = METRICS[metric] === 'low' ? own <= best : own >= best;
