@@ -27,6 +27,10 @@ const REASONS: readonly [field: RegExp, why: string][] = [
   [/^HyperParameters\.sagemaker_container_log_level$/, 'Slipway sets log level 20 (info) for the toolkit'],
   [/^HyperParameters\.sagemaker_/, 'no option of a run file has this combination of toolkit settings'],
   [
+    /^HyperParameters\./,
+    'numbers of a run file are 64-bit floats: 1.0 is 1, and a whole number that these cannot hold is text',
+  ],
+  [
     /^AlgorithmSpecification\.Container(Entrypoint|Arguments)/,
     "Slipway's driver starts the program in code.entryPoint",
   ],

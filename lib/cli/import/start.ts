@@ -120,12 +120,24 @@ function ofToolkitValues(values: Draft, imageIsSmp: boolean): Draft {
 const decodeAll = (given: Readonly<Record<string, string>> = {}): Draft =>
   Object.fromEntries(Object.entries(given).map(([key, text]) => [key, decode(text)]));
 
-/** Decodes a value as the toolkit does: as JSON if the text is valid JSON, otherwise as text (sagemaker-training 5.1.4, mapping.py). */
+/**
+ * Decodes a value as the toolkit does: as JSON if the text is valid JSON, otherwise as text (sagemaker-training 5.1.4, mapping.py). A whole
+ * number that a run file would change stays text, which the script gets as the same argument.
+ */
 function decode(text: string): unknown {
   const value = parseJson(text);
-  return value === undefined ? text : value;
+  return value === undefined || (/^-?\d+$/.test(text) && !readsTheSame(text, pythonJson(value))) ? text : value;
 }
 
 /** Whether the toolkit decodes the same value from both texts. */
-export const readsTheSame = (a: string, b: string): boolean =>
-  a === b || pythonJson(decode(a)) === pythonJson(decode(b));
+export const readsTheSame = (a: string, b: string): boolean => a === b || decoded(a) === decoded(b);
+
+/** What Python decodes, as text: whole numbers have any number of digits there, and 1.0 is another value than 1. */
+function decoded(text: string): string {
+  if (parseJson(text) === undefined) return pythonJson(text);
+  const exact = text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) => {
+    if (token.startsWith('"')) return token;
+    return JSON.stringify({ number: /[.eE]/.test(token) ? `float ${Number(token)}` : String(BigInt(token)) });
+  });
+  return pythonJson(parseJson(exact));
+}

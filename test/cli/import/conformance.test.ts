@@ -14,6 +14,8 @@ const NEVER_CARRIED = [
   'ResourceConfig.VolumeSizeInGB',
   // Of groups some of which have local NVMe storage: the service refuses the key for those.
   'ResourceConfig.VolumeKmsKeyId',
+  // 2.0 is 2 in a run file.
+  'HyperParameters.whole',
 ];
 
 let folder: string;

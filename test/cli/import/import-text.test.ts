@@ -121,3 +121,28 @@ test.each([
 ])('fails: %j (%s) is nothing that can be imported', (text) => {
   expect(importText(text, { source: 'test' })).toBeUndefined();
 });
+
+test('numbers that a run file would change are listed, and large ones are carried as text', () => {
+  const HyperParameters = {
+    sagemaker_program: '"train.py"',
+    sagemaker_submit_directory: '"s3://my-bucket/sourcedir.tar.gz"',
+    ...{
+      lr: '1e-5',
+      decay: '0.10',
+      big: '1e30',
+      epochs: '3',
+      text: '"1.0"',
+      escaped: '"\\u00e9"',
+      flags: '[1, 2.50, "1.0"]',
+    },
+    ...{ seed: '12345678901234567890', odd: '9007199254740993', one: '1.0', betas: '[1.0, 2]' },
+  };
+  const { file, fields } = imported(JSON.stringify({ ...JSON.parse(read('model-trainer.json')), HyperParameters }));
+  expect(file.hyperparameters).toEqual({
+    ...{ lr: 1e-5, decay: 0.1, big: 1e30, epochs: 3, text: '1.0', escaped: '\u00e9', flags: [1, 2.5, '1.0'] },
+    ...{ seed: '12345678901234567890', odd: '9007199254740993', one: 1, betas: [1, 2] },
+  });
+  expect(fields.filter((field) => field.startsWith('HyperParameters.') && !field.includes('sagemaker'))).toEqual(
+    ['seed', 'odd', 'one', 'betas'].map((name) => `HyperParameters.${name}`),
+  );
+});
