@@ -54,14 +54,19 @@ export function runTrainerModule(module: string, words: readonly string[], run: 
     ...(run.isShown && { stdio: ['ignore', process.stderr, 'pipe'] }),
   };
   const called = spawnSync(python, ['-B', '-c', RUN, `slipway_trainer.${module}`, String(bytes), ...words], options);
-  const { status, stdout, stderr } = called;
+  const { status, signal, stdout, stderr, error } = called;
   if (status === 0) return stdout?.trimEnd() ?? '';
   const last = stderr.trimEnd().split('\n').at(-1)?.replace('slipway_trainer: error: ', '') ?? '';
   if (EXIT_CODES.some(({ code, name }) => code === status && name === 'TRY_AGAIN')) throw new ServiceError(last);
+  const cause = (error as NodeJS.ErrnoException | undefined)?.code;
   const message =
-    limits && (status === null || last === 'MemoryError')
+    limits && (cause === 'ETIMEDOUT' || last === 'MemoryError')
       ? `${run.path}: must be rendered in ${limits.seconds} s and ${limits.gib} GiB, got more; correct the chat template or shorten the rows`
-      : last;
+      : cause === 'ENOBUFS'
+        ? `${run.path}: must print at most ${options.maxBuffer} bytes, got more; use fewer or shorter rows`
+        : signal
+          ? `${run.path}: must be read by ${python}, got its end by ${signal}${last && `: ${last}`}; run it again, with more free memory or another --python`
+          : last;
   throw new Refusal([{ rule, level: 'error', path: run.path, message }]);
 }
 
