@@ -79,13 +79,15 @@ describe('a run file of team nlp', () => {
   ])('fails: the folder %s of a file system that several teams mount', async (folder) => {
     for (const access of ['ro', 'rw'])
       expect(await startErrors(deployed(shared), mounting(folder, access))).toEqual([
-        expect.stringMatching(/^data\[1\]\.fsxLustre\.directoryPath: must be below /),
+        expect.stringMatching(
+          /^data\[1\]\.fsxLustre\.directoryPath: must be a folder of \{fsxPath\}\/data that team nlp may .*; use \{fsxPath\}\/data\/teams\/\{team\}, /,
+        ),
       ]);
   });
 
   test('fails: a writable folder of data that only others may change', async () => {
     expect(await startErrors(deployed(shared), mounting('/data/tokens', 'rw'))).toEqual([
-      expect.stringMatching(/^data\[1\]\.fsxLustre\.directoryPath: must be below .* may write /),
+      expect.stringMatching(/^data\[1\]\.fsxLustre\.directoryPath: must be a folder of .* may write /),
     ]);
   });
 

@@ -76,7 +76,7 @@ export const storage = z.strictObject({
       }),
       zoneId: field(zoneId, 'ID of the Availability Zone of the file system.', { examples: ['usw2-az2'] }),
     }),
-    'An FSx for Lustre file system that the stack creates; `{fsx}`, with the folder `{fsxPath}`, in run files. Its folder `data` is the data bucket. With several teams, a run may mount `{fsxPath}/teams/{team}`, and folders of `data` that its team may use in the bucket. Default: none.',
+    'An FSx for Lustre file system that the stack creates; `{fsx}`, with the folder `{fsxPath}`, in run files. Its folder `data` is the data bucket. With several teams, a run may mount folders of `data` that its team may use in the bucket, such as `{fsxPath}/data/teams/{team}`, and `{fsxPath}/teams/{team}`, once somebody who mounts the file system has made it. Default: none.',
     { examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }] },
   ),
   fileSystems: option(

@@ -218,8 +218,8 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
           fix: given.fileSystemId === '{fsx}' ? 'begin it with {fsxPath}' : `begin it with ${root}`,
         }),
         ...when(isBelow && !isOwn, path, {
-          must: `must be below {fsxPath}/teams/${descriptor.team}, or a folder of {fsxPath}/data that team ${descriptor.team} may ${verb} in the data bucket`,
-          fix: 'use {fsxPath}/teams/{team} or {fsxPath}/data/teams/{team}, or a folder below it',
+          must: `must be a folder of {fsxPath}/data that team ${descriptor.team} may ${verb} in the data bucket, or below {fsxPath}/teams/${descriptor.team}`,
+          fix: 'use {fsxPath}/data/teams/{team}, which exists as soon as the data bucket has an object below teams/{team}/',
         }),
       ];
     });
