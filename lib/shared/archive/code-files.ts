@@ -171,7 +171,8 @@ class Walk {
 
 const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
 
-function isReadable(file: string): boolean {
+/** Whether this process may read a file. */
+export function isReadable(file: string): boolean {
   try {
     accessSync(file, constants.R_OK);
     return true;

@@ -16,7 +16,7 @@ import { parsePath } from '../../core/config/reading/overrides';
 import type { Position } from '../../core/config/reading/yaml-file';
 import { checkEnvironment, checkPartialEnvironment } from '../../core/rules/environment';
 import { withModelConfig } from '../archive/code-context';
-import { namedText } from '../archive/code-files';
+import { isReadable, namedText } from '../archive/code-files';
 import { type RegisteredRunFile, registrationIssues, submissionIssues } from './registered-runs';
 
 /** An issue with the file that it concerns: the environment file, its lock file, or a run file that it references. */
@@ -74,7 +74,7 @@ function readLock(file: string): { value: ImageLock; issues: FileIssue[] } {
   if (!existsSync(file)) return { value: EMPTY_LOCK, issues: [] };
   const text = namedText(file, path.basename(file));
   if (text === undefined) {
-    const found = issue('environment/lock', 'error', '', { ...NAMED, got: file });
+    const found = issue('environment/lock', 'error', '', { ...whyUnread(file), got: file });
     return { value: EMPTY_LOCK, issues: [{ ...found, file }] };
   }
   const loaded = loadImageLock(text);
@@ -97,10 +97,15 @@ function unlocked(file: string, specs: readonly EnvironmentSpec[], lock: ImageLo
     );
 }
 
-const NAMED = {
-  must: 'must be a file of at most 1 MB in the repository of this one',
-  fix: 'check the path, or run git init in the folder that holds both',
-};
+/** Why `namedText` has no text for a file. */
+function whyUnread(file: string) {
+  if (!existsSync(file)) return { must: 'must be a file that exists', fix: 'check the path' };
+  if (!isReadable(file)) return { must: 'must be a file that you may read', fix: 'change its mode' };
+  return {
+    must: 'must be a file of at most 1 MB in the repository of this one',
+    fix: 'check the path, or run git init in the folder that holds both',
+  };
+}
 
 interface RunsRead {
   runs: RegisteredRunFile[];
@@ -116,7 +121,7 @@ function readRuns(environment: string, value: EnvironmentFile | undefined): Runs
     const shown = path.isAbsolute(entry.file) ? file : path.join(path.dirname(environment), entry.file);
     const found = namedText(environment, entry.file);
     if (found === undefined) {
-      read.missing.push(issue('environment/runs', 'error', `runs[${index}].file`, { ...NAMED, got: shown }));
+      read.missing.push(issue('environment/runs', 'error', `runs[${index}].file`, { ...whyUnread(file), got: shown }));
       continue;
     }
     const { text } = withModelConfig(shown, found);
