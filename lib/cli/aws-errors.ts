@@ -65,6 +65,8 @@ function explain(name: string, code: string, message: string): string {
     return `must reach the service, got ${code || name}; check the network, the region and AWS_ENDPOINT_URL`;
   }
   if (name === 'NoSuchBucket') return 'must name a bucket that exists, got one that does not; check its name';
+  if (name === 'TooLarge')
+    return `must be small enough to be read, got one that is not: ${message}; replace it with a smaller one`;
   return `failed, got ${name ? `${name}: ` : ''}${message}; try again`;
 }
 
