@@ -308,6 +308,7 @@ test('markers of any size, number and content keep nobody from the others', () =
 import io, json, runpy, sys
 sys.argv = ['x', sys.argv[2], sys.argv[3]]
 runpy.run_path(${JSON.stringify(SCRIPT)}, run_name='loaded')
+from slipway import _checkpoints
 from slipway._checkpoints import committed_checkpoints
 reads = []
 class S3:
@@ -321,10 +322,18 @@ class S3:
         texts = {'step-2': b'[' * 5_000_000, 'step-3': b'{"step": Infinity, "objects": []}', 'step-4': bytes([255])}
         return {'Body': io.BytesIO(texts.get(Key.split('/')[-2], b'{"step": 5, "objects": [], "savedAt": {"a": 1}}'))}
 found = committed_checkpoints(S3(), {'checkpointBucket': 'b', 'team': 'nlp'}, 'r')
-print(json.dumps([[each['step'] for each in found], found[0]['savedAt'], len(reads)]))
+class Many(S3):
+    def paginate(self, Bucket, Prefix):
+        return [{'Contents': [{'Key': f'{Prefix}step-{step}/COMMITTED.json', 'Size': 50} for step in (10, 100, 11, 9)]}]
+    def get_object(self, Bucket, Key):
+        step = Key.split('/')[-2][5:]
+        return {'Body': io.BytesIO(b'{"step": %s, "objects": []}' % step.encode())}
+_checkpoints._MAX_MARKERS = 2
+newest = [each['step'] for each in committed_checkpoints(Many(), {'checkpointBucket': 'b', 'team': 'nlp'}, 'r')]
+print(json.dumps([[each['step'] for each in found], found[0]['savedAt'], len(reads), newest]))
 `;
   const printed = execFileSync(PYTHON, ['-c', program, '', ENVIRONMENT, RUN_FILE], { encoding: 'utf8' });
-  expect(JSON.parse(lines(printed).at(-1) ?? '')).toEqual([[5], null, 4]);
+  expect(JSON.parse(lines(printed).at(-1) ?? '')).toEqual([[5], null, 4, [11, 100]]);
 });
 
 test.each([

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ._service_errors import service_error
 from .types import CheckpointOrigin
 
-_MARKER = re.compile(r"^step-[0-9]{1,12}/COMMITTED\.json$")
+_MARKER = re.compile(r"^step-([0-9]{1,12})/COMMITTED\.json$")
 #: The code of a run writes markers, of any size and number; the command line has the same limits.
 _MAX_BYTES, _MAX_MARKERS, _MAX_TEXT = 8 << 20, 10_000, 4096
 
@@ -37,8 +37,9 @@ def committed_checkpoints(client: Any, descriptor: dict[str, Any], run_id: str) 
     prefix = f"runs/{descriptor['team']}/{run_id}/"
     try:
         sizes = _sizes_below(client, bucket, prefix)
-        names = [name for name, size in sizes.items() if _MARKER.match(name) and size <= _MAX_BYTES][-_MAX_MARKERS:]
-        found = [_checkpoint(name, _read(client, bucket, prefix + name), f"s3://{bucket}/{prefix}", sizes) for name in names]
+        markers = [(int(match[1]), name) for name, size in sizes.items() if (match := _MARKER.match(name)) and size <= _MAX_BYTES]
+        newest = [name for _, name in sorted(markers)[-_MAX_MARKERS:]]
+        found = [_checkpoint(name, _read(client, bucket, prefix + name), f"s3://{bucket}/{prefix}", sizes) for name in newest]
     except (BotoCoreError, ClientError) as error:
         raise service_error(f"listing s3://{bucket}/{prefix}", error) from error
     return sorted((each for each in found if each is not None), key=lambda each: each["step"])

@@ -10,7 +10,7 @@ import { MAX_TEXT_BYTES, openObject } from '../../../shared/aws/read-object';
 import { calling } from '../../aws-errors';
 
 const MARKER = /^step-(\d+)\/COMMITTED\.json$/;
-const isMarker = (name: string): boolean => stepNumber(MARKER.exec(name)?.[1]) !== undefined;
+const stepOf = (name: string) => stepNumber(MARKER.exec(name)?.[1]);
 
 /** The displayed fields of COMMITTED.json (contract: runtime). */
 interface Marker {
@@ -33,8 +33,12 @@ export async function committedCheckpoints(
   return calling(`listing ${place}`, async () => {
     const objects = await objectsBelow(client, checkpointBucket, prefix);
     const sizes = new Map(objects.map(({ key, bytes }) => [key.slice(prefix.length), bytes]));
-    const names = [...sizes].flatMap(([name, bytes]) => (isMarker(name) && bytes <= MAX_TEXT_BYTES ? [name] : []));
-    const found = await eachInTurn(names.slice(-MAX_MARKERS), AT_ONCE, async (name) => {
+    const markers = [...sizes].flatMap(([name, bytes]) => {
+      const step = stepOf(name);
+      return step === undefined || bytes > MAX_TEXT_BYTES ? [] : [{ name, step }];
+    });
+    const newest = markers.sort((a, b) => a.step - b.step).slice(-MAX_MARKERS);
+    const found = await eachInTurn(newest, AT_ONCE, async ({ name }) => {
       const text = await textIn(client, checkpointBucket, `${prefix}${name}`);
       return listedCheckpoint(name, text ?? '', place, sizes);
     });
