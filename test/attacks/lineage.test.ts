@@ -39,10 +39,10 @@ describe('the origin of a run', () => {
     expect(originOf({ configHash: 'known', codeDigest: 'c0de', imageUri: IMAGE })).not.toHaveProperty('claims');
   });
 
-  test('has a published image as the run file names it, which is no other one than the URI in the checkpoint', () => {
+  test('has a published image as the run file names it, beside the URI in the checkpoint', () => {
     const spec = { code: { source: './src' }, image: { kind: 'smp', version: '2.8.0' } };
     const run = originOf({ imageUri: 'registry/smp:2.8.0' }, configurationOf({ spec, trainingImageUri: null }));
-    expect([run.image, run.claims]).toEqual(['smp 2.8.0', undefined]);
+    expect([run.image, run.claims]).toEqual(['smp 2.8.0', ['image registry/smp:2.8.0']]);
   });
 
   test('is what the checkpoint says where an older launcher does not know it', () => {

@@ -56,7 +56,7 @@ export const lineageSchema = z.object({
             .max(1000),
           claims: field(
             z.array(text).max(4).optional(),
-            'what its checkpoint, which the code of the run writes, says otherwise than the launcher',
+            'what its checkpoint, which the code of the run writes, says otherwise than the launcher, and the URI of an image that AWS publishes',
           ),
         }),
       )

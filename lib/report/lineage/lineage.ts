@@ -80,12 +80,12 @@ export function lineageRun({ status, configuration, checkpoint, fill }: LineageS
   const spec = configuration?.spec ?? {};
   const { configHash, codeDigest, imageUri } = checkpoint ?? {};
   const image = imageOf(spec, configuration);
-  // The code of the run writes its checkpoint. An image that AWS publishes is known by its version, and there by its URI.
+  // The code of the run writes its checkpoint. An image that AWS publishes is known by its version, and there alone by its URI.
   const claims = [
     claim('run', runId, checkpoint?.runId),
     claim('configuration', configuration?.configHash, configHash),
     claim('code', configuration?.codeSha256, codeDigest),
-    claim('image', image?.includes('/') ? image : null, imageUri),
+    claim('image', image, imageUri),
   ].flat();
   return {
     runId,
