@@ -34,7 +34,7 @@ export interface PipelineOptions {
   readonly source: pipelines.IFileSetProducer;
   /** Stages that require manual approval. @default - the last one of each environment */
   readonly approve?: readonly string[];
-  /** Commands that produce the templates in cdk.out. @default - npm ci, slipway validate for each environment file, cdk synth */
+  /** Commands that produce the templates in cdk.out. @default - npm ci (without a package-lock.json, npm install), slipway validate for each environment file, cdk synth */
   readonly commands?: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export interface EnvironmentPipelineProps extends StackProps, PipelineOptions {
 }
 
 const COMMANDS = [
-  'npm ci',
+  'if [ -e package-lock.json ]; then npm ci; else npm install; fi',
   'for file in environments/*.yaml; do npx slipway validate "$file" || exit 1; done',
   'npx cdk synth',
 ];

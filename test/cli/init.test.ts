@@ -98,6 +98,11 @@ describe('a project', () => {
     const pipeline = parse(read('eu/.github/workflows/slipway.yaml'));
     expect(pipeline.permissions['id-token']).toBe('write');
     expect(JSON.stringify(pipeline.jobs)).toContain('"aws-region":"eu-central-1"');
+    // Of --no-lockfile.
+    for (const file of ['README.md', '.github/workflows/slipway.yaml']) {
+      expect(read(`eu/${file}`)).toContain('npm install');
+      expect(read(`eu/${file}`)).not.toMatch(/npm ci|cache: npm/);
+    }
   });
 
   test('with --pipeline the app deploys the accounts of its environment file', async () => {
@@ -182,6 +187,10 @@ describe('wrong usage is exit 2 and writes nothing', () => {
     [['--team', 'NLP'], /--team: must be 1-12 lower-case letters or digits/],
     [['--instance-type', 'ml.p5.49xlarge'], /--instance-type: must be a SageMaker training instance type/],
     [['--instance-type', 'ml.m5.large'], /--instance-type: must have NVIDIA GPUs/],
+    [
+      ['--ci', 'github', '--pipeline'],
+      /--ci: must be absent with --pipeline, which deploys on its own, got github; omit/,
+    ],
     [['--ci', 'jenkins'], /--ci: must be github or gitlab, got jenkins/],
   ])('fails: %j', async (args, message) => {
     const { code, stderr } = await runCli('init', at('wrong'), '--yes', ...args);

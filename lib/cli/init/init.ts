@@ -49,6 +49,7 @@ export interface Answers {
   instanceType: string;
   ci?: CiSystem;
   pipeline?: boolean;
+  lockfile?: false;
 }
 
 const DEFAULTS = { region: 'us-west-2', team: 'nlp', instanceType: 'ml.p5.48xlarge' };
@@ -74,6 +75,7 @@ async function answersOf(options: InitOptions): Promise<Answers> {
     instanceType: await ask('instanceType', () => select({ message: 'Instance type', options: TYPE_OPTIONS })),
     ci: options.ci as CiSystem | undefined,
     ...(options.pipeline && { pipeline: true }),
+    ...(options.lockfile === false && { lockfile: false }),
   };
 }
 
@@ -86,7 +88,7 @@ function teamProblem(team: string): string | undefined {
   return error && `${error.issues[0]?.message}, got ${team}; choose a shorter name such as nlp`;
 }
 
-function requireValid({ region, team, instanceType, ci, package: source }: InitOptions): void {
+function requireValid({ region, team, instanceType, ci, pipeline, package: source }: InitOptions): void {
   const problems = [
     region !== undefined && !(region in REGIONS) && regionProblem(region),
     team !== undefined && teamProblem(team) && `--team: ${teamProblem(team)}`,
@@ -94,6 +96,9 @@ function requireValid({ region, team, instanceType, ci, package: source }: InitO
     ci !== undefined &&
       !CI_SYSTEMS.includes(ci as CiSystem) &&
       `--ci: must be ${orList(CI_SYSTEMS)}, got ${ci}; omit it for none`,
+    ci !== undefined &&
+      pipeline &&
+      `--ci: must be absent with --pipeline, which deploys on its own, got ${ci}; omit one`,
     source !== undefined && packageProblem(source),
   ].filter((problem) => typeof problem === 'string');
   if (problems.length > 0) throw new UsageError(problems.join('\n'));

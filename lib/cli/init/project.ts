@@ -49,12 +49,16 @@ export function projectFiles(name: string, answers: Answers): NewFile[] {
     { to: 'cdk.json', text: `${json(cdkJson())}\n` },
     ...copied.map(([from, to]) => ({
       to,
-      text: `${filled(readPackaged(`templates/project/${from}`), words)}${to === 'README.md' && answers.pipeline ? PIPELINE_README : ''}`,
+      text: `${installed(filled(readPackaged(`templates/project/${from}`), words), answers)}${to === 'README.md' && answers.pipeline ? PIPELINE_README : ''}`,
     })),
     { to: ENVIRONMENT_FILE, text: environmentFile(answers) },
     ...runFiles(answers),
   ];
 }
+
+/** Without a lockfile, `npm ci` and the cache of setup-node fail. */
+const installed = (text: string, { lockfile }: Answers): string =>
+  lockfile === false ? text.replaceAll('npm ci', 'npm install').replaceAll(', cache: npm', '') : text;
 
 /** Only the run files, in the order in which a new environment can launch them. */
 export const runFiles = ({ instanceType, region }: Pick<Answers, 'instanceType' | 'region'>): NewFile[] => [
