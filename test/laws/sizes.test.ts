@@ -155,6 +155,27 @@ describe('the measure', () => {
     sizeIssues(measureOf({ Resources }, 'us-west-2')).map(({ message }) => message);
   const statement = (bytes: number) => ({ Statement: [{ Sid: 'x'.repeat(bytes) }] });
 
+  test('names tags when they take most of a template', () => {
+    const Tags = Array.from({ length: 40 }, (_, i) => ({ Key: `key${i}`, Value: 'v'.repeat(250) }));
+    const Resources = (Properties: Record<string, unknown>) =>
+      Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`R${i}`, { Type: 'AWS::SQS::Queue', Properties }]));
+    const optionOf = (message = '') => message.split(':')[0];
+    expect(of(Resources({ Tags })).map(optionOf)).toEqual(['tags']);
+    expect(of(Resources({ Policy: 'p'.repeat(11_000) })).map(optionOf)).toEqual(['teams']);
+  });
+
+  test.each([
+    [{ tags: { owner: 'x'.repeat(9000) }, external: ['x'.repeat(500)] }, 'tags'],
+    [{ tags: { owner: 'x' }, external: ['x'.repeat(9000)] }, 'storage.external'],
+    [{ controlAliasArn: 'x'.repeat(5000), prices: { a: 'x'.repeat(4000) } }, 'prices'],
+  ])('names the option that takes most of a descriptor', (descriptor, option) => {
+    const Value = JSON.stringify(descriptor);
+    const Parameter = { Type: 'AWS::SSM::Parameter', Properties: { Name: '/a', Tier: 'Intelligent-Tiering', Value } };
+    expect(of({ Parameter })).toEqual([
+      expect.stringMatching(new RegExp(`^${option}: must make parameter /a of at most 8,192 bytes, got `)),
+    ]);
+  });
+
   test('adds the inline policies of a role, with references as long as they may be', () => {
     const Role = { Type: 'AWS::IAM::Role', Properties: { RoleName: 'slipway-a-b-c-execution' } };
     const policy = (bytes: number) => ({

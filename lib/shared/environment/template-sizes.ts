@@ -1,4 +1,5 @@
 import { REGIONS } from '../../core/catalog/regions';
+import { parseJson } from '../../core/config/formats/json';
 import { type Issue, issue } from '../../core/config/issue';
 import { type TemplatePlace, type TemplateResource, TemplateValues } from '../../core/contracts/template-values';
 
@@ -84,10 +85,16 @@ export function measureTemplate(
     type: Type,
     properties: values.resolve(Properties) as Properties,
   }));
+  const ofTags = resolved.reduce((sum, { properties }) => sum + bytesOf(properties.Tags ?? ''), 0);
   const count = (what: string, things: object | undefined, limit: number) =>
     measured('the template', Object.keys(things ?? {}).length, [limit, what], 'teams');
   return [
-    measured('the template', bytesOf(template), [LIMITS.template, 'bytes'], 'teams'),
+    measured(
+      'the template',
+      bytesOf(template),
+      [LIMITS.template, 'bytes'],
+      ofTags > bytesOf(template) / 2 ? 'tags' : 'teams',
+    ),
     count('resources', resources, LIMITS.resources),
     count('outputs', template.Outputs, LIMITS.outputs),
     count('parameters', template.Parameters, LIMITS.parameters),
@@ -167,8 +174,22 @@ function sizesOf({ id, type, properties: p }: Resolved): MeasuredSize[] {
 
 function parameterSize({ Name, Tier, Value }: Properties): MeasuredSize {
   const limit = Tier === undefined || Tier === 'Standard' ? LIMITS.standardParameter : LIMITS.largeParameter;
-  const option = limit === LIMITS.largeParameter ? 'storage.external' : 'teams';
+  const option = limit === LIMITS.largeParameter ? largestOption(textOf(Value)) : 'teams';
   return measured(`parameter ${String(Name)}`, bytesOf(Value), [limit, 'bytes'], option);
+}
+
+/** Options that may take much of a descriptor, by its keys. */
+const DESCRIBED: Readonly<Record<string, string>> = {
+  external: 'storage.external',
+  fileSystems: 'storage.fileSystems',
+  ...{ guardrails: 'guardrails', prices: 'prices', tags: 'tags' },
+  ...{ mlflow: 'teams', writableData: 'teams', foreignTrainingPlans: 'teams' },
+};
+
+function largestOption(descriptor: string): string {
+  const parts = Object.entries(parseJson(descriptor) ?? {}).filter(([key]) => Object.hasOwn(DESCRIBED, key));
+  const [largest = ''] = parts.sort(([, a], [, b]) => bytesOf(b) - bytesOf(a))[0] ?? [];
+  return DESCRIBED[largest] ?? 'storage.external';
 }
 
 function budgetSizes(id: string, { NotificationsWithSubscribers }: Properties): MeasuredSize[] {
