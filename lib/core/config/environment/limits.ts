@@ -20,10 +20,14 @@ export const quotas = z.strictObject({
     { default: 'fail' },
   ),
   requestIncrease: flag('Whether a deployment requests the required increases, each once.'),
-  require: option(z.array(requirement), 'Instances that the quotas must allow, in addition to those of `runs`.', {
-    default: [],
-    examples: [[{ instanceType: 'ml.p4d.24xlarge', count: 64, usage: 'training' }]],
-  }),
+  require: option(
+    z.array(requirement),
+    'Instances that the quotas must allow, all at the same time. They are not added to those of `runs`, each of which the quotas must allow alone.',
+    {
+      default: [],
+      examples: [[{ instanceType: 'ml.p4d.24xlarge', count: 64, usage: 'training' }]],
+    },
+  ),
 });
 
 /** Section `guardrails`. */
