@@ -17,8 +17,11 @@ export const SANDBOX_MARKER = 'SLIPWAY_SANDBOX_DIR';
  * Folder in which this person keeps sandboxes. It is not in the project, because a cloned folder may contain anything: programs, and a record
  * with processes to end and variables to set.
  */
-export const sandboxesFolder = (): string =>
-  path.join(process.env.XDG_STATE_HOME || path.join(homedir(), '.local', 'state'), 'slipway');
+export function sandboxesFolder(): string {
+  const { XDG_STATE_HOME: given = '' } = process.env;
+  // https://specifications.freedesktop.org/basedir-spec/latest/: a relative path is ignored.
+  return path.join(path.isAbsolute(given) ? given : path.join(homedir(), '.local', 'state'), 'slipway');
+}
 
 /** The state folder that is named, otherwise that of the working folder. */
 export function stateFolder(named?: string): string {

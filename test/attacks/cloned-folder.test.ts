@@ -1,13 +1,13 @@
 // A folder that somebody else made, in which a person types a command.
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { runTrainerModule } from '../../lib/cli/trainer-module';
 import { STANDARD_MODULES } from '../../lib/core/catalog/python-modules';
 import { processRef } from '../../lib/sandbox/processes';
-import { stopSandbox } from '../../lib/sandbox/run-file';
+import { sandboxesFolder, stopSandbox } from '../../lib/sandbox/run-file';
 import { startSandbox } from '../../lib/sandbox/sandbox';
 import { PYTHON } from '../support/python';
 import { runCli } from '../support/run-cli';
@@ -48,6 +48,11 @@ describe('the record of a sandbox', () => {
     put('.slipway/sandbox.json', JSON.stringify(recordOf({ owner: live, ministack: live })));
     expect((await runCli('sandbox', 'status')).stdout).toBe('not running');
     expect((await runCli('sandbox', 'env')).code).toBe(2);
+  });
+
+  test('is not below the folder when XDG_STATE_HOME is a relative path', () => {
+    vi.stubEnv('XDG_STATE_HOME', 'state');
+    expect(sandboxesFolder()).toBe(path.join(homedir(), '.local/state/slipway'));
   });
 
   test.each([
