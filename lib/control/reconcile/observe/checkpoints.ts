@@ -16,8 +16,7 @@ import { type Folder, listFolder } from './folders';
 export const MARKER = 'COMMITTED.json';
 /** `checkpoints.keep` is 3 by default. */
 const ENOUGH = 3;
-/** A marker lists every object of its checkpoint, 40 to a hundred bytes each. */
-/** More objects than such a marker lists. */
+/** More objects than a marker of at most `MAX_TEXT_BYTES` lists, at 40 to a hundred bytes each. */
 const MAX_OBJECTS = 250_000;
 /** Time of an invocation that remains after the search, to decide about the run, stop its job and write it. */
 const RESERVE_MS = 30_000;
