@@ -160,6 +160,10 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
       /^slipway: --search-libraries: must be of .*, got nonsense;/,
     ],
     [
+      ['plan', 'runs/builtin/llama3-8b-fsdp.yaml', '--search-libraries', ''],
+      /^slipway: --search-libraries: must be of .*, got nothing;/,
+    ],
+    [
       ['plan', 'runs/builtin/llama3-8b-fsdp.yaml', '--by', '2099-01-01', '--html', 'x.html'],
       /^slipway: --html: must not be used with --by, got both; leave one/,
     ],

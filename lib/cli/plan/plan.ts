@@ -91,7 +91,9 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
   if (by !== undefined)
     return printDatePlan(run, result, { by, region: facts.region, descriptor, json: options.json }, terminal);
   const search =
-    options.search || options.searchLibraries ? searchAround(run, facts, options.searchLibraries) : undefined;
+    options.search || options.searchLibraries !== undefined
+      ? searchAround(run, facts, options.searchLibraries)
+      : undefined;
   if (options.html) writePage(options.html, run, facts, { plan: result, search });
   if (options.json) terminal.out(json({ ...result, ...(search && { search }) }));
   else {
@@ -169,7 +171,7 @@ function librariesOf(run: RunSpec, given: string | undefined): string[] {
   const unknown = named.filter((name) => !LIBRARIES.includes(name));
   if (unknown.length > 0)
     throw new UsageError(
-      `--search-libraries: must be of ${orList(LIBRARIES, 'and')}, got ${unknown.join(', ')}; join several with a comma`,
+      `--search-libraries: must be of ${orList(LIBRARIES, 'and')}, got ${unknown.join(', ') || 'nothing'}; join several with a comma`,
     );
   return [...new Set([run.distribution.library, ...named])];
 }

@@ -72,35 +72,48 @@ export interface Candidate {
   usd: number | null;
 }
 
+/** The number of layouts considered, and the fastest valid ones, best first. */
+export interface FoundAround {
+  considered: number;
+  candidates: Candidate[];
+  /** Why the fastest layout that fits is not valid, if none is. */
+  refusal?: Issue;
+  /** Why a library has none of the candidates; null = none of its layouts fits. */
+  without?: Record<string, Issue | null>;
+}
+
 const SHOWN = 20;
 const STEPS_WITHOUT_END = 1000;
 
 /**
  * Searches around a run: the number of layouts considered, including impossible ones, and the fastest first. On one cluster the fastest is also
- * the cheapest. With `refusal`, the rule that rejects the fastest layout when rules reject all that fit. Returns issues when none of the
- * layouts can be planned.
+ * the cheapest. With `refusal`, the rule that rejects the fastest layout when rules reject all that fit; `without` has the same for each library
+ * without a layout among several. Returns issues when none of the layouts can be planned.
  */
-export function searchRun(
-  run: RunSpec,
-  facts: PriceFacts,
-  options: RunSearchOptions = {},
-): { considered: number; candidates: Candidate[]; refusal?: Issue } | Issue[] {
+export function searchRun(run: RunSpec, facts: PriceFacts, options: RunSearchOptions = {}): FoundAround | Issue[] {
   const problems: Issue[] = [];
+  const without: NonNullable<FoundAround['without']> = {};
   const results = (options.libraries ?? [run.distribution.library]).flatMap((library) => {
     const mapped = layoutOfRun(plainRun(run, library));
     if (Array.isArray(mapped)) {
       problems.push(...mapped);
+      without[library] = mapped[0] ?? null;
       return [];
     }
     const { considered, fastest } = searchLayouts(mapped.layout, spaceAround(mapped.layout));
     const candidates = fastest.map((found) => candidateOf(run, library, found, facts));
-    return [{ considered, candidates }];
+    const result = { considered, ...accepted(run, candidates, options) };
+    if (result.candidates.length === 0) without[library] = result.refusal ?? null;
+    return [result];
   });
   if (results.length === 0) return problems;
   const all = results.flatMap(({ candidates }) => candidates).sort((a, b) => a.stepSeconds - b.stepSeconds);
+  const refusal = all.length === 0 ? results.find((result) => result.refusal)?.refusal : undefined;
   return {
     considered: results.reduce((total, { considered }) => total + considered, 0),
-    ...accepted(run, all, options),
+    candidates: all.slice(0, SHOWN),
+    ...(refusal && { refusal }),
+    ...(all.length > 0 && Object.keys(without).length > 0 && { without }),
   };
 }
 

@@ -1,7 +1,6 @@
-import type { Issue } from '../../core/config/issue';
 import type { NearestPublished } from '../../core/planner/run/nearest-published';
 import type { RunPlan } from '../../core/planner/run/plan-run';
-import type { Candidate } from '../../core/search/search-run';
+import type { FoundAround } from '../../core/search/search-run';
 
 /** The data of `slipway plan --html`. An undefined part was not computed, and the page says so. */
 export interface PlanReport {
@@ -31,11 +30,7 @@ export interface ScalingPoint {
 }
 
 /** Layouts found by the search, best first. */
-export interface PlanSearch {
-  /** Number of layouts considered, and the duration of the search. */
-  considered: number;
+export interface PlanSearch extends FoundAround {
+  /** Duration of the search. */
   seconds: number;
-  candidates: Candidate[];
-  /** Why the fastest layout that fits is not valid, if none is. */
-  refusal?: Issue;
 }

@@ -48,3 +48,17 @@ test('says how to use the first layout, and nothing if it is that of the file', 
   const same = first && candidateRun(RUN, first);
   expect(searchText(same as RunSpec, shown)).toMatch(/\nthe first is that of the file$/);
 });
+
+test('says why a library of several has none of the layouts', () => {
+  const check = ({ distribution }: RunSpec) =>
+    distribution.library === 'megatron'
+      ? [{ rule: 'r', level: 'error' as const, path: 'distribution', message: 'distribution: must be another' }]
+      : [];
+  const libraries = [RUN.distribution.library, 'megatron'];
+  const search = searchRun(RUN, { region: 'us-west-2' }, { libraries, check });
+  if (Array.isArray(search)) throw new Error(JSON.stringify(search));
+  expect(new Set(search.candidates.map(({ distribution }) => distribution.library))).toEqual(new Set([libraries[0]]));
+  expect(searchText(RUN, { ...search, seconds: 1 })).toMatch(
+    /\nmegatron: none is valid: distribution: must be another$/,
+  );
+});

@@ -163,7 +163,7 @@ function sparesText(
 const SHOWN = 8;
 
 /** The fastest layouts that a search found, in the terms of a run file, and the options that make the first one of the run. */
-export function searchText(run: RunSpec, { considered, seconds, candidates, refusal }: Search): string {
+export function searchText(run: RunSpec, { considered, seconds, candidates, refusal, without = {} }: Search): string {
   const found = `${round(considered)} layouts in ${seconds} s`;
   const [first] = candidates;
   if (refusal) return `${found}; none is valid: ${refusal.message}`;
@@ -179,7 +179,10 @@ export function searchText(run: RunSpec, { considered, seconds, candidates, refu
     ]);
   const options = candidateOverrides(run, first).map((override) => `--set ${quoted(override)}`);
   const use = options.length === 0 ? 'the first is that of the file' : `for the first: ${options.join(' ')}`;
-  return `${found}; the fastest:\n${textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'layout'], rows)}\n${use}`;
+  const others = Object.entries(without).map(([library, why]) =>
+    why ? `${library}: none is valid: ${why.message}` : `${library}: none fits`,
+  );
+  return `${found}; the fastest:\n${textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'layout'], rows)}\n${[use, ...others].join('\n')}`;
 }
 
 /** For a mixture of experts, the number of parameters that process one token. */
