@@ -33,7 +33,7 @@ test.each([
 
 test.each([
   ['a lock file', 'image: { base: cuda }', 'run slipway preflight'],
-  ['a run file', 'runs: [{ file: missing.yaml }]', 'must be a file of at most 1 MB'],
+  ['a run file', 'runs: [{ file: missing.yaml }]', 'must be a file that exists'],
 ])('%s that is not there (yet) is a warning of validate and refuses a synthesis', async (_what, line, text) => {
   const file = write(`name: one\nregions: { us-west-2: {} }\n${line}\n`);
   const { stdout, code } = await runCli('validate', file, '--json');
