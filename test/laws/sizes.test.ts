@@ -45,7 +45,11 @@ function fileOf(size: Size): object {
     data: [`corpora-${i}/`],
     ...(size.ownKeys && { kmsKey: 'own' }),
     ...(size.budgets && { budgetUsdPerMonth: 1000, notifications: { emails: [`team-${i}@example.com`] } }),
-    ...(size.channels && { notifications: { slackChannel: { workspaceId: 'T0123ABCD', channelId: 'C0123ABCD' } } }),
+    // A channel of its own, which partition aws alone has.
+    ...(size.channels &&
+      partition === 'aws' && {
+        notifications: { slackChannel: { workspaceId: 'T0123ABCD', channelId: `C0123ABCD${i}` } },
+      }),
     ...(size.dashboards && { dashboards: true }),
   });
   return {
