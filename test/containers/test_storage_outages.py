@@ -168,5 +168,7 @@ def test_a_run_that_resumes_during_an_outage_of_s3_asks_for_another_try(s3: Fake
     for operation in ("listing", "json", "metadata", "distcp"):
         for status in (503, 403):
             s3.fault = on(operation, status)
-            code, output = run_ranks(tmp_path / f"{operation}{status}", 2, job, {"train": shards}, patch=str(patch), **variables)
+            # A rank whose peer has failed ends seconds later.
+            ranks = 2 if (operation, status) == ("distcp", 503) else 1
+            code, output = run_ranks(tmp_path / f"{operation}{status}", ranks, job, {"train": shards}, patch=str(patch), **variables)
             assert (code, f"S3 answered {status}" in output) == (TRY_AGAIN if status == 503 else CHECKPOINT, True), output
