@@ -336,31 +336,37 @@ print(json.dumps([[each['step'] for each in found], found[0]['savedAt'], len(rea
   expect(JSON.parse(lines(printed).at(-1) ?? '')).toEqual([[5], null, 4, [11, 100]]);
 });
 
+/** A class of controls in place of a session of boto3: a subclass has `answer` for each request, and `run` is a run that asks it at once. */
+const FOLLOWED = `
+import io, time
+time.sleep = lambda seconds: None
+class Control:
+    def client(self, service, region_name):
+        return self
+    def invoke(self, FunctionName, Payload):
+        return {'Payload': io.BytesIO(json.dumps({'ok': True, **self.answer(json.loads(Payload))}).encode())}
+    def run(self):
+        return found['slipway'].Environment(${JSON.stringify(ENVIRONMENT)}, region='us-west-2', session=self).run('a')
+`;
+
 test.each([
   ['wait', 'run.wait(progress=False, poll=0)', 'completed'],
   ['logs', "list(run.logs(follow=True))[-1]['message']", 'last'],
 ])('%s goes on when the service fails now and then, and ends with the tenth failure in a row', (_, call, end) => {
-  const program = `
-import io, time
+  const program = `${FOLLOWED}
 from slipway.errors import ServiceError
-time.sleep = lambda seconds: None
-class Failing:
+class Failing(Control):
     def __init__(self, fails, states):
         self.calls, self.fails, self.states = -1, fails, states
-    def client(self, service, region_name):
-        return self
-    def invoke(self, FunctionName, Payload):
+    def answer(self, request):
         self.calls += 1
         if self.fails(self.calls):
             raise found['ClientError']('ServiceException')
-        action = json.loads(Payload)['action']
-        state = self.states.pop(0) if action == 'status' else ''
-        answer = {'runId': 'a', 'state': state, 'reason': '', 'attempts': [{}], 'attempt': 1, 'step': 1, 'committedStep': None, 'events': [
+        state = self.states.pop(0) if request['action'] == 'status' else ''
+        return {'runId': 'a', 'state': state, 'reason': '', 'attempts': [{}], 'attempt': 1, 'step': 1, 'committedStep': None, 'events': [
             {'id': str(self.calls), 'at': f'2026-11-30T00:00:{self.calls:02}.000Z', 'host': 'algo-1', 'message': 'last'}]}
-        return {'Payload': io.BytesIO(json.dumps({'ok': True, **answer}).encode())}
 def follow(fails):
-    session = Failing(fails, ['running', 'running', 'running', 'completed'])
-    run = found['slipway'].Environment(${JSON.stringify(ENVIRONMENT)}, region='us-west-2', session=session).run('a')
+    run = Failing(fails, ['running', 'running', 'running', 'completed']).run()
     return ${call}
 print(json.dumps(str(follow(lambda call: call % 3 == 2))))
 try:
@@ -374,30 +380,23 @@ except ServiceError as error:
 });
 
 test('a log that is followed is read whole once, and then its last minute alone', () => {
-  const program = `
-import io, time
-time.sleep = lambda seconds: None
-class Live:
+  const program = `${FOLLOWED}
+class Live(Control):
     def __init__(self):
         self.looks, self.pages = 0, 0
-    def client(self, service, region_name):
-        return self
-    def invoke(self, FunctionName, Payload):
-        request = json.loads(Payload)
+    def answer(self, request):
         if request['action'] == 'status':
             self.looks += 1
             state = 'completed' if self.looks == 20 else 'running'
             ends = [f'2025-11-30T00:{8 * n:02}:00.000Z' for n in range(1, 5)] + [None]
-            answer = {'runId': 'a', 'state': state, 'attempts': [{'number': n + 1, 'endedAt': end} for n, end in enumerate(ends)]}
-        else:
-            self.pages += 1
-            at = [t for t in range(0, 40) if t * 60000 >= request.get('since', 0) - 1764460800000]
-            page = int(request.get('nextToken') or 0)
-            events = [{'id': str(request['attempt']) + str(t), 'at': f'2025-11-30T00:{t:02}:00.000Z', 'host': 'algo-1', 'message': 'x'} for t in at[page:page + 1]]
-            answer = {'events': events, **({'nextToken': str(page + 1)} if page + 1 < len(at) else {})}
-        return {'Payload': io.BytesIO(json.dumps({'ok': True, **answer}).encode())}
+            return {'runId': 'a', 'state': state, 'attempts': [{'number': n + 1, 'endedAt': end} for n, end in enumerate(ends)]}
+        self.pages += 1
+        at = [t for t in range(0, 40) if t * 60000 >= request.get('since', 0) - 1764460800000]
+        page = int(request.get('nextToken') or 0)
+        events = [{'id': str(request['attempt']) + str(t), 'at': f'2025-11-30T00:{t:02}:00.000Z', 'host': 'algo-1', 'message': 'x'} for t in at[page:page + 1]]
+        return {'events': events, **({'nextToken': str(page + 1)} if page + 1 < len(at) else {})}
 live = Live()
-run = found['slipway'].Environment(${JSON.stringify(ENVIRONMENT)}, region='us-west-2', session=live).run('a')
+run = live.run()
 from slipway._metrics import steps_of
 lines = [{'at': '', 'attempt': 1, 'host': '', 'message': 'slipway {"event":"step","step":%s}' % step} for step in ['10.0', '7', '7.5', '"7"', 'null']]
 print(json.dumps([len(list(run.logs(follow=True))), live.pages, [step['step'] for step in steps_of(lines)]]))
@@ -409,25 +408,18 @@ print(json.dumps([len(list(run.logs(follow=True))), live.pages, [step['step'] fo
 });
 
 test('a log that is followed has the lines of all attempts that come and go between two looks', () => {
-  const program = `
-import io, time
-time.sleep = lambda seconds: None
-class Paused:
+  const program = `${FOLLOWED}
+class Paused(Control):
     looks = 0
-    def client(self, service, region_name):
-        return self
-    def invoke(self, FunctionName, Payload):
-        request = json.loads(Payload)
+    def answer(self, request):
         if request['action'] == 'status':
             self.looks += 1
             attempts = [{'number': n, 'endedAt': f'2025-11-30T00:1{n}:00.000Z'} for n in range(1, 6)]
             attempts = attempts if self.looks > 1 else [{'number': 1, 'endedAt': None}]
-            answer = {'runId': 'a', 'state': 'completed' if self.looks == 3 else 'running', 'attempts': attempts}
-        else:
-            n = request['attempt']
-            answer = {'events': [{'id': str(n), 'at': f'2025-11-30T00:1{n}:00.000Z', 'host': 'algo-1', 'message': f'line {n}'}]}
-        return {'Payload': io.BytesIO(json.dumps({'ok': True, **answer}).encode())}
-run = found['slipway'].Environment(${JSON.stringify(ENVIRONMENT)}, region='us-west-2', session=Paused()).run('a')
+            return {'runId': 'a', 'state': 'completed' if self.looks == 3 else 'running', 'attempts': attempts}
+        n = request['attempt']
+        return {'events': [{'id': str(n), 'at': f'2025-11-30T00:1{n}:00.000Z', 'host': 'algo-1', 'message': f'line {n}'}]}
+run = Paused().run()
 print(json.dumps([line['message'] for line in run.logs(follow=True)]))
 `;
   expect(JSON.parse(python3(program))).toEqual(['line 1', 'line 2', 'line 3', 'line 4', 'line 5']);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { HeadBucketCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../../core/config/descriptor';
+import { parseJson } from '../../../core/config/formats/json';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { issue } from '../../../core/config/issue';
 import { hasEnded } from '../../../core/contracts/control';
@@ -160,13 +161,7 @@ async function requireFree(
 }
 
 /** What a record says, as far as it can be read: the lineage in it may have keys of the same names. */
-function recordIn(text = '{}'): Partial<Origin> & { weights?: PublishedWeights | null } {
-  try {
-    return JSON.parse(text) ?? {};
-  } catch {
-    return {};
-  }
-}
+const recordIn = (text = '{}'): Partial<Origin> & { weights?: PublishedWeights | null } => parseJson(text) ?? {};
 
 /** Creates the version in the registry; if this fails, the published files stay, and the message names them. */
 async function register(

@@ -18,48 +18,48 @@ function optionsFor(name: string, options: readonly ScriptOption[]): readonly Sc
   return exact.length > 0 || !isLong ? exact : options.filter(({ names }) => names.some((one) => one.startsWith(name)));
 }
 
+type Refusal = Omit<Finding, 'path'> | undefined;
+
 /** What argparse ends the script for, and what to write instead. */
-function refusal({ key, name, value }: Passed, options: readonly ScriptOption[]): Omit<Finding, 'path'> | undefined {
+function refusal({ key, name, value }: Passed, options: readonly ScriptOption[]): Refusal {
   const [option, ...others] = optionsFor(name, options);
-  if (!option || others.length > 0) {
-    const names = options.flatMap(({ names }) => names.filter((one) => one.startsWith('--') && one !== '--help'));
-    const [near = ''] = nearest(
-      key,
-      names.map((one) => one.slice(2)),
-      1,
-    );
-    const isNear = editDistance(key, near) <= Math.max(1, Math.floor(key.length / 3));
-    return {
-      must: 'must be an option that the script declares: it ends at any other',
-      fix: isNear ? `write ${near}, or declare it in the script` : 'remove it, or declare it in the script',
-    };
-  }
-  const { takes, type, choices } = option;
-  if (takes === 'none')
-    return value === true
-      ? undefined
-      : {
-          must: 'must be true or false: the script takes no value for it',
-          fix: 'write true, or false to leave it out',
-        };
-  if (takes === 'any') return undefined;
+  if (!option || others.length > 0) return unknownOption(key, options);
+  if (option.takes === 'any') return undefined;
+  return option.takes === 'none' ? unwantedValue(value) : wrongValue(value, option);
+}
+
+function unknownOption(key: string, options: readonly ScriptOption[]): Refusal {
+  const names = options.flatMap(({ names }) => names.filter((one) => one.startsWith('--') && one !== '--help'));
+  const words = names.map((one) => one.slice(2));
+  const [near = ''] = nearest(key, words, 1);
+  const isNear = editDistance(key, near) <= Math.max(1, Math.floor(key.length / 3));
+  return {
+    must: 'must be an option that the script declares: it ends at any other',
+    fix: isNear ? `write ${near}, or declare it in the script` : 'remove it, or declare it in the script',
+  };
+}
+
+const unwantedValue = (value: unknown): Refusal =>
+  value === true
+    ? undefined
+    : { must: 'must be true or false: the script takes no value for it', fix: 'write true, or false to leave it out' };
+
+function wrongValue(value: unknown, { type, choices }: ScriptOption): Refusal {
   if (value === true)
     return {
       must: 'must have a value: the script reads one behind its name',
       fix: 'write "True", or what the script expects',
     };
   const texts = [value].flat().map(String);
-  const isNumber = !type || texts.every((text) => NUMBERS[type].test(text));
-  if (!isNumber)
+  if (type && !texts.every((text) => NUMBERS[type].test(text)))
     return {
       must: `must be a ${type === 'int' ? 'whole number' : 'number'}: the script declares it with type=${type}`,
       fix: 'correct it',
     };
-  const isListed =
-    !choices || texts.every((text) => choices.some((one) => (type ? Number(one) === Number(text) : one === text)));
-  return isListed
-    ? undefined
-    : { must: `must be ${orList(choices)}, which the script lists as its choices`, fix: 'use one of them' };
+  const isChoice = (text: string) => choices?.some((one) => (type ? Number(one) === Number(text) : one === text));
+  if (choices && !texts.every(isChoice))
+    return { must: `must be ${orList(choices)}, which the script lists as its choices`, fix: 'use one of them' };
+  return undefined;
 }
 
 /** An argument as the launcher passes it. */
