@@ -58,6 +58,21 @@ def test_a_driver_that_has_ended_is_told_from_one_whose_connection_is_lost(first
     member.close()
 
 
+def test_a_driver_that_ends_does_not_connect_again() -> None:
+    """The first host would wait for it again."""
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)) as server:
+        member = Member("algo-2", "127.0.0.1", port, None, SECRET, print)
+        accepted = accept(server.accept()[0], SECRET)
+        assert member._connected.wait(30)
+        member.close()
+        assert member._inbox.get(timeout=30) is None
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    accepted.close()
+
+
 @pytest.mark.parametrize(
     ("error", "ended"),
     [(ConnectionResetError(104, "reset"), True), (TimeoutError(110, "timed out"), False), (OSError(113, "no route to host"), False)],

@@ -40,7 +40,8 @@ class Member:
         self._unprinted: Optional[Dict[str, Any]] = None
         #: Whether the first host's driver has ended.
         self.another_ended = False
-        self._connected, self._refused, self._stopping = threading.Event(), threading.Event(), False
+        self._connected, self._refused = threading.Event(), threading.Event()
+        self._stopping, self._closed = False, False
         arguments = (address, port, bind_to, secret, is_again)
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
 
@@ -58,6 +59,8 @@ class Member:
             try:
                 self._inbox.put(self._channel.receive())
             except (PeerLost, ValueError) as error:
+                if self._closed:
+                    break
                 self.another_ended = isinstance(error, PeerEnded)
                 if not isinstance(error, PeerEnded) or error.for_good:
                     break
@@ -169,7 +172,8 @@ class Member:
         """Does nothing: only the first host detects hangs."""
 
     def close(self) -> None:
-        """Closes the channel to the first host, if there is one."""
+        """Closes the channel to the first host, if there is one. The first host would wait again for a driver that connects again."""
+        self._closed = True
         if self._channel is not None:
             self._channel.close()
 
