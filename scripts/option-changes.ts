@@ -111,6 +111,6 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
     option: 'teams',
     types: ['AWS::SSM::Parameter', 'AWS::EC2::SecurityGroup', 'AWS::SNS::Topic', 'AWS::KMS::Key'],
     effect:
-      'a removed team loses its roles, alias, descriptor and the topic of its chat channel. Its own key is removed from the stack and kept in the account with its data. To restore the team, name the key in kmsKey. The kmsKey of a team with its own key must not change, and a first key waits until no run of the team is live. The first MLflow tracking server creates an interface endpoint and its security group, and the last one deletes them',
+      'a removed team loses its roles, alias, descriptor, security group and the topic of its chat channel. With more than 16 teams, all share one security group, which is refused while a run is live. Its own key is removed from the stack and kept in the account with its data. To restore the team, name the key in kmsKey. The kmsKey of a team with its own key must not change, and a first key waits until no run of the team is live. The first MLflow tracking server creates an interface endpoint and its security group, and the last one deletes them',
   },
 ];

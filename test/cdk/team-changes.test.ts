@@ -50,6 +50,9 @@ test('a team less takes its own roles, alias, descriptor and budget, and nothing
   expect(removed.filter((id) => !/speech/i.test(id))).toEqual([]);
   expect(typesOf(removed, resourcesOf(two))).toEqual([
     'AWS::Budgets::Budget',
+    'AWS::EC2::SecurityGroup',
+    'AWS::EC2::SecurityGroupEgress',
+    'AWS::EC2::SecurityGroupIngress',
     'AWS::IAM::Policy',
     'AWS::IAM::Role',
     'AWS::Lambda::Alias',

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { EnvironmentStack } from '../../lib/cdk';
 import { REGIONS } from '../../lib/core/catalog/regions';
+import { MAX_TEAMS_WITH_GROUPS } from '../../lib/core/config/environment/network';
 import { resolveEnvironments } from '../../lib/core/config/environment-file';
 import { loadEnvironment } from '../../lib/core/config/load';
 import { checkEnvironment } from '../../lib/core/rules/environment';
@@ -113,6 +114,16 @@ test.each(draws(1) > 1 ? PLACES : ['us-gov-east-1'])(
     expect(issues).toEqual([]);
   },
 );
+
+test('as many teams as have security groups of their own fit with every option', () => {
+  const every = { ...LARGE, teams: MAX_TEAMS_WITH_GROUPS, budgets: true, channels: true, dashboards: true };
+  const template = made(every);
+  expect(typeof template === 'string' ? template : '').toBe('');
+  const { Resources = {} } = template as SentTemplate;
+  expect(Object.values(Resources).filter(({ Type }) => Type === 'AWS::EC2::SecurityGroup')).toHaveLength(
+    MAX_TEAMS_WITH_GROUPS + 1,
+  );
+});
 
 const EXISTING = {
   vpcId: 'vpc-0123456789abcdef0',

@@ -32,7 +32,12 @@ export interface TrainingRolesProps
   readonly storage: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'> &
     Partial<Pick<TrainingStorage, 'teamKeys'>>;
   /** Subnets and security groups in which jobs run. @default - jobs run without a VPC */
-  readonly network?: { readonly subnetIds: readonly string[]; readonly securityGroupIds: readonly string[] };
+  readonly network?: {
+    readonly subnetIds: readonly string[];
+    readonly securityGroupIds: readonly string[];
+    /** Security groups of the teams that do not use `securityGroupIds`. @default - none */
+    readonly teamGroupIds?: Readonly<Record<string, string>>;
+  };
 }
 
 /** The roles of one team's jobs. */
@@ -49,7 +54,7 @@ export interface JobRoles {
   readonly teams: Readonly<Record<string, { readonly execution: iam.IRole; readonly processing: iam.IRole }>>;
   /** Subnets of the jobs; empty: they run without a VPC. */
   readonly subnetIds: readonly string[];
-  /** Security groups of the jobs. */
+  /** Security groups of the jobs of all teams. */
   readonly securityGroupIds: readonly string[];
 }
 
@@ -93,9 +98,22 @@ export class TrainingRoles extends Construct implements JobRoles {
     return this.props.network?.subnetIds ?? [];
   }
 
-  /** Security groups of jobs. */
+  /** Security groups of the jobs of all teams. */
   get securityGroupIds(): readonly string[] {
-    return this.props.network?.securityGroupIds ?? [];
+    return this.groupsOf(this.props.teams);
+  }
+
+  /** Security groups of a team's jobs. */
+  securityGroupIdsOf(team: string): string[] {
+    const { teamGroupIds = {}, securityGroupIds = [] } = this.props.network ?? {};
+    const own = teamGroupIds[team];
+    return own === undefined ? [...securityGroupIds] : [own];
+  }
+
+  /** Also those without a team: while an update is in progress, attempts still start with the descriptor from before it. */
+  private groupsOf(teams: readonly string[]): string[] {
+    const { securityGroupIds = [] } = this.props.network ?? {};
+    return [...new Set([...securityGroupIds, ...teams.flatMap((team) => this.securityGroupIdsOf(team))])];
   }
 
   /** ARNs of all roles that may be passed to SageMaker. */
@@ -151,7 +169,7 @@ export class TrainingRoles extends Construct implements JobRoles {
       keyArn: storage.key.keyArn,
       teamKeyArn: storage.teamKeys?.[team]?.keyArn,
       subnetIds: network?.subnetIds ?? [],
-      securityGroupIds: network?.securityGroupIds ?? [],
+      securityGroupIds: this.groupsOf([team]),
     };
   }
 }

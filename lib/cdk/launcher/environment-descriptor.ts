@@ -51,7 +51,7 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     kmsKeyArn: made.storage.key.keyArn,
     teamKeyArn: made.storage.teamKeys[team]?.keyArn,
     subnetIds: made.network.subnetIds,
-    securityGroupIds: made.network.securityGroupIds,
+    securityGroupIds: made.roles.securityGroupIdsOf(team),
     subnets: made.network.subnets,
     network: { mode: network.mode, packages: network.packages, wheels: network.wheels },
     fileSystems: fileSystemsOf(team, made.fileSystems),

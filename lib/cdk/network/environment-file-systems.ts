@@ -14,7 +14,7 @@ import type { EnvironmentNetwork } from './environment-network';
 export interface LustreFileSystemProps {
   /** Subnet in the zone where jobs run. */
   readonly subnetId: string;
-  /** The security groups of the jobs: their rules for traffic between members include Lustre's ports. */
+  /** Security groups whose rules for traffic between members include Lustre's ports. */
   readonly securityGroupIds: string[];
   /** Size in GiB: 1,200, 2,400 or a multiple of 2,400. */
   readonly sizeGiB: number;

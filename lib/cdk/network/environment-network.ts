@@ -5,6 +5,7 @@ import {
   existingNetworkOf,
   mlflowServers,
   type ExistingNetwork as Network,
+  teamsWithGroups,
 } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { EXISTING_NETWORK_TYPE } from '../../core/contracts/custom-resources';
@@ -16,8 +17,10 @@ import { TrainingNetwork } from './training-network';
 export class EnvironmentNetwork extends Construct {
   /** Empty: jobs run without a VPC. */
   public readonly subnetIds: string[];
-  /** Security groups of jobs. */
+  /** Security groups of file systems, and of jobs of teams without their own. */
   public readonly securityGroupIds: string[];
+  /** The security group of the jobs of each team that has its own. */
+  public readonly teamGroupIds: Readonly<Record<string, string>>;
   /** Subnets with their zone ids; undefined when these are not known. */
   public readonly subnets?: { id: string; zoneId: string }[];
 
@@ -36,12 +39,14 @@ export class EnvironmentNetwork extends Construct {
       const made = this.make(spec, mode, operationsKey);
       this.subnetIds = made.subnetIds;
       this.securityGroupIds = made.securityGroupIds;
+      this.teamGroupIds = made.teamGroupIds;
       this.subnets = made.subnets;
       this.made = made;
     } else {
       const named = existingNetworkOf(spec, Stack.of(this).account);
       this.subnetIds = named?.subnetIds ?? [];
       this.securityGroupIds = named?.securityGroupIds ?? [];
+      this.teamGroupIds = {};
       if (named) this.check = checkExistingNetwork(this, 'Existing', named);
     }
   }
@@ -63,6 +68,7 @@ export class EnvironmentNetwork extends Construct {
       prefix: namePrefix(spec.name),
       mode,
       cidr: spec.network.cidr,
+      teams: teamsWithGroups(spec),
       availabilityZoneIds: this.zoneIds.length > 0 ? this.zoneIds : undefined,
       endpoints: spec.network.endpoints,
       retain: spec.storage.retain,

@@ -50,6 +50,8 @@ function addNat(vpc: ec2.Vpc, plan: readonly PlannedSubnets[], jobs: readonly ec
   if (nat) for (const subnet of jobs) subnet.addDefaultNatRoute(nat.ref);
 }
 
+const ENDPOINTS = 'S3 and interface endpoints';
+
 const isZoneId = (zone: string): boolean => /-az\d+$/.test(zone);
 
 /** A subnet is placed by zone name or zone id; the construct requires a name, which `inZone` removes again. */
@@ -98,6 +100,8 @@ export interface TrainingNetworkProps {
   readonly encryptionKey?: kms.IKey;
   /** Whether flow logs without a key of their own are retained when the stack is deleted. @default true */
   readonly retain?: boolean;
+  /** Teams whose jobs get a security group of their own. @default - none: all jobs use `securityGroup` */
+  readonly teams?: readonly string[];
   /** Services besides S3 that scripts call, by the name of their endpoint, such as `sts`. @default - none */
   readonly endpoints?: readonly string[];
 }
@@ -114,13 +118,18 @@ export interface TrainingNetworkProps {
 export class TrainingNetwork extends Construct {
   /** VPC of jobs. */
   public readonly vpc: ec2.Vpc;
-  /** Security group of every job: all traffic to and from itself, which EFA needs, and outbound HTTPS. */
+  /**
+   * Security group of file systems, and of jobs of teams without their own: all traffic to and from itself, which EFA needs, and outbound
+   * HTTPS.
+   */
   public readonly securityGroup: ec2.SecurityGroup;
+  /** Ids of the security groups of teams: as `securityGroup`, and all traffic to and from that one. */
+  public readonly teamGroupIds: Readonly<Record<string, string>>;
   /** Subnets of jobs, one per zone. */
   public readonly subnetIds: string[];
   /** The subnets, by zone as it was given. */
   public readonly subnetOfZone: Readonly<Record<string, ec2.ISubnet>>;
-  /** Security groups of jobs: only `securityGroup`. */
+  /** Security groups of file systems, and of jobs of teams without their own: only `securityGroup`. */
   public readonly securityGroupIds: string[];
   /** Subnets with their zone ids. */
   public readonly subnets: { id: string; zoneId: string }[];
@@ -136,6 +145,9 @@ export class TrainingNetwork extends Construct {
     const chosen = jobSubnets(this.vpc, plan, !hasNat);
     if (hasNat) addNat(this.vpc, plan, chosen);
     this.securityGroup = this.makeSecurityGroup(props.prefix);
+    this.teamGroupIds = Object.fromEntries(
+      (props.teams ?? []).map((team) => [team, this.makeTeamGroup(props.prefix, team)]),
+    );
     this.addEndpoints(isLocked, chosen, props);
     if (isDeployed(this, 'flowLogs')) this.addFlowLog(props.retain ?? true, props.encryptionKey);
     this.subnetIds = chosen.map((subnet) => subnet.subnetId);
@@ -181,8 +193,33 @@ export class TrainingNetwork extends Construct {
     if (isDeployed(this, 'rulesForItself'))
       group.connections.allowInternally(ec2.Port.allTraffic(), 'EFA, NCCL and Lustre within a job');
     // Isolated subnets have no routes except to endpoints; using the id of the S3 prefix list would need a look-up.
-    group.addEgressRule(ec2.Peer.anyIpv4(), ec2.Port.tcp(443), 'S3 and interface endpoints');
+    group.addEgressRule(ec2.Peer.anyIpv4(), ec2.Port.tcp(443), ENDPOINTS);
     return group;
+  }
+
+  /**
+   * A group that no host of another team can reach. Its rules for `securityGroup` are resources of their own, because that group may be
+   * retained without this one.
+   */
+  private makeTeamGroup(prefix: string, team: string): string {
+    const shared = this.securityGroup.securityGroupId;
+    const group = new ec2.CfnSecurityGroup(this, `JobGroup-${team}`, {
+      vpcId: this.vpc.vpcId,
+      groupDescription: `${prefix}: training jobs of team ${team}`,
+      securityGroupIngress: [{ ipProtocol: '-1', sourceSecurityGroupId: shared, description: 'From file systems' }],
+      securityGroupEgress: [
+        { ipProtocol: 'tcp', fromPort: 443, toPort: 443, cidrIp: '0.0.0.0/0', description: ENDPOINTS },
+        { ipProtocol: '-1', destinationSecurityGroupId: shared, description: 'To file systems' },
+      ],
+    });
+    const own = group.attrGroupId;
+    if (!isDeployed(this, 'rulesForItself')) return own;
+    for (const [name, groupId] of Object.entries({ Own: own, Shared: shared })) {
+      const rule = { groupId, ipProtocol: '-1' };
+      new ec2.CfnSecurityGroupIngress(this, `${name}From-${team}`, { ...rule, sourceSecurityGroupId: own });
+      new ec2.CfnSecurityGroupEgress(this, `${name}To-${team}`, { ...rule, destinationSecurityGroupId: own });
+    }
+    return own;
   }
 
   private addEndpoints(isLocked: boolean, subnets: readonly ec2.ISubnet[], props: TrainingNetworkProps): void {

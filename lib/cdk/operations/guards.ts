@@ -3,6 +3,7 @@ import { type CustomResource, Duration, Stack, Token } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import { DEFAULT_VPC_CIDR, subnetPlan } from '../../core/catalog/subnet-plan';
 import { teamKeysOf } from '../../core/config/descriptor';
+import { teamsWithGroups } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { GUARD_TYPE, UNPROTECT_TYPE } from '../../core/contracts/custom-resources';
 import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
@@ -119,6 +120,7 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
     repository: spec.image.uri || storage.adopt ? 'none' : spec.image.encryption,
     ...(storage.kmsKeyArn && { keyArn: storage.kmsKeyArn }),
     ...(Object.keys(teamKeys).length > 0 && { teamKeys: JSON.stringify(teamKeys) }),
+    ...(teamsWithGroups(spec).length > 0 && { teamGroups: 'own' }),
   };
 }
 

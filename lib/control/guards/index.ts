@@ -42,6 +42,7 @@ export function changeOf(old: GuardProperties, now: GuardProperties): Change | u
   if (old.fingerprint !== now.fingerprint) return { what: 'this update, which replaces role, network or key,' };
   const zones = gone(old.zones, now.zones);
   if (zones.length > 0) return { what: `this update, which removes ${listed('zone', zones)},` };
+  if (old.teamGroups && !now.teamGroups) return { what: 'this update, which removes the security groups of teams,' };
   return changeOfTeams(old, now);
 }
 
@@ -132,7 +133,7 @@ const NAMED = 5;
 
 /**
  * Rejects changes that would affect a live run: `delete` rejects the deletion of the stack; `replace` rejects an update that replaces role,
- * network or key, removes a team or a zone, or gives a team its first key of its own. It also rejects, with or without live runs, updates
+ * network or key, removes a team, a zone or the security groups of teams, or gives a team its first key of its own. It also rejects, with or without live runs, updates
  * at which CloudFormation could only fail halfway (`changeOf`).
  *
  * No run starts while the stack is being deleted or such an update is in progress: the guard closes the environment before it reads the
@@ -199,9 +200,9 @@ function idOf(properties: GuardProperties): string {
   const { guards, environment, fingerprint } = properties;
   const id = `${guards}-guard-${environment}`;
   if (guards === 'delete' || !fingerprint) return id;
-  const { teams, zones, storage, movedSubnets = [], repository, keyArn, teamKeys } = properties;
-  // The id of a deployed template must not change between versions, not all of which had the last three.
-  const later = [repository, keyArn, teamKeys].filter((value) => value !== undefined);
+  const { teams, zones, storage, movedSubnets = [], repository, keyArn, teamKeys, teamGroups } = properties;
+  // The id of a deployed template must not change between versions, not all of which had the last four.
+  const later = [repository, keyArn, teamKeys, teamGroups].filter((value) => value !== undefined);
   const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets, ...later]);
   return `${id}-${createHash('sha256').update(all).digest('hex').slice(0, 16)}`;
 }

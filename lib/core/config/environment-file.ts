@@ -12,7 +12,7 @@ import {
   queue,
   quotas,
 } from './environment/limits';
-import { network } from './environment/network';
+import { network, UNNAMED_TEAM } from './environment/network';
 import { access, notificationsOfAll, team, teamName } from './environment/people';
 import { storage } from './environment/storage';
 import { type Filled, field, flag, formed, option, section } from './formats/field';
@@ -251,10 +251,9 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
 
 const TEAM_DEFAULTS = { principals: [], share: 1, data: [], mlflow: [], trainingPlans: [], dashboards: false };
 
-/** An environment without teams has one team, `default`. */
 function resolveTeams(given: Section<'teams'>): EnvironmentSpec['teams'] {
   const named = Object.entries(given);
-  const teams = named.length > 0 ? named : [['default', {} as Team] as const];
+  const teams = named.length > 0 ? named : [[UNNAMED_TEAM, {} as Team] as const];
   return Object.fromEntries(
     teams.map(([name, options]) => [
       name,

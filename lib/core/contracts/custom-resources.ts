@@ -84,6 +84,8 @@ export const guardSchema = z.looseObject({
   keyArn: z.string().min(20).optional(),
   /** Keys of teams that have their own key: `own` or an ARN; absent = none. */
   teamKeys: json(z.record(z.string(), z.string())).optional(),
+  /** Whether the jobs of each team have a security group of their own; absent = no. */
+  teamGroups: z.literal('own').optional(),
 });
 /** Properties of a guard, as parsed by its handler. */
 export type GuardProperties = z.output<typeof guardSchema>;

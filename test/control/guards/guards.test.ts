@@ -215,6 +215,15 @@ describe('the guard of updates', () => {
     await expect(onEvent(deps, guarded.update({ zones: '["usw2-az2"]' }))).rejects.toThrow('removes zone usw2-az1,');
   });
 
+  test('the security groups of teams cannot be removed while any run is live, and may be added', async () => {
+    live('gpt-1', 'nlp');
+    const own = { teamGroups: 'own' };
+    await expect(onEvent(deps, guarded.update({}, own))).rejects.toThrow(
+      'this update, which removes the security groups of teams, must not hit live runs, got gpt-1;',
+    );
+    await expect(onEvent(deps, guarded.update(own))).resolves.toBeDefined();
+  });
+
   test('the way back to version 0.2.0 from a refused change is never refused, whichever zones it named', async () => {
     live('gpt-1', 'speech');
     const zones = ['usw2-az1', 'usw2-az2'];

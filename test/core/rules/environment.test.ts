@@ -194,7 +194,7 @@ test.each([
       network: { packages: 'wheels', wheels: 's3://wheels/' },
     },
   ],
-  ['thirty teams', { teams: teams(30) }],
+  ['thirty teams in a network that exists', { teams: teams(30), network: { mode: 'existing', existing: EXISTING } }],
   [
     'a network of its own in each region',
     {

@@ -63,7 +63,10 @@ function networkUses(places: Places): Use[] {
   const subnets = [1, 2].map((n) =>
     places.arn('ec2', `subnet/${places.of(`NetworkVpcVpcByZonetrainingSubnet${n}Subnet`)}`),
   );
-  const group = places.arn('ec2', `security-group/${places.of('NetworkVpcJobGroup')}.GroupId`);
+  // That of the environment until an update has given the teams their own.
+  const groups = ['NetworkVpcJobGroup', 'NetworkVpcJobGroupnlp'].map((group) =>
+    places.arn('ec2', `security-group/${places.of(group)}.GroupId`),
+  );
   const interfaces = places.arn('ec2', 'network-interface/eni-1');
   const describe = ['DhcpOptions', 'NetworkInterfaces', 'SecurityGroups', 'Subnets', 'Vpcs'].map(
     (what) => `ec2:Describe${what}`,
@@ -76,7 +79,7 @@ function networkUses(places: Places): Use[] {
   return [
     service('SageMaker puts network interfaces into the VPC', ROLES, [
       ...asks(describe, '*'),
-      ...[interfaces, group, ...subnets].map((resource) => ask('ec2:CreateNetworkInterface', resource)),
+      ...[interfaces, ...groups, ...subnets].map((resource) => ask('ec2:CreateNetworkInterface', resource)),
       ...subnets.flatMap((subnet) => asks(hand, interfaces, { 'ec2:Subnet': subnet })),
     ]),
   ];

@@ -10,6 +10,21 @@ export const mlflowServers = (teams: EnvironmentSpec['teams']): string[] => {
   return [...new Set(named.filter((arn) => arn.includes(':mlflow-tracking-server/')))];
 };
 
+/** Teams up to which each has a security group: five resources of at most 500 in a template for a team. */
+export const MAX_TEAMS_WITH_GROUPS = 16;
+
+/** Name of the only team of an environment whose file names none. */
+export const UNNAMED_TEAM = 'default';
+
+/**
+ * Names of the teams whose jobs are in a security group of their own: hosts reach each other on all ports within a group, as EFA requires.
+ * Empty for an environment without teams, for a network that the stack does not create, and for too many teams.
+ */
+export function teamsWithGroups({ network: { mode }, teams }: Pick<EnvironmentSpec, 'network' | 'teams'>): string[] {
+  const names = Object.keys(teams).filter((team, _, all) => team !== UNNAMED_TEAM || all.length > 1);
+  return mode.startsWith('vpc-') && names.length <= MAX_TEAMS_WITH_GROUPS ? names : [];
+}
+
 /** Services besides S3 that scripts may call from a locked network; each needs an interface endpoint. */
 const ENDPOINT_SERVICES = ['ecr', 'logs', 'monitoring', 'sts', 'kms', 'secretsmanager', 'ssm', 'sagemaker'] as const;
 /** No region has more zones, and the VPC has address ranges for at most seven. */

@@ -1,6 +1,7 @@
 import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances/instances';
 import { instanceQuota } from '../../catalog/quotas';
 import { REGIONS } from '../../catalog/regions';
+import { MAX_TEAMS_WITH_GROUPS } from '../../config/environment/network';
 import { type EnvironmentSpec, resolveEnvironments } from '../../config/environment-file';
 import { orList } from '../../config/issue';
 import { when } from '../../config/rule';
@@ -137,6 +138,14 @@ export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
         ),
       ),
     ];
+  }),
+  environmentRule('environment/team-groups', 'warning', ['teams', 'network'], ({ teams, network: { mode } }) => {
+    const count = Object.keys(teams).length;
+    return when(mode.startsWith('vpc-') && count > MAX_TEAMS_WITH_GROUPS && count <= MAX_TEAMS, 'teams', {
+      must: `should be at most ${MAX_TEAMS_WITH_GROUPS}, so that no host of a job can be reached by code of another team`,
+      got: count,
+      fix: 'create a second environment for teams that must not trust the others',
+    });
   }),
   environmentRule('environment/queue-backend', 'error', ['queue'], ({ queue }) =>
     when(queue.backend === 'batch', 'queue.backend', {
