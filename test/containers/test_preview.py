@@ -9,6 +9,7 @@ from pathlib import Path
 
 import chat_data as data
 import pytest
+from hidden_text import HIDDEN
 
 from fake_world import REPOSITORY
 
@@ -53,13 +54,13 @@ def test_colours_and_the_page_mark_the_same_text(tmp_path: Path) -> None:
 
 
 def test_text_and_page_show_characters_that_nobody_sees(tmp_path: Path) -> None:
-    hidden = "\x1b]0;title\x07\x9b2J\u202eevil\u2066\u200b"
+    hidden = "\x1b]0;title\x07\x9b2J\u202eevil\u2066" + "".join(chr(code) for code in HIDDEN if not 0xD800 <= code < 0xE000)
     row = {"messages": [{"role": "user", "content": hidden}, {"role": "assistant", "content": hidden}]}
     file = data.write_lines(tmp_path / "a\u202e\n.jsonl", [row])
     done = preview(tmp_path, "--data", str(file), "--html", str(tmp_path / "page.html"))
     for text in (done.stdout, (tmp_path / "page.html").read_text()):
         assert "\\u202eevil" in text and "a\\u202e\\n.jsonl, row 1" in text
-        assert not [one for one in text if not one.isprintable() and one not in "\n\t"]
+        assert {hex(ord(one)) for one in text} & {hex(code) for code in HIDDEN} <= {hex(ord("\t")), hex(ord("\n"))}
 
 
 def test_both_answers_of_a_preference_are_shown(tmp_path: Path) -> None:

@@ -32,19 +32,20 @@ export function optionsOf(scripts: readonly Script[]): ScriptOption[] | undefine
     ...uses.map(({ of }) => of),
     ...statements.flatMap((one) => (PARSER.exec(one) ?? GROUP.exec(one))?.[1] ?? []),
   ]);
-  const isKnown =
-    made.length === 1 &&
-    made.every(({ words, named }) => words.length === 0 && Object.keys(named).every((key) => HARMLESS.has(key))) &&
-    scripts.some(makesParser) &&
-    reads.every(
-      (one) => scripts[0]?.calls.includes(one) && one.words.length === 0 && Object.keys(one.named).length === 0,
-    ) &&
-    reads.length > 0 &&
-    !holders.has('') &&
-    !statements.some((one) => READS_WORDS.test(one) || isOtherUse(one, holders));
-  const added = isKnown ? uses.filter(({ name }) => name === 'add_argument').map(optionOf) : [];
-  return isKnown && added.every((one) => one !== undefined) ? [HELP, ...added.flatMap((one) => one ?? [])] : undefined;
+  const isOneParser = made.length === 1 && made.every(isUsual) && scripts.some(makesParser);
+  const isReadWhole = reads.length > 0 && reads.every((one) => scripts[0]?.calls.includes(one) && hasNoArguments(one));
+  const isOtherwiseUsed =
+    holders.has('') || statements.some((one) => READS_WORDS.test(one) || isOtherUse(one, holders));
+  if (!isOneParser || !isReadWhole || isOtherwiseUsed) return undefined;
+  const added = uses.filter(({ name }) => name === 'add_argument').map(optionOf);
+  return added.includes(undefined) ? undefined : [HELP, ...added.flatMap((one) => one ?? [])];
 }
+
+/** Whether a parser is made without what changes how words are read. */
+const isUsual = ({ words, named }: Call): boolean =>
+  words.length === 0 && Object.keys(named).every((key) => HARMLESS.has(key));
+
+const hasNoArguments = ({ words, named }: Call): boolean => words.length === 0 && Object.keys(named).length === 0;
 
 /** Whether a script makes a parser of argparse itself. */
 const makesParser = ({ statements }: Script): boolean =>

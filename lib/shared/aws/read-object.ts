@@ -28,7 +28,7 @@ export const MAX_TEXT_BYTES = 8 * 2 ** 20;
  */
 export async function openObject(s3: S3Client, place: { Bucket: string; Key: string }, maxBytes = MAX_TEXT_BYTES) {
   const { Body, ContentLength = 0, LastModified: writtenAt } = await s3.send(new GetObjectCommand(place));
-  if (!Body) throw new Error('the answer has no body or no time');
+  if (!Body) throw new Error('the answer of S3 has no content');
   if (ContentLength > maxBytes) {
     (Body as { destroy?(): void }).destroy?.();
     throw new TooLarge(ContentLength, maxBytes, writtenAt ?? new Date());
@@ -39,6 +39,6 @@ export async function openObject(s3: S3Client, place: { Bucket: string; Key: str
 /** The text of such an object. */
 export async function readObject(s3: S3Client, uri: string, maxBytes: number): Promise<ReadObject> {
   const { Body, writtenAt } = await openObject(s3, bucketAndKey(uri), maxBytes);
-  if (!writtenAt) throw new Error('the answer has no body or no time');
+  if (!writtenAt) throw new Error('the answer of S3 has no LastModified');
   return { text: await Body.transformToString(), writtenAt };
 }

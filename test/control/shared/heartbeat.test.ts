@@ -126,11 +126,11 @@ describe('reading', () => {
   });
 
   test.each([
-    ['{}', undefined],
-    [undefined, new Date(AT)],
-  ])('body %s at %s is an answer that says nothing', async (text, at) => {
+    ['{}', undefined, 'LastModified'],
+    [undefined, new Date(AT), 'content'],
+  ])('body %s at %s is an answer that says nothing', async (text, at, missing) => {
     answer(text, at);
-    expect(await read()).toEqual({ heartbeatError: 'Error: the answer has no body or no time' });
+    expect(await read()).toEqual({ heartbeatError: `Error: the answer of S3 has no ${missing}` });
   });
 
   test('tells one that is not there from one that could not be read', async () => {

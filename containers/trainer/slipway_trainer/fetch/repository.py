@@ -11,20 +11,18 @@ from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
-from unicodedata import category
 
 from slipway_trainer.exits import InvalidRun, TrainerError
 from slipway_trainer.tokenize.rows import COMPRESSED, DESCRIPTIONS, LINES, TABLES
+from slipway_trainer.visible import is_visible
 
 Answer = TypeVar("Answer")
 MAX_FILES = 20_000
 MAX_BYTES = 8 << 40
 #: Written last; a repository cannot bring its own.
 SOURCE_FILE = "SOURCE.json"
-#: Characters of a path that nobody sees, besides those of these categories (`plainText` of the command line has the same).
-_NOT_DRAWN = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
-_PATH = re.compile(rf"[^\\{_NOT_DRAWN}]{{1,512}}")
-_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+#: Longest path of a file.
+MAX_PATH = 512
 #: Before each further request to a busy hub. The library itself waits for some answers (429 of a file) and not for others.
 RETRY_SECONDS = (1.0, 5.0, 25.0)
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -133,8 +131,8 @@ def _unusable(commit: str, files: Sequence[HubFile]) -> list[str]:
 
 def is_plain_path(path: str) -> bool:
     """Whether a path is visible, stays below its folder, and is not that of the record of the files."""
-    is_visible = _PATH.fullmatch(path) and not _HIDDEN & set(map(category, path))
-    return bool(is_visible) and not {"", ".", ".."} & set(path.split("/")) and path != SOURCE_FILE
+    is_text = len(path) <= MAX_PATH and "\\" not in path and all(map(is_visible, path))
+    return is_text and not {"", ".", ".."} & set(path.split("/")) and path != SOURCE_FILE
 
 
 def _default(source: Source, files: Sequence[HubFile]) -> list[HubFile]:

@@ -19,6 +19,7 @@ from slipway_trainer.tokenize.documents import examples, input_files, kind_of
 from slipway_trainer.tokenize.examples import ExampleReader, open_reader
 from slipway_trainer.tokenize.rows import rows as table_rows
 from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
+from slipway_trainer.visible import is_visible
 
 #: Name of a host's page beside the shards.
 PAGE = "preview-{:05d}.html"
@@ -94,7 +95,7 @@ def _shortened(text: str) -> str:
 
 def _visible(text: str, kept: str = "\n\t") -> str:
     """The text with escapes in place of characters that control a terminal, change the direction of text or are not drawn."""
-    return "".join(one if one.isprintable() or one in kept else repr(one)[1:-1] for one in text)
+    return "".join(one if is_visible(one) or one in kept else one.encode("unicode_escape").decode() for one in text)
 
 
 def measured(files: Sequence[Path], reader: ExampleReader, count: int) -> dict[str, int]:

@@ -1,4 +1,4 @@
-import { editDistance, nearest } from '../../catalog/nearest';
+import { isNear, nearest } from '../../catalog/nearest';
 import type { ScriptOption } from '../../config/code-source';
 import { orList } from '../../config/issue';
 import { type Finding, type Rule, rule, when } from '../../config/rule';
@@ -32,10 +32,9 @@ function unknownOption(key: string, options: readonly ScriptOption[]): Refusal {
   const names = options.flatMap(({ names }) => names.filter((one) => one.startsWith('--') && one !== '--help'));
   const words = names.map((one) => one.slice(2));
   const [near = ''] = nearest(key, words, 1);
-  const isNear = editDistance(key, near) <= Math.max(1, Math.floor(key.length / 3));
   return {
     must: 'must be an option that the script declares: it ends at any other',
-    fix: isNear ? `write ${near}, or declare it in the script` : 'remove it, or declare it in the script',
+    fix: isNear(key, near) ? `write ${near}, or declare it in the script` : 'remove it, or declare it in the script',
   };
 }
 
