@@ -17,6 +17,9 @@ export function nearest(word: string, candidates: readonly string[], limit = 3):
   return (alike.length > 0 ? alike : ranked).slice(0, limit).map(({ candidate }) => candidate);
 }
 
+/** Whether two words are spellings of one name. */
+export const isSameWord = (word: string, other: string): boolean => plain(word) === plain(other);
+
 /** Whether a word may be a misspelling of another. */
 export const isNear = (word: string, other: string): boolean =>
   editDistance(plain(word), plain(other)) <= mostEdits(plain(word));

@@ -55,6 +55,8 @@ export interface InspectedFile extends CodeFile {
   switches?: Readonly<Record<string, Switch>>;
   /** Every option that a script takes, and its positional arguments; absent where there may be others. */
   options?: readonly ScriptOption[];
+  /** Whether a script ignores what is none of its options, instead of ending. */
+  ignoresOthers?: true;
   /** How a script makes its ranks, if not from those of torchrun: it spawns them, names each host as the first, or reads an argument. */
   ownRanks?: 'spawn' | 'localhost' | 'argument';
   /** The folder that a call in a Python file names for its checkpoints. */

@@ -1,4 +1,4 @@
-import type { ScriptOption } from '../../core/config/code-source';
+import type { InspectedFile, ScriptOption } from '../../core/config/code-source';
 import { type Call, LONGEST, literal, type Script } from './python-calls';
 
 /** A parser of argparse, with the variable that holds it; and a group of its options. */
@@ -8,7 +8,7 @@ const GROUP = /^ (\w+) = \w+\.add_(?:argument|mutually_exclusive)_group \(/;
 const IMPORT = /^ import (.* , )?argparse( ,|$)/;
 const IMPORT_PARSER = /^ from argparse import\b.*\bArgumentParser\b/;
 /** Calls with which a parser takes options, and reads all of them. */
-const TAKES = /^(add_argument|add_argument_group|add_mutually_exclusive_group|parse_args)$/;
+const TAKES = /^(add_argument|add_argument_group|add_mutually_exclusive_group|parse_args|parse_known_args)$/;
 /** What else is done with a parser that neither adds options nor changes how they are read. */
 const HARMLESS_CALL = /^(set_defaults|get_default|error|exit|(print|format)_(help|usage))$/;
 const HARMLESS = new Set(['prog', 'description', 'usage', 'epilog', 'add_help', 'formatter_class']);
@@ -21,13 +21,13 @@ const LITERALS = /^[[(] (.*?) ?,? [\])]$/;
  * Every option of a script that reads them with one parser of argparse, or with Hydra; nothing where there may be others: where something
  * else is done with the parser than to add options whose names are written there, and to read all of them in the script itself.
  */
-export function optionsOf(scripts: readonly Script[]): ScriptOption[] | undefined {
-  if (scripts[0]?.statements.some((one) => HYDRA.test(one))) return HYDRA_OPTIONS;
+export function optionsOf(scripts: readonly Script[]): Pick<InspectedFile, 'options' | 'ignoresOthers'> {
+  if (scripts[0]?.statements.some((one) => HYDRA.test(one))) return { options: HYDRA_OPTIONS };
   const statements = scripts.flatMap((one) => one.statements);
   const calls = scripts.flatMap((one) => one.calls);
   const made = calls.filter(({ name }) => name === 'ArgumentParser');
   const uses = calls.filter(({ name }) => TAKES.test(name));
-  const reads = uses.filter(({ name }) => name === 'parse_args');
+  const reads = uses.filter(({ name }) => name.startsWith('parse_'));
   const holders = new Set([
     ...uses.map(({ of }) => of),
     ...statements.flatMap((one) => (PARSER.exec(one) ?? GROUP.exec(one))?.[1] ?? []),
@@ -36,9 +36,13 @@ export function optionsOf(scripts: readonly Script[]): ScriptOption[] | undefine
   const isReadWhole = reads.length > 0 && reads.every((one) => scripts[0]?.calls.includes(one) && hasNoArguments(one));
   const isOtherwiseUsed =
     holders.has('') || statements.some((one) => READS_WORDS.test(one) || isOtherUse(one, holders));
-  if (!isOneParser || !isReadWhole || isOtherwiseUsed) return undefined;
+  if (!isOneParser || !isReadWhole || isOtherwiseUsed) return {};
   const added = uses.filter(({ name }) => name === 'add_argument').map(optionOf);
-  return added.includes(undefined) ? undefined : [HELP, ...added.flatMap((one) => one ?? [])];
+  const ignoresOthers = reads.some(({ name }) => name === 'parse_known_args');
+  // A word that is ignored behind the name of no option may also be taken for a positional argument.
+  const isUnclear = added.some((one) => !one || (ignoresOthers && one.names.length === 0));
+  const options = [HELP, ...added.flatMap((one) => one ?? [])];
+  return isUnclear ? {} : { options, ...(ignoresOthers && { ignoresOthers }) };
 }
 
 /** Whether a parser is made without what changes how words are read. */

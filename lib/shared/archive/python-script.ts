@@ -3,7 +3,7 @@ import type { InspectedFile, Switch } from '../../core/config/code-source';
 import { type Call, literal, readScript, type Script } from './python-calls';
 import { optionsOf } from './python-options';
 
-type PythonFacts = Pick<InspectedFile, 'switches' | 'options' | 'ownRanks' | 'savesTo' | 'loads'>;
+type PythonFacts = Pick<InspectedFile, 'switches' | 'options' | 'ignoresOthers' | 'ownRanks' | 'savesTo' | 'loads'>;
 
 /** A call that makes the arguments of a trainer of transformers or TRL. */
 const TRAINER_ARGUMENTS = /(Arguments|Config)$/;
@@ -40,11 +40,11 @@ export function pythonFacts(entry: string, read: (name: string) => string | unde
   ]);
   const savesTo = (scripts[0]?.calls ?? []).flatMap(placeOf)[0];
   const options = optionsOf(scripts);
-  const ownRanks = ranksOf(scripts, options);
+  const ownRanks = ranksOf(scripts, options.options);
   const loads = calls.flatMap(({ name, words }) => (name === 'from_pretrained' ? (literal(words[0]) ?? []) : []));
   return {
     ...(Object.keys(switches).length > 0 && { switches }),
-    ...(options && { options }),
+    ...options,
     ...(ownRanks && { ownRanks }),
     ...(savesTo && { savesTo }),
     ...(loads.length > 0 && { loads }),

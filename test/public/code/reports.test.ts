@@ -754,6 +754,19 @@ test.each<[source: string, given: Given, said: string[]]>([
     script('parser = HfArgumentParser(TrainingArguments)', { no_dataloader_pin_memory: true }),
     [],
   ],
+  [
+    'huggingface/notebooks#52, as its script is published: it ignores what it does not know',
+    script(
+      `${PARSER}parser.add_argument("--train-batch-size", type=int, default=32)\nargs, _ = parser.parse_known_args()`,
+      { train_batch_size: 16, epochs: 1 },
+    ),
+    ['warning code/refused-arguments'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#1720: an argument that a script reads, and nobody passes',
+    script(`${PARSER}parser.add_argument("--model_dir", default="")\nargs = parser.parse_args()`, {}),
+    [],
+  ],
   ...(
     [
       ['huggingface/notebooks#52', 'parser.add_argument("--train-batch-size", type=int)', { train_batch_size: 32 }, 1],

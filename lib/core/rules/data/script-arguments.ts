@@ -1,4 +1,4 @@
-import { isNear, nearest } from '../../catalog/nearest';
+import { isNear, isSameWord, nearest } from '../../catalog/nearest';
 import type { ScriptOption } from '../../config/code-source';
 import { orList } from '../../config/issue';
 import { type Finding, type Rule, rule, when } from '../../config/rule';
@@ -21,16 +21,28 @@ function optionsFor(name: string, options: readonly ScriptOption[]): readonly Sc
 type Refusal = Omit<Finding, 'path'> | undefined;
 
 /** What argparse ends the script for, and what to write instead. */
-function refusal({ key, name, value }: Passed, options: readonly ScriptOption[]): Refusal {
+function refusal({ key, name, value }: Passed, options: readonly ScriptOption[], ignoresOthers?: true): Refusal {
   const [option, ...others] = optionsFor(name, options);
+  if (!option && ignoresOthers) return ignoredOption(key, options);
   if (!option || others.length > 0) return unknownOption(key, options);
-  if (option.takes === 'any') return undefined;
+  if (option.takes === 'any' || (option.takes === 'none' && ignoresOthers)) return undefined;
   return option.takes === 'none' ? unwantedValue(value) : wrongValue(value, option);
 }
 
+const longNames = (options: readonly ScriptOption[]): string[] =>
+  options
+    .flatMap(({ names }) => names.filter((one) => one.startsWith('--') && one !== '--help'))
+    .map((one) => one.slice(2));
+
+/** Nothing for what resembles no option: something else may read it. */
+function ignoredOption(key: string, options: readonly ScriptOption[]): Refusal {
+  const other = longNames(options).find((one) => isSameWord(one, key));
+  if (other === undefined) return undefined;
+  return { must: `must be written ${other}, as the script declares it: it ignores others`, fix: `write ${other}` };
+}
+
 function unknownOption(key: string, options: readonly ScriptOption[]): Refusal {
-  const names = options.flatMap(({ names }) => names.filter((one) => one.startsWith('--') && one !== '--help'));
-  const words = names.map((one) => one.slice(2));
+  const words = longNames(options);
   const [near = ''] = nearest(key, words, 1);
   return {
     must: 'must be an option that the script declares: it ends at any other',
@@ -105,12 +117,12 @@ const RANKS = {
 /** Rules for what a script makes of its arguments, and of the ranks that the launcher starts. */
 export const SCRIPT_RULES: readonly Rule[] = [
   rule('code/refused-arguments', 'warning, may acknowledge', (run, { codeFolder }) => {
-    const options = entryFile(run, codeFolder)?.options;
+    const { options, ignoresOthers } = entryFile(run, codeFolder) ?? {};
     if (options === undefined) return [];
     const passed = passedBy(run);
     const refused = passed.flatMap((one) => {
       // Behind one dash names may be joined, and a value may be joined to any name.
-      const found = /^-[^-]|=/.test(one.name) ? undefined : refusal(one, options);
+      const found = /^-[^-]|=/.test(one.name) ? undefined : refusal(one, options, ignoresOthers);
       return found ? [{ path: one.path, ...found }] : [];
     });
     const named = new Set(passed.flatMap(({ name }) => optionsFor(name, options)));

@@ -87,7 +87,10 @@ const value = fc.oneof(
 );
 const given = fc.dictionary(fc.constantFrom(...NAMES, 'l', 'epoch', 'no-bf16', 'x', 'optim'), value, { maxKeys: 3 });
 
-const scriptOf = (options: (typeof option extends fc.Arbitrary<infer T> ? T : never)[]) =>
+const scriptOf = (
+  options: (typeof option extends fc.Arbitrary<infer T> ? T : never)[],
+  reads = 'args = parser.parse_args()',
+) =>
   [
     'import argparse',
     'def main():',
@@ -96,22 +99,48 @@ const scriptOf = (options: (typeof option extends fc.Arbitrary<infer T> ? T : ne
       const words = [...(short ? [`'${short}'`] : []), `"--${name}"`, ...settings];
       return `    parser.add_argument(${words.join(separator)}${separator.trimEnd()}\n    )`;
     }),
-    '    args = parser.parse_args()',
+    `    ${reads}`,
     'if __name__ == "__main__":',
     '    main()',
   ].join('\n');
 
+const shortNames = (options: { short: string | null }[]) => options.flatMap((one) => one.short ?? []);
+const options = fc
+  .uniqueArray(option, { selector: ({ name }) => name.replace('_', '-'), maxLength: 5 })
+  .filter((all) => new Set(shortNames(all)).size === shortNames(all).length);
+
 test('warns of exactly the arguments for which argparse ends the script', () => {
-  const unique = { selector: ({ name }: { name: string }) => name.replace('_', '-') };
-  const short = (options: { short: string | null }[]) => options.flatMap((one) => one.short ?? []);
-  const options = fc
-    .uniqueArray(option, { ...unique, maxLength: 5 })
-    .filter((all) => new Set(short(all)).size === short(all).length);
-  const one = fc.tuple(options.map(scriptOf), given) as fc.Arbitrary<[string, Arguments]>;
+  const one = fc.tuple(
+    options.map((all) => scriptOf(all)),
+    given,
+  ) as fc.Arbitrary<[string, Arguments]>;
   fc.assert(
     fc.property(fc.array(one, { maxLength: 60, size: 'max' }), (cases) => {
       const refused = refusedByArgparse(cases);
       expect(cases.filter(([script, words], i) => warns(script, words) !== refused[i])).toEqual([]);
+    }),
+    { numRuns: draws(8) },
+  );
+});
+
+test('with parse_known_args, warns of these, and of other spellings of an option, which it ignores', () => {
+  const one = fc.tuple(options, given) as fc.Arbitrary<[{ name: string }[], Arguments]>;
+  fc.assert(
+    fc.property(fc.array(one, { maxLength: 60, size: 'max' }), (drawn) => {
+      const cases = drawn.map(([all, words]): [string, Arguments] => [
+        scriptOf(all as Parameters<typeof scriptOf>[0], 'args, _ = parser.parse_known_args()'),
+        words,
+      ]);
+      const refused = refusedByArgparse(cases);
+      const expected = drawn.map(([all, words], i) => {
+        const spelt = Object.keys(words).filter(
+          (key) => words[key] !== false && !all.some(({ name }) => name.startsWith(key)),
+        );
+        return (
+          refused[i] || spelt.some((key) => all.some(({ name }) => name.replace('-', '_') === key.replace('-', '_')))
+        );
+      });
+      expect(cases.filter(([script, words], i) => warns(script, words) !== expected[i])).toEqual([]);
     }),
     { numRuns: draws(8) },
   );
@@ -122,6 +151,7 @@ const FUNCTION = 'import argparse\ndef made():\n    parser = argparse.ArgumentPa
 
 test.each([
   ['parse_known_args', `${A}args, _ = parser.parse_known_args()`],
+  ['parse_known_args and an option much like it', `${A}parser.add_argument("--epoch")\nparser.parse_known_args()`],
   ['options of a library', `${A}Trainer.add_args(parser)\nparser.parse_args()`],
   ['options of a library by keyword', `${A}add_more(parser=parser)\nparser.parse_args()`],
   [
