@@ -116,6 +116,10 @@ describe('a project', () => {
       prod: '444455556666',
     });
     expect(read('piped/README.md')).toContain('## The pipeline');
+    expect(parse(read('piped/environments/training.yaml')).network.availabilityZoneIds).toEqual([
+      'usw2-az1',
+      'usw2-az2',
+    ]);
     expect((await runCli('validate', at('piped/environments/training.yaml'), '--json')).code).toBe(0);
   });
 

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { memoryIssues } from '../../core/admission';
+import { zoneIdPrefix } from '../../core/catalog/subnet-plan';
 import { hasErrors } from '../../core/config/issue';
 import { loadRun } from '../../core/config/load';
 import { checkRun } from '../../core/rules';
@@ -118,23 +119,31 @@ function starter(file: string, to: string): string {
 const PIPELINE_README = `
 ## The pipeline
 
-\`bin/app.ts\` is an app of CDK Pipelines. Write your accounts into \`environments/training.yaml\`, repository and connection into \`bin/app.ts\`, then once:
+\`bin/app.ts\` is an app of CDK Pipelines. Write your accounts and zones into \`environments/training.yaml\`, repository and connection into \`bin/app.ts\`, then once:
 
 - in every account: \`npx cdk bootstrap --trust ACCOUNT_OF_THE_PIPELINE --cloudformation-execution-policies POLICY\` (\`npx slipway deployer-policy environments/training.yaml\` prints a policy)
 - in the account of the pipeline (the first of \`accounts\`): \`npx cdk deploy SlipwayPipeline\` in place of \`npx cdk deploy --all\`
 
-From then on a push deploys: first the pipeline itself, then every stage; the last one waits for an approval. The build of the pipeline looks nothing up in other accounts: name the zones in \`network.availabilityZoneIds\`.
+From then on a push deploys: first the pipeline itself, then every stage; the last one waits for an approval. The build of the pipeline looks nothing up in other accounts: \`network.availabilityZoneIds\` names the zones.
 `;
 
 /** Placeholder accounts of a new pipeline, which its owner replaces. */
 const ACCOUNTS =
   'accounts: { dev: "111122223333", prod: "444455556666" } # yours: a stage of the pipeline each, in this order';
 
+/** Zones by id, which mean the same in all accounts: the build of a pipeline has no credentials with which to look them up. */
+function zonesOf(region: string): string {
+  const prefix = zoneIdPrefix(region);
+  const option = '  availabilityZoneIds: ';
+  return `${option}[${prefix}-az1, ${prefix}-az2] # yours: those with capacity for your instance types`;
+}
+
 function environmentFile({ region, team, instanceType, pipeline }: Answers): string {
   const allowed = `allowedInstanceTypes: ["${instanceType}", "ml.g5.*", "ml.m5.*", "ml.c5.*"]`;
   return starter('environments/starter.yaml', ENVIRONMENT_FILE)
     .replace(/^name: starter\b */m, (found) => `name: ${ENVIRONMENT}`.padEnd(found.length))
     .replace(/^(name: .*)$/m, (line) => (pipeline ? `${line}\n${ACCOUNTS}` : line))
+    .replace(/^( {2}mode: .*)$/m, (line) => (pipeline ? `${line}\n${zonesOf(region)}` : line))
     .replace(/^ {2}us-west-2: \{\} */m, (found) => `  ${region}: {}`.padEnd(found.length))
     .replace(/^ {2}nlp: \{/m, `  ${team}: {`)
     .replace(/allowedInstanceTypes: .*$/m, allowed)
