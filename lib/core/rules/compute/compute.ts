@@ -204,7 +204,7 @@ export const COMPUTE_RULES: readonly Rule[] = [
       fix: 'check it with slipway quota',
     }),
   ),
-  rule('compute/warm-pool', 'error', ({ compute }) => {
+  rule('compute/warm-pool', 'error', ({ compute, preemptible }) => {
     const path = 'compute.keepAliveSeconds';
     if (compute.keepAliveSeconds === 0) return [];
     return [
@@ -214,6 +214,10 @@ export const COMPUTE_RULES: readonly Rule[] = [
       }),
       ...when(compute.instanceGroups.length > 0, path, {
         must: 'must be 0 with instanceGroups (a heterogeneous cluster keeps no warm pool)',
+      }),
+      ...when(preemptible === true, path, {
+        must: 'must be 0 with preemptible: the warm pool would keep the instances from the run for which this one makes room',
+        fix: 'remove one of them',
       }),
       ...when(compute.keepAliveSeconds > DOCUMENTED_KEEP_ALIVE_SECONDS, path, {
         level: 'warning',
