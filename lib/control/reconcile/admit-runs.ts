@@ -31,11 +31,12 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   const needs = await needsOf(deps, [...queued, ...holding]);
   if (needs.unreadable.length > 0) await reportUnreadable(deps, 'INTENT', needs.unreadable);
   const waiting = queued.filter(({ runId }) => !needs.unreadable.some((item) => item.runId === runId));
-  const queue = await rememberedQueue(deps);
+  const before = await rememberedQueue(deps);
   const started = deps.now().getTime();
-  if (queue) await rememberUsage(deps, { before: queue, held: heldNow(holding, needs), now: started });
+  const queue = before && (await rememberUsage(deps, { before, held: heldNow(holding, needs), now: started }));
   if (waiting.length === 0 && !holding.some((run) => mayGrow(run, started))) return;
   const pools = await poolsOf(deps, active, needs.all);
+  if (queue) await rememberLimits(deps, queue, pools);
   const awaited = await awaitedRuns(deps, waiting);
   const holds = await teamHolds(deps, active);
   const now = deps.now().getTime();
@@ -68,15 +69,17 @@ async function startOrWait(
 ): Promise<void> {
   const reasons = new Map(waits.map(({ runId, why }) => [runId, why]));
   const starting = new Set(admitted);
-  for (const run of waiting) {
-    const why = reasons.get(run.runId);
+  // A pass that ends early has at least started what may start.
+  for (const run of waiting.filter(({ runId }) => starting.has(runId)))
     await isolateFailure(deps, run, async () => {
       const notBefore = places.get(run.runId);
       const placed = notBefore === undefined ? run : { ...run, notBefore: Math.max(run.notBefore ?? 0, notBefore) };
-      if (starting.has(run.runId)) await letStart(deps, placed, now, sizes[run.runId]);
-      if (why) await recordReason(deps, await notifyBlocked(deps, run, awaited, now), why);
+      await letStart(deps, placed, now, sizes[run.runId]);
     });
-  }
+  for (const run of waiting.filter(({ runId }) => reasons.has(runId)))
+    await isolateFailure(deps, run, async () =>
+      recordReason(deps, await notifyBlocked(deps, run, awaited, now), reasons.get(run.runId) ?? ''),
+    );
 }
 
 /** When the first create call of each admitted run may be made, if not at once. */
@@ -109,16 +112,39 @@ async function rememberedQueue(deps: ReconcileDeps): Promise<QueueDocument | und
   }
 }
 
-/** Written only when the held instances change: otherwise the next reader computes the same use. */
+/**
+ * Written only when the held instances change: otherwise the next reader computes the same use.
+ * @returns the document as it is then
+ */
 async function rememberUsage(
   deps: ReconcileDeps,
   { before, held, now }: { before: QueueDocument; held: QueueUsage['held']; now: number },
-): Promise<void> {
-  if (isDeepStrictEqual(before.usage.held, held)) return;
+): Promise<QueueDocument> {
+  if (isDeepStrictEqual(before.usage.held, held)) return before;
+  return saveQueue(deps, before, { usage: advanceUsage(before.usage, held, now), shares: deps.shares });
+}
+
+/** For the positions that people see, which depend on them; they change with quotas. */
+async function rememberLimits(deps: ReconcileDeps, before: QueueDocument, pools: QueueInput['pools']): Promise<void> {
+  const known = Object.entries(pools).flatMap(([pool, { limit }]): [string, number][] =>
+    limit === null ? [] : [[pool, limit]],
+  );
+  const limits = Object.fromEntries(known);
+  if (!isDeepStrictEqual(before.limits, limits)) await saveQueue(deps, before, { limits });
+}
+
+async function saveQueue(
+  deps: ReconcileDeps,
+  before: QueueDocument,
+  changes: Partial<QueueDocument>,
+): Promise<QueueDocument> {
+  const queue = { ...before, ...changes };
   try {
-    await deps.store.saveQueue({ ...before, usage: advanceUsage(before.usage, held, now), shares: deps.shares });
+    await deps.store.saveQueue(queue);
+    return queue;
   } catch (error) {
     deps.log('warn', 'what the teams have used was not written', { error: describeError(error) });
+    return before;
   }
 }
 

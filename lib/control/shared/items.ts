@@ -116,6 +116,8 @@ export interface QueueDocument {
   /** When the next create call may be made, epoch milliseconds. @default - now */
   nextCreateAt?: number;
   shares: Readonly<Record<string, number>>;
+  /** Limits of the pools that waiting runs need, by name; absent where none is known. @default - none */
+  limits?: Readonly<Record<string, number>>;
 }
 
 /** The item of what a team has reported about a GPU. */

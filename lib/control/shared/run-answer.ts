@@ -19,8 +19,11 @@ export async function queuePositions(
   const waiting = active.filter(isQueued).map((r) => queuedRun(r, {}));
   if (waiting.length === 0) return new Map();
   const running = active.filter(holdsCapacity).map((r) => runningRun(r, {}));
-  const { usage, shares } = (await deps.store.findQueue()) ?? { usage: NO_USAGE, shares: {} };
-  const order = queueOrder(waiting, running, { shares, usage: advanceUsage(usage, usage.held, now) }, now);
+  const { usage = NO_USAGE, shares = {}, limits = {} } = (await deps.store.findQueue()) ?? {};
+  const pools = Object.fromEntries(
+    Object.entries(limits).map(([name, limit]) => [name, { limit, usedByOthers: 0, name }]),
+  );
+  const order = queueOrder(waiting, running, { shares, pools, usage: advanceUsage(usage, usage.held, now) }, now);
   return new Map(order.map((run, i) => [run.runId, i + 1]));
 }
 

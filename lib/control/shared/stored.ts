@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { fill } from '../../core/config/formats/json';
+import { MAX_TIME } from '../../core/config/formats/numbers';
 import { resolveRun } from '../../core/config/resolve-run';
 import type { TimelineEvent } from '../../core/lifecycle/action';
 import type { GpuEvidence } from '../../core/lifecycle/health/known-gpus';
@@ -23,7 +24,7 @@ export class UnreadableItem extends Error {
   }
 }
 
-const time = z.number().min(0).max(4.2e12);
+const time = z.number().min(0).max(MAX_TIME);
 const text = z.string();
 const loose = z.looseObject;
 
@@ -40,6 +41,7 @@ const queue = loose({
   usage: loose({ at: z.number(), hours: byTeam, held: byTeam }),
   nextCreateAt: time.optional(),
   shares: z.record(text, z.number()),
+  limits: z.record(text, z.number()).optional(),
 });
 const gpuEvidence = loose({
   uuid: text,

@@ -146,6 +146,13 @@ export const findCapacityOption = (
 export const instancesOn = (record: Pick<RunRecord, 'policy'>, capacityOptionId: string): number =>
   hostCount(findCapacityOption(record, capacityOptionId)?.instances ?? []);
 
+/** The same with the largest of the alternatives, any of which the service may choose. */
+export const mostInstancesOn = (record: Pick<RunRecord, 'policy'>, capacityOptionId: string): number =>
+  Math.max(
+    instancesOn(record, capacityOptionId),
+    ...(findCapacityOption(record, capacityOptionId)?.alternatives ?? []).map((one) => one.instanceCount),
+  );
+
 /** The capacity options that the queue may choose from for the run's kind of capacity: the current one, and the smaller ones after it. */
 export function sizesToAsk({
   policy: { capacityOptions },

@@ -109,8 +109,9 @@ async function holdOfTeam(
   }
 }
 
-/** A run that has had an attempt continues: otherwise what it has spent would be lost. */
-const isNew = ({ attempt }: RunRecord): boolean => attempt === undefined;
+/** A run that has had a job continues: otherwise what it has spent would be lost. */
+const isNew = ({ attempt }: RunRecord): boolean =>
+  attempt === undefined || (attempt.number === 1 && attempt.phase === 'intent');
 
 /** The reason for the queue to hold back a new run of such a team. */
 export function holdOf(run: RunRecord, holds: TeamHolds): { hold?: string } {

@@ -1,6 +1,10 @@
 import { fitsMemory } from '../../../core/admission';
 import { INTENT_ITEM } from '../../../core/contracts/storage';
-import { instancesOn, parseCapacityOptionId, runWithCapacityOption } from '../../../core/lifecycle/capacity-options';
+import {
+  mostInstancesOn,
+  parseCapacityOptionId,
+  runWithCapacityOption,
+} from '../../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../../core/lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/usage';
 import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../core/quota';
@@ -44,7 +48,7 @@ export class RunNeeds {
     if (hasChosen(run, capacityOptionId)) return needsOfJob(needs, run);
     return {
       ...Object.fromEntries(needs.map((need) => [need.name, need.needed])),
-      [ENVIRONMENT_POOL]: instancesOn(run, capacityOptionId),
+      [ENVIRONMENT_POOL]: mostInstancesOn(run, capacityOptionId),
     };
   }
 

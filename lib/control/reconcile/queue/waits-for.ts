@@ -16,19 +16,22 @@ const PAGE = 200;
 const MAX_LISTED = 10_000;
 const LATEST = 'latest:';
 
-/** State of every run that a waiting run lists under `after`: a run id, or `latest:<name>` for the newest other run of that name in its team. */
+/**
+ * State of every run that a waiting run lists under `after`: a run id, or `latest:<name>` for the newest run of that name in its team. With
+ * its own name, that is the newest one that was started before it: two that wait would otherwise wait for each other.
+ */
 export async function awaitedRuns(deps: ReconcileDeps, waiting: readonly RunRecord[]): Promise<AwaitedRuns> {
   const waiters = waiting.filter(({ after }) => after.length > 0);
   const ids = new Set(waiters.flatMap(({ after }) => after.filter((wanted) => !isLatest(wanted))));
   const teams = new Set(waiters.filter(({ after }) => after.some(isLatest)).map(({ team }) => team));
   const byId = await readEach([...ids], (id) => findRun(deps, id));
-  const newest = await readEach([...teams], (team) => newestNamed(deps, team, latestOf(waiters, team)));
-  const find = ({ runId, team }: RunRecord, wanted: string) =>
+  const newest = await readEach([...teams], (team) => newestNamed(deps, team, waitersByName(waiters, team)));
+  const find = (run: RunRecord, wanted: string) =>
     isLatest(wanted)
       ? newest
-          .get(team)
+          .get(run.team)
           ?.get(nameIn(wanted))
-          ?.find((other) => other.runId !== runId)
+          ?.find((other) => mayWaitFor(run, other))
       : byId.get(wanted);
   return new Map(waiters.map((run) => [run.runId, new Map(run.after.map((wanted) => [wanted, find(run, wanted)]))]));
 }
@@ -36,24 +39,27 @@ export async function awaitedRuns(deps: ReconcileDeps, waiting: readonly RunReco
 const isLatest = (wanted: string) => wanted.startsWith(LATEST);
 const nameIn = (latest: string) => latest.slice(LATEST.length);
 
-/** For each name that runs of a team wait for: how many newest runs of it are needed, two if one of them is such a run itself. */
-function latestOf(waiters: readonly RunRecord[], of: string): Map<string, number> {
-  const needed = new Map<string, number>();
-  for (const { name, after } of waiters.filter(({ team }) => team === of)) {
-    for (const wanted of after.filter(isLatest).map(nameIn)) {
-      needed.set(wanted, wanted === name ? 2 : (needed.get(wanted) ?? 1));
-    }
-  }
-  return needed;
+/** Runs have an order: by their start, then by their id. */
+const mayWaitFor = ({ name, createdAt, runId }: RunRecord, other: RunRecord): boolean =>
+  other.name !== name || other.createdAt < createdAt || (other.createdAt === createdAt && other.runId < runId);
+
+/** The runs of a team that wait for each name. */
+function waitersByName(waiters: readonly RunRecord[], of: string): Map<string, RunRecord[]> {
+  const byName = new Map<string, RunRecord[]>();
+  for (const run of waiters.filter(({ team }) => team === of))
+    for (const wanted of run.after.filter(isLatest).map(nameIn))
+      byName.set(wanted, [...(byName.get(wanted) ?? []), run]);
+  return byName;
 }
 
-async function newestNamed({ store }: ReconcileDeps, team: string, needed: ReadonlyMap<string, number>) {
-  const found = new Map<string, RunRecord[]>([...needed.keys()].map((name) => [name, []]));
+async function newestNamed({ store }: ReconcileDeps, team: string, waiters: ReadonlyMap<string, RunRecord[]>) {
+  const found = new Map<string, RunRecord[]>([...waiters.keys()].map((name) => [name, []]));
+  const isKnown = (name: string, run: RunRecord) => found.get(name)?.some((other) => mayWaitFor(run, other));
   let listed = 0;
   for await (const page of store.pagesOfTeam(team, PAGE)) {
     for (const run of page) found.get(run.name)?.push(run);
     listed += page.length;
-    if (listed >= MAX_LISTED || [...needed].every(([name, count]) => (found.get(name)?.length ?? 0) >= count)) break;
+    if (listed >= MAX_LISTED || [...waiters].every(([name, runs]) => runs.every((run) => isKnown(name, run)))) break;
   }
   return found;
 }

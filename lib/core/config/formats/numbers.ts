@@ -12,3 +12,6 @@ export const MAX_STEP = 10 ** DIGITS - 1;
 /** The step that decimal digits in a name stand for; undefined when they are none or too many. */
 export const stepNumber = (digits: string | undefined): number | undefined =>
   digits !== undefined && digits.length <= DIGITS && /^\d+$/.test(digits) ? Number(digits) : undefined;
+
+/** Largest time in epoch milliseconds: the year 2100, as far as a calendar date is made of it. */
+export const MAX_TIME = 4.2e12;

@@ -28,7 +28,7 @@ const queuedAgain = (record: RunRecord, reason: string, now: EpochMs): Partial<R
 export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now: EpochMs): Move {
   if (next.changes.state !== 'resuming') return next;
   if (attempt.handOver?.why === 'preempted') return afterPreemption(record, attempt, next, now);
-  if (record.admitted) return next;
+  if (next.changes.admitted ?? record.admitted) return next;
   const { reason = '', capacityOptionId = largestOptionId(record) } = next.changes;
   return {
     ...next,
@@ -57,7 +57,8 @@ function afterPreemption(record: RunRecord, attempt: Attempt, next: Move, now: E
 /** A run whose next attempt cannot start, because it is not known from which checkpoint: after an hour it waits in the queue. */
 export function waitForCheckpoints(record: RunRecord, why: string, now: EpochMs): Move {
   const { attempt, queuedAt } = record;
-  const since = attempt?.endedAt ?? queuedAt;
+  // A run that was resumed joined the queue after its last attempt.
+  const since = Math.max(attempt?.endedAt ?? queuedAt, queuedAt);
   const notices = [unreadable(record, { about: `${attempt?.number ?? 0}`, since, text: why }, now)];
   if (!returnsCapacity(since, now)) return move({ notices });
   return move({

@@ -1,7 +1,7 @@
 import { addUsd, attemptCostUsd, billedShare, leftPool } from '../accounting/spend';
 import { changeAttempt, type Evidence, type Move, move } from '../action';
 import { capacityCame, type Judgement, judge } from '../budgets';
-import { findCapacityOption, optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
+import { findCapacityOption, instancesOn, optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { classify, type Verdict } from '../classify';
 import { goneAttempt, goneSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
@@ -243,10 +243,16 @@ function noProgress({ record, attempt, now }: Situation, alert: string | undefin
 }
 
 /** Switches to the next capacity option; an elastic run records when a size found no instances. */
-const afterNoCapacity = ({ record, observed, now }: Situation): Partial<RunRecord> => ({
-  capacityOptionId: optionAfterCapacityFailure(record, unusableOptionIds(observed)),
-  ...(record.policy.pendingSeconds !== undefined && { sizeFailedAt: now, reservation: undefined }),
-});
+function afterNoCapacity({ record, observed, now }: Situation): Partial<RunRecord> {
+  const capacityOptionId = optionAfterCapacityFailure(record, unusableOptionIds(observed));
+  // The queue admitted the run for fewer instances.
+  const isLarger = instancesOn(record, capacityOptionId) > instancesOn(record, record.capacityOptionId);
+  return {
+    capacityOptionId,
+    ...(isLarger && { admitted: false }),
+    ...(record.policy.pendingSeconds !== undefined && { sizeFailedAt: now, reservation: undefined }),
+  };
+}
 
 /** The next attempt uses the capacity that the queue reserves for it. */
 const largerNow = ({ reservation }: RunRecord): Partial<RunRecord> =>
