@@ -129,13 +129,13 @@ export async function noteRun(deps: ControlDeps, own: RunRecord, { text }: { tex
 
 /** Records that the run should continue, from its newest committed checkpoint. */
 export async function resumeRun(deps: ControlDeps, own: RunRecord): Promise<DesiredAnswer | Refusal> {
-  if (isOver(own) && !isResumable(own)) {
+  const isEnding = isOver(own) || own.desired === 'stop';
+  if (isEnding && !isResumable(own)) {
     const must = 'must be a run that is not completed, whose code was uploaded, and whose files were not deleted';
     const text = { must, got: `${own.runId}, ${own.state}`, fix: 'launch it again' };
     return refusal(issue('run/not-resumable', 'error', 'run', text));
   }
-  const isNew = own.desired !== 'run' || isOver(own);
-  const refused = (await closedRefusal(deps)) ?? (isNew ? await anotherRunRefusal(deps, own.team) : undefined);
+  const refused = (await closedRefusal(deps)) ?? (isEnding ? await anotherRunRefusal(deps, own.team) : undefined);
   if (refused) return refused;
   const record = await changeRun(deps, own, (r) => askResume(r, deps.now().getTime()));
   return wake(deps, own, record);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_TIME } from '../config/formats/numbers';
 import { sha256 } from '../config/formats/sha256';
 import { MAX_CHARACTERS, MAX_OVERRIDES } from '../config/reading/limits';
 
@@ -44,7 +45,10 @@ const intent = z.strictObject({
   clientRequestId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1-64 letters, digits, hyphens or underscores'),
   runId: runId.optional(),
   /** Earliest start time; absent = as soon as capacity is available. */
-  startAt: z.iso.datetime({ precision: 3 }).optional(),
+  startAt: z.iso
+    .datetime({ precision: 3, abort: true })
+    .refine((at) => Date.parse(at) <= MAX_TIME, 'must be a time before the year 2100')
+    .optional(),
   /** Free text by which users can find the run later. */
   note: noteText.optional(),
   /** The caller accepts that the price is unknown. */

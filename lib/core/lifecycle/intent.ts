@@ -75,8 +75,11 @@ export function confirmRun(record: RunRecord, now: EpochMs): IntentChange | unde
   return changed(next, event(now, 'run-confirmed', 'uploads confirmed; joined the queue'));
 }
 
-/** The same start again after the run has ended without its uploads: it waits for them once more. Undefined for any other run. */
-export function repeatStart(record: RunRecord, now: EpochMs): IntentChange | undefined {
+/**
+ * The same start again after the run has ended without its uploads: it waits for them once more. Undefined for any other run.
+ * @param notBefore earliest time of its first attempt; undefined = as soon as there is capacity in the queue
+ */
+export function repeatStart(record: RunRecord, now: EpochMs, notBefore?: EpochMs): IntentChange | undefined {
   if (record.confirmed || !isOver(record)) return undefined;
   const { state, desired, reason, alerts } = newRun(record, now);
   const next = {
@@ -86,6 +89,7 @@ export function repeatStart(record: RunRecord, now: EpochMs): IntentChange | und
     reason,
     alerts,
     queuedAt: now,
+    notBefore,
     endedAt: undefined,
     filesDeletedAt: undefined,
   };
@@ -95,7 +99,7 @@ export function repeatStart(record: RunRecord, now: EpochMs): IntentChange | und
 /** Requests that the run stops. Undefined when there is nothing left to stop. */
 export function askStop(record: RunRecord, why: string, now: EpochMs): IntentChange | undefined {
   if (isOver(record) || record.desired === 'stop') return undefined;
-  const next: RunRecord = { ...record, desired: 'stop', reason: why, notBefore: undefined };
+  const next: RunRecord = { ...record, desired: 'stop', reason: why };
   return changed(next, event(now, 'stop-asked', why));
 }
 

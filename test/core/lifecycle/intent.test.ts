@@ -37,7 +37,6 @@ test('a stop does not wait for the time of the next attempt', () => {
   expect(askStop(admitted({ notBefore: T0 + HOUR }), 'enough', T0)?.record).toMatchObject({
     desired: 'stop',
     reason: 'enough',
-    notBefore: undefined,
   });
 });
 

@@ -51,7 +51,7 @@ export function recordOf(
       ...(Object.keys(run.tags).length > 0 && { tags: run.tags }),
       ...(note !== undefined && { note }),
       ...(!REGISTERED.test(clientRequestId) && { requestId: clientRequestId }),
-      ...(startAt !== undefined && { notBefore: Date.parse(startAt) }),
+      ...(startAt !== undefined && { notBefore: timeOf(startAt) }),
     },
     now,
   );
@@ -63,6 +63,8 @@ function cappedPolicy(policy: RunPolicy, guardrails: Descriptor['guardrails']): 
   if (most === undefined || (policy.maxCostUsd ?? Number.POSITIVE_INFINITY) <= most) return policy;
   return { ...policy, maxCostUsd: most, costCapFrom: 'guardrails.maxCostPerRunUsd' };
 }
+
+const timeOf = (iso?: string): number | undefined => (iso === undefined ? undefined : Date.parse(iso));
 
 /** sha256 of the resolved spec: two files with the same meaning have the same hash. */
 const configHash = (run: RunSpec): string => sha256(configText(run));
@@ -156,7 +158,7 @@ async function startAgain(
   if (record && repeatStart(record, now)) {
     const refused = (await closedRefusal(deps)) ?? (await anotherRunRefusal(deps, team));
     if (refused) return refused;
-    await changeRun(deps, record, (newest) => repeatStart(newest, now));
+    await changeRun(deps, record, (newest) => repeatStart(newest, now, timeOf(request.startAt)));
   }
   const uploads = record?.confirmed ? [] : await uploadsOf(deps, intent, await readDescriptor(deps, team));
   return { ok: true, runId, uploads, issues: [], quota: [] };
@@ -231,6 +233,9 @@ async function otherRunIssues(deps: ControlDeps, team: string, run: RunSpec): Pr
           fix: 'see slipway list',
         }),
       ];
-    return other instanceof UnreadableItem ? [unreadableIssue(path, other)] : [];
+    if (other instanceof UnreadableItem) return [unreadableIssue(path, other)];
+    const isGone = path === 'checkpoints.startFrom' && other.filesDeletedAt !== undefined;
+    const must = 'must be a run whose files were not deleted';
+    return isGone ? [issue('run/deleted', 'error', path, { must, got: id, fix: 'name another run' })] : [];
   });
 }
