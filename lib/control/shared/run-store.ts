@@ -185,8 +185,14 @@ export class RunStore {
     recordOf.keep(textOf(run), record);
     const items = [run, ...others].map((item) => expiring(item, record, expiry));
     const isSaved = await this.write(writesOf(this.tableName, items, before, bookedUsd(before, record)));
-    if (!isSaved && isChanged && expiry !== undefined) await this.expireItems(before, undefined);
+    if (!isSaved && isChanged) await this.restoreExpiry(before.runId);
     return isSaved;
+  }
+
+  /** The items of a run that another invocation has written meanwhile expire as that one decided. */
+  private async restoreExpiry(runId: string): Promise<void> {
+    const newest = await this.find(runId);
+    if (newest) await this.expireItems(newest, expiryOf(newest, this.retentionDays));
   }
 
   /**
