@@ -39,6 +39,8 @@ export interface ReconcileDeps {
   store: RunStore;
   limits: LimitReader;
   now(): Date;
+  /** Time of the tick that woke the run, epoch milliseconds. @default - it was woken by something else */
+  tickAt?: number;
   sleep(milliseconds: number): Promise<void>;
   /** Remaining time of the invocation. @default - unlimited */
   remainingMs?(): number;

@@ -45,13 +45,14 @@ export async function onEvent(deps: ReconcileDeps, event: unknown): Promise<Queu
 /** One message per active run that is due, and one for the queue of runs. */
 async function onTick(deps: ReconcileDeps): Promise<undefined> {
   // Two simultaneous ticks may be deduplicated, but never with a later one, which may observe something new.
-  const once = `tick/${deps.now().getTime()}`;
+  const tickAt = deps.now().getTime();
+  const once = `tick/${tickAt}`;
   const all = await deps.store.active();
   const { unreadable } = deps.store;
-  const due = all.filter((run) => isDueForObservation(run, deps.now().getTime()));
+  const due = all.filter((run) => isDueForObservation(run, tickAt));
   deps.log('info', 'tick', { active: all.length, observed: due.length });
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, once);
-  await wake(deps, due, once);
+  await wake(deps, due, tickAt);
   await reportUnreadable(deps, 'RUN', unreadable);
   const stateOf = teamStates(deps, all);
   await writeTeamMetrics(deps, all, stateOf);
@@ -66,15 +67,17 @@ const SPREAD_MS = 250;
 const TICK_RESERVE_MS = 15_000;
 
 /** Wakes runs while the invocation has time, which suffices for about 3,500. */
-async function wake(deps: ReconcileDeps, runs: readonly RunRecord[], once: string): Promise<void> {
+async function wake(deps: ReconcileDeps, runs: readonly RunRecord[], tickAt: number): Promise<void> {
   const left = () => (deps.remainingMs?.() ?? Number.POSITIVE_INFINITY) - TICK_RESERVE_MS;
   const pausesMs = (runs.length / MAX_IN_BATCH) * SPREAD_MS;
   const inTurn = 2 * pausesMs < left() ? runs : rotated(runs, deps.now().getTime());
   for (let from = 0; from < runs.length; from += MAX_IN_BATCH) {
     if (from > 0) await deps.sleep(SPREAD_MS);
     if (left() < 0) return deps.log('warn', 'a tick had no time to wake every run', { woken: from, due: runs.length });
-    const some = inTurn.slice(from, from + MAX_IN_BATCH).map(({ runId }): RunMessage => ({ kind: 'run', runId }));
-    await sendMessages(deps.sqs, deps.queueUrl, some, once);
+    const some = inTurn
+      .slice(from, from + MAX_IN_BATCH)
+      .map(({ runId }): RunMessage => ({ kind: 'run', runId, tickAt }));
+    await sendMessages(deps.sqs, deps.queueUrl, some, `tick/${tickAt}`);
   }
 }
 
@@ -130,7 +133,7 @@ async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]):
 async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?: string): Promise<boolean> {
   try {
     if (message.kind === 'admit') await admitRuns(deps, message.runId);
-    else return await handledRun(deps, message.runId, receiptHandle);
+    else return await handledRun({ ...deps, tickAt: message.tickAt }, message.runId, receiptHandle);
     return true;
   } catch (error) {
     // The next tick reports it; the same message again would fail again.

@@ -100,7 +100,8 @@ export const jobEventSchema = z.looseObject({
 
 /** Body of a message in the FIFO queue. Message group: the run id, or `ADMIT_GROUP`. */
 export const runMessageSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('run'), runId: z.string().min(1) }),
+  // The time of the tick that woke it: what is due is decided by one clock.
+  z.object({ kind: z.literal('run'), runId: z.string().min(1), tickAt: z.number().optional() }),
   // The run whose state has just changed: the index of active runs is eventually consistent.
   z.object({ kind: z.literal('admit'), runId: z.string().min(1).optional() }),
 ]);

@@ -5,7 +5,7 @@ import { isEqual } from './is-equal';
 import type { Observed, Situation } from './observed';
 import { failRun, stopRun } from './phases/end-run';
 import { finishAttempt, reused, vanished } from './phases/finish';
-import { CONFIRM_ABSENCE_MS, endUncreated, intendAttempt, SETTLE_MS, settleIntent } from './phases/launch';
+import { CONFIRM_ABSENCE_MS, endUncreated, intendAttempt, isInDoubt, SETTLE_MS, settleIntent } from './phases/launch';
 import { settleEarlierPools, settlePool } from './phases/settle-pool';
 import { missing, undescribed } from './phases/undescribed';
 import { waitInQueue } from './phases/wait';
@@ -60,22 +60,28 @@ function chooseMove(record: RunRecord, observed: Observed, now: EpochMs): Move {
 }
 
 function moveAttempt(situation: Situation): Move {
-  const { record, attempt, observed, now } = situation;
+  const { attempt, observed } = situation;
   const { job } = observed;
-  if (attempt.phase === 'intent') {
-    const holds = record.desired === 'run' && (isWaiting(record, now) || !record.admitted);
-    if (job.kind === 'unreadable' && observed.create?.kind !== 'accepted') return undescribed(situation, job.error);
-    const idle = job.kind === 'absent' && observed.create === undefined;
-    if (holds && idle)
-      return record.admitted ? NO_MOVE : endOpen(record, attempt, waitInQueue(record, observed, now), now);
-    return settleIntent(situation);
-  }
+  if (attempt.phase === 'intent') return moveIntent(situation);
   if (job.kind === 'absent') return moveAbsent(situation);
   if (job.kind === 'unreadable') return undescribed(situation, job.error);
   if (job.kind !== 'present') return NO_MOVE;
   if (!isSameJob(attempt, job)) return reused({ ...situation, job });
   const isLive = ['InProgress', 'Stopping', 'Deleting'].includes(job.status);
   return isLive ? watchJob({ ...situation, job }) : finishAttempt({ ...situation, job });
+}
+
+function moveIntent(situation: Situation): Move {
+  const { record, attempt, observed, now } = situation;
+  const { create } = observed;
+  // Nothing needs to be described where no call can have made a job.
+  const isKnown = observed.job.kind !== 'unreadable' || isInDoubt(attempt);
+  const job = isKnown ? observed.job : ({ kind: 'absent' } as const);
+  if (job.kind === 'unreadable' && create?.kind !== 'accepted') return undescribed(situation, job.error);
+  const holds = record.desired === 'run' && (isWaiting(record, now) || !record.admitted);
+  if (holds && job.kind === 'absent' && create === undefined)
+    return record.admitted ? NO_MOVE : endOpen(record, attempt, waitInQueue(record, observed, now), now);
+  return settleIntent({ ...situation, observed: { ...observed, job } });
 }
 
 /** A run that fails in the queue also ends its attempt, for which no job exists. */

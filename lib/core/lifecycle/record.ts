@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_STEP } from '../config/formats/numbers';
+import { MAX_STEP, MAX_TIME } from '../config/formats/numbers';
 import { RUN_STATES, type RunState } from '../contracts/control-requests';
 
 export type { RunState } from '../contracts/control-requests';
@@ -15,8 +15,7 @@ type Frozen<T> = T extends (infer U)[]
     : T;
 
 // Documents of the run table are checked by these schemas when they are read: a restore or an edit by hand may have left anything in them.
-/** Year 0 to 2100, as far as a calendar date is made of it. */
-const time = z.number().min(0).max(4.2e12);
+const time = z.number().min(0).max(MAX_TIME);
 const count = z.number().min(0).max(1e9);
 const amount = z.number().min(-1e12).max(1e12).nullable();
 const step = z.number().min(0).max(MAX_STEP).nullable();
@@ -168,12 +167,15 @@ const checkpoint = z.object({
    * The attempt that wrote it; null when it is not known (marker of a custom script). A later attempt may write to the same prefix again.
    */
   attempt: z.number().nullable(),
+  /** When the marker of a custom script was written. @default - not known */
+  writtenAt: time.optional(),
 });
 /** A complete checkpoint: its step, and its location. */
 export type Checkpoint = Frozen<z.infer<typeof checkpoint>>;
 
 /** A key that distinguishes two checkpoints written to the same URI by different attempts. */
-export const checkpointKey = ({ uri, attempt }: Checkpoint): string => `${uri}@${attempt ?? ''}`;
+export const checkpointKey = ({ uri, attempt, writtenAt }: Checkpoint): string =>
+  `${uri}@${attempt ?? writtenAt ?? ''}`;
 
 const handOver = z.object({
   /** `preempted`: in favour of another run; `resized`: to continue with more instances. */

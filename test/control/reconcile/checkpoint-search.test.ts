@@ -144,8 +144,8 @@ test('the marker of own code is looked for only in folders that it can match', a
   expect(await listCheckpoints({ s3: s3.client }, P, { marker: 'out-*/rank-*/done' })).toEqual({
     kind: 'listed',
     committed: [
-      { uri: `${P}out-40/rank-0/`, step: 40, attempt: null },
-      { uri: `${P}out-5/rank-0/`, step: 5, attempt: null },
+      { uri: `${P}out-40/rank-0/`, step: 40, attempt: null, writtenAt: 2000 },
+      { uri: `${P}out-5/rank-0/`, step: 5, attempt: null, writtenAt: 3000 },
     ],
     torn: [],
     newestWriteAt: 3000,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { CreateProcessingJobCommand, CreateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { isThrottlingError, isTransientError } from '@smithy/core/retry';
 import { withFittingAlternatives } from '../../../core/admission';
 import { bucketAndKey } from '../../../core/config/formats/places';
 import { healthCheckOf, startsByDriver } from '../../../core/config/resolve-run';
@@ -118,22 +119,24 @@ function resumeAddress(subject: LocatedRun, from: Checkpoint | null): string {
   return `${localPath.replace(/\/$/, '')}/${path}`.replace(/\/+$/, '');
 }
 
-const THROTTLED = new Set(['ThrottlingException', 'Throttling', 'TooManyRequestsException', 'RequestLimitExceeded']);
 const ACCESS =
   /access ?denied|not authorized|UnrecognizedClient|InvalidClientToken|ExpiredToken|assume(d)? (the )?role|PassRole|\bKMS\b/i;
 
 /**
  * What an error of a create call says about whether the job exists. Only a clear refusal (a 4xx that the service understood) shows that it
- * does not; after any other error its existence is unknown, and Describe decides.
+ * does not; after any other error its existence is unknown, and Describe decides. Some errors that pass have status 400, such as
+ * RequestTimeout of S3 (https://github.com/aws/aws-sdk-js/issues/281, 2026-11-30).
  */
 export function createOutcomeOf(error: unknown): CreateOutcome {
-  const { name, message, $metadata } = error as Error & { $metadata?: { httpStatusCode?: number } };
+  const thrown = error as Parameters<typeof isThrottlingError>[0];
+  const { name, message } = thrown;
   const text = `${name}: ${message}`;
-  const status = $metadata?.httpStatusCode;
+  const status = thrown.$metadata?.httpStatusCode;
   if (name === 'ResourceInUse' || /names? must be unique|already exists/i.test(message))
     return { kind: 'exists', error: text };
   if (name === 'ResourceLimitExceeded') return { kind: 'limit', error: text };
-  if (THROTTLED.has(name) || status === 429) return { kind: 'throttled', error: text };
-  if (status === undefined || status < 400 || status >= 500) return { kind: 'doubtful', error: text };
+  if (isThrottlingError(thrown)) return { kind: 'throttled', error: text };
+  if (isTransientError(thrown) || status === undefined || status < 400 || status >= 500)
+    return { kind: 'doubtful', error: text };
   return { kind: 'refused', failureClass: ACCESS.test(text) ? 'access' : 'config', error: text };
 }

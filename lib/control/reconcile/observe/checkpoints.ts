@@ -145,7 +145,7 @@ function judgeMarker(
   return `${wrong.length} objects are missing or have another size (${names.join(', ')})`;
 }
 
-type Marked = Checkpoint & { at: number };
+type Marked = Checkpoint & { writtenAt: number };
 
 /**
  * Checkpoints of a custom script: the folder of each object that matches the glob; the step is a number in its path. Lists only
@@ -186,10 +186,10 @@ function listedOf(found: Marked[]): Listed {
   found.sort((a, b) => b.step - a.step);
   return {
     kind: 'listed',
-    committed: found.map(({ at: _, ...checkpoint }) => checkpoint),
+    committed: found,
     torn: [],
-    newestWriteAt: Math.max(0, ...found.map((f) => f.at)),
-    committedAt: Object.fromEntries(found.map((f) => [f.uri, f.at])),
+    newestWriteAt: Math.max(0, ...found.map((f) => f.writtenAt)),
+    committedAt: Object.fromEntries(found.map((f) => [f.uri, f.writtenAt])),
   };
 }
 
@@ -213,19 +213,19 @@ export async function markersIn(
   if (glob === NAMES_NEWEST) return await namedNewest(s3, uri, objects.get(NAMES_NEWEST)?.writtenAt);
   return [...objects].flatMap(([name, { writtenAt }]) => {
     const step = stepIn(`${folder}${name}`);
-    return step === undefined || !matchesMarker(glob, name) ? [] : [{ uri, step, attempt: null, at: writtenAt }];
+    return step === undefined || !matchesMarker(glob, name) ? [] : [{ uri, step, attempt: null, writtenAt }];
   });
 }
 
 /** The checkpoint that the file `latest` of a folder names, if it has objects. */
-async function namedNewest(s3: S3Client, folderUri: string, at: number | undefined): Promise<Marked[]> {
-  if (at === undefined) return [];
+async function namedNewest(s3: S3Client, folderUri: string, writtenAt: number | undefined): Promise<Marked[]> {
+  if (writtenAt === undefined) return [];
   const name = (await readObject(s3, `${folderUri}${NAMES_NEWEST}`, MAX_TEXT_BYTES)).text.trim();
   const step = stepIn(name);
   if (step === undefined || !/^[\w.=-]{1,255}$/.test(name)) return [];
   const uri = `${folderUri}${name}/`;
   const { objects } = await listFolder(s3, uri, { deep: true, most: 1 });
-  return objects.size === 0 ? [] : [{ uri, step, attempt: null, at }];
+  return objects.size === 0 ? [] : [{ uri, step, attempt: null, writtenAt }];
 }
 
 const literal = (glob: string): string => glob.split('*')[0] ?? '';

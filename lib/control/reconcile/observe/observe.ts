@@ -70,7 +70,7 @@ export async function observe(
     return attempt && { ...nothing, job, checkpoints: { kind: 'unreadable', error: 'the intent of the run' } };
   const [seen, startFrom, options, pool] = await Promise.all([
     observeFiles(deps, whole, job),
-    launches && isLocated(whole) ? findStart(deps, whole) : undefined,
+    (launches || startsAgain(record, attempt)) && isLocated(whole) ? findStart(deps, whole) : undefined,
     choosesOne ? optionsThatCannotStart(deps, whole) : undefined,
     launches ? observePools(deps, record) : {},
   ]);
@@ -115,6 +115,10 @@ const isAccepted = (results: EffectResults): boolean => results.create?.kind ===
 const mayLaunch = (record: RunRecord, attempt: Attempt | undefined): boolean =>
   attempt === undefined && record.admitted && record.desired === 'run';
 
+/** Whether the first attempt is created again, no call of which made a job: it starts from where `startFrom` is now. */
+const startsAgain = ({ admitted, committed }: RunRecord, attempt: Attempt | undefined): boolean =>
+  admitted && committed === null && attempt?.number === 1 && attempt.phase === 'intent' && !isInDoubt(attempt);
+
 /** Where a job writes; a string is the reason why that is not known. */
 type Place = JobFiles | string;
 
@@ -146,7 +150,7 @@ async function observeJob(
   place: Place,
 ): Promise<HeartbeatReading & Pick<Observed, 'checkpoints'>> {
   const isLive = isLiveJob(job);
-  const mayWait = isLive && !isDueForListing(record, job, deps.now().getTime());
+  const mayWait = isLive && !isDueForListing(record, job, deps.tickAt ?? deps.now().getTime());
   const list = () => ownCheckpoints(deps, record, place, isLive);
   const [reading, listed] = await Promise.all([
     typeof place === 'string' ? { heartbeatError: place } : readHeartbeat(deps.s3, place.heartbeat),
@@ -243,8 +247,8 @@ async function prefixOfRun(
  * waits in the queue, while it is not known whether a job was created, and when a job is over.
  * @param isOpen the attempt has no live job
  */
-const choosesOption = ({ admitted, policy }: RunRecord, launches: boolean, isOpen: boolean): boolean =>
-  launches || (policy.capacityOptions.length > 1 && (!admitted || isOpen));
+const choosesOption = ({ admitted, policy, desired }: RunRecord, launches: boolean, isOpen: boolean): boolean =>
+  launches || (desired === 'run' && policy.capacityOptions.length > 1 && (!admitted || isOpen));
 
 /**
  * Capacity options on which no attempt can start now. Above the applied quota the service refuses a job however long it waits; a limit that

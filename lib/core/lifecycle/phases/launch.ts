@@ -136,7 +136,7 @@ function settleAbsent(situation: Situation): Move {
   }
   if (sinceCreate < CONSISTENCY_PAUSE_MS) return NO_MOVE;
   if (hasRun === undefined) return NO_MOVE;
-  if (!hasRun) return createAgain(record, attempt, now);
+  if (!hasRun) return createAgain(situation);
   // A single Describe that does not find the job may be stale, so a second one must agree.
   if (attempt.absentSince === undefined) return missing(situation);
   if (writesStill(situation)) return undescribed(situation, STILL_WRITES);
@@ -159,12 +159,19 @@ function notifyUnreadTags(record: RunRecord, attempt: Attempt, now: EpochMs): Mo
   });
 }
 
-function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
+function createAgain({ record, attempt, observed, now }: Situation): Move {
+  const start = isInDoubt(attempt) ? undefined : observed.startFrom;
+  if (start && 'missing' in start) {
+    const failed = failRun(record, now, { why: `checkpoints.startFrom: ${start.missing}`, runbook: 'checkpoint' });
+    return endUncreated(record, attempt, failed, now);
+  }
   // What was concluded while no one could see whether there was a job, a stop too, was about a job that never existed.
   const { stop, undescribedSince: _, ...own } = attempt;
   const isSettled = now - (attempt.lastCreateAt ?? 0) >= SETTLE_MS;
   const unmadeTries = isSettled ? attempt.createTries : attempt.unmadeTries;
-  const again = { ...own, createTries: attempt.createTries + 1, lastCreateAt: now, unmadeTries };
+  // The run that it starts from may have gone on, and removed what was its newest checkpoint.
+  const from = start && 'step' in start ? { resumeFrom: start, committedAtStart: start.step } : {};
+  const again = { ...own, ...from, createTries: attempt.createTries + 1, lastCreateAt: now, unmadeTries };
   return move({
     changes: { attempt: again, ...(stop && { state: 'submitting', reason: 'its job is created again' }) },
     events: [
@@ -204,13 +211,22 @@ function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
     }
     case 'throttled':
     case 'not-attempted':
-      return isWaiting(record, now) ? NO_MOVE : move({ changes: { notBefore: now + AGAIN_PAUSE_MS } });
+      return isWaiting(record, now) ? NO_MOVE : makeAgain(situation);
     case 'doubtful':
     case 'exists':
       // The next Describe decides.
       return NO_MOVE;
   }
 }
+
+/** The call made no job, and is made again. */
+const makeAgain = ({ record, attempt, now }: Situation): Move =>
+  move({
+    changes: {
+      ...changeAttempt(record, { unmadeTries: Math.min(attempt.createTries, (attempt.unmadeTries ?? 0) + 1) }),
+      notBefore: now + AGAIN_PAUSE_MS,
+    },
+  });
 
 /**
  * An earlier create call whose answer was lost may have made the job, and Describe may not return it yet: the run keeps its capacity, and

@@ -93,6 +93,6 @@ function alarm(record: RunRecord, { jobName, undescribedSince = 0, stop }: Attem
   const minutes = Math.round((now - undescribedSince) / 60_000);
   const sent = stop ? `a stop was sent (${stop.text})` : 'a stop and the spend cap are still carried out';
   const text = `${jobName} cannot be described for ${minutes} min (${error}); whether it trains is not known, ${sent}`;
-  const about = `${jobName}/${dayOf(since, now)}`;
+  const about = `${jobName}/${undescribedSince}/${dayOf(since, now)}`;
   return [notice(record, now, { alert: 'job-unreadable', about, text, runbook: 'undescribed' })];
 }

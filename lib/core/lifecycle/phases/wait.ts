@@ -37,7 +37,7 @@ export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs)
 }
 
 /**
- * Notifies a person once about each failed or stopped run that a queued run waits for. Undefined when there is nothing to report.
+ * Notifies a person once about each end of a failed or stopped run that a queued run waits for. Undefined when there is nothing to report.
  * @param awaited the runs that it waits for, by the entries of `after`
  */
 export function blockedRun(
@@ -49,7 +49,8 @@ export function blockedRun(
     const other = awaited.get(wanted);
     if (other?.state !== 'failed' && other?.state !== 'stopped') return [];
     const text = `waits for ${wanted}, and ${other.runId} is ${other.state}; resume that one, or stop this one`;
-    const sent = notice(record, now, { alert: 'after-failed', about: other.runId, text, runbook: 'queue' });
+    const about = `${other.runId}/${other.endedAt}`;
+    const sent = notice(record, now, { alert: 'after-failed', about, text, runbook: 'queue' });
     return record.alerts.includes(sent.id) ? [] : [sent];
   });
   if (fresh.length === 0) return undefined;

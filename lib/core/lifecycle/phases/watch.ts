@@ -45,6 +45,8 @@ export function watchJob(situation: JobSituation): Move {
       committed,
       state,
       reason: reasonOf(record, next, job),
+      // Its instances are its own again if they were given up while the job was not found.
+      ...(!record.admitted && { admitted: true }),
       ...(isTraining(job) && { budgets: capacityCame(record.budgets) }),
     },
     events: [
@@ -257,14 +259,16 @@ function unlistedAlarm(situation: Situation): Notice[] {
   return lasting(situation, attempt.unlistedSince, { alert: 'checkpoints-unreadable', text, runbook: 'checkpoint' });
 }
 
-/** The notice of something that cannot be read, once it has lasted long enough, and once for each day. */
+/** The notice of something that cannot be read since then, once it has lasted long enough, and once for each day. */
 function lasting(
   { record, attempt, now }: Situation,
   since: EpochMs | undefined,
   about: { alert: string; text: string; runbook: string },
 ): Notice[] {
   if (since === undefined || now - since < UNREAD_ALARM_MS) return [];
-  return [notice(record, now, { ...about, about: `${attempt.jobName}/${dayOf(since + UNREAD_ALARM_MS, now)}` })];
+  return [
+    notice(record, now, { ...about, about: `${attempt.jobName}/${since}/${dayOf(since + UNREAD_ALARM_MS, now)}` }),
+  ];
 }
 
 /** Whether the attempt committed anything new; undefined when that cannot be observed now, so that the caller must wait. */
