@@ -24,10 +24,10 @@ function helpOf(verb: Command): string {
 
 const HEAD = `# Command line
 
-Generated from the command definitions by \`npm run docs:cli\`. With \`--json\`, a verb prints exactly one JSON document to stdout; all other messages go to stderr.
+Generated from the command definitions by \`npm run docs:cli\`. With \`--json\`, a verb prints exactly one JSON document to stdout; \`logs\`, events and charts print one for each line. All other messages go to stderr.
 \`--environment\` with a name (or \`name/team\`) reads the descriptor of a deployed environment from SSM; with a path that ends in \`.json\` it reads that file, so that all steps before the
 request work offline. If neither this option nor the run file names an environment, verbs that need one use \`SLIPWAY_ENVIRONMENT\`. With \`--json\`, a call that fails prints
-\`{ok: false, issues: [...]}\`, unless its document was already printed. The \`rule\` of an issue is the id of a rule, or \`command/usage\`, \`command/file\`, \`command/service\` or \`command/internal\`.
+\`{ok: false, issues: [...]}\`, unless its document was already printed. The \`rule\` of an issue is the id of a rule, or \`command/usage\`, \`command/file\`, \`command/service\`, \`command/interrupted\` or \`command/internal\`.
 
 | exit code | meaning |
 |---|---|

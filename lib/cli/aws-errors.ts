@@ -14,7 +14,11 @@ const CREDENTIALS = [
   'UnrecognizedClientException',
   'InvalidClientTokenId',
   'TokenProviderError',
+  'AuthFailure',
+  'InvalidAccessKeyId',
+  'IncompleteSignature',
 ];
+const CLOCK = ['RequestTimeTooSkewed', 'RequestExpired', 'InvalidSignatureException', 'SignatureDoesNotMatch'];
 const DENIED = ['AccessDeniedException', 'AccessDenied', 'UnauthorizedOperation', 'AuthorizationError', 'Forbidden'];
 const UNREACHABLE = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ECONNRESET', 'ETIMEDOUT', 'TimeoutError'];
 
@@ -61,8 +65,20 @@ function explain(name: string, code: string, message: string): string {
     return `must have valid AWS credentials, got profile ${profile} (AWS_PROFILE): ${message}; sign in with it, or name one of aws configure list-profiles`;
   if (CREDENTIALS.includes(name)) return `must have valid AWS credentials, got ${message}; sign in, or set AWS_PROFILE`;
   if (DENIED.includes(name)) return `must be permitted, got ${message}; ask the platform team for the permission`;
+  if (CLOCK.includes(name))
+    return `must be signed by valid credentials at the right time, got ${name}: ${message}; check the clock of this machine and the secret key`;
+  if (name === 'OptInRequired')
+    return `must be in a region and a service that the account has enabled, got ${message}; enable it, or name another region`;
+  if (/CERT|UNABLE_TO_(GET|VERIFY)/.test(code))
+    return `must present a certificate that is trusted here, got ${message}; name the certificates of your proxy in NODE_EXTRA_CA_CERTS`;
+  if (code === 'ERR_INVALID_URL')
+    return 'must reach an address, got AWS_ENDPOINT_URL that is none; correct or unset it';
+  if (name === 'SyntaxError')
+    return 'must get an answer of AWS, got a text that is none; check the network, proxies and AWS_ENDPOINT_URL';
   if (UNREACHABLE.includes(code) || UNREACHABLE.includes(name)) {
-    return `must reach the service, got ${code || name}; check the network, the region and AWS_ENDPOINT_URL`;
+    const { HTTPS_PROXY, https_proxy: proxy = HTTPS_PROXY } = process.env;
+    const advice = proxy ? ', and that AWS can be reached without HTTPS_PROXY, which calls to AWS do not use' : '';
+    return `must reach the service, got ${code || name}; check the network, the region and AWS_ENDPOINT_URL${advice}`;
   }
   if (name === 'NoSuchBucket') return 'must name a bucket that exists, got one that does not; check its name';
   if (name === 'TooLarge')

@@ -26,6 +26,16 @@ export function regionGiven(value: string): string {
   throw new UsageError(`--region: must be a region such as us-west-2, got ${value || 'nothing'}; correct its name`);
 }
 
+/**
+ * Parses the value of `--set`. A variable of a shell that is not set must not remove a limit.
+ * @throws UsageError
+ */
+export function setGiven(value: string, previous?: string[]): string[] {
+  if (/^[^=]+=\s*$/.test(value))
+    throw new UsageError(`--set ${value}: must have a value, got nothing; write null to remove the option`);
+  return collect(value, previous);
+}
+
 export const collect = (value: string, previous: string[] = []): string[] => [...previous, value];
 
 /** A verb with its name as it is typed, such as `tools schema`. */

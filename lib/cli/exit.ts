@@ -14,6 +14,13 @@ export const EXIT = {
 /** Wrong usage or an unreadable file: one line, exit 2. */
 export class UsageError extends Error {}
 
+/** Checks a text that the launcher stores or searches for. */
+export function requireText(option: string, text: string | undefined, most: number): void {
+  if (text === undefined || (text.trim() !== '' && text.length <= most)) return;
+  const must = `must have 1 to ${most.toLocaleString('en')} characters`;
+  throw new UsageError(`${option}: ${must}, got ${text.length}; write another, or omit it`);
+}
+
 /** Rejected by validation, plan, quota or guardrail: prints every issue, exit 1. `details` is added to the JSON document. */
 export class Refusal extends Error {
   constructor(

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { ownPackage } from '../shared/files/own-package';
 import { assistVerbs } from './assist/verbs';
-import { type CommandLine, collect, earlierVerb, namedVerbs, regionGiven } from './command-line';
+import { type CommandLine, earlierVerb, namedVerbs, regionGiven, setGiven } from './command-line';
 import { environmentVerbs } from './environment/verbs';
 import { EXIT, UsageError } from './exit';
 import { hubVerbs } from './hub/verbs';
@@ -27,7 +27,11 @@ function common(command: Command): Command {
   return command
     .option('--environment <name|file>', 'environment, environment/team, or a descriptor file (.json)')
     .option('--region <region>', 'region; default: that of the named file, AWS_REGION or AWS profile', regionGiven)
-    .option('--set <path=value>', 'override an option of the file before validation (repeatable)', collect)
+    .option(
+      '--set <path=value>',
+      'override an option of the file before validation; null removes it (repeatable)',
+      setGiven,
+    )
     .option('--json', 'print one JSON document to stdout');
 }
 
@@ -86,7 +90,15 @@ export async function main(argv: readonly string[], given: Terminal = processTer
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
     const context = { asJson: wantsJson(argv), hasPrinted, file: argv[3] ?? '' };
     // Without a verb, the help has already been printed to stderr.
-    if (error instanceof CommanderError && error.code === 'commander.help') return EXIT.usage;
+    if (error instanceof CommanderError && error.code === 'commander.help') {
+      const [, , verb, unknown] = argv;
+      if (verb !== 'help' || unknown === undefined) return EXIT.usage;
+      return reportError(
+        new UsageError(`help: must name a verb, got ${unknown}; see slipway --help`),
+        context,
+        terminal,
+      );
+    }
     return reportError(error instanceof CommanderError ? usageError(error, argv.slice(2)) : error, context, terminal);
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { UsageError } from './exit';
 import type { Terminal } from './terminal';
@@ -28,7 +28,15 @@ export function savePage(file: string, page: string): void {
   writing('--html', 'file', file, () => {
     if (existsSync(file) && statSync(file).isFile() && !isPage(readFileSync(file, 'utf8')))
       throw new UsageError(`--html: must be a new file or an earlier page, got ${file}; name another file`);
-    writeFileSync(file, page);
+    // A page that cannot be written whole leaves the earlier one.
+    const isFile = !existsSync(file) || statSync(file).isFile();
+    const beside = isFile ? `${file}.${process.pid}.new` : file;
+    try {
+      writeFileSync(beside, page);
+      if (isFile) renameSync(beside, file);
+    } finally {
+      if (isFile) rmSync(beside, { force: true });
+    }
   });
 }
 

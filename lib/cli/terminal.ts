@@ -6,6 +6,7 @@ import type { Issue } from '../core/config/issue';
 import type { Loaded } from '../core/config/load';
 import { parsePath } from '../core/config/reading/overrides';
 import { packageRoot } from '../shared/files/own-package';
+import { EXIT } from './exit';
 
 /** The output of a verb: documents and results go to `out`, messages for people to `err`. */
 export interface Terminal {
@@ -61,9 +62,12 @@ export const json = (value: unknown): string => plainJson(JSON.stringify(value, 
 export const jsonLine = (value: unknown): string => plainJson(JSON.stringify(value));
 
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
+/** A person who interrupts so often does not wait for a service that does not answer. */
+const LAST_SIGNAL = 3;
 
 /**
- * Runs work that a person may interrupt: the first signal aborts it, and further ones change nothing, so that it can clean up.
+ * Runs work that a person may interrupt: the first signal aborts it, the next one changes nothing, so that it can clean up, and the third
+ * ends the process.
  * @param onInterrupt called at the first signal
  * @param more signals beside Ctrl-C and the request to end
  */
@@ -73,8 +77,11 @@ export async function interruptible<T>(
   more: readonly NodeJS.Signals[] = [],
 ): Promise<T> {
   const controller = new AbortController();
+  let count = 0;
   const onSignal = () => {
-    if (controller.signal.aborted) return;
+    count += 1;
+    if (count === LAST_SIGNAL) process.exit(EXIT.interrupted);
+    if (count > 1) return;
     onInterrupt();
     controller.abort(new Error('interrupted'));
   };

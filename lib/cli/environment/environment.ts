@@ -45,7 +45,11 @@ const OPTION = '--environment';
 
 async function descriptorNamed(wanted: string, options: CommonOptions): Promise<Descriptor> {
   if (isDescriptorFile(wanted)) return readDescriptor(wanted);
-  const [name = '', team] = wanted.split('/');
+  const [name = '', team, more] = wanted.split('/');
+  if (more !== undefined || name === '')
+    throw new UsageError(
+      `${OPTION}: must be an environment, an environment and its team, or a descriptor file, got ${wanted}; write for example research, research/nlp or descriptor.json`,
+    );
   const region = await callRegion(options);
   return team ? readTeamDescriptor(name, team, region) : onlyDescriptor(name, region);
 }

@@ -15,7 +15,7 @@ export function environmentVerbs(cli: CommandLine): void {
       'preflight [file]',
       'check quotas and other prerequisites in the account; or compare regions, or lock the base image',
       [
-        'slipway preflight runs/sagemaker/llama2-13b.yaml --environment research',
+        'slipway preflight runs/sagemaker/llama2-13b.yaml --environment research/nlp',
         'slipway preflight environments/research.yaml --region us-west-2',
         'slipway preflight runs/builtin/llama3-8b-fsdp.yaml --regions us-east-1,us-east-2,us-west-2',
         'slipway preflight environments/research.yaml --lock',
@@ -41,7 +41,7 @@ export function environmentVerbs(cli: CommandLine): void {
     .verb(
       'quota <file|environment>',
       'show the quotas that a run or an environment uses',
-      'slipway quota research --region us-west-2 --request\n  slipway quota runs/sagemaker/llama2-13b.yaml --environment research',
+      'slipway quota research --region us-west-2 --request\n  slipway quota runs/sagemaker/llama2-13b.yaml --environment research/nlp',
     )
     .option('--request', 'request the required increases, each once, after a confirmation')
     .option('--yes', 'request without a confirmation')

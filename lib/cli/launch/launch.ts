@@ -1,10 +1,11 @@
 import type { Descriptor } from '../../core/config/descriptor';
 import { orList } from '../../core/config/issue';
+import { MAX_NOTE } from '../../core/contracts/control-requests';
 import { runCommand } from '../../core/contracts/names';
 import { elasticSizes } from '../../core/rules/compute/hosts';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
-import { EXIT, UsageError } from '../exit';
+import { EXIT, requireText, UsageError } from '../exit';
 import { timeOrSpan } from '../given-time';
 import type { FetchFirst } from '../hub/fetch-first';
 import { withS3Config } from '../hub/fetched';
@@ -125,8 +126,7 @@ const RUN_ID = /^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/;
 
 /** Checks ids that a person chose. */
 function requireIds({ runId, clientRequestId, note }: LaunchOptions): void {
-  if (note !== undefined && (note.trim() === '' || note.length > 1000))
-    throw new UsageError(`--note: must have 1 to 1,000 characters, got ${note.length}; shorten it, or omit it`);
+  requireText('--note', note, MAX_NOTE);
   if (runId !== undefined && !RUN_ID.test(runId))
     throw new UsageError(
       `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${runId}; omit it to generate one`,

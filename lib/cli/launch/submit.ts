@@ -39,7 +39,10 @@ export interface LaunchedFile {
 
 const UPLOAD_TRIES = 3;
 
-/** Sends the run file's text and the digest of its code, uploads the requested files, and confirms. */
+/**
+ * Sends the run file's text and the digest of its code, uploads the requested files, and confirms. A run that is interrupted meanwhile is
+ * stopped: it may have been started although its id was not printed.
+ */
 export async function submit(
   { checked: { run, text, overrides }, file, descriptor }: LaunchedFile,
   options: SubmitOptions,
@@ -47,22 +50,21 @@ export async function submit(
 ): Promise<StartAnswer> {
   const archive = await packedCode(run, file, descriptor);
   const code = archive ? { sha256: archive.sha256, bytes: archive.bytes.length } : await digestInS3(run, descriptor);
-  const intent = await callControl<IntentAnswer>(descriptor, {
-    action: 'start',
-    runFile: text,
-    overrides,
-    ...(code && { code }),
-    clientRequestId: options.clientRequestId ?? randomUUID(),
-    ...(options.runId && { runId: options.runId }),
-    ...(options.note !== undefined && { note: options.note }),
-    ...(options.startAt && { startAt: options.startAt }),
-    acceptsUnknownPrice: options.acceptsUnknownPrice,
-  });
-  const { runId } = intent;
-  await interruptible(
-    () => terminal.err(`interrupted: stopping ${runId}`),
+  return interruptible(
+    () => terminal.err('interrupted: the run will be stopped'),
     async (interrupted) => {
-      for (const upload of intent.uploads) {
+      const { runId, uploads } = await callControl<IntentAnswer>(descriptor, {
+        action: 'start',
+        runFile: text,
+        overrides,
+        ...(code && { code }),
+        clientRequestId: options.clientRequestId ?? randomUUID(),
+        ...(options.runId && { runId: options.runId }),
+        ...(options.note !== undefined && { note: options.note }),
+        ...(options.startAt && { startAt: options.startAt }),
+        acceptsUnknownPrice: options.acceptsUnknownPrice,
+      });
+      for (const upload of interrupted.aborted ? [] : uploads) {
         if (!archive || upload.sha256 !== archive.sha256)
           throw new ServiceError(
             `uploading ${upload.key}: the launcher requested a digest that was not sent; try again`,
@@ -70,12 +72,13 @@ export async function submit(
         terminal.err(`${runId}: uploading code (${Math.ceil(archive.bytes.length / 1024)} KiB)`);
         await put(upload, archive.bytes, interrupted);
       }
-      if (!interrupted.aborted) return;
-      await callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'interrupted during its upload' });
-      throw new Interrupted(`${runId}: interrupted during its upload, and stopped`);
+      const started =
+        !interrupted.aborted && (await callControl<StartAnswer>(descriptor, { action: 'start', runId, confirm: true }));
+      if (started && !interrupted.aborted) return started;
+      await callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'interrupted during its launch' });
+      throw new Interrupted(`${runId}: interrupted during its launch, and stopped`);
     },
   );
-  return callControl<StartAnswer>(descriptor, { action: 'start', runId, confirm: true });
 }
 
 async function put(upload: UploadAnswer, bytes: Buffer, interrupted: AbortSignal): Promise<void> {

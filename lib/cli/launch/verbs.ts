@@ -6,7 +6,7 @@ export function launchVerbs(cli: CommandLine): void {
     .verb(
       'launch <file>',
       'validate and plan a run, check quotas, upload its code and submit it',
-      'slipway launch runs/sagemaker/llama2-13b.yaml --environment research --wait\n  slipway launch runs/sagemaker/llama2-13b.yaml --environment research --dry-run',
+      'slipway launch runs/sagemaker/llama2-13b.yaml --environment research/nlp --wait\n  slipway launch runs/sagemaker/llama2-13b.yaml --environment research/nlp --dry-run',
     )
     .option('--dry-run', 'print the exact request without any service call')
     .option('--out <dir>', 'with --dry-run: also write the request and the contents of its channels')

@@ -32,6 +32,10 @@ export function previewData(run: RunSpec | undefined, options: PreviewOptions, c
     throw new UsageError(
       '--data: must be used with a run file with code.source builtin-tokenize, got another; name one',
     );
+  if (options.tokenizer && !existsSync(options.tokenizer))
+    throw new UsageError(
+      `--tokenizer: must be a tokenizer.json on this machine, got ${options.tokenizer}; name a file`,
+    );
   const words = [...programArguments(run), ...localFiles(run, options), '--data', options.data ?? ''];
   if (options.html) words.push('--html', options.html);
   if (options.measure) words.push('--measure', String(options.measure));

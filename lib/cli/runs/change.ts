@@ -6,11 +6,12 @@ import {
   type NoteAnswer,
   type ReleaseAnswer,
 } from '../../core/contracts/control';
+import { MAX_NOTE } from '../../core/contracts/control-requests';
 import { type RunPlace, runCommand } from '../../core/contracts/names';
 import { bytes as sizeOf, usd } from '../../report/page/format';
 import { ask } from '../ask';
 import { findDescriptor } from '../environment/environment';
-import { EXIT, ServiceError, UsageError } from '../exit';
+import { EXIT, requireText, ServiceError, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { json, type Terminal } from '../terminal';
 import { callControl } from './control-client';
@@ -50,7 +51,9 @@ export function whatIsLeft({ runId, places, isWhole, usdPerMonth, kept }: Omit<D
   const all = places.reduce((sum, { bytes }) => sum + bytes, 0);
   return [
     ...places.map(({ uri, objects, bytes }) => `  ${uri}  ${objects} objects, ${sizeOf(bytes)}`),
-    `${runId} has ${more}${sizeOf(all)} in S3${cost}; the run cannot be resumed once they are deleted`,
+    places.length > 0
+      ? `${runId} has ${more}${sizeOf(all)} in S3${cost}; the run cannot be resumed once they are deleted`
+      : `${runId} has nothing left in S3`,
     ...kept.map((uri) => `  kept: ${uri}, which other runs may use`),
   ];
 }
@@ -105,6 +108,7 @@ export function whatFollows(
 
 /** `slipway status RUN --note TEXT`: replaces the note of a run, by which it can be found. */
 export async function note(runId: string, text: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+  requireText('--note', text, MAX_NOTE);
   const descriptor = await findDescriptor(options);
   const answer = await callControl<NoteAnswer>(descriptor, { action: 'note', runId, text });
   if (options.json) terminal.out(json({ runId, note: answer.note }));

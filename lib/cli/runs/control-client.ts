@@ -4,7 +4,7 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { parseJson } from '../../core/config/formats/json';
 import type { ControlAnswer, ControlPayload, Refusal as RefusalAnswer } from '../../core/contracts/control';
 import { invokeControl, isAuditable } from '../../shared/aws/control';
-import { calling, isDenied } from '../aws-errors';
+import { calling, hasNoCredentials, isDenied } from '../aws-errors';
 import { Refusal, ServiceError, UsageError } from '../exit';
 
 type Answer<T> = Exclude<T, RefusalAnswer>;
@@ -56,6 +56,8 @@ export async function patiently<T>(call: () => Promise<T>, { seconds, what, advi
       return await call();
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
+      // They do not come back without the person who waits.
+      if (hasNoCredentials(error.cause)) throw new ServiceError(`${what}: ${error.message}; ${advice}`);
       if (failures === PATIENCE)
         throw new ServiceError(`${what}: ${PATIENCE} calls in a row failed, the last with ${error.message}; ${advice}`);
     }

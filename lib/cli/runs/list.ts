@@ -9,8 +9,9 @@ import {
   type RunState,
   type StatusAnswer,
 } from '../../core/contracts/control';
+import { MAX_SEARCH } from '../../core/contracts/control-requests';
 import { findDescriptor } from '../environment/environment';
-import { EXIT, UsageError } from '../exit';
+import { EXIT, requireText, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
 import type { EventOptions } from './logs/events';
 import { MAX_RUNS, readRuns, readStatus, withoutOk } from './read-status';
@@ -49,6 +50,7 @@ export interface ListOptions extends EventOptions {
 /** `slipway list`: shows the newest runs of the team, or the matching ones. */
 export async function list(options: ListOptions, terminal: Terminal): Promise<number> {
   const states = statesOf(options.state);
+  requireText('--search', options.search, MAX_SEARCH);
   const descriptor = await findDescriptor(options);
   const { tag: tags, search } = options;
   const wanted = { ...(states && { states }), ...(tags && { tags }), ...(search !== undefined && { search }) };

@@ -5,7 +5,7 @@ import { plainLines } from '../../core/config/formats/plain-text';
 import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
 import { runCommand } from '../../core/contracts/names';
 import { findDescriptor } from '../environment/environment';
-import { EXIT } from '../exit';
+import { EXIT, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
 import type { ChartOptions } from './chart';
 import { tagsText } from './list';
@@ -23,6 +23,8 @@ export interface StatusOptions extends ChartOptions, EventOptions {
 }
 
 export async function status(runId: string, options: StatusOptions, terminal: Terminal): Promise<number> {
+  if (runId.includes('://'))
+    throw new UsageError(`status: must name a run, got ${runId}; add --lineage for the origin of a location`);
   const descriptor = await findDescriptor(options);
   if (options.wait) return waitForEnd(descriptor, runId, options, terminal);
   const answer = await readStatus(descriptor, runId);

@@ -54,10 +54,10 @@ function listVerb(cli: CommandLine): void {
       'list',
       'list the runs of the team, or their events',
       [
-        'slipway list --environment research',
+        'slipway list --environment research/nlp',
         'slipway list --environment research/nlp --state running,queued --tag project=llama',
-        'slipway list --environment research --active',
-        'slipway list --environment research --events --since 6h --json | head',
+        'slipway list --environment research/nlp --active',
+        'slipway list --environment research/nlp --events --since 6h --json | head',
       ].join('\n  '),
     )
     .option('--state <a,b>', 'only runs in one of these states')

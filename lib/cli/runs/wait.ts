@@ -3,7 +3,8 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { type RunPlace, runCommand } from '../../core/contracts/names';
-import { EXIT } from '../exit';
+import { EXIT, Interrupted } from '../exit';
+import { reportError } from '../report-error';
 import { json, type Terminal } from '../terminal';
 import { patiently } from './control-client';
 import { LogTail } from './logs/job-logs';
@@ -24,7 +25,7 @@ export async function waitForEnd(
   options: WaitOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const status = await whileInterruptible([runId], descriptor, terminal, () =>
+  const status = await whileInterruptible({ runIds: [runId], descriptor, json: options.json }, terminal, () =>
     follow(descriptor, runId, terminal, {
       everySeconds: options.everySeconds,
       ...(options.logs && !options.json && { before: outputOf(descriptor, runId, terminal, options.everySeconds) }),
@@ -67,7 +68,7 @@ export const waitForAll = (
   terminal: Terminal,
   onStatus: (status: StatusAnswer) => Promise<void> = async () => undefined,
 ): Promise<StatusAnswer[]> =>
-  whileInterruptible(runIds, descriptor, terminal, () =>
+  whileInterruptible({ runIds, descriptor }, terminal, () =>
     Promise.all(
       runIds.map((runId) =>
         follow(descriptor, runId, terminal, {
@@ -80,22 +81,31 @@ export const waitForAll = (
     ),
   );
 
-/** Ctrl-C ends the wait but not the run, and a message says so. Nothing is written to stdout, so that --json is never half a document. */
+interface Waiting extends Pick<WaitOptions, 'json'> {
+  runIds: readonly string[];
+  descriptor: Descriptor;
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Ctrl-C and a request to end end the wait but not the runs, and a message says so. */
 async function whileInterruptible<T>(
-  runIds: readonly string[],
-  descriptor: Descriptor,
+  { runIds, descriptor, json: asJson = false }: Waiting,
   terminal: Terminal,
   work: () => Promise<T>,
 ): Promise<T> {
   const onInterrupt = () => {
-    for (const line of goesOn(runIds, descriptor)) terminal.err(line);
+    const lines = goesOn(runIds, descriptor);
+    for (const line of lines) terminal.err(line);
+    const context = { asJson, hasPrinted: false, file: '' };
+    if (asJson) reportError(new Interrupted(lines.join('\n')), context, terminal);
     process.exit(EXIT.interrupted);
   };
-  process.once('SIGINT', onInterrupt);
+  for (const signal of SIGNALS) process.once(signal, onInterrupt);
   try {
     return await work();
   } finally {
-    process.removeListener('SIGINT', onInterrupt);
+    for (const signal of SIGNALS) process.removeListener(signal, onInterrupt);
   }
 }
 

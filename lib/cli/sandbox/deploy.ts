@@ -47,10 +47,16 @@ export async function deployIntoSandbox(
   if (options.json) terminal.out(json({ environment: disk.specs[0]?.name, stacks }));
   else
     terminal.err(
-      `deployed ${stacks.map(({ stack }) => stack).join(', ')}; next: slipway launch RUN.yaml --environment ${disk.specs[0]?.name} --region ${stacks[0]?.region}`,
+      `deployed ${stacks.map(({ stack }) => stack).join(', ')}; next: slipway launch RUN.yaml --environment ${oneTeamOf(disk.specs[0])} --region ${stacks[0]?.region}`,
     );
   return EXIT.done;
 }
+
+/** `research/nlp`; the name alone says enough if there is one team. */
+const oneTeamOf = (spec: EnvironmentSpec | undefined): string => {
+  const [team, ...others] = Object.keys(spec?.teams ?? {});
+  return others.length > 0 ? `${spec?.name}/${team}` : `${spec?.name}`;
+};
 
 async function deployArguments(file: string, stateDir: string, terminal: Terminal): Promise<string[]> {
   // A project that `slipway init` created has its own app in cdk.json.
@@ -92,6 +98,8 @@ function cdkIn(record: RunRecord, terminal: Terminal) {
   const program = cdkProgram();
   const env: NodeJS.ProcessEnv = { ...process.env, ...record.env, CDK_DISABLE_CLI_TELEMETRY: 'true' };
   for (const name of unsetForeign(record.env)) delete env[name];
+  // A proxy would get the calls to this machine.
+  for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy']) delete env[name];
   return async (verb: string, ...args: string[]): Promise<void> => {
     const child = spawn(process.execPath, [program, verb, ...args], {
       cwd: isOwnProject() ? process.cwd() : packageRoot(),

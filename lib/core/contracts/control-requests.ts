@@ -30,7 +30,11 @@ const upload = z.strictObject({
     .max(5 * 1024 ** 3),
 });
 
-const noteText = z.string().min(1).max(1000);
+/** Characters of a note, and of a text that is searched for. */
+export const MAX_NOTE = 1000;
+export const MAX_SEARCH = 256;
+
+const noteText = z.string().min(1).max(MAX_NOTE);
 
 const intent = z.strictObject({
   action: z.literal('start'),
@@ -79,7 +83,7 @@ const list = z.strictObject({
   /** Only return runs with all of these tags: `key` or `key=value`. */
   tags: z.array(z.string().min(1).max(512)).max(10).optional(),
   /** Only return runs whose id, name, note, reason or tags contain this text (case-insensitive). */
-  search: z.string().min(1).max(256).optional(),
+  search: z.string().min(1).max(MAX_SEARCH).optional(),
 });
 const note = z.strictObject({ action: z.literal('note'), runId, text: noteText });
 

@@ -62,15 +62,36 @@ test('fails: the third that does not answer names the key and the time, and not 
   expect(fetched).toHaveBeenCalledTimes(3);
 });
 
+const payloads = () =>
+  lambda
+    .commandCalls(InvokeCommand)
+    .map(({ args }) => JSON.parse(Buffer.from(args[0].input.Payload as Uint8Array).toString()));
+const STOPPED = new Interrupted('r-1: interrupted during its launch, and stopped');
+
 test('fails: Ctrl-C ends the upload, tries it no more, and stops the run', async () => {
   fetched.mockImplementation((_, init) => {
     process.emit('SIGINT');
     return Promise.reject(init?.signal?.aborted ? new DOMException('aborted', 'AbortError') : new Error('goes on'));
   });
-  await expect(launched()).rejects.toThrow(new Interrupted('r-1: interrupted during its upload, and stopped'));
+  await expect(launched()).rejects.toThrow(STOPPED);
   expect(fetched).toHaveBeenCalledTimes(1);
-  const calls = lambda
-    .commandCalls(InvokeCommand)
-    .map(({ args }) => JSON.parse(Buffer.from(args[0].input.Payload as Uint8Array).toString()));
-  expect(calls.at(-1)).toMatchObject({ action: 'stop', runId: 'r-1' });
+  expect(payloads().at(-1)).toMatchObject({ action: 'stop', runId: 'r-1' });
+});
+
+test.each([
+  ['before its id is known', undefined, 0],
+  ['while it is confirmed', true, 1],
+])('fails: an interrupt %s stops the run', async (_, during, uploads) => {
+  lambda.resetHistory();
+  fetched.mockResolvedValue(new Response(null, { status: 200 }));
+  lambda.on(InvokeCommand).callsFake(({ Payload }) => {
+    const { action, confirm, code } = JSON.parse(Buffer.from(Payload).toString());
+    if (action === 'start' && confirm === during) process.emit('SIGTERM');
+    const upload = { key: 'code/x.tar.gz', sha256: code?.sha256, url: 'https://signed/secret', headers: {} };
+    const answer = { ok: true, runId: 'r-1', ...(!confirm && { uploads: [upload] }) };
+    return { Payload: new TextEncoder().encode(JSON.stringify(answer)) };
+  });
+  await expect(launched()).rejects.toThrow(STOPPED);
+  expect(fetched).toHaveBeenCalledTimes(uploads);
+  expect(payloads().at(-1)).toMatchObject({ action: 'stop', runId: 'r-1' });
 });

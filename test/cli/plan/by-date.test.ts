@@ -178,7 +178,7 @@ describe('plan --by', () => {
   });
 
   test('fails: a run without an end', async () => {
-    const { code, stdout } = await planBy('--set', 'training.totalTokens=', '--json');
+    const { code, stdout } = await planBy('--set', 'training.totalTokens=null', '--json');
     expect(code).toBe(1);
     expect(JSON.parse(stdout).issues[0].message).toContain('training');
   });

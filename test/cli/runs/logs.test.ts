@@ -267,3 +267,13 @@ test('--follow goes on when the rate of CloudWatch Logs is used up now and then,
   const once = await runCli('logs', RUN, '--environment', FILE);
   expect(once).toMatchObject({ code: 3, stderr: expect.stringContaining('try again') });
 });
+
+test.each([
+  ['3', 2],
+  ['algo-2', 0],
+])('--node %s of a run on two hosts', async (node, expected) => {
+  states = [{ state: 'completed', attempts: [{ ...attempt, instanceCount: 2 } as never] }];
+  const { code, stderr } = await runCli('logs', RUN, '--environment', FILE, '--node', node);
+  expect(code).toBe(expected);
+  if (expected === 2) expect(stderr).toContain('--node: must be a host from 1 to 2, got 3; name another one');
+});

@@ -46,13 +46,39 @@ test('Ctrl-C ends the waiting alone: it says that the run goes on and how to fol
   exit.mockRestore();
 });
 
-test('fails: ten calls in a row without an answer end the wait, with the reason of the last', async () => {
-  const expired = Object.assign(new Error('The security token included in the request is expired'), {
-    name: 'ExpiredTokenException',
+test('with --json, a request to end prints the same in one document', async () => {
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never);
+  const states = ['running', 'completed'];
+  LAMBDA.on(InvokeCommand).callsFake(() => {
+    const state = states.shift() ?? 'completed';
+    if (state === 'completed') process.emit('SIGTERM');
+    return { Payload: new TextEncoder().encode(JSON.stringify(status(state))) };
   });
-  LAMBDA.on(InvokeCommand).rejects(expired);
+  const out: string[] = [];
+  const terminal = { out: (text: string) => out.push(text), err: () => undefined };
+  await waitForEnd(descriptor, 'gpt-1', { everySeconds: 0, json: true }, terminal);
+  expect(exit.mock.calls).toEqual([[130]]);
+  expect(JSON.parse(out[0] ?? '').issues).toMatchObject([
+    { rule: 'command/interrupted', message: expect.stringMatching(/^gpt-1: continues; slipway status gpt-1 /) },
+  ]);
+  exit.mockRestore();
+});
+
+test.each([
+  [
+    'ServiceException',
+    /^waiting for gpt-1: 10 calls in a row failed, the last with .*; the run continues, try slipway/,
+    10,
+  ],
+  [
+    'ExpiredTokenException',
+    /^waiting for gpt-1: calling .* must have valid AWS credentials.*; the run continues, try/,
+    1,
+  ],
+])('fails: %s ends the wait, with the reason', async (name, message, calls) => {
+  LAMBDA.resetHistory();
+  LAMBDA.on(InvokeCommand).rejects(Object.assign(new Error('not now'), { name, $metadata: {} }));
   const terminal = { out: () => undefined, err: () => undefined };
-  await expect(waitForEnd(descriptor, 'gpt-1', { everySeconds: 0 }, terminal)).rejects.toThrow(
-    /^waiting for gpt-1: 10 calls in a row failed, the last with .*expired.*; the run continues, try slipway status gpt-1/,
-  );
+  await expect(waitForEnd(descriptor, 'gpt-1', { everySeconds: 0 }, terminal)).rejects.toThrow(message);
+  expect(LAMBDA.commandCalls(InvokeCommand)).toHaveLength(calls);
 });

@@ -36,7 +36,7 @@ export const checkIssues = (checks: readonly Check[]): Issue[] =>
       const path = 'environment';
       return c.verdict === 'failed'
         ? issue(rule, 'error', path, {
-            must: `must have a usable ${c.name}`,
+            must: `must pass the check of the ${c.name}`,
             got: c.detail,
             fix: 'deploy the environment again, or ask the platform team',
           })

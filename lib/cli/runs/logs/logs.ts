@@ -1,5 +1,5 @@
 import { plainLine } from '../../../core/config/formats/plain-text';
-import { hasEnded } from '../../../core/contracts/control';
+import { hasEnded, type StatusAnswer } from '../../../core/contracts/control';
 import { runCommand } from '../../../core/contracts/names';
 import { findDescriptor } from '../../environment/environment';
 import { EXIT, UsageError } from '../../exit';
@@ -9,7 +9,7 @@ import { jsonLine, type Terminal } from '../../terminal';
 import { repeat } from '../control-client';
 import { readStatus } from '../read-status';
 import { pollSeconds } from '../wait';
-import { firstError, LogTail } from './job-logs';
+import { firstError, hostNumber, LogTail } from './job-logs';
 
 export interface LogOptions extends CommonOptions {
   follow?: boolean;
@@ -32,6 +32,7 @@ export async function logs(runId: string, options: LogOptions, terminal: Termina
   let tail: LogTail | undefined;
   const observe = async (): Promise<boolean> => {
     const status = await readStatus(descriptor, runId);
+    requireHost(options.node, status);
     const isLive = options.follow && !options.errors && !hasEnded(status);
     const since = given ?? (isLive ? Date.now() - RECENT_MS : undefined);
     tail ??= new LogTail(descriptor, { runId, node: options.node, since });
@@ -50,6 +51,14 @@ export async function logs(runId: string, options: LogOptions, terminal: Termina
   const advice = `try ${runCommand('logs', runId, descriptor, '--follow')}`;
   await repeat(observe, { seconds: pollSeconds(POLL_SECONDS), what: `following ${runId}`, advice });
   return EXIT.done;
+}
+
+/** A host that no attempt has printed nothing, and a mistyped number would look like one that is silent. */
+function requireHost(node: string | undefined, { attempts }: StatusAnswer): void {
+  const counts = attempts.map(({ instanceCount }) => instanceCount);
+  const most = Math.max(0, ...counts.map((count) => count ?? Number.POSITIVE_INFINITY));
+  if (node === undefined || attempts.length === 0 || hostNumber(node) <= most) return;
+  throw new UsageError(`--node: must be a host from 1 to ${most}, got ${node}; name another one`);
 }
 
 /** `--since 30m`, `2h`, `1d` or an ISO time, as epoch milliseconds. */

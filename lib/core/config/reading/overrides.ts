@@ -23,7 +23,7 @@ export function parsePath(text: string): (string | number)[] | undefined {
 type OptionsAt = (path: readonly PropertyKey[]) => readonly string[];
 
 /**
- * Applies `--set path=value` to a copy of `data`, in order. The value is parsed as YAML; an empty one removes the key. An unknown option
+ * Applies `--set path=value` to a copy of `data`, in order. The value is parsed as YAML; null and an empty one remove the key. An unknown option
  * without a value becomes an undefined one, which the schema rejects by its name.
  */
 export function applyOverrides(
@@ -86,7 +86,7 @@ function setAt(root: unknown, path: readonly (string | number)[], value: unknown
 }
 
 function readValue(path: readonly PropertyKey[], text: string, isText: IsText): { data: unknown; issues: Issue[] } {
-  if (text.trim() === '') return { data: undefined, issues: [] };
+  if (/^\s*(null)?\s*$/.test(text)) return { data: undefined, issues: [] };
   // Brackets of a text such as a template are no levels.
   return (isTooDeep(text) ? undefined : parseValue(text, path, isText)) ?? { data: text, issues: [] };
 }

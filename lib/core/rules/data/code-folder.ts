@@ -65,7 +65,8 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     if (!codeFolder) return [];
     return [
       ...codeFolder.problems.map((problem) => ({ path: 'code.source', ...problem })),
-      ...when(!entryPointExists(run, codeFolder), 'code.entryPoint', {
+      // A file that cannot be read is named above.
+      ...when(codeFolder.problems.length === 0 && !entryPointExists(run, codeFolder), 'code.entryPoint', {
         must: `must exist inside ${source} as a .py file, a .sh file or a module`,
         fix: 'use a file of that folder',
       }),
