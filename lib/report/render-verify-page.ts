@@ -1,4 +1,4 @@
-import { duration } from './page/format';
+import { duration, time } from './page/format';
 import { page, type Section } from './page/page';
 import { type Html, html, itemTable, tiles, word } from './page/parts';
 import { color } from './page/style';
@@ -18,7 +18,7 @@ function header(report: VerifyReport): Html {
   const { environment, region, account, level, startedAt, embedded } = report;
   return html`<p class="sub">Slipway verify</p>
 <h1>${environment} in ${region}</h1>
-<p class="sub">Account ${account} · level ${level} · ${startedAt}</p>
+<p class="sub">Account ${account} · level ${level} · ${time(startedAt)} UTC</p>
 ${embedded && html`<p>${word('Checked against the AWS emulator', color('warn'))} This page says nothing about AWS itself.</p>`}
 ${tiles([
   { name: 'Hold', value: `${count(report, 'holds')}`, note: `of ${report.rows.length} assumptions` },

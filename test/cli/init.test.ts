@@ -105,6 +105,11 @@ describe('a project', () => {
     }
   });
 
+  test.each(['a #1', '50%', 'what?'])('fails: a folder %s, in whose tests Vite finds nothing', async (name) => {
+    const { code, stderr } = await init(name, '--yes');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('must be a folder whose path has no #, % and ?, got')]);
+  });
+
   test('with --pipeline the app deploys the accounts of its environment file', async () => {
     const { code, stdout } = await init('piped', '--pipeline', '--yes', '--json');
     expect(code).toBe(0);

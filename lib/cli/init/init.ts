@@ -116,6 +116,12 @@ function typeProblem(type: string): string | undefined {
   return undefined;
 }
 
+/** Vite, with which the tests of a project run, takes these characters of a path for parts of an address. */
+function requirePath(folder: string): void {
+  if (/[#%?]/.test(folder))
+    throw new UsageError(`init: must be a folder whose path has no #, % and ?, got ${folder}; choose another`);
+}
+
 const LOCK_FILE = 'package-lock.json';
 
 /**
@@ -125,6 +131,7 @@ const LOCK_FILE = 'package-lock.json';
 export async function init(directory: string, options: InitOptions, terminal: Terminal): Promise<number> {
   const answers = await answersOf(options);
   const name = packageName(directory);
+  if (!options.run) requirePath(path.resolve(directory));
   const files = options.run ? runFiles(answers) : projectFiles(name, answers);
   const ofNpm = options.run ? [] : [PACKAGE_FILE, ...(options.lockfile === false ? [] : [LOCK_FILE])];
   requireFree(directory, [...ofNpm, ...files.map(({ to }) => to)]);

@@ -19,7 +19,7 @@ export function launchVerbs(cli: CommandLine): void {
       '--stop-when <rule>',
       'with --matrix and --wait: stop runs that fall behind, such as "loss > best * 1.1 after 500 steps"',
     )
-    .option('--smoke [place]', 'first launch a small smoke run: in the account (default), or on CPUs in the sandbox')
+    .option('--smoke [place]', 'launch a small smoke run instead: in the account (default), or on CPUs in the sandbox')
     .option('--fetch', 'first fetch the models and data sets of a hub that the run names and the team lacks')
     .option('--python <file>', 'with --fetch: Python 3.10 or later on this machine, with huggingface_hub', 'python3')
     .option('--run-id <id>', 'run ID; default: <name>-<yymmddhhmmss>')

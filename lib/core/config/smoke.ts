@@ -10,6 +10,7 @@ export type SmokePlace = 'account' | 'sandbox';
 const STEPS = 1000;
 const SAVE_EVERY = 4;
 const STEP_SECONDS = 0.5;
+const MAX_SECONDS = 3600;
 const MAX_HOSTS = 2;
 const MAX_LAYERS = 4;
 const SANDBOX = { instanceType: 'ml.m5.xlarge', layers: 2, headSize: 16, sequenceLength: 128, mostHeadsPerGroup: 2 };
@@ -51,7 +52,7 @@ export function smokeOverrides(run: RunSpec, place: SmokePlace): string[] {
     `compute.instanceCount=${cluster.hosts}`,
     'compute.spareInstances=',
     ...(place === 'sandbox' ? sandboxOverrides(run, cluster.processesPerHost) : []),
-    'limits.maxRuntimeSeconds=3600',
+    `limits.maxRuntimeSeconds=${Math.min(run.limits.maxRuntimeSeconds, MAX_SECONDS)}`,
     ...degreeOverrides(run, Math.max(1, Math.floor(ranks / split))),
     ...(run.code.builtin
       ? trainerOverrides(run, place, Math.max(1, Math.floor(ranks / dataSplit(run))))
