@@ -7,7 +7,13 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders } from '../../core/config/formats/places';
 import { hasErrors, issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
-import type { DesiredAnswer, IntentAnswer, StartAnswer, UploadAnswer } from '../../core/contracts/control';
+import {
+  type DesiredAnswer,
+  type IntentAnswer,
+  type StartAnswer,
+  UNMET,
+  type UploadAnswer,
+} from '../../core/contracts/control';
 import { nearestPublished } from '../../core/planner/run/nearest-published';
 import { usd } from '../../report/page/format';
 import { ask } from '../ask';
@@ -53,7 +59,7 @@ export async function submit(
   return interruptible(
     () => terminal.err('interrupted: the run will be stopped'),
     async (interrupted) => {
-      const { runId, uploads } = await callControl<IntentAnswer>(descriptor, {
+      const { runId, uploads, issues = [] } = await callControl<IntentAnswer>(descriptor, {
         action: 'start',
         runFile: text,
         overrides,
@@ -64,6 +70,8 @@ export async function submit(
         ...(options.startAt && { startAt: options.startAt }),
         acceptsUnknownPrice: options.acceptsUnknownPrice,
       });
+      // The others have been printed.
+      for (const { message } of issues.filter(({ rule }) => rule === UNMET)) terminal.err(message);
       for (const upload of interrupted.aborted ? [] : uploads) {
         if (!archive || upload.sha256 !== archive.sha256)
           throw new ServiceError(

@@ -22,6 +22,9 @@ export const attemptNumber = ({ number }: Pick<StatusAnswer['attempts'][number],
 export const newestAttempt = ({ attempt, attempts }: Pick<StatusAnswer, 'attempt' | 'attempts'>): number =>
   attempt ?? attempts.length;
 
+/** Rule of the warning of a run that waits for a name that no run has, which only the launcher can see. */
+export const UNMET = 'run/unmet';
+
 /** A PUT request that the caller must make before it confirms; the presigned URL is valid only for these headers and this digest. */
 export interface UploadAnswer {
   key: string;

@@ -42,3 +42,6 @@ export interface RunPlace {
 /** A command about a run as people type it from anywhere: `slipway logs RUN --environment research/nlp --region us-west-2 --errors`. */
 export const runCommand = (verb: string, runId: string, { name, team, region }: RunPlace, options = ''): string =>
   `slipway ${verb} ${runId} --environment ${name}/${team} --region ${region}${options && ` ${options}`}`;
+
+/** What precedes a name in `after`: the newest run of that name. */
+export const LATEST = 'latest:';

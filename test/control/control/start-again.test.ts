@@ -51,6 +51,16 @@ test('fails: a resume of a start that was stopped before its uploads, which it w
   });
 });
 
+test('a start that waits for a name that no run has says so; its own name it has', async () => {
+  const answer = await start({ runFile: `${RUN_FILE}after: [latest:pretrian, latest:pretrain]\n` });
+  expect(answer).toMatchObject({
+    ok: true,
+    issues: [
+      { level: 'warning', path: 'after[0]', message: expect.stringContaining('got latest:pretrian; launch it') },
+    ],
+  });
+});
+
 test('fails: a start from a run whose files were deleted', async () => {
   const source = await world.launch();
   const name = `research-${source}-a001`;

@@ -5,7 +5,14 @@ import type { Descriptor } from '../../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders, parseS3Uri } from '../../../core/config/formats/places';
 import { type Issue, issue } from '../../../core/config/issue';
 import type { RunSpec } from '../../../core/config/run-spec';
-import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../../core/contracts/control';
+import {
+  type IntentAnswer,
+  type Refusal,
+  type StartRequest,
+  UNMET,
+  type UploadAnswer,
+} from '../../../core/contracts/control';
+import { LATEST } from '../../../core/contracts/names';
 import { codeUri, configText, runIdAt, runPrefixes } from '../../../core/job/plan';
 import { teamKeyEncryption } from '../../../core/job/team-key';
 import { policyOf } from '../../../core/lifecycle/capacity-options';
@@ -135,7 +142,8 @@ export async function startRun(
       ...teamKeyEncryption(descriptor),
     }),
   );
-  return { ok: true, runId: made.runId, uploads: await uploadsOf(deps, made.intent, descriptor), issues, quota };
+  const uploads = await uploadsOf(deps, made.intent, descriptor);
+  return { ok: true, runId: made.runId, uploads, issues: [...issues, ...(await unmetIssues(deps, team, run))], quota };
 }
 
 const TAKEN = { must: 'must be a run id that is free', fix: 'leave --run-id out, or use another one' };
@@ -214,11 +222,30 @@ function sizeIssues(run: RunSpec): Issue[] {
   ];
 }
 
+/** Number of newest runs of a team among which one of a name is looked for. */
+const MAX_LISTED = 2000;
+const PAGE = 200;
+
+/** Warns of `latest:<name>` without a run of that name: it may be launched later, or the name is mistyped. */
+async function unmetIssues(deps: ControlDeps, team: string, { after }: RunSpec): Promise<Issue[]> {
+  const unmet = new Map(after.flatMap((id, i) => (id.startsWith(LATEST) ? [[id.slice(LATEST.length), i]] : [])));
+  let listed = 0;
+  if (unmet.size > 0)
+    for await (const page of deps.store.pagesOfTeam(team, PAGE)) {
+      for (const { name } of page) unmet.delete(name);
+      listed += page.length;
+      if (unmet.size === 0 || listed >= MAX_LISTED) break;
+    }
+  const must = `must be a run of team ${team}: this one waits until there is one`;
+  const fix = 'launch it, or stop this run and correct the name';
+  return [...unmet].map(([name, i]) => issue(UNMET, 'warning', `after[${i}]`, { must, got: `${LATEST}${name}`, fix }));
+}
+
 /** Runs that this run refers to must belong to the same team. */
 async function otherRunIssues(deps: ControlDeps, team: string, run: RunSpec): Promise<Issue[]> {
   const { startFrom } = run.checkpoints;
   const named = [
-    ...run.after.map((id, i) => ({ path: `after[${i}]`, id })).filter(({ id }) => !id.startsWith('latest:')),
+    ...run.after.map((id, i) => ({ path: `after[${i}]`, id })).filter(({ id }) => !id.startsWith(LATEST)),
     ...(startFrom && !startFrom.startsWith('s3://') ? [{ path: 'checkpoints.startFrom', id: startFrom }] : []),
   ];
   const found = await Promise.all(

@@ -1,3 +1,4 @@
+import { LATEST } from '../../../core/contracts/names';
 import { blockedRun } from '../../../core/lifecycle/phases/wait';
 import type { EpochMs, RunRecord } from '../../../core/lifecycle/record';
 import { eachInTurn } from '../../../shared/aws/pace';
@@ -14,7 +15,6 @@ const AT_ONCE = 20;
 const PAGE = 200;
 /** Number of newest runs of a team among which the newest run of a name is searched for. */
 const MAX_LISTED = 10_000;
-const LATEST = 'latest:';
 
 /**
  * State of every run that a waiting run lists under `after`: a run id, or `latest:<name>` for the newest run of that name in its team. With
