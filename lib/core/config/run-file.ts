@@ -33,7 +33,7 @@ export const runFileSchema = z.strictObject({
   ),
   after: option(
     z.array(words(128)).max(50),
-    'Runs that must complete before this run starts: run IDs, or `latest:<run name>`.',
+    'Runs that must complete before this run starts: run IDs, or `latest:<run name>`; with its own name, the newest run before it.',
     { default: [], examples: [['latest:c4-tokenize']] },
   ),
   priority: option(z.int(), 'Priority in the queue of the team; runs with a higher priority start first.', {
