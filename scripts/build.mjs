@@ -35,7 +35,7 @@ const made = (part) => recordBuild(part, INPUTS, OUTPUTS[part]);
 
 /**
  * Replaces a module that is never used and would be bundled: messages of zod in languages other than English; of the MCP server, the validator
- * of answers to questions to its client, which it asks none, and its support for zod 3; names of browsers in the SDK's user agent.
+ * of answers to questions to its client, which it asks none, and its support for zod 3; names of browsers in the SDK's user agent; messages for the developers of the proxy agents.
  */
 const instead = (name, filter, contents) => ({ name, setup: ({ onLoad }) => onLoad({ filter }, () => ({ contents })) });
 
@@ -57,6 +57,7 @@ const COMMON = {
       'export const object = null, zodToJsonSchema = null;',
     ),
     instead('browser-names', /bowser\/.*\.m?js$/, 'export default {};'),
+    instead('debug-messages', /node_modules\/debug\/.*\.js$/, 'export default () => () => undefined;'),
     {
       // The SDK's user agent has the versions of clients and nothing else of their manifests.
       name: 'aws-manifests',

@@ -76,9 +76,7 @@ function explain(name: string, code: string, message: string): string {
   if (name === 'SyntaxError')
     return 'must get an answer of AWS, got a text that is none; check the network, proxies and AWS_ENDPOINT_URL';
   if (UNREACHABLE.includes(code) || UNREACHABLE.includes(name)) {
-    const { HTTPS_PROXY, https_proxy: proxy = HTTPS_PROXY } = process.env;
-    const advice = proxy ? ', and that AWS can be reached without HTTPS_PROXY, which calls to AWS do not use' : '';
-    return `must reach the service, got ${code || name}; check the network, the region and AWS_ENDPOINT_URL${advice}`;
+    return `must reach the service, got ${code || name}; check the network, the region, HTTPS_PROXY and AWS_ENDPOINT_URL`;
   }
   if (name === 'NoSuchBucket') return 'must name a bucket that exists, got one that does not; check its name';
   if (name === 'TooLarge')

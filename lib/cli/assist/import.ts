@@ -8,6 +8,7 @@ import type { RunSpec } from '../../core/config/run-spec';
 import { quotaTable, runQuotaNeeds } from '../../core/quota';
 import { checkRun } from '../../core/rules';
 import { openObject } from '../../shared/aws/read-object';
+import { awsClient } from '../aws-client';
 import { calling, undefinedWhenDenied } from '../aws-errors';
 import { callRegion, findDescriptor } from '../environment/environment';
 import { quotaJson, quotaRows } from '../environment/quota';
@@ -74,7 +75,7 @@ async function readSource(from: string, options: CommonOptions, descriptor?: Des
 
 /** The request of a job in the account, including its tags if they may be read. */
 async function importLive(TrainingJobName: string, context: ImportContext & { region: string }): Promise<Imported> {
-  const client = new SageMakerClient({ region: context.region });
+  const client = awsClient(SageMakerClient, { region: context.region });
   const job = await calling(`describing ${TrainingJobName} in ${context.region}`, () =>
     client.send(new DescribeTrainingJobCommand({ TrainingJobName })),
   );
@@ -89,7 +90,7 @@ async function importLive(TrainingJobName: string, context: ImportContext & { re
 async function trainerFilesOf(request: ForeignRequest, region: string): Promise<TrainerFiles> {
   const [, Bucket, prefix = ''] = /^s3:\/\/([^/]+)\/(.*?)\/?$/.exec(channelUri(request, TRAINER_CHANNEL) ?? '') ?? [];
   if (!Bucket) return {};
-  const s3 = new S3Client({ region, followRegionRedirects: true });
+  const s3 = awsClient(S3Client, { region, followRegionRedirects: true });
   const read = async (name: string): Promise<unknown> => {
     try {
       const { Body } = await openObject(s3, { Bucket, Key: `${prefix}/${name}` });

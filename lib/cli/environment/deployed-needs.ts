@@ -6,6 +6,7 @@ import { isEnvironmentFile, loadEnvironment } from '../../core/config/load';
 import { QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../../core/contracts/custom-resources';
 import type { QuotaNeed } from '../../core/quota';
 import { namedText } from '../../shared/archive/code-files';
+import { awsClient } from '../aws-client';
 import { isMissingStack, serviceError } from '../aws-errors';
 import { UsageError } from '../exit';
 
@@ -72,7 +73,7 @@ async function deployedTemplate(name: string, region: string): Promise<Template 
   const StackName = `Slipway-${name}-${region}`;
   try {
     const command = new GetTemplateCommand({ StackName, TemplateStage: 'Original' });
-    const { TemplateBody } = await new CloudFormationClient({ region }).send(command);
+    const { TemplateBody } = await awsClient(CloudFormationClient, { region }).send(command);
     return TemplateBody ? (JSON.parse(TemplateBody) as Template) : undefined;
   } catch (error) {
     if (isMissingStack(error)) return undefined;

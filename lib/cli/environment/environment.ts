@@ -4,6 +4,7 @@ import { orList } from '../../core/config/issue';
 import { loadDescriptor } from '../../core/config/load';
 import { descriptorParameter, teamsParameter } from '../../core/contracts/launcher';
 import { answerOrUndefined } from '../../shared/aws/answers';
+import { awsClient } from '../aws-client';
 import { isDenied, serviceError } from '../aws-errors';
 import { regionGiven } from '../command-line';
 import { UsageError } from '../exit';
@@ -12,7 +13,11 @@ import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs'
 /** The region for service calls: the option, otherwise that of the SDKs' variables, otherwise that of the AWS profile. */
 export async function callRegion(options: CommonOptions): Promise<string> {
   const named = options.region || process.env.AWS_REGION || process.env.AWS_DEFAULT_REGION;
-  const region = named || (await new SSMClient({}).config.region().catch(() => undefined));
+  const region =
+    named ||
+    (await awsClient(SSMClient, {})
+      .config.region()
+      .catch(() => undefined));
   if (!region) throw new UsageError('--region: must be given, got nothing; name a region, or set AWS_REGION');
   return regionGiven(region);
 }
@@ -117,7 +122,7 @@ export async function readDescriptors(
 
 /** For an environment of an older version, which has no list of its teams. */
 async function readByPath(name: string, region: string, denied: readonly [string, string]): Promise<Descriptor[]> {
-  const ssm = new SSMClient({ region });
+  const ssm = awsClient(SSMClient, { region });
   try {
     const command = new GetParametersByPathCommand({ Path: `${teamsParameter(name)}/` });
     return ((await ssm.send(command)).Parameters ?? []).flatMap((p) => loadDescriptor(p.Value ?? '').value ?? []);
@@ -138,7 +143,7 @@ async function teamsOf(name: string, region: string): Promise<string[] | undefin
 
 /** The value of a parameter; undefined when it does not exist. */
 async function readParameter(name: string, region: string): Promise<string | undefined> {
-  const read = new SSMClient({ region }).send(new GetParameterCommand({ Name: name }));
+  const read = awsClient(SSMClient, { region }).send(new GetParameterCommand({ Name: name }));
   return (await answerOrUndefined(read, 'ParameterNotFound'))?.Parameter?.Value;
 }
 

@@ -13,6 +13,7 @@ import { type EnvironmentSpec, resolveEnvironments } from '../../core/config/env
 import { hasErrors } from '../../core/config/issue';
 import { loadEnvironment } from '../../core/config/load';
 import { checkEnvironment } from '../../core/rules/environment';
+import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
@@ -71,7 +72,7 @@ async function resolved(spec: EnvironmentSpec, options: LockOptions, before: Ima
 
 /** The digest that a tag currently refers to. */
 async function digestOf({ account, region, repository }: EcrUri, tag: string): Promise<string> {
-  const ecr = new ECRClient({ region });
+  const ecr = awsClient(ECRClient, { region });
   const doing = `asking ECR of ${region} for ${repository}:${tag} of account ${account}`;
   const answer = await calling(doing, () =>
     ecr.send(

@@ -8,6 +8,7 @@ import { bareIssue, hasErrors, type Issue, type IssueText, issue } from '../../c
 import { isEnvironmentFile } from '../../core/config/load';
 import type { RunSpec } from '../../core/config/run-spec';
 import { type Limits, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../../core/quota';
+import { awsClient } from '../aws-client';
 import { calling, isDenied } from '../aws-errors';
 import { EXIT, Refusal } from '../exit';
 import { withS3Config } from '../hub/fetched';
@@ -41,7 +42,7 @@ interface Place {
  */
 export async function missingData(run: RunSpec, descriptor: Descriptor): Promise<Issue[]> {
   const places = placesOf(run, descriptor);
-  const s3 = new S3Client({ region: descriptor.region, followRegionRedirects: true });
+  const s3 = awsClient(S3Client, { region: descriptor.region, followRegionRedirects: true });
   const level = run.after.length > 0 ? 'warning' : 'error';
   return (await Promise.all(places.map((place) => checkPlace(s3, place, level)))).flat();
 }
@@ -133,7 +134,7 @@ export async function preflight(file: string | undefined, given: CommonOptions, 
 
 async function credentialsPreflight(options: CommonOptions, terminal: Terminal): Promise<number> {
   const region = await callRegion(options);
-  const sts = new STSClient({ region, maxAttempts: 3 });
+  const sts = awsClient(STSClient, { region, maxAttempts: 3 });
   const { Account: account, Arn: caller } = await calling('reading the caller of AWS', () =>
     sts.send(new GetCallerIdentityCommand({})),
   );

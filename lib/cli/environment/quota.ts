@@ -16,6 +16,7 @@ import { readAppliedLimits } from '../../shared/aws/applied-limits';
 import { readUsage } from '../../shared/aws/live-usage';
 import { findOpenRequest, type IncreaseRequest, requestIncrease } from '../../shared/aws/quota-increase';
 import { ask } from '../ask';
+import { awsClient } from '../aws-client';
 import { hasNoCredentials, serviceError } from '../aws-errors';
 import { EXIT } from '../exit';
 import { withS3Config } from '../hub/fetched';
@@ -35,7 +36,7 @@ export interface QuotaOptions extends CommonOptions {
 export async function quota(file: string, options: QuotaOptions, terminal: Terminal): Promise<number> {
   const { region, needs, from } = await wantedBy(file, options);
   const rows = await quotaRows(needs, region);
-  const client = new ServiceQuotasClient({ region });
+  const client = awsClient(ServiceQuotasClient, { region });
   const short = shortRows(rows).filter((r) => r.code !== undefined);
   if (options.request && short.length > 0) await confirmRequests({ from, region, short }, options, terminal);
   const requests = options.request ? await fileAll(client, short) : await openRequests(client, short);
@@ -58,14 +59,14 @@ async function confirmRequests(
 
 /** Applied limits in a region, at the rate that Service Quotas allows. */
 export const readLimits = (needs: readonly QuotaNeed[], region: string): Promise<Limits> =>
-  readAppliedLimits(new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' }), needs, (ms) =>
+  readAppliedLimits(awsClient(ServiceQuotasClient, { region, maxAttempts: 5, retryMode: 'adaptive' }), needs, (ms) =>
     sleep(ms),
   );
 
 /** Needs, limits and usage of one region, evaluated for a launch now. */
 export async function quotaRows(needs: readonly QuotaNeed[], region: string): Promise<QuotaRow[]> {
   const limits = await readLimits(needs, region);
-  const usage = await readUsage(new SageMakerClient({ region, maxAttempts: 6, retryMode: 'adaptive' }), (ms) =>
+  const usage = await readUsage(awsClient(SageMakerClient, { region, maxAttempts: 6, retryMode: 'adaptive' }), (ms) =>
     sleep(ms),
   ).catch((error: Error) => {
     if (hasNoCredentials(error)) throw serviceError(`reading the quotas of ${region}`, error);

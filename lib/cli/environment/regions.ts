@@ -7,6 +7,7 @@ import { orList } from '../../core/config/issue';
 import { isEnvironmentFile } from '../../core/config/load';
 import { instanceGroupsOf } from '../../core/config/resolve-run';
 import { increaseCommand, judgeForDeploy, type QuotaNeed, type QuotaRow, runQuotaNeeds } from '../../core/quota';
+import { awsClient } from '../aws-client';
 import { EXIT, UsageError } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
@@ -109,7 +110,7 @@ function checkedRegions(regions: string[]): string[] {
 }
 
 async function readRegion(region: string, wanted: Wanted): Promise<RegionReading> {
-  const ec2 = new EC2Client({ region, maxAttempts: 5 });
+  const ec2 = awsClient(EC2Client, { region, maxAttempts: 5 });
   const unknown: string[] = [];
   const orUnknown = <T>(what: string, reading: Promise<T>) =>
     reading.catch((error: Error) => {

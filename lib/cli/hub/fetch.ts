@@ -13,6 +13,7 @@ import type { RunSpec } from '../../core/config/run-spec';
 import { runCommand } from '../../core/contracts/names';
 import { teamKeyVariable } from '../../core/job/team-key';
 import { ask } from '../ask';
+import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
@@ -139,7 +140,7 @@ async function fetchLocally(
 
 /** Variables with which the step writes to S3 as the caller. Its client reads no profiles. */
 async function s3Variables(descriptor: Descriptor): Promise<Record<string, string>> {
-  const { credentials } = new S3Client({ region: descriptor.region }).config;
+  const { credentials } = awsClient(S3Client, { region: descriptor.region }).config;
   const found = await calling('reading the AWS credentials', credentials);
   return {
     AWS_ACCESS_KEY_ID: found.accessKeyId,

@@ -14,6 +14,7 @@ import {
 import { type FetchedCommits, namedConfig, namedHubSources } from '../../core/config/inline';
 import { issue } from '../../core/config/issue';
 import { loadRun } from '../../core/config/load';
+import { awsClient } from '../aws-client';
 import { findDescriptor, usualEnvironment } from '../environment/environment';
 import { Refusal, UsageError } from '../exit';
 import type { CommonOptions, GivenFile } from '../inputs';
@@ -28,7 +29,7 @@ const fetchedFiles = z.object({
 /** Text of an object, read with the caller's own permissions; undefined when it does not exist. */
 function readS3Text(uri: string, descriptor: Descriptor): Promise<string | undefined> {
   const { Bucket, Key } = bucketAndKey(fillPlaceholders(uri, { descriptor, runId: '' }));
-  return textIn(new S3Client({ region: descriptor.region }), Bucket, Key);
+  return textIn(awsClient(S3Client, { region: descriptor.region }), Bucket, Key);
 }
 
 /** The commit of a revision that a team has fetched, and its files; undefined before its record was written. */

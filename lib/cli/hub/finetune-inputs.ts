@@ -15,6 +15,7 @@ import {
   withSlash,
 } from '../../core/config/formats/places';
 import { openObject } from '../../shared/aws/read-object';
+import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
 import { listing } from '../runs/publish/weights';
@@ -186,7 +187,7 @@ async function s3Files(option: string, text: string, { descriptor }: InputPlace)
     throw new UsageError(`${option}: must be hf:ORG/NAME or a prefix in S3, got ${text}; correct it`);
   const uri = withSlash(text);
   const { bucket, key } = parseS3Uri(fillPlaceholders(uri, { descriptor }));
-  const found = await listing(new S3Client({ region: descriptor.region }), bucket, key);
+  const found = await listing(awsClient(S3Client, { region: descriptor.region }), bucket, key);
   return { uri, files: found.map((object) => ({ path: object.key.slice(key.length), bytes: object.bytes })) };
 }
 
@@ -195,7 +196,7 @@ const isPlain = (name: string): boolean => !name.split('/').some((part) => ['', 
 
 async function copyDown(uri: string, names: readonly string[], folder: string, descriptor: Descriptor): Promise<void> {
   const { bucket: Bucket, key } = parseS3Uri(fillPlaceholders(uri, { descriptor }));
-  const s3 = new S3Client({ region: descriptor.region });
+  const s3 = awsClient(S3Client, { region: descriptor.region });
   for (const name of names.filter(isPlain)) {
     const target = path.join(folder, name);
     mkdirSync(path.dirname(target), { recursive: true });

@@ -13,6 +13,7 @@ import { runCommand } from '../../core/contracts/names';
 import { teamKeyEncryption } from '../../core/job/team-key';
 import { makeFolder } from '../../shared/files/make-folder';
 import { ask } from '../ask';
+import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
@@ -195,7 +196,7 @@ async function submitAfter(
 /** The local file with rows, and the manifest of the tokenizer's files. */
 async function upload({ model, data, prefix }: Job, descriptor: Descriptor, terminal: Terminal): Promise<void> {
   const filled = (uri: string) => fillPlaceholders(uri, { descriptor });
-  const s3 = new S3Client({ region: descriptor.region });
+  const s3 = awsClient(S3Client, { region: descriptor.region });
   const put = (uri: string, body: Pick<PutObjectCommand['input'], 'Body' | 'ContentLength'>) =>
     calling(`uploading ${uri}`, () =>
       s3.send(new PutObjectCommand({ ...bucketAndKey(uri), ...body, ...teamKeyEncryption(descriptor) })),

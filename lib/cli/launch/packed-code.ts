@@ -10,6 +10,7 @@ import { type Archive, archiveFolder, codeArchive } from '../../shared/archive/a
 import { MAX_CODE_BYTES } from '../../shared/archive/code-files';
 import { objectsBelow } from '../../shared/aws/pages';
 import { openObject } from '../../shared/aws/read-object';
+import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
 
@@ -32,7 +33,7 @@ export async function packedCode(run: RunSpec, runFile: string, descriptor: Desc
 
 async function downloadPrefix(uri: string, folder: string, region: string): Promise<void> {
   const { bucket: Bucket, key: Prefix } = parseS3Uri(uri);
-  const s3 = new S3Client({ region });
+  const s3 = awsClient(S3Client, { region });
   const objects = await calling(`listing code.source ${uri}`, () => objectsBelow(s3, Bucket, Prefix));
   const bytes = objects.reduce((sum, { bytes: size }) => sum + size, 0);
   if (objects.length === 0)

@@ -17,6 +17,7 @@ import {
 import { nearestPublished } from '../../core/planner/run/nearest-published';
 import { usd } from '../../report/page/format';
 import { ask } from '../ask';
+import { awsClient, putBytes } from '../aws-client';
 import { calling } from '../aws-errors';
 import { Interrupted, Refusal, ServiceError } from '../exit';
 import type { CheckedRun, CommonOptions } from '../inputs';
@@ -59,7 +60,11 @@ export async function submit(
   return interruptible(
     () => terminal.err('interrupted: the run will be stopped'),
     async (interrupted) => {
-      const { runId, uploads, issues = [] } = await callControl<IntentAnswer>(descriptor, {
+      const {
+        runId,
+        uploads,
+        issues = [],
+      } = await callControl<IntentAnswer>(descriptor, {
         action: 'start',
         runFile: text,
         overrides,
@@ -101,16 +106,14 @@ async function put(upload: UploadAnswer, bytes: Buffer, interrupted: AbortSignal
 
 async function tryPut(upload: UploadAnswer, bytes: Buffer, interrupted: AbortSignal): Promise<string | undefined> {
   try {
-    const response = await fetch(upload.url, {
-      method: 'PUT',
-      headers: upload.headers,
-      body: new Uint8Array(bytes),
-      signal: AbortSignal.any([interrupted, AbortSignal.timeout(uploadMillis(bytes.length))]),
-    });
-    return response.ok ? undefined : `HTTP ${response.status}`;
+    const signal = AbortSignal.any([interrupted, AbortSignal.timeout(uploadMillis(bytes.length))]);
+    const status = await putBytes(upload.url, upload.headers, bytes, signal);
+    return status < 300 ? undefined : `HTTP ${status}`;
   } catch (error) {
-    if ((error as Error).name === 'TimeoutError') return `no response in ${uploadMillis(bytes.length) / 1000} s`;
-    return ((error as Error).cause as { code?: string } | undefined)?.code ?? (error as Error).message;
+    const { cause, code, message } = error as NodeJS.ErrnoException;
+    if ((cause as Error | undefined)?.name === 'TimeoutError')
+      return `no response in ${uploadMillis(bytes.length) / 1000} s`;
+    return code ?? message;
   }
 }
 
@@ -130,7 +133,7 @@ async function digestInS3(
   const place = bucketAndKey(uri);
   if (place.Key === '' || code.sha256 || distribution.contract === 'toolkit') return undefined;
   return calling(`reading code.source ${uri}`, async () => {
-    const { Body } = await new S3Client({ region: descriptor.region }).send(new GetObjectCommand(place));
+    const { Body } = await awsClient(S3Client, { region: descriptor.region }).send(new GetObjectCommand(place));
     const hash = createHash('sha256');
     let bytes = 0;
     for await (const chunk of Body as Readable) {

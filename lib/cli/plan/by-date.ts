@@ -16,6 +16,7 @@ import { begunOf, HISTORY, historyOf } from '../../report/read/capacity-history'
 import { eachInTurn } from '../../shared/aws/pace';
 import { itemsOf } from '../../shared/aws/pages';
 import { attempt } from '../attempt';
+import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { Refusal, UsageError } from '../exit';
 import { isoTime } from '../given-time';
@@ -43,7 +44,7 @@ const MAX_DAYS = 182;
 
 /** Training plans on offer that end by the date, and owned ones that have not ended. Buys nothing. */
 export async function readTrainingPlans(question: PlanQuestion): Promise<ReservedPlan[]> {
-  const client = new SageMakerClient({ region: question.region });
+  const client = awsClient(SageMakerClient, { region: question.region });
   const [offered, own] = await Promise.all([searchOffers(client, question), listOwn(client, question)]);
   return [...own, ...offered];
 }

@@ -8,6 +8,7 @@ import type { Descriptor } from '../../core/config/descriptor';
 import type { Issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import { planRun } from '../../core/planner/run/plan-run';
+import { awsClient } from '../aws-client';
 import { type Check, check, Unmet } from '../environment/checks/account-checks';
 
 export interface TrainingPlanChecks {
@@ -19,7 +20,7 @@ export interface TrainingPlanChecks {
 export async function checkTrainingPlans(run: RunSpec, descriptor: Descriptor): Promise<TrainingPlanChecks> {
   const named = namedTrainingPlans(run);
   if (named.length === 0) return { checks: [], issues: [] };
-  const client = new SageMakerClient({ region: descriptor.region, maxAttempts: 3 });
+  const client = awsClient(SageMakerClient, { region: descriptor.region, maxAttempts: 3 });
   const now = Date.now();
   // The run's plan is computed for its first instance type: how long an alternative takes is not known.
   const hours = run.compute.trainingPlanArn ? hoursOf(run, descriptor) : undefined;

@@ -9,6 +9,7 @@ import { textTable } from '../../core/config/formats/plain-text';
 import type { StatusAnswer } from '../../core/contracts/control';
 import { type Month as CalendarMonth, monthOf as calendarMonthOf } from '../../core/lifecycle/accounting/month-spend';
 import { gpusIn, spentIn, sumGpuHours, tenths } from '../../report/team/team-report';
+import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
@@ -101,7 +102,7 @@ async function withAttempts(descriptor: Descriptor, run: StatusAnswer): Promise<
 type Billed = ReadonlyMap<string, number>;
 
 async function billedBy(environment: string, region: string, month: Month): Promise<Billed> {
-  const client = new CostExplorerClient({ region: COST_EXPLORER_REGION });
+  const client = awsClient(CostExplorerClient, { region: COST_EXPLORER_REGION });
   const billed = new Map<string, number>();
   let NextPageToken: string | undefined;
   do {

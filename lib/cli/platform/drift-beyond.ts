@@ -5,6 +5,7 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { judgeForDeploy, quotaSentence } from '../../core/quota';
 import { driverFiles } from '../../shared/files/own-package';
+import { awsClient } from '../aws-client';
 import { checkStorage, type ResourceCheck } from '../environment/checks/storage-checks';
 import { needsOfStack } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
@@ -90,7 +91,7 @@ async function image(uri: string, region: string): Promise<Verdict> {
     /^(\d{12})\.dkr\.ecr\.[^/]+\/([^@:]+)@(sha256:[0-9a-f]{64})$/.exec(uri) ?? [];
   if (!imageDigest) return { ok: null, detail: `${uri} is not an ECR image with a digest` };
   try {
-    await new ECRClient({ region }).send(
+    await awsClient(ECRClient, { region }).send(
       new DescribeImagesCommand({ registryId, repositoryName, imageIds: [{ imageDigest }] }),
     );
     return { ok: true, detail: imageDigest.slice(0, 19) };
@@ -105,7 +106,7 @@ async function image(uri: string, region: string): Promise<Verdict> {
  * it.
  */
 async function version(aliasArn: string, region: string): Promise<Verdict> {
-  const lambda = new LambdaClient({ region });
+  const lambda = awsClient(LambdaClient, { region });
   const name = aliasArn.split(':').slice(0, 7).join(':');
   const [published, latest] = await Promise.all(
     [aliasArn, name].map((FunctionName) => lambda.send(new GetFunctionConfigurationCommand({ FunctionName }))),
@@ -115,7 +116,7 @@ async function version(aliasArn: string, region: string): Promise<Verdict> {
 }
 
 async function retention(deploys: string, region: string): Promise<Verdict> {
-  const logs = new CloudWatchLogsClient({ region });
+  const logs = awsClient(CloudWatchLogsClient, { region });
   const names = [deploys, ...Object.values(JOB_LOG_GROUPS)];
   const groups = await Promise.all(
     names.map(async (name) => {

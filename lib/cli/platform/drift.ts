@@ -9,6 +9,7 @@ import {
 import { textTable } from '../../core/config/formats/plain-text';
 import { orList } from '../../core/config/issue';
 import { itemsOf } from '../../shared/aws/pages';
+import { awsClient } from '../aws-client';
 import { calling, isMissingStack } from '../aws-errors';
 import { environmentFileOf } from '../environment/deployed-needs';
 import { callRegion } from '../environment/environment';
@@ -79,7 +80,7 @@ async function resourceDrifts(
   stack: string,
   region: string,
 ): Promise<{ resources: ResourceDrift[]; unread: BeyondTemplate[] }> {
-  const client = new CloudFormationClient({ region, maxAttempts: 5 });
+  const client = awsClient(CloudFormationClient, { region, maxAttempts: 5 });
   const missing = new UsageError(
     `drift: must be an environment of ${region}, got no stack ${stack}; deploy it first, or use another region`,
   );

@@ -2,6 +2,7 @@ import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { Descriptor } from '../../core/config/descriptor';
 import { teamPageKey } from '../../core/contracts/storage';
+import { awsClient } from '../aws-client';
 import { isDenied, serviceError } from '../aws-errors';
 import { EXIT, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
@@ -24,7 +25,7 @@ interface PageLink {
  */
 export async function pageLink(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
   const { region, descriptors } = await readTeams(environment, options);
-  const client = new S3Client({ region });
+  const client = awsClient(S3Client, { region });
   const found = await Promise.all(descriptors.map((descriptor) => findLink(client, descriptor)));
   const links = found.flatMap((link) => link ?? []);
   const missing = descriptors.flatMap(({ team }, i) => (found[i] ? [] : [team]));

@@ -4,6 +4,7 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { parseJson } from '../../core/config/formats/json';
 import type { ControlAnswer, ControlPayload, Refusal as RefusalAnswer } from '../../core/contracts/control';
 import { invokeControl, isAuditable } from '../../shared/aws/control';
+import { awsClient } from '../aws-client';
 import { calling, hasNoCredentials, isDenied } from '../aws-errors';
 import { Refusal, ServiceError, UsageError } from '../exit';
 
@@ -22,7 +23,7 @@ export async function callControl<T extends ControlAnswer>(
     throw new UsageError(
       `--environment: must have a launcher, got environment ${descriptor.name} without controlAliasArn; deploy it with one`,
     );
-  const lambda = new LambdaClient({ region: descriptor.region });
+  const lambda = awsClient(LambdaClient, { region: descriptor.region });
   const invoked = await calling(`calling the launcher of ${descriptor.name}/${descriptor.team}`, () =>
     invokeAsCaller(lambda, descriptor, alias, payload),
   );

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { issue } from '../../core/config/issue';
 import type { ShellAnswer } from '../../core/contracts/control';
+import { awsClient } from '../aws-client';
 import { findDescriptor } from '../environment/environment';
 import { EXIT, Refusal, ServiceError, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
@@ -80,7 +81,7 @@ export function isNewer(version: string, than: string): boolean {
 
 /** Passes the terminal and the session to the plugin. Ctrl-C is for the program in the container. */
 async function runPlugin({ session, request }: ShellAnswer, region: string): Promise<number> {
-  const { url } = await new SSMClient({ region }).config.endpointProvider({ Region: region });
+  const { url } = await awsClient(SSMClient, { region }).config.endpointProvider({ Region: region });
   const profile = process.env.AWS_PROFILE ?? '';
   const args = [RESPONSE, region, 'StartSession', profile, JSON.stringify(request), url.origin];
   const ignore = () => undefined;

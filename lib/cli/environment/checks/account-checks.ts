@@ -10,6 +10,7 @@ import { requestedGroupsOf } from '../../../core/config/resolve-run';
 import type { RunSpec } from '../../../core/config/run-spec';
 import { selfReachingGroups } from '../../../shared/aws/network/security-groups';
 import { embeddedEndpoint } from '../../../shared/environment/embedded-endpoint';
+import { awsClient } from '../../aws-client';
 import { hasNoCredentials, isDenied, serviceError } from '../../aws-errors';
 
 /** One line of preflight: the question, the account's answer, and whether the environment can work with it. */
@@ -52,12 +53,12 @@ export async function accountChecks(run: RunSpec, descriptor: Descriptor): Promi
   const { region, team } = descriptor;
   const roleName = descriptor.executionRoleArn.split('/').pop() ?? '';
   const retry = { region, maxAttempts: 3 };
-  const s3 = new S3Client(retry);
-  const ec2 = new EC2Client(retry);
+  const s3 = awsClient(S3Client, retry);
+  const ec2 = awsClient(EC2Client, retry);
   return Promise.all([
     check('execution role', `iam:GetRole on ${roleName}`, async () => {
       const name = roleName;
-      await new IAMClient(retry).send(new GetRoleCommand({ RoleName: name }));
+      await awsClient(IAMClient, retry).send(new GetRoleCommand({ RoleName: name }));
       return name;
     }),
     ...(['dataBucket', 'checkpointBucket', 'artifactBucket'] as const).map((key) =>
@@ -121,7 +122,7 @@ async function imageDetail({ trainingImageUri }: Descriptor, region: string): Pr
   const uri = /^\d{12}\.dkr\.ecr\.[^/]+\/([^:@]+)(?::([^@]+))?(?:@(sha256:.+))?$/.exec(trainingImageUri ?? '');
   if (!uri) throw new Unmet(trainingImageUri ? `${trainingImageUri} is not in ECR` : 'the environment has none');
   const [, repositoryName, imageTag, imageDigest] = uri;
-  await new ECRClient({ region }).send(
+  await awsClient(ECRClient, { region }).send(
     new DescribeImagesCommand({ repositoryName, imageIds: [imageDigest ? { imageDigest } : { imageTag }] }),
   );
   return trainingImageUri ?? '';

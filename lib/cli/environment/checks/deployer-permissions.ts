@@ -4,6 +4,7 @@ import { REGIONS } from '../../../core/catalog/regions';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { Issue } from '../../../core/config/issue';
 import { itemsOf } from '../../../shared/aws/pages';
+import { awsClient } from '../../aws-client';
 import { bootstrapQualifier } from './bootstrap-qualifier';
 import { accountOf, found, inspect, type ResourceCheck } from './storage-checks';
 
@@ -33,8 +34,10 @@ export async function permissionCheck(environment: EnvironmentSpec): Promise<Res
   const { region } = environment;
   const permission = 'iam:GetRole and iam:SimulatePrincipalPolicy on yourself';
   return inspect(TITLE, permission, `${DEPLOY_ACTIONS.length} actions and ${ASSUME}`, async () => {
-    const iam = new IAMClient({ region, maxAttempts: 5 });
-    const { Arn: caller = '' } = await new STSClient({ region, maxAttempts: 3 }).send(new GetCallerIdentityCommand({}));
+    const iam = awsClient(IAMClient, { region, maxAttempts: 5 });
+    const { Arn: caller = '' } = await awsClient(STSClient, { region, maxAttempts: 3 }).send(
+      new GetCallerIdentityCommand({}),
+    );
     // No policy of the account applies to its root user, and IAM simulates none.
     if (caller.endsWith(':root')) return [];
     const source = await principalOf(iam, caller);

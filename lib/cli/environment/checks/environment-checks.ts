@@ -11,6 +11,7 @@ import { type BucketPurpose, bucketNameOf } from '../../../core/contracts/storag
 import type { TemplateResources } from '../../../core/contracts/template-values';
 import { existingNetworkIssues } from '../../../shared/aws/network/existing-network';
 import { boundaryIssues, roleStatements, uncomparedBoundary } from '../../../shared/aws/roles/boundary';
+import { awsClient } from '../../aws-client';
 import { accountOf, inspect, type ResourceCheck, storageChecks } from './storage-checks';
 
 const TITLE = 'permissions boundary';
@@ -38,7 +39,7 @@ async function boundaryCheck(environment: EnvironmentSpec, file: string): Promis
   const arn = managedPolicyArn(boundary, place);
   const { Resources } = JSON.parse(readFileSync(template, 'utf8')) as { Resources: TemplateResources };
   const statements = roleStatements(Resources, place);
-  const client = new IAMClient({ region, maxAttempts: 8 });
+  const client = awsClient(IAMClient, { region, maxAttempts: 8 });
   return [await inspect(TITLE, PERMISSION, arn, () => boundaryIssues(client, arn, statements, place))];
 }
 
@@ -72,7 +73,7 @@ async function networkChecks(environment: EnvironmentSpec): Promise<ResourceChec
   const { data = made('data'), checkpoints = made('checkpoints') } = storage.buckets ?? {};
   const { partition = 'aws' } = REGIONS[region] ?? {};
   const buckets = [data, checkpoints, made('artifacts')].map((bucket) => `arn:${partition}:s3:::${bucket}`);
-  const ec2 = new EC2Client({ region, maxAttempts: 3 });
+  const ec2 = awsClient(EC2Client, { region, maxAttempts: 3 });
   const permissions = NETWORK_PERMISSIONS.map((what) => `ec2:Describe${what}`).join(', ');
   return [
     await inspect('existing network', permissions, existing.vpcId, () => existingNetworkIssues(ec2, existing, buckets)),

@@ -16,6 +16,7 @@ import { isPermissionSet } from '../../../core/config/environment/formats';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import { namePrefix, runTableName } from '../../../core/contracts/names';
 import { bucketNameOf } from '../../../core/contracts/storage';
+import { awsClient } from '../../aws-client';
 import { isMissingStack } from '../../aws-errors';
 import { bootstrapQualifier } from './bootstrap-qualifier';
 import { permissionCheck } from './deployer-permissions';
@@ -41,7 +42,7 @@ export async function deployChecks(environment: EnvironmentSpec, isFirst: boolea
 
 /** Whether the environment has no stack; false when that is not known. */
 export async function hasNoStack({ name, region }: EnvironmentSpec): Promise<boolean> {
-  const client = new CloudFormationClient({ region, maxAttempts: 2 });
+  const client = awsClient(CloudFormationClient, { region, maxAttempts: 2 });
   const StackName = `Slipway-${name}-${region}`;
   return client.send(new DescribeStacksCommand({ StackName })).then(() => false, isMissingStack);
 }
@@ -54,7 +55,7 @@ async function bootstrapCheck(environment: EnvironmentSpec): Promise<ResourceChe
   const qualifier = bootstrapQualifier();
   const Name = `/cdk-bootstrap/${qualifier}/version`;
   return inspect('CDK bootstrap', `ssm:GetParameter on ${Name}`, Name, async () => {
-    const ssm = new SSMClient({ region, maxAttempts: 3 });
+    const ssm = awsClient(SSMClient, { region, maxAttempts: 3 });
     const version = await ssm.send(new GetParameterCommand({ Name })).then(
       ({ Parameter }) => Number(Parameter?.Value ?? 0),
       (error: Error) => {
@@ -78,7 +79,7 @@ function principalChecks(environment: EnvironmentSpec): Promise<ResourceCheck | 
     ...Object.entries(teams).map(([team, { principals }]) => ({ at: `teams.${team}.principals`, arns: principals })),
     ...Object.entries(access).map(([persona, arns]) => ({ at: `access.${persona}`, arns })),
   ];
-  const iam = new IAMClient({ region, maxAttempts: 5 });
+  const iam = awsClient(IAMClient, { region, maxAttempts: 5 });
   return named.flatMap(({ at, arns }) =>
     arns.map(async (arn, i) => {
       const [, kind, name] = /:(role|user)\/(?:.*\/)?([^/]+)$/.exec(arn) ?? [];
@@ -120,7 +121,7 @@ async function countedCheck(environment: EnvironmentSpec, quota: CountedQuota): 
   const { region } = environment;
   const { title, permission, service: ServiceCode, code: QuotaCode, what, path } = quota;
   return inspect(title, `${permission} and servicequotas:GetServiceQuota`, `one more of ${what}`, async () => {
-    const quotas = new ServiceQuotasClient({ region, maxAttempts: 5 });
+    const quotas = awsClient(ServiceQuotasClient, { region, maxAttempts: 5 });
     const byDefault = () => quotas.send(new GetAWSDefaultServiceQuotaCommand({ ServiceCode, QuotaCode }));
     const [used, { Quota }] = await Promise.all([
       quota.count(),
@@ -165,7 +166,9 @@ const CONCURRENT = 10;
 
 function concurrencyCheck({ region }: EnvironmentSpec): Promise<ResourceCheck> {
   return inspect('Lambda concurrency', 'lambda:GetAccountSettings', `${CONCURRENT} concurrent calls`, async () => {
-    const { AccountLimit } = await new LambdaClient({ region, maxAttempts: 3 }).send(new GetAccountSettingsCommand({}));
+    const { AccountLimit } = await awsClient(LambdaClient, { region, maxAttempts: 3 }).send(
+      new GetAccountSettingsCommand({}),
+    );
     const limit = AccountLimit?.ConcurrentExecutions ?? CONCURRENT;
     if (limit >= CONCURRENT) return [];
     return found('quota', 'error', 'account', {
@@ -183,7 +186,7 @@ function concurrencyCheck({ region }: EnvironmentSpec): Promise<ResourceCheck> {
 async function buildCheck({ region, image }: EnvironmentSpec): Promise<ResourceCheck | undefined> {
   if (image.uri !== undefined) return undefined;
   return inspect('CodeBuild', 'codebuild:ListBuilds', 'the account has built before', async () => {
-    const { ids = [] } = await new CodeBuildClient({ region, maxAttempts: 3 }).send(new ListBuildsCommand({}));
+    const { ids = [] } = await awsClient(CodeBuildClient, { region, maxAttempts: 3 }).send(new ListBuildsCommand({}));
     if (ids.length > 0) return [];
     return found('builds', 'warning', 'image.build', {
       must: 'must be allowed by CodeBuild, which gives some new accounts no builds ("Cannot have more than 0 builds in queue")',
@@ -202,14 +205,14 @@ async function retainedCheck(environment: EnvironmentSpec): Promise<ResourceChec
   const buckets = (['data', 'checkpoints', 'artifacts', 'access-logs'] as const)
     .filter((purpose) => !(storage.buckets as Record<string, string> | undefined)?.[purpose])
     .map((purpose) => bucketNameOf(place, purpose));
-  const s3 = new S3Client(settings);
+  const s3 = awsClient(S3Client, settings);
   const TableName = runTableName(name);
   const probes: [string, () => Promise<unknown>][] = [
     ...buckets.map((Bucket): [string, () => Promise<unknown>] => [
       `bucket ${Bucket}`,
       () => s3.send(new HeadBucketCommand({ Bucket })),
     ]),
-    [`table ${TableName}`, () => new DynamoDBClient(settings).send(new DescribeTableCommand({ TableName }))],
+    [`table ${TableName}`, () => awsClient(DynamoDBClient, settings).send(new DescribeTableCommand({ TableName }))],
     ...(image.uri === undefined ? [repositoryProbe(place.prefix, settings)] : []),
   ];
   return inspect(
@@ -233,7 +236,7 @@ async function retainedCheck(environment: EnvironmentSpec): Promise<ResourceChec
 
 const repositoryProbe = (name: string, settings: object): [string, () => Promise<unknown>] => [
   `repository ${name}`,
-  () => new ECRClient(settings).send(new DescribeRepositoriesCommand({ repositoryNames: [name] })),
+  () => awsClient(ECRClient, settings).send(new DescribeRepositoriesCommand({ repositoryNames: [name] })),
 ];
 
 const isAbsent = absentIs('NotFound', 'NoSuchBucket', 'ResourceNotFoundException', 'RepositoryNotFoundException');

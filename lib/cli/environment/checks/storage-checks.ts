@@ -8,6 +8,7 @@ import { hasErrors, type Issue, type IssueText, issue } from '../../../core/conf
 import { namePrefix } from '../../../core/contracts/names';
 import { bucketNameOf } from '../../../core/contracts/storage';
 import { type ExistingStorage, type StorageProbe, storageProbes } from '../../../shared/aws/existing-storage';
+import { awsClient } from '../../aws-client';
 import { type Check, check, checkIssues } from './account-checks';
 
 /** Result of checking a resource that an environment file refers to. */
@@ -37,7 +38,7 @@ const callers = new WeakMap<EnvironmentSpec, Promise<GetCallerIdentityCommandOut
 /** Account of an environment: the one in its file, otherwise that of the caller's credentials, which is read once. */
 export async function accountOf(environment: EnvironmentSpec): Promise<string> {
   if (environment.account !== undefined) return environment.account;
-  const client = new STSClient({ region: environment.region, maxAttempts: 3 });
+  const client = awsClient(STSClient, { region: environment.region, maxAttempts: 3 });
   const requested = callers.get(environment) ?? client.send(new GetCallerIdentityCommand({}));
   callers.set(environment, requested);
   return (await requested).Account ?? '';
@@ -72,7 +73,7 @@ export async function checkStorage(places: StoragePlaces): Promise<ResourceCheck
   const { region } = places;
   const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
   const settings = { region, maxAttempts: 3 };
-  const clients = { s3: new S3Client(settings), kms: new KMSClient(settings) };
+  const clients = { s3: awsClient(S3Client, settings), kms: awsClient(KMSClient, settings) };
   return Promise.all(storageProbes(clients, { ...places, partition, urlSuffix }).map(checkPlace));
 }
 

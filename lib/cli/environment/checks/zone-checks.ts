@@ -9,10 +9,11 @@ import { servicesOf } from '../../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { Issue } from '../../../core/config/issue';
 import { embeddedEndpoint } from '../../../shared/environment/embedded-endpoint';
+import { awsClient } from '../../aws-client';
 import { found, inspect, type ResourceCheck } from './storage-checks';
 
 /** EC2 in the region of an environment. */
-export const ec2In = ({ region }: EnvironmentSpec) => new EC2Client({ region, maxAttempts: 3 });
+export const ec2In = ({ region }: EnvironmentSpec) => awsClient(EC2Client, { region, maxAttempts: 3 });
 /** Service names whose last part differs from the endpoint's name in the environment file. */
 export const SERVICE_NAMES: Readonly<Record<string, readonly string[]>> = {
   ecr: ['ecr.api', 'ecr.dkr'],

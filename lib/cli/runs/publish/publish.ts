@@ -18,6 +18,7 @@ import {
 import { bytes } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import { bucketRegionIn } from '../../../shared/aws/answers';
+import { awsClient } from '../../aws-client';
 import { calling } from '../../aws-errors';
 import { findDescriptor } from '../../environment/environment';
 import { EXIT, Refusal, UsageError } from '../../exit';
@@ -113,7 +114,7 @@ async function trainedWeights(
   const fix = 'let the training write /opt/ml/model (export-weights: true in code.arguments of the built-in trainer)';
   if (name === undefined) throw refused('must have a job', fix);
   const { ModelArtifacts } = await calling(`describing ${name}`, () =>
-    new SageMakerClient({ region }).send(new DescribeTrainingJobCommand({ TrainingJobName: name })),
+    awsClient(SageMakerClient, { region }).send(new DescribeTrainingJobCommand({ TrainingJobName: name })),
   );
   const at = ModelArtifacts?.S3ModelArtifacts;
   const files = at ? await weightFiles(client, at) : [];

@@ -7,6 +7,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { cardFile, type ModelFacts } from '../../../report/card/model-card';
+import { awsClient } from '../../aws-client';
 import { calling } from '../../aws-errors';
 import { UsageError } from '../../exit';
 
@@ -52,7 +53,7 @@ export async function registerModel(
   { group, image, job }: Registration & { job: string },
   facts: ModelFacts,
 ): Promise<string> {
-  const client = new SageMakerClient({ region });
+  const client = awsClient(SageMakerClient, { region });
   await calling(`creating the model package group ${group}`, async () => {
     try {
       // A version inherits the tags of its group and may have none of its own.

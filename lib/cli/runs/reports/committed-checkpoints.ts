@@ -7,6 +7,7 @@ import { answerOrUndefined } from '../../../shared/aws/answers';
 import { eachInTurn } from '../../../shared/aws/pace';
 import { objectsBelow } from '../../../shared/aws/pages';
 import { MAX_TEXT_BYTES, openObject } from '../../../shared/aws/read-object';
+import { awsClient } from '../../aws-client';
 import { calling } from '../../aws-errors';
 
 const MARKER = /^step-(\d+)\/COMMITTED\.json$/;
@@ -27,7 +28,7 @@ export async function committedCheckpoints(
   { region, checkpointBucket, team }: Descriptor,
   runId: string,
 ): Promise<ListedCheckpoint[]> {
-  const client = new S3Client({ region });
+  const client = awsClient(S3Client, { region });
   const prefix = `runs/${team}/${runId}/`;
   const place = `s3://${checkpointBucket}/${prefix}`;
   return calling(`listing ${place}`, async () => {
@@ -92,7 +93,8 @@ export function s3Folder(address: string): { bucket: string; prefix: string } | 
  * A client for URIs that people give: also for buckets in other regions, whose region S3 returns in its redirect. Copies run in the region
  * of the target, whatever the region of the source: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html, 2026-11-23.
  */
-export const clientForAddresses = (region: string): S3Client => new S3Client({ region, followRegionRedirects: true });
+export const clientForAddresses = (region: string): S3Client =>
+  awsClient(S3Client, { region, followRegionRedirects: true });
 
 /** Text of an object; undefined when it does not exist. Throws a ServiceError when it may not be read. */
 export async function textIn(client: S3Client, Bucket: string, Key: string): Promise<string | undefined> {

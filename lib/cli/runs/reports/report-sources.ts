@@ -13,6 +13,7 @@ import { planRun } from '../../../core/planner/run/plan-run';
 import type { JobFacts, Read, RunSources } from '../../../report/read/assemble';
 import { trainingInstances } from '../../../shared/aws/live-usage';
 import { attempt } from '../../attempt';
+import { awsClient } from '../../aws-client';
 import { calling } from '../../aws-errors';
 import { ServiceError } from '../../exit';
 import { progressLines } from '../logs/job-logs';
@@ -59,7 +60,7 @@ export async function readSources(
 
 /** Attempts whose job was never created are skipped. */
 async function jobFacts({ region }: Descriptor, { attempts }: StatusAnswer): Promise<JobFacts[]> {
-  const client = new SageMakerClient({ region });
+  const client = awsClient(SageMakerClient, { region });
   const created = attempts.filter((a) => a.status !== '');
   return Promise.all(
     created.map(async ({ trainingJobName }) => {
@@ -108,7 +109,7 @@ function planOf(run: RunSpec, { region, prices }: Descriptor): RunSources['plan'
 async function storedRun(descriptor: Descriptor, runId: string, overrides: readonly string[]): Promise<RunSpec> {
   const { artifactBucket: Bucket, team, region } = descriptor;
   const Key = `runs/${team}/${runId}/run.yaml`;
-  const text = (await textIn(new S3Client({ region }), Bucket, Key)) ?? '';
+  const text = (await textIn(awsClient(S3Client, { region }), Bucket, Key)) ?? '';
   const { value, issues } = loadRun(text, overrides);
   if (!value)
     throw new ServiceError(`reading s3://${Bucket}/${Key}: must be a run file, got ${issues[0]?.message ?? ''}`);

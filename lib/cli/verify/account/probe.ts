@@ -9,6 +9,7 @@ import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { STSClient } from '@aws-sdk/client-sts';
 import type { Descriptor } from '../../../core/config/descriptor';
+import { awsClient } from '../../aws-client';
 import { type Level, requireAssumption } from './assumptions';
 
 /** Whether an assumption holds; `unknown` when the probe could not determine it. */
@@ -123,24 +124,24 @@ export function readWorld(
   place: Pick<ReadWorld, 'region' | 'environment' | 'descriptor' | 'now' | 'sleep'>,
 ): ReadWorld {
   const settings = { region: place.region, maxAttempts: 6, retryMode: 'adaptive' };
-  const cloudformation = new CloudFormationClient(settings);
+  const cloudformation = awsClient(CloudFormationClient, settings);
   let resources: Promise<Map<string, string[]>> | undefined;
   const readResources = () => stackResources(cloudformation, `Slipway-${place.environment}-${place.region}`);
   return {
     ...place,
     cloudformation,
-    sts: new STSClient(settings),
-    iam: new IAMClient(settings),
-    quotas: new ServiceQuotasClient(settings),
-    sagemaker: new SageMakerClient(settings),
-    ec2: new EC2Client(settings),
-    ecr: new ECRClient(settings),
-    s3: new S3Client({
+    sts: awsClient(STSClient, settings),
+    iam: awsClient(IAMClient, settings),
+    quotas: awsClient(ServiceQuotasClient, settings),
+    sagemaker: awsClient(SageMakerClient, settings),
+    ec2: awsClient(EC2Client, settings),
+    ecr: awsClient(ECRClient, settings),
+    s3: awsClient(S3Client, {
       ...settings,
       forcePathStyle: Boolean(process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL),
     }),
-    lambda: new LambdaClient(settings),
-    pricing: new PricingClient({ ...settings, region: PRICE_LIST_REGION }),
+    lambda: awsClient(LambdaClient, settings),
+    pricing: awsClient(PricingClient, { ...settings, region: PRICE_LIST_REGION }),
     resourcesOf: async (type) => {
       resources ??= readResources();
       return (await resources).get(type) ?? [];

@@ -12,6 +12,7 @@ import { paginateListFunctions } from '@aws-sdk/client-lambda';
 import { ListBucketsCommand } from '@aws-sdk/client-s3';
 import { GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { itemsOf } from '../../../../shared/aws/pages';
+import { awsClient } from '../../../aws-client';
 import { type ReadWorld, readWorld } from '../probe';
 
 /** Name of the small environment that level `deploy` deploys and destroys. */
@@ -69,8 +70,8 @@ const isOf = (name: string, environment: string) =>
 async function leftoversOf(world: ReadWorld, environment: string): Promise<string[]> {
   const { region, iam, ecr, lambda, s3 } = world;
   const { Buckets = [] } = await s3.send(new ListBucketsCommand({}));
-  const dynamodb = { client: new DynamoDBClient({ region }) };
-  const kms = { client: new KMSClient({ region }) };
+  const dynamodb = { client: awsClient(DynamoDBClient, { region }) };
+  const kms = { client: awsClient(KMSClient, { region }) };
   const tables = await itemsOf(paginateListTables(dynamodb, {}), (page) => page.TableNames);
   const repositories = await itemsOf(paginateDescribeRepositories({ client: ecr }, {}), (page) => page.repositories);
   const roles = await itemsOf(paginateListRoles({ client: iam }, {}), (page) => page.Roles);
@@ -98,7 +99,7 @@ const ofRegion = (kind: string, name: string, region: string) =>
 
 async function parametersOf(region: string, environment: string): Promise<string[]> {
   const Path = `/slipway/environments/${environment}/`;
-  const { Parameters = [] } = await new SSMClient({ region }).send(
+  const { Parameters = [] } = await awsClient(SSMClient, { region }).send(
     new GetParametersByPathCommand({ Path, Recursive: true }),
   );
   return Parameters.map(({ Name }) => `parameter ${Name}`);
@@ -204,7 +205,7 @@ const ALARM_PATIENCE_MS = 90_000;
 
 /** Sets the first alarm of the stack to ALARM and returns the history of its actions. */
 async function alarmActions(world: ReadWorld): Promise<string[]> {
-  const client = new CloudWatchClient({ region: world.region });
+  const client = awsClient(CloudWatchClient, { region: world.region });
   const [AlarmName] = await world.resourcesOf('AWS::CloudWatch::Alarm');
   if (!AlarmName) return [];
   const { MetricAlarms = [] } = await client.send(new DescribeAlarmsCommand({ AlarmNames: [AlarmName] }));

@@ -14,6 +14,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { hasEnded } from '../../../../shared/aws/live-usage';
 import { objectsBelow } from '../../../../shared/aws/pages';
+import { awsClient } from '../../../aws-client';
 import type { ReadWorld } from '../probe';
 import {
   FORBIDDEN_PREFIX,
@@ -98,7 +99,7 @@ class JobRunner {
     private readonly place: JobPlace,
     private readonly pollMs: number,
   ) {
-    this.logs = new CloudWatchLogsClient({ region: world.region, maxAttempts: 6 });
+    this.logs = awsClient(CloudWatchLogsClient, { region: world.region, maxAttempts: 6 });
   }
 
   job(kind: JobKind): Promise<EndedJob> {
