@@ -42,7 +42,7 @@ function batchOf({ samples }: Recipe, { gpus }: Cluster): number {
 }
 
 /** Name of the run that tokenises. */
-export const tokeniseName = ({ model }: Pick<Job, 'model'>): string => `tokenise-${slugOf(model.name)}`;
+const tokeniseName = ({ model }: Pick<Job, 'model'>): string => `tokenise-${slugOf(model.name)}`;
 
 export function tokeniseText(job: Omit<Job, 'recipe'>, after: readonly string[]): string {
   const { data, prefix } = job;

@@ -110,7 +110,7 @@ async function whileInterruptible<T>(
 }
 
 /** What a person who interrupts the wait should know. */
-export const goesOn = (runIds: readonly string[], place: RunPlace): string[] =>
+const goesOn = (runIds: readonly string[], place: RunPlace): string[] =>
   runIds.map(
     (runId) =>
       `${runId}: continues; ${runCommand('status', runId, place, '--wait')} to follow it, ${runCommand('stop', runId, place)} to stop it`,

@@ -166,7 +166,7 @@ async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed
 }
 
 /** Whether the capacity that the run holds or waits for may differ from what the index shows. */
-export const mayHaveChanged = (run: RunRecord): boolean => isQueued(run) || run.policy.pendingSeconds !== undefined;
+const mayHaveChanged = (run: RunRecord): boolean => isQueued(run) || run.policy.pendingSeconds !== undefined;
 
 async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, capacityOptionId?: string): Promise<void> {
   const { record, events } = admitRun(run, 'admitted by the queue', now, capacityOptionId);

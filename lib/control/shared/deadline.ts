@@ -11,7 +11,7 @@ export interface InvocationContext {
 type Send = (command: unknown, options?: object) => unknown;
 
 /** The client with another `send`, which gets the client's own. */
-export const withSend = <T extends object>(
+const withSend = <T extends object>(
   client: T,
   replaced: (send: Send, command: unknown, options?: object) => unknown,
 ): T =>

@@ -50,7 +50,7 @@ export interface RunIntent {
  * Version of the documents that this code writes, stored in the attribute `schema`. Fields are only ever added: an older control plane
  * ignores them, and stored.ts fills in fields of the run file that an older version did not write.
  */
-export const ITEM_SCHEMA = 2;
+const ITEM_SCHEMA = 2;
 
 const text = (value: string): AttributeValue => ({ S: value });
 const number = (value: number): AttributeValue => ({ N: String(value) });

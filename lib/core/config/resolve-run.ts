@@ -185,8 +185,7 @@ export function worldSize(run: Pick<RunSpec, 'compute' | 'distribution'>): numbe
 }
 
 /** Number of sequences per sample, the unit of `microBatchSize` and `globalBatchSize`: a preference is a pair. */
-export const sequencesPerSample = ({ objective }: Pick<TrainingSpec, 'objective'>): 1 | 2 =>
-  objective === 'dpo' ? 2 : 1;
+const sequencesPerSample = ({ objective }: Pick<TrainingSpec, 'objective'>): 1 | 2 => (objective === 'dpo' ? 2 : 1);
 
 /** Steps of the whole run: `steps`, or the number that follows from `totalTokens`; undefined when the run file gives neither. */
 export function totalSteps(training: TrainingSpec): number | undefined {

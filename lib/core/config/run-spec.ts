@@ -6,7 +6,7 @@ type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
 type Resolved<K extends keyof RunFile, Given extends keyof Section<K>> = Filled<Section<K>, Given>;
 
 /** Name of a library; lib/core/distribution lists them. */
-export type Library = string;
+type Library = string;
 /** What starts the processes of a run. */
 export type Launcher = 'torchrun' | 'mpi' | 'ray' | 'script';
 /** The library that moves tensors between ranks. */
@@ -68,7 +68,7 @@ export interface TrainingSpec
 
 type WrittenLora = NonNullable<Section<'training'>['lora']>;
 /** Low-rank adapters. */
-export type LoraSpec = Required<Omit<WrittenLora, 'quantization'>> & Pick<WrittenLora, 'quantization'>;
+type LoraSpec = Required<Omit<WrittenLora, 'quantization'>> & Pick<WrittenLora, 'quantization'>;
 
 /** The model, however the run file describes it. */
 export interface ModelSpec {

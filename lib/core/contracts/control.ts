@@ -7,7 +7,7 @@ export type { AttemptAnswer, QuotaAnswer, TimelineAnswer } from './answers';
 export * from './control-requests';
 
 /** The state that the user requested for a run: `stop` applies until `resume`. */
-export type DesiredState = 'run' | 'stop';
+type DesiredState = 'run' | 'stop';
 
 const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stopped'];
 

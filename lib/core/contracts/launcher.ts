@@ -108,7 +108,7 @@ export const runMessageSchema = z.discriminatedUnion('kind', [
 /** Parsed body of a message in the FIFO queue. */
 export type RunMessage = z.output<typeof runMessageSchema>;
 /** Message group of admission passes: they run one at a time. */
-export const ADMIT_GROUP = 'admit';
+const ADMIT_GROUP = 'admit';
 /** Message group of a message: messages of one group are processed sequentially. */
 export const messageGroup = (message: RunMessage): string => (message.kind === 'run' ? message.runId : ADMIT_GROUP);
 

@@ -17,13 +17,13 @@ export function flag(run: RunSpec, name: string): { key: string; value: unknown 
 }
 
 /** A parallel size; `without` if it is not given. */
-export function size(run: RunSpec, name: string, without = 1): number {
+function size(run: RunSpec, name: string, without = 1): number {
   const value = flagNumber(run, name) ?? without;
   return Number.isInteger(value) && value > 0 ? value : 1;
 }
 
 /** The given parallel sizes, and the number of ranks that they divide. */
-export function megatronSizes(run: RunSpec) {
+function megatronSizes(run: RunSpec) {
   const tensor = size(run, 'tensor-model-parallel-size');
   return {
     world: worldSize(run),

@@ -20,7 +20,7 @@ import { degree, otherTypes, type ParallelLayout, sdkInstanceType, strategy, tra
  * All parameters of SMP v2; the reference page says that the list is complete:
  * https://docs.aws.amazon.com/sagemaker/latest/dg/distributed-model-parallel-v2-reference.html
  */
-export const SMP_V2_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
+const SMP_V2_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
   hybrid_shard_degree: { type: 'int', min: 0 },
   sm_activation_offloading: { type: 'bool' },
   activation_loading_horizon: { type: 'int', min: 1 },
@@ -33,7 +33,7 @@ export const SMP_V2_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
 };
 
 /** The given degrees; 0 or absent means the default of the reference page. */
-export function smpV2Degrees(run: RunSpec) {
+function smpV2Degrees(run: RunSpec) {
   return {
     shard: degree(run, 'hybrid_shard_degree', 0),
     tensor: degree(run, 'tensor_parallel_degree', 1),
@@ -44,7 +44,7 @@ export function smpV2Degrees(run: RunSpec) {
 }
 
 /** Makes a rule of SMP v2. */
-export const smpV2Rule = rulesAbout((run) => (run.distribution.library === 'smp-v2' ? smpV2Degrees(run) : undefined));
+const smpV2Rule = rulesAbout((run) => (run.distribution.library === 'smp-v2' ? smpV2Degrees(run) : undefined));
 
 type Degrees = ReturnType<typeof smpV2Degrees>;
 

@@ -100,7 +100,7 @@ export const STALE_LIMIT = 2;
 export const STALE_PLATFORM_LIMIT = 5;
 
 /** What happens after a failed attempt. */
-export type NextStep = { kind: 'resume'; delaySeconds: number } | { kind: 'fail'; why: string; runbook: string };
+type NextStep = { kind: 'resume'; delaySeconds: number } | { kind: 'fail'; why: string; runbook: string };
 
 /** What was observed of the attempt itself. */
 export interface AttemptEvidence {

@@ -112,7 +112,7 @@ export function parseCapacityOptionId(capacityOptionId: string): { kind: string;
  * How long an elastic run waits for the instances of one size before it asks for fewer. The service accepts 1,800 s and more; older
  * versions of its API model had a minimum of 7,200.
  */
-export const ELASTIC_PENDING_SECONDS = 7200;
+const ELASTIC_PENDING_SECONDS = 7200;
 
 /** The run spec with the capacity of one capacity option. */
 export function runWithCapacityOption(run: RunSpec, capacityOptionId: string): RunSpec {

@@ -80,10 +80,10 @@ const startTimes = z.object({
 export type StartTimes = Frozen<z.infer<typeof startTimes>>;
 
 /** States in which a run needs no further work. */
-export const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
+const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
 
 /** Why an attempt failed, grouped by the reaction that it needs. */
-export const FAILURE_CLASSES = [
+const FAILURE_CLASSES = [
   'capacity',
   'platform',
   'deleted',

@@ -89,7 +89,7 @@ function communicationOf(l: LayoutInput, step: StepSeconds): number {
 }
 
 /** The 80 % interval around `tokensPerSecond`. */
-export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSeconds): [low: number, high: number] {
+function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSeconds): [low: number, high: number] {
   const half =
     KERNELS +
     communicationOf(l, step) / step.total +

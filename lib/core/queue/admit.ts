@@ -14,7 +14,7 @@ export interface QueueInput extends TeamFacts {
 }
 
 /** Position of a waiting run in the queue, and why it waits. */
-export interface Place {
+interface Place {
   runId: string;
   /** 1 = next. */
   position: number;

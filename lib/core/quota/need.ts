@@ -87,7 +87,7 @@ export function environmentQuotaNeeds(
 }
 
 /** The maximum of needs of the same quota, for runs that need not run concurrently. */
-export function largestNeeds(needs: readonly QuotaNeed[]): QuotaNeed[] {
+function largestNeeds(needs: readonly QuotaNeed[]): QuotaNeed[] {
   return merge(needs, (a, b) => (b.needed > a.needed ? b : a));
 }
 

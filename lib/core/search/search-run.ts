@@ -48,7 +48,7 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
 };
 
 /** The degrees of a layout as `distribution.parameters` of a library; degrees that the library cannot express are omitted. */
-export const parametersOf = (library: string, layout: LayoutInput): Parameters => WRITERS[library]?.(layout) ?? {};
+const parametersOf = (library: string, layout: LayoutInput): Parameters => WRITERS[library]?.(layout) ?? {};
 
 interface RunSearchOptions {
   /** Libraries to try. @default - the library of the run */

@@ -10,7 +10,7 @@ export type ComparedRun = RunDiff['runs'][number];
 /** An option with different values in two runs; null = not set. */
 export type DifferentOption = RunDiff['options'][number];
 /** Image, driver or code of two runs; null = none. */
-export type Versions = RunDiff['code'];
+type Versions = RunDiff['code'];
 
 /** Last loss and median throughput of the steps reported by rank 0. */
 export function measured(steps: readonly ReportStep[]): Pick<ComparedRun, 'loss' | 'tokensPerSecondPerGpu'> {

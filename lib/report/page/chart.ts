@@ -127,7 +127,7 @@ function axis({ name, type = 'value', isNarrow, axisLabel, ...more }: AxisProps)
 export const xAxis = (props: AxisProps) =>
   axis({ nameLocation: 'middle', nameGap: 28, splitLine: { show: false }, ...props });
 
-export const yAxis = (props: AxisProps) =>
+const yAxis = (props: AxisProps) =>
   axis({
     nameLocation: 'end',
     nameGap: 12,

@@ -109,7 +109,7 @@ export function stackBar({ title, description, parts, limit }: StackBarProps): H
 }
 
 /** A column of a table and how its cells are aligned. */
-export interface Column {
+interface Column {
   head: string;
   /** `num`: right-aligned numbers; `long`: text that may wrap anywhere; `fixed`: text that never wraps. */
   kind?: 'num' | 'long' | 'fixed';

@@ -65,7 +65,7 @@ export interface Read<T> {
 }
 
 /** The fields of a `status` answer that the report uses. */
-export type RunStatus = Pick<StatusAnswer, 'runId' | 'name' | 'team' | 'reason' | 'note' | 'tags' | 'timeline'> &
+type RunStatus = Pick<StatusAnswer, 'runId' | 'name' | 'team' | 'reason' | 'note' | 'tags' | 'timeline'> &
   Pick<StatusAnswer, 'committedStep' | 'step' | 'goodput' | 'spendUsd'> & { state: string; attempts: ReportedJob[] };
 type ReportedJob = Omit<StatusAnswer['attempts'][number], 'instanceCount' | 'gpuHours' | 'gpuUtilizationPercent'>;
 

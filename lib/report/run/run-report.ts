@@ -63,7 +63,7 @@ export interface ReportFailure {
   commands: string[];
 }
 
-export interface ReportLaunch {
+interface ReportLaunch {
   note: string;
   tags: Record<string, string>;
   spec: Record<string, unknown>;

@@ -38,7 +38,7 @@ const onCall = { ...common, operation: z.string().default('*') };
 const host = z.number().int().positive().optional();
 
 /** A fault on calls to MiniStack's services. Without `code` the call is only delayed. */
-export const awsFaultSchema = z.strictObject({
+const awsFaultSchema = z.strictObject({
   kind: z.literal('aws-error'),
   times: common.times,
   region: common.region,

@@ -1,6 +1,6 @@
 import type { InstanceGroup, ResourceConfig } from '@aws-sdk/client-sagemaker';
 
-export interface Instance {
+interface Instance {
   /** `algo-1`, `algo-2`, ... */
   host: string;
   instanceType: string;
@@ -16,7 +16,7 @@ export interface Cluster {
 }
 
 /** Name that the service gives the only group of a job without instance groups. */
-export const SINGLE_GROUP = 'homogeneousCluster';
+const SINGLE_GROUP = 'homogeneousCluster';
 
 /** The instances of groups in the order of the request, numbered consecutively. */
 export function clusterOf(groups: readonly { name: string; instanceType: string; count: number }[]): Cluster {

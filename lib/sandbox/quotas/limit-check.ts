@@ -3,7 +3,7 @@ import { type Pool, TOTALS } from '../../core/quota';
 import { ServiceError } from '../wire/api-call';
 import type { QuotaStore } from './quota-store';
 
-export interface InstanceDemand {
+interface InstanceDemand {
   instanceType: string;
   count: number;
 }

@@ -5,7 +5,7 @@ import { type TrainingJob, usedMsUntil } from './training-job';
 export const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
 export const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
 
-export function modelArtifacts(job: TrainingJob): string {
+function modelArtifacts(job: TrainingJob): string {
   const output = job.request.OutputDataConfig;
   const base = `${(output?.S3OutputPath ?? '').replace(/\/$/, '')}/${job.name}/output`;
   return output?.CompressionType === 'NONE' ? `${base}/model/` : `${base}/model.tar.gz`;
@@ -63,7 +63,7 @@ function metrics(job: TrainingJob) {
 }
 
 /** WarmPoolStatus in answers of Describe and List. */
-export function warmPoolStatus(job: TrainingJob): object | undefined {
+function warmPoolStatus(job: TrainingJob): object | undefined {
   const pool = job.warmPool;
   if (!pool) return undefined;
   return {

@@ -13,7 +13,7 @@ export interface ModelGroup {
 }
 
 /** A version of a group: the request and the fields that the service adds. */
-export interface ModelVersion {
+interface ModelVersion {
   arn: string;
   version: number;
   createdAt: number;

@@ -5,16 +5,16 @@ import { acceptedJob, isTerminal, type JobPlace, type StoredJob } from './job-st
 export type TrainingRequest = Omit<CreateTrainingJobCommandInput, 'Tags'>;
 
 /** One entry of SecondaryStatusTransitions; times in milliseconds since the epoch. */
-export interface Transition {
+interface Transition {
   status: SecondaryStatus;
   startedAt: number;
   endedAt?: number;
   message: string;
 }
 
-export type WarmPoolState = 'Available' | 'InUse' | 'Reused' | 'Terminated';
+type WarmPoolState = 'Available' | 'InUse' | 'Reused' | 'Terminated';
 
-export interface WarmPool {
+interface WarmPool {
   status: WarmPoolState;
   reusedBy?: string;
   /** Since when the instances have been available for another job, and until when at most. */

@@ -2,7 +2,7 @@ import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../..
 import { mlflowServers } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 
-export interface StandingItem {
+interface StandingItem {
   item: string;
   count: number;
   usdPerMonth: number;
@@ -19,7 +19,7 @@ export interface StandingCost {
 /** Number of endpoints for an option of `network.endpoints`; one for options that are not listed. */
 const ENDPOINTS_OF: Readonly<Record<string, number>> = { ecr: 2 };
 /** Alarms, dashboards and keys of every environment; a test compares the numbers with the template. */
-export const ALWAYS = { alarms: 6, dashboards: 1, keys: 2 } as const;
+const ALWAYS = { alarms: 6, dashboards: 1, keys: 2 } as const;
 
 export function standingCost(spec: EnvironmentSpec): StandingCost {
   const items = [...networkItems(spec), ...storageItems(spec), ...baseItems(spec)].filter(({ count }) => count > 0);
@@ -32,11 +32,11 @@ export function standingCost(spec: EnvironmentSpec): StandingCost {
 }
 
 /** Number of zones of the network; for `all`, the number of zones in the Region, or 3 if it is not known. */
-export const zoneCount = ({ region, network: { availabilityZoneIds: ids } }: EnvironmentSpec): number =>
+const zoneCount = ({ region, network: { availabilityZoneIds: ids } }: EnvironmentSpec): number =>
   ids === 'all' ? (ZONES_OF_REGION[region] ?? 3) : ids.length;
 
 /** Number of interface endpoints in the network; each exists in every zone. */
-export function endpointCount({ network, guardrails, teams }: EnvironmentSpec): number {
+function endpointCount({ network, guardrails, teams }: EnvironmentSpec): number {
   if (network.mode !== 'vpc-locked') return 0;
   const named = (network.endpoints ?? []).reduce((sum, name) => sum + (ENDPOINTS_OF[name] ?? 1), 0);
   const mlflow = mlflowServers(teams).length > 0 ? 1 : 0;

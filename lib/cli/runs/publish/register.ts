@@ -73,7 +73,7 @@ export async function registerModel(
 }
 
 /** A version of a group: the published weights, the image that serves them, and the place of their card. */
-export function modelPackageRequest(
+function modelPackageRequest(
   { group, image, job }: Registration & { job: string },
   facts: ModelFacts,
 ): CreateModelPackageCommandInput {

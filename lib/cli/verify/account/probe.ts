@@ -13,7 +13,7 @@ import { awsClient } from '../../aws-client';
 import { type Level, requireAssumption } from './assumptions';
 
 /** Whether an assumption holds; `unknown` when the probe could not determine it. */
-export type Verdict = 'holds' | 'differs' | 'unknown';
+type Verdict = 'holds' | 'differs' | 'unknown';
 
 interface Finding {
   readonly verdict: Verdict;

@@ -38,7 +38,7 @@ interface NewRun
 }
 
 /** Creates the record, with everything that `decide` needs from the run file. */
-export function recordOf(
+function recordOf(
   deps: Pick<ControlDeps, 'environment' | 'region'>,
   run: RunSpec,
   { runId, team, prices, guardrails, clientRequestId, startAt, note }: NewRun,
@@ -85,7 +85,7 @@ const textHash = ({ runFile, overrides = [] }: StartRequest): string =>
 type Place = Parameters<typeof codeUri>[0];
 
 /** The inputs from which every attempt of the run is created. */
-export function intentOf(
+function intentOf(
   deps: Pick<ControlDeps, 'randomSecret'>,
   run: RunSpec,
   request: StartRequest,

@@ -68,7 +68,7 @@ function noticeMail(
 }
 
 /** What to do by the runbook, for readers to whom no link to it can be given. */
-export const stepsFor = (
+const stepsFor = (
   { runId }: RunRecord,
   { runbook }: Notice,
   { docsUrl, runbooks = '' }: Pick<ReconcileDeps, 'docsUrl' | 'runbooks'>,

@@ -194,7 +194,7 @@ function listedOf(found: Marked[]): Listed {
 }
 
 /** The step in the path of a marker; undefined when the number has too many digits. */
-export const stepIn = (path: string): number | undefined =>
+const stepIn = (path: string): number | undefined =>
   stepNumber(STEP_IN_PATH.map((each) => new RegExp(each).exec(path)?.[1]).find(Boolean) ?? '0');
 
 /** Markers below a folder of the prefix that match the segments of a glob. */

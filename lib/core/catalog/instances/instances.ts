@@ -28,7 +28,7 @@ export const CPU_INSTANCE_TYPES: readonly string[] = Object.entries(SIZES).flatM
   sizes.split(' ').map((size) => `ml.${family}.${size}`),
 );
 
-export type { Accelerator, InstanceFacts } from './accelerated-instances';
+export type { Accelerator } from './accelerated-instances';
 
 /** An instance type with its name, including the prefix `ml.`. */
 export interface InstanceType extends InstanceFacts {

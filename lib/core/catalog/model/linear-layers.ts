@@ -47,7 +47,7 @@ const ofFeedForward = ({ hidden, mlpMatrices }: BlockShape, inner: number): Line
 ];
 
 /** The linear layers of one block. */
-export function linearLayers(m: BlockShape): LinearLayers[] {
+function linearLayers(m: BlockShape): LinearLayers[] {
   if (m.experts === 1 && !m.soleExpert) return [...ofAttention(m), ...ofFeedForward(m, m.ffn)];
   return [
     ...ofAttention(m),

@@ -239,7 +239,7 @@ function matricesOfAttention(m: BlockShape): number {
 }
 
 /** Parameters of one expert, or of the feed-forward block of a dense model. */
-export const expertParameters = (m: BlockShape) =>
+const expertParameters = (m: BlockShape) =>
   m.mlpMatrices * (m.expertHidden ?? m.hidden) * m.ffn + (m.expertBiases ?? 0);
 
 /** Parameters of a block's matrices, which quantization packs, without routers, if its experts are divided among `expertRanks`. */

@@ -19,7 +19,7 @@ import type { ModelShape } from './shape';
  * (https://github.com/huggingface/transformers, src/transformers/models, 2026-11-22); test/containers/test_model_families.py compares the
  * counts with transformers' modules.
  */
-export const FAMILIES: Families = {
+const FAMILIES: Families = {
   ...DEEPSEEK_FAMILIES,
   ...GEMMA_FAMILIES,
   ...GLM_FAMILIES,

@@ -72,7 +72,7 @@ export type Activation = 'silu' | 'gelu' | 'gelu-tanh' | 'relu' | 'relu2' | 'cla
 export type Recurrence = Record<'parameters' | 'small' | 'kept' | 'flops', number>;
 
 /** Sizes of a block that only some layers of a model have, as in BlockShape. */
-export type DifferingSizes = Partial<
+type DifferingSizes = Partial<
   Record<
     'heads' | 'kvHeads' | 'headSize' | 'valueHeadSize' | 'window' | 'attention' | 'scored' | 'ffn' | 'sharedFfn',
     number

@@ -33,7 +33,7 @@ const slackChannel = z.strictObject({
 });
 
 /** Recipients of notices about an environment or a team. */
-export const notifications = z.strictObject({
+const notifications = z.strictObject({
   emails: option(unique(z.array(email)), 'Email addresses that receive notifications.', {
     default: [],
     examples: [['ml-platform@example.com']],

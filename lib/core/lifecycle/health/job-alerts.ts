@@ -3,7 +3,7 @@ import type { Attempt, EpochMs, Notice, RunRecord } from '../record';
 import { notice } from '../timeline';
 
 /** A run below this share of its own usual speed is reported. */
-export const SLOW_SHARE = 0.7;
+const SLOW_SHARE = 0.7;
 /** Hosts of one attempt about which notices of one kind are sent: their names come from the job. */
 const MAX_HOSTS = 16;
 

@@ -15,7 +15,7 @@ export const TICK_MS = TICK_SECONDS * 1000;
 const TICKS_BETWEEN_OBSERVATIONS = 2;
 const TICKS_BETWEEN_LISTINGS = 12;
 /** How often the progress of a steady run is written. */
-export const WRITE_PROGRESS_MS = 3_600_000;
+const WRITE_PROGRESS_MS = 3_600_000;
 /** If the newest step in the newest heartbeat is older than this, the run is no longer considered to be making steps. */
 const STEP_AGE_MS = 600_000;
 

@@ -3,7 +3,7 @@ import type { Verdict } from '../classify';
 import type { Attempt, AttemptStop, EpochMs, FailureClass, PresentJob, RunPolicy } from '../record';
 
 /** Time between the request to save and exit and StopTrainingJob. */
-export const HAND_OVER_GRACE_MS = 900_000;
+const HAND_OVER_GRACE_MS = 900_000;
 /** The request is written again until the driver confirms that it has read it: the first write may have failed. */
 const ASK_AGAIN_MS = 240_000;
 

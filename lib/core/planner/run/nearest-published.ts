@@ -32,7 +32,7 @@ const BIGSCIENCE =
 const DGXC_LLAMA3_1 = 'https://github.com/NVIDIA/dgxc-benchmarking/blob/v24.11.1/llama3.1/README_405b.md';
 
 /** How a published run is divided. */
-export type PublishedMethod = 'FSDP' | 'tensor or pipeline parallel' | 'experts';
+type PublishedMethod = 'FSDP' | 'tensor or pipeline parallel' | 'experts';
 
 /** A published speed: name, billions of parameters that a token meets, GPU and number of GPUs, tokens of a sequence, tokens/s per GPU. */
 type Row = readonly [
@@ -51,7 +51,7 @@ type Row = readonly [
  * The fastest published run of each model, GPU, precision and method, with exact figures in a source whose licence is Apache 2.0, MIT or
  * BSD. Shown beside plans, and not an input of theirs. Retrieved 2026-11-20, those of NeMo AutoModel and on GB200 2026-11-29.
  */
-export const PUBLISHED_SPEEDS: readonly Row[] = [
+const PUBLISHED_SPEEDS: readonly Row[] = [
   ['Llama 3 8B (torchtitan)', 8.03, 'H100-80GB', 32, 8192, 'bf16', 'FSDP', 6475, TORCHTITAN_ON_SAGEMAKER],
   ['Llama 3 8B (torchtitan, compiled)', 8.03, 'H100-80GB', 32, 8192, 'bf16', 'FSDP', 7166, TORCHTITAN_ON_SAGEMAKER],
   ['MPT 1B', 1.31, 'A100-40GB', 8, 512, 'bf16', 'FSDP', 21782, LLM_FOUNDRY],

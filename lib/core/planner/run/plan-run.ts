@@ -12,7 +12,7 @@ import { layoutOfRun } from './layout-of-run';
 import { type RecoveryPlan, recoveryPlan } from './recovery';
 
 /** Bounds of an 80 % interval. */
-export type Interval = [low: number, high: number];
+type Interval = [low: number, high: number];
 
 /** The output of `slipway plan --json`; the screen and the page are rendered from it. */
 export interface RunPlan extends RecoveryPlan, Omit<LayoutPlan, 'memoryGiB' | 'availableGiB' | 'step' | 'interval80'> {

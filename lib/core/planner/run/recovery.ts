@@ -79,7 +79,7 @@ export interface MemoryCopiesPlan extends Copies {
 }
 
 /** The plan of the copies; undefined if the run keeps none. */
-export function memoryCopiesPlan(run: RunSpec, layout: LayoutInput, stepSeconds: number): MemoryCopiesPlan | undefined {
+function memoryCopiesPlan(run: RunSpec, layout: LayoutInput, stepSeconds: number): MemoryCopiesPlan | undefined {
   const copies = memoryCopies(run);
   const memory = copies && copiesMemory(run, copies);
   if (!memory) return undefined;

@@ -49,7 +49,7 @@ const RESERVED: readonly { names: RegExp; level: 'error' | 'warning' | undefined
 const groupOf = (name: string) => RESERVED.find(({ names }) => names.test(name));
 
 /** Whether programs in the container read a variable of this name. */
-export const isReserved = (name: string): boolean => groupOf(name) !== undefined;
+const isReserved = (name: string): boolean => groupOf(name) !== undefined;
 
 const reserved =
   (level: 'error' | 'warning') =>

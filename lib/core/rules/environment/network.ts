@@ -24,7 +24,7 @@ const unused = (network: Network, option: keyof Network, setting: 'mode' | 'pack
   });
 
 /** Finding for an option of a network that the stack creates, in an environment with another one. */
-export const notCreated = ({ mode }: Network, option: keyof Network, isGiven: boolean) =>
+const notCreated = ({ mode }: Network, option: keyof Network, isGiven: boolean) =>
   when(!mode.startsWith('vpc-') && isGiven, `network.${option}`, {
     must: `must be used with a network that the stack creates, unlike mode ${mode}`,
     fix: 'use mode: vpc-locked or vpc-nat, or remove it',

@@ -27,7 +27,7 @@ import { BUILTIN_ONLY } from '../own-code';
  * Layers of a mixture that are not linear layers in transformers 5, which stores all experts in one tensor and has its own router: PEFT
  * 0.21 gives them no adapter, or a different one (test/containers/test_adapter_families.py).
  */
-export const EXPERT_LAYERS: readonly string[] = constants.expertLayers;
+const EXPERT_LAYERS: readonly string[] = constants.expertLayers;
 const EXPORT = 'code.arguments.export-adapter';
 const TARGETS = 'training.lora.targets';
 

@@ -39,7 +39,7 @@ function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
 }
 
 /** A decoder with latent attention in all attention layers. */
-export function latentDecoder(f: ConfigFields, d: Decoder = {}, latent = DEEPSEEK): ModelShape {
+function latentDecoder(f: ConfigFields, d: Decoder = {}, latent = DEEPSEEK): ModelShape {
   const latentAttention = latentOf(f, latent);
   const headSize = latentAttention.nopeHeadSize + latentAttention.ropeHeadSize;
   const m = decoder(f, { windowed: never, headSize, ...d });
