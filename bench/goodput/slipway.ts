@@ -300,7 +300,7 @@ export class SlipwaySimulation {
         for (const e of action.events) if (e.what === 'attempt-ended') this.log(this.now, e.what, { text: e.text });
         return;
       case 'create':
-        this.create(action.jobName, action.attempt);
+        this.create(this.record.attempt?.jobName ?? '', action.attempt);
         return;
       case 'stop':
         if (this.job && !this.job.ending)

@@ -1,4 +1,4 @@
-import type { Attempt, Checkpoint, EpochMs, Notice, RunRecord, StopWhy } from './record';
+import type { Attempt, Checkpoint, EpochMs, Notice, RunRecord } from './record';
 
 /** The observed values on which an entry of the timeline is based, as JSON. */
 export type Evidence = Record<string, unknown>;
@@ -16,18 +16,11 @@ export interface TimelineEvent {
 /** `save` always comes first: every decision is stored before it is carried out. */
 export type Action =
   | { do: 'save'; record: RunRecord; previousVersion: number; events: TimelineEvent[] }
-  | {
-      do: 'create';
-      jobName: string;
-      attempt: number;
-      capacityOptionId: string;
-      resumeFrom: Checkpoint | null;
-      evidence: Evidence;
-    }
-  | { do: 'stop'; jobName: string; why: StopWhy; evidence: Evidence }
+  | { do: 'create'; attempt: number; capacityOptionId: string; resumeFrom: Checkpoint | null }
+  | { do: 'stop'; jobName: string }
   /** Writes the request to save and exit to the place where the driver polls for it. */
-  | { do: 'hand-over'; jobName: string; attempt: number; text: string; evidence: Evidence }
-  | { do: 'notify'; notice: Notice; evidence: Evidence };
+  | { do: 'hand-over'; attempt: number; text: string }
+  | { do: 'notify'; notice: Notice };
 
 /** What reconcile does in the account after the decision has been saved. */
 export type Effect = Exclude<Action, { do: 'save' }>;

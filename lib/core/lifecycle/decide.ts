@@ -125,7 +125,7 @@ function toActions(record: RunRecord, wanted: Move, observed: Observed): Action[
 /** The timeline records when each notice was decided. */
 const noticeLine = ({ id, at, text, runbook }: Notice) => event(at, 'notice', text, { notice: id, runbook });
 
-const notifyAction = (notice: Notice): Action => ({ do: 'notify', notice, evidence: { alert: notice.alert } });
+const notifyAction = (notice: Notice): Action => ({ do: 'notify', notice });
 
 function differs(record: RunRecord, changes: Partial<RunRecord>): boolean {
   return Object.entries(changes).some(([key, value]) => !isEqual(record[key as keyof RunRecord], value));

@@ -201,8 +201,6 @@ const attemptStop = z.object({
 });
 /** A requested stop, and when it was requested. */
 export type AttemptStop = Frozen<z.infer<typeof attemptStop>>;
-/** Who or what requested the end of a job. */
-export type StopWhy = AttemptStop['why'];
 
 const gpuReport = z.object({
   host: text,

@@ -17,9 +17,7 @@ const said = notice(record, 0, { alert: 'spend-cap', about: 'job', text: 'spent 
 const toTopics = () => world.sns.commandCalls(PublishCommand).map((call) => call.args[0].input.TopicArn);
 
 const publish = () =>
-  applyEffects(world.reconcile, { record, whole: async () => undefined }, [
-    { do: 'notify', notice: said, evidence: {} },
-  ]);
+  applyEffects(world.reconcile, { record, whole: async () => undefined }, [{ do: 'notify', notice: said }]);
 
 test('a notice goes to the topic of the environment first, then to chat, whose refusal is only logged', async () => {
   world.sns.on(PublishCommand, { TopicArn: 'arn:chat' }).rejects(new Error('throttled'));
@@ -45,7 +43,7 @@ test('a state change goes to the bus alone, and an entry that the bus refuses is
 test('an e-mail has the command to resume a run that is over and has not completed, and only then', async () => {
   for (const state of ['running', 'stopping', 'stopped', 'failed', 'completed'] as const)
     await applyEffects(world.reconcile, { record: { ...record, state }, whole: async () => undefined }, [
-      { do: 'notify', notice: said, evidence: {} },
+      { do: 'notify', notice: said },
     ]);
   const texts = world.sns
     .commandCalls(PublishCommand, { TopicArn: 'arn:topic' })

@@ -179,11 +179,9 @@ describe('the request of an attempt', () => {
       },
       {
         do: 'create',
-        jobName: 'j',
         attempt: 2,
         capacityOptionId: 'as-written',
         resumeFrom: checkpoint(9),
-        evidence: {},
       },
     );
 

@@ -35,7 +35,7 @@ describe('launch', () => {
   test('writes the intent before it creates, with the name fixed', () => {
     const { actions } = run(admitted(), seeing());
     expect(actions.map((a) => a.do)).toEqual(['save', 'create']);
-    expect(actions[1]).toMatchObject({ jobName: NAME, attempt: 1, resumeFrom: null });
+    expect(actions[1]).toMatchObject({ attempt: 1, resumeFrom: null });
     expect(actions[0]).toMatchObject({
       previousVersion: 1,
       record: { version: 2, attempt: { phase: 'intent', jobName: NAME } },
@@ -142,8 +142,8 @@ describe('a create whose answer is doubtful', () => {
 
   test('is repeated under the same name when the job is absent after the pause', () => {
     const after = run(intended(), absent, T0 + 6000);
-    expect(after.effects).toMatchObject([{ do: 'create', jobName: NAME, attempt: 1 }]);
-    expect(after.record.attempt).toMatchObject({ createTries: 2, number: 1 });
+    expect(after.effects).toMatchObject([{ do: 'create', attempt: 1 }]);
+    expect(after.record.attempt).toMatchObject({ createTries: 2, number: 1, jobName: NAME });
   });
 
   test('is not repeated within the consistency pause', () => {
@@ -184,7 +184,8 @@ describe('a create whose answer is doubtful', () => {
     expect(waiting.record).toMatchObject({ state: 'queued', admitted: false, budgets: { failures: 0 } });
     const later = { ...waiting.record, admitted: true };
     const again = run(later, absent, (waiting.record.notBefore ?? 0) + 1);
-    expect(again.effects).toMatchObject([{ do: 'create', jobName: NAME, attempt: 1 }]);
+    expect(again.effects).toMatchObject([{ do: 'create', attempt: 1 }]);
+    expect(again.record.attempt?.jobName).toBe(NAME);
   });
 
   test('fails: a type that the region does not offer, for which no quota helps, and no other option is left', () => {
@@ -419,7 +420,8 @@ describe('stop and resume', () => {
 
   test('of a live job sends one stop, and the same observation sends no second', () => {
     const first = run(asked(), seeing({ job: job() }));
-    expect(first.effects).toMatchObject([{ do: 'stop', why: 'user' }]);
+    expect(first.effects).toMatchObject([{ do: 'stop' }]);
+    expect(first.record.attempt?.stop?.why).toBe('user');
     expect(run(first.record, seeing({ job: job() })).actions).toEqual([]);
   });
 
@@ -471,14 +473,17 @@ describe('spend cap', () => {
     const noCommit = run(capped(120), seeing({ job: job() }));
     expect(noCommit.effects).toEqual([]);
     const after = run(capped(120), seeing({ job: job() }, [100]));
-    expect(after.effects).toMatchObject([{ do: 'stop', why: 'spend' }]);
+    expect(after.effects).toMatchObject([{ do: 'stop' }]);
+    expect(after.record.attempt?.stop?.why).toBe('spend');
     const ended = run(after.record, seeing({ job: job({ status: 'Stopped', secondaryStatus: 'Stopped' }) }, [100]));
     expect(ended.record.state).toBe('stopped');
     expect(ended.notices).toEqual(['spend-cap']);
   });
 
   test('stops without one beyond it', () => {
-    expect(run(capped(90), seeing({ job: job() })).effects).toMatchObject([{ why: 'spend' }]);
+    const { effects, record } = run(capped(90), seeing({ job: job() }));
+    expect(effects).toMatchObject([{ do: 'stop' }]);
+    expect(record.attempt?.stop?.why).toBe('spend');
   });
 
   test('fails: no new attempt that could not reach a checkpoint within it', () => {

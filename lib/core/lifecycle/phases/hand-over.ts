@@ -9,7 +9,7 @@ const ASK_AGAIN_MS = 240_000;
 
 /** The request to save and exit, if it must be sent to the driver; undefined when the driver has confirmed it, or cannot read requests. */
 export function handOverEffect(
-  { handOver, progress, jobName, number }: Attempt,
+  { handOver, progress, number }: Attempt,
   job: PresentJob,
   policy: RunPolicy,
   now: EpochMs,
@@ -17,7 +17,7 @@ export function handOverEffect(
   if (!handOver || !policy.writesHeartbeats || job.status !== 'InProgress' || progress?.vitals?.handOver)
     return undefined;
   if (handOver.sentAt !== undefined && now - handOver.sentAt < ASK_AGAIN_MS) return undefined;
-  return { do: 'hand-over', jobName, attempt: number, text: handOver.text, evidence: { why: handOver.why } };
+  return { do: 'hand-over', attempt: number, text: handOver.text };
 }
 
 /**

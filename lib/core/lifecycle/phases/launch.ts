@@ -94,11 +94,9 @@ function newAttempt(record: RunRecord, number: number, resumeFrom: Checkpoint | 
 
 const createEffect = (attempt: Attempt): Effect => ({
   do: 'create',
-  jobName: attempt.jobName,
   attempt: attempt.number,
   capacityOptionId: attempt.capacityOptionId,
   resumeFrom: attempt.resumeFrom,
-  evidence: { tries: attempt.createTries },
 });
 
 /**

@@ -43,7 +43,7 @@ export function undescribed(situation: Situation, error: string): Move {
       ...progressEvents(attempt, seen, now),
       ...(stop && !attempt.stop ? [event(now, 'stop-decided', stop.text, { why: stop.why, undescribed: error })] : []),
     ],
-    effects: sends ? [stopEffect(next, stop)] : [],
+    effects: sends ? [stopEffect(next)] : [],
     notices: alarm(record, next, error, now),
   });
 }

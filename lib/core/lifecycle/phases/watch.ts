@@ -55,7 +55,7 @@ export function watchJob(situation: JobSituation): Move {
       ...(newCommit ? [commitEvent(committed, observed, now)] : []),
       ...(isNewStop ? [event(now, 'stop-decided', stop.text, { why: stop.why, progress: seen.progress ?? null })] : []),
     ],
-    effects: [...(sends ? [stopEffect(next, stop)] : []), ...(asks ? [asks] : [])],
+    effects: [...(sends ? [stopEffect(next)] : []), ...(asks ? [asks] : [])],
     notices: [...alerts, ...capacityAlarm(record, next, job, now), ...alarms({ ...situation, attempt: next })],
   });
 }
@@ -182,12 +182,7 @@ export const isDue = (stop: AttemptStop, now: EpochMs): boolean =>
   stop.sentAt === undefined || now - stop.sentAt >= STOP_AGAIN_MS;
 
 /** The call that stops the job of an attempt. */
-export const stopEffect = (attempt: Attempt, stop: AttemptStop): Effect => ({
-  do: 'stop',
-  jobName: attempt.jobName,
-  why: stop.why,
-  evidence: { text: stop.text, decidedAt: stop.at },
-});
+export const stopEffect = ({ jobName }: Attempt): Effect => ({ do: 'stop', jobName });
 
 function stateOf(record: RunRecord, attempt: Attempt, job: PresentJob): RunState {
   if (attempt.stop || job.status === 'Stopping') return 'stopping';

@@ -61,7 +61,9 @@ describe('a request to make room', () => {
   test('is followed by a stop after the grace time, not before', () => {
     const { record } = run(asked(), live);
     expect(run(record, live, T0 + HOUR + 14 * MINUTE).effects).toEqual([]);
-    expect(run(record, live, T0 + HOUR + 15 * MINUTE).effects).toMatchObject([{ do: 'stop', why: 'hand-over' }]);
+    const late = run(record, live, T0 + HOUR + 15 * MINUTE);
+    expect(late.effects).toMatchObject([{ do: 'stop' }]);
+    expect(late.record.attempt?.stop?.why).toBe('hand-over');
   });
 
   test('is no stop while the job uploads what it saved', () => {
@@ -74,7 +76,9 @@ describe('a request to make room', () => {
     ['no driver reads requests', { policy: policy({ writesHeartbeats: false }) }, job()],
     ['the job has no instances', {}, job({ secondaryStatus: 'Interrupted' })],
   ])('is a stop at once where %s', (_, changes, seen) => {
-    expect(run(asked(changes), seeing({ job: seen })).effects).toMatchObject([{ do: 'stop', why: 'hand-over' }]);
+    const { effects, record } = run(asked(changes), seeing({ job: seen }));
+    expect(effects).toMatchObject([{ do: 'stop' }]);
+    expect(record.attempt?.stop?.why).toBe('hand-over');
   });
 
   test.each([

@@ -98,7 +98,7 @@ describe('a job that is not there', () => {
     expect(run(intended(), absent(), T0 + 4999).actions).toEqual([]);
     const { record, effects, events } = run(intended(), absent(), T0 + 5000);
     expect(record.attempt).toMatchObject({ createTries: 2, lastCreateAt: T0 + 5000 });
-    expect(effects).toMatchObject([{ do: 'create', evidence: { tries: 2 } }]);
+    expect(effects).toMatchObject([{ do: 'create', attempt: 1 }]);
     expect(events).toEqual(['create-again']);
   });
 

@@ -85,7 +85,7 @@ describe('a stop', () => {
     observe(running({ attempt: attempt({ stop: { why: 'user', at: T0, text: 'x', sentAt } }) }), seen).effects;
 
   test('is sent when it never was, and again three minutes later', () => {
-    expect(sent(undefined)).toMatchObject([{ do: 'stop', why: 'user', evidence: { text: 'x', decidedAt: T0 } }]);
+    expect(sent(undefined)).toMatchObject([{ do: 'stop', jobName: attempt().jobName }]);
     expect(sent(NOW - 3 * MINUTE)).toHaveLength(1);
     expect(sent(NOW - 3 * MINUTE + 1)).toEqual([]);
   });

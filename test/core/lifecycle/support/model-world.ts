@@ -70,8 +70,8 @@ export class ModelWorld {
       if (save && this.diesAfterSave) return;
       create = undefined;
       for (const action of actions) {
-        if (action.do === 'create') create = this.create(action.jobName, action.attempt, action.resumeFrom);
-        if (action.do === 'stop') this.stop(action.jobName, action.why);
+        if (action.do === 'create') create = this.create(action.attempt, action.resumeFrom);
+        if (action.do === 'stop') this.stop(action.jobName);
         if (action.do === 'notify') this.record = { ...this.record, outbox: [] };
       }
       if (!save && create === undefined) return;
@@ -132,7 +132,8 @@ export class ModelWorld {
     return { ...job, identity: job.attempt === attempt ? 'ours' : 'foreign' };
   }
 
-  private create(jobName: string, attempt: number, resumeFrom: Checkpoint | null): CreateOutcome {
+  private create(attempt: number, resumeFrom: Checkpoint | null): CreateOutcome {
+    const { jobName = '' } = this.record.attempt ?? {};
     const fault = this.fault;
     this.fault = 'none';
     if (fault === 'lost-before') return { kind: 'doubtful', error: 'timeout' };
@@ -170,8 +171,8 @@ export class ModelWorld {
     this.committed = this.committed.filter(counts);
   }
 
-  private stop(jobName: string, why: string): void {
-    if (!why) throw new Error('a stop that nobody answers for');
+  private stop(jobName: string): void {
+    if (!this.record.attempt?.stop) throw new Error('a stop that nobody answers for');
     this.stopsAsked += 1;
     const job = this.jobs.get(jobName);
     if (job?.status === 'InProgress') Object.assign(job, { status: 'Stopping', secondaryStatus: 'Stopping' });
