@@ -1,7 +1,6 @@
 import { parseJson } from '../../core/config/formats/json';
 import {
   jobEventSchema,
-  messageGroup,
   queueEventSchema,
   type RunMessage,
   runMessageSchema,
@@ -10,7 +9,7 @@ import {
 import { isDueForObservation, TICK_MS } from '../../core/lifecycle/health/observation-schedule';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
-import { AGAIN_SECONDS, MAX_IN_BATCH, retryLater, sendMessage, sendMessages } from '../shared/queue';
+import { MAX_IN_BATCH, retryLater, sendMessage, sendMessages } from '../shared/queue';
 import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
@@ -114,21 +113,19 @@ interface QueueRecord {
   receiptHandle?: string;
 }
 
-/** If a message fails, the later messages of its group are failed too, so that the queue keeps their order; other groups continue. */
+/** There is one message (`RUN_QUEUE_BATCH_SIZE`). */
 async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]): Promise<QueueAnswer> {
   const failed: QueueAnswer['batchItemFailures'] = [];
-  const stuck = new Set<string>();
   for (const record of records) {
     const message = parseMessage(deps, record);
-    if (!message) continue;
-    const group = messageGroup(message);
-    if (stuck.has(group) || !(await handled(deps, message, record.receiptHandle))) {
-      stuck.add(group);
+    if (message && !(await handled(deps, message, record.receiptHandle)))
       failed.push({ itemIdentifier: record.messageId });
-    }
   }
   return { batchItemFailures: failed };
 }
+
+/** A failed message is delivered again after this long. */
+const AGAIN_SECONDS = 20;
 
 async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?: string): Promise<boolean> {
   try {

@@ -8,9 +8,6 @@ import {
 import { messageGroup, type RunMessage } from '../../core/contracts/launcher';
 import type { RunRecord } from '../../core/lifecycle/record';
 
-/** A failed message is delivered again after this long. */
-export const AGAIN_SECONDS = 20;
-
 /**
  * Maximum number of messages in one request:
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html
@@ -60,7 +57,7 @@ export async function retryLater(
   sqs: SQSClient,
   queueUrl: string,
   receiptHandle: string,
-  seconds = AGAIN_SECONDS,
+  seconds: number,
 ): Promise<void> {
   await sqs.send(
     new ChangeMessageVisibilityCommand({

@@ -256,10 +256,9 @@ describe('services that fail', () => {
       Records: [
         { messageId: '1', body: body(bad), receiptHandle: 'handle-1', eventSource: 'aws:sqs' },
         { messageId: '2', body: body(good), eventSource: 'aws:sqs' },
-        { messageId: '3', body: body(bad), eventSource: 'aws:sqs' },
       ],
     });
-    expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: '1' }, { itemIdentifier: '3' }] });
+    expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: '1' }] });
     expect((await real(good))?.state).toBe('running');
     expect(world.sqs.commandCalls(ChangeMessageVisibilityCommand).map((c) => c.args[0].input)).toEqual([
       { QueueUrl: 'https://queue', ReceiptHandle: 'handle-1', VisibilityTimeout: 20 },
