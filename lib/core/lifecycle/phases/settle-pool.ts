@@ -10,7 +10,7 @@ const SLACK_MS = 180_000;
 const GIVE_UP_MS = 86_400_000;
 
 /** The run is over, and the service has not yet reported how long it kept the warm pools of its jobs. */
-export const hasOpenPool = (record: RunRecord): boolean => isOver(record) && openPools(record).length > 0;
+const hasOpenPool = (record: RunRecord): boolean => isOver(record) && openPools(record).length > 0;
 
 const openPools = ({ leftPool, earlierPools = [] }: RunRecord): readonly WarmPool[] =>
   leftPool && !leftPool.isFinal ? [...earlierPools, leftPool] : earlierPools;

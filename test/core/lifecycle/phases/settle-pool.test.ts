@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isDueForObservation } from '../../../../lib/core/lifecycle/health/observation-schedule';
 import type { JobObservation, Observed } from '../../../../lib/core/lifecycle/observed';
-import { hasOpenPool, settleEarlierPools } from '../../../../lib/core/lifecycle/phases/settle-pool';
+import { isPoolDue, settleEarlierPools } from '../../../../lib/core/lifecycle/phases/settle-pool';
 import type { RunRecord } from '../../../../lib/core/lifecycle/record';
 import { admitted, attempt, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
@@ -35,7 +35,7 @@ describe('the warm pool of a run that is over', () => {
     expect(actions[0]).toMatchObject({
       events: [{ text: expect.stringMatching(/^the warm pool of .*-a001 had ended after 600 s$/) }],
     });
-    expect(hasOpenPool(record)).toBe(false);
+    expect(isPoolDue(record, DUE + HOUR)).toBe(false);
     expect(settled(ended(600), DUE + HOUR, record).actions).toEqual([]);
   });
 
@@ -182,8 +182,8 @@ describe('the warm pool of an earlier attempt', () => {
     const jobs = { lastJob: ended(600), earlierJobs: { 1: ended(3600), 2: ended(600) } };
     const whole = run(record, seeing(jobs), DUE + HOUR).record;
     // Fifty dollars less for the last pool, fifty more for the first, and as booked for the second.
-    expect([whole.spentUsd, whole.earlierPools, hasOpenPool(whole)]).toEqual([160, undefined, false]);
+    expect([whole.spentUsd, whole.earlierPools, isPoolDue(whole, DUE + 2 * HOUR)]).toEqual([160, undefined, false]);
     const part = run(record, seeing({ ...jobs, earlierJobs: { 1: ended(3600) } }), DUE + HOUR).record;
-    expect([part.spentUsd, part.earlierPools, hasOpenPool(part)]).toEqual([160, [later], true]);
+    expect([part.spentUsd, part.earlierPools, isPoolDue(part, DUE + 2 * HOUR)]).toEqual([160, [later], true]);
   });
 });
