@@ -17,7 +17,7 @@ export const RECONCILE_TIMEOUT_SECONDS = 120;
 export const RUN_QUEUE_VISIBILITY_SECONDS = 6 * RECONCILE_TIMEOUT_SECONDS;
 /** A message that failed this many times is moved to the dead-letter queue. */
 export const RUN_QUEUE_MAX_RECEIVES = 5;
-/** Messages per invocation: with one, a slow run does not delay others. */
+/** One message at a time: a slow run does not delay others, and a message that fails fails alone, so that its group keeps its order. */
 export const RUN_QUEUE_BATCH_SIZE = 1;
 /** Ticks and job events invoke reconcile asynchronously: Lambda retries a failed invocation this many times. */
 export const ASYNC_RETRIES = 2;
@@ -52,7 +52,7 @@ export const chatTopicsSchema = z.record(z.string(), z.string());
 export const ENV_PREEMPTION = 'SLIPWAY_PREEMPTION';
 /** Days for which the run table keeps the items of a run that is over; 0 or absent = indefinitely. */
 export const ENV_RUN_RETENTION_DAYS = 'SLIPWAY_RUN_RETENTION_DAYS';
-/** Content of `ENV_PREEMPTION`, in minutes; null disables preemption. */
+/** Content of `ENV_PREEMPTION`, in minutes; null for the defaults. */
 export const preemptionSchema = z
   .object({
     afterMinutes: z.number().nonnegative(),

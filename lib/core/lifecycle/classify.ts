@@ -6,7 +6,7 @@ export interface Verdict {
   failureClass: FailureClass;
   /** One sentence for human readers, including the start of the service's own reason. */
   reason: string;
-  /** The reason without the parts that differ between occurrences: two failures with equal signatures count as the same failure. */
+  /** The reason without the parts that differ between occurrences, for the timeline: people compare failures by it, no decision does. */
   signature: string;
   /** Exit code of the driver or script, if known. */
   exitCode?: number;
