@@ -28,7 +28,6 @@ export function runningRun(record: RunRecord, needs: PoolNeeds): RunningRun {
 export function queuedRun(record: RunRecord, needs: PoolNeeds): QueuedRun {
   return {
     ...runningRun(record, needs),
-    name: record.name,
     priority: record.priority,
     queuedAt: record.queuedAt,
     ...((record.preemptedAt ?? 0) > record.queuedAt && { waitingSince: record.preemptedAt }),

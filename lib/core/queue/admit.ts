@@ -13,21 +13,13 @@ export interface QueueInput extends TeamFacts {
   now: number;
 }
 
-/** Position of a waiting run in the queue, and why it waits. */
-interface Place {
-  runId: string;
-  /** 1 = next. */
-  position: number;
-  /** Why it waits; shown by `list`. */
-  why: string;
-}
-
-/** The outcome of a pass: which runs start, and the places of the others. */
+/** The outcome of a pass: which runs start, and why the others wait. */
 export interface Admission {
   admitted: string[];
   /** For runs that start with a smaller size than their first choice: the capacity option, by run id. */
   sizes: Record<string, string>;
-  waits: Place[];
+  /** In the order of the queue; `why` is shown by `list`. */
+  waits: { runId: string; why: string }[];
 }
 
 /** Capacity that is reserved for a run: no run that joined later may take it. */
@@ -68,7 +60,7 @@ export function admit(input: QueueInput): Admission {
     const least = sizes.at(-1)?.run ?? run;
     const why = reasonFor(least) ?? '';
     for (const pool of poolsToKeep(least, input, used)) keep(kept, pool, run);
-    result.waits.push({ runId: run.runId, position: result.waits.length + 1, why });
+    result.waits.push({ runId: run.runId, why });
   }
   return result;
 }

@@ -26,7 +26,6 @@ export interface QueueSize {
 
 /** A run that waits for instances. */
 export interface QueuedRun extends RunningRun {
-  name: string;
   priority: number;
   /** Smaller sizes that it also accepts, largest first. @default none */
   smaller?: readonly QueueSize[];

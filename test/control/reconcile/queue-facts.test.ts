@@ -106,7 +106,6 @@ describe('who may be asked to leave', () => {
       waiting: [
         {
           runId: 'wanted',
-          name: 'wanted',
           team: 'nlp',
           instances: 2,
           needs: { [TYPE]: 2 },

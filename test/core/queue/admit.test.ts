@@ -9,7 +9,6 @@ const P5 = 'L-P5';
 const DAY = 24 * 3_600_000;
 const queued = (runId: string, instances: number, changes: Partial<QueuedRun> = {}): QueuedRun => ({
   runId,
-  name: runId,
   team: 'nlp',
   instances,
   needs: { [P5]: instances },
@@ -71,7 +70,7 @@ describe('admission', () => {
     expect(result).toEqual({
       admitted: ['a'],
       sizes: {},
-      waits: [{ runId: 'b', position: 1, why: 'ml.p5.48xlarge for training job usage: needs 6, 4 of 10 are free' }],
+      waits: [{ runId: 'b', why: 'ml.p5.48xlarge for training job usage: needs 6, 4 of 10 are free' }],
     });
   });
 
@@ -142,7 +141,7 @@ describe('admission', () => {
   test('a back-off holds a run back', () => {
     const { admitted, waits } = admit(input({ waiting: [queued('a', 1, { notBefore: NOW + 1 })] }));
     expect(admitted).toEqual([]);
-    expect(waits).toEqual([{ runId: 'a', position: 1, why: 'waits before it asks for capacity again' }]);
+    expect(waits).toEqual([{ runId: 'a', why: 'waits before it asks for capacity again' }]);
   });
 
   test('a run that was started for a time says until when it waits', () => {

@@ -49,7 +49,6 @@ test.each(examples)('docs/queue.md: %s', (_, text) => {
   });
   const queued = ({ waitedHours, ...r }: (typeof example)['waiting'][number]) => ({
     ...r,
-    name: r.runId,
     instances: instances(r.needs),
     queuedAt: NOW - waitedHours * 3_600_000,
     after: [],

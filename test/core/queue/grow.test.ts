@@ -18,7 +18,6 @@ const queued = (
 ): QueuedRun => ({
   ...size(instances),
   runId,
-  name: runId,
   team: 'nlp',
   priority: 0,
   queuedAt: NOW - 1000,
@@ -48,7 +47,7 @@ describe('an elastic run that waits', () => {
   });
 
   test('waits for its smallest size', () => {
-    expect(admitted(9, 8).waits).toEqual([{ runId: 'e', position: 1, why: 'p5: needs 2, 1 of 9 are free' }]);
+    expect(admitted(9, 8).waits).toEqual([{ runId: 'e', why: 'p5: needs 2, 1 of 9 are free' }]);
   });
 
   test('keeps no more room than its smallest size lacks', () => {

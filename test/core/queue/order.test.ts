@@ -9,7 +9,6 @@ const HOUR = 3_600_000;
 const pool = (limit: number) => ({ limit, usedByOthers: 0, name: 'pool' });
 const queued = (runId: string, p5: number, changes: Partial<QueuedRun> = {}): QueuedRun => ({
   runId,
-  name: runId,
   team: 'nlp',
   instances: p5,
   needs: { p5 },

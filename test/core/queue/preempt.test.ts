@@ -8,7 +8,6 @@ const NOW = Date.UTC(2026, 10, 21);
 const HOUR = 3_600_000;
 const queued = (runId: string, instances: number, changes: Partial<QueuedRun> = {}): QueuedRun => ({
   runId,
-  name: runId,
   team: 'nlp',
   instances,
   needs: { p5: instances },

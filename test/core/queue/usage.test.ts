@@ -105,7 +105,6 @@ test('no run of a team above its entitlement starts while one that fits of a tea
         ({ team, p5, hours: waited }, i): QueuedRun => ({
           ...holds(team, p5),
           runId: `r${i}`,
-          name: `r${i}`,
           priority: 0,
           queuedAt: T0 - waited * HOUR,
           after: [],

@@ -35,7 +35,7 @@ export type HangVerdict =
   /** The heartbeat could not be read and nothing else was written recently: the state is unknown, and no action follows. */
   | { kind: 'unknown' }
   /** The rule matched for the first time, or not long enough ago: record it and check again. */
-  | { kind: 'suspected'; text: string }
+  | { kind: 'suspected' }
   | { kind: 'hung'; text: string; maySee: boolean };
 
 type HeartbeatVitals = NonNullable<Heartbeat['vitals']>;
@@ -100,9 +100,7 @@ export function judgeHang(watched: WatchedJob, signs: SignsOfLife, now: EpochMs)
   if (!silence) return { kind: 'moving' };
   if (signs.isUnreadable || (attempt.progress && !signs.isRead)) return { kind: 'unknown' };
   const since = attempt.suspectedHangAt;
-  if (since === undefined || now - since < CONFIRM_HANG_SECONDS * 1000) {
-    return { kind: 'suspected', text: silence.text };
-  }
+  if (since === undefined || now - since < CONFIRM_HANG_SECONDS * 1000) return { kind: 'suspected' };
   return { kind: 'hung', ...silence };
 }
 

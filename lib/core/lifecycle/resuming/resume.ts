@@ -8,7 +8,7 @@ import { event } from '../timeline';
 /** The checkpoint from which the next attempt resumes, or why there is none. */
 type ResumeChoice =
   | { kind: 'from'; checkpoint: Checkpoint; passedOver: string[] }
-  | { kind: 'start'; why: string }
+  | { kind: 'start' }
   /** Cannot be decided now: starting without this information could discard work. */
   | { kind: 'wait'; why: string }
   | { kind: 'refuse'; why: string };
@@ -38,7 +38,7 @@ export function chooseResume(record: RunRecord, observed: Observed): ResumeChoic
     return { kind: 'refuse', why: `checkpoints.startFrom: ${observed.startFrom.missing}` };
   }
   if (observed.startFrom) return { kind: 'from', checkpoint: observed.startFrom, passedOver: [] };
-  return { kind: 'start', why: 'nothing was committed yet' };
+  return { kind: 'start' };
 }
 
 function passedOver(record: RunRecord, listed: Listed, newest: Checkpoint): string[] {
