@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDBClient, PutItemCommand, paginateQuery } from '@aws-sdk/client-dynamodb';
 import { paginateListProcessingJobs, paginateListTrainingJobs, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { LIVE_JOB_STATUSES } from '../../core/catalog/job-statuses';
 import { type GuardProperties, guardSchema } from '../../core/contracts/custom-resources';
 import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import { requireEnv } from '../../core/contracts/names';
@@ -238,7 +239,7 @@ async function liveJobs({ sagemaker, now }: GuardDeps, environment: string): Pro
   const prefix = `${environment}-`;
   const CreationTimeAfter = new Date(now().getTime() - OLDEST_JOB_MS);
   const found: (string | undefined)[] = [];
-  for (const StatusEquals of ['InProgress', 'Stopping'] as const) {
+  for (const StatusEquals of LIVE_JOB_STATUSES) {
     const input = { NameContains: prefix, StatusEquals, CreationTimeAfter, MaxResults: 100 };
     const training = paginateListTrainingJobs({ client: sagemaker }, input);
     found.push(...(await itemsOf(training, (page) => page.TrainingJobSummaries?.map((job) => job.TrainingJobName))));

@@ -1,3 +1,4 @@
+import { LIVE_JOB_STATUSES } from '../catalog/job-statuses';
 import { addUsd, warmPoolUsd } from './accounting/spend';
 import { type Action, type Move, NO_MOVE } from './action';
 import { STILL_WRITES, writesStill } from './health/gone';
@@ -20,6 +21,8 @@ const CONFIRM_WITHIN_MS = 3_600_000;
 const MAX_OUTBOX = 50;
 /** Ids of alerts that a record keeps. */
 const MAX_ALERTS = 500;
+/** A job that is being deleted is watched until Describe does not return it any more. */
+const WATCHED: readonly string[] = [...LIVE_JOB_STATUSES, 'Deleting'];
 /** Two answers of the service may round the CreationTime of the same job differently by up to this much. */
 const SAME_JOB_MS = 1000;
 
@@ -67,8 +70,7 @@ function moveAttempt(situation: Situation): Move {
   if (job.kind === 'unreadable') return undescribed(situation, job.error);
   if (job.kind !== 'present') return NO_MOVE;
   if (!isSameJob(attempt, job)) return reused({ ...situation, job });
-  const isLive = ['InProgress', 'Stopping', 'Deleting'].includes(job.status);
-  return isLive ? watchJob({ ...situation, job }) : finishAttempt({ ...situation, job });
+  return WATCHED.includes(job.status) ? watchJob({ ...situation, job }) : finishAttempt({ ...situation, job });
 }
 
 function moveIntent(situation: Situation): Move {

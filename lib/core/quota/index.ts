@@ -1,3 +1,4 @@
+import { LIVE_JOB_STATUSES } from '../catalog/job-statuses';
 import { generalQuota, instanceQuota, type QuotaUsage } from '../catalog/quotas';
 import { textTable } from '../config/formats/plain-text';
 import { neededToStart, type Pool, type QuotaNeed, TOTALS } from './need';
@@ -125,7 +126,7 @@ export interface JobInstances {
 }
 
 /** A job uses its quota from the request on, even while it waits for capacity; `Stopping` is counted to be safe. */
-const HOLDING = new Set(['InProgress', 'Stopping']);
+const HOLDING: ReadonlySet<string> = new Set(LIVE_JOB_STATUSES);
 
 /** Usage by quota name. Warm pools count against the training quota and their own quota (facts: "How SageMaker counts usage"). */
 export function quotaUsage(jobs: readonly JobInstances[]): Map<string, number> {

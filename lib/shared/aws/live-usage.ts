@@ -3,12 +3,12 @@ import {
   type DescribeProcessingJobCommandOutput,
   DescribeTrainingJobCommand,
   type DescribeTrainingJobCommandOutput,
-  type ListProcessingJobsCommandInput,
   type ListTrainingJobsCommandInput,
   paginateListProcessingJobs,
   paginateListTrainingJobs,
   type SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
+import { LIVE_JOB_STATUSES } from '../../core/catalog/job-statuses';
 import { type JobInstances, quotaUsage, type Usage } from '../../core/quota';
 import { eachInTurn } from './pace';
 import { itemsOf } from './pages';
@@ -22,12 +22,8 @@ const BETWEEN_LISTS_MS = 500;
 /** Maximum number of concurrent Describe calls. */
 const AT_ONCE = 4;
 
-const TRAINING: ListTrainingJobsCommandInput[] = [
-  { StatusEquals: 'InProgress' },
-  { StatusEquals: 'Stopping' },
-  { WarmPoolStatusEquals: 'Available' },
-];
-const PROCESSING: ListProcessingJobsCommandInput[] = [{ StatusEquals: 'InProgress' }, { StatusEquals: 'Stopping' }];
+const LIVE = LIVE_JOB_STATUSES.map((StatusEquals) => ({ StatusEquals }));
+const TRAINING: ListTrainingJobsCommandInput[] = [...LIVE, { WarmPoolStatusEquals: 'Available' }];
 
 /**
  * Instances that live jobs and warm pools use now: List returns the job names, and one Describe call per job returns type and count.
@@ -61,7 +57,7 @@ async function trainingJobs(
 
 async function processingJobs(client: SageMakerClient): Promise<JobInstances[]> {
   const names: string[] = [];
-  for (const filter of PROCESSING) {
+  for (const filter of LIVE) {
     const pages = paginateListProcessingJobs({ client, pageSize: 100 }, filter);
     names.push(
       ...(await itemsOf(pages, (page) => page.ProcessingJobSummaries?.flatMap((job) => job.ProcessingJobName ?? []))),

@@ -7,6 +7,7 @@ import {
   type ResourceConfig,
   type SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
+import { LIVE_JOB_STATUSES } from '../../../core/catalog/job-statuses';
 import { pausesOf } from '../../../core/lifecycle/accounting/pauses';
 import type { JobObservation } from '../../../core/lifecycle/observed';
 import type { Attempt, PresentJob, RunRecord } from '../../../core/lifecycle/record';
@@ -32,7 +33,7 @@ export async function describeJob(
   }
 }
 
-const LIVE: readonly string[] = ['InProgress', 'Stopping'];
+const LIVE: readonly string[] = LIVE_JOB_STATUSES;
 
 /** Whether a job exists and is not over. */
 export const isLiveJob = (job: JobObservation): job is PresentJob =>
