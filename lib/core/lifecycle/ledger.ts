@@ -1,4 +1,5 @@
 import { lostTime } from './accounting/lost-steps';
+import { WAITS_FOR_INSTANCES } from './accounting/pauses';
 import type { TimelineEvent } from './action';
 import type { EpochMs } from './record';
 
@@ -76,7 +77,7 @@ const CAUSE_OF_EVENT: Readonly<Record<string, Cause>> = {
 
 const TRAINING: readonly Cause[] = ['step', 'save', 'eval'];
 /** Statuses of a job from its creation to its first step; after an interruption it passes through `Interrupted` first. */
-const BEFORE_STEPS: ReadonlySet<unknown> = new Set(['Starting', 'Pending', 'Downloading', 'Training']);
+const BEFORE_STEPS: ReadonlySet<unknown> = new Set([...WAITS_FOR_INSTANCES, 'Downloading', 'Training']);
 
 /** The cause that begins with a timeline event; undefined when the event does not change it. */
 function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {

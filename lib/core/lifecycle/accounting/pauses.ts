@@ -1,10 +1,16 @@
 import type { Attempt, EpochMs, Pauses } from '../record';
 
+/** Secondary statuses of a job that waits for its instances, before its first start and after an interruption. */
+export const WAITS_FOR_INSTANCES: readonly string[] = ['Starting', 'Pending'];
+
 /**
- * Secondary statuses in which a job holds no instances: before it gets them, and again after an interruption.
+ * Secondary statuses of a job whose instances were taken away.
  * https://docs.aws.amazon.com/sagemaker/latest/dg/model-managed-spot-training-status.html
  */
-export const WITHOUT_INSTANCES: ReadonlySet<string> = new Set(['', 'Starting', 'Pending', 'Interrupted', 'Restarting']);
+export const INTERRUPTED: readonly string[] = ['Interrupted', 'Restarting'];
+
+/** Secondary statuses in which a job holds no instances; empty until it is first described. */
+export const WITHOUT_INSTANCES: ReadonlySet<string> = new Set(['', ...WAITS_FOR_INSTANCES, ...INTERRUPTED]);
 
 /** Statuses that end a pause; a job that is stopped during an interruption does not get its instances back. */
 const WITH_INSTANCES: ReadonlySet<string> = new Set([

@@ -1,3 +1,4 @@
+import { INTERRUPTED, WAITS_FOR_INSTANCES } from '../accounting/pauses';
 import { judgeSpend } from '../accounting/spend';
 import { type Effect, type Move, move, type TimelineEvent } from '../action';
 import { capacityCame } from '../budgets';
@@ -121,13 +122,7 @@ function trainingSince(attempt: Attempt, job: PresentJob, now: EpochMs): EpochMs
 }
 
 /** Statuses between two periods of Training of one job. */
-const WAITING_STATUSES: ReadonlySet<string> = new Set([
-  'Interrupted',
-  'Restarting',
-  'Starting',
-  'Pending',
-  'Downloading',
-]);
+const WAITING_STATUSES: ReadonlySet<string> = new Set([...INTERRUPTED, ...WAITS_FOR_INSTANCES, 'Downloading']);
 
 /** The heartbeat should be readable and is not: reading failed, or an earlier heartbeat has disappeared. */
 const isUnread = (attempt: Attempt, { heartbeat, heartbeatError }: Observed): boolean =>
@@ -222,9 +217,8 @@ const untimedFirstStep = (before: Attempt, seen: Attempt, at: EpochMs) =>
     : [];
 
 function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Notice[] {
-  const waits = job.secondaryStatus === 'Starting' || job.secondaryStatus === 'Pending';
   const since = attempt.pauses?.since ?? attempt.acceptedAt ?? attempt.intentAt;
-  if (!waits || now - since < CAPACITY_ALARM_MS) return [];
+  if (!WAITS_FOR_INSTANCES.includes(job.secondaryStatus) || now - since < CAPACITY_ALARM_MS) return [];
   const text = `${attempt.jobName} has waited more than an hour for capacity`;
   return [notice(record, now, { alert: 'capacity-wait', about: stretchOf(attempt), text, runbook: 'capacity' })];
 }
