@@ -114,19 +114,18 @@ export function parseCapacityOptionId(capacityOptionId: string): { kind: string;
  */
 const ELASTIC_PENDING_SECONDS = 7200;
 
+const elasticPendingSeconds = ({ limits: { maxPendingSeconds = ELASTIC_PENDING_SECONDS } }: RunSpec): number =>
+  Math.min(maxPendingSeconds, ELASTIC_PENDING_SECONDS);
+
 /** The run spec with the capacity of one capacity option. */
 export function runWithCapacityOption(run: RunSpec, capacityOptionId: string): RunSpec {
   const { kind, instances } = parseCapacityOptionId(capacityOptionId);
   const sized = instances === undefined ? run : onInstances(run, instances);
-  const { maxPendingSeconds = ELASTIC_PENDING_SECONDS } = run.limits;
   // Spot has its own limit on waiting, MaxWaitTimeInSeconds.
   const isSpot = run.compute.capacity === 'spot' && kind !== ON_DEMAND;
   const patient =
     run.compute.elastic && !isSpot
-      ? {
-          ...sized,
-          limits: { ...sized.limits, maxPendingSeconds: Math.min(maxPendingSeconds, ELASTIC_PENDING_SECONDS) },
-        }
+      ? { ...sized, limits: { ...sized.limits, maxPendingSeconds: elasticPendingSeconds(run) } }
       : sized;
   if (kind !== ON_DEMAND) return patient;
   return {
@@ -221,9 +220,7 @@ export function policyOf(
     writesHeartbeats: run.kind === 'training' && run.distribution.contract === 'entrypoint' && !run.network.isolation,
     checkpointIntervalSeconds: interval,
     capacityOptions: listCapacityOptions(run, region, ownPrices, sizes),
-    ...(run.compute.elastic && {
-      pendingSeconds: Math.min(limits.maxPendingSeconds ?? ELASTIC_PENDING_SECONDS, ELASTIC_PENDING_SECONDS),
-    }),
+    ...(run.compute.elastic && { pendingSeconds: elasticPendingSeconds(run) }),
     keepAliveSeconds: run.compute.keepAliveSeconds,
     spareInstances: run.compute.spareInstances,
     ...(steps !== undefined && { totalSteps: steps }),
