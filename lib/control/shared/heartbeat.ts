@@ -4,7 +4,7 @@ import { parseJson } from '../../core/config/formats/json';
 import { MAX_STEP } from '../../core/config/formats/numbers';
 import { bucketAndKey } from '../../core/config/formats/places';
 import type { Observed } from '../../core/lifecycle/observed';
-import type { EpochMs, StartTimes } from '../../core/lifecycle/record';
+import { type EpochMs, MAX_ATTEMPT, type StartTimes } from '../../core/lifecycle/record';
 import { readObject, TooLarge } from '../../shared/aws/read-object';
 import { isNamed } from './custom-resource';
 import { describeError } from './errors';
@@ -57,7 +57,7 @@ const gpuReport = z.object({
 
 /** Fields that an older driver omits or that are malformed count as unknown. */
 const heartbeatSchema = z.object({
-  attempt: z.int().min(1).max(9999),
+  attempt: z.int().min(1).max(MAX_ATTEMPT),
   step,
   phase: text(64).catch(''),
   at: z.number().min(TIMES.min).max(TIMES.max).optional().catch(undefined),

@@ -5,7 +5,7 @@ import { parseJson } from '../../../core/config/formats/json';
 import { MAX_STEP, stepNumber } from '../../../core/config/formats/numbers';
 import { matchesGlob } from '../../../core/config/formats/patterns';
 import type { CheckpointObservation } from '../../../core/lifecycle/observed';
-import { type Checkpoint, checkpointKey } from '../../../core/lifecycle/record';
+import { type Checkpoint, checkpointKey, MAX_ATTEMPT } from '../../../core/lifecycle/record';
 import { MAX_TEXT_BYTES, readObject } from '../../../shared/aws/read-object';
 import { whileTimeRemains } from '../../shared/deadline';
 import { describeError } from '../../shared/errors';
@@ -126,7 +126,7 @@ export const byStep = (folders: readonly string[]): string[] =>
 
 const markerSchema = z.object({
   step: z.int().min(0).max(MAX_STEP),
-  attempt: z.int().min(0).max(9999).nullish(),
+  attempt: z.int().min(0).max(MAX_ATTEMPT).nullish(),
   objects: z.array(z.object({ key: z.string().max(1024), bytes: z.number() })),
 });
 
