@@ -1,7 +1,6 @@
 import { DescribeTrainingJobCommand, UpdateTrainingJobCommand, type WarmPoolStatus } from '@aws-sdk/client-sagemaker';
 import { issue } from '../../core/config/issue';
 import type { DesiredAnswer, NoteAnswer, Refusal, ReleaseAnswer } from '../../core/contracts/control';
-import { runCommand } from '../../core/contracts/names';
 import { keptPool, warmPoolUsd } from '../../core/lifecycle/accounting/spend';
 import { askResume, askStop, endPool, type IntentChange, isResumable, writeNote } from '../../core/lifecycle/intent';
 import { poolEnded } from '../../core/lifecycle/phases/settle-pool';
@@ -11,7 +10,7 @@ import { isJobNotFound } from '../shared/errors';
 import { sendAbout } from '../shared/queue';
 import { isQueued } from '../shared/queue-runs';
 import type { ControlDeps } from './deps';
-import { anotherRunRefusal, closedRefusal, refusal } from './own-run';
+import { anotherRunRefusal, closedRefusal, liveIssue, refusal } from './own-run';
 
 /** Reconcile writes often, so a person's change is retried on the newest version. */
 const MAX_TRIES = 8;
@@ -41,7 +40,10 @@ export async function changeRun(
  * https://docs.aws.amazon.com/sagemaker/latest/dg/train-warm-pools-how-to-use.html (a keep-alive period of 0 terminates it)
  */
 export async function releasePool(deps: ControlDeps, own: RunRecord): Promise<ReleaseAnswer | Refusal> {
-  if (!isOver(own) && liveAttempt(own)?.phase === 'created') return refusal(liveIssue(own, deps.region));
+  if (!isOver(own) && liveAttempt(own)?.phase === 'created') {
+    const about = { rule: 'release/live', must: 'must have no live job: its instances are in use' };
+    return refusal(liveIssue(own, deps.region, about));
+  }
   const none = { ok: true, runId: own.runId, released: false, reusedBy: null, savedUsd: null } as const;
   const pool = keptPool(own);
   const jobName = pool?.attempt.jobName ?? own.attempt?.jobName ?? null;
@@ -102,13 +104,6 @@ async function bookKept(
   const until = pool.since + pool.seconds * 1000;
   await changeRun(deps, run, (r) => endPool(r, until, poolEnded(job, pool.seconds, deps.now().getTime())));
 }
-
-const liveIssue = ({ runId, state, environment, team }: RunRecord, region: string) =>
-  issue('release/live', 'error', 'run', {
-    must: 'must have no live job: its instances are in use',
-    got: `${runId}, ${state}`,
-    fix: `run ${runCommand('stop', runId, { name: environment, team, region })} first`,
-  });
 
 /** Records that the run should stop. Stopping a run that is over is not an error. */
 export async function stopRun(

@@ -4,7 +4,6 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders, isWithin, parseS3Uri } from '../../core/config/formats/places';
 import { issue } from '../../core/config/issue';
 import type { DeleteAnswer, DeleteRequest, Refusal } from '../../core/contracts/control';
-import { runCommand } from '../../core/contracts/names';
 import { runPrefixes } from '../../core/job/plan';
 import { forgetFiles } from '../../core/lifecycle/intent';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
@@ -12,12 +11,14 @@ import { readDescriptor } from '../shared/descriptors';
 import type { RunIntent } from '../shared/items';
 import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
-import { refusal } from './own-run';
+import { liveIssue, refusal } from './own-run';
 
 /** Pages of 1,000 objects that one call counts: about 20 s. */
 const MAX_PAGES = 200;
 /** Pages that one call deletes; the caller asks again until nothing is left. */
 const MAX_DELETED_PAGES = 20;
+
+const LIVE = { rule: 'delete/live', must: 'must be over before its files can be deleted' };
 
 /**
  * Deletes what a run that is over left below its own prefixes: checkpoints, output, code and job files. Its items in the run table stay until
@@ -32,12 +33,12 @@ export async function deleteRun(
   const descriptor = await readDescriptor(deps, own.team);
   const { artifacts, checkpoints } = runPrefixes({ descriptor, runId: own.runId, attempt: 1 });
   const folders = [checkpoints, artifacts];
-  const refused = isOver(own) ? await inUse(deps, own, descriptor, folders) : liveIssue(own, deps.region);
+  const refused = isOver(own) ? await inUse(deps, own, descriptor, folders) : liveIssue(own, deps.region, LIVE);
   if (refused) return refusal(refused);
   const now = deps.now().getTime();
   const record = confirm ? await changeRun(deps, own, (r) => forgetFiles(r, now)) : own;
   // Somebody may have resumed it meanwhile.
-  if (!isOver(record)) return refusal(liveIssue(record, deps.region));
+  if (!isOver(record)) return refusal(liveIssue(record, deps.region, LIVE));
   const deleted = confirm ? await deleteFolders(deps.s3, folders) : 0;
   const counted = await Promise.all(folders.map((uri) => count(deps.s3, uri)));
   const bytes = counted.reduce((sum, place) => sum + place.bytes, 0);
@@ -112,13 +113,6 @@ async function deleteFolders(s3: S3Client, folders: readonly string[]): Promise<
   }
   return deleted;
 }
-
-const liveIssue = ({ runId, state, environment, team }: RunRecord, region: string) =>
-  issue('delete/live', 'error', 'run', {
-    must: 'must be over before its files can be deleted',
-    got: `${runId}, ${state}`,
-    fix: `run ${runCommand('stop', runId, { name: environment, team, region })} first`,
-  });
 
 const usedIssue = (runId: string, other: RunRecord) =>
   issue('delete/in-use', 'error', 'run', {

@@ -1,5 +1,6 @@
 import { type Issue, issue } from '../../core/config/issue';
 import type { Refusal } from '../../core/contracts/control';
+import { runCommand } from '../../core/contracts/names';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
 import { runbookAddress } from '../../core/lifecycle/timeline';
 import { readDescriptor } from '../shared/descriptors';
@@ -22,6 +23,18 @@ export async function findOwnRun(deps: ReadDeps, team: string, runId: string): P
   };
   return refusal(issue('run/unknown', 'error', 'run', text));
 }
+
+/** The issue of a request that must wait until the run has no live job. */
+export const liveIssue = (
+  { runId, state, environment, team }: RunRecord,
+  region: string,
+  { rule, must }: { rule: string; must: string },
+): Issue =>
+  issue(rule, 'error', 'run', {
+    must,
+    got: `${runId}, ${state}`,
+    fix: `run ${runCommand('stop', runId, { name: environment, team, region })} first`,
+  });
 
 /** A run of the team whose item in the table cannot be read. */
 export const unreadableIssue = (path: string, { runId, why }: UnreadableItem): Issue =>
