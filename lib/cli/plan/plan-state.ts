@@ -58,7 +58,6 @@ function hoursOf(run: RunSpec, { region, prices }: Descriptor): number | undefin
 function stateOf(plan: DescribeTrainingPlanCommandOutput): TrainingPlanState {
   const parts = plan.ReservedCapacitySummaries ?? [];
   return {
-    arn: plan.TrainingPlanArn ?? '',
     status: plan.Status ?? 'Pending',
     instanceTypes: [...new Set(parts.map(({ InstanceType }) => String(InstanceType)))],
     targets: (plan.TargetResources ?? []).map(String),

@@ -10,7 +10,6 @@ import { elasticSizes } from '../rules/compute/hosts';
 
 /** The result of DescribeTrainingPlan, as far as a launch depends on it. Times are milliseconds since 1970. */
 export interface TrainingPlanState {
-  arn: string;
   status: 'Pending' | 'Active' | 'Scheduled' | 'Expired' | 'Failed';
   /** Instance types of its reserved capacity. */
   instanceTypes: string[];

@@ -44,7 +44,6 @@ describe('the price of all hosts', () => {
 
 describe('a training plan', () => {
   const STATE: TrainingPlanState = {
-    arn: ARN,
     status: 'Active',
     instanceTypes: ['ml.p4d.24xlarge'],
     targets: ['training-job'],

@@ -6,7 +6,6 @@ const ARN = 'arn:aws:sagemaker:us-west-2:111122223333:training-plan/mine';
 const NOW = Date.UTC(2026, 10, 22);
 const HOUR = 3_600_000;
 const STATE: TrainingPlanState = {
-  arn: ARN,
   status: 'Active',
   instanceTypes: ['ml.p5.48xlarge'],
   targets: ['training-job'],

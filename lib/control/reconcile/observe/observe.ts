@@ -98,7 +98,7 @@ async function observePools(
   if (!attempt) return {};
   const pool = keptPool(record);
   // An attempt after the one that left the pool may have ended without a job.
-  const describe = (of?: PoolAttempt) => describeJob(sagemaker, record, { ...attempt, ...of, phase: 'ended' });
+  const describe = (of: PoolAttempt) => describeJob(sagemaker, record, { ...attempt, ...of, phase: 'ended' });
   const [lastJob, earlier] = await Promise.all([
     pool && !pool.isFinal ? describe(pool.attempt) : undefined,
     Promise.all(earlierPools.map(async ({ attempt: of }) => [of.number, await describe(of)] as const)),
