@@ -1,3 +1,4 @@
+import { HEARTBEAT_OBJECT } from '../../core/contracts/storage';
 import { type ExactStatement, logGroupArns, type Place, SHARED_LOG_GROUPS } from './statement';
 
 /** Resources that audit reads, and that control and reconcile read too. All values may be tokens. */
@@ -35,7 +36,7 @@ export const answerStatements = (context: AuditContext): ExactStatement[] => [
   {
     sid: 'ReadHeartbeats',
     actions: ['s3:GetObject'],
-    resources: [`${context.checkpointBucketArn}/runs/*/heartbeat.json`],
+    resources: [`${context.checkpointBucketArn}/runs/*/${HEARTBEAT_OBJECT}`],
     wildcard: 'Status says the newest step and loss of a live run.',
   },
   {

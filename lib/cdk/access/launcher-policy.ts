@@ -1,4 +1,4 @@
-import { teamPageKey } from '../../core/contracts/storage';
+import { CHECKPOINT_MARKER, HEARTBEAT_OBJECT, teamPageKey } from '../../core/contracts/storage';
 import { type AuditContext, answerStatements, distinguishMissing, listRuns, readDescriptors } from './audit-policy';
 import { type JobGuardrails, jobConditions, keyDenials, trainingConditions } from './job-guardrails';
 import type { ExactStatement } from './statement';
@@ -227,7 +227,7 @@ function runFolderStatements({ artifactBucketArn, checkpointBucketArn }: Launche
     {
       sid: 'ReadMarkersAndHeartbeats',
       actions: ['s3:GetObject'],
-      resources: [`${checkpointBucketArn}/runs/*/COMMITTED.json`, `${checkpointBucketArn}/runs/*/heartbeat.json`],
+      resources: [CHECKPOINT_MARKER, HEARTBEAT_OBJECT].map((name) => `${checkpointBucketArn}/runs/*/${name}`),
       wildcard: 'Markers and heartbeats of every run; the weights stay out of reach.',
     },
     {

@@ -1,6 +1,6 @@
 import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
 import { bucketAndKey, isWithin } from '../../core/config/formats/places';
-import { LEFTOVER_TAG } from '../../core/contracts/storage';
+import { CHECKPOINT_MARKER, LEFTOVER_TAG } from '../../core/contracts/storage';
 import type { Action, Effect } from '../../core/lifecycle/action';
 import { type Backoff, backoffSeconds } from '../../core/lifecycle/budgets';
 import { decide } from '../../core/lifecycle/decide';
@@ -16,7 +16,7 @@ import { isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { applyEffects } from './effects/apply-effects';
 import { announce } from './notify/event-bus';
-import { AT_ONCE, byStep, MARKER, markersIn, matchesMarker } from './observe/checkpoints';
+import { AT_ONCE, byStep, markersIn, matchesMarker } from './observe/checkpoints';
 import { listFolder } from './observe/folders';
 import { type EffectResults, observe } from './observe/observe';
 import { checkpointPrefix, isLocated, jobFilesOf, ownFolders, readSubject, type Subject } from './observe/subject';
@@ -262,7 +262,7 @@ async function leftovers(s3: S3Client, prefixUri: string, marker: string): Promi
 async function tagLeftovers(
   deps: Pick<ReconcileDeps, 's3' | 'remainingMs'>,
   prefixUri: string,
-  marker = `*/${MARKER}`,
+  marker = `*/${CHECKPOINT_MARKER}`,
 ): Promise<{ found: number; tagged: number }> {
   const s3 = whileTimeRemains(deps.s3, RESERVE_MS, deps.remainingMs);
   const found = await leftovers(s3, prefixUri, marker);

@@ -13,6 +13,12 @@ export const LEFTOVER_RULE = 'leftovers';
 /** Content of a bucket, the suffix of its name. */
 export type BucketPurpose = 'data' | 'checkpoints' | 'artifacts' | 'access-logs';
 
+/** Name of the object that marks a checkpoint as complete; it is written last (docs/reference/runtime.md). */
+export const CHECKPOINT_MARKER = 'COMMITTED.json';
+
+/** Name of the heartbeat of a run, beside its checkpoints. */
+export const HEARTBEAT_OBJECT = 'heartbeat.json';
+
 /** Key of the page of a team in the artifact bucket. Only reconcile writes it; no job may read it. */
 export const teamPageKey = (team: string): string => `teams/${team}/page/index.html`;
 

@@ -1,6 +1,7 @@
 import type { Descriptor } from '../config/descriptor';
 import type { FailureHistory, KnownGpus, Rollback, Skip } from '../config/job-file';
 import type { RunSpec } from '../config/run-spec';
+import { HEARTBEAT_OBJECT } from '../contracts/storage';
 
 /** Inputs for the request of one attempt. Pure data: the same plan gives exactly the same request. */
 export interface JobPlan {
@@ -45,7 +46,7 @@ export function runPrefixes(plan: Pick<JobPlan, 'descriptor' | 'runId' | 'attemp
     code: `${artifacts}code/`,
     output: `${artifacts}output/`,
     checkpoints,
-    heartbeat: `${checkpoints}heartbeat.json`,
+    heartbeat: `${checkpoints}${HEARTBEAT_OBJECT}`,
     /** Compiled code, for all runs of the team. */
     compileCache: `s3://${checkpointBucket}/runs/${team}/compile-cache/`,
     /** Beside job.json: where the driver polls for the request to save and exit. */

@@ -1,8 +1,9 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { byStep, listCheckpoints, MARKER, matchesMarker } from '../../../lib/control/reconcile/observe/checkpoints';
+import { byStep, listCheckpoints, matchesMarker } from '../../../lib/control/reconcile/observe/checkpoints';
 import { listFolder } from '../../../lib/control/reconcile/observe/folders';
+import { CHECKPOINT_MARKER } from '../../../lib/core/contracts/storage';
 import { checkpointKey } from '../../../lib/core/lifecycle/record';
 import { draws } from '../../support/draws';
 import { fakeS3 } from '../support/fake-s3';
@@ -48,7 +49,7 @@ describe('a search', () => {
     for (const [step, text] of Object.entries(folders)) {
       now = 10 * Number(step);
       s3.put(`b/run/step-${step}/a`, 'data');
-      if (text !== null) s3.put(`b/run/step-${step}/${MARKER}`, text);
+      if (text !== null) s3.put(`b/run/step-${step}/${CHECKPOINT_MARKER}`, text);
     }
     return { s3, listed: listCheckpoints({ s3: s3.client }, P, wanted) };
   };
@@ -205,7 +206,7 @@ describe('many folders', () => {
     const s3 = fakeS3(() => 1000);
     for (let step = 2; step <= 300; step++) s3.put(`b/run/step-${step}/a`, 'data');
     s3.put('b/run/step-1/a', 'data');
-    s3.put(`b/run/step-1/${MARKER}`, marker(1));
+    s3.put(`b/run/step-1/${CHECKPOINT_MARKER}`, marker(1));
     const found = await listCheckpoints({ s3: s3.client }, P);
     expect(found).toMatchObject({ committed: [{ uri: `${P}step-1/`, step: 1 }], newestWriteAt: 1000 });
     const deep = s3.mock.commandCalls(ListObjectsV2Command).filter(({ args: [{ input }] }) => !input.Delimiter);

@@ -4,6 +4,7 @@ import { parseJson } from '../../../core/config/formats/json';
 import { fillPlaceholders } from '../../../core/config/formats/places';
 import { lineageSchema } from '../../../core/contracts/lineage';
 import { runCommand } from '../../../core/contracts/names';
+import { CHECKPOINT_MARKER } from '../../../core/contracts/storage';
 import {
   type CheckpointOrigin,
   checkpointOrigin,
@@ -132,7 +133,7 @@ function newestCheckpoint(runId: string, { value, why }: KnownRun['checkpoints']
 async function checkpointAt({ region }: Descriptor, uri: string): Promise<CheckpointOrigin | undefined> {
   const folder = s3Folder(uri);
   if (!folder) return undefined;
-  const marker = await textIn(clientForAddresses(region), folder.bucket, `${folder.prefix}COMMITTED.json`);
+  const marker = await textIn(clientForAddresses(region), folder.bucket, `${folder.prefix}${CHECKPOINT_MARKER}`);
   return marker === undefined ? undefined : checkpointOrigin(uri, marker);
 }
 

@@ -1,6 +1,7 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { stepNumber } from '../../../core/config/formats/numbers';
+import { CHECKPOINT_MARKER } from '../../../core/contracts/storage';
 import { checkpointOrigin } from '../../../report/lineage/lineage';
 import type { ListedCheckpoint } from '../../../report/read/checkpoint-list';
 import { answerOrUndefined } from '../../../shared/aws/answers';
@@ -10,8 +11,10 @@ import { MAX_TEXT_BYTES, openObject } from '../../../shared/aws/read-object';
 import { awsClient } from '../../aws-client';
 import { calling } from '../../aws-errors';
 
-const MARKER = /^step-(\d+)\/COMMITTED\.json$/;
-const stepOf = (name: string) => stepNumber(MARKER.exec(name)?.[1]);
+function stepOf(name: string): number | undefined {
+  const [, step, object] = /^step-(\d+)\/(.+)$/.exec(name) ?? [];
+  return object === CHECKPOINT_MARKER ? stepNumber(step) : undefined;
+}
 
 /** The displayed fields of COMMITTED.json (contract: runtime). */
 interface Marker {

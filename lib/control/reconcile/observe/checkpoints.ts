@@ -4,6 +4,7 @@ import { NAMES_NEWEST, STEP_IN_PATH } from '../../../core/catalog/progress-forma
 import { parseJson } from '../../../core/config/formats/json';
 import { MAX_STEP, stepNumber } from '../../../core/config/formats/numbers';
 import { matchesGlob } from '../../../core/config/formats/patterns';
+import { CHECKPOINT_MARKER } from '../../../core/contracts/storage';
 import type { CheckpointObservation } from '../../../core/lifecycle/observed';
 import { type Checkpoint, checkpointKey, MAX_ATTEMPT } from '../../../core/lifecycle/record';
 import { MAX_TEXT_BYTES, readObject } from '../../../shared/aws/read-object';
@@ -12,8 +13,6 @@ import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
 import { type Folder, listFolder } from './folders';
 
-/** Name of the object that marks a checkpoint as complete; it is written last. */
-export const MARKER = 'COMMITTED.json';
 /** `checkpoints.keep` is 3 by default. */
 const ENOUGH = 3;
 /** More objects than a marker of at most `MAX_TEXT_BYTES` lists, at 40 to a hundred bytes each. */
@@ -86,7 +85,7 @@ async function committed(
     if (typeof verdict === 'string') found.torn.push({ uri, why: verdict });
     else if (verdict) {
       found.committed.push({ uri, ...verdict });
-      committedAt[uri] = folder.objects.get(MARKER)?.writtenAt ?? 0;
+      committedAt[uri] = folder.objects.get(CHECKPOINT_MARKER)?.writtenAt ?? 0;
     } else if (++incomplete >= SAVING) await dropIncomplete(s3, uris);
   }
   return { kind: 'listed', ...found, committedAt };
@@ -96,7 +95,7 @@ async function committed(
 async function dropIncomplete(s3: S3Client, uris: string[]): Promise<void> {
   while (uris.length > 0) {
     const some = uris.splice(0, AT_ONCE);
-    const markers = await Promise.all(some.map((uri) => markersIn(s3, uri, '', [MARKER])));
+    const markers = await Promise.all(some.map((uri) => markersIn(s3, uri, '', [CHECKPOINT_MARKER])));
     const first = markers.findIndex((found) => found.length > 0);
     if (first < 0) continue;
     uris.unshift(...some.slice(first));
@@ -106,12 +105,12 @@ async function dropIncomplete(s3: S3Client, uris: string[]): Promise<void> {
 
 /** The text of a folder's marker; undefined when there is none. Throws when the folder is too large to see whether it is complete. */
 async function markerOf(s3: S3Client, folderUri: string, { objects }: Folder): Promise<string | undefined> {
-  const listed = objects.get(MARKER);
+  const listed = objects.get(CHECKPOINT_MARKER);
   if (objects.size >= MAX_OBJECTS) throw new Error(`${folderUri} has ${MAX_OBJECTS} objects or more`);
   if (!listed) return undefined;
   if (listed.bytes > MAX_TEXT_BYTES)
-    throw new Error(`${folderUri}${MARKER} has ${listed.bytes} bytes, more than ${MAX_TEXT_BYTES}`);
-  return (await readObject(s3, `${folderUri}${MARKER}`, MAX_TEXT_BYTES)).text;
+    throw new Error(`${folderUri}${CHECKPOINT_MARKER} has ${listed.bytes} bytes, more than ${MAX_TEXT_BYTES}`);
+  return (await readObject(s3, `${folderUri}${CHECKPOINT_MARKER}`, MAX_TEXT_BYTES)).text;
 }
 
 /** Folders `step-<n>/`, newest first. */
@@ -137,8 +136,8 @@ function judgeMarker(
   objects: Folder['objects'],
 ): Pick<Checkpoint, 'step' | 'attempt'> | string {
   const marker = markerSchema.safeParse(parseJson(text)).data;
-  if (!marker) return `${MARKER} cannot be read`;
-  if (!uri.endsWith(`/step-${marker.step}/`)) return `${MARKER} names step ${marker.step}`;
+  if (!marker) return `${CHECKPOINT_MARKER} cannot be read`;
+  if (!uri.endsWith(`/step-${marker.step}/`)) return `${CHECKPOINT_MARKER} names step ${marker.step}`;
   const wrong = marker.objects.filter(({ key, bytes }) => objects.get(key)?.bytes !== bytes);
   if (wrong.length === 0) return { step: marker.step, attempt: marker.attempt ?? null };
   const names = wrong.slice(0, 3).map((o) => o.key);
