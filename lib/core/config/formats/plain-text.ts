@@ -59,13 +59,13 @@ export function plainLine(text: string, most = 1000): string {
 }
 
 /** A copy of an answer for people: each text in it, and each key, is one line. */
-export const plainLines = <T>(value: T, most?: number): T => linesOf(value, most) as T;
+export const plainLines = <T>(value: T): T => linesOf(value) as T;
 
-function linesOf(value: unknown, most?: number): unknown {
-  if (typeof value === 'string') return plainLine(value, most);
-  if (Array.isArray(value)) return value.map((item) => linesOf(item, most));
+function linesOf(value: unknown): unknown {
+  if (typeof value === 'string') return plainLine(value);
+  if (Array.isArray(value)) return value.map(linesOf);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [plainLine(key, most), linesOf(item, most)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [plainLine(key), linesOf(item)]));
 }
 
 /** JSON text in which every character without a glyph is written as an escape; its value is the same. */
