@@ -10,9 +10,8 @@ from slipway_driver.attempt import Attempt
 from slipway_driver.background import Repeated
 from slipway_driver.log import log
 from slipway_driver.newest_checkpoint import noticing
+from slipway_driver.tables import HEARTBEAT_SECONDS
 from slipway_s3 import S3Client, parse_uri
-
-INTERVAL_SECONDS = 60.0
 
 
 class Heartbeat(Repeated):
@@ -24,7 +23,7 @@ class Heartbeat(Repeated):
         facts: Callable[[], Dict[str, Any]],
         log: Callable[[str], None],
         client: "S3Client | None" = None,
-        interval_seconds: float = INTERVAL_SECONDS,
+        interval_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
         super().__init__(interval_seconds, "heartbeat could not be written", log)
         self._bucket, self._key = parse_uri(uri)

@@ -1,3 +1,4 @@
+import { STOP_MS } from '../../../lib/core/lifecycle/accounting/spend';
 import type { SimMs, VirtualClock } from '../core/clock';
 import type { Capacity } from '../services/capacity';
 import { algorithmError } from './failure-text';
@@ -6,7 +7,7 @@ import { heartbeatOf } from './heartbeat';
 import { HeldInstances } from './held-instances';
 import { heldMs, isLive, type Shape, type SimJob, type WarmPool } from './job';
 import { viewOf } from './job-view';
-import { GRACE_MS, HEALTH_CHECK_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
+import { HEALTH_CHECK_MS, leavesEarlyMs, SAVE_MS, UPLOAD_MS } from './service-times';
 import { startable } from './startable';
 import { copiedStep, HOSTS_LOST, type Loss, restartsInPlace } from './steps/restart';
 import { resumeStep } from './steps/resume-step';
@@ -258,7 +259,7 @@ export class Fleet {
   /** The service ends a job that has reached a time limit. */
   private cut(job: SimJob, secondaryStatus: string): void {
     if (job.status !== 'InProgress') return;
-    if (job.held) this.endIn(job, GRACE_MS, secondaryStatus);
+    if (job.held) this.endIn(job, STOP_MS, secondaryStatus);
     else this.end(job, 'Stopped', secondaryStatus);
   }
 

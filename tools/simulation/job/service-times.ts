@@ -2,10 +2,6 @@ import type { SimJob } from './job';
 
 /** From the end of the containers to the end of the job, while its artifacts are uploaded. */
 export const UPLOAD_MS = 60_000;
-/** From StopTrainingJob to Stopped, unless the scenario sets it. */
-export const STOP_MS = 120_000;
-/** SIGTERM, then 120 s: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html */
-export const GRACE_MS = 120_000;
 /** How long a trainer needs for a requested checkpoint. */
 export const SAVE_MS = 60_000;
 /** Interval at which the driver polls for requests (containers/driver/slipway_driver/hand_over.py). */

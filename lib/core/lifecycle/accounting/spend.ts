@@ -9,7 +9,7 @@ import { trainedMs } from './pauses';
  * Time that the containers have after StopTrainingJob: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html
  */
 export const STOP_MS = 120_000;
-/** The driver writes a heartbeat every minute until training ends. */
+/** The driver writes a heartbeat at this interval until training ends; its table has it from here (`npm run driver:tables`). */
 export const HEARTBEAT_MS = 60_000;
 /** From one tick to the next, and from StopTrainingJob to the end of the job. */
 const LEAD_SECONDS = TICK_SECONDS + STOP_MS / 1000;
