@@ -4,7 +4,6 @@ import type { Constants } from './constants';
 
 /** Speeds of one GPU, in SI units. */
 export interface Gpu {
-  hopperOrLater: boolean;
   /** Dense peak on which the utilisation is based. */
   peakFlops: number;
   /** Rate of large matrix products in bf16 / fp16, and in fp8. */
@@ -47,7 +46,6 @@ export function gpuOf(accelerator: Accelerator, k: Constants): Gpu | undefined {
   const fp8Peak = accelerator.fp8DenseTflops ? accelerator.fp8DenseTflops * 1e12 : hopperOrLater ? 2 * peak : 0;
   const attention = matmul * (hopperOrLater ? k.flashHopper : k.flashAmpere);
   return {
-    hopperOrLater,
     peakFlops: peak,
     matmulFlops: matmul * (hopperOrLater ? k.gemmHopper : k.gemmAmpere),
     fp8Flops:
