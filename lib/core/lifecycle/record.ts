@@ -258,7 +258,7 @@ const progress = z.object({
   /** How many of them belong to earlier driver processes of this attempt. @default 0 */
   earlierStarts: count.optional(),
 });
-/** The last sign of progress, by the clock of S3 (`at`) and by ours (`seenAt`). */
+/** The last sign of progress, by the clock of S3 (`heartbeatAt`) and by ours (`movedAt`). */
 export type Progress = Frozen<z.infer<typeof progress>>;
 
 const jobFiles = z.object({
