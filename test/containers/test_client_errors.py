@@ -33,9 +33,9 @@ def refused(code: str, message: str = "", status: int = 400) -> Any:
         (refused("ExpiredToken", "old", 403), "must have valid AWS credentials", "An error", "sign in, or set AWS_PROFILE"),
         (exceptions.NoCredentialsError(), "must have valid AWS credentials", "Unable to locate", "sign in, or set AWS_PROFILE"),
         (exceptions.EndpointConnectionError(endpoint_url="https://x"), "must reach the service", "EndpointConnectionError",
-         "check the network, the region and AWS_ENDPOINT_URL"),
+         "check the network, the region, HTTPS_PROXY and AWS_ENDPOINT_URL"),
         (exceptions.ReadTimeoutError(endpoint_url="https://x"), "must reach the service", "ReadTimeoutError",
-         "check the network, the region and AWS_ENDPOINT_URL"),
+         "check the network, the region, HTTPS_PROXY and AWS_ENDPOINT_URL"),
         (refused("NoSuchBucket"), "must name a bucket that exists", "one that does not", "check its name"),
         (refused("SlowDown", "too much", 503), "failed", "SlowDown: too much", "try again"),
         (exceptions.BotoCoreError(), "failed", "An unspecified error", "try again"),
@@ -61,7 +61,7 @@ def said(folder: Path, *words: str, config: str = "", **variables: str) -> tuple
 
 
 REACHED = (3, "slipway: reading /slipway/environments/research/nlp: must reach the service, got EndpointConnectionError; "
-              "check the network, the region and AWS_ENDPOINT_URL")  # fmt: skip
+              "check the network, the region, HTTPS_PROXY and AWS_ENDPOINT_URL")  # fmt: skip
 PROFILE = (3, "slipway: reading the AWS configuration: must have valid AWS credentials, got profile typo (AWS_PROFILE): The config profile "
               "(typo) could not be found; sign in with it, or name one of aws configure list-profiles")  # fmt: skip
 

@@ -60,7 +60,7 @@ def service_error(doing: str, error: BotoCoreError | ClientError | ValueError, m
 def _words(error: BotoCoreError | ClientError | ValueError, more: str) -> str:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if kinds & _UNREACHED:
-        return f"must reach the service, got {type(error).__name__}{more}; check the network, the region and AWS_ENDPOINT_URL"
+        return f"must reach the service, got {type(error).__name__}{more}; check the network, the region, HTTPS_PROXY and AWS_ENDPOINT_URL"
     if kinds & _NO_CREDENTIALS or (isinstance(error, ClientError) and _code(error) in _CREDENTIALS):
         profile = os.environ.get("AWS_PROFILE")
         got = f"profile {profile} (AWS_PROFILE): {error}{more}; sign in with it, or name one of aws configure list-profiles"
