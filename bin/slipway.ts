@@ -11,7 +11,8 @@ for (const stream of [process.stdout, process.stderr])
   });
 
 import('../lib/cli/main.js')
-  .then(({ main, reportUncaught }) => {
+  .then(({ main, reportSignals, reportUncaught }) => {
+    reportSignals(process.argv);
     process.on('uncaughtException', (error) => process.exit(reportUncaught(error, process.argv)));
     return main(process.argv);
   })

@@ -3,7 +3,7 @@ import { ownPackage } from '../shared/files/own-package';
 import { assistVerbs } from './assist/verbs';
 import { type CommandLine, earlierVerb, namedVerbs, regionGiven, setGiven } from './command-line';
 import { environmentVerbs } from './environment/verbs';
-import { EXIT, UsageError } from './exit';
+import { EXIT, Interrupted, UsageError } from './exit';
 import { hubVerbs } from './hub/verbs';
 import { initVerbs } from './init/verbs';
 import { launchVerbs } from './launch/verbs';
@@ -106,6 +106,16 @@ export async function main(argv: readonly string[], given: Terminal = processTer
 /** Reports an error that no verb could catch, and returns its exit code. */
 export const reportUncaught = (error: unknown, argv: readonly string[]): number =>
   reportError(error, { asJson: wantsJson(argv), hasPrinted: false, file: '' }, plainTerminal(processTerminal));
+
+/** With `--json`, a signal that no verb handles ends the process with a document. */
+export function reportSignals(argv: readonly string[]): void {
+  if (!wantsJson(argv)) return;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      const isHandled = process.listenerCount(signal) > 1;
+      if (!isHandled) process.exit(reportUncaught(new Interrupted(`interrupted by ${signal}`), argv));
+    });
+}
 
 /** Arguments after `--` are a command to run in the container. */
 const wantsJson = (argv: readonly string[]): boolean => argv.slice(0, argv.indexOf('--') >>> 0).includes('--json');
