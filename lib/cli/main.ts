@@ -66,6 +66,9 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
   return root.helpCommand(true);
 }
 
+/** Whether this process has printed to stdout: then an interrupt adds no document. */
+let processHasPrinted = false;
+
 /** Runs the command line and returns its exit code; reports all errors. */
 export async function main(argv: readonly string[], given: Terminal = processTerminal): Promise<number> {
   let code = 0;
@@ -75,6 +78,7 @@ export async function main(argv: readonly string[], given: Terminal = processTer
     err,
     out: (text) => {
       hasPrinted = true;
+      processHasPrinted ||= given === processTerminal;
       out(text);
     },
   };
@@ -105,7 +109,11 @@ export async function main(argv: readonly string[], given: Terminal = processTer
 
 /** Reports an error that no verb could catch, and returns its exit code. */
 export const reportUncaught = (error: unknown, argv: readonly string[]): number =>
-  reportError(error, { asJson: wantsJson(argv), hasPrinted: false, file: '' }, plainTerminal(processTerminal));
+  reportError(
+    error,
+    { asJson: wantsJson(argv), hasPrinted: processHasPrinted, file: '' },
+    plainTerminal(processTerminal),
+  );
 
 /** With `--json`, a signal that no verb handles ends the process with a document. */
 export function reportSignals(argv: readonly string[]): void {

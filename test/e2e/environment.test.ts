@@ -241,9 +241,9 @@ describe('the request that reaches SageMaker is the one that --dry-run prints', 
       '--set',
       'compute.instanceType=ml.p4d.24xlarge',
       '--set',
-      'compute.alternatives=',
+      'compute.alternatives=null',
       '--set',
-      'distribution.parameters.shard_degree=',
+      'distribution.parameters.shard_degree=null',
     ];
     const set = library === 'fsdp' ? [...small, '--set', 'image.kind=dlc', '--set', 'image.version=2.13'] : [];
     const launched = JSON.parse(

@@ -77,7 +77,7 @@ export function dataRepositoryKeyStatements(key: DataRepositoryKey): Record<stri
 }
 
 /**
- * The run table: one DynamoDB table per environment and region. Only control and reconcile write to it, always with condition expressions.
+ * The run table: one DynamoDB table per environment and region. Only control and reconcile write to it, always with condition expressions, and the guards the item that closes the environment.
  *
  * | runId | item | content |
  * |---|---|---|

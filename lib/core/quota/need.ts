@@ -20,7 +20,7 @@ export interface QuotaNeed extends QuotaRef {
   isOptional?: true;
 }
 
-/** Quotas on processing jobs that have no name in `QUOTA`. Source: quota-codes.ts. */
+/** Quotas on processing jobs that have no name in `QUOTA`. Source: docs/facts/quotas-instances-prices.md. */
 const PROCESSING = { perJob: 'L-A5D63399', runtime: 'L-EA47BDD3', volume: 'L-D7BEE2A3' } as const;
 
 /** Use of instances by a job that has begun, or is about to. */
