@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { replaceFile } from '../shared/files/replace-file';
 import { UsageError } from './exit';
 import type { Terminal } from './terminal';
 
@@ -26,17 +27,12 @@ export function writing(option: string, what: 'file' | 'folder', place: string, 
  */
 export function savePage(file: string, page: string): void {
   writing('--html', 'file', file, () => {
-    if (existsSync(file) && statSync(file).isFile() && !isPage(readFileSync(file, 'utf8')))
-      throw new UsageError(`--html: must be a new file or an earlier page, got ${file}; name another file`);
-    // A page that cannot be written whole leaves the earlier one.
     const isFile = !existsSync(file) || statSync(file).isFile();
-    const beside = isFile ? `${file}.${process.pid}.new` : file;
-    try {
-      writeFileSync(beside, page);
-      if (isFile) renameSync(beside, file);
-    } finally {
-      if (isFile) rmSync(beside, { force: true });
-    }
+    // A pipe or a terminal, such as /dev/stdout, cannot be replaced.
+    if (!isFile) return writeFileSync(file, page);
+    if (existsSync(file) && !isPage(readFileSync(file, 'utf8')))
+      throw new UsageError(`--html: must be a new file or an earlier page, got ${file}; name another file`);
+    replaceFile(file, page);
   });
 }
 

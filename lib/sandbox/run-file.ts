@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { parseJson } from '../core/config/formats/json';
 import { makeWritableFolder } from '../shared/files/make-folder';
+import { replaceFile } from '../shared/files/replace-file';
 import { CLIENT_VARIABLES } from './environment';
 import { isAlive, killGroup, killMarked, type ProcessRef, processRef, sendSignal } from './processes';
 import { temporaryRoot } from './temporary-root';
@@ -72,10 +73,7 @@ export function readOwner(stateDir: string): ProcessRef | undefined {
 
 /** Writes the record by which another process finds this sandbox. */
 export function writeRunRecord(stateDir: string, record: RunRecord): void {
-  // Renamed into place, so that a reader never sees a partial file.
-  const file = fileOf(stateDir);
-  writeFileSync(`${file}.new`, `${JSON.stringify(record, undefined, 2)}\n`, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+  replaceFile(fileOf(stateDir), `${JSON.stringify(record, undefined, 2)}\n`, { mode: 0o600 });
 }
 
 /** Removes the record of a sandbox that has ended. */

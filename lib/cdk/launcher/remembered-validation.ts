@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import {
   CloudFormationValidatePlugin,
@@ -7,6 +7,7 @@ import {
   type PolicyValidationPluginReport,
   type PolicyValidationStack,
 } from 'aws-cdk-lib';
+import { replaceFile } from '../../shared/files/replace-file';
 
 /** Placeholder for the template's path in a stored report, because the next synthesis may use another folder. */
 const TEMPLATE_PATH = '<template>';
@@ -59,8 +60,6 @@ function read(file: string): string | undefined {
 function write(file: string, text: string): void {
   try {
     mkdirSync(path.dirname(file), { recursive: true });
-    const partial = `${file}.${process.pid}`;
-    writeFileSync(partial, text);
-    renameSync(partial, file);
+    replaceFile(file, text);
   } catch {}
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
@@ -10,6 +10,7 @@ import { usd } from '../../report/page/format';
 import { renderVerifyPage, type VerifyReport } from '../../report/render-verify-page';
 import { hasForeignEndpoint } from '../../shared/environment/embedded-endpoint';
 import { standingCost } from '../../shared/environment/standing-cost';
+import { replaceFile } from '../../shared/files/replace-file';
 import { ask } from '../ask';
 import { calling } from '../aws-errors';
 import { callRegion, readDescriptors } from '../environment/environment';
@@ -47,15 +48,9 @@ class RecordFiles {
   }
 
   write(record: VerifyRecord): void {
-    replace(this.record, `${JSON.stringify(record, null, 2)}\n`);
-    replace(this.page, renderVerifyPage(reportOf(record)));
+    replaceFile(this.record, `${JSON.stringify(record, null, 2)}\n`);
+    replaceFile(this.page, renderVerifyPage(reportOf(record)));
   }
-}
-
-/** A reader of the file sees either the old or the new content, never a part. */
-function replace(file: string, text: string): void {
-  writeFileSync(`${file}.new`, text);
-  renameSync(`${file}.new`, file);
 }
 
 /** @throws UsageError when the file is not a record of this account, Region and environment */
