@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { ENDING_SIGNALS } from '../shared/ending-signals';
 import { ownPackage } from '../shared/files/own-package';
 import { assistVerbs } from './assist/verbs';
 import { type CommandLine, earlierVerb, namedVerbs, regionGiven, setGiven } from './command-line';
@@ -118,7 +119,7 @@ export const reportUncaught = (error: unknown, argv: readonly string[]): number 
 /** With `--json`, a signal that no verb handles ends the process with a document. */
 export function reportSignals(argv: readonly string[]): void {
   if (!wantsJson(argv)) return;
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  for (const signal of ENDING_SIGNALS)
     process.on(signal, () => {
       const isHandled = process.listenerCount(signal) > 1;
       if (!isHandled) process.exit(reportUncaught(new Interrupted(`interrupted by ${signal}`), argv));

@@ -5,6 +5,7 @@ import { plainJson, plainText } from '../core/config/formats/plain-text';
 import type { Issue } from '../core/config/issue';
 import type { Loaded } from '../core/config/load';
 import { parsePath } from '../core/config/reading/overrides';
+import { ENDING_SIGNALS } from '../shared/ending-signals';
 import { packageRoot } from '../shared/files/own-package';
 import { EXIT } from './exit';
 
@@ -19,6 +20,18 @@ export const processTerminal: Terminal = {
   out: (text) => process.stdout.write(`${text}\n`),
   err: (text) => process.stderr.write(`${text}\n`),
 };
+
+/**
+ * Lets this process go on without a reader, which is not an error: one that has seen enough (`slipway logs RUN | head`) closes the pipe, and
+ * a person closes the terminal (EIO). Without a reader of its results a verb ends; without one of its messages it goes on to its result.
+ */
+export function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE' && !(error.code === 'EIO' && stream.isTTY)) throw error;
+      if (stream === process.stdout) process.exit(process.exitCode ?? 0);
+    });
+}
 
 /** The colours that `picocolors` writes here. */
 const COLOUR = new RegExp(`(${'\u001b'}\\[(?:[012]|22|3[1-9])m)`);
@@ -61,7 +74,6 @@ export const json = (value: unknown): string => plainJson(JSON.stringify(value, 
 /** The value as JSON in one line, the format of every `--json` output that is a sequence of documents. */
 export const jsonLine = (value: unknown): string => plainJson(JSON.stringify(value));
 
-const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 /** A person who interrupts so often does not wait for a service that does not answer. */
 const LAST_SIGNAL = 3;
 
@@ -69,12 +81,10 @@ const LAST_SIGNAL = 3;
  * Runs work that a person may interrupt: the first signal aborts it, the next one changes nothing, so that it can clean up, and the third
  * ends the process.
  * @param onInterrupt called at the first signal
- * @param more signals beside Ctrl-C and the request to end
  */
 export async function interruptible<T>(
   onInterrupt: () => void,
   work: (interrupted: AbortSignal) => Promise<T>,
-  more: readonly NodeJS.Signals[] = [],
 ): Promise<T> {
   const controller = new AbortController();
   let count = 0;
@@ -85,12 +95,11 @@ export async function interruptible<T>(
     onInterrupt();
     controller.abort(new Error('interrupted'));
   };
-  const signals = [...SIGNALS, ...more];
-  for (const signal of signals) process.on(signal, onSignal);
+  for (const signal of ENDING_SIGNALS) process.on(signal, onSignal);
   try {
     return await work(controller.signal);
   } finally {
-    for (const signal of signals) process.off(signal, onSignal);
+    for (const signal of ENDING_SIGNALS) process.off(signal, onSignal);
   }
 }
 

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ENDING_SIGNALS } from '../shared/ending-signals';
 import { isAlive, killGroup } from './processes';
 import { makeStateFolder, type RunRecord, readRunRecord, requireNotRunning, stopSandbox } from './run-file';
 import { type SandboxOptions, startSandbox } from './sandbox';
@@ -17,14 +18,13 @@ export function sandboxStatus(stateDir: string): RunRecord | undefined {
   return record && isAlive(record.owner) ? record : undefined;
 }
 
-/** Runs a sandbox in this process until SIGINT or SIGTERM. */
+/** Runs a sandbox in this process until a signal ends it. */
 export async function serveSandbox(options: SandboxOptions): Promise<void> {
   let end: () => void = () => {};
   const ended = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  for (const signal of signals) process.once(signal, end);
+  for (const signal of ENDING_SIGNALS) process.once(signal, end);
   const sandbox = await startSandbox(options);
   await ended;
   await sandbox.stop();

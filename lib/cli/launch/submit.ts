@@ -91,7 +91,6 @@ export async function submit(
       await callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'interrupted during its launch' });
       throw new Interrupted(`${runId}: interrupted during its launch, and stopped`);
     },
-    ['SIGHUP'],
   );
 }
 

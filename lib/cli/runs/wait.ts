@@ -3,6 +3,7 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { type RunPlace, runCommand } from '../../core/contracts/names';
+import { ENDING_SIGNALS } from '../../shared/ending-signals';
 import { EXIT, Interrupted } from '../exit';
 import { reportError } from '../report-error';
 import { json, type Terminal } from '../terminal';
@@ -86,8 +87,6 @@ interface Waiting extends Pick<WaitOptions, 'json'> {
   descriptor: Descriptor;
 }
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-
 /** Ctrl-C and a request to end end the wait but not the runs, and a message says so. */
 async function whileInterruptible<T>(
   { runIds, descriptor, json: asJson = false }: Waiting,
@@ -101,11 +100,11 @@ async function whileInterruptible<T>(
     if (asJson) reportError(new Interrupted(lines.join('\n')), context, terminal);
     process.exit(EXIT.interrupted);
   };
-  for (const signal of SIGNALS) process.once(signal, onInterrupt);
+  for (const signal of ENDING_SIGNALS) process.once(signal, onInterrupt);
   try {
     return await work();
   } finally {
-    for (const signal of SIGNALS) process.removeListener(signal, onInterrupt);
+    for (const signal of ENDING_SIGNALS) process.removeListener(signal, onInterrupt);
   }
 }
 

@@ -80,7 +80,7 @@ async function start(stateDir: string, options: SandboxOptions, terminal: Termin
       terminal.err(`interrupted; nothing runs in ${stateDir}`);
       return undefined;
     });
-  const record = await interruptible(() => undefined, starting, ['SIGHUP']);
+  const record = await interruptible(() => undefined, starting);
   if (!record) return EXIT.interrupted;
   const unset = unsetForeign(record.env);
   if (options.json) terminal.out(json({ endpoints: record.endpoints, env: record.env, unset, pid: record.owner.pid }));
