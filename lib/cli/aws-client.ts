@@ -5,6 +5,7 @@ import { Agent, type AgentConnectOpts } from 'agent-base';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 import { getProxyForUrl } from 'proxy-from-env';
 import { CONTROL_TIMEOUT_SECONDS } from '../core/contracts/launcher';
+import { endsAfter } from '../shared/aws/ends-after';
 
 /** Connections through the proxy that HTTPS_PROXY and NO_PROXY name for a host, and direct ones to all others. */
 class ProxyFromEnvironment extends Agent {
@@ -14,28 +15,18 @@ class ProxyFromEnvironment extends Agent {
   }
 }
 
-const agent = new ProxyFromEnvironment();
-
 /** Times after which a connection, and an answer that has not begun, fail: the launcher may take a minute. */
 const CONNECT_MS = 10_000;
 const ANSWER_MS = (CONTROL_TIMEOUT_SECONDS + 10) * 1000;
 
-let handler: NodeHttpHandler | undefined;
-const sharedHandler = () => {
-  handler ??= new NodeHttpHandler({
-    connectionTimeout: CONNECT_MS,
-    requestTimeout: ANSWER_MS,
-    throwOnRequestTimeout: true,
-    httpsAgent: agent,
-  });
-  return handler;
-};
+const agent = new ProxyFromEnvironment();
+const requestHandler = new NodeHttpHandler({ ...endsAfter(ANSWER_MS, CONNECT_MS), httpsAgent: agent });
 
 /** A client of AWS for a verb: through the proxy of the environment, and with a time after which a call fails. */
 export const awsClient = <Client, Settings extends object>(
   make: new (settings: Settings) => Client,
   settings: Settings,
-): Client => new make({ requestHandler: sharedHandler(), ...settings });
+): Client => new make({ requestHandler, ...settings });
 
 /**
  * Puts bytes to a URL, through the same proxy.

@@ -50,8 +50,6 @@ function addNat(vpc: ec2.Vpc, plan: readonly PlannedSubnets[], jobs: readonly ec
   if (nat) for (const subnet of jobs) subnet.addDefaultNatRoute(nat.ref);
 }
 
-const ENDPOINTS = 'S3 and interface endpoints';
-
 const isZoneId = (zone: string): boolean => /-az\d+$/.test(zone);
 
 /** A subnet is placed by zone name or zone id; the construct requires a name, which `inZone` removes again. */
@@ -69,6 +67,9 @@ function inZone<T extends ec2.Subnet>(subnet: T, zone: string, name: string, typ
   Tags.of(subnet).add('aws-cdk:subnet-type', type, only);
   return subnet;
 }
+
+/** Where the outbound HTTPS of jobs goes, in the descriptions of their rules. */
+const ENDPOINTS = 'S3 and interface endpoints';
 
 /** Properties of `TrainingNetwork`. */
 export interface TrainingNetworkProps {

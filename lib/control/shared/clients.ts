@@ -1,15 +1,6 @@
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import { CONTROL_TIMEOUT_SECONDS } from '../../core/contracts/launcher';
-
-/**
- * Options of the SDK's HTTP handler that end a call with a TimeoutError after `requestTimeout` milliseconds without an answer. By default
- * the handler only logs a warning at that time (@smithy/node-http-handler, `throwOnRequestTimeout`).
- */
-export const endsAfter = (requestTimeout: number) => ({
-  connectionTimeout: 3000,
-  requestTimeout,
-  throwOnRequestTimeout: true,
-});
+import { endsAfter } from '../../shared/aws/ends-after';
 
 /** Reads and conditional writes may be retried: three tries, each with a timeout. */
 export const clientSettings = { maxAttempts: 3, requestHandler: endsAfter(10_000) };

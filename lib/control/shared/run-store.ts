@@ -66,6 +66,8 @@ import {
   UnreadableItem,
 } from './stored';
 
+/** Runs of a team in one page of a search. */
+const TEAM_PAGE = 200;
 /** Number of intents that a process keeps, about 15 KB each. */
 const MAX_INTENTS = 2000;
 
@@ -280,18 +282,20 @@ export class RunStore {
   /** The newest runs of a team, newest first. */
   async ofTeam(team: string, limit: number): Promise<RunRecord[]> {
     const runs: RunRecord[] = [];
-    for await (const page of this.pagesOfTeam(team, limit)) {
-      runs.push(...page);
-      if (runs.length >= limit) break;
-    }
+    for await (const page of this.pagesOfTeam(team, limit, limit)) runs.push(...page);
     return runs.slice(0, limit);
   }
 
-  /** All runs of a team, newest first, in pages of at most `pageSize` runs (and 1 MB). */
-  async *pagesOfTeam(team: string, pageSize: number): AsyncGenerator<RunRecord[]> {
+  /** The newest runs of a team, newest first, in pages of at most `pageSize` runs (and 1 MB), up to the page with which there are `most`. */
+  async *pagesOfTeam(team: string, most: number, pageSize = TEAM_PAGE): AsyncGenerator<RunRecord[]> {
     const query = byIndex(TEAM_INDEX, TEAM_INDEX_PARTITION_KEY, team);
-    for await (const items of this.pages({ ...query, ScanIndexForward: false, Limit: pageSize }))
-      yield readable(items, [], recordIn);
+    let listed = 0;
+    for await (const items of this.pages({ ...query, ScanIndexForward: false, Limit: pageSize })) {
+      const page = readable(items, [], recordIn);
+      yield page;
+      listed += page.length;
+      if (listed >= most) return;
+    }
   }
 
   /** All attempts of a run, oldest first. */

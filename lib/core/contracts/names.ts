@@ -43,5 +43,8 @@ export interface RunPlace {
 export const runCommand = (verb: string, runId: string, { name, team, region }: RunPlace, options = ''): string =>
   `slipway ${verb} ${runId} --environment ${name}/${team} --region ${region}${options && ` ${options}`}`;
 
-/** What precedes a name in `after`: the newest run of that name. */
-export const LATEST = 'latest:';
+const LATEST = 'latest:';
+
+/** The name in an entry of `after` such as `latest:c4-tokenize`, the newest run of that name; undefined for a run id. */
+export const latestName = (entry: string): string | undefined =>
+  entry.startsWith(LATEST) ? entry.slice(LATEST.length) : undefined;

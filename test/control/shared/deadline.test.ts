@@ -2,8 +2,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { clientSettings, endsAfter, onceSettings } from '../../../lib/control/shared/clients';
+import { clientSettings, onceSettings } from '../../../lib/control/shared/clients';
 import { Deadline } from '../../../lib/control/shared/deadline';
+import { endsAfter } from '../../../lib/shared/aws/ends-after';
 
 /** Accepts connections of this process and never answers. */
 let silent: Server;

@@ -12,7 +12,7 @@ import {
   UNMET,
   type UploadAnswer,
 } from '../../../core/contracts/control';
-import { LATEST } from '../../../core/contracts/names';
+import { latestName } from '../../../core/contracts/names';
 import { codeUri, configText, runIdAt, runPrefixes } from '../../../core/job/plan';
 import { teamKeyEncryption } from '../../../core/job/team-key';
 import { policyOf } from '../../../core/lifecycle/capacity-options';
@@ -58,7 +58,7 @@ function recordOf(
       ...(Object.keys(run.tags).length > 0 && { tags: run.tags }),
       ...(note !== undefined && { note }),
       ...(!REGISTERED.test(clientRequestId) && { requestId: clientRequestId }),
-      ...(startAt !== undefined && { notBefore: timeOf(startAt) }),
+      notBefore: timeOf(startAt),
     },
     now,
   );
@@ -224,28 +224,27 @@ function sizeIssues(run: RunSpec): Issue[] {
 
 /** Number of newest runs of a team among which one of a name is looked for. */
 const MAX_LISTED = 2000;
-const PAGE = 200;
 
 /** Warns of `latest:<name>` without a run of that name: it may be launched later, or the name is mistyped. */
 async function unmetIssues(deps: ControlDeps, team: string, { after }: RunSpec): Promise<Issue[]> {
-  const unmet = new Map(after.flatMap((id, i) => (id.startsWith(LATEST) ? [[id.slice(LATEST.length), i]] : [])));
-  let listed = 0;
+  const unmet = new Set(after.flatMap((entry) => latestName(entry) ?? []));
   if (unmet.size > 0)
-    for await (const page of deps.store.pagesOfTeam(team, PAGE)) {
+    for await (const page of deps.store.pagesOfTeam(team, MAX_LISTED)) {
       for (const { name } of page) unmet.delete(name);
-      listed += page.length;
-      if (unmet.size === 0 || listed >= MAX_LISTED) break;
+      if (unmet.size === 0) break;
     }
   const must = `must be a run of team ${team}: this one waits until there is one`;
   const fix = 'launch it, or stop this run and correct the name';
-  return [...unmet].map(([name, i]) => issue(UNMET, 'warning', `after[${i}]`, { must, got: `${LATEST}${name}`, fix }));
+  return after.flatMap((got, i) =>
+    unmet.has(latestName(got) ?? '') ? [issue(UNMET, 'warning', `after[${i}]`, { must, got, fix })] : [],
+  );
 }
 
 /** Runs that this run refers to must belong to the same team. */
 async function otherRunIssues(deps: ControlDeps, team: string, run: RunSpec): Promise<Issue[]> {
   const { startFrom } = run.checkpoints;
   const named = [
-    ...run.after.map((id, i) => ({ path: `after[${i}]`, id })).filter(({ id }) => !id.startsWith(LATEST)),
+    ...run.after.map((id, i) => ({ path: `after[${i}]`, id })).filter(({ id }) => latestName(id) === undefined),
     ...(startFrom && !startFrom.startsWith('s3://') ? [{ path: 'checkpoints.startFrom', id: startFrom }] : []),
   ];
   const found = await Promise.all(

@@ -1,4 +1,4 @@
-import { LATEST } from '../../../core/contracts/names';
+import { latestName } from '../../../core/contracts/names';
 import { blockedRun } from '../../../core/lifecycle/phases/wait';
 import type { EpochMs, RunRecord } from '../../../core/lifecycle/record';
 import { eachInTurn } from '../../../shared/aws/pace';
@@ -12,7 +12,6 @@ export type AwaitedRuns = ReadonlyMap<string, ReadonlyMap<string, RunRecord | un
 /** Number of runs that are read at the same time. */
 const AT_ONCE = 20;
 /** Number of runs in one page of a team's listing. */
-const PAGE = 200;
 /** Number of newest runs of a team among which the newest run of a name is searched for. */
 const MAX_LISTED = 10_000;
 
@@ -22,22 +21,20 @@ const MAX_LISTED = 10_000;
  */
 export async function awaitedRuns(deps: ReconcileDeps, waiting: readonly RunRecord[]): Promise<AwaitedRuns> {
   const waiters = waiting.filter(({ after }) => after.length > 0);
-  const ids = new Set(waiters.flatMap(({ after }) => after.filter((wanted) => !isLatest(wanted))));
-  const teams = new Set(waiters.filter(({ after }) => after.some(isLatest)).map(({ team }) => team));
+  const ids = new Set(waiters.flatMap(({ after }) => after.filter((wanted) => latestName(wanted) === undefined)));
+  const teams = new Set(waiters.filter((run) => namesIn(run).length > 0).map(({ team }) => team));
   const byId = await readEach([...ids], (id) => findRun(deps, id));
   const newest = await readEach([...teams], (team) => newestNamed(deps, team, waitersByName(waiters, team)));
-  const find = (run: RunRecord, wanted: string) =>
-    isLatest(wanted)
-      ? newest
-          .get(run.team)
-          ?.get(nameIn(wanted))
-          ?.find((other) => mayWaitFor(run, other))
-      : byId.get(wanted);
+  const find = (run: RunRecord, wanted: string) => {
+    const name = latestName(wanted);
+    if (name === undefined) return byId.get(wanted);
+    const named = newest.get(run.team)?.get(name);
+    return named?.find((other) => mayWaitFor(run, other));
+  };
   return new Map(waiters.map((run) => [run.runId, new Map(run.after.map((wanted) => [wanted, find(run, wanted)]))]));
 }
 
-const isLatest = (wanted: string) => wanted.startsWith(LATEST);
-const nameIn = (latest: string) => latest.slice(LATEST.length);
+const namesIn = ({ after }: RunRecord): string[] => after.flatMap((wanted) => latestName(wanted) ?? []);
 
 /** Runs have an order: by their start, then by their id. */
 const mayWaitFor = ({ name, createdAt, runId }: RunRecord, other: RunRecord): boolean =>
@@ -47,19 +44,16 @@ const mayWaitFor = ({ name, createdAt, runId }: RunRecord, other: RunRecord): bo
 function waitersByName(waiters: readonly RunRecord[], of: string): Map<string, RunRecord[]> {
   const byName = new Map<string, RunRecord[]>();
   for (const run of waiters.filter(({ team }) => team === of))
-    for (const wanted of run.after.filter(isLatest).map(nameIn))
-      byName.set(wanted, [...(byName.get(wanted) ?? []), run]);
+    for (const wanted of namesIn(run)) byName.set(wanted, [...(byName.get(wanted) ?? []), run]);
   return byName;
 }
 
 async function newestNamed({ store }: ReconcileDeps, team: string, waiters: ReadonlyMap<string, RunRecord[]>) {
   const found = new Map<string, RunRecord[]>([...waiters.keys()].map((name) => [name, []]));
   const isKnown = (name: string, run: RunRecord) => found.get(name)?.some((other) => mayWaitFor(run, other));
-  let listed = 0;
-  for await (const page of store.pagesOfTeam(team, PAGE)) {
+  for await (const page of store.pagesOfTeam(team, MAX_LISTED)) {
     for (const run of page) found.get(run.name)?.push(run);
-    listed += page.length;
-    if (listed >= MAX_LISTED || [...waiters].every(([name, runs]) => runs.every((run) => isKnown(name, run)))) break;
+    if ([...waiters].every(([name, runs]) => runs.every((run) => isKnown(name, run)))) break;
   }
   return found;
 }

@@ -58,7 +58,7 @@ function afterPreemption(record: RunRecord, attempt: Attempt, next: Move, now: E
 export function waitForCheckpoints(record: RunRecord, why: string, now: EpochMs): Move {
   const { attempt, queuedAt } = record;
   // A run that was resumed joined the queue after its last attempt.
-  const since = Math.max(attempt?.endedAt ?? queuedAt, queuedAt);
+  const since = Math.max(attempt?.endedAt ?? 0, queuedAt);
   const notices = [unreadable(record, { about: `${attempt?.number ?? 0}`, since, text: why }, now)];
   if (!returnsCapacity(since, now)) return move({ notices });
   return move({

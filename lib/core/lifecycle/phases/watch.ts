@@ -47,7 +47,7 @@ export function watchJob(situation: JobSituation): Move {
       state,
       reason: reasonOf(record, next, job),
       // Its instances are its own again if they were given up while the job was not found.
-      ...(!record.admitted && { admitted: true }),
+      admitted: true,
       ...(isTraining(job) && { budgets: capacityCame(record.budgets) }),
     },
     events: [
