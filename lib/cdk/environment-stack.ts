@@ -7,7 +7,7 @@ import type { EnvironmentSpec } from '../core/config/environment-file';
 import type { RunSpec } from '../core/config/run-spec';
 import { namePrefix, runTableName } from '../core/contracts/names';
 import { environmentQuotaNeeds } from '../core/quota';
-import { ownPackage } from '../shared/files/own-package';
+import { ownPackage } from '../shared/local/own-package';
 import { EnvironmentAccess } from './access/environment-access';
 import { TrainingRoles } from './access/training-roles';
 import { AcknowledgedChecks } from './acknowledged-checks';

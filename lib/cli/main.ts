@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { ENDING_SIGNALS } from '../shared/ending-signals';
-import { ownPackage } from '../shared/files/own-package';
+import { ENDING_SIGNALS } from '../shared/local/ending-signals';
+import { ownPackage } from '../shared/local/own-package';
 import { assistVerbs } from './assist/verbs';
 import { type CommandLine, earlierVerb, namedVerbs, regionGiven, setGiven } from './command-line';
 import { environmentVerbs } from './environment/verbs';

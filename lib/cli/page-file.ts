@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { replaceFile } from '../shared/files/replace-file';
+import { replaceFile } from '../shared/local/replace-file';
 import { UsageError } from './exit';
 import type { Terminal } from './terminal';
 

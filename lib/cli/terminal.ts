@@ -5,8 +5,8 @@ import { plainJson, plainText } from '../core/config/formats/plain-text';
 import type { Issue } from '../core/config/issue';
 import type { Loaded } from '../core/config/load';
 import { parsePath } from '../core/config/reading/overrides';
-import { ENDING_SIGNALS } from '../shared/ending-signals';
-import { packageRoot } from '../shared/files/own-package';
+import { ENDING_SIGNALS } from '../shared/local/ending-signals';
+import { packageRoot } from '../shared/local/own-package';
 import { EXIT } from './exit';
 
 /** The output of a verb: documents and results go to `out`, messages for people to `err`. */

@@ -1,7 +1,7 @@
 import { type SpawnSyncOptionsWithStringEncoding, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { EXIT_CODES } from '../core/catalog/exit-codes';
-import { packageRoot } from '../shared/files/own-package';
+import { packageRoot } from '../shared/local/own-package';
 import { Refusal, ServiceError, UsageError } from './exit';
 
 /**

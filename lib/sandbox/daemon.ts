@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ENDING_SIGNALS } from '../shared/ending-signals';
+import { ENDING_SIGNALS } from '../shared/local/ending-signals';
 import { isAlive, killGroup } from './processes';
 import { makeStateFolder, type RunRecord, readRunRecord, requireNotRunning, stopSandbox } from './run-file';
 import { type SandboxOptions, startSandbox } from './sandbox';

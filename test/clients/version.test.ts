@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { ownPackage } from '../../lib/shared/files/own-package';
+import { ownPackage } from '../../lib/shared/local/own-package';
 
 const { version } = ownPackage();
 

@@ -10,7 +10,7 @@ import * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct, type IConstruct } from 'constructs';
 import { FUNCTION_TIMEOUT_SECONDS } from '../../core/contracts/launcher';
-import { packageRoot } from '../../shared/files/own-package';
+import { packageRoot } from '../../shared/local/own-package';
 import { allow, type ExactStatement } from '../access/statement';
 
 /**

@@ -2,7 +2,7 @@ import { type CustomResource, Duration } from 'aws-cdk-lib';
 import type * as s3 from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { DRIVER_PUBLISH_TYPE } from '../../core/contracts/custom-resources';
-import { driverFiles } from '../../shared/files/own-package';
+import { driverFiles } from '../../shared/local/own-package';
 import { generatedAsset } from '../functions/handler-function';
 import { customResource } from '../functions/handler-resource';
 

@@ -12,7 +12,7 @@ import { Construct } from 'constructs';
 import { parseEcrUri } from '../../core/catalog/images/images';
 import { REGIONS } from '../../core/catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../../core/contracts/custom-resources';
-import { packageRoot } from '../../shared/files/own-package';
+import { packageRoot } from '../../shared/local/own-package';
 import { allow } from '../access/statement';
 import { acknowledge } from '../acknowledged-checks';
 import { isDeployed } from '../embedded-aws';

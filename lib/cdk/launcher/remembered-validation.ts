@@ -7,7 +7,7 @@ import {
   type PolicyValidationPluginReport,
   type PolicyValidationStack,
 } from 'aws-cdk-lib';
-import { replaceFile } from '../../shared/files/replace-file';
+import { replaceFile } from '../../shared/local/replace-file';
 
 /** Placeholder for the template's path in a stored report, because the next synthesis may use another folder. */
 const TEMPLATE_PATH = '<template>';

@@ -4,7 +4,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { ownPackage } from '../../shared/files/own-package';
+import { ownPackage } from '../../shared/local/own-package';
 import { EXIT, UsageError } from '../exit';
 import type { Terminal } from '../terminal';
 

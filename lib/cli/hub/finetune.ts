@@ -11,7 +11,7 @@ import { issueOf } from '../../core/config/rule';
 import type { RunSpec } from '../../core/config/run-spec';
 import { runCommand } from '../../core/contracts/names';
 import { teamKeyEncryption } from '../../core/job/team-key';
-import { makeFolder } from '../../shared/files/make-folder';
+import { makeFolder } from '../../shared/local/make-folder';
 import { ask } from '../ask';
 import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';

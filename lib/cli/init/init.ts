@@ -7,7 +7,7 @@ import { nearest } from '../../core/catalog/nearest';
 import { REGIONS } from '../../core/catalog/regions';
 import { teamName } from '../../core/config/environment/people';
 import { orList } from '../../core/config/issue';
-import { makeFolder, makeWritableFolder } from '../../shared/files/make-folder';
+import { makeFolder, makeWritableFolder } from '../../shared/local/make-folder';
 import { EXIT, UsageError } from '../exit';
 import { writing } from '../page-file';
 import { json, quoted, type Terminal } from '../terminal';

@@ -4,7 +4,7 @@ import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-l
 import type { Descriptor } from '../../core/config/descriptor';
 import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { judgeForDeploy, quotaSentence } from '../../core/quota';
-import { driverFiles } from '../../shared/files/own-package';
+import { driverFiles } from '../../shared/local/own-package';
 import { awsClient } from '../aws-client';
 import { checkStorage, type ResourceCheck } from '../environment/checks/storage-checks';
 import { needsOfStack } from '../environment/deployed-needs';

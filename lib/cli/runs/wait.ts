@@ -3,7 +3,7 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { type RunPlace, runCommand } from '../../core/contracts/names';
-import { ENDING_SIGNALS } from '../../shared/ending-signals';
+import { ENDING_SIGNALS } from '../../shared/local/ending-signals';
 import { EXIT, Interrupted } from '../exit';
 import { reportError } from '../report-error';
 import { json, type Terminal } from '../terminal';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import type { RunRecord } from '../../sandbox/run-file';
 import { SandboxAdmin } from '../../sandbox/sandbox-admin';
-import { ownPackage, packageRoot } from '../../shared/files/own-package';
+import { ownPackage, packageRoot } from '../../shared/local/own-package';
 import { needsOfEnvironment, requireEnvironment } from '../environment/environment-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Descriptor } from '../../core/config/descriptor';
 import { type DesiredAnswer, hasEnded, newestAttempt } from '../../core/contracts/control';
 import { runCommand } from '../../core/contracts/names';
-import { packageRoot } from '../../shared/files/own-package';
+import { packageRoot } from '../../shared/local/own-package';
 import { Refusal } from '../exit';
 import { type LaunchOptions, launch } from '../launch/launch';
 import { callControl } from '../runs/control-client';

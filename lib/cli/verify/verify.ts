@@ -10,7 +10,7 @@ import { usd } from '../../report/page/format';
 import { renderVerifyPage, type VerifyReport } from '../../report/render-verify-page';
 import { hasForeignEndpoint } from '../../shared/environment/embedded-endpoint';
 import { standingCost } from '../../shared/environment/standing-cost';
-import { replaceFile } from '../../shared/files/replace-file';
+import { replaceFile } from '../../shared/local/replace-file';
 import { ask } from '../ask';
 import { calling } from '../aws-errors';
 import { callRegion, readDescriptors } from '../environment/environment';

@@ -8,7 +8,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { expect, test } from 'vitest';
 import { type McpOptions, mcp } from '../../../lib/cli/assist/mcp';
 import { main } from '../../../lib/cli/main';
-import { ownPackage } from '../../../lib/shared/files/own-package';
+import { ownPackage } from '../../../lib/shared/local/own-package';
 import { runCli } from '../../support/run-cli';
 
 const RUN = path.join(__dirname, '../../../runs/builtin/llama3-8b-fsdp.yaml');

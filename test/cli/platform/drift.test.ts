@@ -21,7 +21,7 @@ import {
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { driverFiles } from '../../../lib/shared/files/own-package';
+import { driverFiles } from '../../../lib/shared/local/own-package';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';

@@ -1,7 +1,7 @@
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, expect, test } from 'vitest';
 import { onEvent } from '../../../lib/control/driver-publish/index';
-import { driverFiles } from '../../../lib/shared/files/own-package';
+import { driverFiles } from '../../../lib/shared/local/own-package';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';
 

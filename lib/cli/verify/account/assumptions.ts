@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { packageRoot } from '../../../shared/files/own-package';
+import { packageRoot } from '../../../shared/local/own-package';
 
 /** Levels of `slipway verify`; each level includes the previous ones. */
 export const LEVELS = ['read', 'deploy', 'train', 'efa'] as const;
