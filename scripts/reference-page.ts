@@ -35,7 +35,7 @@ ${EXIT_CODES.map(([code, meaning]) => `| ${code} | ${meaning.replace('--wait', '
 
 Every error has the form \`<option as written>: <what must hold>, got <value>; <what to do>\`; all errors are reported together. A stack trace is printed only with \`SLIPWAY_DEBUG=1\`; a report of an internal error should contain it.
 
-Calls to AWS go through the proxy that \`HTTPS_PROXY\` names, except to hosts in \`NO_PROXY\`; \`NODE_EXTRA_CA_CERTS\` names a file with its certificates. A call without an answer fails after 70 seconds, and is tried three times.
+Calls to AWS, and those that sign in, go through the proxy that \`HTTPS_PROXY\` names (\`http://\` or \`https://\`; \`HOST:PORT\` is the former), except to hosts in \`NO_PROXY\`, in which \`.amazonaws.com\` is all that end so. \`AWS_CA_BUNDLE\` names a file with certificates that are trusted in place of those of Node.js, \`NODE_EXTRA_CA_CERTS\` one with further ones. A call without an answer fails after 70 seconds, and is tried three times.
 
 Text of jobs, people and files is printed without escape sequences and invisible characters, and a long one is cut. JSON contains all of it, with escapes for these characters.
 `;

@@ -20,7 +20,15 @@ const CREDENTIALS = [
 ];
 const CLOCK = ['RequestTimeTooSkewed', 'RequestExpired', 'InvalidSignatureException', 'SignatureDoesNotMatch'];
 const DENIED = ['AccessDeniedException', 'AccessDenied', 'UnauthorizedOperation', 'AuthorizationError', 'Forbidden'];
-const UNREACHABLE = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ECONNRESET', 'ETIMEDOUT', 'TimeoutError'];
+const UNREACHABLE = [
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ECONNRESET',
+  'ETIMEDOUT',
+  'TimeoutError',
+  'EgressError',
+];
 
 /** Whether a stack does not exist: CloudFormation has no separate error for this. */
 export function isMissingStack(error: unknown): boolean {
@@ -61,6 +69,10 @@ export function serviceError(doing: string, error: unknown): ServiceError {
 
 function explain(name: string, code: string, message: string): string {
   const { AWS_PROFILE: profile } = process.env;
+  // The provider of credentials wraps the error of its own call, as text.
+  if (name === 'EgressError' || message.startsWith('EgressError: ')) return message.replace('EgressError: ', '');
+  if (/CERT|UNABLE_TO_(GET|VERIFY)/.test(code) || /\bcertificate\b/.test(message))
+    return `must present a certificate that is trusted here, got ${message}; name a file with the certificates of your proxy in AWS_CA_BUNDLE`;
   if (CREDENTIALS.includes(name) && profile)
     return `must have valid AWS credentials, got profile ${profile} (AWS_PROFILE): ${message}; sign in with it, or name one of aws configure list-profiles`;
   if (CREDENTIALS.includes(name)) return `must have valid AWS credentials, got ${message}; sign in, or set AWS_PROFILE`;
@@ -69,8 +81,6 @@ function explain(name: string, code: string, message: string): string {
     return `must be signed by valid credentials at the right time, got ${name}: ${message}; check the clock of this machine and the secret key`;
   if (name === 'OptInRequired')
     return `must be in a region and a service that the account has enabled, got ${message}; enable it, or name another region`;
-  if (/CERT|UNABLE_TO_(GET|VERIFY)/.test(code))
-    return `must present a certificate that is trusted here, got ${message}; name the certificates of your proxy in NODE_EXTRA_CA_CERTS`;
   if (code === 'ERR_INVALID_URL')
     return 'must reach an address, got AWS_ENDPOINT_URL that is none; correct or unset it';
   if (name === 'SyntaxError')

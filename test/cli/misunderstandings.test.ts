@@ -46,7 +46,11 @@ describe('an error that does not pass', () => {
     ...['AuthFailure', 'InvalidAccessKeyId', 'IncompleteSignature'].map((name) => [{ name }, 'valid AWS credentials']),
     ...['RequestTimeTooSkewed', 'SignatureDoesNotMatch', 'RequestExpired'].map((name) => [{ name }, 'check the clock']),
     [{ name: 'OptInRequired' }, 'name another region'],
-    [{ code: 'SELF_SIGNED_CERT_IN_CHAIN' }, 'NODE_EXTRA_CA_CERTS'],
+    [{ code: 'SELF_SIGNED_CERT_IN_CHAIN' }, 'AWS_CA_BUNDLE'],
+    [
+      { name: 'CredentialsProviderError', message: 'Error: self-signed certificate in certificate chain' },
+      'AWS_CA_BUNDLE',
+    ],
     [{ name: 'TypeError', code: 'ERR_INVALID_URL' }, 'AWS_ENDPOINT_URL'],
     [{ name: 'SyntaxError' }, 'check the network, proxies and AWS_ENDPOINT_URL'],
   ] as [object, string][])('%j is not told to be tried again', (error, advice) => {
