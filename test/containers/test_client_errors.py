@@ -1,5 +1,6 @@
 """What the Python client says of calls that fail: the command line's words."""
 
+import re
 import socketserver
 import subprocess
 import sys
@@ -13,9 +14,10 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "clients/python/src"))
 exceptions = pytest.importorskip("botocore.exceptions")
 
-from slipway._service_errors import service_error  # noqa: E402
+from slipway._service_errors import has_no_credentials, service_error  # noqa: E402
 from slipway.environment import Environment, _put  # noqa: E402
 from slipway.errors import ServiceError, UsageError  # noqa: E402
+from slipway.run import _patiently  # noqa: E402
 
 WORDS = (ROOT / "lib/cli/aws-errors.ts").read_text()
 
@@ -36,6 +38,8 @@ def refused(code: str, message: str = "", status: int = 400) -> Any:
          "check the network, the region, HTTPS_PROXY and AWS_ENDPOINT_URL"),
         (exceptions.ReadTimeoutError(endpoint_url="https://x"), "must reach the service", "ReadTimeoutError",
          "check the network, the region, HTTPS_PROXY and AWS_ENDPOINT_URL"),
+        (exceptions.SSLError(endpoint_url="https://x", error="self-signed"), "must present a certificate that is trusted here", "SSL validation failed",
+         "name a file with the certificates of your proxy in AWS_CA_BUNDLE"),
         (refused("NoSuchBucket"), "must name a bucket that exists", "one that does not", "check its name"),
         (refused("SlowDown", "too much", 503), "failed", "SlowDown: too much", "try again"),
         (exceptions.BotoCoreError(), "failed", "An unspecified error", "try again"),
@@ -47,6 +51,31 @@ def test_says_what_must_hold_what_came_and_what_to_do(error: Exception, begin: s
     text = str(found)
     assert text.startswith(f"reading s3://b/k: {begin}, got {got}") and text.endswith(f"; left something; {end}")
     assert begin in WORDS and end in WORDS, "the command line says it otherwise"
+
+
+def test_credentials_are_told_by_the_codes_of_the_command_line() -> None:
+    listed = re.search(r"const CREDENTIALS = \[(.*?)\];", WORDS, re.DOTALL)
+    # The first two are errors of the SDK for JavaScript alone.
+    codes = set(re.findall(r"'(\w+)'", listed[1] if listed else "")) - {"CredentialsProviderError", "TokenProviderError"}
+    assert len(codes) > 5
+    assert all(has_no_credentials(refused(code)) for code in codes)
+    assert not has_no_credentials(refused("SlowDown")) and not has_no_credentials(None)
+
+
+@pytest.mark.parametrize(("code", "calls"), [("ExpiredToken", 1), ("SlowDown", 10)])
+def test_waits_for_what_passes_by_itself_alone(code: str, calls: int) -> None:
+    made = []
+
+    def call() -> None:
+        made.append(1)
+        try:
+            raise refused(code)
+        except exceptions.ClientError as error:
+            raise service_error("asking", error) from error
+
+    with pytest.raises(ServiceError, match=code):
+        _patiently(call, 0)
+    assert len(made) == calls
 
 
 def said(folder: Path, *words: str, config: str = "", **variables: str) -> tuple[int, str]:

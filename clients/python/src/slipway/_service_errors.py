@@ -11,7 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from .errors import ServiceError, UsageError
 
-_CREDENTIALS = ("ExpiredTokenException", "ExpiredToken", "UnrecognizedClientException", "InvalidClientTokenId")
+_CREDENTIALS = ("ExpiredTokenException", "ExpiredToken", "UnrecognizedClientException", "InvalidClientTokenId", "AuthFailure",
+                "InvalidAccessKeyId", "IncompleteSignature")  # fmt: skip
 #: Classes of botocore.exceptions, by their names: what they have in common is BotoCoreError alone.
 _NO_CREDENTIALS = {"NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "SSOError", "TokenRetrievalError",
                    "ProfileNotFound"}  # fmt: skip
@@ -24,6 +25,13 @@ def is_denied(error: ClientError) -> bool:
     """Whether the caller may not do what it asked for. A HEAD of S3 is refused by its status alone."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
     return _code(error) in _DENIED or (status == 403 and _code(error) not in _CREDENTIALS)
+
+
+def has_no_credentials(error: BaseException | None) -> bool:
+    """Whether the process has no credentials that AWS accepts: every call fails in the same way."""
+    if isinstance(error, ClientError):
+        return _code(error) in _CREDENTIALS
+    return not _NO_CREDENTIALS.isdisjoint(kind.__name__ for kind in type(error).__mro__)
 
 
 def new_session() -> Any:
@@ -59,9 +67,12 @@ def service_error(doing: str, error: BotoCoreError | ClientError | ValueError, m
 
 def _words(error: BotoCoreError | ClientError | ValueError, more: str) -> str:
     kinds = {kind.__name__ for kind in type(error).__mro__}
+    if "SSLError" in kinds:
+        return (f"must present a certificate that is trusted here, got {error}{more}; "
+                "name a file with the certificates of your proxy in AWS_CA_BUNDLE")  # fmt: skip
     if kinds & _UNREACHED:
         return f"must reach the service, got {type(error).__name__}{more}; check the network, the region, HTTPS_PROXY and AWS_ENDPOINT_URL"
-    if kinds & _NO_CREDENTIALS or (isinstance(error, ClientError) and _code(error) in _CREDENTIALS):
+    if has_no_credentials(error):
         profile = os.environ.get("AWS_PROFILE")
         got = f"profile {profile} (AWS_PROFILE): {error}{more}; sign in with it, or name one of aws configure list-profiles"
         return f"must have valid AWS credentials, got {got if profile else f'{error}{more}; sign in, or set AWS_PROFILE'}"

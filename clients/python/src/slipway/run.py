@@ -12,7 +12,7 @@ from ._checkpoints import Checkpoint, committed_checkpoints
 from ._control import Control
 from ._display import progress_line
 from ._metrics import Step, steps_of
-from ._service_errors import client_of
+from ._service_errors import client_of, has_no_credentials
 from ._views import CheckpointsView, StatusView, TimelineView, chart_svg
 from .errors import ServiceError, UsageError
 from .types import Event, LogLine, Status, StatusConfiguration
@@ -31,11 +31,13 @@ T = TypeVar("T")
 
 
 def _patiently(call: Callable[[], T], seconds: float) -> T:
-    """Repeats a call while the service fails."""
+    """Repeats a call while the service fails. Credentials that have expired do not come back without the person who waits."""
     for _ in range(_PATIENCE - 1):
         try:
             return call()
-        except ServiceError:
+        except ServiceError as error:
+            if has_no_credentials(error.__cause__):
+                raise
             time.sleep(seconds)
     return call()
 
