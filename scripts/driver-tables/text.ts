@@ -1,4 +1,4 @@
-import { EXIT_CODES } from '../../lib/core/catalog/exit-codes';
+import { EXIT_CODES, STORAGE_DENIED } from '../../lib/core/catalog/exit-codes';
 import {
   ACCELERATED_INSTANCES,
   ACCELERATOR_NAMES,
@@ -125,6 +125,12 @@ ${STEP_IN_PATH.map((each) => `    ${pythonText(each)},`).join('\n')}
 #: Seconds between two heartbeats.
 HEARTBEAT_SECONDS = ${HEARTBEAT_MS / 1000}
 
+#: What S3, its connector for PyTorch and file systems answer when only a person can change that.
+STORAGE_DENIED = (
+${STORAGE_DENIED.split(/(?<=\|)(?=AccountProblem|KMS)/)
+  .map((part) => `    ${pythonText(part)}`)
+  .join('\n')}
+)
 #: Exit codes of the runtime contract, and the failure class of each.
 EXIT_CODES: Dict[str, int] = {
 ${EXIT_CODES.map(({ name, code }) => `    "${name}": ${code},`).join('\n')}

@@ -39,6 +39,8 @@ SAVE = "a checkpoint could not be written: put: S3 answered %s (request id 4F)"
         ([report(kind="hang", step=6)], [], 1, [2, 5], True, ""),
         ([report(kind="checkpoint", reason=SAVE % "403 AccessDenied")], [], 3, [], False, "a restart does not fix a denied access"),
         ([report(kind="data", reason="get: Forbidden")], [], 3, [], False, "a restart does not fix a denied access"),
+        ([report(kind="data", reason="[Errno 13] Permission denied: 'x'")], [], 3, [], False, "a restart does not fix a denied access"),
+        ([report(kind="data", reason="400 KMS.DisabledException")], [], 3, [], False, "a restart does not fix a denied access"),
         ([report(kind="checkpoint", reason=SAVE % "403 RequestTimeTooSkewed")], [], 3, [], True, ""),
         ([report(kind="checkpoint", reason=SAVE % "503 SlowDown")], [], 3, [], True, ""),
     ],

@@ -7,11 +7,11 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from slipway_driver.exit_codes import HANG, TRY_AGAIN, class_of
+from slipway_driver.tables import STORAGE_DENIED
 
 #: Failure classes that another start in the same containers cannot fix, or that are not failures.
 FINAL_KINDS = ("done", "environment", "loss", "efa", "hand-over", "host-memory")
-#: Error codes of S3 and of the S3 connector for PyTorch for missing permissions, which another start would not have either.
-DENIED = re.compile(r"\b(AccessDenied|Forbidden)\b")
+DENIED = re.compile(STORAGE_DENIED)
 STORAGE_KINDS = ("checkpoint", "data")
 #: Failure classes that are consequences of another host's failure.
 FOLLOWING_KINDS = ("peer-lost",)

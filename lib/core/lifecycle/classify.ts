@@ -1,4 +1,4 @@
-import { EXIT_CODES } from '../catalog/exit-codes';
+import { EXIT_CODES, STORAGE_DENIED } from '../catalog/exit-codes';
 import type { Attempt, FailureClass, PresentJob } from './record';
 
 /** The class of a failure, and the evidence for it. */
@@ -47,11 +47,7 @@ const SERVICE_FAULT = /^\s*InternalServerError|hardware failure|host maintenance
 const CONTAINER_FAILURE = /^\s*AlgorithmError\b|\{"slipway"/;
 const ACCESS =
   /AccessDenied|access denied|not authorized|UnauthorizedOperation|Forbidden|KMS|CannotPull|no basic auth credentials|assume(d)? role|could not assume/i;
-/**
- * The error code of S3, and the one of the S3 connector for PyTorch, when a role, bucket policy or key denies the job access to its
- * checkpoints or data: the next attempt would be denied as well.
- */
-const STORAGE_DENIED = /\b(AccessDenied|Forbidden)\b/;
+const DENIED = new RegExp(STORAGE_DENIED);
 const STORAGE: ReadonlySet<FailureClass> = new Set(['checkpoint', 'data']);
 /**
  * Wording of the trainer (checkpoint/store.py) and of its S3 client (slipway_s3/client.py) after an outage of the storage that outlasted all
@@ -164,7 +160,7 @@ export function classify(job: PresentJob, attempt: Attempt, pendingLimitSeconds 
   if (AFTER_OUTAGE.has(byCode) && STORAGE_OUTAGE.test(text ?? ''))
     return verdict('platform', inWords('the storage did not answer', reason), exitCode);
   if (byCode) {
-    const denied = STORAGE.has(byCode) && STORAGE_DENIED.test(reason);
+    const denied = STORAGE.has(byCode) && DENIED.test(reason);
     return verdict(denied ? 'access' : byCode, describe(byCode, reason), exitCode);
   }
   if (HOST_MEMORY.test(reason)) return verdict('memory', inWords('host memory ran out', reason), exitCode);

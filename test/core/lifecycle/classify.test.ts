@@ -16,6 +16,16 @@ test.each<[string, FailureClass]>([
   [file(72, 'data'), 'data'],
   [file(72, 'data').replace('"x"', '"get: S3 answered 403 AccessDenied (request id 4F)"'), 'access'],
   [file(71, 'checkpoint').replace('"x"', '"Client error: Forbidden: <no message>"'), 'access'],
+  // A key that is disabled, about to be deleted or deleted (localstack/localstack#8422), an archived object: no checkpoint is to blame.
+  ...['KMS.DisabledException', 'KMS.KMSInvalidStateException', 'KMS.NotFoundException', 'InvalidObjectState'].flatMap(
+    (code): [string, FailureClass][] => [
+      [file(71, 'checkpoint').replace('"x"', `"get: S3 answered 400 ${code} (request id 4F)"`), 'access'],
+      [file(72, 'data').replace('"x"', `"get: S3 answered 400 ${code} (request id 4F)"`), 'access'],
+    ],
+  ),
+  [file(71, 'checkpoint').replace('"x"', '"read: [Errno 13] Permission denied: \'/opt/ml/x\'"'), 'access'],
+  [file(71, 'checkpoint').replace('"x"', '"read: [Errno 2] No such file"'), 'checkpoint'],
+  [file(71, 'checkpoint').replace('"x"', '"get: S3 answered 503 SlowDown (request id 4F)"'), 'platform'],
   [`${file(1, 'user-code')} AccessDenied`, 'user-code'],
   [file(73, 'loss'), 'loss'],
   [file(74, 'efa'), 'efa'],
