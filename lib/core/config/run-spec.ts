@@ -15,11 +15,6 @@ export type Collectives = 'nccl' | 'smddp' | 'gloo';
 export type Contract = 'entrypoint' | 'toolkit' | 'container';
 /** Where the image of a run comes from. */
 export type ImageKind = 'environment' | 'dlc' | 'smp' | 'huggingface' | 'uri';
-/** How checkpoints are stored: by the trainer, by SageMaker, on a file system, or not at all. */
-export type CheckpointMode = 'direct' | 'managed' | 'fsx' | 'none';
-
-/** Instances of one type in a heterogeneous cluster. */
-export type InstanceGroup = NonNullable<Section<'compute'>['instanceGroups']>[number];
 
 /** Check of a host before the first start of its ranks; docs/health-check.md. */
 export type HealthCheck = 'off' | 'quick' | 'full';
