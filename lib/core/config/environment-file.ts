@@ -10,7 +10,6 @@ import { storage } from './environment/storage';
 import { type Filled, field, flag, formed, option, section } from './formats/field';
 import { fill } from './formats/json';
 
-/** Section `protection`. */
 const protection = z.strictObject({
   terminationProtection: option(
     z.boolean(),

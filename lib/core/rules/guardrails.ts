@@ -33,7 +33,6 @@ function isBelow(uri: string, prefix: string): boolean {
   return prefix.endsWith('/') || separators.includes(uri.charAt(prefix.length));
 }
 
-/** Rules for the guardrails of an environment. */
 export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   rule('guardrails/instance-types', 'error', (run, { descriptor }) => {
     const allowed = descriptor?.guardrails?.allowedInstanceTypes;

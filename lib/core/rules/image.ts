@@ -117,7 +117,6 @@ function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
   ];
 }
 
-/** Rules for the image of a run. */
 export const IMAGE_RULES: readonly Rule[] = [
   /** Findings about the version and the URI that a kind of image requires or does not allow. */
   rule('image/version', 'error, local', (run) => [...version(run), ...uriKind(run)]),

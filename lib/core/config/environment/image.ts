@@ -6,7 +6,6 @@ import type { Issue } from '../issue';
 import { parseYaml, type YamlFile } from '../reading/yaml-file';
 import { zodIssues } from '../reading/zod-issues';
 
-/** Section `image`. */
 export const image = z.strictObject({
   base: option(
     z.enum(['pytorch-2.13', 'smp-2.8.0', 'cuda']),

@@ -30,7 +30,6 @@ const ENDPOINT_SERVICES = ['ecr', 'logs', 'monitoring', 'sts', 'kms', 'secretsma
 /** No region has more zones, and the VPC has address ranges for at most seven. */
 const MAX_ZONES = 6;
 
-/** Section `network`. */
 export const network = z.strictObject({
   mode: option(
     z.enum(['vpc-locked', 'vpc-nat', 'existing', 'none']),

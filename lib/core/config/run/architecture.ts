@@ -152,7 +152,6 @@ const ropeScaling = z.discriminatedUnion(
   { error: 'must be linear, llama3 or yarn' },
 );
 
-/** Section `model.architecture`. */
 export const architecture = z.strictObject({
   layers: field(count.max(MAX_LAYERS), 'Number of transformer blocks.', { examples: [32] }),
   hiddenSize: field(count, 'Width of the residual stream.', { examples: [4096] }),

@@ -73,7 +73,6 @@ export const channel = section('A channel: data that SageMaker gives each instan
   }),
 });
 
-/** Section `checkpoints`. */
 export const checkpoints = z.strictObject({
   mode: option(
     z.enum(['direct', 'managed', 'fsx', 'none']),

@@ -8,7 +8,6 @@ import type { ModelSpec } from '../run-spec';
 import { architecture } from './architecture';
 import { hubSource, s3Uri, text } from './formats';
 
-/** Section `model`. */
 export const model = z.strictObject({
   preset: option(
     text,

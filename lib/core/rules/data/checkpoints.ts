@@ -34,7 +34,6 @@ function keptFolders({ checkpoints: { mode, localPath, channel }, data }: RunSpe
   return ['/opt/ml/model', '/opt/ml/output/data', ...mounts];
 }
 
-/** Rules for checkpoints. */
 export const CHECKPOINT_RULES: readonly Rule[] = [
   rule('checkpoints/fsx', 'error', (run) => {
     const { mode, channel } = run.checkpoints;

@@ -18,7 +18,6 @@ function reservedChannels(run: RunSpec): string[] {
 
 const variableOf = (channel: string): string => `SM_CHANNEL_${channel.toUpperCase()}`;
 
-/** Rules for the names of channels. */
 export const CHANNEL_NAME_RULES: readonly Rule[] = [
   rule('data/channels', 'error', (run) => {
     const all = run.data.map((c) => c.channel);

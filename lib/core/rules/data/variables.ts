@@ -84,9 +84,7 @@ function isLikelySecret(name: string, value: unknown, names: readonly RegExp[]):
   return value.length >= SHORTEST && !isPlace && names.some((pattern) => pattern.test(name));
 }
 
-/** Rules for secrets. */
 export const SECRET_RULES: readonly Rule[] = [
-  /** The rule for secrets in clear text in a run file. */
   rule('secrets/in-clear', 'warning, local, may acknowledge', (run) => {
     const { environmentVariables, hyperparameters, code, distribution } = run;
     const fix =

@@ -96,7 +96,6 @@ function libraryFindings(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   ];
 }
 
-/** Rules for low-rank adapters. */
 export const ADAPTER_RULES: readonly Rule[] = [
   rule('training/lora', 'error', (run, context) => {
     const { code, training, model, checkpoints, distribution, written } = run;

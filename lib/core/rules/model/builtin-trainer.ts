@@ -125,7 +125,6 @@ function refusedValue(kind: ArgumentKind, given: unknown): { must: string; got: 
 
 const path = (name: string): string => `code.arguments.${name}`;
 
-/** Rules for the arguments of built-in code. */
 export const BUILTIN_ARGUMENT_RULES: readonly Rule[] = [
   /** Findings for arguments that built-in code does not know, and for values that it does not take. */
   rule('code/builtin-arguments', 'error', ({ code }) => {
