@@ -79,6 +79,16 @@ function valueAt(value: unknown, path: string): unknown {
   return found && valueAt(found[1], rest.slice(found[0].length));
 }
 
+/** The entries of these maps of a run. */
+export const entriesOf = (
+  run: RunSpec,
+  sections: readonly ('hyperparameters' | 'environmentVariables' | 'code.arguments')[],
+) =>
+  sections.flatMap((section) => {
+    const values: Readonly<Record<string, unknown>> = section === 'code.arguments' ? run.code.arguments : run[section];
+    return Object.entries(values).map(([key, value]) => ({ section, path: `${section}.${key}`, key, value }));
+  });
+
 /** The finding about the value at `path` if `broken`, otherwise none. */
 export const when = <F extends Omit<Finding, 'path'>>(broken: boolean, path: string, finding: F) =>
   broken ? [{ path, ...finding }] : [];

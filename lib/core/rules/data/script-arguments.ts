@@ -1,7 +1,7 @@
 import { isNear, isSameWord, nearest } from '../../catalog/nearest';
 import type { ScriptOption } from '../../config/code-source';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, rule, when } from '../../config/rule';
+import { entriesOf, type Finding, type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { entryFile, someOf } from './code-folder';
 
@@ -85,13 +85,9 @@ interface Passed {
  * What the launcher passes to a script: false is left out. The toolkit writes true as a text, and a name of one letter with one dash, and
  * keeps names of its own: https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training/mapping.py, 2026-11-30.
  */
-function passedBy({ code, distribution, hyperparameters }: RunSpec): Passed[] {
-  const isToolkit = distribution.contract === 'toolkit';
-  const sections = { 'code.arguments': code.arguments, ...(isToolkit && { hyperparameters }) };
-  const given = Object.entries(sections).flatMap(([section, values]) =>
-    Object.entries(values).map(([key, value]) => ({ path: `${section}.${key}`, key, value })),
-  );
-  return given
+function passedBy(run: RunSpec): Passed[] {
+  const isToolkit = run.distribution.contract === 'toolkit';
+  return entriesOf(run, isToolkit ? ['code.arguments', 'hyperparameters'] : ['code.arguments'])
     .filter(({ key, value }) => value !== false && !(isToolkit && key.startsWith('sagemaker_')))
     .map((one) => {
       const dashes = one.key.startsWith('-') ? '' : isToolkit && one.key.length === 1 ? '-' : '--';
