@@ -62,11 +62,6 @@ export function programArguments(run: RunSpec): string[] {
   ];
 }
 
-function distributionSection(run: RunSpec) {
-  const { library, collectives, parameters } = run.distribution;
-  return { library, collectives, parameters: library === 'deepspeed' ? resolvedDeepspeedConfig(run) : parameters };
-}
-
 function checkpointsSection(plan: JobPlan) {
   const { mode, keep, intervalMinutes, committedMarker } = plan.run.checkpoints;
   const memory = memoryCopies(plan.run);
@@ -106,6 +101,8 @@ export type JobFile = ReturnType<typeof jobFile>;
  */
 export function jobFile(plan: JobPlan) {
   const { run, descriptor } = plan;
+  const { library, collectives } = run.distribution;
+  const parameters = library === 'deepspeed' ? resolvedDeepspeedConfig(run) : run.distribution.parameters;
   return {
     schema: 1 as const,
     environment: descriptor.name,
@@ -125,7 +122,7 @@ export function jobFile(plan: JobPlan) {
     instanceGroups: run.compute.instanceGroups,
     trainingGroups: run.distribution.instanceGroups,
     mpiOptions: run.distribution.mpiOptions,
-    distribution: distributionSection(run),
+    distribution: { library, collectives, parameters },
     training: { ...run.training, ...(plan.skips && { skips: plan.skips }) },
     model: modelSection(run),
     weights: run.model?.weights ? 'weights' : null,
