@@ -1,4 +1,10 @@
-import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances/instances';
+import {
+  acceleratorCount,
+  defaultProcessesPerHost,
+  findInstanceType,
+  hasEfa,
+  lacksBf16,
+} from '../catalog/instances/instances';
 import { TRAINER_CHECKPOINTS } from '../catalog/progress-formats';
 import { CODE_IN_IMAGE } from './code-source';
 import { placeOf } from './formats/places';
@@ -194,7 +200,7 @@ export function totalSteps(training: TrainingSpec): number | undefined {
 
 function usesEfa(compute: ComputeSpec): boolean {
   const groups = instanceGroupsOf(compute);
-  return hostCount(groups) > 1 && groups.some((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
+  return hostCount(groups) > 1 && groups.some((g) => hasEfa(g.instanceType));
 }
 
 function resolveDistribution(file: RunFile, compute: ComputeSpec): DistributionSpec {

@@ -93,6 +93,13 @@ export const entriesOf = (
 export const when = <F extends Omit<Finding, 'path'>>(broken: boolean, path: string, finding: F) =>
   broken ? [{ path, ...finding }] : [];
 
+/** Finding when an option of section `distribution` has another value than the one that something needs. */
+export const mustBe = (run: RunSpec, option: 'launcher' | 'contract', needed: string, why: string): Finding[] =>
+  when(run.distribution[option] !== needed, `distribution.${option}`, {
+    must: `must be ${needed} ${why}`,
+    fix: `use ${needed}`,
+  });
+
 /** Restricts a rule to runs of which something holds. */
 export const ruleWhere =
   (applies: (run: RunSpec) => boolean) =>

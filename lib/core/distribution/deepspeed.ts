@@ -3,7 +3,7 @@ import { orList } from '../config/issue';
 import { worldSize } from '../config/resolve-run';
 import { type Finding, type Rule, rulesAbout, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
-import { bf16Findings, contradictsPrecision, nearestMultiple, parameterPath } from './parameters';
+import { bf16Findings, contradictsPrecision, disagrees, nearestMultiple, parameterPath } from './parameters';
 import { dataParallelLayout, type ParallelLayout, strategy } from './strategy';
 import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
 
@@ -146,10 +146,7 @@ const DEEPSPEED_RULES: readonly Rule[] = [
     return [
       ...conflict('train_batch_size', written.globalBatchSize, view, 'globalBatchSize'),
       ...conflict('train_micro_batch_size_per_gpu', written.microBatchSize, view, 'microBatchSize'),
-      ...when(contradictsPrecision(written.precision, precision), parameterPath(`${precision}.enabled`), {
-        must: `must agree with training.precision ${written.precision}`,
-        fix: 'write one of the two',
-      }),
+      ...disagrees(run, 'precision', parameterPath(`${precision}.enabled`), precision),
     ];
   }),
   rule('deepspeed/precision', 'error', (run, view) => [

@@ -2,10 +2,11 @@ import { SMDDP_INSTANCE_TYPES, SMP_REGIONS, SMP_V2_INSTANCE_TYPES } from '../cat
 import { modelParameters } from '../catalog/model/parameters';
 import { orList } from '../config/issue';
 import { hostCount, trainingGroupsOf, worldSize } from '../config/resolve-run';
-import { type Finding, type Rule, regionOf, rulesAbout, when } from '../config/rule';
+import { type Finding, mustBe, type Rule, regionOf, rulesAbout, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { compareVersions } from './image-version';
 import {
+  disagrees,
   divisorsUpTo,
   type ParameterKind,
   parameterFindings,
@@ -139,12 +140,7 @@ const SMP_V2_RULES: readonly Rule[] = [
       fix: 'use one of these regions, or another library',
     });
   }),
-  smpV2Rule('smp-v2/launcher', 'error', (run) =>
-    when(run.distribution.launcher !== 'torchrun', 'distribution.launcher', {
-      must: 'must be torchrun for smp-v2',
-      fix: 'use torchrun',
-    }),
-  ),
+  smpV2Rule('smp-v2/launcher', 'error', (run) => mustBe(run, 'launcher', 'torchrun', 'for smp-v2')),
   smpV2Rule('smp-v2/context-release', 'error', (run) => [
     ...needsRelease(run, 'context_parallel_degree', '2.3.1', '2.5.0'),
     ...needsRelease(run, 'expert_parallel_degree', '2.2.0', '2.3.0'),
@@ -179,13 +175,9 @@ const SMP_V2_RULES: readonly Rule[] = [
     });
   }),
   smpV2Rule('smp-v2/offload-conflict', 'error', (run) => {
-    const ours = run.written.training?.activationOffload;
     const theirs = run.written.distribution?.parameters?.sm_activation_offloading;
-    const differs = typeof ours === 'boolean' && typeof theirs === 'boolean' && ours !== theirs;
-    return when(differs, parameterPath('sm_activation_offloading'), {
-      must: `must agree with training.activationOffload ${ours}`,
-      fix: 'write one of the two',
-    });
+    if (typeof theirs !== 'boolean') return [];
+    return disagrees(run, 'activationOffload', parameterPath('sm_activation_offloading'), theirs);
   }),
   smpV2Rule('smp-v2/smddp-no-shard', 'error', (run, { shard, tensor }) =>
     when(run.distribution.collectives === 'smddp' && tensor > 1 && shard === 1, 'distribution.collectives', {

@@ -5,7 +5,7 @@ import type {
   ResourceConfig,
   Tag,
 } from '@aws-sdk/client-sagemaker';
-import { findInstanceType, hasLocalNvme } from '../catalog/instances/instances';
+import { hasEfa, hasLocalNvme } from '../catalog/instances/instances';
 import { writingKey } from '../config/descriptor';
 import { fillPlaceholders } from '../config/formats/places';
 import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
@@ -193,7 +193,7 @@ function wandbVariables({ run, runId }: JobPlan): Record<string, string> {
 /** The toolkit's own list of EFA types ends at p5: it does not contain p5e, p5en and p6 (docs/facts/training-job.md 2.4). */
 function toolkitEfa({ run }: JobPlan): Record<string, string> {
   const groups = instanceGroupsOf(run.compute);
-  const efa = groups.every((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
+  const efa = groups.every((g) => hasEfa(g.instanceType));
   return efa && hostCount(groups) > 1 && run.network.efa !== 'off' ? { FI_PROVIDER: 'efa' } : {};
 }
 

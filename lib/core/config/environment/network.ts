@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { findInstanceType } from '../../catalog/instances/instances';
+import { hasEfa } from '../../catalog/instances/instances';
 import type { EnvironmentSpec } from '../environment-file';
 import { field, formed, option } from '../formats/field';
 import { cidr, ec2Id, s3Prefix, unique, zoneId } from './formats';
@@ -116,8 +116,6 @@ export const network = z.strictObject({
 /** EFA interfaces of one instance use up to five addresses (docs/facts/training-job.md 4.5). */
 const ADDRESSES_PER_EFA_INSTANCE = 5;
 const ADDRESSES_PER_INSTANCE = 2;
-
-const hasEfa = (instanceType: string): boolean => (findInstanceType(instanceType)?.efaInterfaces ?? 0) > 0;
 
 /** Number of addresses that instances of a type use in their subnet. */
 export const addressesOf = (instanceType: string, instances: number): number =>

@@ -2,12 +2,13 @@ import {
   acceleratorCount,
   defaultProcessesPerHost,
   findInstanceType,
+  hasEfa,
   LOGICAL_CORE_VARIABLE,
 } from '../../catalog/instances/instances';
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
 import { trainingGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
+import { type Finding, mustBe, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { Launcher, RunSpec } from '../../config/run-spec';
 import { findStrategy, LIBRARIES } from '../../distribution';
 import { acceleratorKind, compareVersions, pytorchOfImage } from '../../distribution/image-version';
@@ -120,9 +121,7 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     );
     if (counts.length > 0) return counts;
     // NCCL uses sockets for all hosts where one has no EFA, which ends a run that requires EFA.
-    return differing(taking, 'EFA, or no host with it', ({ instanceType }) =>
-      (findInstanceType(instanceType)?.efaInterfaces ?? 0) > 0 ? 'EFA' : 'none',
-    );
+    return differing(taking, 'EFA, or no host with it', ({ instanceType }) => (hasEfa(instanceType) ? 'EFA' : 'none'));
   }),
   rule('launcher/collectives', 'error', (run) => {
     const { collectives: backend, collectivesAuto, launcher } = run.distribution;
@@ -208,16 +207,10 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     });
   }),
   rule('launcher/library', 'error', (run) =>
-    when(run.code.builtin === 'builtin' && run.distribution.launcher !== 'torchrun', 'distribution.launcher', {
-      must: 'must be torchrun for the built-in trainer',
-      fix: 'use torchrun',
-    }),
+    run.code.builtin === 'builtin' ? mustBe(run, 'launcher', 'torchrun', 'for the built-in trainer') : [],
   ),
   rule('launcher/builtin-contract', 'error', (run) =>
-    when(run.code.builtin !== undefined && run.distribution.contract === 'toolkit', 'distribution.contract', {
-      must: 'must be entrypoint for the built-in trainer',
-      fix: 'use entrypoint',
-    }),
+    run.code.builtin ? mustBe(run, 'contract', 'entrypoint', 'for the built-in trainer') : [],
   ),
   rule('launcher/logical-cores', 'error', (run) => {
     const type = trainingInstanceTypes(run).find(isNeuron);
