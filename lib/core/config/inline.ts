@@ -7,12 +7,7 @@ import { MAX_CHARACTERS } from './reading/limits';
 import { isTooDeep, parseYaml } from './reading/yaml-file';
 import type { Finding } from './rule';
 
-/** The result of parsing the text of a config.json in `model.config`. */
-interface ModelConfig {
-  /** Absent when there are findings. */
-  shape?: ModelShape;
-  findings: Finding[];
-}
+type ModelConfig = { shape?: ModelShape; findings: Finding[] };
 
 /** Whether `model.config` contains the file itself; otherwise it is a path or an S3 URI. */
 const isConfigText = (config: string): boolean => config.trimStart().startsWith('{');
@@ -23,7 +18,7 @@ export function configKeys(text = ''): Config {
   return typeof data === 'object' && data !== null ? (data as Config) : {};
 }
 
-/** Parses the text of a config.json. Each finding contains the key and its line. Never throws. */
+/** Parses the text of a config.json; there is no shape when there are findings, each with the key and its line. Never throws. */
 export function readModelConfig(text: string): ModelConfig {
   if (!isConfigText(text)) {
     const fix = text.startsWith('s3://')
@@ -130,7 +125,7 @@ function namedIn(document: Document.Parsed): Named[] {
 /** The file, if it names a repository and is within the limits. */
 const parsedIfNaming = (text: string): Document.Parsed | undefined =>
   /\bhf:/.test(text) && text.length <= MAX_CHARACTERS.runFile && !isTooDeep(text)
-    ? parseDocument(text, { uniqueKeys: false })
+    ? parseDocument(text, OPTIONS)
     : undefined;
 
 /** Models and data sets of a hub that a run file or its `--set` overrides name. */

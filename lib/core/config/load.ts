@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Descriptor, descriptorSchema } from './descriptor';
 import { type EnvironmentFile, environmentFileSchema } from './environment-file';
-import { isWritten } from './formats/field';
+import { type Described, isWritten } from './formats/field';
 import { hasErrors, type Issue, issue } from './issue';
 import { MAX_CHARACTERS } from './reading/limits';
 import { applyOverrides, parsePath } from './reading/overrides';
@@ -145,14 +145,8 @@ export function jsonSchema(kind: 'run' | 'environment', libraries: readonly stri
   return { ...json, title: `Slipway ${kind} file` };
 }
 
-interface Meta {
-  description?: string;
-  default?: unknown;
-  examples?: unknown[];
-}
-
 /** zod omits default and examples for a transformed value; ours are values as written in the file. */
-function describe(node: Meta, { default: filled, examples }: Meta = {}): void {
+function describe(node: Described, { default: filled, examples }: Described = {}): void {
   node.default ??= filled;
   node.examples ??= examples;
   for (const key of ['default', 'examples'] as const) if (node[key] === undefined) delete node[key];

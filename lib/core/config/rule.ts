@@ -108,6 +108,9 @@ export const ruleWhere =
 /** Restricts a rule to training runs. */
 export const trainingRule = ruleWhere(({ kind }) => kind === 'training');
 
+/** Restricts a rule to runs of the built-in trainer. */
+export const builtinRule = ruleWhere(({ kind, code }) => kind === 'training' && code.builtin === 'builtin');
+
 /**
  * Creates the rules for one subject of training runs. `read` extracts from a run what the rules need; undefined means that the run does not
  * have the subject, and the rules find nothing.

@@ -14,6 +14,7 @@ type Parameters = Record<string, unknown>;
 
 const expertsOf = (l: LayoutInput): Parameters => (l.model.experts > 1 ? { expert_parallel_degree: l.expert } : {});
 
+/** The degrees of a layout as `distribution.parameters` of a library; degrees that the library cannot express are omitted. */
 const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
   fsdp: (l) => ({
     shard_degree: l.shard,
@@ -46,9 +47,6 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
       }),
   }),
 };
-
-/** The degrees of a layout as `distribution.parameters` of a library; degrees that the library cannot express are omitted. */
-const parametersOf = (library: string, layout: LayoutInput): Parameters => WRITERS[library]?.(layout) ?? {};
 
 interface RunSearchOptions {
   /** Libraries to try. @default - the library of the run */
@@ -191,7 +189,7 @@ function candidateOf(run: RunSpec, library: string, found: Found, { region, pric
   const price = findPrice(instanceType, region, prices)?.usdPerHour;
   const hours = ((totalSteps(run.training) ?? STEPS_WITHOUT_END) * stepSeconds) / 3600;
   return {
-    distribution: { library, parameters: parametersOf(library, layout) },
+    distribution: { library, parameters: WRITERS[library]?.(layout) ?? {} },
     training: {
       microBatchSize: layout.microBatch * partsOfBatch(plainRun(run, library)),
       globalBatchSize: run.training.globalBatchSize ?? layout.globalBatch,

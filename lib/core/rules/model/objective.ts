@@ -1,6 +1,6 @@
 import { POSITIONS_OF_PRESETS, scaledPositions } from '../../catalog/models';
 import { configKeys } from '../../config/inline';
-import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
+import { builtinRule, type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import { BUILTIN_ONLY } from '../own-code';
@@ -176,9 +176,7 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
     if (run.code.builtin === 'builtin') return unsupportedObjective(run);
     return when(run.training.objective !== 'pretrain', 'training.objective', BUILTIN_ONLY);
   }),
-  rule('training/preferences', 'error', (run) =>
-    run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : [],
-  ),
+  builtinRule(rule('training/preferences', 'error', preferences)),
   rule('processing/tokenizer', 'error', (run) => {
     if (run.code.builtin !== 'builtin-tokenize')
       return when(run.tokenizer !== undefined, 'tokenizer', {
@@ -206,7 +204,7 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
     if (run.code.builtin === 'builtin') return unsupportedMask(run);
     return when(run.code.builtin === undefined, MASK, BUILTIN_ONLY);
   }),
-  ...[
+  trainingRule(
     rule('training/positions', 'warning', (run) => {
       const { model, written, training } = run;
       const { preset, config } = written.model ?? {};
@@ -219,18 +217,20 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
         fix: `use ${positions}, or give model.config with the rope_scaling and max_position_embeddings of the longer context`,
       });
     }),
-    rule('training/expert-balance', 'error', (run) => (run.code.builtin === 'builtin' ? balanceFindings(run) : [])),
+  ),
+  ...[
+    rule('training/expert-balance', 'error', balanceFindings),
     rule('training/balance-loss-over', 'warning', ({ code }) => {
       const over = code.arguments['balance-loss-over'];
-      const isAlone = code.builtin === 'builtin' && over !== undefined && !code.arguments['balance-loss'];
+      const isAlone = over !== undefined && !code.arguments['balance-loss'];
       return when(isAlone, 'code.arguments.balance-loss-over', {
         must: 'must be used with balance-loss',
         fix: 'add balance-loss, or remove it',
       });
     }),
-    rule('training/samples', 'error', (run) => (run.code.builtin === 'builtin' ? sampleFindings(run) : [])),
+    rule('training/samples', 'error', sampleFindings),
     rule('training/samples-unused', 'warning', ({ code }) =>
-      code.builtin !== 'builtin' || Number(code.arguments[SAMPLES] ?? 0) !== 0
+      Number(code.arguments[SAMPLES] ?? 0) !== 0
         ? []
         : Object.keys(DEFAULTS).flatMap((name) =>
             when(code.arguments[name] !== undefined, argument(name), {
@@ -239,6 +239,6 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
             }),
           ),
     ),
-    rule('model/further-tokens', 'error', (run) => (run.code.builtin === 'builtin' ? moduleFindings(run) : [])),
-  ].map(trainingRule),
+    rule('model/further-tokens', 'error', moduleFindings),
+  ].map(builtinRule),
 ];
