@@ -1,7 +1,7 @@
 import { findPrice } from '../catalog/prices/prices';
 import type { Descriptor } from '../config/descriptor';
 import { type Issue, issue } from '../config/issue';
-import { onAlternative, onInstances, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
+import { onAlternative, onInstances, requestedGroupsOf } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
 import { stateGiB } from '../planner/plan';
 import { type NeuronPlan, planNeuron } from '../planner/run/neuron';
@@ -26,12 +26,10 @@ function quotaIssue(row: QuotaRow): Issue {
     issue('quota/limit', level, row.wantedBy, { must, got: row.needed, fix });
   if (row.limit === null) return found('warning', `must be known: ${row.name}`, row.reason);
   if (row.isOptional) {
-    const must = `must find ${row.needed} instances free (${quota}), without which SageMaker keeps no warm pool`;
-    const fix = 'request an increase with slipway quota FILE --request, or remove it';
     return issue('quota/limit', 'warning', 'compute.keepAliveSeconds', {
-      must,
+      must: `must find ${row.needed} instances free (${quota}), without which SageMaker keeps no warm pool`,
       got: freeOf(row.limit, row.inUse ?? 0),
-      fix,
+      fix: 'request an increase with slipway quota FILE --request, or remove it',
     });
   }
   if (isAboveLimit(row)) {
@@ -171,11 +169,6 @@ export function clusterUsdPerHour(run: RunSpec, facts: PriceFacts): { usd: numbe
   return { usd, notes: [...notes] };
 }
 
-function unpricedTypes({ compute }: RunSpec, { region, prices }: PriceFacts): string[] {
-  const types = [...requestedGroupsOf(compute), ...requestedAlternativesOf(compute)].map((g) => g.instanceType);
-  return [...new Set(types)].filter((type) => !findPrice(type, region, prices));
-}
-
 /** The environment, which may limit the cost of each run and of all runs of a team in a month. */
 type CostGuard = Partial<Pick<Descriptor, 'name' | 'guardrails' | 'budget'>>;
 
@@ -184,7 +177,8 @@ type CostGuard = Partial<Pick<Descriptor, 'name' | 'guardrails' | 'budget'>>;
  * Nothing can apply the cap of a run without a price, which is a warning.
  */
 export function priceIssues(run: RunSpec, facts: PriceFacts & CostGuard, acceptsUnknownPrice: boolean): Issue[] {
-  const [unpriced] = unpricedTypes(run, facts);
+  const types = [...requestedGroupsOf(run.compute), ...run.compute.alternatives].map((g) => g.instanceType);
+  const unpriced = types.find((type) => !findPrice(type, facts.region, facts.prices));
   if (unpriced === undefined) return [];
   const refused = (must: string, fix: string) => [
     issue('price/unknown', 'error', 'compute.instanceType', { must, got: unpriced, fix }),
@@ -227,19 +221,14 @@ export function plannedCostIssues(run: RunSpec, facts: PriceFacts & CostGuard): 
   const isSpot = run.compute.capacity === 'spot';
   const must = `must be at least the $${Math.ceil(usd)} that the whole run is planned to cost${isSpot ? ' on demand' : ''}`;
   const level = isSpot ? 'warning' : 'error';
-  return [
+  const [path, fix] =
     own <= most
-      ? issue('limits/planned-cost', level, 'limits.maxCostUsd', {
-          must,
-          got: cap,
-          fix: 'raise it, or train for fewer steps (slipway plan has the numbers)',
-        })
-      : issue('limits/planned-cost', level, 'guardrails.maxCostPerRunUsd', {
-          must,
-          got: cap,
-          fix: 'train for fewer steps (slipway plan has the numbers), or ask the platform team',
-        }),
-  ];
+      ? ['limits.maxCostUsd', 'raise it, or train for fewer steps (slipway plan has the numbers)']
+      : [
+          'guardrails.maxCostPerRunUsd',
+          'train for fewer steps (slipway plan has the numbers), or ask the platform team',
+        ];
+  return [issue('limits/planned-cost', level, path, { must, got: cap, fix })];
 }
 
 /** Planned cost of the whole run with the warm pool that it leaves, USD; null while it is not known. */

@@ -21,7 +21,6 @@ export interface Loaded<T> {
   positionOf(path: readonly PropertyKey[]): Position | undefined;
 }
 
-/** A parsed run file. */
 export interface LoadedRun extends Loaded<RunSpec> {
   /** The rest of the file when the schema rejected values; absent when that is too little to check. */
   partial?: PartialFile;
@@ -34,7 +33,6 @@ export function loadRun(text: string, overrides: readonly string[] = []): Loaded
   return { issues: loaded.issues, positionOf: loaded.positionOf, partial: partialRun(data) };
 }
 
-/** A parsed environment file. */
 export interface LoadedEnvironment extends Loaded<EnvironmentFile> {
   /** As for a run file. */
   partial?: PartialFile<EnvironmentFile>;

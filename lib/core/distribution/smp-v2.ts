@@ -44,7 +44,6 @@ function smpV2Degrees(run: RunSpec) {
   };
 }
 
-/** Makes a rule of SMP v2. */
 const smpV2Rule = rulesAbout((run) => (run.distribution.library === 'smp-v2' ? smpV2Degrees(run) : undefined));
 
 type Degrees = ReturnType<typeof smpV2Degrees>;

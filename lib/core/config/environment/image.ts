@@ -43,7 +43,6 @@ export type LockedBase = z.infer<typeof lockedBase>;
 /** `<environment>.lock.yaml`: the digests of the base images for builds of an environment's image. */
 export type ImageLock = z.infer<typeof schema>;
 
-/** A lock file without entries. */
 export const EMPTY_LOCK: ImageLock = { schema: 1, bases: {} };
 
 /** The lock file that belongs to an environment file: `research.yaml` has `research.lock.yaml`. */

@@ -210,5 +210,4 @@ export const architecture = z.strictObject({
   ),
 });
 
-/** Section `model.architecture` after schema and defaults. */
 export type Architecture = z.output<typeof architecture>;

@@ -48,9 +48,6 @@ const RESERVED: readonly { names: RegExp; level: 'error' | 'warning' | undefined
 
 const groupOf = (name: string) => RESERVED.find(({ names }) => names.test(name));
 
-/** Whether programs in the container read a variable of this name. */
-const isReserved = (name: string): boolean => groupOf(name) !== undefined;
-
 const reserved =
   (level: 'error' | 'warning') =>
   ({ environmentVariables }: RunSpec, context: RuleContext): Finding[] =>
@@ -107,7 +104,7 @@ export const SECRET_RULES: readonly Rule[] = [
         got: name,
         fix: 'keep one of them; neither may contain the value of a secret',
       }),
-      ...when(isReserved(name), `secrets.${name}`, {
+      ...when(groupOf(name) !== undefined, `secrets.${name}`, {
         must: 'must not be a reserved variable of the container',
         got: name,
         fix: 'use another name, such as HF_TOKEN',
