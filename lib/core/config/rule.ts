@@ -70,7 +70,7 @@ export function withValue<F extends Finding>(found: F, file: object): F {
 }
 
 /** The value at a path such as `data[0].s3`. Keys of a map may contain dots. */
-function valueAt(value: unknown, path: string): unknown {
+export function valueAt(value: unknown, path: string): unknown {
   if (path === '') return value;
   const rest = path.replace(/^\.|^\[(\d+)\]/, '$1');
   const [found] = Object.entries(value ?? {})

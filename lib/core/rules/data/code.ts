@@ -1,5 +1,5 @@
 import { CODE_IN_IMAGE, isArchiveInS3, isPrefixInS3, type Switch } from '../../config/code-source';
-import { entriesOf, type Rule, rule, when } from '../../config/rule';
+import { entriesOf, type Rule, rule, valueAt, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { CODE_FOLDER_RULES, entryFile, toolkitRequirements } from './code-folder';
 import { REQUIREMENTS_RULES } from './requirements';
@@ -238,24 +238,20 @@ export const CODE_RULES: readonly Rule[] = [
   /** Findings for options that only the driver or the toolkit reads, when neither is used. */
   rule('code/container-without-driver', 'error', (run) => {
     if (!inImage(run)) return [];
-    const { code, distribution = {}, model } = run.written;
-    const given: [string, unknown][] = [
-      ...(['entryPoint', 'arguments', 'requirements', 'sha256'] as const).map((key): [string, unknown] => [
-        `code.${key}`,
-        code[key],
-      ]),
-      ...(['launcher', 'processesPerHost', 'parameters', 'mpiOptions', 'instanceGroups'] as const).map(
-        (key): [string, unknown] => [`distribution.${key}`, distribution[key]],
+    const paths = [
+      ...['entryPoint', 'arguments', 'requirements', 'sha256'].map((key) => `code.${key}`),
+      ...['launcher', 'processesPerHost', 'parameters', 'mpiOptions', 'instanceGroups'].map(
+        (key) => `distribution.${key}`,
       ),
-      ['model.weights', model?.weights],
+      'model.weights',
     ];
-    return given
-      .filter(([, value]) => value !== undefined)
-      .map(([path, got]) => ({
-        path,
+    return paths.flatMap((path) => {
+      const got = valueAt(run.written, path);
+      return when(got !== undefined, path, {
         must: 'must be omitted with code.source image: the image starts its own program',
         got,
         fix: path === 'model.weights' ? 'add the weights as a channel of data' : 'use code.containerArguments',
-      }));
+      });
+    });
   }),
 ];

@@ -5,19 +5,12 @@ import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import { BUILTIN_ONLY } from '../own-code';
 
-const DEGREES = 'distribution.parameters';
-
 function unsupportedObjective(run: RunSpec): Finding[] {
   const { objective = 'pretrain', precision } = run.training;
   if (objective === 'pretrain') return [];
   const { library, collectives } = run.distribution;
   const degrees = fsdpDegrees(run);
   const isDpo = objective === 'dpo';
-  const degree = (name: 'context' | 'tensor' | 'expert'): Finding[] =>
-    when(library === 'fsdp' && isDpo && degrees[name] > 1, `${DEGREES}.${name}_parallel_degree`, {
-      must: `must be 1 with objective ${objective}`,
-      fix: 'remove it, and shard over more ranks',
-    });
   return [
     ...when(!['fsdp', 'ddp'].includes(library), 'distribution.library', {
       must: `must be fsdp with objective ${objective}`,
@@ -26,9 +19,12 @@ function unsupportedObjective(run: RunSpec): Finding[] {
     ...when(isDpo && usesFsdp1(run), collectives === 'smddp' ? 'distribution.collectives' : 'code.arguments.backend', {
       must: 'must not disable FSDP2 with objective dpo',
     }),
-    ...degree('context'),
-    ...degree('tensor'),
-    ...degree('expert'),
+    ...(['context', 'tensor', 'expert'] as const).flatMap((name) =>
+      when(library === 'fsdp' && isDpo && degrees[name] > 1, `distribution.parameters.${name}_parallel_degree`, {
+        must: `must be 1 with objective ${objective}`,
+        fix: 'remove it, and shard over more ranks',
+      }),
+    ),
     ...when(isDpo && precision === 'fp8', 'training.precision', {
       must: 'must be bf16 or fp32 with objective dpo',
       fix: 'use bf16',
@@ -191,9 +187,9 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
         must: 'must be a Jinja template, or the path of one in an input of the job',
         fix: 'write the template behind `chatTemplate: |`, or use /opt/ml/processing/input/<channel>/<file>',
       }),
-      ...(Object.keys(SECTION_OF) as (keyof typeof SECTION_OF)[]).flatMap((name) =>
+      ...Object.entries(SECTION_OF).flatMap(([name, option]) =>
         when(run.code.arguments[name] !== undefined, `code.arguments.${name}`, {
-          must: `must be set as tokenizer.${SECTION_OF[name]}`,
+          must: `must be set as tokenizer.${option}`,
           fix: 'move it there',
         }),
       ),
