@@ -49,11 +49,8 @@ export type MixturePhase = NonNullable<Section<'training'>['mixture']>[number];
 /** Section `training` with its defaults. */
 export interface TrainingSpec
   extends Omit<Resolved<'training', 'precision' | 'activationCheckpointing' | 'activationOffload' | 'seed'>, 'lora'> {
-  lora?: LoraSpec;
+  lora?: Filled<NonNullable<Section<'training'>['lora']>, 'rank' | 'alpha' | 'targets'>;
 }
-
-type WrittenLora = NonNullable<Section<'training'>['lora']>;
-type LoraSpec = Required<Omit<WrittenLora, 'quantization'>> & Pick<WrittenLora, 'quantization'>;
 
 /** The model, however the run file describes it. */
 export interface ModelSpec {

@@ -89,14 +89,6 @@ const OFFLOAD_DEVICES = ['none', 'cpu', 'nvme'];
 
 const rule = rulesAbout((run) => (run.distribution.library === 'deepspeed' ? deepspeedConfig(run) : undefined));
 
-function notMultiple(train: number, world: number, accumulation: number): Finding[] {
-  const unit = world * accumulation;
-  return when(train % unit !== 0, parameterPath('train_batch_size'), {
-    must: `must be a multiple of the ${world} ranks${accumulation > 1 ? ` x gradient_accumulation_steps ${accumulation} = ${unit}` : ''}`,
-    fix: `use ${nearestMultiple(train, unit)}`,
-  });
-}
-
 function conflict(key: string, ours: number | undefined, view: View, name: string): Finding[] {
   const theirs = view.batch(key);
   return when(ours !== undefined && theirs !== undefined && ours !== theirs, parameterPath(key), {
@@ -129,13 +121,19 @@ const DEEPSPEED_RULES: readonly Rule[] = [
       'train_micro_batch_size_per_gpu',
       'gradient_accumulation_steps',
     ].map(view.batch);
-    if (train === undefined || micro === undefined)
-      return train === undefined ? [] : notMultiple(train, world, accumulation ?? 1);
-    const expected = micro * (accumulation ?? 1) * world;
+    if (train === undefined) return [];
+    const path = parameterPath('train_batch_size');
+    const unit = world * (accumulation ?? 1);
+    if (micro === undefined)
+      return when(train % unit !== 0, path, {
+        must: `must be a multiple of the ${world} ranks${unit > world ? ` x gradient_accumulation_steps ${accumulation} = ${unit}` : ''}`,
+        fix: `use ${nearestMultiple(train, unit)}`,
+      });
+    const expected = micro * unit;
     const fits = accumulation === undefined ? train % (micro * world) === 0 : train === expected;
     if (fits) return [];
     return {
-      path: parameterPath('train_batch_size'),
+      path,
       must: `must be train_micro_batch_size_per_gpu ${micro} x gradient_accumulation_steps ${accumulation ?? 'n'} x ${world} ranks${accumulation ? ` = ${expected}` : ''}`,
       fix: `use ${accumulation ? expected : nearestMultiple(train, micro * world)}, or auto`,
     };

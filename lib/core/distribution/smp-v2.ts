@@ -46,14 +46,6 @@ function smpV2Degrees(run: RunSpec) {
 
 const smpV2Rule = rulesAbout((run) => (run.distribution.library === 'smp-v2' ? smpV2Degrees(run) : undefined));
 
-type Degrees = ReturnType<typeof smpV2Degrees>;
-
-function divides(all: Degrees, key: 'tensor' | 'context' | 'expert'): Finding[] {
-  if (all.world % all[key] === 0) return [];
-  const fix = `use ${orList(divisorsUpTo(all.world, 64))}`;
-  return [{ path: parameterPath(`${key}_parallel_degree`), must: `must divide the world size ${all.world}`, fix }];
-}
-
 const smpImageVersion = ({ image }: RunSpec) => (image.kind === 'smp' ? image.version : undefined);
 
 /** Finding when the SMP image is older than the lowest PyTorch version with a feature. */
@@ -88,8 +80,13 @@ const SMP_V2_RULES: readonly Rule[] = [
     const { shard, tensor, context, expert, world } = degrees;
     // smp-v2/parameters reports these values.
     if (Math.min(tensor, context, expert) < 1) return [];
-    const single = (['tensor', 'context', 'expert'] as const).flatMap((key) => divides(degrees, key));
-    if (single.length > 0) return single;
+    const uneven = (['tensor', 'context', 'expert'] as const).filter((key) => world % degrees[key] !== 0);
+    if (uneven.length > 0)
+      return uneven.map((key) => ({
+        path: parameterPath(`${key}_parallel_degree`),
+        must: `must divide the world size ${world}`,
+        fix: `use ${orList(divisorsUpTo(world, 64))}`,
+      }));
     if (world % (tensor * context) !== 0)
       return {
         path: parameterPath('context_parallel_degree'),

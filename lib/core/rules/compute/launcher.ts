@@ -16,11 +16,6 @@ import { trainingInstanceTypes, trainingTypes } from '../../distribution/strateg
 
 const isNeuron = (type: string) => acceleratorKind(type) === 'neuron';
 
-function entryKind(entryPoint: string): 'py' | 'sh' | 'module' {
-  if (entryPoint.endsWith('.py')) return 'py';
-  return entryPoint.endsWith('.sh') ? 'sh' : 'module';
-}
-
 /** Launchers that need not start the same number of processes on each host, because the script decides. */
 const PLACES_ITSELF: readonly Launcher[] = ['script', 'ray'];
 
@@ -48,15 +43,14 @@ export const LAUNCHER_RULES: readonly Rule[] = [
   ),
   rule('launcher/entry-point', 'error', ({ code, distribution }) => {
     if (code.builtin) return [];
-    const kind = entryKind(code.entryPoint);
     const { launcher, contract } = distribution;
-    if (contract === 'toolkit' && kind === 'module') {
+    if (contract === 'toolkit' && !/\.(py|sh)$/.test(code.entryPoint)) {
       return when(launcher !== 'script', 'code.entryPoint', {
         must: `must end in .py under ${launcher} of the toolkit contract`,
         fix: 'use a .py file, or contract entrypoint',
       });
     }
-    return when(launcher === 'torchrun' && kind === 'sh', 'code.entryPoint', {
+    return when(launcher === 'torchrun' && code.entryPoint.endsWith('.sh'), 'code.entryPoint', {
       must: 'must end in .py (or be a module) under torchrun, not .sh',
       fix: 'use the .py file, or launcher script',
     });
