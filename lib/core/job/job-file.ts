@@ -92,12 +92,12 @@ export function modelSection(
   return { ...trained, published: publishedConfigs(model.architecture, file) };
 }
 
-/** job.json of one attempt. Its fields are defined in docs/reference/runtime.md, schema 1. */
+/** job.json of one attempt: docs/reference/runtime.md, schema 1. containers/README.md says what each field means, and who reads it. */
 export type JobFile = ReturnType<typeof jobFile>;
 
 /**
  * job.json: information for the driver of one attempt that hyperparameters cannot contain. The control plane writes it to channel `job`, and
- * containers/driver reads it.
+ * containers/driver reads it. `secrets` names variables, each with the secret or parameter that contains the value.
  */
 export function jobFile(plan: JobPlan) {
   const { run, descriptor } = plan;
