@@ -159,13 +159,10 @@ export function spareValues(run: RunSpec, plan: RunPlan): SpareValues {
   const copies = keptCopies(plan);
   if (spares.instances > 0) return { own: spareValue(checkpoint, layout.nodes, spares, copies) };
   const advice = bestSpares(checkpoint, layout.nodes, spares.attemptSeconds, copies);
-  return advice && mayHave(run, advice.instances) ? { advice } : {};
+  if (!advice) return {};
+  const issues = checkRun({ ...run, compute: { ...run.compute, spareInstances: advice.instances } });
+  return issues.some(({ rule }) => rule.startsWith('compute/spare-')) ? {} : { advice };
 }
-
-const mayHave = (run: RunSpec, spareInstances: number): boolean =>
-  !checkRun({ ...run, compute: { ...run.compute, spareInstances } }).some(({ rule }) =>
-    rule.startsWith('compute/spare-'),
-  );
 
 /** The output of `slipway plan --json`, and of the control function's `plan`. */
 export type PlanDocument = RunPlan & {

@@ -2,6 +2,7 @@ import { type Document, isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Config } from '../catalog/model/config-fields';
 import { readConfig } from '../catalog/model/read-config';
 import type { ModelShape } from '../catalog/model/shape';
+import { isGroup } from './formats/json';
 import { hubSourceText, isHubSource, parseHubSource } from './formats/places';
 import { MAX_CHARACTERS } from './reading/limits';
 import { isTooDeep, parseYaml } from './reading/yaml-file';
@@ -27,9 +28,8 @@ export function readModelConfig(text: string): ModelConfig {
     return refusal({ must: 'must be a config.json of at most 1 MB in the repository of the run file', got: text, fix });
   }
   const { data, issues, positionOf } = parseYaml(text);
-  if (typeof data !== 'object' || data === null || Array.isArray(data))
-    return refusal({ must: 'must be JSON', got: issues[0]?.message, fix: 'correct the file' });
-  const { shape, problems } = readConfig(data as Record<string, unknown>);
+  if (!isGroup(data)) return refusal({ must: 'must be JSON', got: issues[0]?.message, fix: 'correct the file' });
+  const { shape, problems } = readConfig(data);
   const findings = problems.map(({ key, must, got, fix }) => {
     const line = Object.hasOwn(data, key) ? ` (line ${positionOf([key])?.line})` : '';
     return { path: PATH, must: `${key}${line} ${must}`, got: short(got), fix };

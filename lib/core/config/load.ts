@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Descriptor, descriptorSchema } from './descriptor';
 import { type EnvironmentFile, environmentFileSchema } from './environment-file';
 import { type Described, isWritten } from './formats/field';
+import { isGroup } from './formats/json';
 import { hasErrors, type Issue, issue } from './issue';
 import { MAX_CHARACTERS } from './reading/limits';
 import { applyOverrides, parsePath } from './reading/overrides';
@@ -67,7 +68,7 @@ export const isRunFile = (text: string): boolean => moreOfEnvironments(text) < 0
 /** The number of keys that are options of environments, minus those that are options of runs. */
 function moreOfEnvironments(text: string): number {
   const { data } = parseYaml(text);
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) return 0;
+  if (!isGroup(data)) return 0;
   const [ofEnvironment, ofRun] = [environmentFileSchema, runFileSchema].map(
     ({ shape }) => Object.keys(data).filter((key) => Object.hasOwn(shape, key)).length,
   );
@@ -92,7 +93,7 @@ function loadFile<T>(
 }
 
 function check<T>(data: unknown, schema: z.ZodType): { value?: T; issues: Issue[] } {
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) {
+  if (!isGroup(data)) {
     const needed = schema === environmentFileSchema ? 'name: and regions:' : 'name:, code: and compute:';
     const text = { must: 'must be a section of options', got: data, fix: `write ${needed}` };
     return { issues: [issue('schema/type', 'error', '', text)] };

@@ -4,6 +4,7 @@ import { orList } from '../config/issue';
 import { hostCount, trainingGroupsOf, worldSize } from '../config/resolve-run';
 import { type Finding, mustBe, type Rule, regionOf, rulesAbout, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
+import { fsdpDegrees } from './fsdp';
 import { compareVersions } from './image-version';
 import {
   disagrees,
@@ -37,9 +38,7 @@ const SMP_V2_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
 function smpV2Degrees(run: RunSpec) {
   return {
     shard: degree(run, 'hybrid_shard_degree', 0),
-    tensor: degree(run, 'tensor_parallel_degree', 1),
-    context: degree(run, 'context_parallel_degree', 1),
-    expert: degree(run, 'expert_parallel_degree', 1),
+    ...fsdpDegrees(run),
     world: worldSize(run),
   };
 }
