@@ -1,7 +1,7 @@
 import { findPrice } from '../catalog/prices/prices';
 import type { Descriptor } from '../config/descriptor';
 import { type Issue, issue } from '../config/issue';
-import { onInstances, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
+import { onAlternative, onInstances, requestedGroupsOf } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
 import { stateGiB } from '../planner/plan';
 import { type NeuronPlan, planNeuron } from '../planner/run/neuron';
@@ -26,12 +26,10 @@ function quotaIssue(row: QuotaRow): Issue {
     issue('quota/limit', level, row.wantedBy, { must, got: row.needed, fix });
   if (row.limit === null) return found('warning', `must be known: ${row.name}`, row.reason);
   if (row.isOptional) {
-    const must = `must find ${row.needed} instances free (${quota}), without which SageMaker keeps no warm pool`;
-    const fix = 'request an increase with slipway quota FILE --request, or remove it';
     return issue('quota/limit', 'warning', 'compute.keepAliveSeconds', {
-      must,
+      must: `must find ${row.needed} instances free (${quota}), without which SageMaker keeps no warm pool`,
       got: freeOf(row.limit, row.inUse ?? 0),
-      fix,
+      fix: 'request an increase with slipway quota FILE --request, or remove it',
     });
   }
   if (isAboveLimit(row)) {
@@ -54,20 +52,12 @@ interface AdmissionFacts {
   acceptsUnknownPrice: boolean;
 }
 
-/** The result of admission before a run gets capacity: errors and warnings, and the numbers on which they are based. */
-interface AdmissionVerdict {
-  issues: Issue[];
-  quota: QuotaRow[];
-}
-
 /**
+ * The result of admission before a run gets capacity: errors and warnings, and the numbers on which they are based.
  * Checks memory, price, cost, quota, guardrails and all other rules for one launch, in the same way for the command line, the control plane
  * and simulations. Needs that exceed only the free capacity are not errors: such a run waits in the queue.
  */
-export function judgeAdmission(
-  run: RunSpec,
-  { descriptor, region, limits, acceptsUnknownPrice }: AdmissionFacts,
-): AdmissionVerdict {
+export function judgeAdmission(run: RunSpec, { descriptor, region, limits, acceptsUnknownPrice }: AdmissionFacts) {
   const quota = judgeForDeploy(runQuotaNeeds(run), limits);
   const prices = { ...descriptor, region };
   const issues = [
@@ -105,41 +95,20 @@ export function limitIssues(run: RunSpec, rows: readonly QuotaRow[], limits: Lim
   );
 }
 
-interface Shape {
-  /** Option that selects it. */
-  path: string;
-  run: RunSpec;
-}
-
-/** The cluster as written, and one for each alternative that the service may choose instead. */
-function shapesOf(run: RunSpec): Shape[] {
+/** The cluster as written, and one for each alternative that the service may choose instead, with the option that selects it. */
+function shapesOf(run: RunSpec) {
   const alternatives = run.compute.alternatives.map((alternative, i) => ({
     path: `compute.alternatives[${i}].instanceType`,
-    run: on(run, alternative),
+    run: onAlternative(run, alternative),
   }));
   return [{ path: 'training', run }, ...alternatives];
 }
 
-const on = (run: RunSpec, { instanceType, instanceCount }: RunSpec['compute']['alternatives'][number]): RunSpec => ({
-  ...run,
-  compute: {
-    ...run.compute,
-    instanceType,
-    instanceCount: instanceCount ?? run.compute.instanceCount,
-    alternatives: [],
-  },
-});
-
-interface Shortfall {
-  needed: number;
-  available: number;
-  /** The kind of device. */
-  of: 'GPU' | 'NeuronCore';
-  advice: string;
-}
-
-/** GiB needed and available, and possible remedies, when the planner supports the run and it cannot fit; undefined in every other case. */
-function shortfall(run: RunSpec, region: string): Shortfall | undefined {
+/**
+ * GiB needed and available of a kind of device, and possible remedies, when the planner supports the run and it cannot fit; undefined in
+ * every other case.
+ */
+function shortfall(run: RunSpec, region: string) {
   const neuron = planNeuron(run);
   if (neuron !== undefined) return Array.isArray(neuron) ? undefined : shortfallOfCores(neuron);
   const plan = planRun(run, { region });
@@ -149,7 +118,7 @@ function shortfall(run: RunSpec, region: string): Shortfall | undefined {
 }
 
 /** The case in which weights, gradients and optimizer do not fit into all NeuronCores together. */
-function shortfallOfCores({ fits, layouts, coreGiB }: NeuronPlan): Shortfall | undefined {
+function shortfallOfCores({ fits, layouts, coreGiB }: NeuronPlan) {
   if (fits !== 'oom') return undefined;
   const needed = Math.min(...layouts.map(({ memoryGiB }) => stateGiB(memoryGiB)));
   return { needed, available: coreGiB, of: 'NeuronCore', advice: 'use more instances' };
@@ -176,7 +145,9 @@ export const fitsMemory = (run: RunSpec, region: string): boolean => shortfall(r
 
 /** The run without the alternatives into which it does not fit, so that the request is based on current knowledge. */
 export function withFittingAlternatives(run: RunSpec, region: string): RunSpec {
-  const alternatives = run.compute.alternatives.filter((alternative) => fitsMemory(on(run, alternative), region));
+  const alternatives = run.compute.alternatives.filter((alternative) =>
+    fitsMemory(onAlternative(run, alternative), region),
+  );
   return alternatives.length === run.compute.alternatives.length
     ? run
     : { ...run, compute: { ...run.compute, alternatives } };
@@ -198,11 +169,6 @@ export function clusterUsdPerHour(run: RunSpec, facts: PriceFacts): { usd: numbe
   return { usd, notes: [...notes] };
 }
 
-function unpricedTypes({ compute }: RunSpec, { region, prices }: PriceFacts): string[] {
-  const types = [...requestedGroupsOf(compute), ...requestedAlternativesOf(compute)].map((g) => g.instanceType);
-  return [...new Set(types)].filter((type) => !findPrice(type, region, prices));
-}
-
 /** The environment, which may limit the cost of each run and of all runs of a team in a month. */
 type CostGuard = Partial<Pick<Descriptor, 'name' | 'guardrails' | 'budget'>>;
 
@@ -211,7 +177,8 @@ type CostGuard = Partial<Pick<Descriptor, 'name' | 'guardrails' | 'budget'>>;
  * Nothing can apply the cap of a run without a price, which is a warning.
  */
 export function priceIssues(run: RunSpec, facts: PriceFacts & CostGuard, acceptsUnknownPrice: boolean): Issue[] {
-  const [unpriced] = unpricedTypes(run, facts);
+  const types = [...requestedGroupsOf(run.compute), ...run.compute.alternatives].map((g) => g.instanceType);
+  const unpriced = types.find((type) => !findPrice(type, facts.region, facts.prices));
   if (unpriced === undefined) return [];
   const refused = (must: string, fix: string) => [
     issue('price/unknown', 'error', 'compute.instanceType', { must, got: unpriced, fix }),
@@ -254,19 +221,14 @@ export function plannedCostIssues(run: RunSpec, facts: PriceFacts & CostGuard): 
   const isSpot = run.compute.capacity === 'spot';
   const must = `must be at least the $${Math.ceil(usd)} that the whole run is planned to cost${isSpot ? ' on demand' : ''}`;
   const level = isSpot ? 'warning' : 'error';
-  return [
+  const [path, fix] =
     own <= most
-      ? issue('limits/planned-cost', level, 'limits.maxCostUsd', {
-          must,
-          got: cap,
-          fix: 'raise it, or train for fewer steps (slipway plan has the numbers)',
-        })
-      : issue('limits/planned-cost', level, 'guardrails.maxCostPerRunUsd', {
-          must,
-          got: cap,
-          fix: 'train for fewer steps (slipway plan has the numbers), or ask the platform team',
-        }),
-  ];
+      ? ['limits.maxCostUsd', 'raise it, or train for fewer steps (slipway plan has the numbers)']
+      : [
+          'guardrails.maxCostPerRunUsd',
+          'train for fewer steps (slipway plan has the numbers), or ask the platform team',
+        ];
+  return [issue('limits/planned-cost', level, path, { must, got: cap, fix })];
 }
 
 /** Planned cost of the whole run with the warm pool that it leaves, USD; null while it is not known. */

@@ -26,19 +26,12 @@ export interface TrainingPlanState {
   endsAt?: number;
 }
 
-/** A plan that a run names, with the path of the option in the run file. */
-interface NamedTrainingPlan {
-  path: string;
-  arn: string;
-  instanceType: string;
-  instanceCount: number;
-  /** Sizes of an elastic run, largest first. @default - the number of instances is fixed */
-  sizes?: readonly number[];
-}
+type NamedTrainingPlan = ReturnType<typeof namedTrainingPlans>[number];
 
-/** The training plans of a run: that of the job, and those of its alternatives. */
-export function namedTrainingPlans(run: RunSpec): NamedTrainingPlan[] {
+/** The training plans of a run, that of the job and those of its alternatives, with the paths of the options in the run file. */
+export function namedTrainingPlans(run: RunSpec) {
   const { compute } = run;
+  // Largest first.
   const sizes = compute.elastic && { sizes: elasticSizes(run) };
   const own = compute.trainingPlanArn && {
     path: 'compute.trainingPlanArn',
@@ -166,13 +159,10 @@ export function spareValues(run: RunSpec, plan: RunPlan): SpareValues {
   const copies = keptCopies(plan);
   if (spares.instances > 0) return { own: spareValue(checkpoint, layout.nodes, spares, copies) };
   const advice = bestSpares(checkpoint, layout.nodes, spares.attemptSeconds, copies);
-  return advice && mayHave(run, advice.instances) ? { advice } : {};
+  if (!advice) return {};
+  const issues = checkRun({ ...run, compute: { ...run.compute, spareInstances: advice.instances } });
+  return issues.some(({ rule }) => rule.startsWith('compute/spare-')) ? {} : { advice };
 }
-
-const mayHave = (run: RunSpec, spareInstances: number): boolean =>
-  !checkRun({ ...run, compute: { ...run.compute, spareInstances } }).some(({ rule }) =>
-    rule.startsWith('compute/spare-'),
-  );
 
 /** The output of `slipway plan --json`, and of the control function's `plan`. */
 export type PlanDocument = RunPlan & {
@@ -197,20 +187,11 @@ export function planDocument(run: RunSpec, facts: PriceFacts): PlanDocument | Is
   };
 }
 
-/** The plan of a run on one of its sizes, from its first to its last step. */
-export interface SizePlan {
-  instanceCount: number;
-  fits: 'fits' | 'tight' | 'oom';
-  /** Memory of one GPU, GiB. */
-  memoryGiB: number;
-  stepSeconds: number;
-  /** Hours without failures; null when the run file does not state how long to train. */
-  hours: number | null;
-  usd: number | null;
-}
+/** The plan of a run on one of its sizes, from its first to its last step; `memoryGiB` is that of one GPU. */
+export type SizePlan = ReturnType<typeof sizePlans>[number];
 
 /** A plan of each size of an elastic run, largest first; empty for a run of one size. */
-function sizePlans(run: RunSpec, facts: PriceFacts): SizePlan[] {
+function sizePlans(run: RunSpec, facts: PriceFacts) {
   return elasticSizes(run).flatMap((instanceCount) => {
     const plan = planRun(onInstances(run, instanceCount), facts);
     if (Array.isArray(plan)) return [];

@@ -3,22 +3,13 @@ import { DEFAULT_VPC_CIDR } from '../catalog/subnet-plan';
 import { iam, logging, secrets, tags } from './environment/company';
 import { region } from './environment/formats';
 import { image } from './environment/image';
-import {
-  budget,
-  type Guardrails,
-  guardrails,
-  PREEMPTION_TIMES,
-  type PreemptionTimes,
-  queue,
-  quotas,
-} from './environment/limits';
+import { budget, guardrails, PREEMPTION_TIMES, queue, quotas } from './environment/limits';
 import { network, UNNAMED_TEAM } from './environment/network';
 import { access, notificationsOfAll, team, teamName } from './environment/people';
 import { storage } from './environment/storage';
 import { type Filled, field, flag, formed, option, section } from './formats/field';
 import { fill } from './formats/json';
 
-/** Section `protection`. */
 const protection = z.strictObject({
   terminationProtection: option(
     z.boolean(),
@@ -140,46 +131,16 @@ export const environmentFileSchema = z.strictObject({
 export type EnvironmentFile = z.output<typeof environmentFileSchema>;
 type Sections = Omit<EnvironmentFile, 'schema' | 'name' | 'account' | 'accounts' | 'regions' | 'runs'>;
 type Section<K extends keyof Sections> = NonNullable<Sections[K]>;
-type Resolved<K extends keyof Sections, Given extends keyof Section<K>> = Filled<Section<K>, Given>;
 type Team = Section<'teams'>[string];
 
 /** One environment in one region, with overrides merged and defaults filled in. */
-export interface EnvironmentSpec {
-  name: string;
-  account?: string;
-  /** Accounts by stage of a pipeline. @default - one account */
-  accounts?: Record<string, string>;
-  region: string;
-  iam: Section<'iam'>;
-  tags: Record<string, string>;
-  network: Resolved<'network', 'cidr' | 'reserved' | 'mode' | 'availabilityZoneIds' | 'packages'>;
-  storage: Resolved<'storage', 'retain' | 'runRetentionDays' | 'checkpointExpirationDays' | 'adopt'>;
-  image: Resolved<'image', 'base' | 'build' | 'encryption'>;
-  quotas: Omit<Resolved<'quotas', 'enforce' | 'requestIncrease'>, 'require'> & { require: QuotaRequirement[] };
-  guardrails: Guardrails;
-  teams: Record<
-    string,
-    Filled<Team, 'principals' | 'share' | 'data' | 'mlflow' | 'trainingPlans' | 'dashboards'> & {
-      notifications: Notifications;
-    }
-  >;
-  access: Required<Section<'access'>>;
-  prices: Record<string, number>;
-  budget?: Sections['budget'];
-  queue: Resolved<'queue', 'backend'> & { preemption: PreemptionTimes };
-  notifications: Resolved<'notifications', 'emails'>;
-  secrets: Section<'secrets'>;
-  logging: Required<Section<'logging'>>;
-  protection: Required<Section<'protection'>>;
-  /** `region`: the region in which a deploy submits the run; required only if the environment has several. */
-  runs: Filled<z.output<typeof registeredRun>, 'submit'>[];
-}
+export type EnvironmentSpec = ReturnType<typeof resolveEnvironment>;
 
 /** Recipients of notices about runs. */
-export type Notifications = Resolved<'notifications', 'emails'>;
+export type Notifications = Filled<Section<'notifications'>, 'emails'>;
 
 /** A quota in `quotas.require` of an environment. */
-export type QuotaRequirement = Filled<NonNullable<Section<'quotas'>['require']>[number], 'usage'>;
+export type QuotaRequirement = EnvironmentSpec['quotas']['require'][number];
 
 /** The environment of each region: options under `regions.<region>` override the same options above, and lists the whole list. */
 export function resolveEnvironments(file: EnvironmentFile): EnvironmentSpec[] {
@@ -190,68 +151,70 @@ export function resolveEnvironments(file: EnvironmentFile): EnvironmentSpec[] {
 export const DEFAULT_RUN_RETENTION_DAYS = 400;
 
 /** Settings of log groups without the option `logging`. */
-export const DEFAULT_LOGGING: EnvironmentSpec['logging'] = { kms: true, retentionDays: 90 };
+export const DEFAULT_LOGGING: Required<Section<'logging'>> = { kms: true, retentionDays: 90 };
 
-const NETWORK_DEFAULTS = {
-  mode: 'vpc-locked',
-  availabilityZoneIds: 'all',
-  packages: 'none',
-  cidr: DEFAULT_VPC_CIDR,
-  reserved: [],
-} satisfies Partial<EnvironmentSpec['network']>;
+/** What an environment has where its file leaves options out. */
+const DEFAULTS = {
+  network: { mode: 'vpc-locked', availabilityZoneIds: 'all', packages: 'none', cidr: DEFAULT_VPC_CIDR, reserved: [] },
+  storage: {
+    retain: true,
+    runRetentionDays: DEFAULT_RUN_RETENTION_DAYS,
+    checkpointExpirationDays: 90,
+    adopt: false,
+  },
+  image: { base: 'pytorch-2.13', build: true, encryption: 'kms' },
+  quotas: { enforce: 'fail', requestIncrease: false },
+  access: { platformAdmins: [], auditors: [], ci: [] },
+  queue: { backend: 'slipway' },
+  notifications: { emails: [] },
+  logging: DEFAULT_LOGGING,
+  protection: { tableDeletionProtection: false },
+} satisfies { [K in keyof Sections]: Partial<Section<K>> };
 
 /** The kinds of a file system exclude each other: one below a region replaces the whole one above. */
-function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sections): EnvironmentSpec {
+function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sections) {
   const merged = <K extends keyof Sections>(key: K) => (fill(over[key], file[key]) ?? {}) as Section<K>;
+  const filled = <K extends keyof typeof DEFAULTS>(key: K) =>
+    ({ ...(DEFAULTS[key] as object), ...merged(key) }) as Filled<
+      Section<K>,
+      keyof (typeof DEFAULTS)[K] & keyof Section<K>
+    >;
   const fileSystems = { ...file.storage?.fileSystems, ...over.storage?.fileSystems };
   return {
     name: file.name,
     account: file.account,
+    // Accounts by stage of a pipeline.
     ...(file.accounts && { accounts: file.accounts }),
     region: regionName,
     iam: merged('iam'),
     tags: merged('tags'),
-    network: { ...NETWORK_DEFAULTS, ...merged('network') },
-    storage: {
-      retain: true,
-      runRetentionDays: DEFAULT_RUN_RETENTION_DAYS,
-      checkpointExpirationDays: 90,
-      adopt: false,
-      ...merged('storage'),
-      ...(Object.keys(fileSystems).length > 0 && { fileSystems }),
-    },
-    image: { base: 'pytorch-2.13', build: true, encryption: 'kms', ...merged('image') },
+    network: filled('network'),
+    storage: { ...filled('storage'), ...(Object.keys(fileSystems).length > 0 && { fileSystems }) },
+    image: filled('image'),
     quotas: {
-      enforce: 'fail',
-      requestIncrease: false,
-      ...merged('quotas'),
+      ...filled('quotas'),
       require: (merged('quotas').require ?? []).map((required) => ({ usage: 'training' as const, ...required })),
     },
     guardrails: merged('guardrails'),
     teams: resolveTeams(merged('teams')),
-    access: { platformAdmins: [], auditors: [], ci: [], ...merged('access') },
+    access: filled('access'),
     prices: merged('prices'),
     budget: fill(over.budget, file.budget),
-    queue: {
-      backend: 'slipway',
-      ...merged('queue'),
-      preemption: { ...PREEMPTION_TIMES, ...merged('queue').preemption },
-    },
-    notifications: { emails: [], ...merged('notifications') },
+    queue: { ...filled('queue'), preemption: { ...PREEMPTION_TIMES, ...merged('queue').preemption } },
+    notifications: filled('notifications'),
     secrets: merged('secrets'),
-    logging: { ...DEFAULT_LOGGING, ...merged('logging') },
-    protection: {
-      terminationProtection: merged('storage').retain ?? true,
-      tableDeletionProtection: false,
-      ...merged('protection'),
-    },
+    logging: filled('logging'),
+    protection: { terminationProtection: merged('storage').retain ?? true, ...filled('protection') },
+    // `region`: the region in which a deploy submits the run; required only if the environment has several.
     runs: (file.runs ?? []).map((run) => ({ submit: 'manual' as const, ...run })),
   };
 }
 
 const TEAM_DEFAULTS = { principals: [], share: 1, data: [], mlflow: [], trainingPlans: [], dashboards: false };
 
-function resolveTeams(given: Section<'teams'>): EnvironmentSpec['teams'] {
+function resolveTeams(
+  given: Section<'teams'>,
+): Record<string, Filled<Team, keyof typeof TEAM_DEFAULTS> & { notifications: Notifications }> {
   const named = Object.entries(given);
   const teams = named.length > 0 ? named : [[UNNAMED_TEAM, {} as Team] as const];
   return Object.fromEntries(

@@ -2,17 +2,13 @@ import { type Document, isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Config } from '../catalog/model/config-fields';
 import { readConfig } from '../catalog/model/read-config';
 import type { ModelShape } from '../catalog/model/shape';
+import { isGroup } from './formats/json';
 import { hubSourceText, isHubSource, parseHubSource } from './formats/places';
 import { MAX_CHARACTERS } from './reading/limits';
 import { isTooDeep, parseYaml } from './reading/yaml-file';
 import type { Finding } from './rule';
 
-/** The result of parsing the text of a config.json in `model.config`. */
-interface ModelConfig {
-  /** Absent when there are findings. */
-  shape?: ModelShape;
-  findings: Finding[];
-}
+type ModelConfig = { shape?: ModelShape; findings: Finding[] };
 
 /** Whether `model.config` contains the file itself; otherwise it is a path or an S3 URI. */
 const isConfigText = (config: string): boolean => config.trimStart().startsWith('{');
@@ -23,7 +19,7 @@ export function configKeys(text = ''): Config {
   return typeof data === 'object' && data !== null ? (data as Config) : {};
 }
 
-/** Parses the text of a config.json. Each finding contains the key and its line. Never throws. */
+/** Parses the text of a config.json; there is no shape when there are findings, each with the key and its line. Never throws. */
 export function readModelConfig(text: string): ModelConfig {
   if (!isConfigText(text)) {
     const fix = text.startsWith('s3://')
@@ -32,9 +28,8 @@ export function readModelConfig(text: string): ModelConfig {
     return refusal({ must: 'must be a config.json of at most 1 MB in the repository of the run file', got: text, fix });
   }
   const { data, issues, positionOf } = parseYaml(text);
-  if (typeof data !== 'object' || data === null || Array.isArray(data))
-    return refusal({ must: 'must be JSON', got: issues[0]?.message, fix: 'correct the file' });
-  const { shape, problems } = readConfig(data as Record<string, unknown>);
+  if (!isGroup(data)) return refusal({ must: 'must be JSON', got: issues[0]?.message, fix: 'correct the file' });
+  const { shape, problems } = readConfig(data);
   const findings = problems.map(({ key, must, got, fix }) => {
     const line = Object.hasOwn(data, key) ? ` (line ${positionOf([key])?.line})` : '';
     return { path: PATH, must: `${key}${line} ${must}`, got: short(got), fix };
@@ -130,7 +125,7 @@ function namedIn(document: Document.Parsed): Named[] {
 /** The file, if it names a repository and is within the limits. */
 const parsedIfNaming = (text: string): Document.Parsed | undefined =>
   /\bhf:/.test(text) && text.length <= MAX_CHARACTERS.runFile && !isTooDeep(text)
-    ? parseDocument(text, { uniqueKeys: false })
+    ? parseDocument(text, OPTIONS)
     : undefined;
 
 /** Models and data sets of a hub that a run file or its `--set` overrides name. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type Descriptor, descriptorSchema } from './descriptor';
 import { type EnvironmentFile, environmentFileSchema } from './environment-file';
-import { isWritten } from './formats/field';
+import { type Described, isWritten } from './formats/field';
+import { isGroup } from './formats/json';
 import { hasErrors, type Issue, issue } from './issue';
 import { MAX_CHARACTERS } from './reading/limits';
 import { applyOverrides, parsePath } from './reading/overrides';
@@ -21,7 +22,6 @@ export interface Loaded<T> {
   positionOf(path: readonly PropertyKey[]): Position | undefined;
 }
 
-/** A parsed run file. */
 export interface LoadedRun extends Loaded<RunSpec> {
   /** The rest of the file when the schema rejected values; absent when that is too little to check. */
   partial?: PartialFile;
@@ -34,7 +34,6 @@ export function loadRun(text: string, overrides: readonly string[] = []): Loaded
   return { issues: loaded.issues, positionOf: loaded.positionOf, partial: partialRun(data) };
 }
 
-/** A parsed environment file. */
 export interface LoadedEnvironment extends Loaded<EnvironmentFile> {
   /** As for a run file. */
   partial?: PartialFile<EnvironmentFile>;
@@ -69,7 +68,7 @@ export const isRunFile = (text: string): boolean => moreOfEnvironments(text) < 0
 /** The number of keys that are options of environments, minus those that are options of runs. */
 function moreOfEnvironments(text: string): number {
   const { data } = parseYaml(text);
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) return 0;
+  if (!isGroup(data)) return 0;
   const [ofEnvironment, ofRun] = [environmentFileSchema, runFileSchema].map(
     ({ shape }) => Object.keys(data).filter((key) => Object.hasOwn(shape, key)).length,
   );
@@ -94,7 +93,7 @@ function loadFile<T>(
 }
 
 function check<T>(data: unknown, schema: z.ZodType): { value?: T; issues: Issue[] } {
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) {
+  if (!isGroup(data)) {
     const needed = schema === environmentFileSchema ? 'name: and regions:' : 'name:, code: and compute:';
     const text = { must: 'must be a section of options', got: data, fix: `write ${needed}` };
     return { issues: [issue('schema/type', 'error', '', text)] };
@@ -145,14 +144,8 @@ export function jsonSchema(kind: 'run' | 'environment', libraries: readonly stri
   return { ...json, title: `Slipway ${kind} file` };
 }
 
-interface Meta {
-  description?: string;
-  default?: unknown;
-  examples?: unknown[];
-}
-
 /** zod omits default and examples for a transformed value; ours are values as written in the file. */
-function describe(node: Meta, { default: filled, examples }: Meta = {}): void {
+function describe(node: Described, { default: filled, examples }: Described = {}): void {
   node.default ??= filled;
   node.examples ??= examples;
   for (const key of ['default', 'examples'] as const) if (node[key] === undefined) delete node[key];

@@ -1,19 +1,16 @@
-import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances/instances';
+import {
+  acceleratorCount,
+  defaultProcessesPerHost,
+  findInstanceType,
+  hasEfa,
+  lacksBf16,
+} from '../catalog/instances/instances';
 import { TRAINER_CHECKPOINTS } from '../catalog/progress-formats';
 import { CODE_IN_IMAGE } from './code-source';
 import { placeOf } from './formats/places';
 import { resolveModel } from './run/model';
 import type { RunFile } from './run-file';
-import type {
-  Collectives,
-  ComputeSpec,
-  Contract,
-  DistributionSpec,
-  HealthCheck,
-  Launcher,
-  RunSpec,
-  TrainingSpec,
-} from './run-spec';
+import type { ComputeSpec, Contract, DistributionSpec, HealthCheck, Launcher, RunSpec, TrainingSpec } from './run-spec';
 
 /** Added to maxRuntimeSeconds when a spot run does not set maxWaitSeconds. */
 const SPOT_PATIENCE_SECONDS = 86_400;
@@ -131,6 +128,12 @@ export function onInstances(run: RunSpec, instanceCount: number): RunSpec {
   return { ...run, compute, network: { ...run.network, efa } };
 }
 
+/** The run on one of its alternatives, which the service may choose instead of the first type. */
+export function onAlternative(run: RunSpec, alternative: ComputeSpec['alternatives'][number]): RunSpec {
+  const { instanceType, instanceCount = run.compute.instanceCount } = alternative;
+  return { ...run, compute: { ...run.compute, instanceType, instanceCount, alternatives: [] } };
+}
+
 /** The groups of the cluster, without its spare hosts; the plain form is one group without a name. */
 export function instanceGroupsOf(
   compute: ComputeSpec,
@@ -185,7 +188,7 @@ export function worldSize(run: Pick<RunSpec, 'compute' | 'distribution'>): numbe
 }
 
 /** Number of sequences per sample, the unit of `microBatchSize` and `globalBatchSize`: a preference is a pair. */
-const sequencesPerSample = ({ objective }: Pick<TrainingSpec, 'objective'>): 1 | 2 => (objective === 'dpo' ? 2 : 1);
+const sequencesPerSample = ({ objective }: TrainingSpec): 1 | 2 => (objective === 'dpo' ? 2 : 1);
 
 /** Steps of the whole run: `steps`, or the number that follows from `totalTokens`; undefined when the run file gives neither. */
 export function totalSteps(training: TrainingSpec): number | undefined {
@@ -197,7 +200,7 @@ export function totalSteps(training: TrainingSpec): number | undefined {
 
 function usesEfa(compute: ComputeSpec): boolean {
   const groups = instanceGroupsOf(compute);
-  return hostCount(groups) > 1 && groups.some((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
+  return hostCount(groups) > 1 && groups.some((g) => hasEfa(g.instanceType));
 }
 
 function resolveDistribution(file: RunFile, compute: ComputeSpec): DistributionSpec {
@@ -208,12 +211,13 @@ function resolveDistribution(file: RunFile, compute: ComputeSpec): DistributionS
   const accelerated = groups.some((g) => acceleratorCount(g.instanceType) > 0);
   const contract = given.contract ?? defaultContract(file, library, imageKind);
   const collectives = given.collectives ?? 'auto';
-  const launcher = given.launcher ?? defaultLauncher(file.code, { library, contract, collectives, accelerated });
+  const usual = accelerated ? 'nccl' : 'gloo';
+  const launcher = given.launcher ?? defaultLauncher(file.code, { library, contract, collectives }, accelerated);
   const first = groups[0]?.instanceType ?? '';
   return {
     library,
     launcher,
-    collectives: collectives === 'auto' ? defaultCollectives(accelerated) : collectives,
+    collectives: collectives === 'auto' ? usual : collectives,
     collectivesAuto: collectives === 'auto',
     contract,
     processesPerHostGiven: given.processesPerHost,
@@ -232,17 +236,10 @@ function defaultContract(file: RunFile, library: string, imageKind: string): Con
 
 const TORCHRUN_LIBRARIES = ['fsdp', 'ddp', 'smp-v2', 'deepspeed', 'megatron'];
 
-/** The inputs that determine the launcher of a distribution. */
-interface LauncherFacts {
-  library: string;
-  contract: string;
-  collectives: string;
-  accelerated: boolean;
-}
-
 function defaultLauncher(
   code: RunFile['code'],
-  { library, contract, collectives, accelerated }: LauncherFacts,
+  { library, contract, collectives }: { library: string; contract: string; collectives: string },
+  accelerated: boolean,
 ): Launcher {
   if (library === 'smp-v1') return 'mpi';
   // A step of data needs no ranks: torchrun would import PyTorch.
@@ -252,8 +249,6 @@ function defaultLauncher(
   const entryPoint = code.entryPoint ?? 'train.py';
   return accelerated && entryPoint.endsWith('.py') ? 'torchrun' : 'script';
 }
-
-const defaultCollectives = (accelerated: boolean): Collectives => (accelerated ? 'nccl' : 'gloo');
 
 function resolveTraining(file: RunFile, compute: ComputeSpec): TrainingSpec {
   const given = file.training ?? {};

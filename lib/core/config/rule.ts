@@ -70,7 +70,7 @@ export function withValue<F extends Finding>(found: F, file: object): F {
 }
 
 /** The value at a path such as `data[0].s3`. Keys of a map may contain dots. */
-function valueAt(value: unknown, path: string): unknown {
+export function valueAt(value: unknown, path: string): unknown {
   if (path === '') return value;
   const rest = path.replace(/^\.|^\[(\d+)\]/, '$1');
   const [found] = Object.entries(value ?? {})
@@ -79,9 +79,26 @@ function valueAt(value: unknown, path: string): unknown {
   return found && valueAt(found[1], rest.slice(found[0].length));
 }
 
+/** The entries of these maps of a run. */
+export const entriesOf = (
+  run: RunSpec,
+  sections: readonly ('hyperparameters' | 'environmentVariables' | 'code.arguments')[],
+) =>
+  sections.flatMap((section) => {
+    const values: Readonly<Record<string, unknown>> = section === 'code.arguments' ? run.code.arguments : run[section];
+    return Object.entries(values).map(([key, value]) => ({ section, path: `${section}.${key}`, key, value }));
+  });
+
 /** The finding about the value at `path` if `broken`, otherwise none. */
 export const when = <F extends Omit<Finding, 'path'>>(broken: boolean, path: string, finding: F) =>
   broken ? [{ path, ...finding }] : [];
+
+/** Finding when an option of section `distribution` has another value than the one that something needs. */
+export const mustBe = (run: RunSpec, option: 'launcher' | 'contract', needed: string, why: string): Finding[] =>
+  when(run.distribution[option] !== needed, `distribution.${option}`, {
+    must: `must be ${needed} ${why}`,
+    fix: `use ${needed}`,
+  });
 
 /** Restricts a rule to runs of which something holds. */
 export const ruleWhere =
@@ -90,6 +107,9 @@ export const ruleWhere =
 
 /** Restricts a rule to training runs. */
 export const trainingRule = ruleWhere(({ kind }) => kind === 'training');
+
+/** Restricts a rule to runs of the built-in trainer. */
+export const builtinRule = ruleWhere(({ kind, code }) => kind === 'training' && code.builtin === 'builtin');
 
 /**
  * Creates the rules for one subject of training runs. `read` extracts from a run what the rules need; undefined means that the run does not

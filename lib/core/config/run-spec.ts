@@ -5,21 +5,14 @@ import type { RunFile } from './run-file';
 type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
 type Resolved<K extends keyof RunFile, Given extends keyof Section<K>> = Filled<Section<K>, Given>;
 
-/** Name of a library; lib/core/distribution lists them. */
-type Library = string;
 /** What starts the processes of a run. */
-export type Launcher = 'torchrun' | 'mpi' | 'ray' | 'script';
+export type Launcher = DistributionSpec['launcher'];
 /** The library that moves tensors between ranks. */
 export type Collectives = 'nccl' | 'smddp' | 'gloo';
 /** How the container is started: with the driver as its entrypoint, with sagemaker-training, or with the image's own entrypoint. */
-export type Contract = 'entrypoint' | 'toolkit' | 'container';
+export type Contract = DistributionSpec['contract'];
 /** Where the image of a run comes from. */
-export type ImageKind = 'environment' | 'dlc' | 'smp' | 'huggingface' | 'uri';
-/** How checkpoints are stored: by the trainer, by SageMaker, on a file system, or not at all. */
-export type CheckpointMode = 'direct' | 'managed' | 'fsx' | 'none';
-
-/** Instances of one type in a heterogeneous cluster. */
-export type InstanceGroup = NonNullable<Section<'compute'>['instanceGroups']>[number];
+export type ImageKind = RunSpec['image']['kind'];
 
 /** Check of a host before the first start of its ranks; docs/health-check.md. */
 export type HealthCheck = 'off' | 'quick' | 'full';
@@ -40,19 +33,12 @@ export interface ComputeSpec
 }
 
 /** Section `distribution` with its defaults. */
-export interface DistributionSpec {
-  library: Library;
-  launcher: Launcher;
+export interface DistributionSpec extends Required<Section<'distribution'>> {
   collectives: Collectives;
   /** Whether the file does not set the backend. */
   collectivesAuto: boolean;
-  contract: Contract;
   /** As in the run file; undefined = one per accelerator. */
   processesPerHostGiven?: number;
-  /** Number of processes per host of the groups that take part. */
-  processesPerHost: number;
-  parameters: Record<string, unknown>;
-  mpiOptions: string;
   /** Names of the groups that take part; empty = the whole cluster. */
   instanceGroups: string[];
 }
@@ -63,12 +49,8 @@ export type MixturePhase = NonNullable<Section<'training'>['mixture']>[number];
 /** Section `training` with its defaults. */
 export interface TrainingSpec
   extends Omit<Resolved<'training', 'precision' | 'activationCheckpointing' | 'activationOffload' | 'seed'>, 'lora'> {
-  lora?: LoraSpec;
+  lora?: Filled<NonNullable<Section<'training'>['lora']>, 'rank' | 'alpha' | 'targets'>;
 }
-
-type WrittenLora = NonNullable<Section<'training'>['lora']>;
-/** Low-rank adapters. */
-type LoraSpec = Required<Omit<WrittenLora, 'quantization'>> & Pick<WrittenLora, 'quantization'>;
 
 /** The model, however the run file describes it. */
 export interface ModelSpec {
@@ -77,7 +59,6 @@ export interface ModelSpec {
   architecture: ModelShape & Required<Pick<ModelShape, 'headSize' | 'ropeTheta' | 'normEpsilon'>>;
 }
 
-/** One data channel. */
 export type ChannelSpec = NonNullable<RunFile['data']>[number];
 
 /** Copies of the state in host memory. */

@@ -3,7 +3,7 @@ import { orList } from '../config/issue';
 import { worldSize } from '../config/resolve-run';
 import { type Finding, type Rule, rulesAbout, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
-import { bf16Findings, contradictsPrecision, nearestMultiple, parameterPath } from './parameters';
+import { bf16Findings, contradictsPrecision, disagrees, nearestMultiple, parameterPath } from './parameters';
 import { dataParallelLayout, type ParallelLayout, strategy } from './strategy';
 import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
 
@@ -89,14 +89,6 @@ const OFFLOAD_DEVICES = ['none', 'cpu', 'nvme'];
 
 const rule = rulesAbout((run) => (run.distribution.library === 'deepspeed' ? deepspeedConfig(run) : undefined));
 
-function notMultiple(train: number, world: number, accumulation: number): Finding[] {
-  const unit = world * accumulation;
-  return when(train % unit !== 0, parameterPath('train_batch_size'), {
-    must: `must be a multiple of the ${world} ranks${accumulation > 1 ? ` x gradient_accumulation_steps ${accumulation} = ${unit}` : ''}`,
-    fix: `use ${nearestMultiple(train, unit)}`,
-  });
-}
-
 function conflict(key: string, ours: number | undefined, view: View, name: string): Finding[] {
   const theirs = view.batch(key);
   return when(ours !== undefined && theirs !== undefined && ours !== theirs, parameterPath(key), {
@@ -129,13 +121,19 @@ const DEEPSPEED_RULES: readonly Rule[] = [
       'train_micro_batch_size_per_gpu',
       'gradient_accumulation_steps',
     ].map(view.batch);
-    if (train === undefined || micro === undefined)
-      return train === undefined ? [] : notMultiple(train, world, accumulation ?? 1);
-    const expected = micro * (accumulation ?? 1) * world;
+    if (train === undefined) return [];
+    const path = parameterPath('train_batch_size');
+    const unit = world * (accumulation ?? 1);
+    if (micro === undefined)
+      return when(train % unit !== 0, path, {
+        must: `must be a multiple of the ${world} ranks${unit > world ? ` x gradient_accumulation_steps ${accumulation} = ${unit}` : ''}`,
+        fix: `use ${nearestMultiple(train, unit)}`,
+      });
+    const expected = micro * unit;
     const fits = accumulation === undefined ? train % (micro * world) === 0 : train === expected;
     if (fits) return [];
     return {
-      path: parameterPath('train_batch_size'),
+      path,
       must: `must be train_micro_batch_size_per_gpu ${micro} x gradient_accumulation_steps ${accumulation ?? 'n'} x ${world} ranks${accumulation ? ` = ${expected}` : ''}`,
       fix: `use ${accumulation ? expected : nearestMultiple(train, micro * world)}, or auto`,
     };
@@ -146,10 +144,7 @@ const DEEPSPEED_RULES: readonly Rule[] = [
     return [
       ...conflict('train_batch_size', written.globalBatchSize, view, 'globalBatchSize'),
       ...conflict('train_micro_batch_size_per_gpu', written.microBatchSize, view, 'microBatchSize'),
-      ...when(contradictsPrecision(written.precision, precision), parameterPath(`${precision}.enabled`), {
-        must: `must agree with training.precision ${written.precision}`,
-        fix: 'write one of the two',
-      }),
+      ...disagrees(run, 'precision', parameterPath(`${precision}.enabled`), precision),
     ];
   }),
   rule('deepspeed/precision', 'error', (run, view) => [

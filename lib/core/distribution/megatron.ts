@@ -2,7 +2,7 @@ import { orList } from '../config/issue';
 import { worldSize } from '../config/resolve-run';
 import { type Rule, rulesAbout, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
-import { contradictsPrecision, divisorsUpTo, nearestMultiple, parameterPath, tensorAcrossHosts } from './parameters';
+import { disagrees, divisorsUpTo, nearestMultiple, parameterPath, tensorAcrossHosts } from './parameters';
 import { flagArguments, type ParallelLayout, strategy } from './strategy';
 import { torchrunHyperparameters } from './torchrun';
 
@@ -155,20 +155,10 @@ const MEGATRON_RULES: readonly Rule[] = [
     tensorAcrossHosts(run, tensor, flagPath(run, 'tensor-model-parallel-size')),
   ),
   megatronRule('megatron/conflict', 'error', (run) => {
-    const written = run.written.training ?? {};
     const [precision] = (['bf16', 'fp16'] as const).filter((kind) => flag(run, kind)?.value === true);
     return [
-      ...SHARED.flatMap(({ name, option }) => {
-        const [ours, theirs] = [written[option], flagNumber(run, name)];
-        return when(ours !== undefined && theirs !== undefined && ours !== theirs, flagPath(run, name), {
-          must: `must agree with training.${option} ${ours}`,
-          fix: 'write one of the two',
-        });
-      }),
-      ...when(contradictsPrecision(written.precision, precision), flagPath(run, precision ?? 'bf16'), {
-        must: `must agree with training.precision ${written.precision}`,
-        fix: 'write one of the two',
-      }),
+      ...SHARED.flatMap(({ name, option }) => disagrees(run, option, flagPath(run, name), flagNumber(run, name))),
+      ...disagrees(run, 'precision', flagPath(run, precision ?? 'bf16'), precision),
     ];
   }),
 ];

@@ -80,9 +80,19 @@ const PRODUCTS_ONLY: readonly string[] = ['fp8', 'mxfp8', 'nvfp4'] satisfies Run
  * Whether a library's computing precision `theirs` contradicts `training.precision`, if both are known. Products in 8 and 4 bit are used in
  * a bf16 model (https://github.com/NVIDIA/Megatron-LM/blob/main/examples/llama/train_llama3_8b_h100_fp8.sh, 2026-11-23).
  */
-export function contradictsPrecision(written: string | undefined, theirs: 'bf16' | 'fp16' | undefined): boolean {
+export function contradictsPrecision(written: string | undefined, theirs: unknown): boolean {
   if (written === undefined || theirs === undefined) return false;
   return written !== theirs && !(theirs === 'bf16' && PRODUCTS_ONLY.includes(written));
+}
+
+/** Finding when the file has another value for an option of section `training` than the library, which has it at `path`. */
+export function disagrees(run: RunSpec, option: keyof RunSpec['training'], path: string, theirs: unknown): Finding[] {
+  const { [option]: ours, precision } = run.written.training ?? {};
+  const isOther = ours !== undefined && theirs !== undefined && ours !== theirs;
+  return when(option === 'precision' ? contradictsPrecision(precision, theirs) : isOther, path, {
+    must: `must agree with training.${option} ${ours}`,
+    fix: 'write one of the two',
+  });
 }
 
 /** Findings for types on which the parameter `key` must not enable bf16, because their GPUs do not support it. */

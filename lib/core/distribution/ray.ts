@@ -1,7 +1,7 @@
 import { nearest } from '../catalog/nearest';
 import { orList } from '../config/issue';
 import { hostCount, trainingGroupsOf } from '../config/resolve-run';
-import { type Rule, rulesAbout, when } from '../config/rule';
+import { mustBe, type Rule, rulesAbout, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { acceleratorKind } from './image-version';
 import { parameterPath } from './parameters';
@@ -47,11 +47,8 @@ const WITHOUT_RAY: readonly string[] = ['environment', 'dlc', 'smp', 'huggingfac
 const rayRule = rulesAbout((run) => (startsRay(run) ? run : undefined));
 
 const RAY_RULES: readonly Rule[] = [
-  rayRule('ray/contract', 'error', ({ distribution: { contract } }) =>
-    when(contract !== 'entrypoint', 'distribution.contract', {
-      must: 'must be entrypoint with launcher ray: the driver starts Ray',
-      fix: 'use entrypoint',
-    }),
+  rayRule('ray/contract', 'error', (run) =>
+    mustBe(run, 'contract', 'entrypoint', 'with launcher ray: the driver starts Ray'),
   ),
   rayRule('ray/library', 'error', (run) => {
     const { library: given, collectives } = run.distribution;

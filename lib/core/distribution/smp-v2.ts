@@ -2,10 +2,12 @@ import { SMDDP_INSTANCE_TYPES, SMP_REGIONS, SMP_V2_INSTANCE_TYPES } from '../cat
 import { modelParameters } from '../catalog/model/parameters';
 import { orList } from '../config/issue';
 import { hostCount, trainingGroupsOf, worldSize } from '../config/resolve-run';
-import { type Finding, type Rule, regionOf, rulesAbout, when } from '../config/rule';
+import { type Finding, mustBe, type Rule, regionOf, rulesAbout, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
+import { fsdpDegrees } from './fsdp';
 import { compareVersions } from './image-version';
 import {
+  disagrees,
   divisorsUpTo,
   type ParameterKind,
   parameterFindings,
@@ -36,23 +38,12 @@ const SMP_V2_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
 function smpV2Degrees(run: RunSpec) {
   return {
     shard: degree(run, 'hybrid_shard_degree', 0),
-    tensor: degree(run, 'tensor_parallel_degree', 1),
-    context: degree(run, 'context_parallel_degree', 1),
-    expert: degree(run, 'expert_parallel_degree', 1),
+    ...fsdpDegrees(run),
     world: worldSize(run),
   };
 }
 
-/** Makes a rule of SMP v2. */
 const smpV2Rule = rulesAbout((run) => (run.distribution.library === 'smp-v2' ? smpV2Degrees(run) : undefined));
-
-type Degrees = ReturnType<typeof smpV2Degrees>;
-
-function divides(all: Degrees, key: 'tensor' | 'context' | 'expert'): Finding[] {
-  if (all.world % all[key] === 0) return [];
-  const fix = `use ${orList(divisorsUpTo(all.world, 64))}`;
-  return [{ path: parameterPath(`${key}_parallel_degree`), must: `must divide the world size ${all.world}`, fix }];
-}
 
 const smpImageVersion = ({ image }: RunSpec) => (image.kind === 'smp' ? image.version : undefined);
 
@@ -88,8 +79,13 @@ const SMP_V2_RULES: readonly Rule[] = [
     const { shard, tensor, context, expert, world } = degrees;
     // smp-v2/parameters reports these values.
     if (Math.min(tensor, context, expert) < 1) return [];
-    const single = (['tensor', 'context', 'expert'] as const).flatMap((key) => divides(degrees, key));
-    if (single.length > 0) return single;
+    const uneven = (['tensor', 'context', 'expert'] as const).filter((key) => world % degrees[key] !== 0);
+    if (uneven.length > 0)
+      return uneven.map((key) => ({
+        path: parameterPath(`${key}_parallel_degree`),
+        must: `must divide the world size ${world}`,
+        fix: `use ${orList(divisorsUpTo(world, 64))}`,
+      }));
     if (world % (tensor * context) !== 0)
       return {
         path: parameterPath('context_parallel_degree'),
@@ -139,12 +135,7 @@ const SMP_V2_RULES: readonly Rule[] = [
       fix: 'use one of these regions, or another library',
     });
   }),
-  smpV2Rule('smp-v2/launcher', 'error', (run) =>
-    when(run.distribution.launcher !== 'torchrun', 'distribution.launcher', {
-      must: 'must be torchrun for smp-v2',
-      fix: 'use torchrun',
-    }),
-  ),
+  smpV2Rule('smp-v2/launcher', 'error', (run) => mustBe(run, 'launcher', 'torchrun', 'for smp-v2')),
   smpV2Rule('smp-v2/context-release', 'error', (run) => [
     ...needsRelease(run, 'context_parallel_degree', '2.3.1', '2.5.0'),
     ...needsRelease(run, 'expert_parallel_degree', '2.2.0', '2.3.0'),
@@ -179,13 +170,9 @@ const SMP_V2_RULES: readonly Rule[] = [
     });
   }),
   smpV2Rule('smp-v2/offload-conflict', 'error', (run) => {
-    const ours = run.written.training?.activationOffload;
     const theirs = run.written.distribution?.parameters?.sm_activation_offloading;
-    const differs = typeof ours === 'boolean' && typeof theirs === 'boolean' && ours !== theirs;
-    return when(differs, parameterPath('sm_activation_offloading'), {
-      must: `must agree with training.activationOffload ${ours}`,
-      fix: 'write one of the two',
-    });
+    if (typeof theirs !== 'boolean') return [];
+    return disagrees(run, 'activationOffload', parameterPath('sm_activation_offloading'), theirs);
   }),
   smpV2Rule('smp-v2/smddp-no-shard', 'error', (run, { shard, tensor }) =>
     when(run.distribution.collectives === 'smddp' && tensor > 1 && shard === 1, 'distribution.collectives', {

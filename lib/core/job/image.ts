@@ -14,7 +14,8 @@ export function toolkitHyperparameters(plan: JobPlan, jobName: string): Record<s
   const submitDirectory = run.network.isolation ? '/opt/ml/input/data/code/sourcedir.tar.gz' : (code?.uri ?? '');
   const values: Record<string, unknown> = {
     ...run.hyperparameters,
-    ...argumentsAsPairs(run.code.arguments),
+    // `false` leaves an argument out under each contract; the toolkit passes all others as `--key value`.
+    ...Object.fromEntries(Object.entries(run.code.arguments).filter(([, value]) => value !== false)),
     sagemaker_submit_directory: submitDirectory,
     sagemaker_program: run.code.entryPoint,
     sagemaker_container_log_level: 20,
@@ -24,10 +25,6 @@ export function toolkitHyperparameters(plan: JobPlan, jobName: string): Record<s
   };
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, pythonJson(value)]));
 }
-
-/** `false` leaves an argument out under each contract; the toolkit passes all others as `--key value`. */
-const argumentsAsPairs = (given: JobPlan['run']['code']['arguments']) =>
-  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== false));
 
 /** Hyperparameters of the entrypoint contract are only displayed in the console, so text is not encoded. */
 export function plainHyperparameters(plan: JobPlan): Record<string, string> {

@@ -1,11 +1,10 @@
 import { PRESETS } from '../catalog/model/presets';
-import { publishedConfigs } from '../catalog/model/published';
-import { trainedModel } from '../catalog/model/trainer-limits';
+import { type PublishedConfig, publishedConfigs } from '../catalog/model/published';
+import { type TrainerLimits, trainedModel } from '../catalog/model/trainer-limits';
 import { channelFolder, fillPlaceholders } from '../config/formats/places';
 import { configKeys } from '../config/inline';
-import type { JobFile } from '../config/job-file';
 import { healthCheckOf, hostCount, trainingGroupsOf } from '../config/resolve-run';
-import type { RunSpec } from '../config/run-spec';
+import type { ModelSpec, RunSpec } from '../config/run-spec';
 import { findStrategy } from '../distribution';
 import { resolvedDeepspeedConfig } from '../distribution/deepspeed';
 import { memoryCopies } from '../distribution/memory-copies';
@@ -63,12 +62,7 @@ export function programArguments(run: RunSpec): string[] {
   ];
 }
 
-function distributionSection(run: RunSpec): JobFile['distribution'] {
-  const { library, collectives, parameters } = run.distribution;
-  return { library, collectives, parameters: library === 'deepspeed' ? resolvedDeepspeedConfig(run) : parameters };
-}
-
-function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
+function checkpointsSection(plan: JobPlan) {
   const { mode, keep, intervalMinutes, committedMarker } = plan.run.checkpoints;
   const memory = memoryCopies(plan.run);
   return {
@@ -85,7 +79,9 @@ function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
 }
 
 /** The architecture; for the built-in trainer also what follows from it, and with published weights or an export how their files describe it. */
-export function modelSection(run: RunSpec): JobFile['model'] {
+export function modelSection(
+  run: RunSpec,
+): (ModelSpec['architecture'] & { limits?: TrainerLimits; published?: PublishedConfig[] }) | null {
   const { model, code, distribution, written } = run;
   if (!model || code.builtin !== 'builtin') return model?.architecture ?? null;
   const trained = trainedModel(model.architecture);
@@ -96,11 +92,19 @@ export function modelSection(run: RunSpec): JobFile['model'] {
   return { ...trained, published: publishedConfigs(model.architecture, file) };
 }
 
-/** job.json of one attempt: docs/reference/runtime.md. */
-export function jobFile(plan: JobPlan): JobFile {
+/** job.json of one attempt: docs/reference/runtime.md, schema 1. containers/README.md says what each field means, and who reads it. */
+export type JobFile = ReturnType<typeof jobFile>;
+
+/**
+ * job.json: information for the driver of one attempt that hyperparameters cannot contain. The control plane writes it to channel `job`, and
+ * containers/driver reads it. `secrets` names variables, each with the secret or parameter that contains the value.
+ */
+export function jobFile(plan: JobPlan) {
   const { run, descriptor } = plan;
+  const { library, collectives } = run.distribution;
+  const parameters = library === 'deepspeed' ? resolvedDeepspeedConfig(run) : run.distribution.parameters;
   return {
-    schema: 1,
+    schema: 1 as const,
     environment: descriptor.name,
     runId: plan.runId,
     attempt: plan.attempt,
@@ -118,8 +122,8 @@ export function jobFile(plan: JobPlan): JobFile {
     instanceGroups: run.compute.instanceGroups,
     trainingGroups: run.distribution.instanceGroups,
     mpiOptions: run.distribution.mpiOptions,
-    distribution: distributionSection(run),
-    training: plan.skips ? { ...run.training, skips: plan.skips } : run.training,
+    distribution: { library, collectives, parameters },
+    training: { ...run.training, ...(plan.skips && { skips: plan.skips }) },
     model: modelSection(run),
     weights: run.model?.weights ? 'weights' : null,
     checkpoints: checkpointsSection(plan),

@@ -5,7 +5,7 @@ import type {
   ResourceConfig,
   Tag,
 } from '@aws-sdk/client-sagemaker';
-import { findInstanceType, hasLocalNvme } from '../catalog/instances/instances';
+import { hasEfa, hasLocalNvme } from '../catalog/instances/instances';
 import { writingKey } from '../config/descriptor';
 import { fillPlaceholders } from '../config/formats/places';
 import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
@@ -40,19 +40,21 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
   return {
     TrainingJobName: name,
     RoleArn: descriptor.executionRoleArn,
-    AlgorithmSpecification: {
-      TrainingImage: imageUri(run, plan.region, descriptor.trainingImageUri),
-      TrainingInputMode: 'File',
-      ...entrypoint(run),
-      MetricDefinitions: metricDefinitions(plan),
-      EnableSageMakerMetricsTimeSeries: true,
-    },
+    AlgorithmSpecification: algorithm(plan),
     ...(Object.keys(hyperparameters).length > 0 && { HyperParameters: hyperparameters }),
     ...(channels.length > 0 && { InputDataConfig: channels }),
-    OutputDataConfig: outputDataConfig(plan),
+    OutputDataConfig: {
+      S3OutputPath: run.output?.s3 ? fillPlaceholders(run.output.s3, plan) : runPrefixes(plan).output,
+      KmsKeyId: writingKey(descriptor),
+      CompressionType: run.output?.compression === 'gzip' ? 'GZIP' : 'NONE',
+    },
     ResourceConfig: resourceConfig(plan),
     ...(run.compute.infraCheck !== undefined && { InfraCheckConfig: { EnableInfraCheck: run.compute.infraCheck } }),
-    StoppingCondition: stoppingCondition(plan),
+    StoppingCondition: {
+      MaxRuntimeInSeconds: run.limits.maxRuntimeSeconds,
+      MaxWaitTimeInSeconds: run.limits.maxWaitSeconds,
+      MaxPendingTimeInSeconds: run.limits.maxPendingSeconds,
+    },
     ...(descriptor.subnetIds.length > 0 && {
       VpcConfig: { Subnets: descriptor.subnetIds, SecurityGroupIds: descriptor.securityGroupIds },
     }),
@@ -69,12 +71,15 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
   };
 }
 
-function outputDataConfig(plan: JobPlan): CreateTrainingJobCommandInput['OutputDataConfig'] {
-  const { output } = plan.run;
+function algorithm({ run, region, descriptor }: JobPlan): AlgorithmSpecification {
+  const own = run.observability.metrics.map(({ name, regex }) => ({ Name: name, Regex: regex }));
   return {
-    S3OutputPath: output?.s3 ? fillPlaceholders(output.s3, plan) : runPrefixes(plan).output,
-    KmsKeyId: writingKey(plan.descriptor),
-    CompressionType: output?.compression === 'gzip' ? 'GZIP' : 'NONE',
+    TrainingImage: imageUri(run, region, descriptor.trainingImageUri),
+    TrainingInputMode: 'File',
+    ...entrypoint(run),
+    // Slipway's metrics come last, as far as there is room: the user's metrics take precedence.
+    MetricDefinitions: [...own, ...PROGRESS_METRICS].slice(0, MAX_METRICS),
+    EnableSageMakerMetricsTimeSeries: true,
   };
 }
 
@@ -91,24 +96,26 @@ function entrypoint({
   };
 }
 
-/** Slipway's metrics come last, as far as there is room: the API accepts 40, and the user's metrics take precedence. */
-function metricDefinitions({ run }: JobPlan): MetricDefinition[] {
-  const own = run.observability.metrics.map(({ name, regex }) => ({ Name: name, Regex: regex }));
-  return [...own, ...PROGRESS_METRICS].slice(0, MAX_METRICS);
-}
-
-function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
-  const { compute } = run;
+function resourceConfig({ run: { compute }, descriptor }: JobPlan): ResourceConfig {
   const key = writingKey(descriptor);
   const hasVolumes = hasEbsVolumes(compute);
+  const servers = compute.placement?.ultraServers?.map(({ id, instanceCount }) => ({
+    UltraServerId: id,
+    InstanceCount: instanceCount,
+  }));
   const volume = compute.volumeSizeGiB ?? (hasVolumes ? DEFAULT_VOLUME_GIB : undefined);
   return {
-    ...cluster(run.compute),
+    ...cluster(compute),
     VolumeSizeInGB: volume,
     ...(hasVolumes && key && { VolumeKmsKeyId: key }),
     ...(compute.keepAliveSeconds > 0 && { KeepAlivePeriodInSeconds: compute.keepAliveSeconds }),
     ...(compute.trainingPlanArn && { TrainingPlanArn: compute.trainingPlanArn }),
-    ...(compute.placement && { InstancePlacementConfig: placementConfig(compute.placement) }),
+    ...(compute.placement && {
+      InstancePlacementConfig: {
+        EnableMultipleJobs: compute.placement.multipleJobs,
+        ...(servers && { PlacementSpecifications: servers }),
+      },
+    }),
   };
 }
 
@@ -119,21 +126,6 @@ function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
 export function hasEbsVolumes(compute: JobPlan['run']['compute']): boolean {
   const groups = instanceGroupsOf(compute).map((group) => group.instanceType);
   return ![...groups, ...compute.alternatives.map((other) => other.instanceType)].every(hasLocalNvme);
-}
-
-function placementConfig({
-  multipleJobs,
-  ultraServers,
-}: NonNullable<JobPlan['run']['compute']['placement']>): ResourceConfig['InstancePlacementConfig'] {
-  return {
-    EnableMultipleJobs: multipleJobs,
-    ...(ultraServers && {
-      PlacementSpecifications: ultraServers.map(({ id, instanceCount }) => ({
-        UltraServerId: id,
-        InstanceCount: instanceCount,
-      })),
-    }),
-  };
 }
 
 /** The instances of a job: groups, one type, or the preferred types in order. */
@@ -160,19 +152,7 @@ export function cluster(compute: JobPlan['run']['compute']): ResourceConfig {
     ...(onEach && { InstanceCount: a.instanceCount }),
     ...('trainingPlanArn' in a && a.trainingPlanArn && { TrainingPlanArns: [a.trainingPlanArn] }),
   }));
-  return {
-    InstancePreferences: preferences,
-    ...(!onEach && { InstanceCount }),
-  } as ResourceConfig;
-}
-
-function stoppingCondition({ run }: JobPlan): CreateTrainingJobCommandInput['StoppingCondition'] {
-  const { maxRuntimeSeconds, maxWaitSeconds, maxPendingSeconds } = run.limits;
-  return {
-    MaxRuntimeInSeconds: maxRuntimeSeconds,
-    MaxWaitTimeInSeconds: maxWaitSeconds,
-    MaxPendingTimeInSeconds: maxPendingSeconds,
-  };
+  return { InstancePreferences: preferences, ...(!onEach && { InstanceCount }) } as ResourceConfig;
 }
 
 /** The user's variables come last, so that they take precedence. */
@@ -213,7 +193,7 @@ function wandbVariables({ run, runId }: JobPlan): Record<string, string> {
 /** The toolkit's own list of EFA types ends at p5: it does not contain p5e, p5en and p6 (docs/facts/training-job.md 2.4). */
 function toolkitEfa({ run }: JobPlan): Record<string, string> {
   const groups = instanceGroupsOf(run.compute);
-  const efa = groups.every((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
+  const efa = groups.every((g) => hasEfa(g.instanceType));
   return efa && hostCount(groups) > 1 && run.network.efa !== 'off' ? { FI_PROVIDER: 'efa' } : {};
 }
 

@@ -43,9 +43,6 @@ export function unreadLimit(error: unknown): { unknown: string; isAbsent?: true 
 /** Usage of live jobs and warm pools by quota name; a missing quota has no usage. */
 export type Usage = ReadonlyMap<string, number>;
 
-/** Whether a limit is enough; `unknown` when it could not be read. */
-type QuotaVerdict = 'enough' | 'short' | 'unknown';
-
 /** A need with the account's limit and the current usage, in the unit of the quota. */
 export interface QuotaRow extends QuotaNeed {
   /** null = not known. */
@@ -54,7 +51,8 @@ export interface QuotaRow extends QuotaNeed {
   isDefault?: true;
   /** null = not read, or a limit per job. */
   inUse: number | null;
-  verdict: QuotaVerdict;
+  /** Whether a limit is enough; `unknown` when it could not be read. */
+  verdict: 'enough' | 'short' | 'unknown';
   /** Reason why it is short or unknown; '' when there is enough. */
   reason: string;
 }
@@ -74,9 +72,12 @@ export function judgeForLaunch(
   usage: Usage | { unknown: string },
 ): QuotaRow[] {
   return needs.map((need) => {
-    if (need.kind === 'per-job') return judge(need, limits.get(need.name), null);
-    if ('unknown' in usage) return withoutUsage(need, limits.get(need.name), usage.unknown);
-    return judge(need, limits.get(need.name), usage.get(need.name) ?? 0);
+    const limit = limits.get(need.name);
+    if (need.kind === 'per-job') return judge(need, limit, null);
+    if (!('unknown' in usage)) return judge(need, limit, usage.get(need.name) ?? 0);
+    const row = judge(need, limit, null);
+    if (row.verdict !== 'enough') return row;
+    return { ...row, verdict: 'unknown', reason: `usage is not known: ${usage.unknown}` };
   });
 }
 
@@ -107,11 +108,6 @@ function judge(need: QuotaNeed, limit: AppliedLimit | undefined, inUse: number |
   const free = freeOf(limit.value, inUse ?? 0);
   if (need.needed > free) return { ...row, verdict: 'short', reason: `needs ${need.needed}, ${free} are free` };
   return { ...row, verdict: 'enough', reason: '' };
-}
-
-function withoutUsage(need: QuotaNeed, limit: AppliedLimit | undefined, why: string): QuotaRow {
-  const row = judge(need, limit, null);
-  return row.verdict === 'enough' ? { ...row, verdict: 'unknown', reason: `usage is not known: ${why}` } : row;
 }
 
 /** One SageMaker job or warm pool, from Describe. */
@@ -151,13 +147,11 @@ function poolOf(job: JobInstances): { usages: QuotaUsage[]; total: Pool } | unde
   return job.warmPoolStatus === 'Available' ? { usages: ['training', 'warm-pool'], total: 'training' } : undefined;
 }
 
-const COLUMNS = ['quota', 'code', 'limit', 'in use', 'needed', 'verdict'] as const;
-
 /** The rows as a text table; short and unknown ones first. */
 export function quotaTable(rows: readonly QuotaRow[]): string {
   const order = { short: 0, unknown: 1, enough: 2 };
   const sorted = [...rows].sort((a, b) => order[a.verdict] - order[b.verdict]);
-  return textTable(COLUMNS, sorted.map(cellsOf));
+  return textTable(['quota', 'code', 'limit', 'in use', 'needed', 'verdict'], sorted.map(cellsOf));
 }
 
 function cellsOf(row: QuotaRow): string[] {

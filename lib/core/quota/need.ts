@@ -48,24 +48,23 @@ export function runQuotaNeeds(run: RunSpec): QuotaNeed[] {
   const pool = poolOf(run);
   const hosts = [...instancesByType(run)];
   const total = mostInstances(run);
+  const volume = { needed: run.compute.volumeSizeGiB ?? DEFAULT_VOLUME_GIB, wantedBy: 'compute.volumeSizeGiB' };
   const usages: QuotaUsage[] = run.compute.keepAliveSeconds > 0 ? [pool, 'warm-pool'] : [pool];
   return [
     ...usages.flatMap((usage) =>
-      hosts.map(([type, { needed, wantedBy }]) => ({
-        ...instances(instanceQuota(type, usage), needed, wantedBy),
+      hosts.map(([type, requested]) => ({
+        ...instances(instanceQuota(type, usage), requested),
         ...(usage === 'warm-pool' && { isOptional: true as const }),
       })),
     ),
-    instances(generalQuota(TOTALS[pool].across), total.needed, total.wantedBy),
-    { ...generalQuota(TOTALS[pool].perJob), ...total, unit: 'instances', kind: 'per-job' },
-    {
-      ...generalQuota(TOTALS[pool].runtime),
+    instances(generalQuota(TOTALS[pool].across), total),
+    perJob(TOTALS[pool].perJob, 'instances', total),
+    perJob(TOTALS[pool].runtime, 'seconds', {
       needed: run.limits.maxRuntimeSeconds,
-      unit: 'seconds',
-      kind: 'per-job',
       wantedBy: 'limits.maxRuntimeSeconds',
-    },
-    ...volumeNeed(run, pool),
+    }),
+    // Types with instance store have no EBS volume.
+    ...(hosts.every(([type]) => hasLocalNvme(type)) ? [] : [perJob(TOTALS[pool].volume, 'GiB', volume)]),
   ];
 }
 
@@ -83,18 +82,14 @@ export function environmentQuotaNeeds(
   maxInstancesPerRun = Number.POSITIVE_INFINITY,
 ): QuotaNeed[] {
   const beside = sumNeeds(required.flatMap((r, i) => requirementNeeds(r, `quotas.require[${i}]`, maxInstancesPerRun)));
-  return largestNeeds([...beside, ...runs.flatMap(runQuotaNeeds).map(({ isOptional: _, ...need }) => need)]);
-}
-
-/** The maximum of needs of the same quota, for runs that need not run concurrently. */
-function largestNeeds(needs: readonly QuotaNeed[]): QuotaNeed[] {
-  return merge(needs, (a, b) => (b.needed > a.needed ? b : a));
+  // The runs need not be concurrent.
+  return merge([...beside, ...runs.flatMap(runQuotaNeeds).map(({ isOptional: _, ...need }) => need)], larger);
 }
 
 /** Needs of concurrent runs: pools are added, limits per job are not. */
 function sumNeeds(needs: readonly QuotaNeed[]): QuotaNeed[] {
   return merge(needs, (a, b) => {
-    if (a.kind === 'per-job') return b.needed > a.needed ? b : a;
+    if (a.kind === 'per-job') return larger(a, b);
     return { ...a, needed: a.needed + b.needed, wantedBy: `${a.wantedBy}, ${b.wantedBy}` };
   });
 }
@@ -110,33 +105,31 @@ function merge(needs: readonly QuotaNeed[], join: (a: QuotaNeed, b: QuotaNeed) =
 
 function requirementNeeds(required: QuotaRequirement, wantedBy: string, maxPerRun: number): QuotaNeed[] {
   const { instanceType, count, usage } = required;
-  const type = instances(instanceQuota(instanceType, usage), count, wantedBy);
+  const type = instances(instanceQuota(instanceType, usage), { needed: count, wantedBy });
   // A warm pool counts against the training quota and requires no additional instance.
   if (usage === 'warm-pool') return [type];
   return [
     type,
-    instances(generalQuota(TOTALS[usage].across), count, wantedBy),
-    {
-      ...generalQuota(TOTALS[usage].perJob),
-      needed: Math.min(count, maxPerRun),
-      unit: 'instances',
-      kind: 'per-job',
-      wantedBy,
-    },
+    instances(generalQuota(TOTALS[usage].across), { needed: count, wantedBy }),
+    perJob(TOTALS[usage].perJob, 'instances', { needed: Math.min(count, maxPerRun), wantedBy }),
   ];
 }
 
-function instances(quota: QuotaRef, needed: number, wantedBy: string): QuotaNeed {
+/** Number of instances, seconds or GiB, and the option of the run file that requires them. */
+type Requested = Pick<QuotaNeed, 'needed' | 'wantedBy'>;
+
+const instances = (quota: QuotaRef, { needed, wantedBy }: Requested): QuotaNeed => {
   return { ...quota, needed, unit: 'instances', kind: 'pool', wantedBy };
-}
+};
+
+const perJob = (code: string, unit: QuotaNeed['unit'], { needed, wantedBy }: Requested): QuotaNeed => {
+  return { ...generalQuota(code), needed, unit, kind: 'per-job', wantedBy };
+};
 
 function poolOf(run: RunSpec): Pool {
   if (run.kind === 'processing') return 'processing';
   return run.compute.capacity === 'spot' ? 'spot' : 'training';
 }
-
-/** Number of instances, and the option of the run file that requires them. */
-type Requested = Pick<QuotaNeed, 'needed' | 'wantedBy'>;
 
 function wantedBy({ compute }: RunSpec): string {
   if (compute.instanceGroups.length > 0) return 'compute.instanceGroups';
@@ -167,27 +160,8 @@ function instancesByType(run: RunSpec): Map<string, Requested> {
 
 function mostInstances(run: RunSpec): Requested {
   const first = { needed: hostCount(requestedGroupsOf(run.compute)), wantedBy: wantedBy(run) };
-  return alternativeNeeds(run).reduce<Requested>(
-    (most, { needed, wantedBy }) => larger(most, { needed, wantedBy }),
-    first,
-  );
+  return alternativeNeeds(run).reduce<Requested>(larger, first);
 }
 
-const larger = (first: Requested | undefined, other: Requested): Requested =>
+const larger = <T extends Requested>(first: T | undefined, other: T): T =>
   first && first.needed >= other.needed ? first : other;
-
-/** Types with instance store have no EBS volume. */
-function volumeNeed(run: RunSpec, pool: Pool): QuotaNeed[] {
-  const types = [...instancesByType(run).keys()];
-  if (types.every(hasLocalNvme)) return [];
-  const needed = run.compute.volumeSizeGiB ?? DEFAULT_VOLUME_GIB;
-  return [
-    {
-      ...generalQuota(TOTALS[pool].volume),
-      needed,
-      unit: 'GiB',
-      kind: 'per-job',
-      wantedBy: 'compute.volumeSizeGiB',
-    },
-  ];
-}

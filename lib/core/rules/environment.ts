@@ -1,4 +1,3 @@
-import { nearest } from '../catalog/nearest';
 import {
   type EnvironmentFile,
   type EnvironmentSpec,
@@ -10,11 +9,11 @@ import type { PartialFile } from '../config/reading/partial-validation';
 import { issueOf } from '../config/rule';
 import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
 import { COMPANY_RULES } from './environment/company';
-import type { EnvironmentFinding, EnvironmentRule } from './environment/environment-rule';
+import type { EnvironmentRule } from './environment/environment-rule';
 import { ENVIRONMENT_IMAGE_RULES } from './environment/image';
 import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
 import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
-import { undoubted } from './partial-file';
+import { intended, undoubted } from './partial-file';
 
 /** All named rules for environment files. */
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
@@ -27,12 +26,7 @@ export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
 
 const SECTIONS = Object.keys(environmentFileSchema.shape);
 
-interface Placed {
-  rule: EnvironmentRule;
-  found: EnvironmentFinding;
-  /** Path of the option: at the top level, or in the region that overrides it. */
-  path: string;
-}
+type Placed = ReturnType<typeof placedFindings>[number];
 
 /** Issues of an environment file beyond its schema, region by region, each reported once. */
 export function checkEnvironment(file: EnvironmentFile): Issue[] {
@@ -43,7 +37,8 @@ export function checkEnvironment(file: EnvironmentFile): Issue[] {
   return [...new Map(issues.map((i) => [`${i.rule} ${i.message}`, i])).values()];
 }
 
-function placedFindings(rule: EnvironmentRule, spec: EnvironmentSpec, file: EnvironmentFile): Placed[] {
+/** The findings of a rule with the path of the option: at the top level, or in the region that overrides it. */
+function placedFindings(rule: EnvironmentRule, spec: EnvironmentSpec, file: EnvironmentFile) {
   return rule.check(spec, file).map((found) => ({ rule, found, path: placeOf(found.path, spec.region, file) }));
 }
 
@@ -79,8 +74,5 @@ export function checkPartialEnvironment({ versions, refused, leftOut }: PartialF
   return undoubted(versions.map(checkEnvironment), refused).filter(({ rule }) => !silent.has(rule));
 }
 
-/** The section of a path, below its region if it has one; for a misspelled section, the one that was probably meant. */
-function sectionOf(path: string): string {
-  const section = /^(?:regions\.[\w-]+\.)?(\w+)/.exec(path)?.[1] ?? '';
-  return SECTIONS.includes(section) ? section : (nearest(section, SECTIONS, 1)[0] ?? '');
-}
+/** The section of a path, below its region if it has one. */
+const sectionOf = (path: string): string => intended(/^(?:regions\.[\w-]+\.)?(\w+)/.exec(path)?.[1] ?? '', SECTIONS);

@@ -2,19 +2,10 @@ import type { Descriptor } from '../config/descriptor';
 import { matchesGlob } from '../config/formats/patterns';
 import { type Issue, orList } from '../config/issue';
 import { hostCount, requestedGroupsOf } from '../config/resolve-run';
-import { type Finding, issueOf, type Rule, rule, when } from '../config/rule';
+import { applyRule, type Rule, rule, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { namedTypes } from '../distribution/strategy';
 import { modesBesideManaged } from './own-code';
-
-type GuardedDescriptor = Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>;
-interface GuardrailContext {
-  descriptor?: GuardedDescriptor;
-}
-
-interface GuardrailRule extends Omit<Rule, 'check'> {
-  check(run: RunSpec, context: GuardrailContext): Finding[];
-}
 
 /** Matches a guardrail's pattern with `*` and `?`. */
 export const matchesPattern = (pattern: string, text: string): boolean => matchesGlob(pattern, text, { one: '?' });
@@ -33,8 +24,8 @@ function isBelow(uri: string, prefix: string): boolean {
   return prefix.endsWith('/') || separators.includes(uri.charAt(prefix.length));
 }
 
-/** Rules for the guardrails of an environment. */
-export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
+/** Of the descriptor they read only what `guardrailIssues` has. */
+export const GUARDRAIL_RULES: readonly Rule[] = [
   rule('guardrails/instance-types', 'error', (run, { descriptor }) => {
     const allowed = descriptor?.guardrails?.allowedInstanceTypes;
     if (!allowed) return [];
@@ -124,8 +115,6 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
 ];
 
 /** Guardrail issues of a run for an environment that is not deployed yet. */
-export function guardrailIssues(run: RunSpec, limits: GuardedDescriptor): Issue[] {
-  return GUARDRAIL_RULES.flatMap((rule) =>
-    rule.check(run, { descriptor: limits }).map((found) => issueOf(rule, found)),
-  );
+export function guardrailIssues(run: RunSpec, limits: Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>): Issue[] {
+  return GUARDRAIL_RULES.flatMap((rule) => applyRule(rule, run, { descriptor: limits as Descriptor }));
 }

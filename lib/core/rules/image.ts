@@ -51,26 +51,18 @@ function foreign(run: RunSpec, type: string): Finding | Finding[] {
   };
 }
 
-interface Stack {
-  types: RegExp;
-  /** Range of PyTorch versions of suitable AWS images. */
-  from?: string;
-  below?: string;
-  because: string;
-}
-
 /**
- * Requirements of an instance type on CUDA and the EFA plugin inside AWS's images. Source: docs/facts/efa.md 1.3 and 1.4, retrieved
- * 2026-11-20.
+ * Requirements of an instance type on CUDA and the EFA plugin inside AWS's images, as the range of PyTorch versions of suitable images.
+ * Source: docs/facts/efa.md 1.3 and 1.4, retrieved 2026-11-20.
  */
-const STACKS: readonly Stack[] = [
+const STACKS: readonly { types: RegExp; from?: string; below?: string; because: string }[] = [
   { types: /^ml\.p(2|3|3dn)\./, below: '2.9.0', because: 'CUDA 13 has no code for its GPUs' },
   { types: /^ml\.p5e?\.48xlarge$/, from: '2.1.0', because: 'its GPUs and EFA ask for CUDA 12 and NCCL 2.18' },
   { types: /^ml\.p5en\./, from: '2.6.0', because: 'older images carry aws-ofi-nccl 1.12, which does not know it' },
   { types: /^ml\.p6/, from: '2.7.1', because: 'Blackwell asks for CUDA 12.8 and aws-ofi-nccl 1.15' },
 ];
 
-const suits = (version: string, { from, below }: Stack): boolean =>
+const suits = (version: string, { from, below }: (typeof STACKS)[number]): boolean =>
   (from === undefined || compareVersions(version, from) >= 0) &&
   (below === undefined || compareVersions(version, below) < 0);
 
@@ -117,7 +109,6 @@ function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
   ];
 }
 
-/** Rules for the image of a run. */
 export const IMAGE_RULES: readonly Rule[] = [
   /** Findings about the version and the URI that a kind of image requires or does not allow. */
   rule('image/version', 'error, local', (run) => [...version(run), ...uriKind(run)]),

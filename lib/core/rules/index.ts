@@ -1,5 +1,6 @@
 import { nearest } from '../catalog/nearest';
 import { type Issue, issue, orList } from '../config/issue';
+import { onAlternative } from '../config/resolve-run';
 import { applyRule, type Finding, issueOf, type Rule, type RuleContext } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { STRATEGIES } from '../distribution';
@@ -39,8 +40,15 @@ export function checkAlternatives(
   const judged = rules.filter((rule) => !ALREADY.some((prefix) => rule.id.startsWith(prefix)));
   const isNew = ({ rule, level, message }: Issue) =>
     level === 'error' && !known.some((other) => other.rule === rule && other.message === message);
-  return run.compute.alternatives.flatMap((_alternative, i) => {
-    const other = onAlternative(run, i);
+  // Values that follow from the first type do not change: a job has one number of processes and one EFA policy.
+  const { distribution, network, written } = run;
+  const fixed = {
+    ...run,
+    distribution: { ...distribution, processesPerHostGiven: distribution.processesPerHost },
+    written: { ...written, network: { ...written.network, efa: network.efa } },
+  };
+  return run.compute.alternatives.flatMap((alternative, i) => {
+    const other = onAlternative(fixed, alternative);
     return judged.flatMap((rule) =>
       rule
         .check(other, context)
@@ -48,21 +56,6 @@ export function checkAlternatives(
         .map((found) => issueOf(rule, movedTo(i, found))),
     );
   });
-}
-
-/**
- * The run on its alternative `i`. Values that follow from the first type do not change: a job has one number of processes and one EFA
- * policy.
- */
-function onAlternative(run: RunSpec, i: number): RunSpec {
-  const { compute, distribution, network, written } = run;
-  const { instanceType = '', instanceCount = compute.instanceCount } = compute.alternatives[i] ?? {};
-  return {
-    ...run,
-    compute: { ...compute, instanceType, instanceCount, alternatives: [] },
-    distribution: { ...distribution, processesPerHostGiven: distribution.processesPerHost },
-    written: { ...written, network: { ...written.network, efa: network.efa } },
-  };
 }
 
 function movedTo(i: number, found: Finding): Finding {

@@ -25,11 +25,11 @@ const READ_BY: Readonly<Record<string, readonly string[]>> = {
 const LOCAL = new Set(RULES.filter((r) => r.isLocal).map((r) => r.id));
 const SECTIONS = Object.keys(runFileSchema.shape);
 
-/** The section of a path; for a misspelled section, the one that was probably meant. */
-function sectionOf(path: string): string {
-  const section = /^[A-Za-z]+/.exec(path)?.[0] ?? '';
-  return SECTIONS.includes(section) ? section : (nearest(section, SECTIONS, 1)[0] ?? '');
-}
+const sectionOf = (path: string): string => intended(/^[A-Za-z]+/.exec(path)?.[0] ?? '', SECTIONS);
+
+/** For a misspelled section, the one that was probably meant. */
+export const intended = (section: string, known: readonly string[]): string =>
+  known.includes(section) ? section : (nearest(section, known, 1)[0] ?? '');
 
 const entryOf = (path: string) => `${sectionOf(path)}${/^[A-Za-z]+(\[\d+\])/.exec(path)?.[1] ?? ''}`;
 

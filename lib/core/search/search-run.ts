@@ -5,7 +5,6 @@ import type { RunSpec, TrainingSpec } from '../config/run-spec';
 import { EXPERT_TENSOR } from '../distribution/megatron';
 import { expertTensorOf, type LayoutInput, needsSequenceParallel } from '../planner/layout';
 import { stageBlocks } from '../planner/model-size';
-import type { Fits } from '../planner/plan';
 import { layoutOfRun, partsOfBatch } from '../planner/run/layout-of-run';
 import type { PriceFacts } from '../planner/run/plan-run';
 import { type Found, searchLayouts, spaceAround } from './search-layouts';
@@ -14,6 +13,7 @@ type Parameters = Record<string, unknown>;
 
 const expertsOf = (l: LayoutInput): Parameters => (l.model.experts > 1 ? { expert_parallel_degree: l.expert } : {});
 
+/** The degrees of a layout as `distribution.parameters` of a library; degrees that the library cannot express are omitted. */
 const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
   fsdp: (l) => ({
     shard_degree: l.shard,
@@ -47,9 +47,6 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
   }),
 };
 
-/** The degrees of a layout as `distribution.parameters` of a library; degrees that the library cannot express are omitted. */
-const parametersOf = (library: string, layout: LayoutInput): Parameters => WRITERS[library]?.(layout) ?? {};
-
 interface RunSearchOptions {
   /** Libraries to try. @default - the library of the run */
   libraries?: readonly string[];
@@ -58,16 +55,12 @@ interface RunSearchOptions {
 }
 
 /** One layout in the terms of a run file. */
-export interface Candidate {
+export interface Candidate extends Omit<Found, 'layout'> {
   distribution: { library: string; parameters: Record<string, unknown> };
   training: Pick<TrainingSpec, 'microBatchSize' | 'globalBatchSize' | 'activationCheckpointing' | 'activationOffload'>;
   compute: { instanceType: string; instanceCount: number };
   /** Arguments of the run that the layout does not admit. @default - those of the run */
   code?: { arguments: RunSpec['code']['arguments'] };
-  fits: Fits;
-  memoryGiB: number;
-  stepSeconds: number;
-  tokensPerSecondPerGpu: number;
   /** USD for the whole run, or per thousand steps when the run has no end; null = price unknown. */
   usd: number | null;
 }
@@ -186,12 +179,12 @@ export function candidateOverrides(run: RunSpec, candidate: Candidate): string[]
 }
 
 function candidateOf(run: RunSpec, library: string, found: Found, { region, prices }: PriceFacts): Candidate {
-  const { layout, stepSeconds } = found;
+  const { layout, ...figures } = found;
   const instanceType = trainingGroupsOf(run)[0]?.instanceType ?? '';
   const price = findPrice(instanceType, region, prices)?.usdPerHour;
-  const hours = ((totalSteps(run.training) ?? STEPS_WITHOUT_END) * stepSeconds) / 3600;
+  const hours = ((totalSteps(run.training) ?? STEPS_WITHOUT_END) * figures.stepSeconds) / 3600;
   return {
-    distribution: { library, parameters: parametersOf(library, layout) },
+    distribution: { library, parameters: WRITERS[library]?.(layout) ?? {} },
     training: {
       microBatchSize: layout.microBatch * partsOfBatch(plainRun(run, library)),
       globalBatchSize: run.training.globalBatchSize ?? layout.globalBatch,
@@ -203,10 +196,7 @@ function candidateOf(run: RunSpec, library: string, found: Found, { region, pric
     // Groups of layers are recomputed with full checkpointing only.
     ...(layout.recompute !== 'full' &&
       (layout.recomputeLayers ?? 1) > 1 && { code: { arguments: { 'recompute-layers': 1 } } }),
-    fits: found.fits,
-    memoryGiB: found.memoryGiB,
-    stepSeconds,
-    tokensPerSecondPerGpu: found.tokensPerSecondPerGpu,
+    ...figures,
     usd: price === undefined ? null : hours * price * (layout.nodes + run.compute.spareInstances),
   };
 }

@@ -1,4 +1,4 @@
-import type { JobFile } from '../../../lib/core/config/job-file';
+import type { JobFile } from '../../../lib/core/job/job-file';
 import { runPrefixes } from '../../../lib/core/job/plan';
 import type { SimJob } from '../job/job';
 import { isPacked } from '../scenario/submission';

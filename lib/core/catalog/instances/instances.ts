@@ -79,6 +79,9 @@ export function findInstanceType(name: string): InstanceType | undefined {
 /** Whether a type has local NVMe drives instead of an EBS volume. */
 export const hasLocalNvme = (name: string): boolean => (ALL.get(name)?.localNvmeGB ?? 0) > 0;
 
+/** Whether a type has EFA interfaces. */
+export const hasEfa = (name: string): boolean => (ALL.get(name)?.efaInterfaces ?? 0) > 0;
+
 const PRE_AMPERE: readonly string[] = ['Kepler', 'Volta', 'Turing'];
 
 /** Whether an accelerator does not support bf16. */

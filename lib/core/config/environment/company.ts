@@ -63,7 +63,6 @@ const RETENTION_DAYS = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ] as const;
 
-/** Section `logging`. */
 export const logging = z.strictObject({
   kms: flag(
     'Whether the log groups of the stack are encrypted with the key of the stack (true) or with the default encryption of CloudWatch Logs (false).',
@@ -75,7 +74,6 @@ export const logging = z.strictObject({
   }),
 });
 
-/** Section `secrets`. */
 export const secrets = z.strictObject({
   allowedPrefix: option(
     formed(/^([\w/+=.@-]|\{team\}){1,256}$/, 'must be 1-256 letters, digits and /_+=.@-, or {team}'),

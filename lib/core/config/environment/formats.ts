@@ -29,7 +29,6 @@ export const keyArn = formed(
   // Ends the check, so that a union with other values gives its own message.
   { error: 'must be the ARN of a KMS key, not of an alias', abort: true },
 );
-/** Name of a region. */
 export const region = formed(REGION_FORM, 'must be a region such as us-west-2');
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; a `*` would be a wildcard in the roles' policies. */
 export const s3Prefix = formed(
@@ -48,7 +47,6 @@ export const ec2Id = (prefix: string, kind: string) =>
 export const fileSystemId = formed(/^fs-[0-9a-f]{8,40}$/, 'must be a file system id such as fs-0123456789abcdef0');
 /** Id of an availability zone, which identifies the same zone in every account. */
 export const zoneId = formed(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2');
-/** An e-mail address. */
 export const email = z.email('must be an e-mail address');
 /** Maximum value: CloudFormation and other services use 32-bit numbers. */
 export const MAX = 2_147_483_647;

@@ -6,7 +6,6 @@ import type { Issue } from '../issue';
 import { parseYaml, type YamlFile } from '../reading/yaml-file';
 import { zodIssues } from '../reading/zod-issues';
 
-/** Section `image`. */
 export const image = z.strictObject({
   base: option(
     z.enum(['pytorch-2.13', 'smp-2.8.0', 'cuda']),
@@ -44,7 +43,6 @@ export type LockedBase = z.infer<typeof lockedBase>;
 /** `<environment>.lock.yaml`: the digests of the base images for builds of an environment's image. */
 export type ImageLock = z.infer<typeof schema>;
 
-/** A lock file without entries. */
 export const EMPTY_LOCK: ImageLock = { schema: 1, bases: {} };
 
 /** The lock file that belongs to an environment file: `research.yaml` has `research.lock.yaml`. */

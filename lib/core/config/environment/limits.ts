@@ -12,7 +12,6 @@ const requirement = section('Instances that the quotas must allow at once.', {
   ),
 });
 
-/** Section `quotas`. */
 export const quotas = z.strictObject({
   enforce: option(
     z.enum(['fail', 'warn', 'off']),
@@ -30,7 +29,6 @@ export const quotas = z.strictObject({
   ),
 });
 
-/** Section `guardrails`. */
 export const guardrails = z.strictObject({
   allowedInstanceTypes: option(
     z.array(z.string()).min(1),
@@ -62,7 +60,6 @@ export const guardrails = z.strictObject({
   ),
 });
 
-/** Section `budget`. */
 export const budget = z.strictObject({
   monthlyUsd: field(z.number().positive().max(1e12), 'Budget of a calendar month, in USD.', { examples: [500_000] }),
   // A budget accepts ten notifications with ten addresses each, and no duplicate notifications:
@@ -80,7 +77,6 @@ export const budget = z.strictObject({
 
 const minutes = z.number().nonnegative().max(10_080).optional();
 
-/** Section `queue`. */
 export const queue = z.strictObject({
   backend: option(
     z.enum(['slipway', 'batch']),

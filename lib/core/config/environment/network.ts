@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { findInstanceType } from '../../catalog/instances/instances';
+import { hasEfa } from '../../catalog/instances/instances';
 import type { EnvironmentSpec } from '../environment-file';
 import { field, formed, option } from '../formats/field';
 import { cidr, ec2Id, s3Prefix, unique, zoneId } from './formats';
@@ -30,7 +30,6 @@ const ENDPOINT_SERVICES = ['ecr', 'logs', 'monitoring', 'sts', 'kms', 'secretsma
 /** No region has more zones, and the VPC has address ranges for at most seven. */
 const MAX_ZONES = 6;
 
-/** Section `network`. */
 export const network = z.strictObject({
   mode: option(
     z.enum(['vpc-locked', 'vpc-nat', 'existing', 'none']),
@@ -117,8 +116,6 @@ export const network = z.strictObject({
 /** EFA interfaces of one instance use up to five addresses (docs/facts/training-job.md 4.5). */
 const ADDRESSES_PER_EFA_INSTANCE = 5;
 const ADDRESSES_PER_INSTANCE = 2;
-
-const hasEfa = (instanceType: string): boolean => (findInstanceType(instanceType)?.efaInterfaces ?? 0) > 0;
 
 /** Number of addresses that instances of a type use in their subnet. */
 export const addressesOf = (instanceType: string, instances: number): number =>

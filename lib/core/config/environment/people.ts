@@ -108,7 +108,6 @@ export const team = z.strictObject({
   ),
 });
 
-/** Section `access`. */
 export const access = z.strictObject({
   platformAdmins: principals('IAM roles and users that may use every team alias and all data.'),
   auditors: principals('IAM roles and users that may read settings, runs, logs and costs, but no data.'),

@@ -24,7 +24,6 @@ const fileSystem = section('An existing file system.', {
   ),
 });
 
-/** Section `storage`. */
 export const storage = z.strictObject({
   retain: flag(
     'Whether buckets, keys, the run table and the image repository are retained when the stack is deleted.',

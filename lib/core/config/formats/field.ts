@@ -1,17 +1,18 @@
 import { z } from 'zod';
 
-/** What the JSON Schema and the documentation say of a field in addition to its description. */
-interface More {
+/** What the JSON Schema and the documentation say of a field. */
+export interface Described {
+  description?: string;
   default?: unknown;
   examples?: unknown[];
 }
 
 /** A field of a file that must be given. */
-export const field = <T extends z.ZodType>(type: T, description: string, more: More = {}): T =>
+export const field = <T extends z.ZodType>(type: T, description: string, more: Described = {}): T =>
   type.meta({ description, ...more });
 
 /** A field of a file that may be left out. */
-export const option = <T extends z.ZodType>(type: T, description: string, more: More = {}) =>
+export const option = <T extends z.ZodType>(type: T, description: string, more: Described = {}) =>
   field(type.optional(), description, more);
 
 /** A field of a file that is true or false. */

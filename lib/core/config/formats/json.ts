@@ -16,5 +16,6 @@ export function fill<T>(given: T, defaults: T): T {
   return Object.fromEntries(filled.filter(([, value]) => value !== undefined)) as T;
 }
 
-const isGroup = (value: unknown): value is Record<string, unknown> =>
+/** Whether a value is a section: neither a list, nor a value without keys. */
+export const isGroup = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

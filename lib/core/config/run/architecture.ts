@@ -152,7 +152,6 @@ const ropeScaling = z.discriminatedUnion(
   { error: 'must be linear, llama3 or yarn' },
 );
 
-/** Section `model.architecture`. */
 export const architecture = z.strictObject({
   layers: field(count.max(MAX_LAYERS), 'Number of transformer blocks.', { examples: [32] }),
   hiddenSize: field(count, 'Width of the residual stream.', { examples: [4096] }),
@@ -211,5 +210,4 @@ export const architecture = z.strictObject({
   ),
 });
 
-/** Section `model.architecture` after schema and defaults. */
 export type Architecture = z.output<typeof architecture>;

@@ -6,7 +6,6 @@ import { scalar, words } from './formats';
 /** Words of a command, in the form that AlgorithmSpecification accepts. */
 const commandLine = z.array(z.string().max(256)).min(1).max(100);
 
-/** Section `code`. */
 export const code = z.strictObject({
   source: field(
     words(1024),

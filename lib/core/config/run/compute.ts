@@ -52,7 +52,6 @@ const placement = z.strictObject({
   ),
 });
 
-/** Section `compute`. */
 export const compute = z.strictObject({
   instanceType: option(
     text,
@@ -121,7 +120,6 @@ export const compute = z.strictObject({
   ),
 });
 
-/** Section `distribution`. */
 export const distribution = z.strictObject({
   library: option(
     text,

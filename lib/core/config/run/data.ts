@@ -4,17 +4,15 @@ import { HUB_DATASET } from '../formats/places';
 import { channelName, count, fileSystemId, hubSource, s3Uri, text, words } from './formats';
 
 const fileSystem = (kind: string, directory: string) =>
-  z
-    .strictObject({
-      fileSystemId: field(fileSystemId, `ID of the ${kind} file system.`, { examples: ['fs-0123456789abcdef0'] }),
-      directoryPath: field(
-        z.string().max(4096),
-        'Folder of the file system that the channel provides, at or below the `directoryPath` that the environment declares for it. `{fsxPath}` is that of `{fsx}`.',
-        { examples: [directory] },
-      ),
-      access: option(z.enum(['ro', 'rw']), 'Whether jobs can only read (ro) or also write (rw).', { default: 'ro' }),
-    })
-    .optional();
+  z.strictObject({
+    fileSystemId: field(fileSystemId, `ID of the ${kind} file system.`, { examples: ['fs-0123456789abcdef0'] }),
+    directoryPath: field(
+      z.string().max(4096),
+      'Folder of the file system that the channel provides, at or below the `directoryPath` that the environment declares for it. `{fsxPath}` is that of `{fsx}`.',
+      { examples: [directory] },
+    ),
+    access: option(z.enum(['ro', 'rw']), 'Whether jobs can only read (ro) or also write (rw).', { default: 'ro' }),
+  });
 
 /** One entry of `data`. */
 export const channel = section('A channel: data that SageMaker gives each instance as a folder.', {
@@ -63,17 +61,16 @@ export const channel = section('A channel: data that SageMaker gives each instan
   contentType: option(z.string().max(256), 'MIME type of the data. Default: none.', {
     examples: ['application/jsonlines'],
   }),
-  fsxLustre: field(
+  fsxLustre: option(
     fileSystem('FSx for Lustre', '{fsxPath}/data/tokens'),
     'FSx for Lustre file system instead of `s3`. Default: none.',
     { examples: [{ fileSystemId: '{fsx}', directoryPath: '{fsxPath}/data/tokens', access: 'ro' }] },
   ),
-  efs: field(fileSystem('EFS', '/data'), 'EFS file system instead of `s3`. Default: none.', {
+  efs: option(fileSystem('EFS', '/data'), 'EFS file system instead of `s3`. Default: none.', {
     examples: [{ fileSystemId: 'fs-0123456789abcdef1', directoryPath: '/data', access: 'ro' }],
   }),
 });
 
-/** Section `checkpoints`. */
 export const checkpoints = z.strictObject({
   mode: option(
     z.enum(['direct', 'managed', 'fsx', 'none']),

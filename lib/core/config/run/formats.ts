@@ -3,17 +3,14 @@ import { formed } from '../formats/field';
 
 // Formats of values that several sections of the run file share.
 
-/** Any text. */
 export const text = z.string();
 /** Text of 1 to `limit` characters. */
 export const words = (limit: number) => z.string().min(1).max(limit);
 /** A whole number from 1. */
 export const count = z.int().min(1);
-/** A scalar value. */
 export const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], {
   error: 'must be text, a number, true, false or null',
 });
-/** An S3 URI. */
 export const s3Uri = z
   .string()
   .max(1024)
@@ -21,7 +18,6 @@ export const s3Uri = z
     /^s3:\/\/(\{[a-zA-Z]+\}|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(\/|$)/,
     'must be an S3 URI such as s3://bucket/prefix/ or s3://{dataBucket}/prefix/',
   );
-/** A repository of a hub. */
 export const hubSource = (form: RegExp, example: string) =>
   z.string().max(420).regex(form, `must be a repository of a hub such as ${example}`);
 /** Name of a channel, in the format of SageMaker. */
@@ -37,9 +33,7 @@ export const fileSystemId = formed(
   /^(fs-[0-9a-f]{8,17}|\{fsx\})$/,
   'must be a file system id such as fs-0123456789abcdef0',
 );
-/** Name of an instance group. */
 export const groupName = formed(/^.{1,64}$/, 'must be 1-64 characters without line breaks');
-/** ARN of a SageMaker training plan. */
 export const trainingPlanArn = formed(
   /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan\/.+/,
   'must be the ARN of a training plan',

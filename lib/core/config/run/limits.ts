@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { field, flag, formed, option, section } from '../formats/field';
 import { count, words } from './formats';
 
-/** Section `limits`. */
 export const limits = z.strictObject({
   maxRuntimeSeconds: option(
     z.int().min(1).max(2_419_200),
@@ -59,7 +58,6 @@ const metric = section('A metric that SageMaker reads from the log.', {
   }),
 });
 
-/** Section `observability`. */
 export const observability = z.strictObject({
   metrics: option(z.array(metric).max(40), 'Metrics that SageMaker reads from the log and writes to CloudWatch.', {
     default: [],

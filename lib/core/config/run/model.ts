@@ -8,7 +8,6 @@ import type { ModelSpec } from '../run-spec';
 import { architecture } from './architecture';
 import { hubSource, s3Uri, text } from './formats';
 
-/** Section `model`. */
 export const model = z.strictObject({
   preset: option(
     text,
@@ -59,7 +58,8 @@ export function resolveModel(file: RunFile): ModelSpec | undefined {
       tiedEmbeddings: false,
       ropeTheta: 10_000,
       normEpsilon: 1e-5,
-      ...definedOnly(shape),
+      // `undefined` must not overwrite a default.
+      ...(Object.fromEntries(Object.entries(shape).filter(([, value]) => value !== undefined)) as typeof shape),
     },
   };
 }
@@ -69,9 +69,4 @@ function shapeOf({ architecture, config, preset }: NonNullable<RunFile['model']>
   if (architecture) return architecture;
   if (config) return readModelConfig(config).shape;
   return preset ? findModel(preset) : undefined;
-}
-
-/** `undefined` must not overwrite a default. */
-function definedOnly<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as T;
 }

@@ -16,7 +16,6 @@ const mixturePhase = section('One phase of the mixture.', {
   ),
 });
 
-/** Section `training`. */
 export const training = z.strictObject({
   objective: option(
     z.enum(['pretrain', 'sft', 'dpo']),
@@ -111,7 +110,6 @@ export const tokenizer = z.strictObject({
   ),
 });
 
-/** Section `progress`. */
 export const progress = z.strictObject({
   format: option(
     z.enum(PROGRESS_FORMATS),

@@ -79,5 +79,4 @@ export function smpV1Settings(run: RunSpec) {
   };
 }
 
-/** Makes a rule of SMP v1. */
 export const smpV1Rule = rulesAbout((run) => (run.distribution.library === 'smp-v1' ? smpV1Settings(run) : undefined));

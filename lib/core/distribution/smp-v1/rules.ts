@@ -1,9 +1,9 @@
 import { SMP_V1_BY_PYTORCH, SMP_V1_INSTANCE_TYPES } from '../../catalog/images/smddp';
 import { findInstanceType } from '../../catalog/instances/instances';
 import { orList } from '../../config/issue';
-import { type Rule, when } from '../../config/rule';
+import { mustBe, type Rule, when } from '../../config/rule';
 import { compareVersions, pytorchOfImage } from '../image-version';
-import { bf16Findings, divisorsUpTo, parameterFindings, parameterPath } from '../parameters';
+import { bf16Findings, disagrees, divisorsUpTo, parameterFindings, parameterPath } from '../parameters';
 import { degree, otherTypes } from '../strategy';
 import { SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './parameters';
 
@@ -13,14 +13,8 @@ export const SMP_V1_REQUIREMENTS: readonly Rule[] = [
     parameterFindings(run.distribution.parameters, SMP_V1_PARAMETERS, { library: 'SMP v1' }),
   ),
   smpV1Rule('smp-v1/launcher', 'error', (run) => [
-    ...when(run.distribution.launcher !== 'mpi', 'distribution.launcher', {
-      must: 'must be mpi for smp-v1',
-      fix: 'use mpi',
-    }),
-    ...when(run.distribution.contract !== 'toolkit', 'distribution.contract', {
-      must: 'must be toolkit for smp-v1',
-      fix: 'use toolkit',
-    }),
+    ...mustBe(run, 'launcher', 'mpi', 'for smp-v1'),
+    ...mustBe(run, 'contract', 'toolkit', 'for smp-v1'),
   ]),
   smpV1Rule('smp-v1/collectives', 'error', (run) =>
     when(run.distribution.collectives === 'smddp', 'distribution.collectives', {
@@ -135,7 +129,7 @@ export const SMP_V1_REQUIREMENTS: readonly Rule[] = [
   }),
   smpV1Rule('smp-v1/precision', 'error', (run, { shard, isOn }) => {
     const written = run.written.training?.precision;
-    const theirs = isOn('bf16') ? 'bf16' : isOn('fp16') ? 'fp16' : undefined;
+    const theirs = isOn('bf16') ? 'bf16' : 'fp16';
     return [
       ...when(isOn('bf16') && shard <= 1, parameterPath('bf16'), {
         must: 'must be used with sharded_data_parallel_degree above 1',
@@ -146,7 +140,7 @@ export const SMP_V1_REQUIREMENTS: readonly Rule[] = [
         must: 'must not be on together with bf16',
         fix: 'remove one of the two',
       }),
-      ...when(written !== undefined && theirs !== undefined && written !== theirs, parameterPath(theirs ?? 'bf16'), {
+      ...when(written !== undefined && isOn(theirs) && written !== theirs, parameterPath(theirs), {
         must: `must agree with training.precision ${written}`,
         fix: 'write one of the two',
       }),
@@ -195,7 +189,6 @@ export const SMP_V1_REQUIREMENTS: readonly Rule[] = [
   }),
   smpV1Rule('smp-v1/offload', 'warning', (run, { isOn, shard }) => {
     if (!isOn('offload_activations')) return [];
-    const ours = run.written.training?.activationOffload;
     return [
       ...when(run.written.training?.activationCheckpointing === 'none', 'training.activationCheckpointing', {
         must: 'must be selective or full with offload_activations',
@@ -206,11 +199,10 @@ export const SMP_V1_REQUIREMENTS: readonly Rule[] = [
         got: degree(run, 'microbatches', 1),
         fix: 'use 2 or 4',
       }),
-      ...when(ours === false, parameterPath('offload_activations'), {
-        level: 'error',
-        must: 'must agree with training.activationOffload false',
-        fix: 'write one of the two',
-      }),
+      ...disagrees(run, 'activationOffload', parameterPath('offload_activations'), true).map((found) => ({
+        ...found,
+        level: 'error' as const,
+      })),
     ];
   }),
 ];

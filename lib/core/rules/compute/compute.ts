@@ -7,7 +7,7 @@ import {
 import { writingKey } from '../../config/descriptor';
 import { orList } from '../../config/issue';
 import { instanceGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, regionOf, rule, UNSHOWN, when } from '../../config/rule';
+import { type Rule, regionOf, rule, UNSHOWN, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { namedTypes } from '../../distribution/strategy';
 
@@ -25,55 +25,6 @@ const namedPlans = ({ compute }: RunSpec) => [
     arn: a.trainingPlanArn,
   })),
 ];
-
-function besideAlternatives({ compute }: RunSpec): Finding[] {
-  const path = 'compute.alternatives';
-  const types = compute.alternatives.map((a) => a.instanceType);
-  const plans = compute.alternatives.some((a) => a.trainingPlanArn);
-  return [
-    ...when(compute.capacity === 'spot', path, {
-      must: 'must not be given with capacity spot',
-      got: types,
-      fix: 'use capacity on-demand, or remove the alternatives',
-    }),
-    ...when(compute.instanceGroups.length > 0, path, {
-      must: 'must not be given with instanceGroups',
-      got: types,
-      fix: 'remove one of the two',
-    }),
-    ...when(plans && compute.trainingPlanArn !== undefined, path, {
-      must: 'must not contain a plan when compute.trainingPlanArn is set',
-      got: 'both',
-      fix: 'keep one of the two',
-    }),
-  ];
-}
-
-function alternativeEntries({ compute: { alternatives: entries } }: RunSpec): Finding[] {
-  const path = 'compute.alternatives';
-  const counts = entries.filter((a) => a.instanceCount !== undefined).length;
-  return [
-    ...when(entries.length > 4, path, {
-      must: 'must be at most 4 in addition to the first type',
-      got: entries.length,
-      fix: 'keep the best 4',
-    }),
-    ...when(counts > 0 && counts < entries.length, path, {
-      must: 'must set instanceCount for all alternatives or for none',
-      got: `${counts} of ${entries.length}`,
-      fix: 'add it to all of them, or use only compute.instanceCount',
-    }),
-  ];
-}
-
-function repeatedTypes({ compute }: RunSpec): Finding[] {
-  const types = [compute.instanceType, ...compute.alternatives.map((a) => a.instanceType)];
-  return types.flatMap((type, i) =>
-    when(i > 0 && types.indexOf(type) !== i, `compute.alternatives[${i - 1}].instanceType`, {
-      must: 'must differ from the types before it',
-    }),
-  );
-}
 
 /** Rules for instance types, counts and capacity of training runs. */
 export const COMPUTE_RULES: readonly Rule[] = [
@@ -141,9 +92,44 @@ export const COMPUTE_RULES: readonly Rule[] = [
         : []),
     ];
   }),
-  rule('compute/alternatives', 'error', (run) => {
-    if (run.compute.alternatives.length === 0) return [];
-    return [...besideAlternatives(run), ...alternativeEntries(run), ...repeatedTypes(run)];
+  rule('compute/alternatives', 'error', ({ compute }) => {
+    const { alternatives: entries } = compute;
+    if (entries.length === 0) return [];
+    const path = 'compute.alternatives';
+    const types = [compute.instanceType, ...entries.map((a) => a.instanceType)];
+    const counts = entries.filter((a) => a.instanceCount !== undefined).length;
+    return [
+      ...when(compute.capacity === 'spot', path, {
+        must: 'must not be given with capacity spot',
+        got: types.slice(1),
+        fix: 'use capacity on-demand, or remove the alternatives',
+      }),
+      ...when(compute.instanceGroups.length > 0, path, {
+        must: 'must not be given with instanceGroups',
+        got: types.slice(1),
+        fix: 'remove one of the two',
+      }),
+      ...when(compute.trainingPlanArn !== undefined && entries.some((a) => a.trainingPlanArn), path, {
+        must: 'must not contain a plan when compute.trainingPlanArn is set',
+        got: 'both',
+        fix: 'keep one of the two',
+      }),
+      ...when(entries.length > 4, path, {
+        must: 'must be at most 4 in addition to the first type',
+        got: entries.length,
+        fix: 'keep the best 4',
+      }),
+      ...when(counts > 0 && counts < entries.length, path, {
+        must: 'must set instanceCount for all alternatives or for none',
+        got: `${counts} of ${entries.length}`,
+        fix: 'add it to all of them, or use only compute.instanceCount',
+      }),
+      ...types.flatMap((type, i) =>
+        when(types.indexOf(type) !== i, `${path}[${i - 1}].instanceType`, {
+          must: 'must differ from the types before it',
+        }),
+      ),
+    ];
   }),
   rule('compute/volume', 'error', ({ compute }) => {
     const types = instanceGroupsOf(compute).map((g) => g.instanceType);

@@ -1,7 +1,7 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import { orList } from '../../config/issue';
 import { hostCount, onInstances, requestedGroupsOf, trainingGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, rule, ruleWhere, trainingRule, when } from '../../config/rule';
+import { type Rule, rule, ruleWhere, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { divisorsUpTo } from '../../distribution/parameters';
@@ -102,17 +102,6 @@ const SPARE_RULES: readonly Rule[] = [
 /** Types whose instances are in UltraServers: https://aws.amazon.com/ec2/ultraservers/, 2026-11-22. */
 const ULTRASERVER_TYPES = /^ml\.(p6e-gb200|trn2u)\./;
 
-/** Finding when more instances are placed together than an UltraServer has. */
-function tooManyTogether(servers: readonly { instanceCount: number }[], instanceType: string): Finding[] {
-  const most = findInstanceType(instanceType)?.accelerator?.ultraServerInstances ?? Number.POSITIVE_INFINITY;
-  return servers.flatMap(({ instanceCount }, i) =>
-    when(instanceCount > most, `compute.placement.ultraServers[${i}].instanceCount`, {
-      must: `must be at most the ${most} instances of one UltraServer`,
-      fix: 'use several UltraServers',
-    }),
-  );
-}
-
 const PLACEMENT_RULES: readonly Rule[] = [
   rule('compute/infra-check', 'error', ({ kind, compute }) =>
     when(kind === 'processing' && compute.infraCheck !== undefined, 'compute.infraCheck', {
@@ -122,8 +111,10 @@ const PLACEMENT_RULES: readonly Rule[] = [
   rule('compute/placement', 'error', ({ kind, compute }) => {
     const { placement: given, alternatives, instanceGroups, instanceType } = compute;
     if (given === undefined) return [];
-    const instances = requestedGroupsOf(compute).reduce((sum, group) => sum + group.instanceCount, 0);
-    const placed = (given.ultraServers ?? []).reduce((sum, server) => sum + server.instanceCount, 0);
+    const instances = hostCount(requestedGroupsOf(compute));
+    const servers = given.ultraServers ?? [];
+    const placed = hostCount(servers);
+    const most = findInstanceType(instanceType)?.accelerator?.ultraServerInstances ?? Number.POSITIVE_INFINITY;
     const path = 'compute.placement';
     return [
       ...when(kind === 'processing', path, { must: 'must be used with a training job', got: kind }),
@@ -137,7 +128,12 @@ const PLACEMENT_RULES: readonly Rule[] = [
         got: instanceType,
         fix: 'use ml.p6e-gb200.36xlarge, or remove it',
       }),
-      ...tooManyTogether(given.ultraServers ?? [], instanceType),
+      ...servers.flatMap(({ instanceCount }, i) =>
+        when(instanceCount > most, `${path}.ultraServers[${i}].instanceCount`, {
+          must: `must be at most the ${most} instances of one UltraServer`,
+          fix: 'use several UltraServers',
+        }),
+      ),
       ...when(placed > instances, `${path}.ultraServers`, {
         must: `must place at most the ${instances} instances of the job`,
         got: placed,

@@ -2,23 +2,19 @@ import {
   acceleratorCount,
   defaultProcessesPerHost,
   findInstanceType,
+  hasEfa,
   LOGICAL_CORE_VARIABLE,
 } from '../../catalog/instances/instances';
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
 import { trainingGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
+import { type Finding, mustBe, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { Launcher, RunSpec } from '../../config/run-spec';
 import { findStrategy, LIBRARIES } from '../../distribution';
 import { acceleratorKind, compareVersions, pytorchOfImage } from '../../distribution/image-version';
 import { trainingInstanceTypes, trainingTypes } from '../../distribution/strategy';
 
 const isNeuron = (type: string) => acceleratorKind(type) === 'neuron';
-
-function entryKind(entryPoint: string): 'py' | 'sh' | 'module' {
-  if (entryPoint.endsWith('.py')) return 'py';
-  return entryPoint.endsWith('.sh') ? 'sh' : 'module';
-}
 
 /** Launchers that need not start the same number of processes on each host, because the script decides. */
 const PLACES_ITSELF: readonly Launcher[] = ['script', 'ray'];
@@ -47,15 +43,14 @@ export const LAUNCHER_RULES: readonly Rule[] = [
   ),
   rule('launcher/entry-point', 'error', ({ code, distribution }) => {
     if (code.builtin) return [];
-    const kind = entryKind(code.entryPoint);
     const { launcher, contract } = distribution;
-    if (contract === 'toolkit' && kind === 'module') {
+    if (contract === 'toolkit' && !/\.(py|sh)$/.test(code.entryPoint)) {
       return when(launcher !== 'script', 'code.entryPoint', {
         must: `must end in .py under ${launcher} of the toolkit contract`,
         fix: 'use a .py file, or contract entrypoint',
       });
     }
-    return when(launcher === 'torchrun' && kind === 'sh', 'code.entryPoint', {
+    return when(launcher === 'torchrun' && code.entryPoint.endsWith('.sh'), 'code.entryPoint', {
       must: 'must end in .py (or be a module) under torchrun, not .sh',
       fix: 'use the .py file, or launcher script',
     });
@@ -120,9 +115,7 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     );
     if (counts.length > 0) return counts;
     // NCCL uses sockets for all hosts where one has no EFA, which ends a run that requires EFA.
-    return differing(taking, 'EFA, or no host with it', ({ instanceType }) =>
-      (findInstanceType(instanceType)?.efaInterfaces ?? 0) > 0 ? 'EFA' : 'none',
-    );
+    return differing(taking, 'EFA, or no host with it', ({ instanceType }) => (hasEfa(instanceType) ? 'EFA' : 'none'));
   }),
   rule('launcher/collectives', 'error', (run) => {
     const { collectives: backend, collectivesAuto, launcher } = run.distribution;
@@ -208,16 +201,10 @@ export const LAUNCHER_RULES: readonly Rule[] = [
     });
   }),
   rule('launcher/library', 'error', (run) =>
-    when(run.code.builtin === 'builtin' && run.distribution.launcher !== 'torchrun', 'distribution.launcher', {
-      must: 'must be torchrun for the built-in trainer',
-      fix: 'use torchrun',
-    }),
+    run.code.builtin === 'builtin' ? mustBe(run, 'launcher', 'torchrun', 'for the built-in trainer') : [],
   ),
   rule('launcher/builtin-contract', 'error', (run) =>
-    when(run.code.builtin !== undefined && run.distribution.contract === 'toolkit', 'distribution.contract', {
-      must: 'must be entrypoint for the built-in trainer',
-      fix: 'use entrypoint',
-    }),
+    run.code.builtin ? mustBe(run, 'contract', 'entrypoint', 'for the built-in trainer') : [],
   ),
   rule('launcher/logical-cores', 'error', (run) => {
     const type = trainingInstanceTypes(run).find(isNeuron);

@@ -1,7 +1,7 @@
 import { acceleratorCount } from '../../catalog/instances/instances';
 import { countGroups } from '../../config/formats/patterns';
 import { hasGpus, instanceGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, rule, ruleWhere, when } from '../../config/rule';
+import { entriesOf, type Finding, type Rule, rule, ruleWhere, when } from '../../config/rule';
 import { findStrategy } from '../../distribution';
 import { pythonJson } from '../../distribution/python-json';
 
@@ -82,23 +82,14 @@ export const LIMIT_RULES: readonly Rule[] = [
   rule('limits/hyperparameters', 'error, local', (run) => {
     const toolkit = run.distribution.contract === 'toolkit';
     const own = toolkit ? Object.keys(findStrategy(run)?.hyperparameters(run) ?? {}).length + SDK_HYPERPARAMETERS : 0;
-    const entries = [
-      ...Object.entries(run.hyperparameters).map(([key, value]) => ({ section: 'hyperparameters', key, value })),
-      ...(toolkit
-        ? Object.entries(run.code.arguments).map(([key, value]) => ({
-            section: 'code.arguments',
-            key,
-            value: value as unknown,
-          }))
-        : []),
-    ];
+    const entries = entriesOf(run, toolkit ? ['hyperparameters', 'code.arguments'] : ['hyperparameters']);
     return [
       ...when(entries.length + own > 100, 'hyperparameters', {
         must: `must be at most ${100 - own} (100 minus those of the launcher)`,
         got: entries.length,
         fix: 'move the others to a file',
       }),
-      ...entries.flatMap(({ section, key, value }) => hyperparameter(`${section}.${key}`, key, value, toolkit)),
+      ...entries.flatMap(({ path, key, value }) => hyperparameter(path, key, value, toolkit)),
     ];
   }),
   rule('limits/environment-variables', 'error, local', (run) => {

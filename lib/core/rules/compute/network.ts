@@ -1,11 +1,10 @@
-import { findInstanceType } from '../../catalog/instances/instances';
+import { findInstanceType, hasEfa } from '../../catalog/instances/instances';
 import { hostCount, instanceGroupsOf } from '../../config/resolve-run';
 import { type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 const hosts = (run: RunSpec) => hostCount(instanceGroupsOf(run.compute));
-const efaType = (run: RunSpec) =>
-  instanceGroupsOf(run.compute).find((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
+const efaType = (run: RunSpec) => instanceGroupsOf(run.compute).find((g) => hasEfa(g.instanceType));
 
 /**
  * Values that driver and plugin choose by instance type and version; setting them is allowed and reported. Source: docs/facts/efa.md 2.3.
@@ -91,10 +90,9 @@ export const NETWORK_RULES: readonly Rule[] = [
   }),
   /** libfabric aborts the program if device RDMA is required but not available. */
   rule('network/device-rdma', 'error', ({ compute, environmentVariables }) => {
-    const without = instanceGroupsOf(compute).find((g) => {
-      const facts = findInstanceType(g.instanceType);
-      return facts !== undefined && facts.efaInterfaces > 0 && !facts.gpuDirectRdma;
-    });
+    const without = instanceGroupsOf(compute).find(
+      ({ instanceType: type }) => hasEfa(type) && !findInstanceType(type)?.gpuDirectRdma,
+    );
     const isForced = environmentVariables.FI_EFA_USE_DEVICE_RDMA === '1' && without !== undefined;
     return when(isForced, 'environmentVariables.FI_EFA_USE_DEVICE_RDMA', {
       must: `must not be 1 on ${without?.instanceType}, whose EFA has no RDMA: the program would abort`,

@@ -2,7 +2,7 @@ import { parameterShape } from '../../catalog/model/parameters';
 import { channelFolder } from '../../config/formats/places';
 import { orList } from '../../config/issue';
 import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
-import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
+import { type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { canKeepCopies, copiesMemory, memoryCopies, stateBytes } from '../../distribution/memory-copies';
 import { modesBesideManaged } from '../own-code';
@@ -10,17 +10,6 @@ import { entryFile } from './code-folder';
 
 /** Managed checkpoints are copied to every instance at each start; above this size the copy takes longer than most restarts. */
 const MANAGED_LIMIT_GIB = 100;
-
-function memoryHeadroom(run: RunSpec, path: string): Finding[] {
-  const copies = memoryCopies(run);
-  const needed = copies && copiesMemory(run, copies);
-  if (!needed) return [];
-  return when(needed.gib > needed.availableGiB, path, {
-    must: `must fit in the ${Math.floor(needed.availableGiB)} GiB that copies may use on each host`,
-    got: `${Math.ceil(needed.gib)} GiB`,
-    fix: 'use copies: 1, more instances, or off',
-  });
-}
 
 /** Arguments that tell transformers, TRL, Megatron-LM, Lightning and torchtitan where to save. */
 const SAVES_TO = /^(output[-_]dir|save|save[-_]dir|checkpoint[-_]dir|(trainer\.)?default_root_dir|job\.dump_folder)$/;
@@ -34,7 +23,6 @@ function keptFolders({ checkpoints: { mode, localPath, channel }, data }: RunSpe
   return ['/opt/ml/model', '/opt/ml/output/data', ...mounts];
 }
 
-/** Rules for checkpoints. */
 export const CHECKPOINT_RULES: readonly Rule[] = [
   rule('checkpoints/fsx', 'error', (run) => {
     const { mode, channel } = run.checkpoints;
@@ -122,13 +110,19 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
         path,
         must: 'must be off without the built-in trainer with distribution.library fsdp or ddp, or a script under torchrun',
       };
+    const copies = memoryCopies(run);
+    const { gib = 0, availableGiB = 0 } = (copies && copiesMemory(run, copies)) ?? {};
     return [
       ...when(mode === 'none', path, { must: 'must be off with checkpoints.mode none', fix: 'use another mode' }),
       ...when(given.copies === 2 && hostCount(trainingGroupsOf(run)) < 2, `${path}.copies`, {
         must: 'must be 1 on a single host: the other copy would be on another host',
         fix: 'use 1, or two or more instances',
       }),
-      ...memoryHeadroom(run, path),
+      ...when(gib > availableGiB, path, {
+        must: `must fit in the ${Math.floor(availableGiB)} GiB that copies may use on each host`,
+        got: `${Math.ceil(gib)} GiB`,
+        fix: 'use copies: 1, more instances, or off',
+      }),
     ];
   }),
   rule('checkpoints/unused', 'warning', (run) => {

@@ -56,7 +56,6 @@ export const toolkitRequirements = (run: RunSpec, { codeFolder }: RuleContext): 
     ? 'requirements.txt'
     : undefined;
 
-/** Rules for what a local code folder contains. */
 export const CODE_FOLDER_RULES: readonly Rule[] = [
   rule('code/folder', 'error, local', (run, { codeFolder, codeProblem, codeFix }) => {
     const { source, requirements } = run.code;

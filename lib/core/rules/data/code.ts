@@ -1,5 +1,5 @@
 import { CODE_IN_IMAGE, isArchiveInS3, isPrefixInS3, type Switch } from '../../config/code-source';
-import { type Rule, rule, when } from '../../config/rule';
+import { entriesOf, type Rule, rule, valueAt, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { CODE_FOLDER_RULES, entryFile, toolkitRequirements } from './code-folder';
 import { REQUIREMENTS_RULES } from './requirements';
@@ -143,38 +143,28 @@ export const CODE_RULES: readonly Rule[] = [
         fix: 'keep one of the two',
       }));
   }),
-  rule('code/argument-form', 'warning, may acknowledge', ({ distribution, code, hyperparameters }) => {
-    if (distribution.contract !== 'toolkit') return [];
-    const findingsIn = (section: string, values: object, formOf: typeof toolkitForm) =>
-      Object.entries(values).flatMap(([key, value]) => {
-        const form = formOf(key, value);
-        return when(form !== undefined, `${section}.${key}`, {
-          must: `must have a form that the toolkit passes as it is; it passes ${form}`,
-          fix: 'write the text that the script expects, use contract entrypoint and code.arguments, or acknowledge it',
-        });
+  rule('code/argument-form', 'warning, may acknowledge', (run) => {
+    if (run.distribution.contract !== 'toolkit') return [];
+    return entriesOf(run, ['code.arguments', 'hyperparameters']).flatMap(({ section, path, key, value }) => {
+      const form = section === 'code.arguments' ? toolkitForm(key, value) : hyperparameterForm(key, value);
+      return when(form !== undefined, path, {
+        must: `must have a form that the toolkit passes as it is; it passes ${form}`,
+        fix: 'write the text that the script expects, use contract entrypoint and code.arguments, or acknowledge it',
       });
-    return [
-      ...findingsIn('code.arguments', code.arguments, toolkitForm),
-      ...findingsIn('hyperparameters', hyperparameters, hyperparameterForm),
-    ];
+    });
   }),
   rule('code/false-arguments', 'warning, may acknowledge', (run, { codeFolder }) => {
-    const { code, distribution, environmentVariables, hyperparameters } = run;
+    const { code, distribution } = run;
     const switches = entryFile(run, codeFolder)?.switches ?? {};
-    const passed = distribution.contract === 'toolkit' ? Object.entries(hyperparameters) : [];
-    const values = [
-      ...Object.entries(code.arguments).map(([key, value]) => ({ key, value, path: `code.arguments.${key}` })),
-      ...passed.map(([key, value]) => ({ key, value: String(value), path: `hyperparameters.${key}` })),
-      ...Object.entries(environmentVariables).map(([key, value]) => {
-        return { key: `$${key}`, value, path: `environmentVariables.${key}` };
-      }),
-    ];
-    return values.flatMap(({ key, value, path }) => {
+    const passed = distribution.contract === 'toolkit' ? (['hyperparameters'] as const) : [];
+    const values = entriesOf(run, ['code.arguments', ...passed, 'environmentVariables']);
+    return values.flatMap(({ section, key: written, value, path }) => {
+      const key = section === 'environmentVariables' ? `$${written}` : written;
       const name = key.replaceAll('-', '_');
       const known = TRUE_BY_DEFAULT.has(name) && !code.builtin ? ({ off: 'text', isOn: true } as const) : undefined;
       const { off, isOn } = switches[key] ?? switches[name] ?? known ?? { off: 'text', isOn: false };
-      const isTrue =
-        value === false ? isOn : /^(never|empty)$/.test(off) && /^(false|no|off|n|f|0)$/i.test(String(value));
+      const isLeftOut = section === 'code.arguments' && value === false;
+      const isTrue = isLeftOut ? isOn : /^(never|empty)$/.test(off) && /^(false|no|off|n|f|0)$/i.test(String(value));
       return when(isTrue, path, WAYS_TO_FALSE[off](key));
     });
   }),
@@ -207,13 +197,9 @@ export const CODE_RULES: readonly Rule[] = [
   }),
   rule('code/shell-characters', 'warning', (run) => {
     if (run.distribution.contract !== 'toolkit') return [];
-    const values = [
-      ...Object.entries(run.code.arguments).map(([k, v]) => [`code.arguments.${k}`, v] as const),
-      ...Object.entries(run.hyperparameters).map(([k, v]) => [`hyperparameters.${k}`, v] as const),
-    ];
-    return values
-      .filter(([, value]) => typeof value === 'string' && /[;$`|&<>(){}]|\s/.test(value))
-      .map(([path]) => ({
+    return entriesOf(run, ['code.arguments', 'hyperparameters'])
+      .filter(({ value }) => typeof value === 'string' && /[;$`|&<>(){}]|\s/.test(value))
+      .map(({ path }) => ({
         path,
         must: 'must not contain spaces or shell characters for toolkits before 5.1.4',
         fix: 'use contract entrypoint, or an image with a newer toolkit',
@@ -252,24 +238,20 @@ export const CODE_RULES: readonly Rule[] = [
   /** Findings for options that only the driver or the toolkit reads, when neither is used. */
   rule('code/container-without-driver', 'error', (run) => {
     if (!inImage(run)) return [];
-    const { code, distribution = {}, model } = run.written;
-    const given: [string, unknown][] = [
-      ...(['entryPoint', 'arguments', 'requirements', 'sha256'] as const).map((key): [string, unknown] => [
-        `code.${key}`,
-        code[key],
-      ]),
-      ...(['launcher', 'processesPerHost', 'parameters', 'mpiOptions', 'instanceGroups'] as const).map(
-        (key): [string, unknown] => [`distribution.${key}`, distribution[key]],
+    const paths = [
+      ...['entryPoint', 'arguments', 'requirements', 'sha256'].map((key) => `code.${key}`),
+      ...['launcher', 'processesPerHost', 'parameters', 'mpiOptions', 'instanceGroups'].map(
+        (key) => `distribution.${key}`,
       ),
-      ['model.weights', model?.weights],
+      'model.weights',
     ];
-    return given
-      .filter(([, value]) => value !== undefined)
-      .map(([path, got]) => ({
-        path,
+    return paths.flatMap((path) => {
+      const got = valueAt(run.written, path);
+      return when(got !== undefined, path, {
         must: 'must be omitted with code.source image: the image starts its own program',
         got,
         fix: path === 'model.weights' ? 'add the weights as a channel of data' : 'use code.containerArguments',
-      }));
+      });
+    });
   }),
 ];

@@ -18,7 +18,6 @@ function reservedChannels(run: RunSpec): string[] {
 
 const variableOf = (channel: string): string => `SM_CHANNEL_${channel.toUpperCase()}`;
 
-/** Rules for the names of channels. */
 export const CHANNEL_NAME_RULES: readonly Rule[] = [
   rule('data/channels', 'error', (run) => {
     const all = run.data.map((c) => c.channel);
@@ -78,19 +77,7 @@ const PLACEHOLDERS = ['dataBucket', 'checkpointBucket', 'team', 'runId', 'fsx'];
 /** Code is read before the run has an id. */
 const CODE_PLACEHOLDERS = PLACEHOLDERS.filter((name) => name !== 'runId');
 
-function s3Uris(run: RunSpec): { path: string; uri: string }[] {
-  const { written } = run;
-  const candidates: [string, string | undefined][] = [
-    ...run.data.map((c, i): [string, string | undefined] => [`data[${i}].s3`, c.s3]),
-    ['checkpoints.s3', written.checkpoints?.s3],
-    ['checkpoints.startFrom', written.checkpoints?.startFrom],
-    ['output.s3', written.output?.s3],
-    ['model.weights', placeOf(written.model?.weights)],
-  ];
-  return candidates.flatMap(([path, uri]) => (uri === undefined ? [] : [{ path, uri }]));
-}
-
-function unknownPlaceholders({ path, uri }: { path: string; uri: string }, known: readonly string[]): Finding[] {
+function unknownPlaceholders(path: string, uri: string, known: readonly string[]): Finding[] {
   return [...uri.matchAll(/\{([^}]*)\}/g)]
     .filter(([, name = '']) => !known.includes(name))
     .map(([text]) => ({
@@ -101,21 +88,15 @@ function unknownPlaceholders({ path, uri }: { path: string; uri: string }, known
     }));
 }
 
-interface UsedPlace {
-  path: string;
-  uri: string | undefined;
-  use: PlaceUse;
-}
-
-function usedPlaces({ kind, data, code, written }: RunSpec): UsedPlace[] {
+/** Locations of a run, except that of its code. */
+function usedPlaces({ kind, data, written }: RunSpec): { path: string; uri?: string; use: PlaceUse }[] {
   return [
-    // Models of a hub are in a bucket of AWS; the hub itself is checked below.
     ...data.map((c, i) => ({ path: `data[${i}].s3`, uri: c.s3, use: 'read' as const })),
-    { path: 'model.weights', uri: placeOf(written.model?.weights), use: 'read' },
-    { path: 'code.source', uri: isArchiveInS3(code.source) ? code.source : undefined, use: 'read' },
     { path: 'checkpoints.s3', uri: written.checkpoints?.s3, use: 'checkpoints' },
     { path: 'checkpoints.startFrom', uri: written.checkpoints?.startFrom, use: 'checkpoints' },
     { path: 'output.s3', uri: written.output?.s3, use: kind === 'processing' ? 'results' : 'output' },
+    // Models of a hub are in a bucket of AWS.
+    { path: 'model.weights', uri: placeOf(written.model?.weights), use: 'read' },
   ];
 }
 
@@ -142,7 +123,9 @@ const foreignPlaces =
   (...uses: PlaceUse[]) =>
   (run: RunSpec, { descriptor }: RuleContext): Finding[] => {
     if (!descriptor) return [];
-    return usedPlaces(run).flatMap(({ path, uri, use }) => {
+    const { source } = run.code;
+    const code = isArchiveInS3(source) ? [{ path: 'code.source', uri: source, use: 'read' as const }] : [];
+    return [...usedPlaces(run), ...code].flatMap(({ path, uri, use }) => {
       if (!uri?.startsWith('s3://') || !uses.includes(use)) return [];
       const { what, fix } = USES[use];
       return when(!mayUsePlace(use, fillPlaceholders(uri, { descriptor }), descriptor), path, {
@@ -158,10 +141,8 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
   rule('data/placeholders', 'error, local', (run) => {
     const { source } = run.code;
     return [
-      ...s3Uris(run).flatMap((place) => unknownPlaceholders(place, PLACEHOLDERS)),
-      ...(source.startsWith('s3://')
-        ? unknownPlaceholders({ path: 'code.source', uri: source }, CODE_PLACEHOLDERS)
-        : []),
+      ...usedPlaces(run).flatMap(({ path, uri = '' }) => unknownPlaceholders(path, uri, PLACEHOLDERS)),
+      ...(source.startsWith('s3://') ? unknownPlaceholders('code.source', source, CODE_PLACEHOLDERS) : []),
     ];
   }),
   rule('data/foreign-bucket', 'error', foreignPlaces('read')),

@@ -44,6 +44,7 @@ function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
 const sourcesOf = ({ code }: RunSpec): string[] => String(code.arguments.source ?? '').split(',');
 
 function fetched(run: RunSpec): Finding[] {
+  if (run.code.builtin !== 'builtin-fetch') return [];
   const wrong = sourcesOf(run).find((text) => parseHubSource(text.trim()) === undefined);
   return when(wrong !== undefined, 'code.arguments.source', {
     must: 'must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without',
@@ -54,6 +55,7 @@ function fetched(run: RunSpec): Finding[] {
 
 /** Hubs are on the internet; a mirror (HF_ENDPOINT) may be in the network of the jobs. */
 const withoutInternet: Rule['check'] = (run, { descriptor }) => {
+  if (run.code.builtin !== 'builtin-fetch') return [];
   const isCutOff =
     (descriptor?.network?.mode === 'vpc-locked' && run.environmentVariables.HF_ENDPOINT === undefined) ||
     run.network.isolation;
@@ -74,11 +76,6 @@ function localCommands(run: RunSpec, descriptor: RuleContext['descriptor']): str
     return `slipway fetch ${name}${written && written !== 'main' ? `@${written}` : ''}${place} --local`;
   });
 }
-
-const ofFetchStep =
-  (check: Rule['check']): Rule['check'] =>
-  (run, context) =>
-    run.code.builtin === 'builtin-fetch' ? check(run, context) : [];
 
 /** Rules for data channels, and for models and data sets of a hub. */
 export const DATA_RULES: readonly Rule[] = [
@@ -200,6 +197,6 @@ export const DATA_RULES: readonly Rule[] = [
       });
     });
   }),
-  rule('processing/fetch-source', 'error', ofFetchStep(fetched)),
-  rule('processing/fetch-network', 'error', ofFetchStep(withoutInternet)),
+  rule('processing/fetch-source', 'error', fetched),
+  rule('processing/fetch-network', 'error', withoutInternet),
 ];

@@ -45,7 +45,6 @@ function channelFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding
   ]);
 }
 
-/** Rules for training on several channels. */
 export const MIXTURE_RULES: readonly Rule[] = [
   rule('training/mixture', 'error', (run) => {
     const phases = run.training.mixture;

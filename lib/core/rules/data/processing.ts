@@ -14,7 +14,6 @@ const MAX_INSTANCES = 100;
 
 const MAX_INPUTS = 10;
 
-/** Rules for processing runs. */
 export const PROCESSING_RULES: readonly Rule[] = [
   rule('processing/sections', 'error', (run) => [
     ...when(run.output?.s3 === undefined, 'output.s3', {

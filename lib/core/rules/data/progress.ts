@@ -2,9 +2,7 @@ import { countGroups, regexProblem } from '../../config/formats/patterns';
 import { type Finding, type Rule, rule } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
-type Option = 'stepRegex' | 'lossRegex';
-
-function expression(run: RunSpec, option: Option, means: string, example: string): Finding[] {
+function expression(run: RunSpec, option: 'stepRegex' | 'lossRegex', means: string, example: string): Finding[] {
   const regex = run.progress[option];
   if (regex === undefined) return [];
   const path = `progress.${option}`;

@@ -120,7 +120,6 @@ const FOREIGN = new Set(['pyobjc-core', 'pypiwin32', 'pywin32', 'pywinpty', 'ten
 /** A wheel for Windows or macOS. */
 const FOREIGN_WHEEL = /-(win32|win_\w+|macosx_\w+)\.whl\b/;
 
-/** Rules for the requirements file of a local code folder. */
 export const REQUIREMENTS_RULES: readonly Rule[] = [
   rule('code/image-packages', 'warning, may acknowledge', (run, context) => {
     const pytorch = pytorchOfImage(run);

@@ -1,7 +1,7 @@
 import { isNear, isSameWord, nearest } from '../../catalog/nearest';
 import type { ScriptOption } from '../../config/code-source';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, rule, when } from '../../config/rule';
+import { entriesOf, type Finding, type Rule, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { entryFile, someOf } from './code-folder';
 
@@ -18,6 +18,8 @@ function optionsFor(name: string, options: readonly ScriptOption[]): readonly Sc
   return exact.length > 0 || !isLong ? exact : options.filter(({ names }) => names.some((one) => one.startsWith(name)));
 }
 
+/** An argument as the launcher passes it, by the name that the script gets. */
+type Passed = ReturnType<typeof passedBy>[number];
 type Refusal = Omit<Finding, 'path'> | undefined;
 
 /** What argparse ends the script for, and what to write instead. */
@@ -73,25 +75,13 @@ function wrongValue(value: unknown, { type, choices }: ScriptOption): Refusal {
   return undefined;
 }
 
-/** An argument as the launcher passes it. */
-interface Passed {
-  path: string;
-  key: string;
-  name: string;
-  value: unknown;
-}
-
 /**
  * What the launcher passes to a script: false is left out. The toolkit writes true as a text, and a name of one letter with one dash, and
  * keeps names of its own: https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training/mapping.py, 2026-11-30.
  */
-function passedBy({ code, distribution, hyperparameters }: RunSpec): Passed[] {
-  const isToolkit = distribution.contract === 'toolkit';
-  const sections = { 'code.arguments': code.arguments, ...(isToolkit && { hyperparameters }) };
-  const given = Object.entries(sections).flatMap(([section, values]) =>
-    Object.entries(values).map(([key, value]) => ({ path: `${section}.${key}`, key, value })),
-  );
-  return given
+function passedBy(run: RunSpec) {
+  const isToolkit = run.distribution.contract === 'toolkit';
+  return entriesOf(run, isToolkit ? ['code.arguments', 'hyperparameters'] : ['code.arguments'])
     .filter(({ key, value }) => value !== false && !(isToolkit && key.startsWith('sagemaker_')))
     .map((one) => {
       const dashes = one.key.startsWith('-') ? '' : isToolkit && one.key.length === 1 ? '-' : '--';

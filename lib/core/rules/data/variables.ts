@@ -1,5 +1,5 @@
 import { secretIn, secretPrefix, secretReference } from '../../config/formats/secrets';
-import { type Finding, type Rule, type RuleContext, regionOf, rule, when } from '../../config/rule';
+import { entriesOf, type Finding, type Rule, type RuleContext, regionOf, rule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 
 /** Environment variables that a run file may not set, or should not set without a reason; the first group that matches a name decides. */
@@ -48,9 +48,6 @@ const RESERVED: readonly { names: RegExp; level: 'error' | 'warning' | undefined
 
 const groupOf = (name: string) => RESERVED.find(({ names }) => names.test(name));
 
-/** Whether programs in the container read a variable of this name. */
-const isReserved = (name: string): boolean => groupOf(name) !== undefined;
-
 const reserved =
   (level: 'error' | 'warning') =>
   ({ environmentVariables }: RunSpec, context: RuleContext): Finding[] =>
@@ -84,29 +81,21 @@ function isLikelySecret(name: string, value: unknown, names: readonly RegExp[]):
   return value.length >= SHORTEST && !isPlace && names.some((pattern) => pattern.test(name));
 }
 
-/** Rules for secrets. */
 export const SECRET_RULES: readonly Rule[] = [
-  /** The rule for secrets in clear text in a run file. */
   rule('secrets/in-clear', 'warning, local, may acknowledge', (run) => {
-    const { environmentVariables, hyperparameters, code, distribution } = run;
     const fix =
-      distribution.contract === 'entrypoint'
+      run.distribution.contract === 'entrypoint'
         ? 'store it in Secrets Manager and name it under secrets, and replace the one that was written here'
         : 'store it in Secrets Manager, read it in the script, and replace the one that was written here';
-    const places = [
-      { section: 'environmentVariables', values: environmentVariables, names: [SECRET_NAME, TOKEN_VARIABLE] },
-      { section: 'hyperparameters', values: hyperparameters, names: [SECRET_NAME] },
-      { section: 'code.arguments', values: code.arguments, names: [SECRET_NAME] },
-    ];
-    return places.flatMap(({ section, values, names }) =>
-      Object.entries(values).flatMap(([name, value]) =>
-        when(isLikelySecret(name, value, names), `${section}.${name}`, {
-          must: 'must not contain a secret: it is visible to everyone who may describe the job or read the job file',
-          got: 'a value in clear text',
-          fix,
-        }),
-      ),
-    );
+    const entries = entriesOf(run, ['environmentVariables', 'hyperparameters', 'code.arguments']);
+    return entries.flatMap(({ section, path, key, value }) => {
+      const names = section === 'environmentVariables' ? [SECRET_NAME, TOKEN_VARIABLE] : [SECRET_NAME];
+      return when(isLikelySecret(key, value, names), path, {
+        must: 'must not contain a secret: it is visible to everyone who may describe the job or read the job file',
+        got: 'a value in clear text',
+        fix,
+      });
+    });
   }),
   rule('secrets/names', 'error', ({ secrets = {}, environmentVariables }) =>
     Object.keys(secrets).flatMap((name) => [
@@ -115,7 +104,7 @@ export const SECRET_RULES: readonly Rule[] = [
         got: name,
         fix: 'keep one of them; neither may contain the value of a secret',
       }),
-      ...when(isReserved(name), `secrets.${name}`, {
+      ...when(groupOf(name) !== undefined, `secrets.${name}`, {
         must: 'must not be a reserved variable of the container',
         got: name,
         fix: 'use another name, such as HF_TOKEN',
@@ -169,15 +158,10 @@ export const RESERVED_VARIABLE_RULES: readonly Rule[] = [
   rule('code/reserved-variables', 'error, local', reserved('error')),
   rule('code/replaced-variables', 'warning, local, may acknowledge', reserved('warning')),
   rule('code/unexpanded-variables', 'warning, local, may acknowledge', (run) => {
-    const { environmentVariables, code, distribution } = run;
-    const words = distribution.contract === 'entrypoint' ? Object.entries(code.arguments) : [];
-    const values = [
-      ...Object.entries(environmentVariables).map(([name, value]) => [`environmentVariables.${name}`, value] as const),
-      ...words.flatMap(([name, value]) =>
-        [value].flat().map((one) => [`code.arguments.${name}`, String(one)] as const),
-      ),
-    ].filter(([path]) => !EXPANDED.test(path));
-    return values.flatMap(([path, value]) => [
+    const words = run.distribution.contract === 'entrypoint' ? (['code.arguments'] as const) : [];
+    const values = entriesOf(run, ['environmentVariables', ...words]).filter(({ path }) => !EXPANDED.test(path));
+    const texts = values.flatMap(({ path, value }) => [value].flat().map((one) => ({ path, value: String(one) })));
+    return texts.flatMap(({ path, value }) => [
       ...when(REFERENCE.test(value), path, {
         must: 'must not refer to a variable, because nothing expands it: the program gets the text with the dollar sign',
         got: REFERENCE.exec(value)?.[0],

@@ -19,13 +19,12 @@ function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id:
   ];
 }
 
+const ROLE_ARNS = ['permissionsBoundary', 'oidcProvider'] as const;
+
 /** Resources that are in one account. A VPC is not: its subnets may be shared with others. */
 function accountIds(spec: EnvironmentSpec): { path: string; id: string }[] {
   const keys = Object.entries(spec.teams).map(([team, { kmsKey }]) => ({ path: `teams.${team}.kmsKey`, id: kmsKey }));
-  const ofRoles = (['permissionsBoundary', 'oidcProvider'] as const).map((option) => ({
-    path: `iam.${option}`,
-    id: spec.iam[option],
-  }));
+  const ofRoles = ROLE_ARNS.map((option) => ({ path: `iam.${option}`, id: spec.iam[option] }));
   return [
     ...regionalIds(spec).filter(({ path }) => path.startsWith('storage.')),
     ...[...keys, ...ofRoles].flatMap(({ path, id = '' }) => (/^arn:.*:\d{12}:/.test(id) ? [{ path, id }] : [])),
@@ -39,8 +38,8 @@ function foreignArns(spec: EnvironmentSpec): EnvironmentFinding[] {
   const { iam, region } = spec;
   const account = accountOf(spec);
   const partition = REGIONS[region]?.partition;
-  const arns = { permissionsBoundary: iam.permissionsBoundary, oidcProvider: iam.oidcProvider };
-  return Object.entries(arns).flatMap(([option, arn]) => {
+  return ROLE_ARNS.flatMap((option) => {
+    const arn = iam[option];
     if (!arn?.startsWith('arn:')) return [];
     const [, ownPartition, , , owner] = arn.split(':');
     return [

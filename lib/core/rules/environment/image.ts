@@ -2,7 +2,6 @@ import { when } from '../../config/rule';
 import { IMAGE_URI } from '../image';
 import { type EnvironmentRule, environmentRule } from './environment-rule';
 
-/** Rules for the training image. */
 export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/image', 'error', ['image'], ({ region, image: { uri } }, file) => [
     ...['image', `regions.${region}.image`].flatMap((at) => {

@@ -88,7 +88,6 @@ function vpcPrefixLength(prefixLength: number): number {
   return Math.min(Math.max(prefixLength, largest), smallest);
 }
 
-/** Rules for the network of an environment and its address range. */
 export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [
   environmentRule('environment/network', 'error', ['network'], ({ network }) => {
     const { mode, existing, packages, wheels, codeArtifact } = network;

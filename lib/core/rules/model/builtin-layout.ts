@@ -7,11 +7,11 @@ import constants from '../../catalog/trainer-constants.json';
 import { configKeys } from '../../config/inline';
 import { orList } from '../../config/issue';
 import {
+  builtinRule,
   type Finding,
   type Rule,
   type RuleContext,
   rule,
-  ruleWhere,
   trainingRule,
   UNSHOWN,
   when,
@@ -96,7 +96,6 @@ function libraryFindings(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   ];
 }
 
-/** Rules for low-rank adapters. */
 export const ADAPTER_RULES: readonly Rule[] = [
   rule('training/lora', 'error', (run, context) => {
     const { code, training, model, checkpoints, distribution, written } = run;
@@ -262,4 +261,4 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
       }),
     ];
   }),
-].map(ruleWhere(({ kind, code }) => kind === 'training' && code.builtin === 'builtin'));
+].map(builtinRule);

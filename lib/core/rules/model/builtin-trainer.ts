@@ -1,7 +1,7 @@
 import { type ArgumentKind, BUILTIN_ARGUMENTS } from '../../catalog/builtin-arguments';
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../config/issue';
-import { type Finding, type Rule, rule, ruleWhere, trainingRule, when } from '../../config/rule';
+import { builtinRule, type Finding, type Rule, rule, when } from '../../config/rule';
 
 /** Arguments of the trainer that report to a service, and the variable without which they cannot. */
 const TRACKED = { mlflow: 'MLFLOW_TRACKING_URI', wandb: 'WANDB_PROJECT' } as const;
@@ -75,7 +75,7 @@ export const BUILTIN_TRAINER_RULES: readonly Rule[] = [
       }),
     ];
   }),
-].map(ruleWhere(({ kind, code }) => kind === 'training' && code.builtin === 'builtin'));
+].map(builtinRule);
 
 const WHOLE = /^[+-]?\d+$/;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
@@ -125,7 +125,6 @@ function refusedValue(kind: ArgumentKind, given: unknown): { must: string; got: 
 
 const path = (name: string): string => `code.arguments.${name}`;
 
-/** Rules for the arguments of built-in code. */
 export const BUILTIN_ARGUMENT_RULES: readonly Rule[] = [
   /** Findings for arguments that built-in code does not know, and for values that it does not take. */
   rule('code/builtin-arguments', 'error', ({ code }) => {
@@ -141,11 +140,11 @@ export const BUILTIN_ARGUMENT_RULES: readonly Rule[] = [
       return refused ? [{ path: path(name), ...refused, fix: 'correct or remove it' }] : [];
     });
   }),
-  trainingRule(
+  builtinRule(
     /** Layers are recomputed in groups only by FSDP, and only where all are recomputed. */
     rule('training/recompute-layers', 'error', ({ code, training, distribution }) => {
       const name = 'recompute-layers';
-      if (code.builtin !== 'builtin' || !(Number(code.arguments[name]) > 1)) return [];
+      if (!(Number(code.arguments[name]) > 1)) return [];
       const { library } = distribution;
       return [
         ...when(training.activationCheckpointing !== 'full', path(name), {

@@ -1,11 +1,9 @@
 import { POSITIONS_OF_PRESETS, scaledPositions } from '../../catalog/models';
 import { configKeys } from '../../config/inline';
-import { type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
+import { builtinRule, type Finding, type Rule, rule, trainingRule, when } from '../../config/rule';
 import type { RunSpec } from '../../config/run-spec';
 import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import { BUILTIN_ONLY } from '../own-code';
-
-const DEGREES = 'distribution.parameters';
 
 function unsupportedObjective(run: RunSpec): Finding[] {
   const { objective = 'pretrain', precision } = run.training;
@@ -13,11 +11,6 @@ function unsupportedObjective(run: RunSpec): Finding[] {
   const { library, collectives } = run.distribution;
   const degrees = fsdpDegrees(run);
   const isDpo = objective === 'dpo';
-  const degree = (name: 'context' | 'tensor' | 'expert'): Finding[] =>
-    when(library === 'fsdp' && isDpo && degrees[name] > 1, `${DEGREES}.${name}_parallel_degree`, {
-      must: `must be 1 with objective ${objective}`,
-      fix: 'remove it, and shard over more ranks',
-    });
   return [
     ...when(!['fsdp', 'ddp'].includes(library), 'distribution.library', {
       must: `must be fsdp with objective ${objective}`,
@@ -26,9 +19,12 @@ function unsupportedObjective(run: RunSpec): Finding[] {
     ...when(isDpo && usesFsdp1(run), collectives === 'smddp' ? 'distribution.collectives' : 'code.arguments.backend', {
       must: 'must not disable FSDP2 with objective dpo',
     }),
-    ...degree('context'),
-    ...degree('tensor'),
-    ...degree('expert'),
+    ...(['context', 'tensor', 'expert'] as const).flatMap((name) =>
+      when(library === 'fsdp' && isDpo && degrees[name] > 1, `distribution.parameters.${name}_parallel_degree`, {
+        must: `must be 1 with objective ${objective}`,
+        fix: 'remove it, and shard over more ranks',
+      }),
+    ),
     ...when(isDpo && precision === 'fp8', 'training.precision', {
       must: 'must be bf16 or fp32 with objective dpo',
       fix: 'use bf16',
@@ -176,9 +172,7 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
     if (run.code.builtin === 'builtin') return unsupportedObjective(run);
     return when(run.training.objective !== 'pretrain', 'training.objective', BUILTIN_ONLY);
   }),
-  rule('training/preferences', 'error', (run) =>
-    run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : [],
-  ),
+  builtinRule(rule('training/preferences', 'error', preferences)),
   rule('processing/tokenizer', 'error', (run) => {
     if (run.code.builtin !== 'builtin-tokenize')
       return when(run.tokenizer !== undefined, 'tokenizer', {
@@ -193,9 +187,9 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
         must: 'must be a Jinja template, or the path of one in an input of the job',
         fix: 'write the template behind `chatTemplate: |`, or use /opt/ml/processing/input/<channel>/<file>',
       }),
-      ...(Object.keys(SECTION_OF) as (keyof typeof SECTION_OF)[]).flatMap((name) =>
+      ...Object.entries(SECTION_OF).flatMap(([name, option]) =>
         when(run.code.arguments[name] !== undefined, `code.arguments.${name}`, {
-          must: `must be set as tokenizer.${SECTION_OF[name]}`,
+          must: `must be set as tokenizer.${option}`,
           fix: 'move it there',
         }),
       ),
@@ -206,7 +200,7 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
     if (run.code.builtin === 'builtin') return unsupportedMask(run);
     return when(run.code.builtin === undefined, MASK, BUILTIN_ONLY);
   }),
-  ...[
+  trainingRule(
     rule('training/positions', 'warning', (run) => {
       const { model, written, training } = run;
       const { preset, config } = written.model ?? {};
@@ -219,18 +213,20 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
         fix: `use ${positions}, or give model.config with the rope_scaling and max_position_embeddings of the longer context`,
       });
     }),
-    rule('training/expert-balance', 'error', (run) => (run.code.builtin === 'builtin' ? balanceFindings(run) : [])),
+  ),
+  ...[
+    rule('training/expert-balance', 'error', balanceFindings),
     rule('training/balance-loss-over', 'warning', ({ code }) => {
       const over = code.arguments['balance-loss-over'];
-      const isAlone = code.builtin === 'builtin' && over !== undefined && !code.arguments['balance-loss'];
+      const isAlone = over !== undefined && !code.arguments['balance-loss'];
       return when(isAlone, 'code.arguments.balance-loss-over', {
         must: 'must be used with balance-loss',
         fix: 'add balance-loss, or remove it',
       });
     }),
-    rule('training/samples', 'error', (run) => (run.code.builtin === 'builtin' ? sampleFindings(run) : [])),
+    rule('training/samples', 'error', sampleFindings),
     rule('training/samples-unused', 'warning', ({ code }) =>
-      code.builtin !== 'builtin' || Number(code.arguments[SAMPLES] ?? 0) !== 0
+      Number(code.arguments[SAMPLES] ?? 0) !== 0
         ? []
         : Object.keys(DEFAULTS).flatMap((name) =>
             when(code.arguments[name] !== undefined, argument(name), {
@@ -239,6 +235,6 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
             }),
           ),
     ),
-    rule('model/further-tokens', 'error', (run) => (run.code.builtin === 'builtin' ? moduleFindings(run) : [])),
-  ].map(trainingRule),
+    rule('model/further-tokens', 'error', moduleFindings),
+  ].map(builtinRule),
 ];

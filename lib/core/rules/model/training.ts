@@ -4,14 +4,6 @@ import { type Rule, rule, trainingRule, UNSHOWN, when } from '../../config/rule'
 import { findStrategy } from '../../distribution';
 import { trainingInstanceTypes } from '../../distribution/strategy';
 
-/** A quantity of the model that a degree of the layout must divide, if the model has it; `of` contains its name and value. */
-interface Divided {
-  degree: number;
-  name: string;
-  size: number | undefined;
-  of: string;
-}
-
 /** Tokens per optimizer step above which the loss per token suffers: AWS's best practices for SMP v2. */
 const LARGE_BATCH_TOKENS = 4e6;
 
@@ -68,7 +60,7 @@ export const TRAINING_RULES: readonly Rule[] = [
     const { tensor, expert, pipeline } = layout;
     const path = 'distribution.parameters';
     const level = run.code.builtin ? 'error' : 'warning';
-    const divides = ({ degree, name, size, of }: Divided) =>
+    const divides = (name: string, degree: number, of: string, size: number | undefined) =>
       when(degree > 1 && size !== undefined && size % degree !== 0, path, {
         level,
         must: `must have ${name} degree that divides the ${size} ${of}`,
@@ -76,15 +68,15 @@ export const TRAINING_RULES: readonly Rule[] = [
         fix: 'use a divisor',
       });
     return [
-      ...divides({ degree: tensor, name: 'a tensor', size: a.attentionHeads, of: 'attention heads' }),
-      ...divides({ degree: tensor, name: 'a tensor', size: a.kvHeads, of: 'key/value heads' }),
-      ...divides({ degree: expert, name: 'an expert', size: a.experts, of: 'experts' }),
+      ...divides('a tensor', tensor, 'attention heads', a.attentionHeads),
+      ...divides('a tensor', tensor, 'key/value heads', a.kvHeads),
+      ...divides('an expert', expert, 'experts', a.experts),
       ...when(expert > 1 && a.experts === undefined, path, {
         level,
         must: 'must have an expert degree of 1 for a model without experts',
         got: expert,
       }),
-      ...divides({ degree: pipeline, name: 'a pipeline', size: a.layers, of: 'layers' }),
+      ...divides('a pipeline', pipeline, 'layers', a.layers),
     ];
   }),
   rule('training/offload', 'warning', ({ training }) =>
