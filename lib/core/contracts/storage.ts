@@ -88,7 +88,6 @@ export function dataRepositoryKeyStatements(key: DataRepositoryKey): Record<stri
  * | `REQUEST#<team>#<client request id>` | `REQUEST` | the run id created for this request, for repeated calls of `start` |
  * | `MONTH#<team>` | `2026-11` | what is booked for the runs of the team in that month, USD: added to by each write that books a cost |
  * | `QUEUE` | `QUEUE` | past usage of the teams, and the queue shares of the last pass |
- * | `QUOTAS` | `QUOTAS` | the instance quotas for which a notice was sent |
  * | `UNREADABLE` | `UNREADABLE` | the items that cannot be read, of which a notice was sent |
  * | `PAGES` | `PAGES` | the digest of the page that was last written, by team |
  * | `GPUS` | `<UUID>#<team>` | that a job of the team has found this GPU, or its host, broken; expires after four weeks |

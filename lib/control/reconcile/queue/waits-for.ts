@@ -11,7 +11,6 @@ export type AwaitedRuns = ReadonlyMap<string, ReadonlyMap<string, RunRecord | un
 
 /** Number of runs that are read at the same time. */
 const AT_ONCE = 20;
-/** Number of runs in one page of a team's listing. */
 /** Number of newest runs of a team among which the newest run of a name is searched for. */
 const MAX_LISTED = 10_000;
 
