@@ -2,10 +2,19 @@ import type { Descriptor } from '../config/descriptor';
 import { matchesGlob } from '../config/formats/patterns';
 import { type Issue, orList } from '../config/issue';
 import { hostCount, requestedGroupsOf } from '../config/resolve-run';
-import { applyRule, type Rule, rule, when } from '../config/rule';
+import { type Finding, issueOf, type Rule, rule, when } from '../config/rule';
 import type { RunSpec } from '../config/run-spec';
 import { namedTypes } from '../distribution/strategy';
 import { modesBesideManaged } from './own-code';
+
+type GuardedDescriptor = Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>;
+interface GuardrailContext {
+  descriptor?: GuardedDescriptor;
+}
+
+interface GuardrailRule extends Omit<Rule, 'check'> {
+  check(run: RunSpec, context: GuardrailContext): Finding[];
+}
 
 /** Matches a guardrail's pattern with `*` and `?`. */
 export const matchesPattern = (pattern: string, text: string): boolean => matchesGlob(pattern, text, { one: '?' });
@@ -24,8 +33,7 @@ function isBelow(uri: string, prefix: string): boolean {
   return prefix.endsWith('/') || separators.includes(uri.charAt(prefix.length));
 }
 
-/** Of the descriptor they read only what `guardrailIssues` has. */
-export const GUARDRAIL_RULES: readonly Rule[] = [
+export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   rule('guardrails/instance-types', 'error', (run, { descriptor }) => {
     const allowed = descriptor?.guardrails?.allowedInstanceTypes;
     if (!allowed) return [];
@@ -115,6 +123,8 @@ export const GUARDRAIL_RULES: readonly Rule[] = [
 ];
 
 /** Guardrail issues of a run for an environment that is not deployed yet. */
-export function guardrailIssues(run: RunSpec, limits: Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>): Issue[] {
-  return GUARDRAIL_RULES.flatMap((rule) => applyRule(rule, run, { descriptor: limits as Descriptor }));
+export function guardrailIssues(run: RunSpec, limits: GuardedDescriptor): Issue[] {
+  return GUARDRAIL_RULES.flatMap((rule) =>
+    rule.check(run, { descriptor: limits }).map((found) => issueOf(rule, found)),
+  );
 }
