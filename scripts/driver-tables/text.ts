@@ -126,11 +126,10 @@ ${STEP_IN_PATH.map((each) => `    ${pythonText(each)},`).join('\n')}
 HEARTBEAT_SECONDS = ${HEARTBEAT_MS / 1000}
 
 #: What S3, its connector for PyTorch and file systems answer when only a person can change that.
-STORAGE_DENIED = (
-${STORAGE_DENIED.split(/(?<=\|)(?=AccountProblem|KMS)/)
-  .map((part) => `    ${pythonText(part)}`)
-  .join('\n')}
+STORAGE_DENIED: Tuple[str, ...] = (
+${STORAGE_DENIED.map((each) => `    ${pythonText(each)},`).join('\n')}
 )
+
 #: Exit codes of the runtime contract, and the failure class of each.
 EXIT_CODES: Dict[str, int] = {
 ${EXIT_CODES.map(({ name, code }) => `    "${name}": ${code},`).join('\n')}

@@ -11,7 +11,7 @@ from slipway_driver.tables import STORAGE_DENIED
 
 #: Failure classes that another start in the same containers cannot fix, or that are not failures.
 FINAL_KINDS = ("done", "environment", "loss", "efa", "hand-over", "host-memory")
-DENIED = re.compile(STORAGE_DENIED)
+DENIED = re.compile("|".join(STORAGE_DENIED))
 STORAGE_KINDS = ("checkpoint", "data")
 #: Failure classes that are consequences of another host's failure.
 FOLLOWING_KINDS = ("peer-lost",)

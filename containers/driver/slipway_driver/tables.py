@@ -209,12 +209,12 @@ STEP_IN_PATH: Tuple[str, ...] = (
 HEARTBEAT_SECONDS = 60
 
 #: What S3, its connector for PyTorch and file systems answer when only a person can change that.
-STORAGE_DENIED = (
-    "\\b(AccessDenied|Forbidden|AllAccessDisabled|"
-    "AccountProblem|InvalidObjectState|"
-    "KMS\\.(Disabled|NotFound|"
-    "KMSInvalidState)Exception)\\b|\\[Errno (1|13|30)\\]"
+STORAGE_DENIED: Tuple[str, ...] = (
+    "\\b(AccessDenied|Forbidden|AllAccessDisabled|AccountProblem|InvalidObjectState)\\b",
+    "\\bKMS\\.(Disabled|NotFound|KMSInvalidState)Exception\\b",
+    "\\[Errno (1|13|30)\\]",
 )
+
 #: Exit codes of the runtime contract, and the failure class of each.
 EXIT_CODES: Dict[str, int] = {
     "DONE": 0,

@@ -25,8 +25,11 @@ export const EXIT_CODES = [
 /**
  * Error codes of S3, the one of the S3 connector for PyTorch, and those of file systems for what only a person can change: a permission, a
  * key that is disabled or deleted, an object in an archive, a closed account. Neither another start nor another attempt reads or writes then, and no checkpoint is to
- * blame. A regular expression of JavaScript and Python
+ * blame. Regular expressions of JavaScript and Python
  * (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html; https://github.com/localstack/localstack/issues/8422, 2026-12-01).
  */
-export const STORAGE_DENIED =
-  '\\b(AccessDenied|Forbidden|AllAccessDisabled|AccountProblem|InvalidObjectState|KMS\\.(Disabled|NotFound|KMSInvalidState)Exception)\\b|\\[Errno (1|13|30)\\]';
+export const STORAGE_DENIED = [
+  '\\b(AccessDenied|Forbidden|AllAccessDisabled|AccountProblem|InvalidObjectState)\\b',
+  '\\bKMS\\.(Disabled|NotFound|KMSInvalidState)Exception\\b',
+  '\\[Errno (1|13|30)\\]',
+];

@@ -47,7 +47,7 @@ const SERVICE_FAULT = /^\s*InternalServerError|hardware failure|host maintenance
 const CONTAINER_FAILURE = /^\s*AlgorithmError\b|\{"slipway"/;
 const ACCESS =
   /AccessDenied|access denied|not authorized|UnauthorizedOperation|Forbidden|KMS|CannotPull|no basic auth credentials|assume(d)? role|could not assume/i;
-const DENIED = new RegExp(STORAGE_DENIED);
+const DENIED = new RegExp(STORAGE_DENIED.join('|'));
 const STORAGE: ReadonlySet<FailureClass> = new Set(['checkpoint', 'data']);
 /**
  * Wording of the trainer (checkpoint/store.py) and of its S3 client (slipway_s3/client.py) after an outage of the storage that outlasted all
