@@ -59,8 +59,8 @@ function proxyFor(host: string): string {
   if (named === '') return '';
   const isAsWritten = Object.values(process.env).includes(named);
   const proxy = isAsWritten ? named : named.replace(/^https:/, 'http:');
-  if (/^https?:$/.test(URL.canParse(proxy) ? new URL(proxy).protocol : '')) return proxy;
   const got = URL.canParse(proxy) ? new URL(proxy).protocol : 'a text that is no URL';
+  if (got === 'http:' || got === 'https:') return proxy;
   throw new EgressError(`HTTPS_PROXY must begin with http:// or https://, got ${got}; correct it, or unset it`);
 }
 

@@ -53,9 +53,9 @@ interface AdmissionFacts {
 }
 
 /**
- * The result of admission before a run gets capacity: errors and warnings, and the numbers on which they are based.
  * Checks memory, price, cost, quota, guardrails and all other rules for one launch, in the same way for the command line, the control plane
  * and simulations. Needs that exceed only the free capacity are not errors: such a run waits in the queue.
+ * @returns errors and warnings, and the quota rows on which they are based
  */
 export function judgeAdmission(run: RunSpec, { descriptor, region, limits, acceptsUnknownPrice }: AdmissionFacts) {
   const quota = judgeForDeploy(runQuotaNeeds(run), limits);

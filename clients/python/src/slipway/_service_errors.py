@@ -31,7 +31,11 @@ def has_no_credentials(error: BaseException | None) -> bool:
     """Whether the process has no credentials that AWS accepts: every call fails in the same way."""
     if isinstance(error, ClientError):
         return _code(error) in _CREDENTIALS
-    return not _NO_CREDENTIALS.isdisjoint(kind.__name__ for kind in type(error).__mro__)
+    return bool(_kinds(error) & _NO_CREDENTIALS)
+
+
+def _kinds(error: BaseException | None) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}
 
 
 def new_session() -> Any:
@@ -66,7 +70,7 @@ def service_error(doing: str, error: BotoCoreError | ClientError | ValueError, m
 
 
 def _words(error: BotoCoreError | ClientError | ValueError, more: str) -> str:
-    kinds = {kind.__name__ for kind in type(error).__mro__}
+    kinds = _kinds(error)
     if "SSLError" in kinds:
         return (f"must present a certificate that is trusted here, got {error}{more}; "
                 "name a file with the certificates of your proxy in AWS_CA_BUNDLE")  # fmt: skip
