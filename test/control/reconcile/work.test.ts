@@ -337,8 +337,14 @@ test('a job file that cannot be written is a refusal where access is denied, and
   expect(lines).toContainEqual(['warn', 'the job file was not written', { runId, error: 'job.json: SlowDown: x' }]);
   for (let i = 0; i < 2; i++) await world.tick();
   expect((await world.store.find(runId))?.attempt).toMatchObject({ number: 1, phase: 'created' });
-  [error, failures] = [serviceError('AccessDenied', 'x', 403), 1];
-  world.pass(MINUTE);
-  const denied = await world.launch();
-  expect((await world.store.find(denied))?.reason).toContain('create was refused: AccessDenied: x');
+  for (const [name, status] of [
+    ['AccessDenied', 403],
+    ['KMS.DisabledException', 400],
+  ] as const) {
+    [error, failures] = [serviceError(name, 'x', status), 1];
+    world.pass(MINUTE);
+    const denied = await world.store.find(await world.launch());
+    expect(denied).toMatchObject({ state: 'failed', attempt: { failureClass: 'access' } });
+    expect(denied?.reason).toContain(`create was refused: job.json: ${name}: x`);
+  }
 });

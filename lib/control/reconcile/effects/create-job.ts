@@ -44,7 +44,7 @@ export async function createJob(deps: ReconcileDeps, subject: WholeRun, effect: 
   }
 }
 
-/** Only the driver reads job.json. If the file cannot be written, this counts as a refusal before anything was created. */
+/** Only the driver reads job.json. A denied write counts as a refusal before anything was created; after other errors a later round writes it. */
 async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateOutcome | undefined> {
   if (!startsByDriver(plan.run)) return undefined;
   const place = bucketAndKey(`${runPrefixes(plan).job}job.json`);
@@ -56,8 +56,8 @@ async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateO
     return undefined;
   } catch (error) {
     const outcome = createOutcomeOf(error);
-    if (outcome.kind === 'refused') return outcome;
     const why = `job.json: ${describeError(error)}`;
+    if (outcome.kind === 'refused') return { ...outcome, error: why };
     deps.log('warn', 'the job file was not written', { runId: plan.runId, error: why });
     return { kind: 'not-attempted', error: why };
   }
