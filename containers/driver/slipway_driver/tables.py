@@ -210,9 +210,9 @@ HEARTBEAT_SECONDS = 60
 
 #: What S3, its connector for PyTorch and file systems answer when only a person can change that.
 STORAGE_DENIED: Tuple[str, ...] = (
-    "\\b(AccessDenied|Forbidden|AllAccessDisabled|AccountProblem|InvalidObjectState)\\b",
+    "\\b(Access ?Denied|ACCESS_DENIED|Forbidden|AllAccessDisabled|AccountProblem|InvalidAccessKeyId|InvalidObjectState)\\b",
     "\\bKMS\\.(Disabled|NotFound|KMSInvalidState)Exception\\b",
-    "\\[Errno (1|13|30)\\]",
+    "\\b(PermissionError|Permission ?[Dd]enied|Operation not permitted|Read-only file system)",
 )
 
 #: Exit codes of the runtime contract, and the failure class of each.

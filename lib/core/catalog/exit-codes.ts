@@ -23,13 +23,13 @@ export const EXIT_CODES = [
 ] as const satisfies readonly ExitCode[];
 
 /**
- * Error codes of S3, the one of the S3 connector for PyTorch, and those of file systems for what only a person can change: a permission, a
- * key that is disabled or deleted, an object in an archive, a closed account. Neither another start nor another attempt reads or writes then, and no checkpoint is to
- * blame. Regular expressions of JavaScript and Python
- * (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html; https://github.com/localstack/localstack/issues/8422, 2026-12-01).
+ * What clients of S3 and file systems print for what only a person can change: a permission, a key that is disabled or deleted, an object in
+ * an archive, a closed account. Neither another start nor another attempt reads or writes then, and no checkpoint is to blame. Regular
+ * expressions of JavaScript and Python (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html;
+ * https://github.com/localstack/localstack/issues/8422; s3fs 2026.9, errors.py; https://github.com/apache/arrow/issues/37888; 2026-12-01).
  */
 export const STORAGE_DENIED = [
-  '\\b(AccessDenied|Forbidden|AllAccessDisabled|AccountProblem|InvalidObjectState)\\b',
+  '\\b(Access ?Denied|ACCESS_DENIED|Forbidden|AllAccessDisabled|AccountProblem|InvalidAccessKeyId|InvalidObjectState)\\b',
   '\\bKMS\\.(Disabled|NotFound|KMSInvalidState)Exception\\b',
-  '\\[Errno (1|13|30)\\]',
+  '\\b(PermissionError|Permission ?[Dd]enied|Operation not permitted|Read-only file system)',
 ];

@@ -24,6 +24,22 @@ test.each<[string, FailureClass]>([
     ],
   ),
   [file(71, 'checkpoint').replace('"x"', '"read: [Errno 13] Permission denied: \'/opt/ml/x\'"'), 'access'],
+  // Denials in the words of other clients: test/public/control.md.
+  ...[
+    'ClientError: An error occurred (KMS.NotFoundException) when calling the PutObject operation: Invalid keyId aws/s3',
+    'ClientError: An error occurred (AccessDenied) when calling the CreateMultipartUpload operation: Access Denied',
+    "OSError: When getting information for key 'a' in bucket 'b': AWS Error ACCESS_DENIED during HeadObject operation: No response body.",
+    'PermissionError: Access Denied',
+    'PermissionError: Forbidden',
+    "PermissionError: The operation is not valid for the object's storage class",
+    'AmazonS3Exception: Access Denied (Service: Amazon S3; Status Code: 403)',
+    'PermissionDeniedError: /mnt/runs/step-10.tmp; Permission denied',
+    'open file failed because of errno 30 on fopen: Read-only file system, file path: /data/step-10/a.distcp',
+    'AWSError InvalidAccessKeyId: The AWS Access Key Id you provided does not exist in our records.',
+  ].flatMap((text): [string, FailureClass][] => [
+    [file(71, 'checkpoint').replace('"x"', JSON.stringify(text)), 'access'],
+    [file(72, 'data').replace('"x"', JSON.stringify(text)), 'access'],
+  ]),
   [file(71, 'checkpoint').replace('"x"', '"read: [Errno 2] No such file"'), 'checkpoint'],
   [file(71, 'checkpoint').replace('"x"', '"get: S3 answered 503 SlowDown (request id 4F)"'), 'platform'],
   [`${file(1, 'user-code')} AccessDenied`, 'user-code'],
