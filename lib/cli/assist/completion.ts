@@ -16,6 +16,12 @@ export interface Names {
   runs(options: CompletionOptions): Promise<string[]>;
 }
 
+/** Loaded only when a name is completed, so that shell start-up and the completion of verbs stay fast. */
+const NAMES: Names = {
+  environments: async () => (await import('./account-names.js')).environmentNames('environments'),
+  runs: async (options) => (await import('./account-names.js')).runIds(options),
+};
+
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 /**
@@ -26,10 +32,9 @@ export async function completion(
   action: string,
   words: readonly string[],
   { root, terminal }: Pick<CommandLine, 'root' | 'terminal'>,
-  names: Names,
 ): Promise<number> {
   if (action === 'candidates') {
-    for (const found of await candidates(words, root, names)) terminal.out(found);
+    for (const found of await candidates(words, root, NAMES)) terminal.out(found);
     return EXIT.done;
   }
   if (!(SHELLS as readonly string[]).includes(action))

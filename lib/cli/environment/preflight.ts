@@ -18,9 +18,8 @@ import { json, quoted, type Terminal } from '../terminal';
 import { accountChecks, type Check, checkIssues } from './checks/account-checks';
 import { environmentChecks } from './checks/environment-checks';
 import { deployChecks, hasNoStack } from './checks/first-deploy';
-import { environmentFiles } from './deployed-needs';
 import { callRegion, findDescriptor } from './environment';
-import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
+import { environmentFiles, environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 import { quotaJson, quotaRows } from './quota';
 
 /** ListObjectsV2 answers no more keys at once; a run of more instances is not asked for more. */

@@ -22,9 +22,8 @@ import { EXIT } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { json, type Terminal } from '../terminal';
-import { fileMeant, needsOfStack } from './deployed-needs';
 import { callRegion } from './environment';
-import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
+import { environmentIn, fileMeant, needsOfEnvironment, needsOfStack, requireEnvironment } from './environment-file';
 
 export interface QuotaOptions extends CommonOptions {
   request?: boolean;

@@ -13,8 +13,7 @@ import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { json, type Terminal } from '../terminal';
 import { SERVICE_NAMES, servicesIn } from './checks/zone-checks';
-import { requireFile } from './deployed-needs';
-import { needsOfEnvironment, requireEnvironment } from './environment-file';
+import { needsOfEnvironment, requireEnvironment, requireFile } from './environment-file';
 import { quotaJson, readLimits } from './quota';
 
 export interface RegionOptions extends CommonOptions {

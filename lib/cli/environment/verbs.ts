@@ -1,6 +1,5 @@
-import type { CommandLine } from '../command-line';
+import { type CommandLine, modeOf } from '../command-line';
 import { UsageError } from '../exit';
-import { modeOf } from '../modes';
 import type { Terminal } from '../terminal';
 import type { LockOptions } from './lock';
 import type { RegionOptions } from './regions';

@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { S3Client } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../core/config/descriptor';
 import {
@@ -8,7 +11,9 @@ import {
   mayUsePlace,
   parseHubSource,
 } from '../../core/config/formats/places';
+import { type FetchedCommit, namedHubSources } from '../../core/config/inline';
 import { issue } from '../../core/config/issue';
+import { loadRun } from '../../core/config/load';
 import type { RunSpec } from '../../core/config/run-spec';
 import { runCommand } from '../../core/contracts/names';
 import { teamKeyVariable } from '../../core/job/team-key';
@@ -18,16 +23,24 @@ import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
-import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked } from '../inputs';
+import { type CheckedRun, type CommonOptions, checkRunFile, type GivenFile, requireChecked } from '../inputs';
 import { confirmCost, submit } from '../launch/submit';
 import { waitForEnd } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
 import { runTrainerModule } from '../trainer-module';
-import { fetchRunText, repositoryText } from './fetch-run';
 import { findFetched } from './fetched';
-import { describeRepository, HUB_MODULE, type HubOptions, pinnedText, type Repository, totalBytes } from './repository';
+import {
+  describeRepository,
+  fetchRunText,
+  HUB_MODULE,
+  type HubOptions,
+  pinnedText,
+  type Repository,
+  repositoryText,
+  totalBytes,
+} from './repository';
 
-export interface FetchOptions extends CommonOptions, HubOptions {
+interface FetchOptions extends CommonOptions, HubOptions {
   /** Prefix in S3 for the folders of repositories. */
   to?: string;
   /** Patterns of file names. */
@@ -149,4 +162,72 @@ async function s3Variables(descriptor: Descriptor): Promise<Record<string, strin
     AWS_REGION: descriptor.region,
     ...teamKeyVariable(descriptor),
   };
+}
+
+/** A launch whose missing repositories are fetched by a run before it. */
+export interface FetchFirst<T> {
+  options: T;
+  /** Absent when everything has been fetched. */
+  fetch?: CheckedRun & { run: RunSpec };
+}
+
+/**
+ * Asks the hub for what a run file names and the team has not fetched: the run is checked with those commits, and waits for the run that
+ * fetches them.
+ */
+export async function fetchFirst<T extends CommonOptions & HubOptions>(
+  { text }: GivenFile,
+  options: T,
+  terminal: Terminal,
+): Promise<FetchFirst<T>> {
+  const { value } = loadRun(text, options.set);
+  const descriptor = await findDescriptor(options, value?.environment);
+  const missing: { repository: Repository; found: FetchedCommit; source: string }[] = [];
+  for (const source of namedHubSources(text, options.set)) {
+    const parsed = parseHubSource(source);
+    if (parsed && !(await findFetched(parsed, descriptor)))
+      missing.push({ source, ...describeOnHub(parsed, options.python, descriptor, terminal) });
+  }
+  if (missing.length === 0) return { options };
+  const token = value?.secrets?.HF_TOKEN;
+  const given = { region: options.region, set: token === undefined ? [] : [`secrets.HF_TOKEN=${token}`] };
+  const fetch = checkedFetch(
+    missing.map(({ repository }) => repository),
+    given,
+    descriptor,
+  );
+  const after = [...(value?.after ?? []), `latest:${fetch.run.name}`];
+  return {
+    fetch,
+    options: {
+      ...options,
+      fetched: Object.fromEntries(missing.map(({ source, found }) => [source, found])),
+      set: [...(options.set ?? []), `after=${JSON.stringify(after)}`],
+    },
+  };
+}
+
+function describeOnHub(
+  source: HubSource,
+  python: string | undefined,
+  descriptor: Descriptor,
+  terminal: Terminal,
+): { repository: Repository; found: FetchedCommit } {
+  const save = mkdtempSync(path.join(tmpdir(), 'slipway-hub-'));
+  try {
+    const isModel = source.kind === 'model';
+    const repository = describeRepository(source, { python, ...(isModel && { save }) });
+    terminal.err(
+      repositoryText(
+        repository,
+        fillPlaceholders(hubFolder({ ...source, revision: repository.commit }), { descriptor }),
+      ),
+    );
+    const config = repository.saved.includes('config.json')
+      ? readFileSync(path.join(save, 'config.json'), 'utf8')
+      : undefined;
+    return { repository, found: { commit: repository.commit, ...(config !== undefined && { config }) } };
+  } finally {
+    rmSync(save, { recursive: true, force: true });
+  }
 }

@@ -11,7 +11,7 @@ import { isAllowedType } from '../../core/rules/guardrails';
 import { duration, usd } from '../../report/page/format';
 import { Refusal } from '../exit';
 import { type CheckedRun, requireRun } from '../inputs';
-import { previewData } from '../plan/preview-data';
+import { previewData } from '../plan/validate';
 import type { FinetuneOptions } from './finetune';
 import { type Cluster, type Job, type Recipe, tokeniseText } from './finetune-files';
 

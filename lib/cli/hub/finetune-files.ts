@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import { runFileText, type Section, slugOf } from './fetch-run';
 import type { TuningData, TuningModel } from './finetune-inputs';
+import { runFileText, type Section, slugOf } from './repository';
 
 /** What is trained, and how long. */
 export interface Recipe {

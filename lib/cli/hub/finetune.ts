@@ -23,11 +23,10 @@ import { submit } from '../launch/submit';
 import { writing } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { checkedFetch } from './fetch';
-import { repositoryText, slugOf } from './fetch-run';
 import { choiceJson, choiceText, chooseClusters, examineRows, type Request } from './finetune-choice';
 import { type Job, tokeniseText, trainText } from './finetune-files';
 import { readData, readModel, type TuningModel } from './finetune-inputs';
-import type { HubOptions } from './repository';
+import { type HubOptions, repositoryText, slugOf } from './repository';
 
 export interface FinetuneOptions extends CommonOptions, HubOptions {
   model: string;

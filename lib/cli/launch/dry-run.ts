@@ -15,7 +15,7 @@ import { makeFolder } from '../../shared/local/make-folder';
 import { driverFiles } from '../../shared/local/own-package';
 import { writing } from '../page-file';
 import { json } from '../terminal';
-import { packedCode } from './packed-code';
+import { packedCode } from './submit';
 
 /** Content of `launch --dry-run`: the request that would be sent, and the files that would be uploaded before it. */
 export interface DryRun {

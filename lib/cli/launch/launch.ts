@@ -3,11 +3,12 @@ import { orList } from '../../core/config/issue';
 import { MAX_NOTE } from '../../core/contracts/control-requests';
 import { runCommand } from '../../core/contracts/names';
 import { elasticSizes } from '../../core/rules/compute/hosts';
+import { modeOf } from '../command-line';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, requireText, UsageError } from '../exit';
 import { timeOrSpan } from '../given-time';
-import type { FetchFirst } from '../hub/fetch-first';
+import type { FetchFirst } from '../hub/fetch';
 import { withS3Config } from '../hub/fetched';
 import {
   type CommonOptions,
@@ -18,7 +19,6 @@ import {
   readRunFile,
   requireChecked,
 } from '../inputs';
-import { modeOf } from '../modes';
 import { withoutOk } from '../runs/read-status';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
@@ -103,7 +103,7 @@ async function missingFetch(
   terminal: Terminal,
 ): Promise<FetchFirst<LaunchOptions>> {
   if (!options.fetch) return { options };
-  return (await import('../hub/fetch-first.js')).fetchFirst(source, options, terminal);
+  return (await import('../hub/fetch.js')).fetchFirst(source, options, terminal);
 }
 
 /** Converts options that set options of the run file to `--set`. Entries of `after` in the file are kept. */

@@ -15,12 +15,11 @@ import type { RunPlan } from '../../core/planner/run/plan-run';
 import { begunOf, HISTORY, historyOf } from '../../report/read/capacity-history';
 import { eachInTurn } from '../../shared/aws/pace';
 import { itemsOf } from '../../shared/aws/pages';
-import { attempt } from '../attempt';
 import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { Refusal, UsageError } from '../exit';
 import { isoTime } from '../given-time';
-import { readRuns, readStatus } from '../runs/read-status';
+import { attempt, readRuns, readStatus } from '../runs/read-status';
 import { minute } from '../runs/run-text';
 
 /** Search criteria. */

@@ -11,11 +11,11 @@ import { type Month as CalendarMonth, monthOf as calendarMonthOf } from '../../c
 import { gpusIn, spentIn, sumGpuHours, tenths } from '../../report/team/team-report';
 import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
+import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
-import { readTeams } from './read-teams';
 
 export interface CostOptions extends CommonOptions {
   team?: string;
@@ -180,4 +180,21 @@ function printCosts(teams: readonly TeamCosts[], notes: readonly string[], termi
   ]);
   terminal.out(textTable(['team', 'ledger', 'SageMaker billed', 'difference', 'other services', 'GPU hours'], rows));
   for (const note of notes) terminal.err(note);
+}
+
+/**
+ * The descriptors of the teams of an environment that the caller may read, or that of `--team` alone.
+ * @throws UsageError when there is none
+ */
+export async function readTeams(
+  environment: string,
+  options: CommonOptions & { team?: string },
+): Promise<{ region: string; descriptors: Descriptor[] }> {
+  const region = await callRegion(options);
+  const isWanted = (team: string) => options.team === undefined || team === options.team;
+  const descriptors = await readDescriptors(environment, region, undefined, isWanted);
+  if (descriptors.length > 0) return { region, descriptors };
+  throw new UsageError(
+    `${environment}: must be an environment of ${region}${options.team ? ` with team ${options.team}` : ''} that you may read, got none; check name, region and team`,
+  );
 }

@@ -1,5 +1,4 @@
-import type { CommandLine } from '../command-line';
-import { modeOf } from '../modes';
+import { type CommandLine, modeOf } from '../command-line';
 import type { Terminal } from '../terminal';
 import type { TeamOptions } from './team';
 
@@ -46,6 +45,6 @@ function teamVerb(cli: CommandLine): void {
 async function runTeam(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
   const mode = modeOf(options, { '': ['html', 'month'], link: [], costs: ['month'] });
   if (mode === 'costs') return (await import('./costs.js')).costs(environment, options, terminal);
-  if (mode === 'link') return (await import('./page-link.js')).pageLink(environment, options, terminal);
+  if (mode === 'link') return (await import('./team.js')).pageLink(environment, options, terminal);
   return (await import('./team.js')).team(environment, options, terminal);
 }

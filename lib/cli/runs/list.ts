@@ -13,7 +13,7 @@ import { MAX_SEARCH } from '../../core/contracts/control-requests';
 import { findDescriptor } from '../environment/environment';
 import { EXIT, requireText, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
-import type { EventOptions } from './logs/events';
+import type { EventOptions } from './logs/logs';
 import { MAX_RUNS, readRuns, readStatus, withoutOk } from './read-status';
 import { minute } from './run-text';
 

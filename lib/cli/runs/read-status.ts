@@ -1,5 +1,6 @@
 import type { Descriptor } from '../../core/config/descriptor';
 import type { ListRequest, StatusAnswer } from '../../core/contracts/control';
+import type { Read } from '../../report/read/assemble';
 import { Refusal, ServiceError } from '../exit';
 import { callControl } from './control-client';
 
@@ -21,12 +22,13 @@ export function withoutOk<T extends { ok: true }>({ ok: _ok, ...rest }: T): Omit
   return rest;
 }
 
-/** The answer, or `otherwise` when the service cannot give it now: for what only adds to a verb's own answer. */
-export async function answerOr<T>(answer: Promise<T>, otherwise: T): Promise<T> {
+/** Reads a source that may fail on its own. Only expected errors of a call are caught, so that programming errors still surface. */
+export async function attempt<T>(read: () => Promise<T>): Promise<Read<T>> {
   try {
-    return await answer;
+    return { value: await read() };
   } catch (error) {
-    if (error instanceof ServiceError || error instanceof Refusal) return otherwise;
+    if (error instanceof ServiceError) return { why: error.message };
+    if (error instanceof Refusal) return { why: error.issues.map(({ message }) => message).join('; ') };
     throw error;
   }
 }

@@ -9,7 +9,7 @@ import { EXIT, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
 import type { ChartOptions } from './chart';
 import { tagsText } from './list';
-import type { EventOptions } from './logs/events';
+import type { EventOptions } from './logs/logs';
 import { readStatus, withoutOk } from './read-status';
 import { failureText, missingProgress, progressText } from './run-text';
 import { waitForEnd } from './wait';

@@ -1,5 +1,4 @@
-import { type CommandLine, collect } from '../command-line';
-import { modeOf } from '../modes';
+import { type CommandLine, collect, modeOf } from '../command-line';
 import type { Terminal } from '../terminal';
 import type { StopOptions } from './change';
 import type { ListOptions } from './list';
@@ -148,9 +147,9 @@ async function runStatus(run: string, options: StatusOptions, terminal: Terminal
     case 'chart':
       return (await import('./chart.js')).chart(run, options, terminal);
     case 'events':
-      return (await import('./logs/events.js')).events(run, options, terminal);
+      return (await import('./logs/logs.js')).events(run, options, terminal);
     case 'lineage':
-      return (await import('./origin/lineage.js')).lineage(run, options, terminal);
+      return (await import('./lineage.js')).lineage(run, options, terminal);
     case 'note':
       return (await import('./change.js')).note(run, options.note ?? '', options, terminal);
     default:
@@ -161,13 +160,13 @@ async function runStatus(run: string, options: StatusOptions, terminal: Terminal
 async function runList(options: ListOptions, terminal: Terminal): Promise<number> {
   const filters = ['state', 'tag', 'search'];
   const mode = modeOf(options, { '': filters, active: filters, events: ['follow', 'since'] });
-  if (mode === 'events') return (await import('./logs/events.js')).events(undefined, options, terminal);
+  if (mode === 'events') return (await import('./logs/logs.js')).events(undefined, options, terminal);
   return (await import('./list.js')).list(options, terminal);
 }
 
 async function runReport(runs: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
   if (modeOf(options, { '': ['html'], diff: [] }) === 'diff')
-    return (await import('./reports/diff.js')).diff(runs, options, terminal);
+    return (await import('./reports/report.js')).diff(runs, options, terminal);
   return (await import('./reports/report.js')).report(runs, options, terminal);
 }
 

@@ -9,7 +9,7 @@ import { reportError } from '../report-error';
 import { json, type Terminal } from '../terminal';
 import { patiently } from './control-client';
 import { LogTail } from './logs/job-logs';
-import { answerOr, readStatus, withoutOk } from './read-status';
+import { attempt, readStatus, withoutOk } from './read-status';
 import { failureText } from './run-text';
 
 export interface WaitOptions {
@@ -48,8 +48,8 @@ const LAST_LINES_SECONDS = 5;
 function outputOf(descriptor: Descriptor, runId: string, terminal: Terminal, everySeconds?: number) {
   const tail = new LogTail(descriptor, { runId, node: '1' });
   const print = async (status: StatusAnswer) => {
-    for (const { message } of await answerOr(tail.fresh(status), []))
-      if (!message.startsWith(MACHINE_LINE)) terminal.out(plainLine(message));
+    const { value: fresh = [] } = await attempt(() => tail.fresh(status));
+    for (const { message } of fresh) if (!message.startsWith(MACHINE_LINE)) terminal.out(plainLine(message));
   };
   return async (status: StatusAnswer): Promise<void> => {
     await print(status);

@@ -10,7 +10,7 @@ import { needsOfEnvironment, requireEnvironment } from '../environment/environme
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';
-import { unsetForeign } from './shell-variables';
+import { unsetForeign } from './sandbox';
 
 export interface DeployOptions extends Pick<CommonOptions, 'json' | 'set'> {
   raiseQuotas?: boolean;

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { sandboxStatus, serveSandbox, startDetached } from '../../sandbox/daemon';
-import { clientEnv } from '../../sandbox/environment';
+import { clientEnv, UNSET_FOR_CLIENTS } from '../../sandbox/environment';
 import { type RunRecord, requireNotRunning, stateFolder, stopSandbox } from '../../sandbox/run-file';
 import { embeddedEndpoint } from '../../shared/environment/embedded-endpoint';
 import { EXIT, ServiceError, UsageError } from '../exit';
-import { interruptible, json, type Terminal } from '../terminal';
-import { exportLines, unsetForeign, unsetLines } from './shell-variables';
+import { interruptible, json, quoted, type Terminal } from '../terminal';
 
-export interface SandboxOptions {
+interface SandboxOptions {
   stateDir?: string;
   python?: string;
   auth?: boolean;
@@ -151,3 +150,19 @@ function status(stateDir: string, options: SandboxOptions, terminal: Terminal): 
     );
   return EXIT.done;
 }
+
+/** Shell lines for `eval` that direct a shell to the embedded AWS. Variables that would take precedence over its credentials are unset. */
+export function exportLines(env: Readonly<Record<string, string>>): string[] {
+  return [
+    ...unsetForeign(env).map((name) => `unset ${name}`),
+    ...Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`),
+  ];
+}
+
+/** Shell lines that remove every variable of the embedded AWS from a shell. */
+export const unsetLines = (env: Readonly<Record<string, string>>): string[] =>
+  Object.keys(env).map((name) => `unset ${name}`);
+
+/** Unsets variables that must not be set together with these. */
+export const unsetForeign = (env: Readonly<Record<string, string>>): string[] =>
+  UNSET_FOR_CLIENTS.filter((name) => !(name in env));

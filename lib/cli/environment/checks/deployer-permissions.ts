@@ -6,7 +6,7 @@ import type { Issue } from '../../../core/config/issue';
 import { itemsOf } from '../../../shared/aws/pages';
 import { awsClient } from '../../aws-client';
 import { bootstrapQualifier } from './bootstrap-qualifier';
-import { accountOf, found, inspect, type ResourceCheck } from './storage-checks';
+import { accountOf, found, inspect, type ResourceCheck } from './environment-checks';
 
 /** An action of each service that a deploy or a run calls; a test compares them with the policy that `deployer-policy` prints. */
 export const DEPLOY_ACTIONS: readonly string[] = [

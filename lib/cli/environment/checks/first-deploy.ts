@@ -20,7 +20,7 @@ import { awsClient } from '../../aws-client';
 import { isMissingStack } from '../../aws-errors';
 import { bootstrapQualifier } from './bootstrap-qualifier';
 import { permissionCheck } from './deployer-permissions';
-import { accountOf, found, inspect, type ResourceCheck } from './storage-checks';
+import { accountOf, found, inspect, type ResourceCheck } from './environment-checks';
 import { ec2In, endpointZoneCheck, typeZoneCheck } from './zone-checks';
 
 /**

@@ -10,7 +10,7 @@ import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { Issue } from '../../../core/config/issue';
 import { embeddedEndpoint } from '../../../shared/environment/embedded-endpoint';
 import { awsClient } from '../../aws-client';
-import { found, inspect, type ResourceCheck } from './storage-checks';
+import { found, inspect, type ResourceCheck } from './environment-checks';
 
 /** EC2 in the region of an environment. */
 export const ec2In = ({ region }: EnvironmentSpec) => awsClient(EC2Client, { region, maxAttempts: 3 });

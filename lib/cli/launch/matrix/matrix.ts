@@ -11,7 +11,7 @@ import { preflightRun } from '../../environment/preflight';
 import { EXIT, Refusal, ServiceError, UsageError } from '../../exit';
 import { checkRunFile, type GivenFile } from '../../inputs';
 import { callControl } from '../../runs/control-client';
-import { comparisonText } from '../../runs/reports/diff';
+import { comparisonText } from '../../runs/reports/report';
 import { readSources } from '../../runs/reports/report-sources';
 import { waitForAll } from '../../runs/wait';
 import { issueLine, json, type Terminal } from '../../terminal';

@@ -24,7 +24,7 @@ import { findDescriptor } from '../../environment/environment';
 import { EXIT, Refusal, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { interruptible, json, type Terminal } from '../../terminal';
-import { PUBLISHED, readLineage } from '../origin/read-lineage';
+import { PUBLISHED, readLineage } from '../lineage';
 import { clientForAddresses, s3Folder, textIn } from '../reports/committed-checkpoints';
 import { readSources } from '../reports/report-sources';
 import { type Registration, registerModel, registrationOf } from './register';

@@ -12,12 +12,11 @@ import { stateGiB } from '../../../core/planner/plan';
 import { planRun } from '../../../core/planner/run/plan-run';
 import type { JobFacts, Read, RunSources } from '../../../report/read/assemble';
 import { trainingInstances } from '../../../shared/aws/live-usage';
-import { attempt } from '../../attempt';
 import { awsClient } from '../../aws-client';
 import { calling } from '../../aws-errors';
 import { ServiceError } from '../../exit';
 import { progressLines } from '../logs/job-logs';
-import { readStatus } from '../read-status';
+import { attempt, readStatus } from '../read-status';
 import { committedCheckpoints, textIn } from './committed-checkpoints';
 
 /** What to read in addition to the parts of the report. */

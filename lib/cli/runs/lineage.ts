@@ -1,24 +1,51 @@
+import pc from 'picocolors';
 import { z } from 'zod';
-import type { Descriptor } from '../../../core/config/descriptor';
-import { parseJson } from '../../../core/config/formats/json';
-import { fillPlaceholders } from '../../../core/config/formats/places';
-import { lineageSchema } from '../../../core/contracts/lineage';
-import { runCommand } from '../../../core/contracts/names';
-import { CHECKPOINT_MARKER } from '../../../core/contracts/storage';
+import type { Descriptor } from '../../core/config/descriptor';
+import { parseJson } from '../../core/config/formats/json';
+import { fillPlaceholders } from '../../core/config/formats/places';
+import { plainLines, textTable } from '../../core/config/formats/plain-text';
+import { lineageSchema } from '../../core/contracts/lineage';
+import { runCommand } from '../../core/contracts/names';
+import { CHECKPOINT_MARKER } from '../../core/contracts/storage';
 import {
   type CheckpointOrigin,
   checkpointOrigin,
   type Lineage,
   type LineageRun,
+  lineageRows,
   lineageRun,
   runOf,
-} from '../../../report/lineage/lineage';
-import { newestComplete } from '../../../report/read/checkpoint-list';
-import { attempt } from '../../attempt';
-import { Refusal, UsageError } from '../../exit';
-import { readStatus } from '../read-status';
-import { clientForAddresses, committedCheckpoints, s3Folder, textIn } from '../reports/committed-checkpoints';
-import type { ReadSources } from '../reports/report-sources';
+} from '../../report/lineage/lineage';
+import { newestComplete } from '../../report/read/checkpoint-list';
+import { findDescriptor } from '../environment/environment';
+import { EXIT, Refusal, UsageError } from '../exit';
+import type { CommonOptions } from '../inputs';
+import { json, type Terminal } from '../terminal';
+import { attempt, readStatus } from './read-status';
+import { clientForAddresses, committedCheckpoints, s3Folder, textIn } from './reports/committed-checkpoints';
+import type { ReadSources } from './reports/report-sources';
+
+/** `slipway status RUN|s3://... --lineage`: shows the data, code, image and earlier runs of a checkpoint, published weights or a run. */
+export async function lineage(of: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+  const found = await readLineage(await findDescriptor(options), of);
+  terminal.out(options.json ? json(found) : lineageText(plainLines(found)));
+  return EXIT.done;
+}
+
+/** One block for each run, newest first. */
+function lineageText({ checkpoint, runs, notes }: Lineage): string {
+  const head = checkpoint
+    ? [`checkpoint ${checkpoint.uri}`, `step ${checkpoint.step}, saved ${checkpoint.savedAt ?? '-'}`, '']
+    : [];
+  return [...head, ...runs.flatMap(runText), ...notes.map((note) => pc.yellow(`not known: ${note}`))]
+    .join('\n')
+    .trimEnd();
+}
+
+function runText(run: LineageRun): string[] {
+  const [first = [], ...rest] = lineageRows(run);
+  return [`${pc.bold(run.runId)}  ${run.state}`, textTable(first, rest), ''];
+}
 
 /** Name of the lineage file beside published weights. */
 export const PUBLISHED = 'slipway.json';
