@@ -6,27 +6,22 @@ import path from 'node:path';
 import { publishedBaseUri } from '../../core/catalog/images/images';
 import type { Descriptor } from '../../core/config/descriptor';
 import { UsageError } from '../exit';
-import {
-  cleanUpTraining,
-  DEPLOY_PROBES,
-  deployWorld,
-  EFA_PROBES,
-  type EfaWorld,
-  type JobPlace,
-  type Level,
-  type Probe,
-  type ProbeResult,
-  READ_PROBES,
-  type ReadWorld,
-  type RunCdk,
-  runProbe,
-  TRAIN_PROBES,
-  type TrainWorld,
-  trainWorld,
-  VERIFY_ENVIRONMENT,
-} from './account';
+import type { Level } from './account/assumptions';
+import { deploySequence, type RunCdk, VERIFY_ENVIRONMENT } from './account/deploy/deploy-world';
+import { type Probe, type ProbeResult, type ReadWorld, runProbe } from './account/probe';
+import { DEPLOY_PROBES } from './account/probes/deploy';
+import { EFA_PROBES } from './account/probes/efa';
+import { CATALOG_PROBES } from './account/probes/read-catalog';
+import { NETWORK_PROBES } from './account/probes/read-network';
+import { PERMISSION_PROBES } from './account/probes/read-permissions';
+import { QUOTA_PROBES } from './account/probes/read-quotas';
+import { TRAIN_PROBES } from './account/probes/train';
+import type { JobPlace } from './account/train/train-jobs';
+import { cleanUpTraining, type TrainWorld, trainWorld } from './account/train/train-world';
 import { efaRun } from './efa';
 
+/** Level `read`: free of charge, changes nothing. */
+export const READ_PROBES = [...PERMISSION_PROBES, ...NETWORK_PROBES, ...QUOTA_PROBES, ...CATALOG_PROBES];
 /** Number of probes that read the same account in parallel. */
 const READS_AT_ONCE = 4;
 
@@ -117,7 +112,7 @@ function prepareDeploy(read: ReadWorld, options: LevelOptions): PreparedLevel {
   let current: Promise<unknown> = Promise.resolve();
   let destroyed = true;
   let last = '';
-  const run: typeof cdk.run = (verb, file) => {
+  const run: RunCdk = (verb, file) => {
     if (verb === 'deploy') destroyed = false;
     last = file;
     const call = cdk.run(verb, file);
@@ -126,16 +121,16 @@ function prepareDeploy(read: ReadWorld, options: LevelOptions): PreparedLevel {
     });
     return call;
   };
-  const world = deployWorld(read, place, run, (stage) => options.report(`deploy: ${stage}`));
+  const report = (stage: string) => options.report(`deploy: ${stage}`);
   return prepared('deploy', DEPLOY_PROBES, {
-    world: () => world,
+    world: () => deploySequence({ read, place, cdk: run, report }),
     now: read.now,
     atOnce: 1,
     cleanUp: async () => {
       await current.catch(() => undefined);
       const left: string[] = [];
       if (!destroyed && last) {
-        options.report('deploy: deleting existing resources');
+        report('deleting existing resources');
         const { code } = await cdk.run('destroy', last);
         if (code !== 0)
           left.push(`stack Slipway-${VERIFY_ENVIRONMENT}-${region}: cdk destroy failed; delete it manually`);
@@ -183,8 +178,8 @@ function prepareEfa(read: ReadWorld, options: LevelOptions): PreparedLevel {
       '--efa-type: must be an instance type with EFA for --level efa, got nothing; use one such as ml.p4d.24xlarge',
     );
   const run = efaRun(descriptor, efaType, options);
-  return prepared<EfaWorld>('efa', EFA_PROBES, {
-    world: () => run,
+  return prepared('efa', EFA_PROBES, {
+    world: run.observe,
     now: read.now,
     atOnce: EFA_PROBES.length,
     cleanUp: run.cleanUp,

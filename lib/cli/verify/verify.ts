@@ -18,20 +18,10 @@ import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
 import { pollSeconds } from '../runs/wait';
 import { interruptible, json, type Terminal } from '../terminal';
-import {
-  answeredIn,
-  counts,
-  deployFile,
-  LEVELS,
-  type Level,
-  maskedAccount,
-  mostCost,
-  type ProbeResult,
-  readWorld,
-  recordProblems,
-  requireAssumption,
-  type VerifyRecord,
-} from './account';
+import { LEVELS, type Level, requireAssumption } from './account/assumptions';
+import { deployFile } from './account/deploy/deploy-world';
+import { type ProbeResult, readWorld } from './account/probe';
+import { answeredIn, counts, maskedAccount, mostCost, recordProblems, type VerifyRecord } from './account/record';
 import { type LevelOptions, type PreparedLevel, prepareLevel } from './levels';
 
 const FOLDER = '.slipway/verify';

@@ -1,19 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  answeredIn,
-  counts,
-  maskedAccount,
-  mostCost,
-  type ProbeResult,
-  recordProblems,
-} from '../../../../lib/cli/verify/account';
 import { deployFile } from '../../../../lib/cli/verify/account/deploy/deploy-world';
-import { runProbe } from '../../../../lib/cli/verify/account/probe';
+import { type ProbeResult, runProbe } from '../../../../lib/cli/verify/account/probe';
 import { endOf } from '../../../../lib/cli/verify/account/probes/deploy';
 import { priceOf } from '../../../../lib/cli/verify/account/probes/read-catalog';
 import { cidrContains } from '../../../../lib/cli/verify/account/probes/train-container';
+import { answeredIn, counts, maskedAccount, mostCost, recordProblems } from '../../../../lib/cli/verify/account/record';
 import { jobRequest, MAX_INSTANCE_SECONDS } from '../../../../lib/cli/verify/account/train/train-jobs';
 import { loadEnvironment } from '../../../../lib/core/config/load';
 import { evidenceSentence } from '../../../../scripts/evidence-sentence';

@@ -135,36 +135,16 @@ export interface DeployObservations {
   destroy?: CdkOutcome & { left: string[] };
 }
 
-export interface DeployWorld extends ReadWorld {
-  /** Runs the complete sequence once: rejected deployment, failing first deployment, deployment, update, alarm, deletion. */
-  observations(): Promise<DeployObservations>;
-}
-
-/** @param report is called with a description of each stage before it starts */
-export function deployWorld(
-  read: ReadWorld,
-  place: DeployPlace,
-  cdk: RunCdk,
-  report: (stage: string) => void,
-): DeployWorld {
-  let running: Promise<DeployObservations> | undefined;
-  return {
-    ...read,
-    observations: () => {
-      running ??= deploySequence({ read, place, cdk, report });
-      return running;
-    },
-  };
-}
-
 interface Sequence {
   read: ReadWorld;
   place: DeployPlace;
   cdk: RunCdk;
+  /** Called with a description of each stage before it starts. */
   report: (stage: string) => void;
 }
 
-async function deploySequence(sequence: Sequence): Promise<DeployObservations> {
+/** Runs the complete sequence: rejected deployment, failing first deployment, deployment, update, alarm, deletion. */
+export async function deploySequence(sequence: Sequence): Promise<DeployObservations> {
   const { read, place, cdk, report } = sequence;
   const deploy = (change: DeployChange = {}) => cdk('deploy', deployFile(place, change));
   const seen: DeployObservations = {};

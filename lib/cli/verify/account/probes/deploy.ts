@@ -1,4 +1,4 @@
-import type { CdkOutcome, DeployObservations, DeployWorld } from '../deploy/deploy-world';
+import type { CdkOutcome, DeployObservations } from '../deploy/deploy-world';
 import { firstFive, holdsIf, noneOf, type Probe, probe, unknown } from '../probe';
 
 const LOG_LINES = 3;
@@ -10,43 +10,33 @@ export function endOf({ output }: CdkOutcome): string {
   return (words.length > 0 ? words : lines.filter(Boolean)).slice(-LOG_LINES).join(' | ').slice(0, 600);
 }
 
-const onSequence = (
-  assumption: string,
-  expected: string,
-  judge: (seen: DeployObservations) => ReturnType<typeof holdsIf>,
-): Probe<DeployWorld> => probe(assumption, expected, async (world) => judge(await world.observations()));
-
 const NOT_REACHED = unknown('not reached');
 
 /** Level `deploy`: a small environment is rejected, fails, is deployed, updated and deleted. */
-export const DEPLOY_PROBES: readonly Probe<DeployWorld>[] = [
-  onSequence('refusal-leaves-nothing', 'rejected by the quota check, without remaining resources', ({ refusal }) => {
+export const DEPLOY_PROBES: readonly Probe<DeployObservations>[] = [
+  probe('refusal-leaves-nothing', 'rejected by the quota check, without remaining resources', ({ refusal }) => {
     if (!refusal) return NOT_REACHED;
     if (refusal.code === 0) return holdsIf(false, 'the deployment succeeded');
     if (!/quota/i.test(refusal.output)) return unknown(`failed for another reason: ${endOf(refusal)}`);
     return noneOf(refusal.left, 'no remaining resources');
   }),
-  onSequence('first-deploy', 'cdk deploy succeeds', ({ first }) => {
+  probe('first-deploy', 'cdk deploy succeeds', ({ first }) => {
     if (!first) return NOT_REACHED;
     return holdsIf(first.code === 0, first.code === 0 ? 'it succeeded' : endOf(first));
   }),
-  onSequence(
-    'repeated-deploy',
-    'cdk deploy succeeds after a first deployment that failed late',
-    ({ failing, first }) => {
-      if (!failing || !first) return NOT_REACHED;
-      if (failing.code === 0)
-        return unknown('IAM accepted a principal that does not exist, so the first deployment did not fail');
-      const seen = first.code === 0 ? `failed with: ${endOf(failing)}; then succeeded` : endOf(first);
-      return holdsIf(first.code === 0, seen);
-    },
-  ),
-  onSequence('updates-in-place', 'a changed guardrail and a second team replace no stateful resource', ({ update }) => {
+  probe('repeated-deploy', 'cdk deploy succeeds after a first deployment that failed late', ({ failing, first }) => {
+    if (!failing || !first) return NOT_REACHED;
+    if (failing.code === 0)
+      return unknown('IAM accepted a principal that does not exist, so the first deployment did not fail');
+    const seen = first.code === 0 ? `failed with: ${endOf(failing)}; then succeeded` : endOf(first);
+    return holdsIf(first.code === 0, seen);
+  }),
+  probe('updates-in-place', 'a changed guardrail and a second team replace no stateful resource', ({ update }) => {
     if (!update) return NOT_REACHED;
     if (update.code !== 0) return holdsIf(false, endOf(update));
     return noneOf(update.replaced, 'nothing was replaced');
   }),
-  onSequence('alarm-publishes', 'the history of the alarm contains a successful action', ({ alarm }) => {
+  probe('alarm-publishes', 'the history of the alarm contains a successful action', ({ alarm }) => {
     if (!alarm) return NOT_REACHED;
     if (alarm.length === 0) return unknown('no history of actions');
     const seen = firstFive(alarm);
@@ -56,7 +46,7 @@ export const DEPLOY_PROBES: readonly Probe<DeployWorld>[] = [
       seen,
     );
   }),
-  onSequence('destroy-leaves-nothing', 'cdk destroy succeeds without remaining resources', ({ destroy }) => {
+  probe('destroy-leaves-nothing', 'cdk destroy succeeds without remaining resources', ({ destroy }) => {
     if (!destroy) return NOT_REACHED;
     if (destroy.code !== 0) return holdsIf(false, endOf(destroy));
     return noneOf(destroy.left, 'no remaining resources');
