@@ -26,40 +26,31 @@ export interface Check {
 export const checkIssues = (checks: readonly Check[]): Issue[] =>
   checks
     .filter((c) => c.verdict !== 'ok')
-    .map((c) => {
-      const rule = `preflight/${c.name.replaceAll(' ', '-')}`;
-      if (c.missingPermission)
-        return issue(rule, 'warning', 'environment', {
-          must: `must allow you to read the ${c.name}`,
-          got: `no permission for ${c.missingPermission}`,
-          fix: 'the run itself does not need it; ask the platform team to grant it, or to run preflight for you',
-        });
-      const path = 'environment';
-      return c.verdict === 'failed'
-        ? issue(rule, 'error', path, {
-            must: `must pass the check of the ${c.name}`,
-            got: c.detail,
-            fix: 'deploy the environment again, or ask the platform team',
-          })
-        : issue(rule, 'warning', path, {
-            must: `must allow a check of the ${c.name}`,
-            got: c.detail,
-            fix: 'try again; the run itself does not need it',
-          });
+    .map(({ name, verdict, detail, missingPermission }) => {
+      const [must, fix] = missingPermission
+        ? [
+            'allow you to read',
+            'the run itself does not need it; ask the platform team to grant it, or to run preflight for you',
+          ]
+        : verdict === 'failed'
+          ? ['pass the check of', 'deploy the environment again, or ask the platform team']
+          : ['allow a check of', 'try again; the run itself does not need it'];
+      const text = { must: `must ${must} the ${name}`, got: detail, fix };
+      const level = verdict === 'failed' ? 'error' : 'warning';
+      return issue(`preflight/${name.replaceAll(' ', '-')}`, level, 'environment', text);
     });
 
 /** Checks what the account must provide for the run, with the caller's own permissions. */
 export async function accountChecks(run: RunSpec, descriptor: Descriptor): Promise<Check[]> {
   const { region, team } = descriptor;
-  const roleName = descriptor.executionRoleArn.split('/').pop() ?? '';
+  const RoleName = descriptor.executionRoleArn.split('/').pop() ?? '';
   const retry = { region, maxAttempts: 3 };
   const s3 = awsClient(S3Client, retry);
   const ec2 = awsClient(EC2Client, retry);
   return Promise.all([
-    check('execution role', `iam:GetRole on ${roleName}`, async () => {
-      const name = roleName;
-      await awsClient(IAMClient, retry).send(new GetRoleCommand({ RoleName: name }));
-      return name;
+    check('execution role', `iam:GetRole on ${RoleName}`, async () => {
+      await awsClient(IAMClient, retry).send(new GetRoleCommand({ RoleName }));
+      return RoleName;
     }),
     ...(['dataBucket', 'checkpointBucket', 'artifactBucket'] as const).map((key) =>
       check(key.replace('Bucket', ' bucket'), `s3:ListBucket on ${descriptor[key]}`, async () => {
