@@ -39,14 +39,8 @@ export function setGiven(value: string, previous?: string[]): string[] {
 
 export const collect = (value: string, previous: string[] = []): string[] => [...previous, value];
 
-/** A verb with its name as it is typed, such as `tools schema`. */
-interface NamedVerb {
-  name: string;
-  command: Command;
-}
-
-/** Every verb; a group of verbs goes before those in it. */
-export const namedVerbs = (root: Command, before = ''): NamedVerb[] =>
+/** Every verb with its name as it is typed, such as `tools schema`; a group of verbs goes before those in it. */
+export const namedVerbs = (root: Command, before = ''): { name: string; command: Command }[] =>
   root.commands.flatMap((command) => {
     const name = before + command.name();
     return [{ name, command }, ...namedVerbs(command, `${name} `)];
@@ -101,4 +95,5 @@ export function modeOf<Mode extends string>(
 const unsuited = (option: string, mode: string): UsageError =>
   new UsageError(`${flag(option)}: must not be used with ${flag(mode)}, got both; leave one of them out`);
 
-const flag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+/** An option as it is typed. */
+export const flag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -25,16 +25,6 @@ import { quotaJson, quotaRows } from './quota';
 /** ListObjectsV2 answers no more keys at once; a run of more instances is not asked for more. */
 const MAX_KEYS = 1000;
 
-interface Place {
-  path: string;
-  /** As written in the run file. */
-  written: string;
-  bucket: string;
-  prefix: string;
-  /** How many objects every instance needs to get one. */
-  instances: number;
-}
-
 /**
  * Issues about data and weights that do not exist; the service would report them only after the job's instances had started. A run that
  * waits for another one (`after`) may read the output of that run, so for it they are warnings.
@@ -46,7 +36,8 @@ export async function missingData(run: RunSpec, descriptor: Descriptor): Promise
   return (await Promise.all(places.map((place) => checkPlace(s3, place, level)))).flat();
 }
 
-function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
+/** Places that must have an object for each of `instances`. */
+function placesOf(run: RunSpec, descriptor: Descriptor) {
   const written = [
     ...run.data.map(({ s3, s3DataType = 'S3Prefix', s3DataDistribution }, i) => {
       const isDivided = s3DataDistribution === 'ShardedByS3Key' && s3DataType === 'S3Prefix';
@@ -60,13 +51,13 @@ function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
     // The run's own output does not exist yet.
     if (uri === undefined || uri.includes('{runId}')) return [];
     const [, bucket, prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(fillPlaceholders(uri, { descriptor, runId })) ?? [];
-    return bucket ? [{ path, written: uri, bucket, prefix, instances }] : [];
+    return bucket ? [{ path, bucket, prefix, instances }] : [];
   });
 }
 
 async function checkPlace(
   s3: S3Client,
-  { path, bucket, prefix, instances }: Place,
+  { path, bucket, prefix, instances }: ReturnType<typeof placesOf>[number],
   level: 'error' | 'warning',
 ): Promise<Issue[]> {
   const problem = (level: Issue['level'], text: IssueText) => [issue('data/empty', level, path, text)];

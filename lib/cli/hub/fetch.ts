@@ -21,10 +21,9 @@ import { ask } from '../ask';
 import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
-import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CheckedRun, type CommonOptions, checkRunFile, type GivenFile, requireChecked } from '../inputs';
-import { confirmCost, submit } from '../launch/submit';
+import { submitConfirmed } from '../launch/submit';
 import { waitForEnd } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
 import { runTrainerModule } from '../trainer-module';
@@ -77,13 +76,7 @@ export async function fetchSource(text: string, options: FetchOptions, terminal:
   }
   if (options.local) return fetchLocally(repository, { ...options, root, descriptor }, facts, terminal);
   const checked = checkedFetch([repository], options, descriptor, root);
-  await preflightRun(checked.run, descriptor, terminal);
-  const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
-  const { runId } = await submit(
-    { checked, file: 'fetch.yaml', descriptor },
-    { ...options, acceptsUnknownPrice },
-    terminal,
-  );
+  const { runId } = await submitConfirmed({ checked, file: 'fetch.yaml', descriptor }, options, terminal);
   if (options.json && !options.wait) terminal.out(json({ ...facts, runId }));
   if (options.wait) return waitForEnd(descriptor, runId, { ...options, logs: true }, terminal);
   terminal.err(`${runId}: ${runCommand('status', runId, descriptor, '--wait')} to follow it`);
@@ -164,13 +157,6 @@ async function s3Variables(descriptor: Descriptor): Promise<Record<string, strin
   };
 }
 
-/** A launch whose missing repositories are fetched by a run before it. */
-export interface FetchFirst<T> {
-  options: T;
-  /** Absent when everything has been fetched. */
-  fetch?: CheckedRun & { run: RunSpec };
-}
-
 /**
  * Asks the hub for what a run file names and the team has not fetched: the run is checked with those commits, and waits for the run that
  * fetches them.
@@ -179,7 +165,7 @@ export async function fetchFirst<T extends CommonOptions & HubOptions>(
   { text }: GivenFile,
   options: T,
   terminal: Terminal,
-): Promise<FetchFirst<T>> {
+) {
   const { value } = loadRun(text, options.set);
   const descriptor = await findDescriptor(options, value?.environment);
   const missing: { repository: Repository; found: FetchedCommit; source: string }[] = [];

@@ -117,15 +117,8 @@ async function tagsOf(client: SageMakerClient, ResourceArn: string | undefined) 
   return answer?.Tags;
 }
 
-interface Verdicts {
-  issues: Issue[];
-  /** Facts for the JSON document. */
-  facts: Record<string, unknown>;
-  lines: string[];
-}
-
 /** Rules, price and, for a job in the account, quotas. The code is not available yet, so rules about its files are skipped. */
-async function judge(run: RunSpec, { region }: Imported, asksAccount: boolean): Promise<Verdicts> {
+async function judge(run: RunSpec, { region }: Imported, asksAccount: boolean) {
   const price = clusterUsdPerHour(run, { region });
   const rows = asksAccount ? await quotaRows(runQuotaNeeds(run), region) : [];
   return {

@@ -17,21 +17,16 @@ import { writing } from '../page-file';
 import { json } from '../terminal';
 import { packedCode } from './submit';
 
-/** Content of `launch --dry-run`: the request that would be sent, and the files that would be uploaded before it. */
-export interface DryRun {
-  plan: JobPlan;
-  request: unknown;
-  /** The code archive that would be uploaded. */
-  archive?: Archive;
-}
-
-/** The request of the first attempt, computed locally in the same way as in the account. */
+/**
+ * The request of the first attempt, computed locally in the same way as in the account, and the code archive that would be uploaded before
+ * it.
+ */
 export async function dryRun(
   run: RunSpec,
   runFile: string,
   descriptor: Descriptor,
   options: { region?: string; runId?: string },
-): Promise<DryRun> {
+) {
   const archive = await packedCode(run, runFile, descriptor);
   const runId = options.runId ?? runIdAt(run.name, new Date());
   const driver = descriptor.driver ?? localDriverAddress(descriptor);
@@ -69,7 +64,7 @@ function localDriverAddress(descriptor: Descriptor): { uri: string; hash: string
 }
 
 /** Writes `request.json` and every object of the job's code, driver and job channels as `s3/<bucket>/<key>`. */
-export function writeDryRun({ plan, request, archive }: DryRun, directory: string): void {
+export function writeDryRun({ plan, request, archive }: Awaited<ReturnType<typeof dryRun>>, directory: string): void {
   writeFile(path.join(directory, 'request.json'), `${json(request)}\n`);
   const put = (uri: string, bytes: Buffer | string) =>
     writeFile(path.join(directory, 's3', uri.replace(/^s3:\/\//, '')), bytes);

@@ -8,7 +8,6 @@ import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, requireText, UsageError } from '../exit';
 import { timeOrSpan } from '../given-time';
-import type { FetchFirst } from '../hub/fetch';
 import { withS3Config } from '../hub/fetched';
 import {
   type CommonOptions,
@@ -83,8 +82,11 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
     throw new UsageError('--no-logs: must be used with --wait, got --no-logs alone; add --wait');
   const startAt = startTime(given.at, Date.now());
   const source = readGiven(file);
-  const first = await missingFetch(source, withFileOptions(source, given), terminal);
-  const options = await withS3Config(source, first.options);
+  const asked = withFileOptions(source, given);
+  const { options: completed, fetch } = given.fetch
+    ? await (await import('../hub/fetch.js')).fetchFirst(source, asked, terminal)
+    : { options: asked };
+  const options = await withS3Config(source, completed);
   const { descriptor, read } = await environmentOf(source, options);
   if (mode === 'smoke') return (await import('./smoke.js')).launchSmoke(source, descriptor, options, terminal);
   if (mode === 'matrix')
@@ -93,17 +95,7 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   const launched = { checked, file, descriptor };
   if (mode === 'dryRun') return printDryRun(launched, options, terminal);
-  return submitRun(launched, { ...options, startAt, fetch: first.fetch }, terminal);
-}
-
-/** With `--fetch`, repositories of a hub that the run names and the team lacks are fetched by a run before it. */
-async function missingFetch(
-  source: GivenFile,
-  options: LaunchOptions,
-  terminal: Terminal,
-): Promise<FetchFirst<LaunchOptions>> {
-  if (!options.fetch) return { options };
-  return (await import('../hub/fetch.js')).fetchFirst(source, options, terminal);
+  return submitRun(launched, fetch, { ...options, startAt }, terminal);
 }
 
 /** Converts options that set options of the run file to `--set`. Entries of `after` in the file are kept. */
@@ -169,10 +161,8 @@ async function printDryRun(
 
 async function submitRun(
   launched: LaunchedFile,
-  {
-    fetch,
-    ...options
-  }: Omit<LaunchOptions, 'fetch'> & { startAt?: string; fetch?: FetchFirst<LaunchOptions>['fetch'] },
+  fetch: LaunchedFile['checked'] | undefined,
+  options: LaunchOptions & { startAt?: string },
   terminal: Terminal,
 ): Promise<number> {
   const { checked, descriptor } = launched;

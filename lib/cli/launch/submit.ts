@@ -26,6 +26,7 @@ import { openObject } from '../../shared/aws/read-object';
 import { ask } from '../ask';
 import { awsClient, putBytes } from '../aws-client';
 import { calling } from '../aws-errors';
+import { preflightRun } from '../environment/preflight';
 import { Interrupted, Refusal, ServiceError, UsageError } from '../exit';
 import type { CheckedRun, CommonOptions } from '../inputs';
 import { findPlan } from '../plan/plan';
@@ -48,6 +49,18 @@ export interface LaunchedFile {
   checked: CheckedRun & { run: NonNullable<CheckedRun['run']> };
   file: string;
   descriptor: Descriptor;
+}
+
+/** Submits a run after its preflight and a confirmation of its cost. */
+export async function submitConfirmed(
+  launched: LaunchedFile,
+  options: Omit<SubmitOptions, 'acceptsUnknownPrice'> & { yes?: boolean },
+  terminal: Terminal,
+): Promise<StartAnswer> {
+  const { checked, descriptor } = launched;
+  await preflightRun(checked.run, descriptor, terminal);
+  const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
+  return submit(launched, { ...options, acceptsUnknownPrice }, terminal);
 }
 
 const UPLOAD_TRIES = 3;

@@ -11,13 +11,11 @@ import { planRun } from '../../core/planner/run/plan-run';
 import { awsClient } from '../aws-client';
 import { type Check, check, Unmet } from '../environment/checks/account-checks';
 
-export interface TrainingPlanChecks {
-  checks: Check[];
-  issues: Issue[];
-}
-
 /** Reads the training plans that a run names, with the caller's permissions; makes no calls for a run without one. */
-export async function checkTrainingPlans(run: RunSpec, descriptor: Descriptor): Promise<TrainingPlanChecks> {
+export async function checkTrainingPlans(
+  run: RunSpec,
+  descriptor: Descriptor,
+): Promise<{ checks: Check[]; issues: Issue[] }> {
   const named = namedTrainingPlans(run);
   if (named.length === 0) return { checks: [], issues: [] };
   const client = awsClient(SageMakerClient, { region: descriptor.region, maxAttempts: 3 });

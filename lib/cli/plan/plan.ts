@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import pc from 'picocolors';
-import { memoryIssues, planDocument, type SizePlan } from '../../core/admission';
+import { planDocument, type SizePlan } from '../../core/admission';
 import { acceleratorCount } from '../../core/catalog/instances/instances';
 import type { Descriptor } from '../../core/config/descriptor';
 import { cents } from '../../core/config/formats/numbers';
@@ -18,7 +18,7 @@ import { searchRun } from '../../core/search/search-run';
 import type { ScalingPoint } from '../../report/plan/plan-report';
 import { renderPlanPage } from '../../report/render-plan-page';
 import { type StandingCost, standingCost } from '../../shared/environment/standing-cost';
-import { modeOf } from '../command-line';
+import { flag, modeOf } from '../command-line';
 import { findDescriptor } from '../environment/environment';
 import { environmentIn, requireEnvironment } from '../environment/environment-file';
 import { EXIT, Refusal, UsageError } from '../exit';
@@ -30,11 +30,8 @@ import { memoryParts, planTable, planText, type Search, searchText } from './tex
 
 /** `slipway plan ENVIRONMENT.yaml`: shows the standing cost of each region, without jobs. Offline. */
 async function planEnvironment(file: string, text: string, options: PlanOptions, terminal: Terminal) {
-  const given = (['search', 'searchLibraries', 'html', 'by'] as const).find((name) => options[name] !== undefined);
-  if (given)
-    throw new UsageError(
-      `--${given === 'searchLibraries' ? 'search-libraries' : given}: must be used with a run file, got ${file}; omit it`,
-    );
+  const given = speedOption(options);
+  if (given) throw new UsageError(`${flag(given)}: must be used with a run file, got ${file}; omit it`);
   const disk = requireEnvironment(file, text, options);
   const named = options.region === undefined ? disk.specs : [await environmentIn(disk, file, options)];
   const regions = named.map(standingCost);
@@ -83,13 +80,15 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
   const by = options.by === undefined ? undefined : (await import('./by-date.js')).deadlineOf(options.by, Date.now());
   const { run } = requireRun({ file, text }, await withS3Config({ file, text }, options));
   const { descriptor, ...facts } = await planFacts(options);
-  const neuron = isPlain(options) ? planNeuron(run) : undefined;
+  const neuron = speedOption(options) ? undefined : planNeuron(run);
   if (neuron !== undefined) return printNeuronPlan(run.name, neuron, options, terminal);
   const result = planDocument(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);
   if (descriptor && !options.environment?.endsWith('.json')) await printTrainingPlans(run, descriptor, terminal);
-  if (by !== undefined)
-    return printDatePlan(run, result, { by, region: facts.region, descriptor, json: options.json }, terminal);
+  if (by !== undefined) {
+    const { planByDate } = await import('./by-date.js');
+    return planByDate(run, result, { by, region: facts.region, descriptor, asJson: options.json }, terminal);
+  }
   const search =
     options.search || options.searchLibraries !== undefined
       ? searchAround(run, facts, options.searchLibraries)
@@ -107,9 +106,9 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
   return result.fits === 'oom' ? EXIT.refused : EXIT.done;
 }
 
-/** Searches, dates and pages need a predicted speed. */
-const isPlain = ({ search, searchLibraries, by, html }: PlanOptions) =>
-  !search && searchLibraries === undefined && by === undefined && html === undefined;
+/** The first option for a search, a page or a date, which need a predicted speed. */
+const speedOption = (options: PlanOptions): string | undefined =>
+  (['search', 'searchLibraries', 'html', 'by'] as const).find((name) => options[name] !== undefined);
 
 function printNeuronPlan(
   name: string,
@@ -120,19 +119,6 @@ function printNeuronPlan(
   if (Array.isArray(plan)) throw new Refusal(plan);
   terminal.out(asJson ? json(plan) : neuronText(name, plan));
   return plan.fits === 'oom' ? EXIT.refused : EXIT.done;
-}
-
-async function printDatePlan(
-  run: RunSpec,
-  plan: RunPlan,
-  { by, region, descriptor, json: asJson }: { by: number; region: string; descriptor?: Descriptor; json?: boolean },
-  terminal: Terminal,
-): Promise<number> {
-  if (plan.fits === 'oom') throw new Refusal(memoryIssues(run, region));
-  const { planByDate, datePlanText } = await import('./by-date.js');
-  const found = await planByDate(run, plan, { by, region, now: Date.now() }, descriptor);
-  terminal.out(asJson ? json(found) : datePlanText(found));
-  return EXIT.done;
 }
 
 /** Prints the state of the run's training plans to stderr, because stdout has the document. */

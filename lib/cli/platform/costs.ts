@@ -22,19 +22,6 @@ export interface CostOptions extends CommonOptions {
   month?: string;
 }
 
-interface TeamCosts {
-  team: string;
-  /** Cost of the month's attempts according to the run table, at list prices or the environment's own. */
-  ledgerUsd: number;
-  /** Cost of SageMaker under the team's tag, according to Cost Explorer. */
-  sageMakerUsd: number;
-  /** Cost of other services under the team's tag, according to Cost Explorer. */
-  otherUsd: number;
-  differenceUsd: number;
-  /** GPU-hours of the month's attempts; null when there were none, or when the control function does not report them. */
-  gpuHours: number | null;
-}
-
 /** The only endpoint of Cost Explorer: https://docs.aws.amazon.com/general/latest/gr/billing.html, 2026-11-22. */
 const COST_EXPLORER_REGION = 'us-east-1';
 const SAGEMAKER = 'Amazon SageMaker';
@@ -75,13 +62,7 @@ export function monthOf(given: string | undefined, now: Date): Month {
   return { ...month, isOver: month.end <= now.getTime() };
 }
 
-interface TeamLedger {
-  usd: number;
-  gpuHours: number | null;
-  isCut: boolean;
-}
-
-async function ledgerOf(descriptor: Descriptor, month: Month): Promise<TeamLedger> {
+async function ledgerOf(descriptor: Descriptor, month: Month) {
   const list = await readRuns(descriptor, { limit: MAX_RUNS });
   // The list contains only the newest attempt; all attempts are needed to divide a run between two months.
   const runs = await Promise.all(list.map((run) => withAttempts(descriptor, run)));
@@ -138,16 +119,19 @@ async function billedBy(environment: string, region: string, month: Month): Prom
 
 const day = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
-function rowOf(team: string, { usd: ledgerUsd, gpuHours }: TeamLedger, billed: Billed): TeamCosts {
+function rowOf(team: string, { usd: ledgerUsd, gpuHours }: Awaited<ReturnType<typeof ledgerOf>>, billed: Billed) {
   const own = [...billed].filter(([key]) => key.startsWith(`${team}/`));
   const sum = (rows: readonly (readonly [string, number])[]) => rows.reduce((total, [, usd]) => total + usd, 0);
   const sageMakerUsd = sum(own.filter(([key]) => key === `${team}/${SAGEMAKER}`));
   return {
     team,
+    /** Cost of the month's attempts according to the run table, at list prices or the environment's own. */
     ledgerUsd: cents(ledgerUsd),
+    /** According to Cost Explorer, under the team's tag. */
     sageMakerUsd: cents(sageMakerUsd),
     otherUsd: cents(sum(own) - sageMakerUsd),
     differenceUsd: cents(ledgerUsd - sageMakerUsd),
+    /** Null when there were no attempts, or when the control function does not report them. */
     gpuHours: gpuHours === null ? null : tenths(gpuHours),
   };
 }
@@ -172,7 +156,7 @@ function notesOf(month: Month, isCut: boolean, billed: Billed): string[] {
   ];
 }
 
-function printCosts(teams: readonly TeamCosts[], notes: readonly string[], terminal: Terminal): void {
+function printCosts(teams: readonly ReturnType<typeof rowOf>[], notes: readonly string[], terminal: Terminal): void {
   const rows = teams.map((t) => [
     t.team,
     ...[t.ledgerUsd, t.sageMakerUsd, t.differenceUsd, t.otherUsd].map((usd) => usd.toFixed(2)),

@@ -32,21 +32,6 @@ const MAX_POLLS = 120;
 /** Name of the entry for resources that CloudFormation could not read. */
 const EVERY_RESOURCE = 'every resource of the stack';
 
-interface ResourceDrift {
-  id: string;
-  type: string;
-  status: string;
-  differences: { path: string; expected: string; actual: string }[];
-}
-
-interface StackDrift {
-  region: string;
-  stack: string;
-  resources: ResourceDrift[];
-  /** What CloudFormation does not cover; `ok` is null if it could not be read. */
-  beyond: BeyondTemplate[];
-}
-
 /**
  * `slipway drift ENVIRONMENT`: shows differences from the deployed template, and changes that CloudFormation does not cover. Exit 1 if
  * there are any.
@@ -56,7 +41,7 @@ export async function drift(environment: string, options: CommonOptions, termina
     throw new UsageError(
       `drift: must be the name of an environment, got ${environment}; write slipway drift research --region us-west-2`,
     );
-  const stacks: StackDrift[] = [];
+  const stacks: Awaited<ReturnType<typeof driftIn>>[] = [];
   for (const region of await regionsOf(environment, options)) stacks.push(await driftIn(environment, region));
   const ok = stacks.every(({ resources, beyond }) => resources.length === 0 && beyond.every((one) => one.ok !== false));
   if (options.json) terminal.out(json({ ok, stacks }));
@@ -71,7 +56,7 @@ async function regionsOf(environment: string, options: CommonOptions): Promise<s
   return requireEnvironment(file, readText(file), options).specs.map(({ region }) => region);
 }
 
-async function driftIn(environment: string, region: string): Promise<StackDrift> {
+async function driftIn(environment: string, region: string) {
   const stack = `Slipway-${environment}-${region}`;
   const [{ resources, unread }, beyond] = await Promise.all([
     resourceDrifts(stack, region),
@@ -83,10 +68,7 @@ async function driftIn(environment: string, region: string): Promise<StackDrift>
 /**
  * CloudFormation reads each resource with the caller's permissions: resources that it could not read are listed together with the drifts.
  */
-async function resourceDrifts(
-  stack: string,
-  region: string,
-): Promise<{ resources: ResourceDrift[]; unread: BeyondTemplate[] }> {
+async function resourceDrifts(stack: string, region: string) {
   const client = awsClient(CloudFormationClient, { region, maxAttempts: 5 });
   const missing = new UsageError(
     `drift: must be an environment of ${region}, got no stack ${stack}; deploy it first, or use another region`,
@@ -98,7 +80,8 @@ async function resourceDrifts(
       { StackName: stack, StackResourceDriftStatusFilters: ['MODIFIED', 'DELETED'] },
     );
     const resources = await itemsOf(pages, ({ StackResourceDrifts }) => StackResourceDrifts?.map(driftOf));
-    return { resources, unread: detail ? [{ what: EVERY_RESOURCE, ok: null, detail }] : [] };
+    const unread: BeyondTemplate[] = detail ? [{ what: EVERY_RESOURCE, ok: null, detail }] : [];
+    return { resources, unread };
   }).catch((error: Error) => {
     throw isMissingStack(error.cause) ? missing : error;
   });
@@ -125,7 +108,7 @@ async function detect(client: CloudFormationClient, StackName: string): Promise<
   throw new ServiceError(`drift of ${StackName}: must be detected within ten minutes; try again`);
 }
 
-const driftOf = (resource: StackResourceDrift): ResourceDrift => ({
+const driftOf = (resource: StackResourceDrift) => ({
   id: resource.LogicalResourceId ?? '',
   type: resource.ResourceType ?? '',
   status: resource.StackResourceDriftStatus ?? '',
@@ -136,7 +119,7 @@ const driftOf = (resource: StackResourceDrift): ResourceDrift => ({
   })),
 });
 
-function printDrift({ stack, resources, beyond }: StackDrift, terminal: Terminal): void {
+function printDrift({ stack, resources, beyond }: Awaited<ReturnType<typeof driftIn>>, terminal: Terminal): void {
   const rows = resources.flatMap(({ id, type, status, differences }) =>
     differences.length === 0
       ? [[id, type, status.toLowerCase(), '', '']]

@@ -99,13 +99,6 @@ function teamText(report: TeamReport): string {
 /** Validity of a link; it also ends with the credentials that signed it. */
 const LINK_SECONDS = 3600;
 
-interface PageLink {
-  team: string;
-  url: string;
-  /** When the page was written, ISO 8601. */
-  writtenAt: string | null;
-}
-
 /**
  * `slipway team ENVIRONMENT --link [--team T]`: prints a link to the page that the control plane publishes, one line for each team. The
  * caller's own credentials sign it, so that it opens nothing that the caller may not read.
@@ -131,11 +124,12 @@ export async function pageLink(environment: string, options: TeamOptions, termin
 }
 
 /** Undefined when there is no page. */
-async function findLink(client: S3Client, { team, artifactBucket: Bucket }: Descriptor): Promise<PageLink | undefined> {
+async function findLink(client: S3Client, { team, artifactBucket: Bucket }: Descriptor) {
   const place = { Bucket, Key: teamPageKey(team) };
   try {
     const { LastModified } = await client.send(new HeadObjectCommand(place));
     const url = await getSignedUrl(client, new GetObjectCommand(place), { expiresIn: LINK_SECONDS });
+    // When the page was written, ISO 8601.
     return { team, url, writtenAt: LastModified?.toISOString() ?? null };
   } catch (error) {
     // S3 answers 403 for a missing object to callers who may not list the bucket.

@@ -17,12 +17,12 @@ import { json, type Terminal } from '../terminal';
 import { callControl } from './control-client';
 import { withoutOk } from './read-status';
 
-export interface DeleteOptions extends CommonOptions {
-  yes?: boolean;
-}
-
 /** `slipway delete RUN`: shows what the run left in S3 and what that costs, asks, and has it deleted. Can be interrupted and repeated. */
-export async function deleteFiles(runId: string, options: DeleteOptions, terminal: Terminal): Promise<number> {
+export async function deleteFiles(
+  runId: string,
+  options: CommonOptions & { yes?: boolean },
+  terminal: Terminal,
+): Promise<number> {
   const descriptor = await findDescriptor(options);
   const call = (confirm: boolean) => callControl<DeleteAnswer>(descriptor, { action: 'delete', runId, confirm });
   const found = await call(false);

@@ -185,14 +185,10 @@ async function compareRuns(
   return rows.sort((a, b) => (b.tokensPerSecondPerGpu ?? 0) - (a.tokensPerSecondPerGpu ?? 0));
 }
 
-/** Observes the runs of a sweep and stops those that the rule selects. */
-interface EarlyStop {
-  observe(status: StatusAnswer): Promise<void>;
-  stopped: ReadonlySet<string>;
-}
-
-/** Requests stops through the control function, like `slipway stop`: each run saves a checkpoint and may be resumed. */
-export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Terminal): EarlyStop {
+/**
+ * Observes the runs of a sweep and stops those that the rule selects, like `slipway stop`: each run saves a checkpoint and may be resumed.
+ */
+export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Terminal) {
   const samples = new Map<string, Sample[]>();
   const stopped = new Set<string>();
   const observe = async (status: StatusAnswer): Promise<void> => {

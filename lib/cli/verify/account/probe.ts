@@ -97,32 +97,21 @@ export async function runProbe<World>(
  */
 const PRICE_LIST_REGION = 'us-east-1';
 
-/** Data sources for the probes of level `read`: the caller's account, one Region, and the environment if it is deployed there. */
-export interface ReadWorld {
+/** The caller's account, one Region, and the environment if it is deployed there. */
+interface ReadPlace {
   readonly region: string;
   /** Name of the environment; its stack is `Slipway-<name>-<region>`. */
   readonly environment: string;
   /** Descriptor of the given team, or of any team; undefined when the environment is not deployed in the Region. */
   readonly descriptor?: Descriptor;
-  readonly sts: STSClient;
-  readonly iam: IAMClient;
-  readonly cloudformation: CloudFormationClient;
-  readonly quotas: ServiceQuotasClient;
-  readonly sagemaker: SageMakerClient;
-  readonly ec2: EC2Client;
-  readonly ecr: ECRClient;
-  readonly s3: S3Client;
-  readonly lambda: LambdaClient;
-  readonly pricing: PricingClient;
   now(): number;
   sleep(milliseconds: number): Promise<void>;
-  /** Physical ids of the stack's resources of a type, read once. Empty when there is no stack. */
-  resourcesOf(type: string): Promise<string[]>;
 }
 
-export function readWorld(
-  place: Pick<ReadWorld, 'region' | 'environment' | 'descriptor' | 'now' | 'sleep'>,
-): ReadWorld {
+export type ReadWorld = ReturnType<typeof readWorld>;
+
+/** Data sources for the probes of level `read`. */
+export function readWorld(place: ReadPlace) {
   const settings = { region: place.region, maxAttempts: 6, retryMode: 'adaptive' };
   const cloudformation = awsClient(CloudFormationClient, settings);
   let resources: Promise<Map<string, string[]>> | undefined;
@@ -142,7 +131,8 @@ export function readWorld(
     }),
     lambda: awsClient(LambdaClient, settings),
     pricing: awsClient(PricingClient, { ...settings, region: PRICE_LIST_REGION }),
-    resourcesOf: async (type) => {
+    /** Physical ids of the stack's resources of a type, read once. Empty when there is no stack. */
+    resourcesOf: async (type: string): Promise<string[]> => {
       resources ??= readResources();
       return (await resources).get(type) ?? [];
     },

@@ -50,14 +50,8 @@ const DEPLOY_HOURS = 2;
 
 const HOUR_SECONDS = 3600;
 
-interface LevelCost {
-  readonly level: Level;
-  /** Maximum cost; undefined when the price of the instance type is not known. */
-  readonly usd: number | undefined;
-}
-
 /**
- * The maximum cost of each level, in USD.
+ * The maximum cost of each level, in USD; undefined when the price of the instance type is not known.
  * @param standingUsdPerMonth standing cost of the environment of level `deploy`
  */
 export function mostCost(
@@ -65,7 +59,7 @@ export function mostCost(
   region: string,
   types: { cpu: string; efa?: string },
   standingUsdPerMonth: number,
-): LevelCost[] {
+) {
   const perSecond = (type: string | undefined) => {
     const price = type && findPrice(type, region)?.usdPerHour;
     return price ? price / HOUR_SECONDS : undefined;
