@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isEnvironmentFileName } from '../../core/config/environment/image';
 import { loadEnvironment } from '../../core/config/load';
 import { namedText } from '../../shared/archive/code-files';
@@ -26,21 +27,12 @@ function filesOf(folder: string): string[] {
 }
 
 /** The runs of the team, newest first, as the control function lists them. */
-export const runIds = (options: CompletionOptions): Promise<string[]> => soon(listRunIds(options));
-
-async function listRunIds(options: CompletionOptions): Promise<string[]> {
+export async function runIds(options: CompletionOptions): Promise<string[]> {
   const [{ findDescriptor }, { readRuns }] = await Promise.all([
     import('../environment/environment.js'),
-    import('../runs/read-status.js'),
+    import('../runs/control-client.js'),
   ]);
-  const runs = await readRuns(await findDescriptor(options));
+  const listed = findDescriptor(options).then((descriptor) => readRuns(descriptor));
+  const runs = await Promise.race([listed, sleep(PATIENCE_MS, [], { ref: false })]);
   return runs.map(({ runId }) => runId);
 }
-
-const soon = <T>(answer: Promise<T>): Promise<T> =>
-  Promise.race([
-    answer,
-    new Promise<T>((_, reject) => {
-      setTimeout(() => reject(new Error('no answer yet')), PATIENCE_MS).unref();
-    }),
-  ]);

@@ -54,8 +54,6 @@ export async function candidates(words: readonly string[], root: Command, names:
   return found.filter((candidate) => candidate.startsWith(current)).sort();
 }
 
-const verbsOf = (root: Command): string[] => root.commands.map((command) => command.name());
-
 async function completions(
   parent: Command,
   before: readonly string[],
@@ -65,7 +63,7 @@ async function completions(
   if (parent.commands.length === 0) return below(parent, before, current, names);
   const verb = parent.commands.find((command) => command.name() === before[0]);
   if (verb) return completions(verb, before.slice(1), current, names);
-  return before.length > 0 ? [] : verbsOf(parent);
+  return before.length > 0 ? [] : parent.commands.map((command) => command.name());
 }
 
 async function below(verb: Command, before: readonly string[], current: string, names: Names): Promise<string[]> {

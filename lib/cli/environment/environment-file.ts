@@ -6,6 +6,7 @@ import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { orList } from '../../core/config/issue';
 import { isEnvironmentFile, isRunFile, loadEnvironment } from '../../core/config/load';
 import { QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../../core/contracts/custom-resources';
+import type { TemplateResources } from '../../core/contracts/template-values';
 import { environmentQuotaNeeds, type QuotaNeed } from '../../core/quota';
 import { namedText } from '../../shared/archive/code-files';
 import { type EnvironmentOnDisk, isRefused, readEnvironmentFile } from '../../shared/environment/read-environment-file';
@@ -99,25 +100,19 @@ export async function needsOfStack(name: string, region: string): Promise<QuotaN
     `${name}: must be a file, or the name of an environment with a file in environments/ or a stack in ${region}, got neither; check the name and --region`,
   );
   if (!NAME.test(name)) throw neither;
-  const template = await deployedTemplate(name, region);
-  if (template === undefined) throw neither;
-  const resources = Object.values(template.Resources ?? {});
-  const gate = resources.find(({ Type }) => Type === QUOTA_PREFLIGHT_TYPE);
+  const resources = await deployedResources(name, region);
+  if (resources === undefined) throw neither;
+  const gate = Object.values(resources).find(({ Type }) => Type === QUOTA_PREFLIGHT_TYPE);
   return quotaPreflightSchema.shape.needs.parse(gate?.Properties?.needs ?? '[]');
 }
 
-/** The parts of a deployed template that are read. */
-interface Template {
-  Resources?: Record<string, { Type?: string; Properties?: { needs?: unknown } }>;
-}
-
-/** The deployed template of an environment's stack; undefined without such a stack. */
-async function deployedTemplate(name: string, region: string): Promise<Template | undefined> {
+/** The resources in the deployed template of an environment; undefined without a stack. */
+async function deployedResources(name: string, region: string): Promise<TemplateResources | undefined> {
   const StackName = `Slipway-${name}-${region}`;
   try {
     const command = new GetTemplateCommand({ StackName, TemplateStage: 'Original' });
     const { TemplateBody } = await awsClient(CloudFormationClient, { region }).send(command);
-    return TemplateBody ? (JSON.parse(TemplateBody) as Template) : undefined;
+    return TemplateBody ? ((JSON.parse(TemplateBody) as { Resources?: TemplateResources }).Resources ?? {}) : undefined;
   } catch (error) {
     if (isMissingStack(error)) return undefined;
     throw serviceError(`reading stack ${StackName} in ${region}`, error);

@@ -82,9 +82,8 @@ async function onlyDescriptor(name: string, region: string): Promise<Descriptor>
   ]);
   if (all.length === 1 && all[0]) return all[0];
   if (all.length > 1)
-    throw severalTeams(
-      name,
-      all.map((d) => d.team),
+    throw new UsageError(
+      `--environment: must contain one team, got ${name}; use ${orList(all.map(({ team }) => `${name}/${team}`))}`,
     );
   const teams = await teamsOf(name, region);
   if (!teams) throw notThere(name, region);
@@ -149,11 +148,6 @@ async function readParameter(name: string, region: string): Promise<string | und
 
 const asServiceError = (error: unknown, wanted: string, region: string): Error =>
   error instanceof UsageError ? error : serviceError(`reading environment ${wanted} in ${region}`, error);
-
-const severalTeams = (name: string, teams: readonly string[]) =>
-  new UsageError(
-    `--environment: must contain one team, got ${name}; use ${orList(teams.map((team) => `${name}/${team}`))}`,
-  );
 
 const noSuchTeam = (name: string, team: string, teams: readonly string[]) =>
   new UsageError(

@@ -44,35 +44,32 @@ const MAX_RUNTIME_SECONDS = 432_000;
 export function chooseClusters(candidates: Candidates): Choice[] {
   const fits: Choice[] = [];
   const refused: Issue[][] = [];
-  let nearest: { name: string; needed: number; available: number } | undefined;
+  const tooLarge: TooLarge[] = [];
   for (const cluster of clusters(candidates)) {
     if (fits.length === SHOWN) break;
     const found = planned(candidates, cluster);
     if (Array.isArray(found)) refused.push(found);
-    else if (found.plan && found.plan.fits !== 'fits') {
-      const { total: needed, available } = found.plan.memoryGiB;
-      if (!nearest || needed / available < nearest.needed / nearest.available)
-        nearest = { name: `${cluster.instanceCount} x ${cluster.instanceType}`, needed, available };
-    } else if (!fits.some(({ cluster: one }) => isAlike(one, cluster))) fits.push(found);
+    else if (found.plan && found.plan.fits !== 'fits') tooLarge.push({ cluster, ...found.plan.memoryGiB });
+    else if (!fits.some(({ cluster: one }) => isAlike(one, cluster))) fits.push(found);
   }
   if (fits.length > 0) return fits;
+  const [nearest] = tooLarge.sort((a, b) => a.total / a.available - b.total / b.available);
   // What is wrong on every instance is the model's or the method's, not that of a type.
   const other = refused.find((issues) => issues.some(({ rule }) => !rule.startsWith('guardrails/')));
   throw new Refusal(nearest ? [doesNotFit(candidates, nearest)] : (other ?? refused[0] ?? [doesNotFit(candidates)]));
 }
 
+type TooLarge = Pick<RunPlan['memoryGiB'], 'total' | 'available'> & Pick<Choice, 'cluster'>;
+
 /** Sizes of a family with the same GPUs differ in what training hardly uses. */
 const isAlike = (a: Cluster, b: Cluster): boolean =>
   a.gpus === b.gpus && a.instanceType.replace(/\.\w+$/, '') === b.instanceType.replace(/\.\w+$/, '');
 
-const doesNotFit = (
-  { instanceType, descriptor }: Candidates,
-  nearest?: { name: string; needed: number; available: number },
-) =>
+const doesNotFit = ({ instanceType, descriptor }: Candidates, nearest?: TooLarge) =>
   issue('finetune/fits', 'error', instanceType ? '--instance-type' : '--model', {
     must: `must fit on instances that ${descriptor.name} allows`,
     got: nearest
-      ? `${nearest.needed.toFixed(0)} of ${nearest.available.toFixed(0)} GiB per GPU on ${nearest.name}`
+      ? `${nearest.total.toFixed(0)} of ${nearest.available.toFixed(0)} GiB per GPU on ${nearest.cluster.instanceCount} x ${nearest.cluster.instanceType}`
       : `no such instances${instanceType ? ` of type ${instanceType}` : ''}`,
     fix: 'use --lora or --qlora, a smaller model or another --instance-type, or ask the platform team',
   });

@@ -20,7 +20,7 @@ import { calling, undefinedWhenDenied } from '../aws-errors';
 import { callRegion, findDescriptor } from '../environment/environment';
 import { quotaJson, quotaRows } from '../environment/quota';
 import { EXIT, UsageError } from '../exit';
-import { type CommonOptions, isDescriptorFile, readDescriptor, readText } from '../inputs';
+import { type CommonOptions, readText } from '../inputs';
 import { issueLine, json, type Terminal } from '../terminal';
 import { notCarriedBy } from './differences';
 import { draftOf, regionOfImage } from './from-request';
@@ -38,7 +38,8 @@ export async function importJob(from: string, options: CommonOptions, terminal: 
     throw new UsageError(
       `--set: must not be given to import, got ${options.set.join(' ')}; change the run file that it prints, or give --set to validate, plan or launch`,
     );
-  const descriptor = await environmentOf(options);
+  // An import does not require an environment.
+  const descriptor = options.environment === undefined ? undefined : await findDescriptor(options);
   const { imported, isInAccount } = await readSource(from, options, descriptor);
   const verdicts = imported.run && (await judge(imported.run, imported, isInAccount));
   const issues = [...imported.issues, ...(verdicts?.issues ?? [])].map(bareIssue);
@@ -53,19 +54,8 @@ export async function importJob(from: string, options: CommonOptions, terminal: 
   return EXIT.done;
 }
 
-/** The environment is read only if the user names one: an import does not require it. */
-async function environmentOf(options: CommonOptions): Promise<Descriptor | undefined> {
-  if (options.environment === undefined) return undefined;
-  return isDescriptorFile(options.environment) ? readDescriptor(options.environment) : findDescriptor(options);
-}
-
-interface Source {
-  imported: Imported;
-  /** Whether the job is in an account whose quotas can be read. */
-  isInAccount: boolean;
-}
-
-async function readSource(from: string, options: CommonOptions, descriptor?: Descriptor): Promise<Source> {
+/** `isInAccount`: whether the job is in an account whose quotas can be read. */
+async function readSource(from: string, options: CommonOptions, descriptor?: Descriptor) {
   const context: ImportContext = { source: from, descriptor, region: options.region };
   if (existsSync(from)) {
     const imported = importText(readText(from), context);
@@ -88,7 +78,8 @@ async function importLive(TrainingJobName: string, context: ImportContext & { re
   const job = await calling(`describing ${TrainingJobName} in ${context.region}`, () =>
     client.send(new DescribeTrainingJobCommand({ TrainingJobName })),
   );
-  const Tags = await tagsOf(client, job.TrainingJobArn);
+  const tagged = client.send(new ListTagsCommand({ ResourceArn: job.TrainingJobArn })).catch(undefinedWhenDenied);
+  const Tags = (await tagged)?.Tags;
   const request = findRequest({ ...job, ...(Tags && { Tags }) });
   if (!request)
     throw new UsageError(`import: must be a training job with instances, got ${TrainingJobName}; import another`);
@@ -109,12 +100,6 @@ async function trainerFilesOf(request: ForeignRequest, region: string): Promise<
     }
   };
   return { sourceCode: await read('sourcecode.json'), distributed: await read('distributed.json') };
-}
-
-async function tagsOf(client: SageMakerClient, ResourceArn: string | undefined) {
-  if (!ResourceArn) return undefined;
-  const answer = await client.send(new ListTagsCommand({ ResourceArn })).catch(undefinedWhenDenied);
-  return answer?.Tags;
 }
 
 /** Rules, price and, for a job in the account, quotas. The code is not available yet, so rules about its files are skipped. */

@@ -29,7 +29,8 @@ export async function dryRun(
 ) {
   const archive = await packedCode(run, runFile, descriptor);
   const runId = options.runId ?? runIdAt(run.name, new Date());
-  const driver = descriptor.driver ?? localDriverAddress(descriptor);
+  const { hash } = driverFiles();
+  const driver = descriptor.driver ?? { uri: `s3://${descriptor.artifactBucket}/drivers/${hash}/`, hash };
   const plan: JobPlan = {
     // For an elastic run: the largest size, which its first capacity option requests.
     run: runWithCapacityOption(run, AS_WRITTEN),
@@ -56,11 +57,6 @@ function codeAddress(
     return { uri: fillPlaceholders(run.code.source, { descriptor, runId }), sha256: run.code.sha256 ?? null };
   if (!archive) return undefined;
   return { uri: codeUri({ descriptor, runId }, run, archive.sha256), sha256: archive.sha256 };
-}
-
-function localDriverAddress(descriptor: Descriptor): { uri: string; hash: string } {
-  const { hash } = driverFiles();
-  return { uri: `s3://${descriptor.artifactBucket}/drivers/${hash}/`, hash };
 }
 
 /** Writes `request.json` and every object of the job's code, driver and job channels as `s3/<bucket>/<key>`. */

@@ -18,7 +18,7 @@ import {
   readRunFile,
   requireChecked,
 } from '../inputs';
-import { withoutOk } from '../runs/read-status';
+import { withoutOk } from '../runs/control-client';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
 import { dryRun, writeDryRun } from './dry-run';

@@ -29,7 +29,7 @@ import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { isoTime } from '../given-time';
-import { attempt, readRuns, readStatus } from '../runs/read-status';
+import { attempt, readRuns, readStatus } from '../runs/control-client';
 import { minute } from '../runs/run-text';
 import { json, type Terminal } from '../terminal';
 

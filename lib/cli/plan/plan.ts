@@ -23,7 +23,7 @@ import { findDescriptor } from '../environment/environment';
 import { environmentIn, requireEnvironment } from '../environment/environment-file';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { withS3Config } from '../hub/fetched';
-import { type CommonOptions, readText, requireRun } from '../inputs';
+import { type CommonOptions, isDescriptorFile, readText, requireRun } from '../inputs';
 import { savePage } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
@@ -37,7 +37,10 @@ async function planEnvironment(file: string, text: string, options: PlanOptions,
   const regions = named.map(standingCost);
   const usdPerMonth = regions.reduce((sum, region) => sum + region.usdPerMonth, 0);
   if (options.json) terminal.out(json({ usdPerMonth: cents(usdPerMonth), regions: regions.map(inCents) }));
-  else terminal.out([...regions.map(regionText), ...totalText(regions, usdPerMonth)].join('\n\n'));
+  else {
+    const total = regions.length > 1 ? [`all regions: ${usdPerMonth.toFixed(2)} USD a month`] : [];
+    terminal.out([...regions.map(regionText), ...total].join('\n\n'));
+  }
   return EXIT.done;
 }
 
@@ -54,9 +57,6 @@ function regionText({ region, items, usdPerMonth, notes }: StandingCost): string
   ];
   return [textTable([region, 'count', 'USD a month'], rows), ...notes.map((note) => `  ${note}`)].join('\n');
 }
-
-const totalText = (regions: readonly StandingCost[], usd: number): string[] =>
-  regions.length > 1 ? [`all regions: ${usd.toFixed(2)} USD a month`] : [];
 
 /** Region for prices when neither option nor environment gives one. */
 const PRICE_REGION = 'us-west-2';
@@ -84,7 +84,7 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
   if (neuron !== undefined) return printNeuronPlan(run.name, neuron, options, terminal);
   const result = planDocument(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);
-  if (descriptor && !options.environment?.endsWith('.json')) await printTrainingPlans(run, descriptor, terminal);
+  if (descriptor && !isDescriptorFile(options.environment)) await printTrainingPlans(run, descriptor, terminal);
   if (by !== undefined) {
     const { planByDate } = await import('./by-date.js');
     return planByDate(run, result, { by, region: facts.region, descriptor, asJson: options.json }, terminal);
@@ -123,8 +123,7 @@ function printNeuronPlan(
 
 /** Prints the state of the run's training plans to stderr, because stdout has the document. */
 async function printTrainingPlans(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
-  const { checkIssues } = await import('../environment/checks/account-checks.js');
-  const { checkTrainingPlans } = await import('./plan-state.js');
+  const { checkIssues, checkTrainingPlans } = await import('../environment/checks/account-checks.js');
   const { checks, issues } = await checkTrainingPlans(run, descriptor);
   for (const { verdict, detail } of checks) if (verdict === 'ok') terminal.err(`training plan: ${detail}`);
   for (const { level, message } of [...checkIssues(checks), ...issues]) terminal.err(`${level}: ${message}`);

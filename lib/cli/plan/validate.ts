@@ -33,7 +33,9 @@ export async function validate(file: string, options: ValidateOptions, terminal:
   const ok = !hasErrors(issues);
   if (options.json) {
     const preview = options.data !== undefined && ok ? previewData(run, options, false) : undefined;
-    terminal.out(json({ ok, issues: issues.map((found) => jsonIssue(found, file)), preview }));
+    // Another file is a lock file, or a run file that an environment names.
+    const named = issues.map((found) => ({ ...bareIssue(found), ...(found.file !== file && { file: found.file }) }));
+    terminal.out(json({ ok, issues: named, preview }));
   } else {
     printIssues(file, issues, terminal);
     if (options.data !== undefined && ok) terminal.out(previewData(run, options, true));
@@ -57,11 +59,6 @@ function findIssues(given: GivenFile, options: CommonOptions): { issues: FileIss
 
 /** A file may be checked without its run files, and before `slipway preflight --lock`: only a deploy needs them. */
 const withoutNeighbours = (found: FileIssue): FileIssue => (found.isAbsent ? { ...found, level: 'warning' } : found);
-
-/** Contains `file` only if it differs from the given one: a lock file, or a run file that an environment names. */
-function jsonIssue(found: FileIssue, requested: string): object {
-  return { ...bareIssue(found), ...(found.file !== requested && { file: found.file }) };
-}
 
 function printIssues(file: string, issues: readonly FileIssue[], terminal: Terminal): void {
   for (const found of issues) terminal.err(issueLine(found, found.file, () => found.position));

@@ -6,7 +6,6 @@ import {
 import type { Descriptor } from '../../core/config/descriptor';
 import { cents } from '../../core/config/formats/numbers';
 import { textTable } from '../../core/config/formats/plain-text';
-import type { StatusAnswer } from '../../core/contracts/control';
 import { type Month as CalendarMonth, monthOf as calendarMonthOf } from '../../core/lifecycle/accounting/month-spend';
 import { gpusIn, spentIn, sumGpuHours, tenths } from '../../report/team/team-report';
 import { awsClient } from '../aws-client';
@@ -14,7 +13,7 @@ import { calling } from '../aws-errors';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
-import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
+import { MAX_RUNS, readRuns, readStatus } from '../runs/control-client';
 import { json, type Terminal } from '../terminal';
 
 export interface CostOptions extends CommonOptions {
@@ -35,11 +34,8 @@ export async function costs(environment: string, options: CostOptions, terminal:
     billedBy(environment, region, month),
   ]);
   const teams = ledger.map(([team, booked]) => rowOf(team, booked, billed));
-  const notes = notesOf(
-    month,
-    ledger.some(([, { isCut }]) => isCut),
-    billed,
-  );
+  const isCut = ledger.some(([, booked]) => booked.isCut);
+  const notes = notesOf(month, isCut, billed);
   if (options.json) terminal.out(json({ environment, region, month: month.name, teams, notes }));
   else printCosts(teams, notes, terminal);
   return EXIT.done;
@@ -65,18 +61,15 @@ export function monthOf(given: string | undefined, now: Date): Month {
 async function ledgerOf(descriptor: Descriptor, month: Month) {
   const list = await readRuns(descriptor, { limit: MAX_RUNS });
   // The list contains only the newest attempt; all attempts are needed to divide a run between two months.
-  const runs = await Promise.all(list.map((run) => withAttempts(descriptor, run)));
+  const runs = await Promise.all(
+    list.map((run) => ((run.attempt ?? 1) <= 1 ? run : readStatus(descriptor, run.runId))),
+  );
   const now = Date.now();
   return {
     usd: runs.reduce((sum, run) => sum + spentIn(month, run, now), 0),
     gpuHours: sumGpuHours(runs.map((run) => gpusIn(month, run, now))),
     isCut: list.length === MAX_RUNS,
   };
-}
-
-async function withAttempts(descriptor: Descriptor, run: StatusAnswer): Promise<StatusAnswer> {
-  if ((run.attempt ?? 1) <= 1) return run;
-  return readStatus(descriptor, run.runId);
 }
 
 /** USD by `team/service`; the team is '' for a cost without a team tag. */
@@ -139,21 +132,16 @@ function rowOf(team: string, { usd: ledgerUsd, gpuHours }: Awaited<ReturnType<ty
 /** Explanations of the differences between the two columns. */
 function notesOf(month: Month, isCut: boolean, billed: Billed): string[] {
   const untagged = [...billed].filter(([key]) => key.startsWith('/')).reduce((sum, [, usd]) => sum + usd, 0);
-  return [
+  const notes = [
     'The ledger uses list prices, or `prices` of the environment; Cost Explorer includes discounts, Savings Plans and credits.',
-    ...(month.isOver ? [] : ['Cost Explorer is up to one day behind, and the month has not ended.']),
-    ...(billed.size === 0
-      ? [
-          'Cost Explorer has no cost with this tag: activate slipway:environment and slipway:team as cost allocation tags in the payer account; they apply from then on.',
-        ]
-      : []),
-    ...(untagged > 0
-      ? [
-          `${untagged.toFixed(2)} USD have the tag of the environment but of no team: buckets, keys, functions, the network.`,
-        ]
-      : []),
-    ...(isCut ? [`The launcher lists ${MAX_RUNS} runs of a team: older runs are not included here.`] : []),
+    !month.isOver && 'Cost Explorer is up to one day behind, and the month has not ended.',
+    billed.size === 0 &&
+      'Cost Explorer has no cost with this tag: activate slipway:environment and slipway:team as cost allocation tags in the payer account; they apply from then on.',
+    untagged > 0 &&
+      `${untagged.toFixed(2)} USD have the tag of the environment but of no team: buckets, keys, functions, the network.`,
+    isCut && `The launcher lists ${MAX_RUNS} runs of a team: older runs are not included here.`,
   ];
+  return notes.filter((note) => typeof note === 'string');
 }
 
 function printCosts(teams: readonly ReturnType<typeof rowOf>[], notes: readonly string[], terminal: Terminal): void {

@@ -18,7 +18,7 @@ import { awsClient } from '../aws-client';
 import { isDenied, serviceError } from '../aws-errors';
 import { EXIT, UsageError } from '../exit';
 import { writePage } from '../page-file';
-import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
+import { MAX_RUNS, readRuns, readStatus } from '../runs/control-client';
 import { json, type Terminal } from '../terminal';
 import { type CostOptions, type Month, monthOf, readTeams } from './costs';
 

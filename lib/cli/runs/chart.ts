@@ -7,9 +7,8 @@ import { findDescriptor } from '../environment/environment';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { jsonLine, type Terminal } from '../terminal';
-import { repeat } from './control-client';
+import { readStatus, repeat } from './control-client';
 import { progressLines } from './logs/job-logs';
-import { readStatus } from './read-status';
 import { pollSeconds } from './wait';
 
 export interface ChartOptions extends CommonOptions {

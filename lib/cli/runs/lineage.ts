@@ -21,7 +21,7 @@ import { findDescriptor } from '../environment/environment';
 import { EXIT, Refusal, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { json, type Terminal } from '../terminal';
-import { attempt, readStatus } from './read-status';
+import { attempt, readStatus } from './control-client';
 import { clientForAddresses, committedCheckpoints, s3Folder, textIn } from './reports/committed-checkpoints';
 import type { ReadSources } from './reports/report-sources';
 

@@ -13,8 +13,8 @@ import { MAX_SEARCH } from '../../core/contracts/control-requests';
 import { findDescriptor } from '../environment/environment';
 import { EXIT, requireText, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
+import { MAX_RUNS, readRuns, readStatus, withoutOk } from './control-client';
 import type { EventOptions } from './logs/logs';
-import { MAX_RUNS, readRuns, readStatus, withoutOk } from './read-status';
 import { minute } from './run-text';
 
 /** The runs of the team that are not over, each with its progress, expected end and cost. */

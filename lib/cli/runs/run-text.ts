@@ -4,8 +4,8 @@ import { newestAttempt, type StatusAnswer } from '../../core/contracts/control';
 import { runCommand } from '../../core/contracts/names';
 import { runbookAddress } from '../../core/lifecycle/timeline';
 import type { ReportFailure } from '../../report/run/run-report';
+import { attempt, readStatus } from './control-client';
 import { firstError, type RunLine, readAttemptLog } from './logs/job-logs';
-import { attempt, readStatus } from './read-status';
 
 /** The errors that end an attempt are near its end; its whole log may be gigabytes. */
 const LAST_MS = 900_000;

@@ -1,17 +1,13 @@
 import { type CommandLine, collect, modeOf } from '../command-line';
 import type { Terminal } from '../terminal';
-import type { StopOptions } from './change';
 import type { ListOptions } from './list';
-import type { ReportOptions } from './reports/report';
 import type { StatusOptions } from './status';
 
 export function runVerbs(cli: CommandLine): void {
   statusVerb(cli);
   listVerb(cli);
   outputVerbs(cli);
-  desiredVerbs(cli);
-  shellVerb(cli);
-  deleteVerb(cli);
+  changeVerbs(cli);
 }
 
 const SINCE = 'start of the period: 30m, 2h, 1d, or an ISO 8601 time';
@@ -95,10 +91,10 @@ function outputVerbs(cli: CommandLine): void {
     )
     .option('--html <out>', 'also write the report as one HTML page that opens offline')
     .option('--diff', 'with two runs: also compare options, code, driver, image and the loss at equal steps')
-    .action(async (runs: string[], options: ReportOptions) => cli.done(await runReport(runs, options, cli.terminal)));
+    .action(cli.action(() => import('./reports/report.js'), 'report'));
 }
 
-function desiredVerbs(cli: CommandLine): void {
+function changeVerbs(cli: CommandLine): void {
   cli
     .verb(
       'stop <run>',
@@ -109,7 +105,7 @@ function desiredVerbs(cli: CommandLine): void {
       '--release-pool',
       'instead, terminate the warm pool of the last job of a run that is over (compute.keepAliveSeconds)',
     )
-    .action(async (run: string, options: StopOptions) => cli.done(await runStop(run, options, cli.terminal)));
+    .action(cli.action(() => import('./change.js'), 'stop'));
   cli
     .verb(
       'resume <run>',
@@ -117,9 +113,6 @@ function desiredVerbs(cli: CommandLine): void {
       'slipway resume llama2-13b-261101090000\n  slipway resume llama2-13b-261101090000 --environment research/nlp',
     )
     .action(cli.action(() => import('./change.js'), 'resume'));
-}
-
-function shellVerb(cli: CommandLine): void {
   cli
     .verb(
       'shell <run> [command...]',
@@ -128,9 +121,6 @@ function shellVerb(cli: CommandLine): void {
     )
     .option('--node <n>', 'number of the host, such as 3 for algo-3; default: 1')
     .action(cli.action(() => import('./shell.js'), 'shell'));
-}
-
-function deleteVerb(cli: CommandLine): void {
   cli
     .verb(
       'delete <run>',
@@ -162,15 +152,4 @@ async function runList(options: ListOptions, terminal: Terminal): Promise<number
   const mode = modeOf(options, { '': filters, active: filters, events: ['follow', 'since'] });
   if (mode === 'events') return (await import('./logs/logs.js')).events(undefined, options, terminal);
   return (await import('./list.js')).list(options, terminal);
-}
-
-async function runReport(runs: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
-  if (modeOf(options, { '': ['html'], diff: [] }) === 'diff')
-    return (await import('./reports/report.js')).diff(runs, options, terminal);
-  return (await import('./reports/report.js')).report(runs, options, terminal);
-}
-
-async function runStop(run: string, options: StopOptions, terminal: Terminal): Promise<number> {
-  if (options.releasePool) return (await import('./change.js')).releasePool(run, options, terminal);
-  return (await import('./change.js')).stop(run, options, terminal);
 }

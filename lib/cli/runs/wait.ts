@@ -6,9 +6,8 @@ import { runCommand } from '../../core/contracts/names';
 import { EXIT, Interrupted } from '../exit';
 import { reportError } from '../report-error';
 import { interruptible, json, type Terminal } from '../terminal';
-import { patiently } from './control-client';
+import { attempt, patiently, readStatus, withoutOk } from './control-client';
 import { LogTail } from './logs/job-logs';
-import { attempt, readStatus, withoutOk } from './read-status';
 import { failureText } from './run-text';
 
 export interface WaitOptions {

@@ -70,7 +70,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   list: { file: 'runs/list', entry: 'list' },
   logs: { file: 'runs/logs/logs', entry: 'logs' },
   report: { file: 'runs/reports/report', entry: 'report' },
-  'report --diff': { file: 'runs/reports/report', entry: 'diff' },
+  'report --diff': { file: 'runs/reports/report', entry: 'report' },
   publish: {
     file: 'runs/publish/publish',
     entry: 'publish',
@@ -78,7 +78,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   },
   'status --lineage': { file: 'runs/lineage', entry: 'lineage' },
   'status --note': { file: 'runs/change', entry: 'note' },
-  'stop --release-pool': { file: 'runs/change', entry: 'releasePool' },
+  'stop --release-pool': { file: 'runs/change', entry: 'stop' },
   shell: { file: 'runs/shell', entry: 'shell' },
   'status --events': { file: 'runs/logs/logs', entry: 'events' },
   team: { file: 'platform/team', entry: 'team' },

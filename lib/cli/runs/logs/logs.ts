@@ -1,4 +1,3 @@
-import type { Descriptor } from '../../../core/config/descriptor';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { type EventAnswer, type EventsAnswer, hasEnded, type StatusAnswer } from '../../../core/contracts/control';
 import { runCommand } from '../../../core/contracts/names';
@@ -7,8 +6,7 @@ import { EXIT, UsageError } from '../../exit';
 import { timeOrSpan } from '../../given-time';
 import type { CommonOptions } from '../../inputs';
 import { jsonLine, type Terminal } from '../../terminal';
-import { callControl, repeat } from '../control-client';
-import { readStatus } from '../read-status';
+import { callControl, readStatus, repeat } from '../control-client';
 import { pollSeconds } from '../wait';
 import { firstError, hostNumber, LogTail } from './job-logs';
 
@@ -91,48 +89,37 @@ export async function events(runId: string | undefined, options: EventOptions, t
   const now = Date.now();
   const since = sinceMillis(options.since, now) ?? (runId === undefined ? now - DAY_MS : undefined);
   const descriptor = await findDescriptor(options);
-  const seen = new Set<string>();
-  let from: string | undefined;
-  const observe = async (): Promise<boolean> => {
-    // Read before the events, so that they include everything that was written before the run ended.
-    const isOver = options.follow && runId !== undefined && hasEnded(await readStatus(descriptor, runId));
-    const last = await printFresh(descriptor, { runId, since, from, seen }, options, terminal);
-    if (last !== undefined) from = `${new Date(Math.max(since ?? 0, last - LATE_MS)).toISOString()}#0`;
-    return !options.follow || isOver === true;
-  };
-  const what = `following ${runId ?? 'the runs of the team'}`;
-  await repeat(observe, { seconds: pollSeconds(EVENT_POLL_SECONDS), what, advice: 'try again' });
-  return EXIT.done;
-}
-
-/** Prints events from a position on that have not been printed yet, page by page; returns the time of the last event. */
-async function printFresh(
-  descriptor: Descriptor,
-  { runId, since, from, seen }: { runId?: string; since?: number; from?: string; seen: Set<string> },
-  options: EventOptions,
-  terminal: Terminal,
-): Promise<number | undefined> {
   const wanted = {
     action: 'events' as const,
     limit: PAGE,
     ...(runId !== undefined && { runId }),
     ...(since !== undefined && { since: new Date(since).toISOString() }),
   };
-  let after = from;
-  let last: number | undefined;
-  do {
-    const request = { ...wanted, ...(after !== undefined && { after }) };
-    const page = await callControl<{ ok: true } & EventsAnswer>(descriptor, request);
-    for (const line of page.events) {
-      const key = `${line.runId}/${line.cursor}`;
-      last = Math.max(last ?? 0, Date.parse(line.at));
-      if (seen.has(key)) continue;
-      seen.add(key);
-      terminal.out(options.json ? eventJson(line) : plainLine(textLine(line, runId === undefined), MAX_EVENT));
-    }
-    after = page.next ?? undefined;
-  } while (after !== undefined);
-  return last;
+  const seen = new Set<string>();
+  let from: string | undefined;
+  const observe = async (): Promise<boolean> => {
+    // Read before the events, so that they include everything that was written before the run ended.
+    const isOver = options.follow && runId !== undefined && hasEnded(await readStatus(descriptor, runId));
+    let last = 0;
+    let after = from;
+    do {
+      const request = { ...wanted, ...(after !== undefined && { after }) };
+      const page = await callControl<{ ok: true } & EventsAnswer>(descriptor, request);
+      for (const line of page.events) {
+        last = Math.max(last, Date.parse(line.at));
+        const key = `${line.runId}/${line.cursor}`;
+        if (!seen.has(key))
+          terminal.out(options.json ? eventJson(line) : plainLine(textLine(line, runId === undefined), MAX_EVENT));
+        seen.add(key);
+      }
+      after = page.next ?? undefined;
+    } while (after !== undefined);
+    if (last > 0) from = `${new Date(Math.max(since ?? 0, last - LATE_MS)).toISOString()}#0`;
+    return !options.follow || isOver === true;
+  };
+  const what = `following ${runId ?? 'the runs of the team'}`;
+  await repeat(observe, { seconds: pollSeconds(EVENT_POLL_SECONDS), what, advice: 'try again' });
+  return EXIT.done;
 }
 
 /** An item of the run table, and with it the text of an event, has at most 400 KB. */

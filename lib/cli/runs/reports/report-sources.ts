@@ -1,9 +1,5 @@
 import { S3Client } from '@aws-sdk/client-s3';
-import {
-  DescribeTrainingJobCommand,
-  type DescribeTrainingJobCommandOutput,
-  SageMakerClient,
-} from '@aws-sdk/client-sagemaker';
+import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { loadRun } from '../../../core/config/load';
 import type { RunSpec } from '../../../core/config/run-spec';
@@ -15,8 +11,8 @@ import { trainingInstances } from '../../../shared/aws/live-usage';
 import { awsClient } from '../../aws-client';
 import { calling } from '../../aws-errors';
 import { ServiceError } from '../../exit';
+import { attempt, readStatus } from '../control-client';
 import { progressLines } from '../logs/job-logs';
-import { attempt, readStatus } from '../read-status';
 import { committedCheckpoints, textIn } from './committed-checkpoints';
 
 /** What to read in addition to the parts of the report. */
@@ -66,19 +62,15 @@ async function jobFacts({ region }: Descriptor, { attempts }: StatusAnswer): Pro
       const job = await calling(`describing ${trainingJobName}`, () =>
         client.send(new DescribeTrainingJobCommand({ TrainingJobName: trainingJobName })),
       );
-      return factsOf(trainingJobName, job);
+      return {
+        trainingJobName,
+        // A job that never got instances has none selected among its alternatives.
+        instances: trainingInstances(job).instances.filter(({ count }) => count > 0),
+        isSpot: job.EnableManagedSpotTraining ?? false,
+        billableSeconds: job.BillableTimeInSeconds ?? null,
+      };
     }),
   );
-}
-
-function factsOf(trainingJobName: string, job: DescribeTrainingJobCommandOutput): JobFacts {
-  return {
-    trainingJobName,
-    // A job that never got instances has none selected among its alternatives.
-    instances: trainingInstances(job).instances.filter(({ count }) => count > 0),
-    isSpot: job.EnableManagedSpotTraining ?? false,
-    billableSeconds: job.BillableTimeInSeconds ?? null,
-  };
 }
 
 /** The instances of the last job take precedence over the run file: `--set` at launch is not in the file. */

@@ -8,6 +8,7 @@ import { orDash, usd } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import type { LabelledRun } from '../../../report/render-comparison';
 import type { RunReport } from '../../../report/run/run-report';
+import { modeOf } from '../../command-line';
 import { findDescriptor } from '../../environment/environment';
 import { EXIT, ServiceError, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
@@ -26,6 +27,7 @@ export interface ReportOptions extends CommonOptions {
 /** `slipway report RUN...`: shows the numbers of a run, several runs side by side; with `--html` also as a page. */
 export function report(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
   const [only = ''] = runIds;
+  if (modeOf(options, { '': ['html'], diff: [] }) === 'diff') return diff(runIds, options, terminal);
   return runIds.length > 1 ? reportSeveral(runIds, options, terminal) : reportOne(only, options, terminal);
 }
 
@@ -100,7 +102,7 @@ function attemptCells(attempt: RunReport['attempts'][number], { cost }: RunRepor
 }
 
 /** `slipway report RUN RUN --diff`: compares the configuration and the results of two runs. */
-export async function diff(
+async function diff(
   [runId = '', other = '', ...more]: readonly string[],
   options: CommonOptions,
   terminal: Terminal,

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { deployFile } from '../../../../lib/cli/verify/account/deploy/deploy-world';
+import { deployFile, endOf } from '../../../../lib/cli/verify/account/deploy/deploy-world';
 import { type ProbeResult, runProbe } from '../../../../lib/cli/verify/account/probe';
-import { endOf } from '../../../../lib/cli/verify/account/probes/deploy';
 import { priceOf } from '../../../../lib/cli/verify/account/probes/read-catalog';
 import { cidrContains } from '../../../../lib/cli/verify/account/probes/train-container';
 import { answeredIn, counts, maskedAccount, mostCost, recordProblems } from '../../../../lib/cli/verify/account/record';
