@@ -14,7 +14,6 @@ import {
 import { type FetchedCommit, namedHubSources } from '../../core/config/inline';
 import { issue } from '../../core/config/issue';
 import { loadRun } from '../../core/config/load';
-import type { RunSpec } from '../../core/config/run-spec';
 import { runCommand } from '../../core/contracts/names';
 import { teamKeyVariable } from '../../core/job/team-key';
 import { ask } from '../ask';
@@ -22,7 +21,7 @@ import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
 import { EXIT, Refusal, UsageError } from '../exit';
-import { type CheckedRun, type CommonOptions, checkRunFile, type GivenFile, requireChecked } from '../inputs';
+import { type CommonOptions, checkRunFile, type GivenFile, requireChecked, type ValidRun } from '../inputs';
 import { submitConfirmed } from '../launch/submit';
 import { waitForEnd } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
@@ -65,12 +64,13 @@ export async function fetchSource(text: string, options: FetchOptions, terminal:
   const root = rootOf(options.to, descriptor);
   const repository = describeRepository(source, options);
   const folder = fillPlaceholders(hubFolder({ ...source, revision: repository.commit }, root), { descriptor });
-  const answer = { source: pinnedText(repository), commit: repository.commit, uri: folder };
-  const { licence, gated } = repository;
-  const facts = { ...answer, bytes: totalBytes(repository), files: repository.files.length, licence, gated };
+  const { commit, files, licence, gated } = repository;
+  const named = pinnedText(repository);
+  const size = { bytes: totalBytes(repository), files: files.length };
+  const facts = { source: named, commit, uri: folder, ...size, licence, gated };
   terminal.err(repositoryText(repository, folder));
   if (await isComplete(repository, descriptor, root)) {
-    terminal.err(`${answer.source}: was fetched before; nothing is copied`);
+    terminal.err(`${named}: was fetched before; nothing is copied`);
     if (options.json) terminal.out(json({ ...facts, runId: null }));
     return EXIT.done;
   }
@@ -89,7 +89,7 @@ export function checkedFetch(
   options: CommonOptions & { include?: readonly string[] },
   descriptor: Descriptor,
   root = HUB_ROOT,
-): CheckedRun & { run: RunSpec } {
+): ValidRun {
   const text = fetchRunText(repositories, root, options.include ?? [], process.env);
   const { json: asJson, region, set } = options;
   const checked = requireChecked(checkRunFile({ file: 'fetch.yaml', text }, { json: asJson, region, set }, descriptor));
@@ -124,23 +124,17 @@ async function isComplete(repository: Repository, descriptor: Descriptor, root: 
 
 async function fetchLocally(
   repository: Repository,
-  {
-    root,
-    descriptor,
-    python,
-    include = [],
-    yes,
-    json: asJson,
-  }: FetchOptions & { root: string; descriptor: Descriptor },
+  options: FetchOptions & { root: string; descriptor: Descriptor },
   facts: object,
   terminal: Terminal,
 ): Promise<number> {
-  if (!yes) await ask('Copy it through this machine?', 'fetch');
+  const { root, descriptor, python, include = [] } = options;
+  if (!options.yes) await ask('Copy it through this machine?', 'fetch');
   const words = ['--source', pinnedText(repository), '--revisions', repository.revision];
   words.push('--to', fillPlaceholders(root, { descriptor }));
   if (include.length > 0) words.push('--include', include.join(','));
   runTrainerModule('fetch', words, { ...HUB_MODULE, python, env: await s3Variables(descriptor), isShown: true });
-  if (asJson) terminal.out(json({ ...facts, runId: null }));
+  if (options.json) terminal.out(json({ ...facts, runId: null }));
   return EXIT.done;
 }
 

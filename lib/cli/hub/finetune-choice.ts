@@ -107,7 +107,7 @@ const isTraining = ({ accelerator }: InstanceType): boolean => accelerator?.kind
 function planned({ text, check, descriptor }: Candidates, cluster: Cluster): Choice | Issue[] {
   const first = check(text(cluster));
   if (!first.run || hasErrors(first.issues)) return first.issues.filter(({ level }) => level === 'error');
-  const found = planRun(first.run, { region: descriptor.region, prices: descriptor.prices });
+  const found = planRun(first.run, descriptor);
   // The planner has no model of CPUs, on which only small models are trained; every other refusal of it counts.
   if (Array.isArray(found) && findInstanceType(cluster.instanceType)?.accelerator) return found;
   const plan = Array.isArray(found) ? null : found;

@@ -7,7 +7,7 @@ import { CODE_IN_IMAGE } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
 import { parseJson } from '../../core/config/formats/json';
 import { plainJson, plainLine } from '../../core/config/formats/plain-text';
-import { bareIssue, formatValue, type Issue } from '../../core/config/issue';
+import { bareIssue, formatValue } from '../../core/config/issue';
 import { loadRun } from '../../core/config/load';
 import { isFlatterThan, MAX_LEVELS } from '../../core/config/reading/limits';
 import type { RunSpec } from '../../core/config/run-spec';
@@ -116,16 +116,8 @@ async function judge(run: RunSpec, { region }: Imported, asksAccount: boolean) {
   };
 }
 
-/** A run file that was created from an existing job. */
-interface Imported {
-  /** YAML; values that were not imported are comments. */
-  runFile: string;
-  notCarried: NotCarried[];
-  /** Schema errors of the file, which prevent further checks. */
-  issues: Issue[];
-  run?: RunSpec;
-  region: string;
-}
+/** A run file that was created from an existing job, with the schema errors that prevent further checks. */
+type Imported = ReturnType<typeof importRequest>;
 
 /**
  * The source, and the environment to compare with; without an environment, all values that an environment determines are listed as
@@ -147,7 +139,7 @@ export function importText(text: string, context: ImportContext): Imported | und
   return request && importRequest(request, context);
 }
 
-export function importRequest(request: ForeignRequest, context: ImportContext): Imported {
+export function importRequest(request: ForeignRequest, context: ImportContext) {
   const { draft, remarks } = draftOf(request, context.trainerFiles);
   const region = context.region ?? context.descriptor?.region ?? regionOfImage(request) ?? 'us-west-2';
   const { issues, value: run } = loadRun(runFileText(draft, [], context.source));

@@ -18,6 +18,7 @@ import {
   type UploadAnswer,
 } from '../../core/contracts/control';
 import { nearestPublished } from '../../core/planner/run/nearest-published';
+import { planRun } from '../../core/planner/run/plan-run';
 import { usd } from '../../report/page/format';
 import { type Archive, archiveFolder, codeArchive } from '../../shared/archive/archive';
 import { MAX_CODE_BYTES } from '../../shared/archive/code-files';
@@ -28,8 +29,7 @@ import { awsClient, putBytes } from '../aws-client';
 import { calling } from '../aws-errors';
 import { preflightRun } from '../environment/preflight';
 import { Interrupted, Refusal, ServiceError, UsageError } from '../exit';
-import type { CheckedRun, CommonOptions } from '../inputs';
-import { findPlan } from '../plan/plan';
+import type { CommonOptions, ValidRun } from '../inputs';
 import { planText } from '../plan/text/plan-text';
 import { callControl } from '../runs/control-client';
 import { interruptible, type Terminal } from '../terminal';
@@ -46,7 +46,7 @@ interface SubmitOptions extends CommonOptions {
 
 /** A checked run, its file, and its environment. */
 export interface LaunchedFile {
-  checked: CheckedRun & { run: NonNullable<CheckedRun['run']> };
+  checked: ValidRun;
   file: string;
   descriptor: Descriptor;
 }
@@ -191,8 +191,8 @@ export async function confirmCost(
 
 /** Shows the planner's prediction if the run's model is known. A run that cannot fit is rejected before it costs anything. */
 function showPlan(run: RunSpec, descriptor: Descriptor, terminal: Terminal): void {
-  const plan = findPlan(run, { region: descriptor.region, prices: descriptor.prices });
-  if (!plan) return;
+  const plan = planRun(run, descriptor);
+  if (Array.isArray(plan)) return;
   terminal.err(planText(run, { ...plan, nearest: nearestPublished(plan.layout) }));
   const issues = memoryIssues(run, descriptor.region);
   if (issues.length > 0) throw new Refusal(issues);

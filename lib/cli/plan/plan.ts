@@ -181,12 +181,6 @@ function writePage(
   savePage(file, page);
 }
 
-/** The plan of a run that names a model; undefined for runs whose model is not known. */
-export function findPlan(...args: Parameters<typeof planRun>): RunPlan | undefined {
-  const result = planRun(...args);
-  return Array.isArray(result) ? undefined : result;
-}
-
 const FITS = { fits: 'fits', tight: 'tight', oom: 'does not fit; not used' };
 const rounded = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));
 

@@ -112,8 +112,7 @@ const idOf = (started: Date): string =>
   started
     .toISOString()
     .replaceAll(/[-:]|\.\d+Z/g, '')
-    .replace('T', '-')
-    .toLowerCase();
+    .replace('T', '-');
 
 function levelsUpTo(wanted: string): Level[] {
   const index = (LEVELS as readonly string[]).indexOf(wanted);

@@ -185,8 +185,8 @@ async function readPlan(client: SageMakerClient, arn: string): Promise<TrainingP
 }
 
 /** Expected hours of the whole run; undefined when the file names no model. */
-function hoursOf(run: RunSpec, { region, prices }: Descriptor): number | undefined {
-  const plan = planRun(run, { region, prices });
+function hoursOf(run: RunSpec, descriptor: Descriptor): number | undefined {
+  const plan = planRun(run, descriptor);
   return Array.isArray(plan) ? undefined : (plan.wallHours ?? undefined);
 }
 

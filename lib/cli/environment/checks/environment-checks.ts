@@ -65,9 +65,8 @@ export async function environmentChecks(environment: EnvironmentSpec, file: stri
   return found.flat();
 }
 
-const NETWORK_PERMISSIONS = [
-  ...['Vpcs', 'VpcAttribute', 'DhcpOptions', 'Subnets', 'SecurityGroups', 'RouteTables', 'NatGateways', 'VpcEndpoints'],
-];
+const NETWORK_PERMISSIONS =
+  'Vpcs VpcAttribute DhcpOptions Subnets SecurityGroups RouteTables NatGateways VpcEndpoints'.split(' ');
 
 async function networkChecks(environment: EnvironmentSpec): Promise<ResourceCheck[]> {
   const { name, region, network, storage } = environment;

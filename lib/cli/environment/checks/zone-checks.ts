@@ -26,8 +26,10 @@ export const endpointNames = (environment: EnvironmentSpec): string[] => [
   ...servicesOf(environment).map(({ service }) => service),
 ];
 
+type Zone = { name: string; id: string };
+
 /** Zones of the network, by name and id; all of the Region unless the file names some. */
-async function zonesOf(ec2: EC2Client, { network, region }: EnvironmentSpec): Promise<{ name: string; id: string }[]> {
+async function zonesOf(ec2: EC2Client, { network, region }: EnvironmentSpec): Promise<Zone[]> {
   const filters = [{ Name: 'zone-type', Values: ['availability-zone'] }];
   const { AvailabilityZones = [] } = await ec2.send(new DescribeAvailabilityZonesCommand({ Filters: filters }));
   const own = AvailabilityZones.map(({ ZoneName = '', ZoneId = '' }) => ({ name: ZoneName, id: ZoneId }));
@@ -78,8 +80,6 @@ export async function endpointZoneCheck(environment: EnvironmentSpec): Promise<R
     return zoneIssues(zones, everywhere);
   });
 }
-
-type Zone = { name: string; id: string };
 
 function zoneIssues(zones: readonly Zone[], everywhere: readonly Zone[]): Issue[] {
   if (everywhere.length === zones.length) return [];

@@ -47,7 +47,13 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   const to = destinationOf(options.to, descriptor, runId);
   const client = clientForAddresses(descriptor.region);
   if (registration) await requireRegion(client, to, descriptor);
-  const { report, sources } = await endedRun(descriptor, runId);
+  const sources = await readSources(descriptor, runId, new Date(), { configuration: true, isPlanned: false });
+  if (!hasEnded(sources.status))
+    throw refused(
+      `must be over, got ${sources.status.state}`,
+      `${runCommand('status', runId, descriptor, '--wait')} says when it is`,
+    );
+  const report = assembleReport(sources);
   const newest = report.attempts.findLast(({ status }) => status !== '');
   const { job, files } = await trainedWeights(client, descriptor, newest);
   const origin = { runId, job };
@@ -68,18 +74,6 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   const published: Printed<'published'> = { runId, ...weights, card, modelPackageArn };
   terminal.out(options.json ? json(published) : publishedText(published));
   return EXIT.done;
-}
-
-/** Report and configuration of a run that is over. */
-async function endedRun(descriptor: Descriptor, runId: string) {
-  const sources = await readSources(descriptor, runId, new Date(), { configuration: true, isPlanned: false });
-  const report = assembleReport(sources);
-  if (!hasEnded(sources.status))
-    throw refused(
-      `must be over, got ${report.state}`,
-      `${runCommand('status', runId, descriptor, '--wait')} says when it is`,
-    );
-  return { report, sources };
 }
 
 const refused = (must: string, fix: string): Refusal => new Refusal([issue('publish', 'error', 'run', { must, fix })]);

@@ -86,8 +86,8 @@ function instanceOverrides(jobs: readonly JobFacts[]): string[] {
 }
 
 /** The planner's prediction for the run. Empty for a run that the planner does not support, such as one on CPUs. */
-function planOf(run: RunSpec, { region, prices }: Descriptor): RunSources['plan'] {
-  const plan = planRun(run, { region, prices });
+function planOf(run: RunSpec, descriptor: Descriptor): RunSources['plan'] {
+  const plan = planRun(run, descriptor);
   if (Array.isArray(plan)) return {};
   const { tokensPerSecondPerGpu: planned, interval80 } = plan;
   const state = stateGiB(plan.memoryGiB);

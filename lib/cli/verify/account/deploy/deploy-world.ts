@@ -72,18 +72,15 @@ async function leftoversOf(world: ReadWorld, environment: string): Promise<strin
   const { Buckets = [] } = await s3.send(new ListBucketsCommand({}));
   const dynamodb = { client: awsClient(DynamoDBClient, { region }) };
   const kms = { client: awsClient(KMSClient, { region }) };
-  const tables = await itemsOf(paginateListTables(dynamodb, {}), (page) => page.TableNames);
   const repositories = await itemsOf(paginateDescribeRepositories({ client: ecr }, {}), (page) => page.repositories);
-  const roles = await itemsOf(paginateListRoles({ client: iam }, {}), (page) => page.Roles);
   const functions = await itemsOf(paginateListFunctions({ client: lambda }, {}), (page) => page.Functions);
-  const aliases = await itemsOf(paginateListAliases(kms, {}), (page) => page.Aliases);
   const found: Record<string, (string | undefined)[]> = {
     bucket: Buckets.map(({ Name }) => Name),
-    table: tables,
+    table: await itemsOf(paginateListTables(dynamodb, {}), (page) => page.TableNames),
     repository: repositories.map(({ repositoryName }) => repositoryName),
-    role: roles.map(({ RoleName }) => RoleName),
+    role: await itemsOf(paginateListRoles({ client: iam }, {}), (page) => page.Roles?.map(({ RoleName }) => RoleName)),
     function: functions.map(({ FunctionName }) => FunctionName),
-    'key alias': aliases.map(({ AliasName }) => AliasName),
+    'key alias': await itemsOf(paginateListAliases(kms, {}), (page) => page.Aliases?.map(({ AliasName }) => AliasName)),
   };
   const left = Object.entries(found).flatMap(([kind, names]) =>
     names
