@@ -8,7 +8,7 @@ import type { Terminal } from './terminal';
 export interface CommandLine {
   root: Command;
   /** Adds a verb with the options that all verbs have. */
-  verb(name: string, description: string, example: string): Command;
+  verb(name: string, description: string, ...examples: string[]): Command;
   /** The action of a verb: a function of its module that takes arguments, options and the terminal, and returns the exit code. */
   action<Module>(load: () => Promise<Module>, name: keyof Module): (...given: unknown[]) => Promise<void>;
   terminal: Terminal;

@@ -50,8 +50,13 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
       outputError: () => undefined,
       writeOut: (text) => terminal.out(text.trimEnd()),
     });
-  const verb = (name: string, description: string, example: string) =>
-    common(root.command(name).description(description).addHelpText('after', `\nExamples:\n  ${example}`));
+  const verb = (name: string, description: string, ...examples: string[]) =>
+    common(
+      root
+        .command(name)
+        .description(description)
+        .addHelpText('after', ['\nExamples:', ...examples].join('\n  ')),
+    );
   const run = (args: readonly string[], into: Terminal) => main(['node', 'slipway', ...args], into);
   const action: CommandLine['action'] =
     (load, name) =>

@@ -130,9 +130,8 @@ async function credentialsPreflight(options: CommonOptions, terminal: Terminal):
   const environments = environmentFiles();
   if (options.json) terminal.out(json({ ok: true, region, account, caller, environments }));
   else {
-    terminal.out(
-      textTable(['check', 'verdict', 'detail'], [['credentials', 'ok', `${caller} in account ${account}, ${region}`]]),
-    );
+    const cells = ['credentials', 'ok', `${caller} in account ${account}, ${region}`];
+    terminal.out(textTable(['check', 'verdict', 'detail'], [cells]));
     for (const one of environments) terminal.out(`to check an environment: slipway preflight ${quoted(one)}`);
     if (environments.length === 0) terminal.err('no environment file in environments/; slipway init writes one');
   }
@@ -170,13 +169,8 @@ function report(
   if (options.json) terminal.out(json({ ok, issues, quotas: rows.map(quotaJson), checks }));
   else {
     terminal.out(quotaTable(rows));
-    if (checks.length > 0)
-      terminal.out(
-        `\n${textTable(
-          ['check', 'verdict', 'detail'],
-          checks.map((c) => [c.name, c.verdict, c.detail]),
-        )}`,
-      );
+    const cells = checks.map((c) => [c.name, c.verdict, c.detail]);
+    if (checks.length > 0) terminal.out(`\n${textTable(['check', 'verdict', 'detail'], cells)}`);
     for (const found of issues) terminal.err(`${found.level}: ${found.message}`);
   }
   return ok ? EXIT.done : EXIT.refused;
@@ -205,11 +199,6 @@ export async function preflightRun(run: RunSpec, descriptor: Descriptor, termina
   const outcome = launchOutcome(rows);
   if (outcome === 'refuse') throw new Refusal(quotaIssues(rows), { quotas: rows.map(quotaJson) });
   if (outcome === 'wait') terminal.err(`quota: the run will wait for free instances\n${quotaTable(shortRows(rows))}`);
-  if (outcome === 'unknown')
-    terminal.err(
-      `quota: ${rows
-        .filter((r) => r.verdict === 'unknown')
-        .map((r) => `${r.name}: ${r.reason}`)
-        .join('; ')}`,
-    );
+  const unknown = rows.filter((r) => r.verdict === 'unknown').map((r) => `${r.name}: ${r.reason}`);
+  if (outcome === 'unknown') terminal.err(`quota: ${unknown.join('; ')}`);
 }

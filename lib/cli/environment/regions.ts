@@ -1,4 +1,4 @@
-import { DescribeInstanceTypeOfferingsCommand, EC2Client } from '@aws-sdk/client-ec2';
+import { EC2Client } from '@aws-sdk/client-ec2';
 import { nearest } from '../../core/catalog/nearest';
 import { findCapacityPrice, findPrice } from '../../core/catalog/prices/prices';
 import { REGIONS } from '../../core/catalog/regions';
@@ -12,7 +12,7 @@ import { EXIT, UsageError } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { json, type Terminal } from '../terminal';
-import { SERVICE_NAMES, servicesIn } from './checks/zone-checks';
+import { SERVICE_NAMES, servicesIn, zonesByType } from './checks/zone-checks';
 import { needsOfEnvironment, requireEnvironment, requireFile } from './environment-file';
 import { quotaJson, readLimits } from './quota';
 
@@ -107,28 +107,10 @@ async function readRegion(region: string, wanted: Wanted): Promise<RegionReading
     });
   const [limits, zones, endpointServices] = await Promise.all([
     readLimits(wanted.needs, region),
-    orUnknown('zones', readZones(ec2, wanted.instanceTypes)),
+    orUnknown('zones', zonesByType(ec2, wanted.instanceTypes)),
     orUnknown('endpoint services', readEndpointServices(ec2, region, wanted.endpoints)),
   ]);
   return { region, quotas: judgeForDeploy(wanted.needs, limits), zones, endpointServices, unknown };
-}
-
-/** Zone ids by instance type. EC2 knows a SageMaker type without `ml.`; no API shows whether SageMaker also offers it in the zone. */
-async function readZones(ec2: EC2Client, types: readonly string[]): Promise<Record<string, string[]>> {
-  const zones: Record<string, string[]> = Object.fromEntries(types.map((type) => [type, []]));
-  if (types.length === 0) return zones;
-  const names = types.map((type) => type.replace(/^ml\./, ''));
-  const { InstanceTypeOfferings = [] } = await ec2.send(
-    new DescribeInstanceTypeOfferingsCommand({
-      LocationType: 'availability-zone-id',
-      Filters: [{ Name: 'instance-type', Values: names }],
-    }),
-  );
-  for (const { InstanceType, Location } of InstanceTypeOfferings) {
-    if (Location) zones[`ml.${InstanceType}`]?.push(Location);
-  }
-  for (const ids of Object.values(zones)) ids.sort();
-  return zones;
 }
 
 async function readEndpointServices(

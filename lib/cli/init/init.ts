@@ -114,7 +114,8 @@ const LOCK_FILE = 'package-lock.json';
  * `slipway init [DIR]`: writes a CDK app that contains this package and uses it, with an environment file, run files and a test; with `--run`
  * only the run files. Never overwrites a file.
  */
-export async function init(directory: string, options: InitOptions, terminal: Terminal): Promise<number> {
+export async function init(given: string | undefined, options: InitOptions, terminal: Terminal): Promise<number> {
+  const directory = given ?? '.';
   const answers = await answersOf(options);
   const name = packageName(directory);
   const folder = path.resolve(directory);

@@ -44,16 +44,11 @@ export async function launchSmoke(
   const checks =
     small.run.code.builtin && small.run.checkpoints.mode !== 'none'
       ? await interrupted(descriptor, runId, terminal)
-      : [completes(await follow(descriptor, runId, terminal))];
+      : [await completed(descriptor, runId, terminal)];
   const passed = checks.every(({ ok }) => ok);
-  if (options.json) terminal.out(json({ runId, passed, checks }));
-  else
-    terminal.out(
-      textTable(
-        ['check', 'verdict', 'seen'],
-        checks.map((c) => [c.name, c.ok ? 'passed' : 'failed', c.detail]),
-      ),
-    );
+  const rows = checks.map((c) => [c.name, c.ok ? 'passed' : 'failed', c.detail]);
+  const table = textTable(['check', 'verdict', 'seen'], rows);
+  terminal.out(options.json ? json({ runId, passed, checks }) : table);
   return passed ? EXIT.done : EXIT.runFailed;
 }
 
@@ -113,8 +108,7 @@ function resume(committed: number, { attempts }: StatusAnswer, before: number): 
   return { name: 'resume', ok: first === committed + 1, detail };
 }
 
-const completes = ({ state, reason }: StatusAnswer): SmokeCheck => ({
-  name: 'completes',
-  ok: state === 'completed',
-  detail: reason ? `${state}: ${reason}` : state,
-});
+async function completed(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<SmokeCheck> {
+  const { state, reason } = await follow(descriptor, runId, terminal);
+  return { name: 'completes', ok: state === 'completed', detail: reason ? `${state}: ${reason}` : state };
+}

@@ -94,15 +94,12 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
       ? searchAround(run, facts, options.searchLibraries)
       : undefined;
   if (options.html) writePage(options.html, run, facts, { plan: result, search });
-  if (options.json) terminal.out(json({ ...result, ...(search && { search }) }));
-  else {
-    const parts = [
-      planText(run, result),
-      ...(result.sizes ? [sizesText(result.sizes)] : []),
-      ...(search ? [searchText(run, search)] : []),
-    ];
-    terminal.out(parts.join('\n\n'));
-  }
+  const parts = [
+    planText(run, result),
+    ...(result.sizes ? [sizesText(result.sizes)] : []),
+    ...(search ? [searchText(run, search)] : []),
+  ];
+  terminal.out(options.json ? json({ ...result, ...(search && { search }) }) : parts.join('\n\n'));
   return result.fits === 'oom' ? EXIT.refused : EXIT.done;
 }
 
@@ -228,14 +225,8 @@ function scalingOf(run: RunSpec, facts: PriceFacts): ScalingPoint[] {
   return NODES.flatMap((nodes) => {
     const plan = planRun(onNodes(run, nodes), facts);
     if (Array.isArray(plan)) return [];
-    return [
-      {
-        nodes,
-        tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu,
-        interval80: plan.interval80.tokensPerSecondPerGpu,
-        fits: plan.fits,
-      },
-    ];
+    const { tokensPerSecondPerGpu, interval80, fits } = plan;
+    return { nodes, tokensPerSecondPerGpu, interval80: interval80.tokensPerSecondPerGpu, fits };
   });
 }
 
@@ -243,11 +234,9 @@ function onNodes(run: RunSpec, nodes: number): RunSpec {
   const { globalBatchSize } = run.training;
   const share = nodes / run.compute.instanceCount;
   const gpus = nodes * acceleratorCount(run.compute.instanceType);
-  const { shard_degree: shard } = run.distribution.parameters;
-  const parameters =
-    typeof shard === 'number'
-      ? { ...run.distribution.parameters, shard_degree: Math.min(shard, gpus) }
-      : run.distribution.parameters;
+  const { parameters } = run.distribution;
+  const { shard_degree: shard } = parameters;
+  const sharded = typeof shard === 'number' ? { shard_degree: Math.min(shard, gpus) } : {};
   return {
     ...run,
     training: {
@@ -255,6 +244,6 @@ function onNodes(run: RunSpec, nodes: number): RunSpec {
       ...(globalBatchSize && { globalBatchSize: Math.max(1, Math.round(globalBatchSize * share)) }),
     },
     compute: { ...run.compute, instanceCount: nodes },
-    distribution: { ...run.distribution, parameters },
+    distribution: { ...run.distribution, parameters: { ...parameters, ...sharded } },
   };
 }

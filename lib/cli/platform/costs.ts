@@ -6,7 +6,7 @@ import {
 import type { Descriptor } from '../../core/config/descriptor';
 import { cents } from '../../core/config/formats/numbers';
 import { textTable } from '../../core/config/formats/plain-text';
-import { type Month as CalendarMonth, monthOf as calendarMonthOf } from '../../core/lifecycle/accounting/month-spend';
+import { monthOf as calendarMonthOf, type Month } from '../../core/lifecycle/accounting/month-spend';
 import { gpusIn, spentIn, sumGpuHours, tenths } from '../../report/team/team-report';
 import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
@@ -41,11 +41,6 @@ export async function costs(environment: string, options: CostOptions, terminal:
   return EXIT.done;
 }
 
-/** A calendar month, UTC. */
-export interface Month extends CalendarMonth {
-  isOver: boolean;
-}
-
 /** @throws UsageError for anything but a month that has begun */
 export function monthOf(given: string | undefined, now: Date): Month {
   const name = given ?? now.toISOString().slice(0, 7);
@@ -54,8 +49,7 @@ export function monthOf(given: string | undefined, now: Date): Month {
     throw new UsageError(
       `--month: must be the current or a past month, got ${name}; write one such as ${now.toISOString().slice(0, 7)}`,
     );
-  const month = calendarMonthOf(start);
-  return { ...month, isOver: month.end <= now.getTime() };
+  return calendarMonthOf(start);
 }
 
 async function ledgerOf(descriptor: Descriptor, month: Month) {
@@ -134,7 +128,7 @@ function notesOf(month: Month, isCut: boolean, billed: Billed): string[] {
   const untagged = [...billed].filter(([key]) => key.startsWith('/')).reduce((sum, [, usd]) => sum + usd, 0);
   const notes = [
     'The ledger uses list prices, or `prices` of the environment; Cost Explorer includes discounts, Savings Plans and credits.',
-    !month.isOver && 'Cost Explorer is up to one day behind, and the month has not ended.',
+    month.end > Date.now() && 'Cost Explorer is up to one day behind, and the month has not ended.',
     billed.size === 0 &&
       'Cost Explorer has no cost with this tag: activate slipway:environment and slipway:team as cost allocation tags in the payer account; they apply from then on.',
     untagged > 0 &&

@@ -125,21 +125,15 @@ function printDrift({ stack, resources, beyond }: Awaited<ReturnType<typeof drif
       ? [[id, type, status.toLowerCase(), '', '']]
       : differences.map(({ path, expected, actual }) => [id, type, path, expected, actual]),
   );
-  const compared = beyond.some(({ what }) => what === EVERY_RESOURCE)
-    ? ', for the properties that CloudFormation can compare'
-    : '';
+  const isPartial = beyond.some(({ what }) => what === EVERY_RESOURCE);
   terminal.out(
     rows.length === 0
-      ? `${stack}: matches its template${compared}`
+      ? `${stack}: matches its template${isPartial ? ', for the properties that CloudFormation can compare' : ''}`
       : textTable(['resource', 'type', 'property', 'template', 'account'], rows),
   );
   const word = (ok: boolean | null) => (ok === null ? 'not known' : ok ? 'ok' : 'differs');
-  terminal.out(
-    textTable(
-      ['not in the template', 'verdict', 'found'],
-      beyond.map((one) => [one.what, word(one.ok), one.detail]),
-    ),
-  );
+  const others = beyond.map((one) => [one.what, word(one.ok), one.detail]);
+  terminal.out(textTable(['not in the template', 'verdict', 'found'], others));
   const wrong = [...resources.map(({ id }) => id), ...beyond.filter(({ ok }) => ok === false).map(({ what }) => what)];
   if (wrong.length > 0) terminal.err(`${stack}: differs in ${orList(wrong, 'and')}`);
 }

@@ -4,15 +4,8 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/plain-text';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { teamPageKey } from '../../core/contracts/storage';
-import {
-  activeRuns,
-  endedRuns,
-  queuedRuns,
-  type TeamMonth,
-  type TeamReport,
-  teamMonth,
-  teamRun,
-} from '../../report/team/team-report';
+import type { Month } from '../../core/lifecycle/accounting/month-spend';
+import { activeRuns, endedRuns, queuedRuns, type TeamReport, teamMonth, teamRun } from '../../report/team/team-report';
 import { eachInTurn } from '../../shared/aws/pace';
 import { awsClient } from '../aws-client';
 import { isDenied, serviceError } from '../aws-errors';
@@ -20,7 +13,7 @@ import { EXIT, UsageError } from '../exit';
 import { writePage } from '../page-file';
 import { MAX_RUNS, readRuns, readStatus } from '../runs/control-client';
 import { json, type Terminal } from '../terminal';
-import { type CostOptions, type Month, monthOf, readTeams } from './costs';
+import { type CostOptions, monthOf, readTeams } from './costs';
 
 export interface TeamOptions extends CostOptions {
   costs?: boolean;
@@ -58,7 +51,7 @@ export async function team(environment: string, options: TeamOptions, terminal: 
   return EXIT.done;
 }
 
-async function readTeam(descriptor: Descriptor, month: Month): Promise<{ team: TeamMonth; isCut: boolean }> {
+async function readTeam(descriptor: Descriptor, month: Month) {
   const listed = await readRuns(descriptor, { limit: MAX_RUNS });
   const wanted = listed.filter((run) => !hasEnded(run) || mayTouch(run, month));
   const whole = await eachInTurn(wanted, AT_ONCE, ({ runId }) => readStatus(descriptor, runId));

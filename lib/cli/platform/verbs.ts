@@ -25,12 +25,10 @@ function teamVerb(cli: CommandLine): void {
     .verb(
       'team <environment>',
       'show runs, queue, spend and goodput of a month, by team; or compare the spend with Cost Explorer',
-      [
-        'slipway team research --region us-west-2 --html teams.html',
-        'slipway team research --region us-west-2 --team nlp --month 2026-10',
-        'slipway team research --region us-west-2 --team nlp --link',
-        'slipway team research --region us-west-2 --costs',
-      ].join('\n  '),
+      'slipway team research --region us-west-2 --html teams.html',
+      'slipway team research --region us-west-2 --team nlp --month 2026-10',
+      'slipway team research --region us-west-2 --team nlp --link',
+      'slipway team research --region us-west-2 --costs',
     )
     .option('--team <name>', 'only this team; default: all teams that the caller may read')
     .option('--month <yyyy-mm>', 'month; default: the current month')

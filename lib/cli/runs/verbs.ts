@@ -17,14 +17,12 @@ function statusVerb(cli: CommandLine): void {
     .verb(
       'status <run>',
       'show state, attempts, step, last committed checkpoint and spend of a run; or its metrics, events or origin',
-      [
-        'slipway status llama2-13b-261101090000',
-        'slipway status llama2-13b-261101090000 --wait --json',
-        'slipway status llama2-13b-261101090000 --chart --watch',
-        'slipway status llama2-13b-261101090000 --events --follow',
-        'slipway status s3://my-checkpoints/runs/nlp/llama2-13b-261101090000/step-1000/ --lineage --json',
-        'slipway status llama2-13b-261101090000 --note "diverged, see #42"',
-      ].join('\n  '),
+      'slipway status llama2-13b-261101090000',
+      'slipway status llama2-13b-261101090000 --wait --json',
+      'slipway status llama2-13b-261101090000 --chart --watch',
+      'slipway status llama2-13b-261101090000 --events --follow',
+      'slipway status s3://my-checkpoints/runs/nlp/llama2-13b-261101090000/step-1000/ --lineage --json',
+      'slipway status llama2-13b-261101090000 --note "diverged, see #42"',
     )
     .option('--wait', 'follow the run until it ends')
     .option(
@@ -48,12 +46,10 @@ function listVerb(cli: CommandLine): void {
     .verb(
       'list',
       'list the runs of the team, or their events',
-      [
-        'slipway list --environment research/nlp',
-        'slipway list --environment research/nlp --state running,queued --tag project=llama',
-        'slipway list --environment research/nlp --active',
-        'slipway list --environment research/nlp --events --since 6h --json | head',
-      ].join('\n  '),
+      'slipway list --environment research/nlp',
+      'slipway list --environment research/nlp --state running,queued --tag project=llama',
+      'slipway list --environment research/nlp --active',
+      'slipway list --environment research/nlp --events --since 6h --json | head',
     )
     .option('--state <a,b>', 'only runs in one of these states')
     .option('--tag <key=value>', 'only runs with this tag, or with any value of this tag key (repeatable)', collect)

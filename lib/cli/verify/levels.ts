@@ -24,11 +24,10 @@ export const READ_PROBES = [...PERMISSION_PROBES, ...NETWORK_PROBES, ...QUOTA_PR
 /** Number of probes that read the same account in parallel. */
 const READS_AT_ONCE = 4;
 
-/** One level, ready to run: its probes by assumption, and its clean-up. */
+/** One level, ready to run: its probes, and its clean-up. */
 export interface PreparedLevel {
   readonly level: Level;
-  readonly assumptions: readonly string[];
-  run(assumption: string): Promise<ProbeResult>;
+  readonly probes: readonly { assumption: string; run(): Promise<ProbeResult> }[];
   readonly atOnce: number;
   /** Stops and deletes what the level created; returns what it could not. */
   cleanUp(): Promise<string[]>;
@@ -45,45 +44,37 @@ export interface LevelOptions {
   report(text: string): void;
 }
 
-/** The inputs of a level's probes, and how to run them. */
-interface LevelParts<World> extends Pick<PreparedLevel, 'atOnce' | 'cleanUp'> {
-  /** Created once, when the first probe needs it. */
-  world: () => Promise<World> | World;
-  now: () => number;
-}
-
-const prepared = <World>(
+/** @param world inputs of the probes, created once, when the first of them needs it */
+function prepared<World>(
   level: Level,
   probes: readonly Probe<World>[],
-  { world, now, ...more }: LevelParts<World>,
-): PreparedLevel => {
+  world: () => Promise<World> | World,
+  cleanUp: PreparedLevel['cleanUp'] = async () => [],
+): PreparedLevel {
   let making: Promise<World> | undefined;
-  const byId = new Map(probes.map((probe) => [probe.assumption, probe]));
+  const made = () => {
+    making ??= Promise.resolve().then(world);
+    return making;
+  };
   return {
     level,
-    assumptions: [...byId.keys()],
-    run: async (assumption) => {
-      const probe = byId.get(assumption);
-      if (!probe) throw new Error(`no probe of level ${level} answers ${assumption}`);
-      making ??= Promise.resolve().then(world);
-      const made = making;
-      return runProbe(level, { ...probe, run: async () => probe.run(await made) }, made, now);
-    },
-    ...more,
+    probes: probes.map((probe) => ({
+      assumption: probe.assumption,
+      run: () => runProbe(level, probe, made, Date.now),
+    })),
+    atOnce: level === 'read' ? READS_AT_ONCE : probes.length,
+    cleanUp,
   };
-};
-
-const nothing = async () => [];
+}
 
 /**
  * Prepares one level.
  * @throws UsageError for missing options of the caller
  */
 export function prepareLevel(level: Level, read: ReadWorld, options: LevelOptions): PreparedLevel {
-  const { now } = read;
   switch (level) {
     case 'read':
-      return prepared(level, READ_PROBES, { world: () => read, now, atOnce: READS_AT_ONCE, cleanUp: nothing });
+      return prepared(level, READ_PROBES, () => read);
     case 'deploy':
       return prepareDeploy(read, options);
     case 'train':
@@ -108,36 +99,25 @@ function prepareDeploy(read: ReadWorld, options: LevelOptions): PreparedLevel {
     );
   const cdk = cdkRunner(`Slipway-${VERIFY_ENVIRONMENT}-${region}`, region);
   const place = { region, account: options.account, partition: options.partition, image: imageOf(read, options.image) };
-  let current: Promise<unknown> = Promise.resolve();
-  let destroyed = true;
-  let last = '';
+  let last: { verb: string; file: string; ended: ReturnType<RunCdk> } | undefined;
   const run: RunCdk = (verb, file) => {
-    if (verb === 'deploy') destroyed = false;
-    last = file;
-    const call = cdk.run(verb, file);
-    current = call.then(({ code }) => {
-      if (verb === 'destroy' && code === 0) destroyed = true;
-    });
-    return call;
+    last = { verb, file, ended: cdk.run(verb, file) };
+    return last.ended;
   };
   const report = (stage: string) => options.report(`deploy: ${stage}`);
-  return prepared('deploy', DEPLOY_PROBES, {
-    world: () => deploySequence({ read, place, cdk: run, report }),
-    now: read.now,
-    atOnce: 1,
-    cleanUp: async () => {
-      await current.catch(() => undefined);
-      const left: string[] = [];
-      if (!destroyed && last) {
-        report('deleting existing resources');
-        const { code } = await cdk.run('destroy', last);
-        if (code !== 0)
-          left.push(`stack Slipway-${VERIFY_ENVIRONMENT}-${region}: cdk destroy failed; delete it manually`);
-      }
-      cdk.end();
-      return left;
-    },
-  });
+  const cleanUp = async () => {
+    const outcome = await last?.ended.catch(() => undefined);
+    const left: string[] = [];
+    if (last && !(last.verb === 'destroy' && outcome?.code === 0)) {
+      report('deleting existing resources');
+      const { code } = await cdk.run('destroy', last.file);
+      if (code !== 0)
+        left.push(`stack Slipway-${VERIFY_ENVIRONMENT}-${region}: cdk destroy failed; delete it manually`);
+    }
+    cdk.end();
+    return left;
+  };
+  return prepared('deploy', DEPLOY_PROBES, () => deploySequence({ read, place, cdk: run, report }), cleanUp);
 }
 
 function requireDescriptor({ descriptor, environment, region }: ReadWorld, level: Level): Descriptor {
@@ -161,12 +141,7 @@ function prepareTrain(read: ReadWorld, options: LevelOptions): PreparedLevel {
     options.report(`train: jobs on ${options.cpuType} as ${descriptor.name}/${descriptor.team}`);
     return trainWorld(read, place, options.pollMs);
   };
-  return prepared('train', TRAIN_PROBES, {
-    world,
-    now: read.now,
-    atOnce: TRAIN_PROBES.length,
-    cleanUp: () => (made ? cleanUpTraining(read, place) : nothing()),
-  });
+  return prepared('train', TRAIN_PROBES, world, async () => (made ? cleanUpTraining(read, place) : []));
 }
 
 function prepareEfa(read: ReadWorld, options: LevelOptions): PreparedLevel {
@@ -177,12 +152,7 @@ function prepareEfa(read: ReadWorld, options: LevelOptions): PreparedLevel {
       '--efa-type: must be an instance type with EFA for --level efa, got nothing; use one such as ml.p4d.24xlarge',
     );
   const run = efaRun(descriptor, efaType, options);
-  return prepared('efa', EFA_PROBES, {
-    world: run.observe,
-    now: read.now,
-    atOnce: EFA_PROBES.length,
-    cleanUp: run.cleanUp,
-  });
+  return prepared('efa', EFA_PROBES, run.observe, run.cleanUp);
 }
 
 /**

@@ -211,15 +211,15 @@ async function runLevel(
 ): Promise<void> {
   const { record } = kept;
   const answered = new Set(record.probes.map((result) => result.id));
-  const waiting = level.assumptions.filter((assumption) => !answered.has(`${level.level}/${assumption}`));
+  const waiting = level.probes.filter(({ assumption }) => !answered.has(`${level.level}/${assumption}`));
   const aborted = new Promise<'aborted'>((resolve) => {
     signal.addEventListener('abort', () => resolve('aborted'), { once: true });
   });
   const worker = async () => {
     for (;;) {
-      const assumption = waiting.shift();
-      if (assumption === undefined || signal.aborted) return;
-      const result = await Promise.race([level.run(assumption), aborted]);
+      const probe = waiting.shift();
+      if (!probe || signal.aborted) return;
+      const result = await Promise.race([probe.run(), aborted]);
       if (result === 'aborted') return;
       record.probes.push(result);
       save(kept);

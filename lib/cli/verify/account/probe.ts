@@ -74,13 +74,14 @@ const DENIED = /AccessDenied|UnauthorizedOperation|AuthorizationError|not author
 export async function runProbe<World>(
   level: Level,
   probe: Probe<World>,
-  world: World,
+  world: () => Promise<World> | World,
   now: () => number,
 ): Promise<ProbeResult> {
   const assumption = requireAssumption(probe.assumption);
   const started = now();
   const answer = await Promise.resolve()
-    .then(() => probe.run(world))
+    .then(world)
+    .then((made) => probe.run(made))
     .catch((error: Error): Finding => {
       const text = `${error.name}: ${error.message}`;
       const seen = DENIED.test(text) ? `the caller lacks a permission: ${text}` : text;

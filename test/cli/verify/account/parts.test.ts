@@ -80,7 +80,12 @@ test('a probe that is denied says that the caller lacks a permission', async () 
     expected: '',
     run: () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' })),
   };
-  const result = await runProbe('read', probe, {}, () => 0);
+  const result = await runProbe(
+    'read',
+    probe,
+    () => ({}),
+    () => 0,
+  );
   expect(result).toMatchObject({
     id: 'read/clock',
     verdict: 'unknown',
