@@ -18,9 +18,8 @@ import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
 import { pollSeconds } from '../runs/wait';
 import { interruptible, json, type Terminal } from '../terminal';
-import { LEVELS, type Level, requireAssumption } from './account/assumptions';
 import { deployFile } from './account/deploy/deploy-world';
-import { type ProbeResult, readWorld } from './account/probe';
+import { LEVELS, type Level, type ProbeResult, readWorld, requireAssumption } from './account/probe';
 import { answeredIn, counts, maskedAccount, mostCost, recordProblems, type VerifyRecord } from './account/record';
 import { type LevelOptions, type PreparedLevel, prepareLevel } from './levels';
 

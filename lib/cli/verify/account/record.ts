@@ -1,7 +1,6 @@
 import { findPrice, HOURS_A_MONTH } from '../../../core/catalog/prices/prices';
 import type { VerifyReport } from '../../../report/render-verify-page';
-import type { Level } from './assumptions';
-import type { ProbeResult } from './probe';
+import type { Level, ProbeResult } from './probe';
 import { MAX_INSTANCE_SECONDS } from './train/train-jobs';
 
 /** Result of one call of `slipway verify`: the file in `.slipway/verify/`, which can be committed under docs/evidence/. */
