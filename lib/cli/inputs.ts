@@ -107,15 +107,10 @@ export function checkRead(
   options: CommonOptions,
   descriptor?: Descriptor,
 ): CheckedRun {
-  const run = loaded.value ?? loaded.partial?.versions[0];
-  const read = { text, overrides, positionOf: loaded.positionOf };
-  if (!run) return { ...read, issues: loaded.issues };
+  const { value: run, partial, issues, positionOf } = loaded;
   const context: RuleContext = { descriptor, region: options.region ?? descriptor?.region, ...code };
-  if (!loaded.value) {
-    const others = loaded.partial ? checkPartialRun(loaded.partial, context) : [];
-    return { ...read, issues: [...loaded.issues, ...others] };
-  }
-  return { ...read, run: loaded.value, issues: [...loaded.issues, ...checkRun(loaded.value, context)] };
+  const found = run ? checkRun(run, context) : partial ? checkPartialRun(partial, context) : [];
+  return { text, overrides, positionOf, ...(run && { run }), issues: [...issues, ...found] };
 }
 
 /** Applies every rule to a run file and its code folder. */

@@ -1,4 +1,3 @@
-import type { Descriptor } from '../../core/config/descriptor';
 import { orList } from '../../core/config/issue';
 import { MAX_NOTE } from '../../core/contracts/control-requests';
 import { runCommand } from '../../core/contracts/names';
@@ -9,15 +8,7 @@ import { preflightRun } from '../environment/preflight';
 import { EXIT, requireText, UsageError } from '../exit';
 import { timeOrSpan } from '../given-time';
 import { withS3Config } from '../hub/fetched';
-import {
-  type CommonOptions,
-  checkRead,
-  type GivenFile,
-  type ReadRun,
-  readGiven,
-  readRunFile,
-  requireChecked,
-} from '../inputs';
+import { type CommonOptions, checkRead, type GivenFile, readGiven, readRunFile, requireChecked } from '../inputs';
 import { withoutOk } from '../runs/control-client';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
@@ -87,11 +78,14 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
     ? await (await import('../hub/fetch.js')).fetchFirst(source, asked, terminal)
     : { options: asked };
   const options = await withS3Config(source, completed);
-  const { descriptor, read } = await environmentOf(source, options);
+  const read = readRunFile(source, options);
+  // Without --environment, the run file names it: its errors that need no environment are reported before any call to AWS.
+  const named = options.environment ? undefined : requireChecked(checkRead(read, options)).run.environment;
+  const descriptor = await findDescriptor(options, named);
   if (mode === 'smoke') return (await import('./smoke.js')).launchSmoke(source, descriptor, options, terminal);
   if (mode === 'matrix')
     return (await import('./matrix/matrix.js')).launchMatrix(source, descriptor, options, terminal);
-  const checked = requireChecked(checkRead(read ?? readRunFile(source, options), options, descriptor));
+  const checked = requireChecked(checkRead(read, options, descriptor));
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   const launched = { checked, file, descriptor };
   if (mode === 'dryRun') return printDryRun(launched, options, terminal);
@@ -127,20 +121,6 @@ function requireIds({ runId, clientRequestId, note }: LaunchOptions): void {
     throw new UsageError(
       `--client-request-id: must be 1-64 letters, digits, hyphens or underscores, got ${clientRequestId}; use one id per run`,
     );
-}
-
-/**
- * `--environment` takes precedence over `environment:` in the run file. In the latter case the file is checked first, and errors that need no
- * environment are reported before any call to AWS.
- */
-async function environmentOf(
-  source: GivenFile,
-  options: LaunchOptions,
-): Promise<{ descriptor: Descriptor; read?: ReadRun }> {
-  if (options.environment) return { descriptor: await findDescriptor(options) };
-  const read = readRunFile(source, options);
-  const { run } = requireChecked(checkRead(read, options));
-  return { descriptor: await findDescriptor(options, run.environment), read };
 }
 
 async function printDryRun(

@@ -178,7 +178,7 @@ async function compareRuns(
 ): Promise<ComparedRun[]> {
   const rows: ComparedRun[] = [];
   for (const [i, { label, set, runId }] of launched.entries()) {
-    const steps = assembleReport(await readSources(descriptor, runId, new Date(), { overrides: set })).steps ?? [];
+    const steps = assembleReport(await readSources(descriptor, runId, { overrides: set })).steps ?? [];
     const { state = 'unknown', step = null, goodput = null, spendUsd = null } = ended[i] ?? {};
     rows.push({ label, runId, state, step, goodput, spendUsd, ...measured(steps) });
   }

@@ -47,7 +47,7 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   const to = destinationOf(options.to, descriptor, runId);
   const client = clientForAddresses(descriptor.region);
   if (registration) await requireRegion(client, to, descriptor);
-  const sources = await readSources(descriptor, runId, new Date(), { configuration: true, isPlanned: false });
+  const sources = await readSources(descriptor, runId, { configuration: true, isPlanned: false });
   if (!hasEnded(sources.status))
     throw refused(
       `must be over, got ${sources.status.state}`,

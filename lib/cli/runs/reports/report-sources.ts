@@ -35,7 +35,6 @@ export type ReadSources = Omit<RunSources, 'status'> & { status: StatusAnswer; c
 export async function readSources(
   descriptor: Descriptor,
   runId: string,
-  now: Date,
   { overrides = [], configuration = false, isPlanned = true }: SourceOptions = {},
 ): Promise<ReadSources> {
   const status = await readStatus(descriptor, runId, { timeline: true, ...(configuration && { configuration }) });
@@ -50,7 +49,14 @@ export async function readSources(
   const plan = stored.value ? planOf(stored.value, descriptor) : {};
   const { name: environment, region } = descriptor;
   const read = { lines, checkpoints, jobs: facts, plan };
-  return { status, environment, region, readAt: now.toISOString(), ...read, configuration: status.configuration };
+  return {
+    status,
+    environment,
+    region,
+    readAt: new Date().toISOString(),
+    ...read,
+    configuration: status.configuration,
+  };
 }
 
 /** Attempts whose job was never created are skipped. */

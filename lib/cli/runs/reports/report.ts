@@ -43,7 +43,7 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
   const descriptor = await findDescriptor(options);
   const runs: LabelledRun[] = [];
   for (const runId of runIds) {
-    const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
+    const sources = await readSources(descriptor, runId, { overrides: options.set });
     runs.push({ report: assembleReport(sources), label: tagsText(sources.status) });
   }
   if (options.html) {
@@ -57,8 +57,7 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
 
 async function reportOne(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
   const descriptor = await findDescriptor(options);
-  const requested = { overrides: options.set, configuration: true };
-  const sources = await readSources(descriptor, runId, new Date(), requested);
+  const sources = await readSources(descriptor, runId, { overrides: options.set, configuration: true });
   const failure = await failureOf(descriptor, sources.status);
   const found = assembleReport({ ...sources, failure });
   if (options.html) {
@@ -112,18 +111,17 @@ async function diff(
     throw new UsageError(`--diff: must be used with two runs, got ${got}; name two, or leave it out`);
   }
   const descriptor = await findDescriptor(options);
-  const now = new Date();
   const [[first, firstWith], [second, secondWith]] = await Promise.all([
-    readRun(descriptor, runId, now),
-    readRun(descriptor, other, now),
+    readRun(descriptor, runId),
+    readRun(descriptor, other),
   ]);
   const found = diffRuns([first, second], [firstWith, secondWith]);
   terminal.out(options.json ? json(found) : diffText(found));
   return EXIT.done;
 }
 
-async function readRun(descriptor: Descriptor, runId: string, now: Date) {
-  const sources = await readSources(descriptor, runId, now, { configuration: true });
+async function readRun(descriptor: Descriptor, runId: string) {
+  const sources = await readSources(descriptor, runId, { configuration: true });
   const { configuration } = sources;
   if (configuration) return [assembleReport(sources), configuration] as const;
   throw new ServiceError(`${runId}: must have an intent in the run table, got none; launch it again`);
