@@ -1,4 +1,4 @@
-import { counts, type VerifyRecord } from '../lib/cli/verify/account';
+import { counts, type VerifyRecord } from '../lib/cli/verify/account/record';
 
 const NONE = 'Slipway has not run on a real AWS account yet.';
 

@@ -1,7 +1,7 @@
 // `npm run docs:evidence`: the sentence of the README and of the home page about what was run where, from the records in docs/evidence.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { counts, type VerifyRecord } from '../lib/cli/verify/account';
+import { counts, type VerifyRecord } from '../lib/cli/verify/account/record';
 import { evidenceSentence } from './evidence-sentence';
 
 const FOLDER = 'docs/evidence';

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { REGION_FORM } from '../core/catalog/regions';
+import { orList } from '../core/config/issue';
 import { UsageError } from './exit';
 import type { Terminal } from './terminal';
 
@@ -7,7 +8,7 @@ import type { Terminal } from './terminal';
 export interface CommandLine {
   root: Command;
   /** Adds a verb with the options that all verbs have. */
-  verb(name: string, description: string, example: string): Command;
+  verb(name: string, description: string, ...examples: string[]): Command;
   /** The action of a verb: a function of its module that takes arguments, options and the terminal, and returns the exit code. */
   action<Module>(load: () => Promise<Module>, name: keyof Module): (...given: unknown[]) => Promise<void>;
   terminal: Terminal;
@@ -38,14 +39,8 @@ export function setGiven(value: string, previous?: string[]): string[] {
 
 export const collect = (value: string, previous: string[] = []): string[] => [...previous, value];
 
-/** A verb with its name as it is typed, such as `tools schema`. */
-export interface NamedVerb {
-  name: string;
-  command: Command;
-}
-
-/** Every verb; a group of verbs goes before those in it. */
-export const namedVerbs = (root: Command, before = ''): NamedVerb[] =>
+/** Every verb with its name as it is typed, such as `tools schema`; a group of verbs goes before those in it. */
+export const namedVerbs = (root: Command, before = ''): { name: string; command: Command }[] =>
   root.commands.flatMap((command) => {
     const name = before + command.name();
     return [{ name, command }, ...namedVerbs(command, `${name} `)];
@@ -73,3 +68,32 @@ export const earlierVerb = (verb = ''): string | undefined =>
   Object.hasOwn(EARLIER, verb)
     ? `${verb}: must be a verb of slipway, got one of an earlier version; use slipway ${EARLIER[verb]}`
     : undefined;
+
+/**
+ * The option that selects what a verb does; undefined when none is given.
+ * @param modes the other options that each of them takes; `''` stands for the verb without any of them
+ * @throws UsageError for two of them, and for an option that the selected one does not take
+ */
+export function modeOf<Mode extends string>(
+  options: object,
+  modes: Readonly<Record<Mode | '', readonly string[]>>,
+): Mode | undefined {
+  const given = Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  const [mode = '', second] = Object.keys(modes).filter((name) => given.includes(name));
+  if (second !== undefined) throw unsuited(second, mode);
+  const taken: readonly string[] = modes[mode as Mode | ''];
+  const others = Object.values<readonly string[]>(modes).flat();
+  const wrong = given.find((name) => others.includes(name) && !taken.includes(name));
+  if (wrong === undefined) return mode === '' ? undefined : (mode as Mode);
+  if (mode !== '') throw unsuited(wrong, mode);
+  const takers = Object.entries<readonly string[]>(modes).flatMap(([name, its]) => (its.includes(wrong) ? [name] : []));
+  throw new UsageError(
+    `${flag(wrong)}: must be used with ${orList(takers.map(flag))}, got ${flag(wrong)} alone; add ${flag(takers[0] ?? '')}`,
+  );
+}
+
+const unsuited = (option: string, mode: string): UsageError =>
+  new UsageError(`${flag(option)}: must not be used with ${flag(mode)}, got both; leave one of them out`);
+
+/** An option as it is typed. */
+export const flag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

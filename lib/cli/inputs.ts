@@ -1,9 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
-import path from 'node:path';
 import type { Descriptor } from '../core/config/descriptor';
 import { type FetchedCommits, inlineHub } from '../core/config/inline';
 import { hasErrors, type Issue } from '../core/config/issue';
-import { isEnvironmentFile, type Loaded, type LoadedRun, loadDescriptor, loadRun } from '../core/config/load';
+import { isEnvironmentFile, type Loaded, loadDescriptor, loadRun } from '../core/config/load';
 import type { RuleContext } from '../core/config/rule';
 import type { RunSpec } from '../core/config/run-spec';
 import { checkRun } from '../core/rules';
@@ -48,12 +47,6 @@ export interface GivenFile {
 
 export const readGiven = (file: string): GivenFile => ({ file, text: readText(file) });
 
-/** Reads files by their path relative to the folder of `file`. The reader throws a UsageError. */
-export const readerBeside =
-  (file: string) =>
-  (named: string): string =>
-    readText(path.resolve(path.dirname(file), named));
-
 const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
   ENOTDIR: 'no such file',
@@ -85,19 +78,17 @@ export interface CheckedRun {
   positionOf: Loaded<RunSpec>['positionOf'];
 }
 
+/** A run file without errors. */
+export type ValidRun = Required<CheckedRun>;
+
 /** A run file as it was read, with the facts about the code folder beside it. */
-export interface ReadRun {
-  text: string;
-  overrides: string[];
-  loaded: LoadedRun;
-  code: RuleContext;
-}
+export type ReadRun = ReturnType<typeof readRunFile>;
 
 /**
  * Parses a run file and reads its code folder, without checking them yet.
  * @throws UsageError for an environment file, with one sentence instead of one issue per option
  */
-export function readRunFile({ file, text: given }: GivenFile, options: CommonOptions): ReadRun {
+export function readRunFile({ file, text: given }: GivenFile, options: CommonOptions) {
   if (isEnvironmentFile(given))
     throw new UsageError(
       `${file}: must be a run file, got an environment file; name one such as runs/builtin/starter.yaml`,
@@ -106,7 +97,8 @@ export function readRunFile({ file, text: given }: GivenFile, options: CommonOpt
   const { text, overrides } = withModelConfig(file, pinned.text, pinned.overrides, options.modelConfig);
   const loaded = loadRun(text, overrides);
   const run = loaded.value ?? loaded.partial?.versions[0];
-  return { text, overrides, loaded, code: run ? codeContext(run, file) : {} };
+  const code: RuleContext = run ? codeContext(run, file) : {};
+  return { text, overrides, loaded, code };
 }
 
 /** Applies every rule to a run file. The descriptor is used if the caller has one. */
@@ -115,15 +107,10 @@ export function checkRead(
   options: CommonOptions,
   descriptor?: Descriptor,
 ): CheckedRun {
-  const run = loaded.value ?? loaded.partial?.versions[0];
-  const read = { text, overrides, positionOf: loaded.positionOf };
-  if (!run) return { ...read, issues: loaded.issues };
+  const { value: run, partial, issues, positionOf } = loaded;
   const context: RuleContext = { descriptor, region: options.region ?? descriptor?.region, ...code };
-  if (!loaded.value) {
-    const others = loaded.partial ? checkPartialRun(loaded.partial, context) : [];
-    return { ...read, issues: [...loaded.issues, ...others] };
-  }
-  return { ...read, run: loaded.value, issues: [...loaded.issues, ...checkRun(loaded.value, context)] };
+  const found = run ? checkRun(run, context) : partial ? checkPartialRun(partial, context) : [];
+  return { text, overrides, positionOf, ...(run && { run }), issues: [...issues, ...found] };
 }
 
 /** Applies every rule to a run file and its code folder. */
@@ -132,16 +119,12 @@ export function checkRunFile(given: GivenFile, options: CommonOptions, descripto
 }
 
 /** The run of a file without errors; throws a Refusal if there are any. */
-export function requireChecked(checked: CheckedRun): CheckedRun & { run: RunSpec } {
+export function requireChecked(checked: CheckedRun): ValidRun {
   if (!checked.run || hasErrors(checked.issues)) throw new Refusal(checked.issues);
   return { ...checked, run: checked.run };
 }
 
 /** Like checkRunFile, but throws a Refusal for errors. */
-export function requireRun(
-  given: GivenFile,
-  options: CommonOptions,
-  descriptor?: Descriptor,
-): CheckedRun & { run: RunSpec } {
+export function requireRun(given: GivenFile, options: CommonOptions, descriptor?: Descriptor): ValidRun {
   return requireChecked(checkRunFile(given, options, descriptor));
 }

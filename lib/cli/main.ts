@@ -11,8 +11,7 @@ import { launchVerbs } from './launch/verbs';
 import { planVerbs } from './plan/verbs';
 import { platformVerbs } from './platform/verbs';
 import { reportError, usageText } from './report-error';
-import { publishVerbs } from './runs/publish/verbs';
-import { runVerbs } from './runs/verbs';
+import { publishVerbs, runVerbs } from './runs/verbs';
 import { sandboxVerbs } from './sandbox/verbs';
 import { plainTerminal, processTerminal, type Terminal } from './terminal';
 import { verifyVerbs } from './verify/verbs';
@@ -50,8 +49,13 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
       outputError: () => undefined,
       writeOut: (text) => terminal.out(text.trimEnd()),
     });
-  const verb = (name: string, description: string, example: string) =>
-    common(root.command(name).description(description).addHelpText('after', `\nExamples:\n  ${example}`));
+  const verb = (name: string, description: string, ...examples: string[]) =>
+    common(
+      root
+        .command(name)
+        .description(description)
+        .addHelpText('after', ['\nExamples:', ...examples].join('\n  ')),
+    );
   const run = (args: readonly string[], into: Terminal) => main(['node', 'slipway', ...args], into);
   const action: CommandLine['action'] =
     (load, name) =>

@@ -6,7 +6,7 @@ import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/clien
 import { beforeEach, describe, expect, test } from 'vitest';
 import { findFetched } from '../../lib/cli/hub/fetched';
 import { readModel } from '../../lib/cli/hub/finetune-inputs';
-import { readLineage } from '../../lib/cli/runs/origin/read-lineage';
+import { readLineage } from '../../lib/cli/runs/lineage';
 import { committedCheckpoints } from '../../lib/cli/runs/reports/committed-checkpoints';
 import { parseHubSource } from '../../lib/core/config/formats/places';
 import { mockClient } from '../support/mocked-clients';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { environmentNames } from '../../lib/cli/assist/account-names';
-import { environmentFileOf } from '../../lib/cli/environment/deployed-needs';
+import { environmentFileOf } from '../../lib/cli/environment/environment-file';
 import { namedText } from '../../lib/shared/archive/code-files';
 import { runCli } from '../support/run-cli';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CloudFormationClient, GetTemplateCommand } from '@aws-sdk/client-cloudformation';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { environmentFileOf, needsOfStack } from '../../lib/cli/environment/deployed-needs';
+import { environmentFileOf, needsOfStack } from '../../lib/cli/environment/environment-file';
 import { mockClient } from '../support/mocked-clients';
 
 const stacks = mockClient(CloudFormationClient);

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { findPlan } from '../../lib/cli/plan/plan';
 import { planText } from '../../lib/cli/plan/text/plan-text';
 import { statusText } from '../../lib/cli/runs/status';
 import type { StatusAnswer } from '../../lib/core/contracts/control';
+import { planRun } from '../../lib/core/planner/run/plan-run';
 import { DESCRIPTOR, runOf } from '../support/runs';
 
 const file = (compute: object = {}, rest: object = {}) => ({
@@ -23,10 +23,15 @@ const file = (compute: object = {}, rest: object = {}) => ({
   ...rest,
 });
 
+function planned(run: ReturnType<typeof runOf>) {
+  const plan = planRun(run, { region: 'us-west-2' });
+  if (Array.isArray(plan)) throw new Error('no plan');
+  return plan;
+}
+
 function linesOf(given: object): string[] {
   const run = runOf(given);
-  const plan = findPlan(run, { region: 'us-west-2' });
-  if (!plan) throw new Error('no plan');
+  const plan = planned(run);
   // In CI the words are coloured.
   return stripVTControlCharacters(planText(run, plan))
     .split('\n')
@@ -63,11 +68,11 @@ describe('slipway plan', () => {
   });
 
   test('expects the same run to be over sooner with them', () => {
-    const planned = (spareInstances: number) => findPlan(runOf(file({ spareInstances })), { region: 'us-west-2' });
-    expect(planned(2)?.wallHours).toBeLessThan(planned(0)?.wallHours ?? 0);
-    expect(planned(2)?.stepSeconds).toBe(planned(0)?.stepSeconds);
-    expect(planned(2)?.memoryGiB).toEqual(planned(0)?.memoryGiB);
-    expect(planned(2)?.usd.perHour).toBeCloseTo(((planned(0)?.usd.perHour ?? 0) * 514) / 512, 6);
+    const [without, spares] = [0, 2].map((spareInstances) => planned(runOf(file({ spareInstances }))));
+    expect(spares?.wallHours).toBeLessThan(without?.wallHours ?? 0);
+    expect(spares?.stepSeconds).toBe(without?.stepSeconds);
+    expect(spares?.memoryGiB).toEqual(without?.memoryGiB);
+    expect(spares?.usd.perHour).toBeCloseTo(((without?.usd.perHour ?? 0) * 514) / 512, 6);
   });
 });
 

@@ -58,7 +58,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   sandbox: 'is its own account',
   import: 'reads somebody else',
   'tools schema': 'prints files',
-  'tools completion': 'prints a script; names of the variable are offered by accountNames',
+  'tools completion': 'prints a script; names of the variable are offered by account-names.ts',
   'tools mcp': 'runs the verbs above',
 };
 

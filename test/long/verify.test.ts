@@ -3,7 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ProbeResult, VerifyRecord } from '../../lib/cli/verify/account';
+import type { ProbeResult } from '../../lib/cli/verify/account/probe';
+import type { VerifyRecord } from '../../lib/cli/verify/account/record';
 import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
 import { ROOT } from '../e2e/support/sandbox';
 import { assumptionsOf } from '../support/assumptions-of';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { readerBeside } from '../../lib/cli/inputs';
 import { type HistoryOptions, playHistories } from './histories/histories';
+import { readerBeside } from './reader-beside';
 import type { SimulationResult } from './result';
 import { type LoadedScenario, loadScenario } from './scenario/load';
 

@@ -1,18 +1,13 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isEnvironmentFileName } from '../../core/config/environment/image';
 import { loadEnvironment } from '../../core/config/load';
 import { namedText } from '../../shared/archive/code-files';
-import type { CompletionOptions, Names } from './completion';
+import type { CompletionOptions } from './completion';
 
 /** The shell waits for completion candidates: an account that takes longer than this contributes none. */
 const PATIENCE_MS = 3000;
-
-/** Names from files and the account that shell completion offers in addition to verbs and options. */
-export const accountNames: Names = {
-  environments: async () => environmentNames('environments'),
-  runs: (options) => soon(runIds(options)),
-};
 
 /** The environments of the files in a folder, each with its teams, and the one in SLIPWAY_ENVIRONMENT. */
 export function environmentNames(folder: string): string[] {
@@ -32,19 +27,12 @@ function filesOf(folder: string): string[] {
 }
 
 /** The runs of the team, newest first, as the control function lists them. */
-async function runIds(options: CompletionOptions): Promise<string[]> {
+export async function runIds(options: CompletionOptions): Promise<string[]> {
   const [{ findDescriptor }, { readRuns }] = await Promise.all([
     import('../environment/environment.js'),
-    import('../runs/read-status.js'),
+    import('../runs/control-client.js'),
   ]);
-  const runs = await readRuns(await findDescriptor(options));
+  const listed = findDescriptor(options).then((descriptor) => readRuns(descriptor));
+  const runs = await Promise.race([listed, sleep(PATIENCE_MS, [], { ref: false })]);
   return runs.map(({ runId }) => runId);
 }
-
-const soon = <T>(answer: Promise<T>): Promise<T> =>
-  Promise.race([
-    answer,
-    new Promise<T>((_, reject) => {
-      setTimeout(() => reject(new Error('no answer yet')), PATIENCE_MS).unref();
-    }),
-  ]);

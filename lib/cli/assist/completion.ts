@@ -16,6 +16,12 @@ export interface Names {
   runs(options: CompletionOptions): Promise<string[]>;
 }
 
+/** Loaded only when a name is completed, so that shell start-up and the completion of verbs stay fast. */
+const NAMES: Names = {
+  environments: async () => (await import('./account-names.js')).environmentNames('environments'),
+  runs: async (options) => (await import('./account-names.js')).runIds(options),
+};
+
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 /**
@@ -26,10 +32,9 @@ export async function completion(
   action: string,
   words: readonly string[],
   { root, terminal }: Pick<CommandLine, 'root' | 'terminal'>,
-  names: Names,
 ): Promise<number> {
   if (action === 'candidates') {
-    for (const found of await candidates(words, root, names)) terminal.out(found);
+    for (const found of await candidates(words, root, NAMES)) terminal.out(found);
     return EXIT.done;
   }
   if (!(SHELLS as readonly string[]).includes(action))
@@ -49,8 +54,6 @@ export async function candidates(words: readonly string[], root: Command, names:
   return found.filter((candidate) => candidate.startsWith(current)).sort();
 }
 
-const verbsOf = (root: Command): string[] => root.commands.map((command) => command.name());
-
 async function completions(
   parent: Command,
   before: readonly string[],
@@ -60,7 +63,7 @@ async function completions(
   if (parent.commands.length === 0) return below(parent, before, current, names);
   const verb = parent.commands.find((command) => command.name() === before[0]);
   if (verb) return completions(verb, before.slice(1), current, names);
-  return before.length > 0 ? [] : verbsOf(parent);
+  return before.length > 0 ? [] : parent.commands.map((command) => command.name());
 }
 
 async function below(verb: Command, before: readonly string[], current: string, names: Names): Promise<string[]> {

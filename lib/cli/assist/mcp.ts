@@ -21,59 +21,39 @@ const GUARDED = ['launch', 'stop'];
 
 interface Tool {
   name: string;
+  /** Name of the argument of the verb. @default - it has none */
+  place?: 'file' | 'source' | 'run';
   description: string;
-  /** Positional arguments of the verb, in order. */
-  places: readonly string[];
-  /** Words of the command line that are always appended. */
-  words: readonly string[];
+  /** Words of the command line. @default - the name */
+  words?: readonly string[];
 }
 
 const TOOLS: readonly Tool[] = [
-  {
-    name: 'validate',
-    description: 'Checks a run file or an environment file against every rule',
-    places: ['file'],
-    words: ['validate'],
-  },
-  {
-    name: 'plan',
-    description: 'Memory fit, step time, duration and cost of a run file',
-    places: ['file'],
-    words: ['plan'],
-  },
+  { name: 'validate', place: 'file', description: 'Checks a run file or an environment file against every rule' },
+  { name: 'plan', place: 'file', description: 'Memory fit, step time, duration and cost of a run file' },
   {
     name: 'dry_run',
+    place: 'file',
     description: 'The exact CreateTrainingJob request that a run file would make; creates nothing',
-    places: ['file'],
     words: ['launch', '--dry-run'],
   },
-  {
-    name: 'import',
-    description: 'Creates a run file from a training job or a captured request',
-    places: ['source'],
-    words: ['import'],
-  },
-  {
-    name: 'status',
-    description: 'State, attempts, step, progress, end and spend of a run',
-    places: ['run'],
-    words: ['status'],
-  },
-  { name: 'list', description: 'The runs of the team', places: [], words: ['list'] },
-  { name: 'logs', description: 'Log lines of all attempts and hosts of a run', places: ['run'], words: ['logs'] },
+  { name: 'import', place: 'source', description: 'Creates a run file from a training job or a captured request' },
+  { name: 'status', place: 'run', description: 'State, attempts, step, progress, end and spend of a run' },
+  { name: 'list', description: 'The runs of the team' },
+  { name: 'logs', place: 'run', description: 'Log lines of all attempts and hosts of a run' },
   {
     name: 'events',
+    place: 'run',
     description: 'Decisions, attempts, commits and notices of a run',
-    places: ['run'],
     words: ['status', '--events'],
   },
   {
     name: 'launch',
+    place: 'file',
     description: 'Launches a run file: this starts training and costs money',
-    places: ['file'],
     words: ['launch', '--yes'],
   },
-  { name: 'stop', description: 'Asks a run to save a checkpoint and stop', places: ['run'], words: ['stop'] },
+  { name: 'stop', place: 'run', description: 'Asks a run to save a checkpoint and stop' },
 ];
 
 /** `slipway tools mcp`: offers the verbs as tools of an MCP server on stdio until the input ends. */
@@ -121,23 +101,23 @@ const printing = (terminal: Terminal): Writable =>
 /** A value that looks like an option is rejected, so that text from a model never becomes an option. */
 const word = z.string().regex(/^[^-]/, 'must not start with a hyphen');
 
-const argumentsOf = ({ places }: Tool) =>
+const argumentsOf = ({ place }: Tool) =>
   z.strictObject({
-    ...Object.fromEntries(places.map((place) => [place, word.describe(`argument ${place} of slipway`)])),
+    ...(place && { [place]: word.describe(`argument ${place} of slipway`) }),
     environment: word.optional().describe('environment, environment/team, or a descriptor file (.json)'),
     region: word.optional(),
     set: z.array(word).optional().describe('path=value overrides of a run file'),
   });
 
 async function callTool(
-  { places, words }: Tool,
+  { name, place, words = [name] }: Tool,
   given: Record<string, unknown>,
   runVerb: RunVerb,
 ): Promise<CallToolResult> {
   const { environment, region, set = [] } = given as { environment?: string; region?: string; set?: string[] };
   const args = [
     ...words,
-    ...places.map((place) => String(given[place])),
+    ...(place ? [String(given[place])] : []),
     ...(environment === undefined ? [] : ['--environment', environment]),
     ...(region === undefined ? [] : ['--region', region]),
     ...set.flatMap((override) => ['--set', override]),

@@ -1,12 +1,5 @@
 import type { CommandLine } from '../command-line';
-import type { Names } from './completion';
 import type { McpOptions } from './mcp';
-
-/** Loaded only when a name is completed, so that shell start-up and the completion of verbs stay fast. */
-const NAMES: Names = {
-  environments: async () => (await import('./account-names.js')).accountNames.environments(),
-  runs: async (options) => (await import('./account-names.js')).accountNames.runs(options),
-};
 
 export function assistVerbs(cli: CommandLine): void {
   cli
@@ -15,7 +8,7 @@ export function assistVerbs(cli: CommandLine): void {
       'create a run file from a training job or a captured request',
       'slipway import llama-pretrain-2026-11-20-10-11-12-345 --region us-west-2 > run.yaml\n  slipway import request.json --json',
     )
-    .action(cli.action(() => import('./import.js'), 'importJob'));
+    .action(cli.action(() => import('../import/import.js'), 'importJob'));
   toolVerbs(cli);
 }
 
@@ -40,7 +33,7 @@ function toolVerbs(cli: CommandLine): void {
     )
     .action(async (shell: string, words: string[]) => {
       const { completion } = await import('./completion.js');
-      cli.done(await completion(shell, words, cli, NAMES));
+      cli.done(await completion(shell, words, cli));
     });
   tools
     .command('mcp')

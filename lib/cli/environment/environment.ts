@@ -7,7 +7,7 @@ import { answerOrUndefined } from '../../shared/aws/answers';
 import { awsClient } from '../aws-client';
 import { isDenied, serviceError } from '../aws-errors';
 import { regionGiven } from '../command-line';
-import { UsageError } from '../exit';
+import { type ServiceError, UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
 
 /** The region for service calls: the option, otherwise that of the SDKs' variables, otherwise that of the AWS profile. */
@@ -61,17 +61,16 @@ async function descriptorNamed(wanted: string, options: CommonOptions): Promise<
 
 /** The descriptor of one team, by its exact name, which a researcher's role may read. */
 async function readTeamDescriptor(name: string, team: string, region: string): Promise<Descriptor> {
-  const value = await readParameter(descriptorParameter(name, team), region).catch(async (error: unknown) => {
-    // The descriptor of another team is denied whether or not it exists.
-    const teams = isDenied(error) ? await teamsOf(name, region) : undefined;
-    throw teams && !teams.includes(team)
-      ? noSuchTeam(name, team, teams)
-      : asServiceError(error, `${name}/${team}`, region);
-  });
+  const { value, denied } = await readParameter(descriptorParameter(name, team), `${name}/${team}`, region);
   const found = loadDescriptor(value ?? '').value;
   if (found) return found;
   const teams = await teamsOf(name, region);
-  throw teams ? noSuchTeam(name, team, teams) : notThere(`${name}/${team}`, region);
+  // The descriptor of another team is denied whether or not it exists.
+  if (teams && !(denied && teams.includes(team)))
+    throw new UsageError(
+      `--environment: must name a team of environment ${name}, got ${team}; use ${orList(teams.map((known) => `${name}/${known}`))}`,
+    );
+  throw denied ?? notThere(`${name}/${team}`, region);
 }
 
 /** The only descriptor of an environment that the caller can read. */
@@ -82,9 +81,8 @@ async function onlyDescriptor(name: string, region: string): Promise<Descriptor>
   ]);
   if (all.length === 1 && all[0]) return all[0];
   if (all.length > 1)
-    throw severalTeams(
-      name,
-      all.map((d) => d.team),
+    throw new UsageError(
+      `--environment: must contain one team, got ${name}; use ${orList(all.map(({ team }) => `${name}/${team}`))}`,
     );
   const teams = await teamsOf(name, region);
   if (!teams) throw notThere(name, region);
@@ -109,15 +107,9 @@ export async function readDescriptors(
 ): Promise<Descriptor[]> {
   const teams = await teamsOf(name, region);
   if (!teams) return (await readByPath(name, region, denied)).filter(({ team }) => isWanted(team));
-  const values = await Promise.all(
-    teams.filter(isWanted).map((team) =>
-      readParameter(descriptorParameter(name, team), region).catch((error: unknown) => {
-        if (isDenied(error)) return undefined;
-        throw asServiceError(error, `${name}/${team}`, region);
-      }),
-    ),
-  );
-  return values.flatMap((value) => loadDescriptor(value ?? '').value ?? []);
+  const read = (team: string) => readParameter(descriptorParameter(name, team), `${name}/${team}`, region);
+  const found = await Promise.all(teams.filter(isWanted).map(read));
+  return found.flatMap(({ value = '' }) => loadDescriptor(value).value ?? []);
 }
 
 /** For an environment of an older version, which has no list of its teams. */
@@ -127,38 +119,34 @@ async function readByPath(name: string, region: string, denied: readonly [string
     const command = new GetParametersByPathCommand({ Path: `${teamsParameter(name)}/` });
     return ((await ssm.send(command)).Parameters ?? []).flatMap((p) => loadDescriptor(p.Value ?? '').value ?? []);
   } catch (error) {
-    if (!isDenied(error)) throw asServiceError(error, name, region);
-    throw new UsageError(denied.join('; '));
+    throw isDenied(error) ? new UsageError(denied.join('; ')) : readingError(name, region, error);
   }
 }
 
 /** Names of the teams; undefined when the environment does not exist, is of an older version, or may not be read. */
 async function teamsOf(name: string, region: string): Promise<string[] | undefined> {
-  const names = await readParameter(teamsParameter(name), region).catch((error: unknown) => {
-    if (isDenied(error)) return undefined;
-    throw asServiceError(error, name, region);
-  });
-  return names?.split(',').sort();
+  const { value } = await readParameter(teamsParameter(name), name, region);
+  return value?.split(',').sort();
 }
 
-/** The value of a parameter; undefined when it does not exist. */
-async function readParameter(name: string, region: string): Promise<string | undefined> {
-  const read = awsClient(SSMClient, { region }).send(new GetParameterCommand({ Name: name }));
-  return (await answerOrUndefined(read, 'ParameterNotFound'))?.Parameter?.Value;
+/** The value of a parameter; none when it does not exist, or when the caller may not read it. */
+async function readParameter(
+  Name: string,
+  wanted: string,
+  region: string,
+): Promise<{ value?: string; denied?: ServiceError }> {
+  const read = awsClient(SSMClient, { region }).send(new GetParameterCommand({ Name }));
+  try {
+    return { value: (await answerOrUndefined(read, 'ParameterNotFound'))?.Parameter?.Value };
+  } catch (error) {
+    const denied = readingError(wanted, region, error);
+    if (isDenied(error)) return { denied };
+    throw denied;
+  }
 }
 
-const asServiceError = (error: unknown, wanted: string, region: string): Error =>
-  error instanceof UsageError ? error : serviceError(`reading environment ${wanted} in ${region}`, error);
-
-const severalTeams = (name: string, teams: readonly string[]) =>
-  new UsageError(
-    `--environment: must contain one team, got ${name}; use ${orList(teams.map((team) => `${name}/${team}`))}`,
-  );
-
-const noSuchTeam = (name: string, team: string, teams: readonly string[]) =>
-  new UsageError(
-    `--environment: must name a team of environment ${name}, got ${team}; use ${orList(teams.map((known) => `${name}/${known}`))}`,
-  );
+const readingError = (wanted: string, region: string, error: unknown): ServiceError =>
+  serviceError(`reading environment ${wanted} in ${region}`, error);
 
 const notThere = (wanted: string, region: string) =>
   new UsageError(

@@ -13,28 +13,16 @@ import { calling, isDenied } from '../aws-errors';
 import { EXIT, Refusal } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readGiven, requireRun } from '../inputs';
-import { checkTrainingPlans } from '../plan/plan-state';
 import { json, quoted, type Terminal } from '../terminal';
-import { accountChecks, type Check, checkIssues } from './checks/account-checks';
+import { accountChecks, type Check, checkIssues, checkTrainingPlans } from './checks/account-checks';
 import { environmentChecks } from './checks/environment-checks';
 import { deployChecks, hasNoStack } from './checks/first-deploy';
-import { environmentFiles } from './deployed-needs';
 import { callRegion, findDescriptor } from './environment';
-import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
+import { environmentFiles, environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 import { quotaJson, quotaRows } from './quota';
 
 /** ListObjectsV2 answers no more keys at once; a run of more instances is not asked for more. */
 const MAX_KEYS = 1000;
-
-interface Place {
-  path: string;
-  /** As written in the run file. */
-  written: string;
-  bucket: string;
-  prefix: string;
-  /** How many objects every instance needs to get one. */
-  instances: number;
-}
 
 /**
  * Issues about data and weights that do not exist; the service would report them only after the job's instances had started. A run that
@@ -47,7 +35,8 @@ export async function missingData(run: RunSpec, descriptor: Descriptor): Promise
   return (await Promise.all(places.map((place) => checkPlace(s3, place, level)))).flat();
 }
 
-function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
+/** Places that must have an object for each of `instances`. */
+function placesOf(run: RunSpec, descriptor: Descriptor) {
   const written = [
     ...run.data.map(({ s3, s3DataType = 'S3Prefix', s3DataDistribution }, i) => {
       const isDivided = s3DataDistribution === 'ShardedByS3Key' && s3DataType === 'S3Prefix';
@@ -61,13 +50,13 @@ function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
     // The run's own output does not exist yet.
     if (uri === undefined || uri.includes('{runId}')) return [];
     const [, bucket, prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(fillPlaceholders(uri, { descriptor, runId })) ?? [];
-    return bucket ? [{ path, written: uri, bucket, prefix, instances }] : [];
+    return bucket ? [{ path, bucket, prefix, instances }] : [];
   });
 }
 
 async function checkPlace(
   s3: S3Client,
-  { path, bucket, prefix, instances }: Place,
+  { path, bucket, prefix, instances }: ReturnType<typeof placesOf>[number],
   level: 'error' | 'warning',
 ): Promise<Issue[]> {
   const problem = (level: Issue['level'], text: IssueText) => [issue('data/empty', level, path, text)];
@@ -141,9 +130,8 @@ async function credentialsPreflight(options: CommonOptions, terminal: Terminal):
   const environments = environmentFiles();
   if (options.json) terminal.out(json({ ok: true, region, account, caller, environments }));
   else {
-    terminal.out(
-      textTable(['check', 'verdict', 'detail'], [['credentials', 'ok', `${caller} in account ${account}, ${region}`]]),
-    );
+    const cells = ['credentials', 'ok', `${caller} in account ${account}, ${region}`];
+    terminal.out(textTable(['check', 'verdict', 'detail'], [cells]));
     for (const one of environments) terminal.out(`to check an environment: slipway preflight ${quoted(one)}`);
     if (environments.length === 0) terminal.err('no environment file in environments/; slipway init writes one');
   }
@@ -181,13 +169,8 @@ function report(
   if (options.json) terminal.out(json({ ok, issues, quotas: rows.map(quotaJson), checks }));
   else {
     terminal.out(quotaTable(rows));
-    if (checks.length > 0)
-      terminal.out(
-        `\n${textTable(
-          ['check', 'verdict', 'detail'],
-          checks.map((c) => [c.name, c.verdict, c.detail]),
-        )}`,
-      );
+    const cells = checks.map((c) => [c.name, c.verdict, c.detail]);
+    if (checks.length > 0) terminal.out(`\n${textTable(['check', 'verdict', 'detail'], cells)}`);
     for (const found of issues) terminal.err(`${found.level}: ${found.message}`);
   }
   return ok ? EXIT.done : EXIT.refused;
@@ -216,11 +199,6 @@ export async function preflightRun(run: RunSpec, descriptor: Descriptor, termina
   const outcome = launchOutcome(rows);
   if (outcome === 'refuse') throw new Refusal(quotaIssues(rows), { quotas: rows.map(quotaJson) });
   if (outcome === 'wait') terminal.err(`quota: the run will wait for free instances\n${quotaTable(shortRows(rows))}`);
-  if (outcome === 'unknown')
-    terminal.err(
-      `quota: ${rows
-        .filter((r) => r.verdict === 'unknown')
-        .map((r) => `${r.name}: ${r.reason}`)
-        .join('; ')}`,
-    );
+  const unknown = rows.filter((r) => r.verdict === 'unknown').map((r) => `${r.name}: ${r.reason}`);
+  if (outcome === 'unknown') terminal.err(`quota: ${unknown.join('; ')}`);
 }

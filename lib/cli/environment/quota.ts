@@ -22,9 +22,8 @@ import { EXIT } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { json, type Terminal } from '../terminal';
-import { fileMeant, needsOfStack } from './deployed-needs';
 import { callRegion } from './environment';
-import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
+import { environmentIn, fileMeant, needsOfEnvironment, needsOfStack, requireEnvironment } from './environment-file';
 
 export interface QuotaOptions extends CommonOptions {
   request?: boolean;
@@ -86,15 +85,8 @@ export const quotaJson = (row: QuotaRow) => ({
   ...(row.reason && { reason: row.reason }),
 });
 
-interface Wanted {
-  region: string;
-  needs: QuotaNeed[];
-  /** The file or stack that needs them. */
-  from: string;
-}
-
-/** The region, and the file's needs. A bare name is the name of an environment. */
-async function wantedBy(given: string, options: CommonOptions): Promise<Wanted> {
+/** The region, the needs, and the file or stack that has them. A bare name is the name of an environment. */
+async function wantedBy(given: string, options: CommonOptions) {
   const file = fileMeant(given);
   if (file === undefined) {
     const region = await callRegion(options);

@@ -1,4 +1,4 @@
-import { DescribeInstanceTypeOfferingsCommand, EC2Client } from '@aws-sdk/client-ec2';
+import { EC2Client } from '@aws-sdk/client-ec2';
 import { nearest } from '../../core/catalog/nearest';
 import { findCapacityPrice, findPrice } from '../../core/catalog/prices/prices';
 import { REGIONS } from '../../core/catalog/regions';
@@ -12,9 +12,8 @@ import { EXIT, UsageError } from '../exit';
 import { withS3Config } from '../hub/fetched';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { json, type Terminal } from '../terminal';
-import { SERVICE_NAMES, servicesIn } from './checks/zone-checks';
-import { requireFile } from './deployed-needs';
-import { needsOfEnvironment, requireEnvironment } from './environment-file';
+import { SERVICE_NAMES, servicesIn, zonesByType } from './checks/zone-checks';
+import { needsOfEnvironment, requireEnvironment, requireFile } from './environment-file';
 import { quotaJson, readLimits } from './quota';
 
 export interface RegionOptions extends CommonOptions {
@@ -32,25 +31,13 @@ interface Wanted {
   prices: Record<string, number>;
 }
 
-/** Values that were read; undefined where reading failed. */
+/** Values that were read; null where reading failed. */
 interface RegionReading {
   region: string;
   quotas: QuotaRow[];
-  zones?: Record<string, string[]>;
-  endpointServices?: Record<string, boolean>;
+  zones: Record<string, string[]> | null;
+  endpointServices: Record<string, boolean> | null;
   unknown: string[];
-}
-
-interface RegionRow extends RegionReading {
-  /**
-   * True: every quota is sufficient, and every instance type and endpoint service is available. False: something is missing. Null:
-   * something is not known.
-   */
-  usable: boolean | null;
-  images: { dlcAccount: string; smpAccount: string | null };
-  usdPerHour: Record<string, { onDemand: number | null; spot: number | null; trainingPlan: number | null }>;
-  /** Commands that request the increases. */
-  toRequest: string[];
 }
 
 /**
@@ -61,7 +48,8 @@ export async function rankRegions(file: string, options: RegionOptions, terminal
   const wanted = await wantedBy(file, options);
   const readings = await Promise.all(wanted.regions.map((region) => readRegion(region, wanted)));
   const rows = rankedRows(readings, wanted);
-  if (options.json) terminal.out(json({ regions: rows.map((row, i) => jsonRow(row, i + 1)) }));
+  const ranked = rows.map((row, i) => ({ rank: i + 1, ...row, quotas: row.quotas.map(quotaJson) }));
+  if (options.json) terminal.out(json({ regions: ranked }));
   else printRows(rows, terminal);
   return EXIT.done;
 }
@@ -115,32 +103,14 @@ async function readRegion(region: string, wanted: Wanted): Promise<RegionReading
   const orUnknown = <T>(what: string, reading: Promise<T>) =>
     reading.catch((error: Error) => {
       unknown.push(`${what}: ${error.name}: ${error.message}`);
-      return undefined;
+      return null;
     });
   const [limits, zones, endpointServices] = await Promise.all([
     readLimits(wanted.needs, region),
-    orUnknown('zones', readZones(ec2, wanted.instanceTypes)),
+    orUnknown('zones', zonesByType(ec2, wanted.instanceTypes)),
     orUnknown('endpoint services', readEndpointServices(ec2, region, wanted.endpoints)),
   ]);
   return { region, quotas: judgeForDeploy(wanted.needs, limits), zones, endpointServices, unknown };
-}
-
-/** Zone ids by instance type. EC2 knows a SageMaker type without `ml.`; no API shows whether SageMaker also offers it in the zone. */
-async function readZones(ec2: EC2Client, types: readonly string[]): Promise<Record<string, string[]>> {
-  const zones: Record<string, string[]> = Object.fromEntries(types.map((type) => [type, []]));
-  if (types.length === 0) return zones;
-  const names = types.map((type) => type.replace(/^ml\./, ''));
-  const { InstanceTypeOfferings = [] } = await ec2.send(
-    new DescribeInstanceTypeOfferingsCommand({
-      LocationType: 'availability-zone-id',
-      Filters: [{ Name: 'instance-type', Values: names }],
-    }),
-  );
-  for (const { InstanceType, Location } of InstanceTypeOfferings) {
-    if (Location) zones[`ml.${InstanceType}`]?.push(Location);
-  }
-  for (const ids of Object.values(zones)) ids.sort();
-  return zones;
 }
 
 async function readEndpointServices(
@@ -159,7 +129,7 @@ function rankedRows(readings: readonly RegionReading[], wanted: Wanted): RegionR
   const order = (row: RegionRow): number[] => [
     row.usable === true ? 0 : row.usable === null ? 1 : 2,
     missingOf({ ...row, quotas: [] }).length,
-    missingOf(row).length,
+    row.missing.length,
     Math.max(...Object.values(row.usdPerHour).map(({ onDemand }) => onDemand ?? Number.MAX_VALUE), 0),
   ];
   return rows.sort((a, b) => {
@@ -169,14 +139,25 @@ function rankedRows(readings: readonly RegionReading[], wanted: Wanted): RegionR
   });
 }
 
-function rowOf(reading: RegionReading, { instanceTypes, prices }: Wanted): RegionRow {
-  const { region, quotas, zones, endpointServices } = reading;
-  const facts = REGIONS[region];
-  const isUnknown =
-    zones === undefined || endpointServices === undefined || quotas.some(({ verdict }) => verdict === 'unknown');
-  const row = {
-    ...reading,
-    images: { dlcAccount: facts?.dlcAccount ?? '', smpAccount: facts?.smpAccount ?? null },
+type RegionRow = ReturnType<typeof rowOf>;
+
+/**
+ * A region with what follows from its reading. `usable` is true if every quota is sufficient, and every instance type and endpoint service
+ * available; null if something is not known.
+ */
+function rowOf(reading: RegionReading, { instanceTypes, prices }: Wanted) {
+  const { region, quotas, zones, endpointServices, unknown } = reading;
+  const missing = missingOf(reading);
+  const isKnown = zones && endpointServices && quotas.every(({ verdict }) => verdict !== 'unknown');
+  const { dlcAccount = '', smpAccount = null } = REGIONS[region] ?? {};
+  return {
+    region,
+    usable: missing.length > 0 ? false : isKnown ? true : null,
+    missing,
+    unknown,
+    quotas,
+    zones,
+    images: { dlcAccount, smpAccount },
     usdPerHour: Object.fromEntries(
       instanceTypes.map((type) => [
         type,
@@ -187,11 +168,11 @@ function rowOf(reading: RegionReading, { instanceTypes, prices }: Wanted): Regio
         },
       ]),
     ),
+    endpointServices,
     toRequest: quotas.flatMap((quota) =>
       quota.verdict === 'short' ? (increaseCommand(quota, region) ?? `contact AWS Support about ${quota.name}`) : [],
     ),
   };
-  return { ...row, usable: missingOf(row).length > 0 ? false : isUnknown ? null : true };
 }
 
 /** A price of another region cannot be used to compare regions. */
@@ -207,20 +188,6 @@ function missingOf({ quotas, zones, endpointServices }: RegionReading): string[]
     ),
   ];
 }
-
-const jsonRow = (row: RegionRow, rank: number) => ({
-  rank,
-  region: row.region,
-  usable: row.usable,
-  missing: missingOf(row),
-  unknown: row.unknown,
-  quotas: row.quotas.map(quotaJson),
-  zones: row.zones ?? null,
-  images: row.images,
-  usdPerHour: row.usdPerHour,
-  endpointServices: row.endpointServices ?? null,
-  toRequest: row.toRequest,
-});
 
 function printRows(rows: readonly RegionRow[], terminal: Terminal): void {
   const price = ({ usdPerHour }: RegionRow) =>
@@ -242,7 +209,7 @@ function printRows(rows: readonly RegionRow[], terminal: Terminal): void {
         zones(row),
         price(row),
         row.images.smpAccount ? 'yes' : 'no',
-        missingOf(row).join('; '),
+        row.missing.join('; '),
       ]),
     ),
   );

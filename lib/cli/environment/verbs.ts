@@ -1,6 +1,5 @@
-import type { CommandLine } from '../command-line';
+import { type CommandLine, modeOf } from '../command-line';
 import { UsageError } from '../exit';
-import { modeOf } from '../modes';
 import type { Terminal } from '../terminal';
 import type { LockOptions } from './lock';
 import type { RegionOptions } from './regions';
@@ -14,13 +13,11 @@ export function environmentVerbs(cli: CommandLine): void {
     .verb(
       'preflight [file]',
       'check quotas and other prerequisites in the account; or compare regions, or lock the base image',
-      [
-        'slipway preflight runs/sagemaker/llama2-13b.yaml --environment research/nlp',
-        'slipway preflight environments/research.yaml --region us-west-2',
-        'slipway preflight runs/builtin/llama3-8b-fsdp.yaml --regions us-east-1,us-east-2,us-west-2',
-        'slipway preflight environments/research.yaml --lock',
-        'slipway preflight environments/cuda.yaml --lock --base 111122223333.dkr.ecr.{region}.amazonaws.com/nvidia/cuda:12.9',
-      ].join('\n  '),
+      'slipway preflight runs/sagemaker/llama2-13b.yaml --environment research/nlp',
+      'slipway preflight environments/research.yaml --region us-west-2',
+      'slipway preflight runs/builtin/llama3-8b-fsdp.yaml --regions us-east-1,us-east-2,us-west-2',
+      'slipway preflight environments/research.yaml --lock',
+      'slipway preflight environments/cuda.yaml --lock --base 111122223333.dkr.ecr.{region}.amazonaws.com/nvidia/cuda:12.9',
     )
     .option(
       '--regions [a,b]',

@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { S3Client } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../core/config/descriptor';
 import {
@@ -8,26 +11,34 @@ import {
   mayUsePlace,
   parseHubSource,
 } from '../../core/config/formats/places';
+import { type FetchedCommit, namedHubSources } from '../../core/config/inline';
 import { issue } from '../../core/config/issue';
-import type { RunSpec } from '../../core/config/run-spec';
+import { loadRun } from '../../core/config/load';
 import { runCommand } from '../../core/contracts/names';
 import { teamKeyVariable } from '../../core/job/team-key';
 import { ask } from '../ask';
 import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
-import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
-import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked } from '../inputs';
-import { confirmCost, submit } from '../launch/submit';
+import { type CommonOptions, checkRunFile, type GivenFile, requireChecked, type ValidRun } from '../inputs';
+import { submitConfirmed } from '../launch/submit';
 import { waitForEnd } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
 import { runTrainerModule } from '../trainer-module';
-import { fetchRunText, repositoryText } from './fetch-run';
 import { findFetched } from './fetched';
-import { describeRepository, HUB_MODULE, type HubOptions, pinnedText, type Repository, totalBytes } from './repository';
+import {
+  describeRepository,
+  fetchRunText,
+  HUB_MODULE,
+  type HubOptions,
+  pinnedText,
+  type Repository,
+  repositoryText,
+  totalBytes,
+} from './repository';
 
-export interface FetchOptions extends CommonOptions, HubOptions {
+interface FetchOptions extends CommonOptions, HubOptions {
   /** Prefix in S3 for the folders of repositories. */
   to?: string;
   /** Patterns of file names. */
@@ -53,24 +64,19 @@ export async function fetchSource(text: string, options: FetchOptions, terminal:
   const root = rootOf(options.to, descriptor);
   const repository = describeRepository(source, options);
   const folder = fillPlaceholders(hubFolder({ ...source, revision: repository.commit }, root), { descriptor });
-  const answer = { source: pinnedText(repository), commit: repository.commit, uri: folder };
-  const { licence, gated } = repository;
-  const facts = { ...answer, bytes: totalBytes(repository), files: repository.files.length, licence, gated };
+  const { commit, files, licence, gated } = repository;
+  const named = pinnedText(repository);
+  const size = { bytes: totalBytes(repository), files: files.length };
+  const facts = { source: named, commit, uri: folder, ...size, licence, gated };
   terminal.err(repositoryText(repository, folder));
   if (await isComplete(repository, descriptor, root)) {
-    terminal.err(`${answer.source}: was fetched before; nothing is copied`);
+    terminal.err(`${named}: was fetched before; nothing is copied`);
     if (options.json) terminal.out(json({ ...facts, runId: null }));
     return EXIT.done;
   }
   if (options.local) return fetchLocally(repository, { ...options, root, descriptor }, facts, terminal);
   const checked = checkedFetch([repository], options, descriptor, root);
-  await preflightRun(checked.run, descriptor, terminal);
-  const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
-  const { runId } = await submit(
-    { checked, file: 'fetch.yaml', descriptor },
-    { ...options, acceptsUnknownPrice },
-    terminal,
-  );
+  const { runId } = await submitConfirmed({ checked, file: 'fetch.yaml', descriptor }, options, terminal);
   if (options.json && !options.wait) terminal.out(json({ ...facts, runId }));
   if (options.wait) return waitForEnd(descriptor, runId, { ...options, logs: true }, terminal);
   terminal.err(`${runId}: ${runCommand('status', runId, descriptor, '--wait')} to follow it`);
@@ -83,7 +89,7 @@ export function checkedFetch(
   options: CommonOptions & { include?: readonly string[] },
   descriptor: Descriptor,
   root = HUB_ROOT,
-): CheckedRun & { run: RunSpec } {
+): ValidRun {
   const text = fetchRunText(repositories, root, options.include ?? [], process.env);
   const { json: asJson, region, set } = options;
   const checked = requireChecked(checkRunFile({ file: 'fetch.yaml', text }, { json: asJson, region, set }, descriptor));
@@ -118,23 +124,17 @@ async function isComplete(repository: Repository, descriptor: Descriptor, root: 
 
 async function fetchLocally(
   repository: Repository,
-  {
-    root,
-    descriptor,
-    python,
-    include = [],
-    yes,
-    json: asJson,
-  }: FetchOptions & { root: string; descriptor: Descriptor },
+  options: FetchOptions & { root: string; descriptor: Descriptor },
   facts: object,
   terminal: Terminal,
 ): Promise<number> {
-  if (!yes) await ask('Copy it through this machine?', 'fetch');
+  const { root, descriptor, python, include = [] } = options;
+  if (!options.yes) await ask('Copy it through this machine?', 'fetch');
   const words = ['--source', pinnedText(repository), '--revisions', repository.revision];
   words.push('--to', fillPlaceholders(root, { descriptor }));
   if (include.length > 0) words.push('--include', include.join(','));
   runTrainerModule('fetch', words, { ...HUB_MODULE, python, env: await s3Variables(descriptor), isShown: true });
-  if (asJson) terminal.out(json({ ...facts, runId: null }));
+  if (options.json) terminal.out(json({ ...facts, runId: null }));
   return EXIT.done;
 }
 
@@ -149,4 +149,65 @@ async function s3Variables(descriptor: Descriptor): Promise<Record<string, strin
     AWS_REGION: descriptor.region,
     ...teamKeyVariable(descriptor),
   };
+}
+
+/**
+ * Asks the hub for what a run file names and the team has not fetched: the run is checked with those commits, and waits for the run that
+ * fetches them.
+ */
+export async function fetchFirst<T extends CommonOptions & HubOptions>(
+  { text }: GivenFile,
+  options: T,
+  terminal: Terminal,
+) {
+  const { value } = loadRun(text, options.set);
+  const descriptor = await findDescriptor(options, value?.environment);
+  const missing: { repository: Repository; found: FetchedCommit; source: string }[] = [];
+  for (const source of namedHubSources(text, options.set)) {
+    const parsed = parseHubSource(source);
+    if (parsed && !(await findFetched(parsed, descriptor)))
+      missing.push({ source, ...describeOnHub(parsed, options.python, descriptor, terminal) });
+  }
+  if (missing.length === 0) return { options };
+  const token = value?.secrets?.HF_TOKEN;
+  const given = { region: options.region, set: token === undefined ? [] : [`secrets.HF_TOKEN=${token}`] };
+  const fetch = checkedFetch(
+    missing.map(({ repository }) => repository),
+    given,
+    descriptor,
+  );
+  const after = [...(value?.after ?? []), `latest:${fetch.run.name}`];
+  return {
+    fetch,
+    options: {
+      ...options,
+      fetched: Object.fromEntries(missing.map(({ source, found }) => [source, found])),
+      set: [...(options.set ?? []), `after=${JSON.stringify(after)}`],
+    },
+  };
+}
+
+function describeOnHub(
+  source: HubSource,
+  python: string | undefined,
+  descriptor: Descriptor,
+  terminal: Terminal,
+): { repository: Repository; found: FetchedCommit } {
+  const save = mkdtempSync(path.join(tmpdir(), 'slipway-hub-'));
+  try {
+    const isModel = source.kind === 'model';
+    const repository = describeRepository(source, { python, ...(isModel && { save }) });
+    terminal.err(
+      repositoryText(
+        repository,
+        fillPlaceholders(hubFolder({ ...source, revision: repository.commit }), { descriptor }),
+      ),
+    );
+    const config = repository.saved.includes('config.json')
+      ? readFileSync(path.join(save, 'config.json'), 'utf8')
+      : undefined;
+    return { repository, found: { commit: repository.commit, ...(config !== undefined && { config }) } };
+  } finally {
+    rmSync(save, { recursive: true, force: true });
+  }
 }

@@ -11,7 +11,7 @@ import { isAllowedType } from '../../core/rules/guardrails';
 import { duration, usd } from '../../report/page/format';
 import { Refusal } from '../exit';
 import { type CheckedRun, requireRun } from '../inputs';
-import { previewData } from '../plan/preview-data';
+import { previewData } from '../plan/validate';
 import type { FinetuneOptions } from './finetune';
 import { type Cluster, type Job, type Recipe, tokeniseText } from './finetune-files';
 
@@ -44,35 +44,32 @@ const MAX_RUNTIME_SECONDS = 432_000;
 export function chooseClusters(candidates: Candidates): Choice[] {
   const fits: Choice[] = [];
   const refused: Issue[][] = [];
-  let nearest: { name: string; needed: number; available: number } | undefined;
+  const tooLarge: TooLarge[] = [];
   for (const cluster of clusters(candidates)) {
     if (fits.length === SHOWN) break;
     const found = planned(candidates, cluster);
     if (Array.isArray(found)) refused.push(found);
-    else if (found.plan && found.plan.fits !== 'fits') {
-      const { total: needed, available } = found.plan.memoryGiB;
-      if (!nearest || needed / available < nearest.needed / nearest.available)
-        nearest = { name: `${cluster.instanceCount} x ${cluster.instanceType}`, needed, available };
-    } else if (!fits.some(({ cluster: one }) => isAlike(one, cluster))) fits.push(found);
+    else if (found.plan && found.plan.fits !== 'fits') tooLarge.push({ cluster, ...found.plan.memoryGiB });
+    else if (!fits.some(({ cluster: one }) => isAlike(one, cluster))) fits.push(found);
   }
   if (fits.length > 0) return fits;
+  const [nearest] = tooLarge.sort((a, b) => a.total / a.available - b.total / b.available);
   // What is wrong on every instance is the model's or the method's, not that of a type.
   const other = refused.find((issues) => issues.some(({ rule }) => !rule.startsWith('guardrails/')));
   throw new Refusal(nearest ? [doesNotFit(candidates, nearest)] : (other ?? refused[0] ?? [doesNotFit(candidates)]));
 }
 
+type TooLarge = Pick<RunPlan['memoryGiB'], 'total' | 'available'> & Pick<Choice, 'cluster'>;
+
 /** Sizes of a family with the same GPUs differ in what training hardly uses. */
 const isAlike = (a: Cluster, b: Cluster): boolean =>
   a.gpus === b.gpus && a.instanceType.replace(/\.\w+$/, '') === b.instanceType.replace(/\.\w+$/, '');
 
-const doesNotFit = (
-  { instanceType, descriptor }: Candidates,
-  nearest?: { name: string; needed: number; available: number },
-) =>
+const doesNotFit = ({ instanceType, descriptor }: Candidates, nearest?: TooLarge) =>
   issue('finetune/fits', 'error', instanceType ? '--instance-type' : '--model', {
     must: `must fit on instances that ${descriptor.name} allows`,
     got: nearest
-      ? `${nearest.needed.toFixed(0)} of ${nearest.available.toFixed(0)} GiB per GPU on ${nearest.name}`
+      ? `${nearest.total.toFixed(0)} of ${nearest.available.toFixed(0)} GiB per GPU on ${nearest.cluster.instanceCount} x ${nearest.cluster.instanceType}`
       : `no such instances${instanceType ? ` of type ${instanceType}` : ''}`,
     fix: 'use --lora or --qlora, a smaller model or another --instance-type, or ask the platform team',
   });
@@ -110,7 +107,7 @@ const isTraining = ({ accelerator }: InstanceType): boolean => accelerator?.kind
 function planned({ text, check, descriptor }: Candidates, cluster: Cluster): Choice | Issue[] {
   const first = check(text(cluster));
   if (!first.run || hasErrors(first.issues)) return first.issues.filter(({ level }) => level === 'error');
-  const found = planRun(first.run, { region: descriptor.region, prices: descriptor.prices });
+  const found = planRun(first.run, descriptor);
   // The planner has no model of CPUs, on which only small models are trained; every other refusal of it counts.
   if (Array.isArray(found) && findInstanceType(cluster.instanceType)?.accelerator) return found;
   const plan = Array.isArray(found) ? null : found;

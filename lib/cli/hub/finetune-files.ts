@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import { runFileText, type Section, slugOf } from './fetch-run';
 import type { TuningData, TuningModel } from './finetune-inputs';
+import { runFileText, type Section, slugOf } from './repository';
 
 /** What is trained, and how long. */
 export interface Recipe {
@@ -49,8 +49,7 @@ export function tokeniseText(job: Omit<Job, 'recipe'>, after: readonly string[])
   const bytes = data.files.reduce((sum, file) => sum + file.bytes, 0);
   const rows = data.upload ? { s3: `${prefix}rows/` } : data.source ? { source: data.source } : { s3: data.uri };
   return runFileText('Turns rows into tokens, and marks those that are trained.', [
-    ['', { name: tokeniseName(job), kind: 'processing' }],
-    ['', after.length > 0 ? { after } : {}],
+    ['', { name: tokeniseName(job), kind: 'processing', ...(after.length > 0 && { after }) }],
     [
       'with the chat template of the model',
       {
@@ -63,16 +62,7 @@ export function tokeniseText(job: Omit<Job, 'recipe'>, after: readonly string[])
           },
         },
         tokenizer: { trainOn: 'assistant' },
-      },
-    ],
-    [
-      '',
-      {
-        compute: {
-          instanceType: 'ml.m5.2xlarge',
-          instanceCount: 1,
-          volumeSizeGiB: 30 + Math.ceil((4 * bytes) / GIB),
-        },
+        compute: { instanceType: 'ml.m5.2xlarge', instanceCount: 1, volumeSizeGiB: 30 + Math.ceil((4 * bytes) / GIB) },
       },
     ],
     [

@@ -7,7 +7,6 @@ import constants from '../../core/catalog/trainer-constants.json';
 import type { Descriptor } from '../../core/config/descriptor';
 import {
   fillPlaceholders,
-  type HubSource,
   hubFolder,
   hubSourceText,
   isHubSource,
@@ -87,9 +86,7 @@ function patternOf(split: string, kept: Files['files'], { files }: Files): strin
 
 /** The model of `--model`. Throws a UsageError when it lacks what a fine-tuning reads. */
 export async function readModel(text: string, place: InputPlace): Promise<TuningModel> {
-  const found = isHubSource(text)
-    ? await hubFiles(requireModel(text), place, 'model')
-    : await s3Files('--model', text, place);
+  const found = await filesOf('model', text, place);
   const names = found.files.map((file) => file.path);
   const tokenizer = names.filter((name) => OF_TOKENIZER.test(name));
   const lacking = ['config.json', 'tokenizer.json'].filter((name) => !names.includes(name));
@@ -99,7 +96,7 @@ export async function readModel(text: string, place: InputPlace): Promise<Tuning
       `--model: must have ${lacking.join(' and ')}, got ${text} without; name another model, or convert it`,
     );
   const folder = path.join(place.folder, 'model');
-  if (!found.repository) await copyDown(found.uri, ['config.json', ...tokenizer], folder, place.descriptor);
+  await copyDown(found, ['config.json', ...tokenizer], folder, place.descriptor);
   const config = readFileSync(path.join(folder, 'config.json'), 'utf8');
   const name = withSlash(text.replace(/@.*$/, '')).split('/').at(-2) ?? '';
   return { ...found, config, name, tokenizer, tokenizerFile: path.join(folder, 'tokenizer.json') };
@@ -108,9 +105,7 @@ export async function readModel(text: string, place: InputPlace): Promise<Tuning
 /** The rows of `--data`. Throws a UsageError when there are none. */
 export async function readData(text: string, method: 'sft' | 'dpo', place: InputPlace): Promise<TuningData> {
   if (!/^(hf:|s3:)/.test(text)) return localData(text);
-  const found = isHubSource(text)
-    ? await hubFiles(requireDataset(text), place, 'data')
-    : await s3Files('--data', text, place);
+  const found = await filesOf('data', text, place);
   const rows = found.files.filter((file) => hasRows(file) && isPlain(file.path));
   const split = SPLITS[method].find((name) => rows.some(ofSplit(name)));
   const kept = split === undefined ? rows : rows.filter(ofSplit(split));
@@ -124,7 +119,7 @@ export async function readData(text: string, method: 'sft' | 'dpo', place: Input
     );
   }
   const folder = path.join(place.folder, 'data');
-  if (!found.repository) await copyDown(found.uri, [sample.path], folder, place.descriptor);
+  await copyDown(found, [sample.path], folder, place.descriptor);
   const bytes = kept.reduce((sum, file) => sum + file.bytes, 0);
   return {
     ...found,
@@ -148,38 +143,30 @@ async function localData(file: string): Promise<TuningData> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(file), hash);
   const files = [{ path: path.basename(file), bytes }];
-  return {
-    uri: '',
-    files,
-    id: `${hash.digest('hex')} ${path.basename(file)}`,
-    sample: { file, share: 1 },
-    upload: file,
-  };
+  const id = `${hash.digest('hex')} ${path.basename(file)}`;
+  return { uri: '', files, id, sample: { file, share: 1 }, upload: file };
 }
 
-function requireModel(text: string): HubSource {
-  const source = requireHubSource('--model', text);
-  if (source.kind === 'model') return source;
-  throw new UsageError(`--model: must be a model, got the data set ${text}; write it as --data`);
-}
+const KINDS = {
+  model: ['model', 'a model, got the data set', 'write it as --data'],
+  data: ['dataset', 'a data set such as hf:datasets/ORG/NAME, got the model', 'correct it'],
+} as const;
 
-function requireDataset(text: string): HubSource {
-  const source = requireHubSource('--data', text);
-  if (source.kind === 'dataset') return source;
-  throw new UsageError(`--data: must be a data set such as hf:datasets/ORG/NAME, got the model ${text}; correct it`);
-}
-
-/** Files of a fetched commit, or of the hub. */
-async function hubFiles(source: HubSource, place: InputPlace, name: string): Promise<Files> {
+/** Files of an input: of a fetched commit, of the hub, or of a prefix in S3. */
+async function filesOf(input: keyof typeof KINDS, text: string, place: InputPlace): Promise<Files> {
+  const option = `--${input}`;
+  if (!isHubSource(text)) return s3Files(option, text, place);
+  const source = requireHubSource(option, text);
+  const [kind, must, fix] = KINDS[input];
+  if (source.kind !== kind) throw new UsageError(`${option}: must be ${must} ${text}; ${fix}`);
   const fetched = await findFetched(source, place.descriptor);
-  const pinned = (revision: string) => ({ ...source, revision });
-  if (fetched) {
-    const at = pinned(fetched.commit);
-    return { uri: hubFolder(at), files: fetched.files, source: hubSourceText(at) };
-  }
-  const repository = describeRepository(source, { python: place.python, save: path.join(place.folder, name) });
-  const { files, commit } = repository;
-  return { uri: hubFolder(pinned(commit)), files, source: pinnedText(repository), repository };
+  const repository = fetched
+    ? undefined
+    : describeRepository(source, { python: place.python, save: path.join(place.folder, input) });
+  const at = { ...source, revision: fetched?.commit ?? repository?.commit ?? '' };
+  const files = fetched?.files ?? repository?.files ?? [];
+  const named = repository ? pinnedText(repository) : hubSourceText(at);
+  return { uri: hubFolder(at), files, source: named, repository };
 }
 
 async function s3Files(option: string, text: string, { descriptor }: InputPlace): Promise<Files> {
@@ -194,8 +181,10 @@ async function s3Files(option: string, text: string, { descriptor }: InputPlace)
 /** Keys of S3 may contain any text: one such as `a/../../x` is not written outside the folder. */
 const isPlain = (name: string): boolean => !name.split('/').some((part) => ['', '.', '..'].includes(part));
 
-async function copyDown(uri: string, names: readonly string[], folder: string, descriptor: Descriptor): Promise<void> {
-  const { bucket: Bucket, key } = parseS3Uri(fillPlaceholders(uri, { descriptor }));
+/** Copies files of a prefix in S3, or of a fetched commit; those of the hub are here already. */
+async function copyDown(from: Files, names: readonly string[], folder: string, descriptor: Descriptor): Promise<void> {
+  if (from.repository) return;
+  const { bucket: Bucket, key } = parseS3Uri(fillPlaceholders(from.uri, { descriptor }));
   const s3 = awsClient(S3Client, { region: descriptor.region });
   for (const name of names.filter(isPlain)) {
     const target = path.join(folder, name);

@@ -8,7 +8,6 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders } from '../../core/config/formats/places';
 import { type FetchedCommits, readModelConfig } from '../../core/config/inline';
 import { issueOf } from '../../core/config/rule';
-import type { RunSpec } from '../../core/config/run-spec';
 import { runCommand } from '../../core/contracts/names';
 import { teamKeyEncryption } from '../../core/job/team-key';
 import { makeFolder } from '../../shared/local/make-folder';
@@ -18,16 +17,15 @@ import { calling } from '../aws-errors';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
-import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked } from '../inputs';
+import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked, type ValidRun } from '../inputs';
 import { submit } from '../launch/submit';
 import { writing } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { checkedFetch } from './fetch';
-import { repositoryText, slugOf } from './fetch-run';
 import { choiceJson, choiceText, chooseClusters, examineRows, type Request } from './finetune-choice';
 import { type Job, tokeniseText, trainText } from './finetune-files';
 import { readData, readModel, type TuningModel } from './finetune-inputs';
-import type { HubOptions } from './repository';
+import { type HubOptions, repositoryText, slugOf } from './repository';
 
 export interface FinetuneOptions extends CommonOptions, HubOptions {
   model: string;
@@ -153,7 +151,7 @@ function writeFiles(links: readonly Link[], directory: string): string[] {
 interface Link {
   name: 'fetch' | 'tokenise' | 'train';
   text: string;
-  checked: CheckedRun & { run: RunSpec };
+  checked: ValidRun;
 }
 
 /** Uploads what only this machine has, and starts the runs, each after the one before it. All are checked before the first starts. */

@@ -7,11 +7,9 @@ export function hubVerbs(cli: CommandLine): void {
     .verb(
       'fetch <source>',
       'copy a model or data set of a hub to the data bucket of the team, once, with its digests',
-      [
-        'slipway fetch hf:Qwen/Qwen3-8B --environment research/nlp',
-        'slipway fetch hf:datasets/HuggingFaceH4/no_robots --environment research/nlp --local',
-        'slipway fetch hf:meta-llama/Llama-3.1-8B --environment research/nlp --set secrets.HF_TOKEN=slipway/nlp/hugging-face',
-      ].join('\n  '),
+      'slipway fetch hf:Qwen/Qwen3-8B --environment research/nlp',
+      'slipway fetch hf:datasets/HuggingFaceH4/no_robots --environment research/nlp --local',
+      'slipway fetch hf:meta-llama/Llama-3.1-8B --environment research/nlp --set secrets.HF_TOKEN=slipway/nlp/hugging-face',
     )
     .option(
       '--to <prefix>',
@@ -35,10 +33,8 @@ function finetuneVerb(cli: CommandLine): void {
     .verb(
       'finetune',
       'fine-tune a model: write run files for fetch, tokenise and train, show memory, time and cost, and launch them',
-      [
-        'slipway finetune --model hf:Qwen/Qwen3-8B --data chats.jsonl --method sft --lora 16 --environment research/nlp',
-        'slipway finetune --model hf:Qwen/Qwen3-8B --data hf:datasets/HuggingFaceH4/no_robots --method sft --environment research/nlp --dry-run',
-      ].join('\n  '),
+      'slipway finetune --model hf:Qwen/Qwen3-8B --data chats.jsonl --method sft --lora 16 --environment research/nlp',
+      'slipway finetune --model hf:Qwen/Qwen3-8B --data hf:datasets/HuggingFaceH4/no_robots --method sft --environment research/nlp --dry-run',
     )
     .requiredOption(
       '--model <source>',

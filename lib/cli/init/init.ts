@@ -43,14 +43,7 @@ export interface InitOptions {
 }
 
 /** The choices from which a project is generated. */
-export interface Answers {
-  region: string;
-  team: string;
-  instanceType: string;
-  ci?: CiSystem;
-  pipeline?: boolean;
-  lockfile?: false;
-}
+export type Answers = typeof DEFAULTS & Pick<InitOptions, 'pipeline' | 'lockfile'> & { ci?: CiSystem };
 
 const DEFAULTS = { region: 'us-west-2', team: 'nlp', instanceType: 'ml.p5.48xlarge' };
 
@@ -74,8 +67,8 @@ async function answersOf(options: InitOptions): Promise<Answers> {
     ),
     instanceType: await ask('instanceType', () => select({ message: 'Instance type', options: TYPE_OPTIONS })),
     ci: options.ci as CiSystem | undefined,
-    ...(options.pipeline && { pipeline: true }),
-    ...(options.lockfile === false && { lockfile: false }),
+    pipeline: options.pipeline,
+    lockfile: options.lockfile,
   };
 }
 
@@ -90,7 +83,9 @@ function teamProblem(team: string): string | undefined {
 
 function requireValid({ region, team, instanceType, ci, pipeline, package: source }: InitOptions): void {
   const problems = [
-    region !== undefined && !(region in REGIONS) && regionProblem(region),
+    region !== undefined &&
+      !(region in REGIONS) &&
+      `--region: must be a region with SageMaker, got ${region}; use ${orList(nearest(region, Object.keys(REGIONS)))}`,
     team !== undefined && teamProblem(team) && `--team: ${teamProblem(team)}`,
     instanceType !== undefined && typeProblem(instanceType),
     ci !== undefined &&
@@ -104,9 +99,6 @@ function requireValid({ region, team, instanceType, ci, pipeline, package: sourc
   if (problems.length > 0) throw new UsageError(problems.join('\n'));
 }
 
-const regionProblem = (region: string): string =>
-  `--region: must be a region with SageMaker, got ${region}; use ${orList(nearest(region, Object.keys(REGIONS)))}`;
-
 function typeProblem(type: string): string | undefined {
   const found = findInstanceType(type);
   if (!found)
@@ -116,22 +108,20 @@ function typeProblem(type: string): string | undefined {
   return undefined;
 }
 
-/** Vite, with which the tests of a project run, takes these characters of a path for parts of an address. */
-function requirePath(folder: string): void {
-  if (/[#%?]/.test(folder))
-    throw new UsageError(`init: must be a folder whose path has no #, % and ?, got ${folder}; choose another`);
-}
-
 const LOCK_FILE = 'package-lock.json';
 
 /**
  * `slipway init [DIR]`: writes a CDK app that contains this package and uses it, with an environment file, run files and a test; with `--run`
  * only the run files. Never overwrites a file.
  */
-export async function init(directory: string, options: InitOptions, terminal: Terminal): Promise<number> {
+export async function init(given: string | undefined, options: InitOptions, terminal: Terminal): Promise<number> {
+  const directory = given ?? '.';
   const answers = await answersOf(options);
   const name = packageName(directory);
-  if (!options.run) requirePath(path.resolve(directory));
+  const folder = path.resolve(directory);
+  // Vite, with which the tests of a project run, takes these characters of a path for parts of an address.
+  if (!options.run && /[#%?]/.test(folder))
+    throw new UsageError(`init: must be a folder whose path has no #, % and ?, got ${folder}; choose another`);
   const files = options.run ? runFiles(answers) : projectFiles(name, answers);
   const ofNpm = options.run ? [] : [PACKAGE_FILE, ...(options.lockfile === false ? [] : [LOCK_FILE])];
   requireFree(directory, [...ofNpm, ...files.map(({ to }) => to)]);

@@ -20,14 +20,8 @@ export interface NewFile {
 /** Name of the environment of a new project; none of the samples has it. */
 const ENVIRONMENT = 'training';
 const ENVIRONMENT_FILE = `environments/${ENVIRONMENT}.yaml`;
-/** Template files and their destinations; `{{words}}` are filled in. npm does not pack files named .gitignore. */
-const COPIED: Readonly<Record<string, string>> = {
-  'tsconfig.json': 'tsconfig.json',
-  'bin/app.ts': 'bin/app.ts',
-  'test/environment.test.ts': 'test/environment.test.ts',
-  'README.md': 'README.md',
-  gitignore: '.gitignore',
-};
+/** Template files; `{{words}}` are filled in. */
+const COPIED = ['tsconfig.json', 'test/environment.test.ts', 'README.md'];
 const PIPELINES: Readonly<Record<CiSystem, [from: string, to: string]>> = {
   github: ['ci/github.yaml', '.github/workflows/slipway.yaml'],
   gitlab: ['ci/gitlab.yaml', '.gitlab-ci.yml'],
@@ -43,9 +37,13 @@ const FIRST_MODELS = ['llama3-8b', 'llama3.2-3b', 'llama3.2-1b', 'gpt-tiny'];
 /** All files of a new CDK app but its package.json. */
 export function projectFiles(name: string, answers: Answers): NewFile[] {
   const words = { name, ...answers };
-  const { 'bin/app.ts': plain, ...rest } = COPIED;
-  const app = answers.pipeline ? { 'bin/pipeline.ts': 'bin/app.ts' } : { 'bin/app.ts': plain ?? '' };
-  const copied = Object.entries({ ...rest, ...app, ...(answers.ci && Object.fromEntries([PIPELINES[answers.ci]])) });
+  const copied: (readonly [from: string, to: string])[] = [
+    ...COPIED.map((name) => [name, name] as const),
+    // npm does not pack files named .gitignore.
+    ['gitignore', '.gitignore'],
+    [answers.pipeline ? 'bin/pipeline.ts' : 'bin/app.ts', 'bin/app.ts'],
+    ...(answers.ci ? [PIPELINES[answers.ci]] : []),
+  ];
   return [
     { to: 'cdk.json', text: `${json(cdkJson())}\n` },
     ...copied.map(([from, to]) => ({

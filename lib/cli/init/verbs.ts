@@ -1,5 +1,4 @@
 import type { CommandLine } from '../command-line';
-import type { InitOptions } from './init';
 
 export function initVerbs(cli: CommandLine): void {
   cli
@@ -22,7 +21,5 @@ export function initVerbs(cli: CommandLine): void {
     )
     .option('--no-lockfile', 'write no package-lock.json, for pnpm and Yarn')
     .option('--yes', 'skip all prompts')
-    .action(async (directory = '.', options: InitOptions) =>
-      cli.done(await (await import('./init.js')).init(directory, options, cli.terminal)),
-    );
+    .action(cli.action(() => import('./init.js'), 'init'));
 }

@@ -15,26 +15,22 @@ import { makeFolder } from '../../shared/local/make-folder';
 import { driverFiles } from '../../shared/local/own-package';
 import { writing } from '../page-file';
 import { json } from '../terminal';
-import { packedCode } from './packed-code';
+import { packedCode } from './submit';
 
-/** Content of `launch --dry-run`: the request that would be sent, and the files that would be uploaded before it. */
-export interface DryRun {
-  plan: JobPlan;
-  request: unknown;
-  /** The code archive that would be uploaded. */
-  archive?: Archive;
-}
-
-/** The request of the first attempt, computed locally in the same way as in the account. */
+/**
+ * The request of the first attempt, computed locally in the same way as in the account, and the code archive that would be uploaded before
+ * it.
+ */
 export async function dryRun(
   run: RunSpec,
   runFile: string,
   descriptor: Descriptor,
   options: { region?: string; runId?: string },
-): Promise<DryRun> {
+) {
   const archive = await packedCode(run, runFile, descriptor);
   const runId = options.runId ?? runIdAt(run.name, new Date());
-  const driver = descriptor.driver ?? localDriverAddress(descriptor);
+  const { hash } = driverFiles();
+  const driver = descriptor.driver ?? { uri: `s3://${descriptor.artifactBucket}/drivers/${hash}/`, hash };
   const plan: JobPlan = {
     // For an elastic run: the largest size, which its first capacity option requests.
     run: runWithCapacityOption(run, AS_WRITTEN),
@@ -63,13 +59,8 @@ function codeAddress(
   return { uri: codeUri({ descriptor, runId }, run, archive.sha256), sha256: archive.sha256 };
 }
 
-function localDriverAddress(descriptor: Descriptor): { uri: string; hash: string } {
-  const { hash } = driverFiles();
-  return { uri: `s3://${descriptor.artifactBucket}/drivers/${hash}/`, hash };
-}
-
 /** Writes `request.json` and every object of the job's code, driver and job channels as `s3/<bucket>/<key>`. */
-export function writeDryRun({ plan, request, archive }: DryRun, directory: string): void {
+export function writeDryRun({ plan, request, archive }: Awaited<ReturnType<typeof dryRun>>, directory: string): void {
   writeFile(path.join(directory, 'request.json'), `${json(request)}\n`);
   const put = (uri: string, bytes: Buffer | string) =>
     writeFile(path.join(directory, 's3', uri.replace(/^s3:\/\//, '')), bytes);

@@ -1,25 +1,15 @@
-import type { Descriptor } from '../../core/config/descriptor';
 import { orList } from '../../core/config/issue';
 import { MAX_NOTE } from '../../core/contracts/control-requests';
 import { runCommand } from '../../core/contracts/names';
 import { elasticSizes } from '../../core/rules/compute/hosts';
+import { modeOf } from '../command-line';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, requireText, UsageError } from '../exit';
 import { timeOrSpan } from '../given-time';
-import type { FetchFirst } from '../hub/fetch-first';
 import { withS3Config } from '../hub/fetched';
-import {
-  type CommonOptions,
-  checkRead,
-  type GivenFile,
-  type ReadRun,
-  readGiven,
-  readRunFile,
-  requireChecked,
-} from '../inputs';
-import { modeOf } from '../modes';
-import { withoutOk } from '../runs/read-status';
+import { type CommonOptions, checkRead, type GivenFile, readGiven, readRunFile, requireChecked } from '../inputs';
+import { withoutOk } from '../runs/control-client';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
 import { dryRun, writeDryRun } from './dry-run';
@@ -83,27 +73,23 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
     throw new UsageError('--no-logs: must be used with --wait, got --no-logs alone; add --wait');
   const startAt = startTime(given.at, Date.now());
   const source = readGiven(file);
-  const first = await missingFetch(source, withFileOptions(source, given), terminal);
-  const options = await withS3Config(source, first.options);
-  const { descriptor, read } = await environmentOf(source, options);
+  const asked = withFileOptions(source, given);
+  const { options: completed, fetch } = given.fetch
+    ? await (await import('../hub/fetch.js')).fetchFirst(source, asked, terminal)
+    : { options: asked };
+  const options = await withS3Config(source, completed);
+  const read = readRunFile(source, options);
+  // Without --environment, the run file names it: its errors that need no environment are reported before any call to AWS.
+  const named = options.environment ? undefined : requireChecked(checkRead(read, options)).run.environment;
+  const descriptor = await findDescriptor(options, named);
   if (mode === 'smoke') return (await import('./smoke.js')).launchSmoke(source, descriptor, options, terminal);
   if (mode === 'matrix')
     return (await import('./matrix/matrix.js')).launchMatrix(source, descriptor, options, terminal);
-  const checked = requireChecked(checkRead(read ?? readRunFile(source, options), options, descriptor));
+  const checked = requireChecked(checkRead(read, options, descriptor));
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   const launched = { checked, file, descriptor };
   if (mode === 'dryRun') return printDryRun(launched, options, terminal);
-  return submitRun(launched, { ...options, startAt, fetch: first.fetch }, terminal);
-}
-
-/** With `--fetch`, repositories of a hub that the run names and the team lacks are fetched by a run before it. */
-async function missingFetch(
-  source: GivenFile,
-  options: LaunchOptions,
-  terminal: Terminal,
-): Promise<FetchFirst<LaunchOptions>> {
-  if (!options.fetch) return { options };
-  return (await import('../hub/fetch-first.js')).fetchFirst(source, options, terminal);
+  return submitRun(launched, fetch, { ...options, startAt }, terminal);
 }
 
 /** Converts options that set options of the run file to `--set`. Entries of `after` in the file are kept. */
@@ -137,20 +123,6 @@ function requireIds({ runId, clientRequestId, note }: LaunchOptions): void {
     );
 }
 
-/**
- * `--environment` takes precedence over `environment:` in the run file. In the latter case the file is checked first, and errors that need no
- * environment are reported before any call to AWS.
- */
-async function environmentOf(
-  source: GivenFile,
-  options: LaunchOptions,
-): Promise<{ descriptor: Descriptor; read?: ReadRun }> {
-  if (options.environment) return { descriptor: await findDescriptor(options) };
-  const read = readRunFile(source, options);
-  const { run } = requireChecked(checkRead(read, options));
-  return { descriptor: await findDescriptor(options, run.environment), read };
-}
-
 async function printDryRun(
   { checked: { run }, file, descriptor }: LaunchedFile,
   options: LaunchOptions,
@@ -169,10 +141,8 @@ async function printDryRun(
 
 async function submitRun(
   launched: LaunchedFile,
-  {
-    fetch,
-    ...options
-  }: Omit<LaunchOptions, 'fetch'> & { startAt?: string; fetch?: FetchFirst<LaunchOptions>['fetch'] },
+  fetch: LaunchedFile['checked'] | undefined,
+  options: LaunchOptions & { startAt?: string },
   terminal: Terminal,
 ): Promise<number> {
   const { checked, descriptor } = launched;

@@ -4,7 +4,6 @@ import type { RunSpec } from '../../core/config/run-spec';
 import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../core/config/smoke';
 import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { embeddedEndpoint } from '../../shared/environment/embedded-endpoint';
-import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
 import { type GivenFile, requireRun } from '../inputs';
 import { callControl } from '../runs/control-client';
@@ -12,7 +11,7 @@ import { committedCheckpoints } from '../runs/reports/committed-checkpoints';
 import { follow } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
 import type { LaunchOptions } from './launch';
-import { confirmCost, submit } from './submit';
+import { submitConfirmed } from './submit';
 
 interface SmokeCheck {
   name: 'checkpoint' | 'resume' | 'goes on' | 'completes';
@@ -40,26 +39,16 @@ export async function launchSmoke(
   const set = [...(options.set ?? []), ...smokeOverrides(run, place)];
   // Checked by every rule: options that scaling makes invalid are reported before any cost arises.
   const small = requireRun(source, { ...options, set }, descriptor);
-  await preflightRun(small.run, descriptor, terminal);
-  const acceptsUnknownPrice = await confirmCost(small.run, descriptor, options.yes ?? false, terminal);
-  const { runId } = await submit(
-    { checked: small, file: source.file, descriptor },
-    { ...options, set, acceptsUnknownPrice },
-    terminal,
-  );
+  const launched = { checked: small, file: source.file, descriptor };
+  const { runId } = await submitConfirmed(launched, { ...options, set }, terminal);
   const checks =
     small.run.code.builtin && small.run.checkpoints.mode !== 'none'
       ? await interrupted(descriptor, runId, terminal)
-      : [completes(await follow(descriptor, runId, terminal))];
+      : [await completed(descriptor, runId, terminal)];
   const passed = checks.every(({ ok }) => ok);
-  if (options.json) terminal.out(json({ runId, passed, checks }));
-  else
-    terminal.out(
-      textTable(
-        ['check', 'verdict', 'seen'],
-        checks.map((c) => [c.name, c.ok ? 'passed' : 'failed', c.detail]),
-      ),
-    );
+  const rows = checks.map((c) => [c.name, c.ok ? 'passed' : 'failed', c.detail]);
+  const table = textTable(['check', 'verdict', 'seen'], rows);
+  terminal.out(options.json ? json({ runId, passed, checks }) : table);
   return passed ? EXIT.done : EXIT.runFailed;
 }
 
@@ -119,8 +108,7 @@ function resume(committed: number, { attempts }: StatusAnswer, before: number): 
   return { name: 'resume', ok: first === committed + 1, detail };
 }
 
-const completes = ({ state, reason }: StatusAnswer): SmokeCheck => ({
-  name: 'completes',
-  ok: state === 'completed',
-  detail: reason ? `${state}: ${reason}` : state,
-});
+async function completed(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<SmokeCheck> {
+  const { state, reason } = await follow(descriptor, runId, terminal);
+  return { name: 'completes', ok: state === 'completed', detail: reason ? `${state}: ${reason}` : state };
+}

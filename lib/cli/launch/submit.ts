@@ -1,10 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { clusterUsdPerHour, memoryIssues, priceIssues } from '../../core/admission';
-import { isArchiveInS3 } from '../../core/config/code-source';
+import { isArchiveInS3, isPrefixInS3 } from '../../core/config/code-source';
 import type { Descriptor } from '../../core/config/descriptor';
-import { bucketAndKey, fillPlaceholders } from '../../core/config/formats/places';
+import { bucketAndKey, fillPlaceholders, parseS3Uri } from '../../core/config/formats/places';
 import { hasErrors, issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import {
@@ -15,17 +18,21 @@ import {
   type UploadAnswer,
 } from '../../core/contracts/control';
 import { nearestPublished } from '../../core/planner/run/nearest-published';
+import { planRun } from '../../core/planner/run/plan-run';
 import { usd } from '../../report/page/format';
+import { type Archive, archiveFolder, codeArchive } from '../../shared/archive/archive';
+import { MAX_CODE_BYTES } from '../../shared/archive/code-files';
+import { objectsBelow } from '../../shared/aws/pages';
+import { openObject } from '../../shared/aws/read-object';
 import { ask } from '../ask';
 import { awsClient, putBytes } from '../aws-client';
 import { calling } from '../aws-errors';
-import { Interrupted, Refusal, ServiceError } from '../exit';
-import type { CheckedRun, CommonOptions } from '../inputs';
-import { findPlan } from '../plan/plan';
+import { preflightRun } from '../environment/preflight';
+import { Interrupted, Refusal, ServiceError, UsageError } from '../exit';
+import type { CommonOptions, ValidRun } from '../inputs';
 import { planText } from '../plan/text/plan-text';
 import { callControl } from '../runs/control-client';
 import { interruptible, type Terminal } from '../terminal';
-import { packedCode } from './packed-code';
 
 interface SubmitOptions extends CommonOptions {
   runId?: string;
@@ -39,9 +46,21 @@ interface SubmitOptions extends CommonOptions {
 
 /** A checked run, its file, and its environment. */
 export interface LaunchedFile {
-  checked: CheckedRun & { run: NonNullable<CheckedRun['run']> };
+  checked: ValidRun;
   file: string;
   descriptor: Descriptor;
+}
+
+/** Submits a run after its preflight and a confirmation of its cost. */
+export async function submitConfirmed(
+  launched: LaunchedFile,
+  options: Omit<SubmitOptions, 'acceptsUnknownPrice'> & { yes?: boolean },
+  terminal: Terminal,
+): Promise<StartAnswer> {
+  const { checked, descriptor } = launched;
+  await preflightRun(checked.run, descriptor, terminal);
+  const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
+  return submit(launched, { ...options, acceptsUnknownPrice }, terminal);
 }
 
 const UPLOAD_TRIES = 3;
@@ -172,8 +191,8 @@ export async function confirmCost(
 
 /** Shows the planner's prediction if the run's model is known. A run that cannot fit is rejected before it costs anything. */
 function showPlan(run: RunSpec, descriptor: Descriptor, terminal: Terminal): void {
-  const plan = findPlan(run, { region: descriptor.region, prices: descriptor.prices });
-  if (!plan) return;
+  const plan = planRun(run, descriptor);
+  if (Array.isArray(plan)) return;
   terminal.err(planText(run, { ...plan, nearest: nearestPublished(plan.layout) }));
   const issues = memoryIssues(run, descriptor.region);
   if (issues.length > 0) throw new Refusal(issues);
@@ -184,3 +203,47 @@ const unknownPrice = () =>
     must: 'must be set with --yes when the price is not known',
     fix: 'add limits.maxCostUsd, add the rate to `prices` of the environment, or launch it alone, without --yes',
   });
+
+/**
+ * The archive that the command uploads: of a folder beside the run file, or of a prefix in S3, which is read with the caller's own
+ * permissions. Every attempt starts with the objects that exist now, whatever is written to the prefix later. Undefined for other code.
+ * @throws UsageError for a prefix that is empty or too large
+ */
+export async function packedCode(run: RunSpec, runFile: string, descriptor: Descriptor): Promise<Archive | undefined> {
+  const { source } = run.code;
+  if (!isPrefixInS3(source)) return codeArchive(run, runFile);
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-code-'));
+  try {
+    await downloadPrefix(fillPlaceholders(source, { descriptor, runId: '' }), folder, descriptor.region);
+    return await archiveFolder(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function downloadPrefix(uri: string, folder: string, region: string): Promise<void> {
+  const { bucket: Bucket, key: Prefix } = parseS3Uri(uri);
+  const s3 = awsClient(S3Client, { region });
+  const objects = await calling(`listing code.source ${uri}`, () => objectsBelow(s3, Bucket, Prefix));
+  const bytes = objects.reduce((sum, { bytes: size }) => sum + size, 0);
+  if (objects.length === 0)
+    throw new UsageError(`code.source: must be a prefix with objects, got ${uri}; upload the code under it`);
+  if (bytes > MAX_CODE_BYTES)
+    throw new UsageError(
+      `code.source: must contain at most ${MAX_CODE_BYTES / 2 ** 20} MiB, got ${Math.ceil(bytes / 2 ** 20)} MiB under ${uri}; keep data elsewhere`,
+    );
+  for (const { key } of objects) {
+    const file = path.join(folder, relativeName(key.slice(Prefix.length), uri));
+    const { Body } = await calling(`reading s3://${Bucket}/${key}`, () =>
+      openObject(s3, { Bucket, Key: key }, MAX_CODE_BYTES),
+    );
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, await Body.transformToByteArray());
+  }
+}
+
+/** A key may contain any text: one such as `a/../../x` must not be written outside the folder. */
+function relativeName(name: string, uri: string): string {
+  if (path.posix.normalize(name) === name && !/^\.\.?(\/|$)/.test(name) && !path.posix.isAbsolute(name)) return name;
+  throw new UsageError(`code.source: must contain plain file names, got ${name} under ${uri}; rename the object`);
+}

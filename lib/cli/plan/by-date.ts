@@ -6,32 +6,38 @@ import {
   type TrainingPlanSummary,
 } from '@aws-sdk/client-sagemaker';
 import pc from 'picocolors';
+import { memoryIssues } from '../../core/admission';
 import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/plain-text';
 import type { RunSpec } from '../../core/config/run-spec';
-import type { Offer, Question, ReservedPlan } from '../../core/planner/deadline/by-date';
-import { isOneType, MAX_DAYS_AHEAD, planNeeds, runOffers } from '../../core/planner/deadline/by-date';
+import type { Printed } from '../../core/contracts/answers';
+import {
+  isOneType,
+  MAX_DAYS_AHEAD,
+  type Offer,
+  type PlanNeeds,
+  planNeeds,
+  type Question,
+  type ReservedPlan,
+  runOffers,
+} from '../../core/planner/deadline/by-date';
 import type { RunPlan } from '../../core/planner/run/plan-run';
 import { begunOf, HISTORY, historyOf } from '../../report/read/capacity-history';
 import { eachInTurn } from '../../shared/aws/pace';
 import { itemsOf } from '../../shared/aws/pages';
-import { attempt } from '../attempt';
 import { awsClient } from '../aws-client';
 import { calling } from '../aws-errors';
-import { Refusal, UsageError } from '../exit';
+import { EXIT, Refusal, UsageError } from '../exit';
 import { isoTime } from '../given-time';
-import { readRuns, readStatus } from '../runs/read-status';
+import { attempt, readRuns, readStatus } from '../runs/control-client';
 import { minute } from '../runs/run-text';
+import { json, type Terminal } from '../terminal';
 
 /** Search criteria. */
-interface PlanQuestion {
+interface PlanQuestion extends PlanNeeds {
   region: string;
-  instanceType: string;
-  instances: number;
   now: number;
   by: number;
-  /** Hours that the run takes with 90 % probability. */
-  hours: number;
 }
 
 /**
@@ -43,7 +49,7 @@ const DAYS_TRIED = 3;
 const MAX_DAYS = 182;
 
 /** Training plans on offer that end by the date, and owned ones that have not ended. Buys nothing. */
-export async function readTrainingPlans(question: PlanQuestion): Promise<ReservedPlan[]> {
+async function readTrainingPlans(question: PlanQuestion): Promise<ReservedPlan[]> {
   const client = awsClient(SageMakerClient, { region: question.region });
   const [offered, own] = await Promise.all([searchOffers(client, question), listOwn(client, question)]);
   return [...own, ...offered];
@@ -119,14 +125,6 @@ const blocksOf = (parts: readonly { StartTime?: Date; EndTime?: Date }[]) =>
     .map(({ StartTime, EndTime }) => ({ from: StartTime?.getTime() ?? 0, to: EndTime?.getTime() ?? 0 }))
     .sort((a, b) => a.from - b.from);
 
-interface DatePlan {
-  /** ISO 8601. */
-  by: string;
-  offers: Offer[];
-  /** Information that could not be read. */
-  notes: string[];
-}
-
 const DAY_MS = 86_400_000;
 
 /** `2026-12-01` means the end of that day, UTC. */
@@ -139,19 +137,23 @@ export function deadlineOf(text: string, now: number): number {
 }
 
 /**
- * All ways to complete the run by a date. Buys nothing.
- * @param descriptor whose own runs and training plans are used. @default - none
+ * Prints all ways to complete the run by a date. Buys nothing.
+ * @param facts the deadline and region, and whose own runs and training plans are used. @default descriptor - none
  */
 export async function planByDate(
   run: RunSpec,
   plan: RunPlan,
-  { now, by, region }: { now: number; by: number; region: string },
-  descriptor?: Descriptor,
-): Promise<DatePlan> {
+  { by, region, descriptor, asJson }: { by: number; region: string; descriptor?: Descriptor; asJson?: boolean },
+  terminal: Terminal,
+): Promise<number> {
+  if (plan.fits === 'oom') throw new Refusal(memoryIssues(run, region));
   const needs = planNeeds(run, plan);
   if (Array.isArray(needs)) throw new Refusal(needs);
+  const now = Date.now();
   const { notes, ...facts } = await readFacts(descriptor, { region, now, by, ...needs }, isOneType(run));
-  return { by: new Date(by).toISOString(), offers: runOffers(plan, needs, { now, by, ...facts }), notes };
+  const found = { by: new Date(by).toISOString(), offers: runOffers(plan, needs, { now, by, ...facts }), notes };
+  terminal.out(asJson ? json(found) : datePlanText(found));
+  return EXIT.done;
 }
 
 /** Facts about capacity from the account. If one may not be read, a note says so: on-demand and spot are planned without it. */
@@ -159,7 +161,7 @@ async function readFacts(
   descriptor: Descriptor | undefined,
   question: PlanQuestion,
   hasOneType: boolean,
-): Promise<Pick<Question, 'history' | 'plans'> & Pick<DatePlan, 'notes'>> {
+): Promise<Pick<Question, 'history' | 'plans'> & { notes: string[] }> {
   if (!descriptor)
     return { history: {}, plans: [], notes: ['own runs and training plans: not read without --environment'] };
   const [history, plans] = await Promise.all([
@@ -183,7 +185,7 @@ const NAMES: Record<Offer['kind'], string> = {
 const short = (iso: string): string => minute(iso).slice(5);
 
 /** A table of the offers, followed by their basis. */
-export function datePlanText({ by, offers, notes }: DatePlan): string {
+function datePlanText({ by, offers, notes }: Printed<'offers'>): string {
   const rows = offers.map((offer) => [
     NAMES[offer.kind],
     short(offer.startAt),

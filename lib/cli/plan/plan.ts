@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import pc from 'picocolors';
-import { memoryIssues, planDocument, type SizePlan } from '../../core/admission';
+import { planDocument, type SizePlan } from '../../core/admission';
 import { acceleratorCount } from '../../core/catalog/instances/instances';
 import type { Descriptor } from '../../core/config/descriptor';
 import { cents } from '../../core/config/formats/numbers';
@@ -18,29 +18,29 @@ import { searchRun } from '../../core/search/search-run';
 import type { ScalingPoint } from '../../report/plan/plan-report';
 import { renderPlanPage } from '../../report/render-plan-page';
 import { type StandingCost, standingCost } from '../../shared/environment/standing-cost';
+import { flag, modeOf } from '../command-line';
 import { findDescriptor } from '../environment/environment';
 import { environmentIn, requireEnvironment } from '../environment/environment-file';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { withS3Config } from '../hub/fetched';
-import { type CommonOptions, readText, requireRun } from '../inputs';
-import { modeOf } from '../modes';
+import { type CommonOptions, isDescriptorFile, readText, requireRun } from '../inputs';
 import { savePage } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { memoryParts, planTable, planText, type Search, searchText } from './text/plan-text';
 
 /** `slipway plan ENVIRONMENT.yaml`: shows the standing cost of each region, without jobs. Offline. */
 async function planEnvironment(file: string, text: string, options: PlanOptions, terminal: Terminal) {
-  const given = (['search', 'searchLibraries', 'html', 'by'] as const).find((name) => options[name] !== undefined);
-  if (given)
-    throw new UsageError(
-      `--${given === 'searchLibraries' ? 'search-libraries' : given}: must be used with a run file, got ${file}; omit it`,
-    );
+  const given = speedOption(options);
+  if (given) throw new UsageError(`${flag(given)}: must be used with a run file, got ${file}; omit it`);
   const disk = requireEnvironment(file, text, options);
   const named = options.region === undefined ? disk.specs : [await environmentIn(disk, file, options)];
   const regions = named.map(standingCost);
   const usdPerMonth = regions.reduce((sum, region) => sum + region.usdPerMonth, 0);
   if (options.json) terminal.out(json({ usdPerMonth: cents(usdPerMonth), regions: regions.map(inCents) }));
-  else terminal.out([...regions.map(regionText), ...totalText(regions, usdPerMonth)].join('\n\n'));
+  else {
+    const total = regions.length > 1 ? [`all regions: ${usdPerMonth.toFixed(2)} USD a month`] : [];
+    terminal.out([...regions.map(regionText), ...total].join('\n\n'));
+  }
   return EXIT.done;
 }
 
@@ -57,9 +57,6 @@ function regionText({ region, items, usdPerMonth, notes }: StandingCost): string
   ];
   return [textTable([region, 'count', 'USD a month'], rows), ...notes.map((note) => `  ${note}`)].join('\n');
 }
-
-const totalText = (regions: readonly StandingCost[], usd: number): string[] =>
-  regions.length > 1 ? [`all regions: ${usd.toFixed(2)} USD a month`] : [];
 
 /** Region for prices when neither option nor environment gives one. */
 const PRICE_REGION = 'us-west-2';
@@ -83,33 +80,32 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
   const by = options.by === undefined ? undefined : (await import('./by-date.js')).deadlineOf(options.by, Date.now());
   const { run } = requireRun({ file, text }, await withS3Config({ file, text }, options));
   const { descriptor, ...facts } = await planFacts(options);
-  const neuron = isPlain(options) ? planNeuron(run) : undefined;
+  const neuron = speedOption(options) ? undefined : planNeuron(run);
   if (neuron !== undefined) return printNeuronPlan(run.name, neuron, options, terminal);
   const result = planDocument(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);
-  if (descriptor && !options.environment?.endsWith('.json')) await printTrainingPlans(run, descriptor, terminal);
-  if (by !== undefined)
-    return printDatePlan(run, result, { by, region: facts.region, descriptor, json: options.json }, terminal);
+  if (descriptor && !isDescriptorFile(options.environment)) await printTrainingPlans(run, descriptor, terminal);
+  if (by !== undefined) {
+    const { planByDate } = await import('./by-date.js');
+    return planByDate(run, result, { by, region: facts.region, descriptor, asJson: options.json }, terminal);
+  }
   const search =
     options.search || options.searchLibraries !== undefined
       ? searchAround(run, facts, options.searchLibraries)
       : undefined;
   if (options.html) writePage(options.html, run, facts, { plan: result, search });
-  if (options.json) terminal.out(json({ ...result, ...(search && { search }) }));
-  else {
-    const parts = [
-      planText(run, result),
-      ...(result.sizes ? [sizesText(result.sizes)] : []),
-      ...(search ? [searchText(run, search)] : []),
-    ];
-    terminal.out(parts.join('\n\n'));
-  }
+  const parts = [
+    planText(run, result),
+    ...(result.sizes ? [sizesText(result.sizes)] : []),
+    ...(search ? [searchText(run, search)] : []),
+  ];
+  terminal.out(options.json ? json({ ...result, ...(search && { search }) }) : parts.join('\n\n'));
   return result.fits === 'oom' ? EXIT.refused : EXIT.done;
 }
 
-/** Searches, dates and pages need a predicted speed. */
-const isPlain = ({ search, searchLibraries, by, html }: PlanOptions) =>
-  !search && searchLibraries === undefined && by === undefined && html === undefined;
+/** The first option for a search, a page or a date, which need a predicted speed. */
+const speedOption = (options: PlanOptions): string | undefined =>
+  (['search', 'searchLibraries', 'html', 'by'] as const).find((name) => options[name] !== undefined);
 
 function printNeuronPlan(
   name: string,
@@ -122,23 +118,9 @@ function printNeuronPlan(
   return plan.fits === 'oom' ? EXIT.refused : EXIT.done;
 }
 
-async function printDatePlan(
-  run: RunSpec,
-  plan: RunPlan,
-  { by, region, descriptor, json: asJson }: { by: number; region: string; descriptor?: Descriptor; json?: boolean },
-  terminal: Terminal,
-): Promise<number> {
-  if (plan.fits === 'oom') throw new Refusal(memoryIssues(run, region));
-  const { planByDate, datePlanText } = await import('./by-date.js');
-  const found = await planByDate(run, plan, { by, region, now: Date.now() }, descriptor);
-  terminal.out(asJson ? json(found) : datePlanText(found));
-  return EXIT.done;
-}
-
 /** Prints the state of the run's training plans to stderr, because stdout has the document. */
 async function printTrainingPlans(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
-  const { checkIssues } = await import('../environment/checks/account-checks.js');
-  const { checkTrainingPlans } = await import('./plan-state.js');
+  const { checkIssues, checkTrainingPlans } = await import('../environment/checks/account-checks.js');
   const { checks, issues } = await checkTrainingPlans(run, descriptor);
   for (const { verdict, detail } of checks) if (verdict === 'ok') terminal.err(`training plan: ${detail}`);
   for (const { level, message } of [...checkIssues(checks), ...issues]) terminal.err(`${level}: ${message}`);
@@ -196,12 +178,6 @@ function writePage(
   savePage(file, page);
 }
 
-/** The plan of a run that names a model; undefined for runs whose model is not known. */
-export function findPlan(...args: Parameters<typeof planRun>): RunPlan | undefined {
-  const result = planRun(...args);
-  return Array.isArray(result) ? undefined : result;
-}
-
 const FITS = { fits: 'fits', tight: 'tight', oom: 'does not fit; not used' };
 const rounded = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));
 
@@ -249,14 +225,8 @@ function scalingOf(run: RunSpec, facts: PriceFacts): ScalingPoint[] {
   return NODES.flatMap((nodes) => {
     const plan = planRun(onNodes(run, nodes), facts);
     if (Array.isArray(plan)) return [];
-    return [
-      {
-        nodes,
-        tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu,
-        interval80: plan.interval80.tokensPerSecondPerGpu,
-        fits: plan.fits,
-      },
-    ];
+    const { tokensPerSecondPerGpu, interval80, fits } = plan;
+    return { nodes, tokensPerSecondPerGpu, interval80: interval80.tokensPerSecondPerGpu, fits };
   });
 }
 
@@ -264,11 +234,9 @@ function onNodes(run: RunSpec, nodes: number): RunSpec {
   const { globalBatchSize } = run.training;
   const share = nodes / run.compute.instanceCount;
   const gpus = nodes * acceleratorCount(run.compute.instanceType);
-  const { shard_degree: shard } = run.distribution.parameters;
-  const parameters =
-    typeof shard === 'number'
-      ? { ...run.distribution.parameters, shard_degree: Math.min(shard, gpus) }
-      : run.distribution.parameters;
+  const { parameters } = run.distribution;
+  const { shard_degree: shard } = parameters;
+  const sharded = typeof shard === 'number' ? { shard_degree: Math.min(shard, gpus) } : {};
   return {
     ...run,
     training: {
@@ -276,6 +244,6 @@ function onNodes(run: RunSpec, nodes: number): RunSpec {
       ...(globalBatchSize && { globalBatchSize: Math.max(1, Math.round(globalBatchSize * share)) }),
     },
     compute: { ...run.compute, instanceCount: nodes },
-    distribution: { ...run.distribution, parameters },
+    distribution: { ...run.distribution, parameters: { ...parameters, ...sharded } },
   };
 }

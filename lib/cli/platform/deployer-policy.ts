@@ -2,13 +2,13 @@ import { teamKeysOf } from '../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { namePrefix, runTableName } from '../../core/contracts/names';
 import { bootstrapQualifier, DEFAULT_QUALIFIER } from '../environment/checks/bootstrap-qualifier';
-import { requireFile } from '../environment/deployed-needs';
-import { requireEnvironment } from '../environment/environment-file';
+import { requireEnvironment, requireFile } from '../environment/environment-file';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';
 import {
   accountOf,
+  arnOf,
   boundaryName,
   boundaryOf,
   type Policy,
@@ -33,7 +33,7 @@ export function deployerPolicy(given: string, options: CommonOptions, terminal: 
   const [spec] = chosen;
   if (!spec)
     throw new UsageError(`--region: must be a region of ${file}, got ${options.region}; use one from the file`);
-  const [execution = policy([]), ...further] = executionOf(chosen);
+  const [execution = policy([]), ...further] = inPolicies(executionOf(spec, chosen));
   const answer = {
     deployer: deployerOf(chosen),
     ...(spec.iam.permissionsBoundary === undefined && { boundary: boundaryOf(spec) }),
@@ -51,33 +51,44 @@ const policyName = ({ name }: EnvironmentSpec, index = 0): string =>
 /** The person or pipeline only assumes the roles of the bootstrap stack. */
 function deployerOf(specs: readonly EnvironmentSpec[]): Policy {
   const roles = specs.flatMap((spec) =>
-    BOOTSTRAP_ROLES.map(
-      (role) =>
-        `arn:${partitionOf(spec)}:iam::${accountOf(spec)}:role/cdk-${bootstrapQualifier()}-${role}-${accountOf(spec)}-${spec.region}`,
+    BOOTSTRAP_ROLES.map((role) =>
+      arnOf(spec, 'iam', `role/cdk-${bootstrapQualifier()}-${role}-${accountOf(spec)}-${spec.region}`),
     ),
   );
   return policy([statement('DeployThroughBootstrapRoles', ['sts:AssumeRole'], roles)]);
 }
 
 /** Services that the stack uses, restricted by resource names where the environment fixes them, otherwise by region or tag. */
-function executionOf(specs: readonly EnvironmentSpec[]): Policy[] {
-  const [spec] = specs;
-  if (!spec) return [];
-  const arns: Arns = (service, ...resources) =>
-    specs.flatMap((one) =>
-      resources.map((resource) => `arn:${partitionOf(one)}:${service}:${one.region}:${accountOf(one)}:${resource}`),
-    );
-  const names = [`slipway-${spec.name}-*`, `Slipway-${spec.name}-*`];
-  return inPolicies([
+function executionOf(spec: EnvironmentSpec, specs: readonly EnvironmentSpec[]): Statement[] {
+  const { name } = spec;
+  const arns = (service: string, ...resources: string[]) =>
+    specs.flatMap((one) => resources.map((resource) => arnOf(one, service, resource, one.region)));
+  const global = (service: string, kind: string) => [arnOf(spec, service, `${kind}/slipway-${name}-*`)];
+  const functions = [`function:slipway-${name}-*`, `function:Slipway-${name}-*`, 'event-source-mapping:*'];
+  const table = `table/${runTableName(name)}`;
+  return [
     ...objectStatements(spec),
-    ...roleStatements(spec, names),
-    ...controlStatements(spec, names, arns),
-    ...watchStatements(spec, arns),
-    ...imageStatements(spec, arns),
-    ...networkStatements(spec, arns),
-    ...spendStatements(spec),
+    ...roleStatements(spec),
+    statement('Functions', ['lambda:*'], arns('lambda', ...functions)),
+    statement('Table', ['dynamodb:*'], arns('dynamodb', table, `${table}/*`)),
+    statement('Queues', ['sqs:*'], arns('sqs', `Slipway-${name}-*`)),
+    statement('Topics', ['sns:*'], arns('sns', `Slipway-${name}-*`)),
+    statement('Rules', ['events:*'], arns('events', `rule/Slipway-${name}-*`)),
+    statement('Logs', ['logs:*'], arns('logs', 'log-group:*')),
+    statement('Alarms', ['cloudwatch:*'], arns('cloudwatch', `alarm:Slipway-${name}-*`)),
+    statement('Dashboard', ['cloudwatch:*Dashboard*'], [arnOf(spec, 'cloudwatch', `dashboard/slipway-${name}-*`)]),
+    statement('Waiters', ['states:*'], arns('states', 'stateMachine:*')),
+    statement('Images', ['ecr:*'], arns('ecr', `repository/${namePrefix(name)}`)),
+    statement('Builds', ['codebuild:*'], arns('codebuild', 'project/*')),
+    statement('Parameters', PARAMETER_ACTIONS, arns('ssm', ...parametersOf(name))),
+    ...keyStatements(spec, arns('kms', 'key/*')),
+    statement('Network', NETWORK_ACTIONS, ['*']),
+    statement('FileSystems', ['fsx:*'], arns('fsx', 'file-system/*', 'association/*')),
+    // Budgets and chat channels are not regional.
+    statement('Budgets', ['budgets:*'], global('budgets', 'budget')),
+    statement('ChatChannels', ['chatbot:*'], global('chatbot', 'chat-configuration/slack-channel')),
     statement('WithoutResource', ACTIONS_WITHOUT_RESOURCE, ['*']),
-  ]);
+  ];
 }
 
 /** https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html, 2026-11-26. */
@@ -113,9 +124,6 @@ const ACTIONS_WITHOUT_RESOURCE = [
   'chatbot:ListTagsForResource',
 ];
 
-/** ARNs of a service's resources in each region of the environment. */
-type Arns = (service: string, ...resources: string[]) => string[];
-
 function objectStatements(spec: EnvironmentSpec): Statement[] {
   const bucket = (name: string) => [`arn:${partitionOf(spec)}:s3:::${name}`, `arn:${partitionOf(spec)}:s3:::${name}/*`];
   const { buckets, fsxLustre } = spec.storage;
@@ -129,51 +137,19 @@ function objectStatements(spec: EnvironmentSpec): Statement[] {
   ];
 }
 
-function controlStatements({ name }: EnvironmentSpec, names: readonly string[], arns: Arns): Statement[] {
-  return [
-    statement(
-      'Functions',
-      ['lambda:*'],
-      arns('lambda', ...names.map((n) => `function:${n}`), 'event-source-mapping:*'),
-    ),
-    statement(
-      'Table',
-      ['dynamodb:*'],
-      arns('dynamodb', ...['', '/*'].map((part) => `table/${runTableName(name)}${part}`)),
-    ),
-    statement('Queues', ['sqs:*'], arns('sqs', `Slipway-${name}-*`)),
-    statement('Topics', ['sns:*'], arns('sns', `Slipway-${name}-*`)),
-    statement('Rules', ['events:*'], arns('events', `rule/Slipway-${name}-*`)),
-  ];
-}
+const PARAMETER_ACTIONS = [
+  'ssm:*Parameter*',
+  'ssm:AddTagsToResource',
+  'ssm:ListTagsForResource',
+  'ssm:RemoveTagsFromResource',
+];
 
-function watchStatements(spec: EnvironmentSpec, arns: Arns): Statement[] {
-  const dashboard = `arn:${partitionOf(spec)}:cloudwatch::${accountOf(spec)}:dashboard/slipway-${spec.name}-*`;
-  return [
-    statement('Logs', ['logs:*'], arns('logs', 'log-group:*')),
-    statement('Alarms', ['cloudwatch:*'], arns('cloudwatch', `alarm:Slipway-${spec.name}-*`)),
-    statement('Dashboard', ['cloudwatch:*Dashboard*'], [dashboard]),
-    statement('Waiters', ['states:*'], arns('states', 'stateMachine:*')),
-  ];
-}
-
-function imageStatements({ name }: EnvironmentSpec, arns: Arns): Statement[] {
-  const parameters = [
-    `parameter/slipway/environments/${name}`,
-    `parameter/slipway/environments/${name}/*`,
-    `parameter/slipway/storage/${namePrefix(name)}/*`,
-    `parameter/cdk-bootstrap/${bootstrapQualifier()}/version`,
-  ];
-  return [
-    statement('Images', ['ecr:*'], arns('ecr', `repository/${namePrefix(name)}`)),
-    statement('Builds', ['codebuild:*'], arns('codebuild', 'project/*')),
-    statement(
-      'Parameters',
-      ['ssm:*Parameter*', 'ssm:AddTagsToResource', 'ssm:ListTagsForResource', 'ssm:RemoveTagsFromResource'],
-      arns('ssm', ...parameters),
-    ),
-  ];
-}
+const parametersOf = (name: string): string[] => [
+  `parameter/slipway/environments/${name}`,
+  `parameter/slipway/environments/${name}/*`,
+  `parameter/slipway/storage/${namePrefix(name)}/*`,
+  `parameter/cdk-bootstrap/${bootstrapQualifier()}/version`,
+];
 
 const NETWORK_ACTIONS = [
   'ec2:*Vpc*',
@@ -191,15 +167,13 @@ const NETWORK_ACTIONS = [
   'route53:AssociateVPCWithHostedZone',
 ];
 
-function networkStatements(spec: EnvironmentSpec, arns: Arns): Statement[] {
+function keyStatements(spec: EnvironmentSpec, own: string[]): Statement[] {
   const tagged = { StringEquals: { 'aws:ResourceTag/slipway:environment': spec.name } };
   const existing = existingKeys(spec);
   return [
-    statement('TagKeys', ['kms:TagResource'], arns('kms', 'key/*')),
-    statement('OwnKeys', ['kms:*'], arns('kms', 'key/*'), tagged),
+    statement('TagKeys', ['kms:TagResource'], own),
+    statement('OwnKeys', ['kms:*'], own, tagged),
     ...(existing.length > 0 ? [statement('ExistingKeys', USE_KEY, existing)] : []),
-    statement('Network', NETWORK_ACTIONS, ['*']),
-    statement('FileSystems', ['fsx:*'], arns('fsx', 'file-system/*', 'association/*')),
   ];
 }
 
@@ -222,24 +196,13 @@ const existingKeys = ({ storage, teams }: EnvironmentSpec): string[] => [
   ),
 ];
 
-/** Budgets and chat channels are not regional. */
-function spendStatements(spec: EnvironmentSpec): Statement[] {
-  const global = (service: string, resource: string) => [
-    `arn:${partitionOf(spec)}:${service}::${accountOf(spec)}:${resource}/slipway-${spec.name}-*`,
-  ];
-  return [
-    statement('Budgets', ['budgets:*'], global('budgets', 'budget')),
-    statement('ChatChannels', ['chatbot:*'], global('chatbot', 'chat-configuration/slack-channel')),
-  ];
-}
-
 /** The boundary of the roles is not that of CloudFormation's own role, which `--custom-permissions-boundary` would set. */
 function bootstrapCommand(spec: EnvironmentSpec, policies: number): string {
   const names = Array.from({ length: policies }, (_, i) => policyName(spec, i));
   return [
     `npx cdk bootstrap aws://${accountOf(spec)}/${spec.region}`,
     ...(bootstrapQualifier() === DEFAULT_QUALIFIER ? [] : [`--qualifier ${bootstrapQualifier()}`]),
-    `--cloudformation-execution-policies ${names.map((one) => `arn:${partitionOf(spec)}:iam::${accountOf(spec)}:policy/${one}`).join(',')}`,
+    `--cloudformation-execution-policies ${names.map((one) => arnOf(spec, 'iam', `policy/${one}`)).join(',')}`,
   ].join(' ');
 }
 

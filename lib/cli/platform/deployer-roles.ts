@@ -22,6 +22,17 @@ export const boundaryName = ({ name }: EnvironmentSpec): string => `slipway-${na
 export const accountOf = ({ account }: EnvironmentSpec): string => account ?? ACCOUNT;
 export const partitionOf = ({ region }: EnvironmentSpec): string => REGIONS[region]?.partition ?? 'aws';
 
+/** The ARN of a resource in the account of an environment. */
+export const arnOf = (spec: EnvironmentSpec, service: string, resource: string, region = ''): string =>
+  `arn:${partitionOf(spec)}:${service}:${region}:${accountOf(spec)}:${resource}`;
+
+/** Patterns of the roles that the stack creates. */
+function ownRoles(spec: EnvironmentSpec): string[] {
+  const { rolePath = '/', rolePrefix } = spec.iam;
+  const names = rolePrefix === undefined ? [`slipway-${spec.name}-*`, `Slipway-${spec.name}-*`] : [`${rolePrefix}*`];
+  return names.map((name) => arnOf(spec, 'iam', `role${rolePath}${name}`));
+}
+
 export const policy = (Statement: Statement[]): Policy => ({ Version: '2012-10-17', Statement });
 export const statement = (
   Sid: string,
@@ -73,20 +84,18 @@ const LINKED_SERVICES = [
 ];
 
 /** Roles by path and prefix, none of which can be created or changed without the boundary, and the managed policies of large environments. */
-export function roleStatements(spec: EnvironmentSpec, names: readonly string[]): Statement[] {
-  const { rolePath = '/', rolePrefix, permissionsBoundary } = spec.iam;
-  const wanted = rolePrefix === undefined ? names : [`${rolePrefix}*`];
-  const base = `arn:${partitionOf(spec)}:iam::${accountOf(spec)}`;
-  const roles = wanted.map((name) => `${base}:role${rolePath}${name}`);
+export function roleStatements(spec: EnvironmentSpec): Statement[] {
+  const roles = ownRoles(spec);
   const place = { partition: partitionOf(spec), account: accountOf(spec) };
-  const boundary = managedPolicyArn(permissionsBoundary ?? boundaryName(spec), place);
-  const bounded = { StringEquals: { 'iam:PermissionsBoundary': boundary } };
-  const linked = `${base}:role/aws-service-role/*`;
+  const boundary = managedPolicyArn(spec.iam.permissionsBoundary ?? boundaryName(spec), place);
+  const linked = arnOf(spec, 'iam', 'role/aws-service-role/*');
   return [
-    statement('MakeRoles', MAKE_ROLES, roles, bounded),
+    statement('MakeRoles', MAKE_ROLES, roles, {
+      StringEquals: { 'iam:PermissionsBoundary': boundary },
+    }),
     statement('KeepRoles', KEEP_ROLES, roles),
     statement('PassRoles', ['iam:PassRole'], roles),
-    statement('KeepPolicies', KEEP_POLICIES, [`${base}:policy/Slipway-${spec.name}-*`]),
+    statement('KeepPolicies', KEEP_POLICIES, [arnOf(spec, 'iam', `policy/Slipway-${spec.name}-*`)]),
     statement('MakeLinkedRoles', ['iam:CreateServiceLinkedRole'], [linked], {
       StringEquals: { 'iam:AWSServiceName': LINKED_SERVICES },
     }),
@@ -101,21 +110,11 @@ export function roleStatements(spec: EnvironmentSpec, names: readonly string[]):
 
 /** Everything that a role of the stack may do at most: no change of IAM, and no service that the stack does not use. */
 export function boundaryOf(spec: EnvironmentSpec): Policy {
-  const { rolePath = '/', rolePrefix } = spec.iam;
-  const base = `arn:${partitionOf(spec)}:iam::${accountOf(spec)}:role`;
-  const names = rolePrefix === undefined ? [`slipway-${spec.name}-*`, `Slipway-${spec.name}-*`] : [`${rolePrefix}*`];
+  const quotas = arnOf(spec, 'iam', 'role/aws-service-role/servicequotas.amazonaws.com/*');
   return policy([
     statement('ServicesOfTheStack', BOUNDARY_ACTIONS, ['*']),
-    statement(
-      'OwnRoles',
-      ['iam:PassRole', 'iam:GetRole'],
-      names.map((name) => `${base}${rolePath}${name}`),
-    ),
-    statement(
-      'QuotaRequests',
-      ['iam:CreateServiceLinkedRole'],
-      [`${base}/aws-service-role/servicequotas.amazonaws.com/*`],
-    ),
+    statement('OwnRoles', ['iam:PassRole', 'iam:GetRole'], ownRoles(spec)),
+    statement('QuotaRequests', ['iam:CreateServiceLinkedRole'], [quotas]),
   ]);
 }
 

@@ -1,22 +1,19 @@
+import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/plain-text';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
-import {
-  activeRuns,
-  endedRuns,
-  queuedRuns,
-  type TeamMonth,
-  type TeamReport,
-  teamMonth,
-  teamRun,
-} from '../../report/team/team-report';
+import { teamPageKey } from '../../core/contracts/storage';
+import type { Month } from '../../core/lifecycle/accounting/month-spend';
+import { activeRuns, endedRuns, queuedRuns, type TeamReport, teamMonth, teamRun } from '../../report/team/team-report';
 import { eachInTurn } from '../../shared/aws/pace';
-import { EXIT } from '../exit';
+import { awsClient } from '../aws-client';
+import { isDenied, serviceError } from '../aws-errors';
+import { EXIT, UsageError } from '../exit';
 import { writePage } from '../page-file';
-import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
+import { MAX_RUNS, readRuns, readStatus } from '../runs/control-client';
 import { json, type Terminal } from '../terminal';
-import { type CostOptions, type Month, monthOf } from './costs';
-import { readTeams } from './read-teams';
+import { type CostOptions, monthOf, readTeams } from './costs';
 
 export interface TeamOptions extends CostOptions {
   costs?: boolean;
@@ -54,7 +51,7 @@ export async function team(environment: string, options: TeamOptions, terminal: 
   return EXIT.done;
 }
 
-async function readTeam(descriptor: Descriptor, month: Month): Promise<{ team: TeamMonth; isCut: boolean }> {
+async function readTeam(descriptor: Descriptor, month: Month) {
   const listed = await readRuns(descriptor, { limit: MAX_RUNS });
   const wanted = listed.filter((run) => !hasEnded(run) || mayTouch(run, month));
   const whole = await eachInTurn(wanted, AT_ONCE, ({ runId }) => readStatus(descriptor, runId));
@@ -90,4 +87,46 @@ function teamText(report: TeamReport): string {
   ]);
   const heads = ['team', 'running', 'waiting', 'ended', 'spent', 'budget', 'goodput', 'GPU hours', 'GPUs busy'];
   return textTable(heads, rows);
+}
+
+/** Validity of a link; it also ends with the credentials that signed it. */
+const LINK_SECONDS = 3600;
+
+/**
+ * `slipway team ENVIRONMENT --link [--team T]`: prints a link to the page that the control plane publishes, one line for each team. The
+ * caller's own credentials sign it, so that it opens nothing that the caller may not read.
+ */
+export async function pageLink(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
+  const { region, descriptors } = await readTeams(environment, options);
+  const client = awsClient(S3Client, { region });
+  const found = await Promise.all(descriptors.map((descriptor) => findLink(client, descriptor)));
+  const links = found.flatMap((link) => link ?? []);
+  const missing = descriptors.flatMap(({ team }, i) => (found[i] ? [] : [team]));
+  if (links.length === 0)
+    throw new UsageError(
+      `--link: must have a page that you may read, got none of team ${missing.join(', ')}; the control plane writes it within five minutes of a deployment`,
+    );
+  if (options.json) terminal.out(json({ links }));
+  else for (const { url } of links) terminal.out(url);
+  for (const { team, writtenAt } of links) terminal.err(`${team}: as of ${writtenAt ?? 'an unknown time'}`);
+  for (const team of missing) terminal.err(`${team}: no page that you may read`);
+  terminal.err(
+    'a link opens for everyone who has it, for an hour at most and no longer than your credentials are valid',
+  );
+  return EXIT.done;
+}
+
+/** Undefined when there is no page. */
+async function findLink(client: S3Client, { team, artifactBucket: Bucket }: Descriptor) {
+  const place = { Bucket, Key: teamPageKey(team) };
+  try {
+    const { LastModified } = await client.send(new HeadObjectCommand(place));
+    const url = await getSignedUrl(client, new GetObjectCommand(place), { expiresIn: LINK_SECONDS });
+    // When the page was written, ISO 8601.
+    return { team, url, writtenAt: LastModified?.toISOString() ?? null };
+  } catch (error) {
+    // S3 answers 403 for a missing object to callers who may not list the bucket.
+    if (isDenied(error) || (error as Error).name === 'NotFound') return undefined;
+    throw serviceError(`reading s3://${Bucket}/${place.Key}`, error);
+  }
 }

@@ -1,5 +1,4 @@
-import type { CommandLine } from '../command-line';
-import { modeOf } from '../modes';
+import { type CommandLine, modeOf } from '../command-line';
 import type { Terminal } from '../terminal';
 import type { TeamOptions } from './team';
 
@@ -26,12 +25,10 @@ function teamVerb(cli: CommandLine): void {
     .verb(
       'team <environment>',
       'show runs, queue, spend and goodput of a month, by team; or compare the spend with Cost Explorer',
-      [
-        'slipway team research --region us-west-2 --html teams.html',
-        'slipway team research --region us-west-2 --team nlp --month 2026-10',
-        'slipway team research --region us-west-2 --team nlp --link',
-        'slipway team research --region us-west-2 --costs',
-      ].join('\n  '),
+      'slipway team research --region us-west-2 --html teams.html',
+      'slipway team research --region us-west-2 --team nlp --month 2026-10',
+      'slipway team research --region us-west-2 --team nlp --link',
+      'slipway team research --region us-west-2 --costs',
     )
     .option('--team <name>', 'only this team; default: all teams that the caller may read')
     .option('--month <yyyy-mm>', 'month; default: the current month')
@@ -46,6 +43,6 @@ function teamVerb(cli: CommandLine): void {
 async function runTeam(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
   const mode = modeOf(options, { '': ['html', 'month'], link: [], costs: ['month'] });
   if (mode === 'costs') return (await import('./costs.js')).costs(environment, options, terminal);
-  if (mode === 'link') return (await import('./page-link.js')).pageLink(environment, options, terminal);
+  if (mode === 'link') return (await import('./team.js')).pageLink(environment, options, terminal);
   return (await import('./team.js')).team(environment, options, terminal);
 }

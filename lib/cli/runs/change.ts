@@ -14,15 +14,14 @@ import { findDescriptor } from '../environment/environment';
 import { EXIT, requireText, ServiceError, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { json, type Terminal } from '../terminal';
-import { callControl } from './control-client';
-import { withoutOk } from './read-status';
-
-export interface DeleteOptions extends CommonOptions {
-  yes?: boolean;
-}
+import { callControl, withoutOk } from './control-client';
 
 /** `slipway delete RUN`: shows what the run left in S3 and what that costs, asks, and has it deleted. Can be interrupted and repeated. */
-export async function deleteFiles(runId: string, options: DeleteOptions, terminal: Terminal): Promise<number> {
+export async function deleteFiles(
+  runId: string,
+  options: CommonOptions & { yes?: boolean },
+  terminal: Terminal,
+): Promise<number> {
   const descriptor = await findDescriptor(options);
   const call = (confirm: boolean) => callControl<DeleteAnswer>(descriptor, { action: 'delete', runId, confirm });
   const found = await call(false);
@@ -58,9 +57,13 @@ export function whatIsLeft({ runId, places, isWhole, usdPerMonth, kept }: Omit<D
   ];
 }
 
-/** `slipway stop RUN`: the run saves a checkpoint and ends. */
-export const stop = (runId: string, options: CommonOptions, terminal: Terminal): Promise<number> =>
-  setDesired('stop', runId, options, terminal);
+/** `slipway stop RUN`: the run saves a checkpoint and ends; with `--release-pool`, the warm pool that its last job left ends. */
+export const stop = (
+  runId: string,
+  options: CommonOptions & { releasePool?: boolean },
+  terminal: Terminal,
+): Promise<number> =>
+  options.releasePool ? releasePool(runId, options, terminal) : setDesired('stop', runId, options, terminal);
 
 /** `slipway resume RUN`: the run continues from its newest committed checkpoint. */
 export async function resume(runId: string, options: CommonOptions, terminal: Terminal): Promise<number> {
@@ -116,12 +119,7 @@ export async function note(runId: string, text: string, options: CommonOptions, 
   return EXIT.done;
 }
 
-export interface StopOptions extends CommonOptions {
-  releasePool?: boolean;
-}
-
-/** `slipway stop RUN --release-pool`: ends the warm pool that the last job of the run left. */
-export async function releasePool(runId: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+async function releasePool(runId: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   const descriptor = await findDescriptor(options);
   const answer = withoutOk(await callControl<ReleaseAnswer>(descriptor, { action: 'release', runId }));
   if (options.json) terminal.out(json(answer));

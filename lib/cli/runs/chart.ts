@@ -7,9 +7,8 @@ import { findDescriptor } from '../environment/environment';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { jsonLine, type Terminal } from '../terminal';
-import { repeat } from './control-client';
+import { readStatus, repeat } from './control-client';
 import { progressLines } from './logs/job-logs';
-import { readStatus } from './read-status';
 import { pollSeconds } from './wait';
 
 export interface ChartOptions extends CommonOptions {
@@ -44,12 +43,9 @@ export async function chart(runId: string, options: ChartOptions, terminal: Term
 }
 
 /** GPU utilisation per host, as `--json` prints it among the steps. */
-interface GpuRow extends Pick<GpuLine, 'attempt' | 'at'> {
-  gpus: GpuLine['hosts'];
-}
-
-const gpuRow = ({ attempt, at, hosts }: GpuLine): GpuRow => ({ attempt, at, gpus: hosts });
-const keyOf = (row: ReportStep | GpuRow): string => `${row.attempt}/${'step' in row ? row.step : 'gpus'}/${row.at}`;
+const gpuRow = ({ attempt, at, hosts }: GpuLine) => ({ attempt, at, gpus: hosts });
+const keyOf = (row: ReportStep | ReturnType<typeof gpuRow>): string =>
+  `${row.attempt}/${'step' in row ? row.step : 'gpus'}/${row.at}`;
 
 /** Charts of loss and speed over the steps, the newest steps as a table, and the GPUs of each host if they are known. */
 export function chartText(runId: string, steps: readonly ReportStep[], gpus: readonly GpuLine[] = []): string {
@@ -66,16 +62,8 @@ export function chartText(runId: string, steps: readonly ReportStep[], gpus: rea
       decimals(s.stepSeconds, 2),
     ]);
   return [
-    line(
-      'loss',
-      steps.flatMap((s) => s.loss ?? []),
-      4,
-    ),
-    line(
-      'tokens/s per GPU',
-      steps.flatMap((s) => s.tokensPerSecondPerGpu ?? []),
-      0,
-    ),
+    line('loss', steps, 'loss', 4),
+    line('tokens/s per GPU', steps, 'tokensPerSecondPerGpu', 0),
     textTable(['attempt', 'step', 'loss', 'tokens/s per GPU', 'MFU', 's per step'], rows),
     ...hosts,
   ].join('\n');
@@ -99,17 +87,20 @@ function gpuText(gpus: readonly GpuLine[]): string[] {
 const decimals = (value: number | undefined, digits: number): string => value?.toFixed(digits) ?? '-';
 
 /** `loss  ▇▅▃▁  5.3790 to 2.7210`: each column shows the mean of a part of the values. */
-function line(name: string, values: readonly number[], digits: number): string {
+function line(
+  name: string,
+  steps: readonly ReportStep[],
+  metric: 'loss' | 'tokensPerSecondPerGpu',
+  digits: number,
+): string {
+  const values = steps.flatMap((step) => step[metric] ?? []);
   if (values.length === 0) return `${name}: not reported`;
   const pieces = Math.min(COLUMNS, values.length);
   const means = Array.from({ length: pieces }, (_, i) => {
     const part = values.slice(Math.floor((i * values.length) / pieces), Math.floor(((i + 1) * values.length) / pieces));
     return part.reduce((sum, value) => sum + value, 0) / part.length;
   });
-  const [low, high] = means.reduce(
-    ([a, b], m) => [Math.min(a, m), Math.max(b, m)],
-    [Number.POSITIVE_INFINITY, -Number.POSITIVE_INFINITY],
-  ) as [number, number];
+  const [low, high] = [Math.min(...means), Math.max(...means)];
   const level = (mean: number) =>
     LEVELS[high === low ? 0 : Math.round(((mean - low) / (high - low)) * (LEVELS.length - 1))];
   const [first, last] = [values[0] ?? 0, values[values.length - 1] ?? 0];

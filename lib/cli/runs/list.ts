@@ -13,8 +13,8 @@ import { MAX_SEARCH } from '../../core/contracts/control-requests';
 import { findDescriptor } from '../environment/environment';
 import { EXIT, requireText, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
-import type { EventOptions } from './logs/events';
-import { MAX_RUNS, readRuns, readStatus, withoutOk } from './read-status';
+import { MAX_RUNS, readRuns, readStatus, withoutOk } from './control-client';
+import type { EventOptions } from './logs/logs';
 import { minute } from './run-text';
 
 /** The runs of the team that are not over, each with its progress, expected end and cost. */
@@ -24,18 +24,48 @@ async function readActiveRuns(descriptor: Descriptor, wanted: Partial<ListReques
   return Promise.all(runs.map(async ({ runId }) => withoutOk(await readStatus(descriptor, runId))));
 }
 
-const ACTIVE_COLUMNS = ['run', 'state', 'step', '%', 'done about (UTC)', 'loss', 'goodput', 'USD'];
+/** The cells of a run, by the head of their column. */
+const CELLS = {
+  run: ({ runId }) => runId,
+  state: ({ state, queuePosition }) => (queuePosition === null ? state : `${state} (${queuePosition})`),
+  'since (UTC)': ({ createdAt }) => (createdAt ? minute(createdAt) : '-'),
+  instances: ({ attempts }) => String(attempts.at(-1)?.instanceCount ?? '-'),
+  attempt: (run) => String(newestAttempt(run)),
+  step: ({ step }) => String(step ?? '-'),
+  committed: ({ committedStep }) => String(committedStep ?? '-'),
+  '%': ({ progressPercent }) => progressPercent?.toFixed(1) ?? '-',
+  'done about (UTC)': ({ etaAt }) => (etaAt ? minute(etaAt) : '-'),
+  loss: ({ loss }) => loss?.toFixed(4) ?? '-',
+  goodput: ({ goodput }) => (goodput === null ? '-' : `${(100 * goodput).toFixed(1)} %`),
+  USD: ({ spendUsd }) => spendUsd?.toFixed(2) ?? '-',
+  reason: ({ reason }) => reason,
+  tags: (run) => tagsText(run),
+  note: ({ note }) => note ?? '',
+} satisfies Record<string, (run: StatusAnswer) => string>;
 
-const activeRow = (run: StatusAnswer): string[] => [
-  run.runId,
-  run.queuePosition === null ? run.state : `${run.state} (${run.queuePosition})`,
-  String(run.step ?? '-'),
-  run.progressPercent == null ? '-' : run.progressPercent.toFixed(1),
-  run.etaAt ? minute(run.etaAt) : '-',
-  run.loss?.toFixed(4) ?? '-',
-  run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`,
-  run.spendUsd?.toFixed(2) ?? '-',
+type Column = keyof typeof CELLS;
+const ACTIVE: readonly Column[] = ['run', 'state', 'step', '%', 'done about (UTC)', 'loss', 'goodput', 'USD'];
+const LISTED: readonly Column[] = [
+  'run',
+  'state',
+  'since (UTC)',
+  'instances',
+  'attempt',
+  'step',
+  'committed',
+  'USD',
+  'reason',
 ];
+
+/** Tags and notes have columns only if a run has them. */
+function listText(runs: readonly StatusAnswer[], isActive = false): string {
+  const more = (['tags', 'note'] as const).filter((column) => runs.some((run) => CELLS[column](run) !== ''));
+  const columns = isActive ? ACTIVE : [...LISTED, ...more];
+  return textTable(
+    columns,
+    runs.map((run) => columns.map((column) => CELLS[column](run))),
+  );
+}
 
 export interface ListOptions extends EventOptions {
   active?: boolean;
@@ -59,7 +89,7 @@ export async function list(options: ListOptions, terminal: Terminal): Promise<nu
   if (options.json) terminal.out(json({ runs }));
   else if (runs.length === 0 && options.active) terminal.out('no run is queued or running');
   else if (runs.length === 0) terminal.out(Object.keys(wanted).length === 0 ? 'no runs yet' : 'no matching runs');
-  else terminal.out(options.active ? textTable(ACTIVE_COLUMNS, runs.map(activeRow)) : listText(runs));
+  else terminal.out(listText(runs, options.active));
   return EXIT.done;
 }
 
@@ -72,43 +102,8 @@ function statesOf(text: string | undefined): RunState[] | undefined {
   );
 }
 
-/** Tags and notes have columns only if a run has them. */
-function listText(runs: readonly StatusAnswer[]): string {
-  const more = [
-    { name: 'tags', of: (run: StatusAnswer) => tagsText(run) },
-    { name: 'note', of: (run: StatusAnswer) => run.note ?? '' },
-  ].filter(({ of }) => runs.some((run) => of(run) !== ''));
-  return textTable(
-    [
-      'run',
-      'state',
-      'since (UTC)',
-      'instances',
-      'attempt',
-      'step',
-      'committed',
-      'USD',
-      'reason',
-      ...more.map(({ name }) => name),
-    ],
-    runs.map((run) => [...row(run), ...more.map(({ of }) => of(run))]),
-  );
-}
-
 /** `project=llama matrix=sweep-1`. */
 export const tagsText = ({ tags = {} }: Pick<StatusAnswer, 'tags'>): string =>
   Object.entries(tags)
     .map(([key, value]) => `${key}=${value}`)
     .join(' ');
-
-const row = (run: StatusAnswer): string[] => [
-  run.runId,
-  run.queuePosition === null ? run.state : `${run.state} (${run.queuePosition})`,
-  run.createdAt ? minute(run.createdAt) : '-',
-  String(run.attempts.at(-1)?.instanceCount ?? '-'),
-  String(newestAttempt(run)),
-  String(run.step ?? '-'),
-  String(run.committedStep ?? '-'),
-  run.spendUsd?.toFixed(2) ?? '-',
-  run.reason,
-];

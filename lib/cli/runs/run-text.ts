@@ -4,8 +4,8 @@ import { newestAttempt, type StatusAnswer } from '../../core/contracts/control';
 import { runCommand } from '../../core/contracts/names';
 import { runbookAddress } from '../../core/lifecycle/timeline';
 import type { ReportFailure } from '../../report/run/run-report';
+import { attempt, readStatus } from './control-client';
 import { firstError, type RunLine, readAttemptLog } from './logs/job-logs';
-import { answerOr, readStatus } from './read-status';
 
 /** The errors that end an attempt are near its end; its whole log may be gigabytes. */
 const LAST_MS = 900_000;
@@ -14,7 +14,9 @@ const LAST_MS = 900_000;
 export async function failureOf(descriptor: Descriptor, status: StatusAnswer): Promise<ReportFailure | undefined> {
   if (status.state !== 'failed') return undefined;
   const { runId } = status;
-  const full = status.timeline ? status : await answerOr(readStatus(descriptor, runId, { timeline: true }), status);
+  const { value: full = status } = status.timeline
+    ? {}
+    : await attempt(() => readStatus(descriptor, runId, { timeline: true }));
   const lines = firstError(await lastLines(descriptor, status));
   return {
     attempt: newestAttempt(status),
@@ -46,12 +48,12 @@ export function failureLines({ attempt, host, lines, runbook, commands }: Report
 /** Lines of all hosts from the end of the newest attempt; none when the log cannot be read now. */
 async function lastLines(descriptor: Descriptor, status: StatusAnswer): Promise<RunLine[]> {
   const { runId, attempts } = status;
-  const attempt = newestAttempt(status);
+  const number = newestAttempt(status);
   const { endedAt = null } = attempts.at(-1) ?? {};
   if (endedAt === null) return [];
   const since = Date.parse(endedAt) - LAST_MS;
-  const events = await answerOr(readAttemptLog(descriptor, { runId, attempt, since }), []);
-  const lines = events.map(({ at, host, message }) => ({ at, attempt, host, message }));
+  const { value: events = [] } = await attempt(() => readAttemptLog(descriptor, { runId, attempt: number, since }));
+  const lines = events.map(({ at, host, message }) => ({ at, attempt: number, host, message }));
   return lines.sort((a, b) => a.at.localeCompare(b.at));
 }
 

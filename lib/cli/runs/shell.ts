@@ -12,10 +12,6 @@ import { callControl } from './control-client';
 import { hostNumber } from './logs/job-logs';
 import { pollSeconds } from './wait';
 
-export interface ShellOptions extends CommonOptions {
-  node?: string;
-}
-
 /**
  * The AWS CLI starts it in the same way:
  * https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html
@@ -36,7 +32,7 @@ const TRIES = 36;
 export async function shell(
   runId: string,
   command: readonly string[],
-  options: ShellOptions,
+  options: CommonOptions & { node?: string },
   terminal: Terminal,
 ): Promise<number> {
   const host = hostNumber(options.node ?? '1');

@@ -8,9 +8,9 @@ import { findDescriptor } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
 import type { ChartOptions } from './chart';
+import { readStatus, withoutOk } from './control-client';
 import { tagsText } from './list';
-import type { EventOptions } from './logs/events';
-import { readStatus, withoutOk } from './read-status';
+import type { EventOptions } from './logs/logs';
 import { failureText, missingProgress, progressText } from './run-text';
 import { waitForEnd } from './wait';
 
@@ -40,34 +40,29 @@ const number = (value: number | null, digits = 0) => (value === null ? '-' : val
 
 export function statusText(run: StatusAnswer, descriptor: Descriptor, now = Date.now()): string {
   const position = run.queuePosition === null ? '' : `, position ${run.queuePosition} in the queue`;
-  const lines = [
-    `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
-    `step ${number(run.step)}${run.stepAt ? ` (${run.stepAt.slice(11, 19)} UTC)` : ''}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
-    ...[progressText(run), missingProgress(run, now)].filter(Boolean).map((line) => `  ${line}`),
-    ...aboutRun(run),
-    ...(run.handOver
-      ? [
-          `  requested to save and exit at ${run.handOver.at.slice(11, 19)} UTC${run.handOver.isRead ? ', and its driver has read it' : ''}`,
-        ]
-      : []),
-    ...poolText(run, descriptor),
-    ...run.attempts.map(
-      (a) =>
-        `  ${a.trainingJobName}  ${a.status} (${a.secondaryStatus})  ${stepsText(a)}${a.reason ? `  ${a.reason}` : ''}`,
-    ),
-  ];
-  const last = run.attempts[run.attempts.length - 1];
-  return last ? [...lines, ...links(descriptor, run.runId, last.trainingJobName)].join('\n') : lines.join('\n');
-}
-
-/** The run's note and tags, and what it waits for. */
-const aboutRun = (run: StatusAnswer): string[] =>
-  [
+  const attempts = run.attempts.map(
+    (a) =>
+      `${a.trainingJobName}  ${a.status} (${a.secondaryStatus})  ${stepsText(a)}${a.reason ? `  ${a.reason}` : ''}`,
+  );
+  const details = [
+    progressText(run),
+    missingProgress(run, now),
     run.note,
     run.tags && `tags ${tagsText(run)}`,
     run.after && `after ${run.after.join(', ')}`,
     run.preemptible && 'preemptible',
+    run.handOver &&
+      `requested to save and exit at ${run.handOver.at.slice(11, 19)} UTC${run.handOver.isRead ? ', and its driver has read it' : ''}`,
+    run.warmPool && poolText(run.runId, run.warmPool, descriptor),
+    ...attempts,
+    ...links(run, descriptor),
   ].flatMap((line) => (line ? [`  ${line}`] : []));
+  return [
+    `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
+    `step ${number(run.step)}${run.stepAt ? ` (${run.stepAt.slice(11, 19)} UTC)` : ''}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
+    ...details,
+  ].join('\n');
+}
 
 /** `steps 1-60`; `-` when no step was seen. */
 export const stepsText = ({ firstStep, lastStep }: Pick<AttemptAnswer, 'firstStep' | 'lastStep'>): string => {
@@ -76,13 +71,10 @@ export const stepsText = ({ firstStep, lastStep }: Pick<AttemptAnswer, 'firstSte
 };
 
 /** The warm pool that the last job left, and how to release it. */
-const poolText = ({ runId, warmPool }: StatusAnswer, descriptor: Descriptor): string[] => {
-  if (!warmPool) return [];
-  const price = warmPool.usdPerHour === null ? '' : ` at $${warmPool.usdPerHour.toFixed(2)} per hour`;
-  return [
-    `  warm pool kept until ${warmPool.until.slice(0, 19)}Z${price}, unless another job reuses it; ${runCommand('stop', runId, descriptor, '--release-pool')} to end it`,
-  ];
-};
+function poolText(runId: string, pool: NonNullable<StatusAnswer['warmPool']>, descriptor: Descriptor): string {
+  const price = pool.usdPerHour === null ? '' : ` at $${pool.usdPerHour.toFixed(2)} per hour`;
+  return `warm pool kept until ${pool.until.slice(0, 19)}Z${price}, unless another job reuses it; ${runCommand('stop', runId, descriptor, '--release-pool')} to end it`;
+}
 
 const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>
   spares ? `   spare hosts ${number(spares.left)} of ${spares.of}` : '';
@@ -91,7 +83,11 @@ const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>
  * Links for more details. Logs of jobs are read through the control function: only the platform team and auditors can see them in the
  * console.
  */
-const links = (descriptor: Descriptor, runId: string, job: string): string[] => [
-  `  job   ${jobConsoleUrl(descriptor.region, 'training', job)}`,
-  `  logs  ${runCommand('logs', runId, descriptor)}`,
-];
+function links({ runId, attempts }: StatusAnswer, descriptor: Descriptor): string[] {
+  const last = attempts.at(-1);
+  if (!last) return [];
+  return [
+    `job   ${jobConsoleUrl(descriptor.region, 'training', last.trainingJobName)}`,
+    `logs  ${runCommand('logs', runId, descriptor)}`,
+  ];
+}

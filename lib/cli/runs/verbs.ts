@@ -1,18 +1,13 @@
-import { type CommandLine, collect } from '../command-line';
-import { modeOf } from '../modes';
+import { type CommandLine, collect, modeOf } from '../command-line';
 import type { Terminal } from '../terminal';
-import type { StopOptions } from './change';
 import type { ListOptions } from './list';
-import type { ReportOptions } from './reports/report';
 import type { StatusOptions } from './status';
 
 export function runVerbs(cli: CommandLine): void {
   statusVerb(cli);
   listVerb(cli);
   outputVerbs(cli);
-  desiredVerbs(cli);
-  shellVerb(cli);
-  deleteVerb(cli);
+  changeVerbs(cli);
 }
 
 const SINCE = 'start of the period: 30m, 2h, 1d, or an ISO 8601 time';
@@ -22,14 +17,12 @@ function statusVerb(cli: CommandLine): void {
     .verb(
       'status <run>',
       'show state, attempts, step, last committed checkpoint and spend of a run; or its metrics, events or origin',
-      [
-        'slipway status llama2-13b-261101090000',
-        'slipway status llama2-13b-261101090000 --wait --json',
-        'slipway status llama2-13b-261101090000 --chart --watch',
-        'slipway status llama2-13b-261101090000 --events --follow',
-        'slipway status s3://my-checkpoints/runs/nlp/llama2-13b-261101090000/step-1000/ --lineage --json',
-        'slipway status llama2-13b-261101090000 --note "diverged, see #42"',
-      ].join('\n  '),
+      'slipway status llama2-13b-261101090000',
+      'slipway status llama2-13b-261101090000 --wait --json',
+      'slipway status llama2-13b-261101090000 --chart --watch',
+      'slipway status llama2-13b-261101090000 --events --follow',
+      'slipway status s3://my-checkpoints/runs/nlp/llama2-13b-261101090000/step-1000/ --lineage --json',
+      'slipway status llama2-13b-261101090000 --note "diverged, see #42"',
     )
     .option('--wait', 'follow the run until it ends')
     .option(
@@ -53,12 +46,10 @@ function listVerb(cli: CommandLine): void {
     .verb(
       'list',
       'list the runs of the team, or their events',
-      [
-        'slipway list --environment research/nlp',
-        'slipway list --environment research/nlp --state running,queued --tag project=llama',
-        'slipway list --environment research/nlp --active',
-        'slipway list --environment research/nlp --events --since 6h --json | head',
-      ].join('\n  '),
+      'slipway list --environment research/nlp',
+      'slipway list --environment research/nlp --state running,queued --tag project=llama',
+      'slipway list --environment research/nlp --active',
+      'slipway list --environment research/nlp --events --since 6h --json | head',
     )
     .option('--state <a,b>', 'only runs in one of these states')
     .option('--tag <key=value>', 'only runs with this tag, or with any value of this tag key (repeatable)', collect)
@@ -96,10 +87,10 @@ function outputVerbs(cli: CommandLine): void {
     )
     .option('--html <out>', 'also write the report as one HTML page that opens offline')
     .option('--diff', 'with two runs: also compare options, code, driver, image and the loss at equal steps')
-    .action(async (runs: string[], options: ReportOptions) => cli.done(await runReport(runs, options, cli.terminal)));
+    .action(cli.action(() => import('./reports/report.js'), 'report'));
 }
 
-function desiredVerbs(cli: CommandLine): void {
+function changeVerbs(cli: CommandLine): void {
   cli
     .verb(
       'stop <run>',
@@ -110,7 +101,7 @@ function desiredVerbs(cli: CommandLine): void {
       '--release-pool',
       'instead, terminate the warm pool of the last job of a run that is over (compute.keepAliveSeconds)',
     )
-    .action(async (run: string, options: StopOptions) => cli.done(await runStop(run, options, cli.terminal)));
+    .action(cli.action(() => import('./change.js'), 'stop'));
   cli
     .verb(
       'resume <run>',
@@ -118,9 +109,6 @@ function desiredVerbs(cli: CommandLine): void {
       'slipway resume llama2-13b-261101090000\n  slipway resume llama2-13b-261101090000 --environment research/nlp',
     )
     .action(cli.action(() => import('./change.js'), 'resume'));
-}
-
-function shellVerb(cli: CommandLine): void {
   cli
     .verb(
       'shell <run> [command...]',
@@ -129,9 +117,6 @@ function shellVerb(cli: CommandLine): void {
     )
     .option('--node <n>', 'number of the host, such as 3 for algo-3; default: 1')
     .action(cli.action(() => import('./shell.js'), 'shell'));
-}
-
-function deleteVerb(cli: CommandLine): void {
   cli
     .verb(
       'delete <run>',
@@ -148,9 +133,9 @@ async function runStatus(run: string, options: StatusOptions, terminal: Terminal
     case 'chart':
       return (await import('./chart.js')).chart(run, options, terminal);
     case 'events':
-      return (await import('./logs/events.js')).events(run, options, terminal);
+      return (await import('./logs/logs.js')).events(run, options, terminal);
     case 'lineage':
-      return (await import('./origin/lineage.js')).lineage(run, options, terminal);
+      return (await import('./lineage.js')).lineage(run, options, terminal);
     case 'note':
       return (await import('./change.js')).note(run, options.note ?? '', options, terminal);
     default:
@@ -161,17 +146,23 @@ async function runStatus(run: string, options: StatusOptions, terminal: Terminal
 async function runList(options: ListOptions, terminal: Terminal): Promise<number> {
   const filters = ['state', 'tag', 'search'];
   const mode = modeOf(options, { '': filters, active: filters, events: ['follow', 'since'] });
-  if (mode === 'events') return (await import('./logs/events.js')).events(undefined, options, terminal);
+  if (mode === 'events') return (await import('./logs/logs.js')).events(undefined, options, terminal);
   return (await import('./list.js')).list(options, terminal);
 }
 
-async function runReport(runs: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
-  if (modeOf(options, { '': ['html'], diff: [] }) === 'diff')
-    return (await import('./reports/diff.js')).diff(runs, options, terminal);
-  return (await import('./reports/report.js')).report(runs, options, terminal);
-}
-
-async function runStop(run: string, options: StopOptions, terminal: Terminal): Promise<number> {
-  if (options.releasePool) return (await import('./change.js')).releasePool(run, options, terminal);
-  return (await import('./change.js')).stop(run, options, terminal);
+export function publishVerbs(cli: CommandLine): void {
+  cli
+    .verb(
+      'publish <run>',
+      'copy the final weights of a run to a separate S3 prefix, with a model card; optionally register them in the SageMaker Model Registry',
+      'slipway publish llama2-13b-261101090000\n  slipway publish llama2-13b-261101090000 --registry research-nlp-llama --inference-image 763104351884.dkr.ecr.us-west-2.amazonaws.com/djl-inference:0.33.0-lmi15.0.0-cu128',
+    )
+    .option(
+      '--to <s3://bucket/prefix/>',
+      'target prefix; default: teams/<team>/models/<run>/ in the data bucket of the environment',
+    )
+    .option('--registry <group>', 'also register a version in this model package group, pending manual approval')
+    .option('--inference-image <uri>', 'with --registry: image that serves the model')
+    .option('--overwrite', 'replace the weights of another run at the same prefix')
+    .action(cli.action(() => import('./publish/publish.js'), 'publish'));
 }

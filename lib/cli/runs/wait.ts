@@ -2,19 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
 import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
-import { type RunPlace, runCommand } from '../../core/contracts/names';
-import { ENDING_SIGNALS } from '../../shared/local/ending-signals';
+import { runCommand } from '../../core/contracts/names';
 import { EXIT, Interrupted } from '../exit';
 import { reportError } from '../report-error';
-import { json, type Terminal } from '../terminal';
-import { patiently } from './control-client';
+import { interruptible, json, type Terminal } from '../terminal';
+import { attempt, patiently, readStatus, withoutOk } from './control-client';
 import { LogTail } from './logs/job-logs';
-import { answerOr, readStatus, withoutOk } from './read-status';
 import { failureText } from './run-text';
 
 export interface WaitOptions {
   json?: boolean;
-  everySeconds?: number;
   /** Whether stdout shows the output of the script as well. @default false */
   logs?: boolean;
 }
@@ -27,10 +24,12 @@ export async function waitForEnd(
   terminal: Terminal,
 ): Promise<number> {
   const status = await whileInterruptible({ runIds: [runId], descriptor, json: options.json }, terminal, () =>
-    follow(descriptor, runId, terminal, {
-      everySeconds: options.everySeconds,
-      ...(options.logs && !options.json && { before: outputOf(descriptor, runId, terminal, options.everySeconds) }),
-    }),
+    follow(
+      descriptor,
+      runId,
+      terminal,
+      options.logs && !options.json ? { before: outputOf(descriptor, runId, terminal) } : {},
+    ),
   );
   if (options.json) terminal.out(json(status));
   else for (const line of await failureText(descriptor, status)) terminal.err(line);
@@ -45,16 +44,16 @@ const LAST_LINES_SECONDS = 5;
 /**
  * Prints what the script has written on the first host since the last observation; a log that cannot be read now is read at the next one.
  */
-function outputOf(descriptor: Descriptor, runId: string, terminal: Terminal, everySeconds?: number) {
+function outputOf(descriptor: Descriptor, runId: string, terminal: Terminal) {
   const tail = new LogTail(descriptor, { runId, node: '1' });
   const print = async (status: StatusAnswer) => {
-    for (const { message } of await answerOr(tail.fresh(status), []))
-      if (!message.startsWith(MACHINE_LINE)) terminal.out(plainLine(message));
+    const { value: fresh = [] } = await attempt(() => tail.fresh(status));
+    for (const { message } of fresh) if (!message.startsWith(MACHINE_LINE)) terminal.out(plainLine(message));
   };
   return async (status: StatusAnswer): Promise<void> => {
     await print(status);
     if (!hasEnded(status)) return;
-    await sleep(1000 * (everySeconds ?? pollSeconds(LAST_LINES_SECONDS)));
+    await sleep(1000 * pollSeconds(LAST_LINES_SECONDS));
     await print(status);
   };
 }
@@ -82,38 +81,24 @@ export const waitForAll = (
     ),
   );
 
-interface Waiting extends Pick<WaitOptions, 'json'> {
-  runIds: readonly string[];
-  descriptor: Descriptor;
-}
-
 /** Ctrl-C and a request to end end the wait but not the runs, and a message says so. */
-async function whileInterruptible<T>(
-  { runIds, descriptor, json: asJson = false }: Waiting,
+function whileInterruptible<T>(
+  { runIds, descriptor, json: asJson = false }: { runIds: readonly string[]; descriptor: Descriptor; json?: boolean },
   terminal: Terminal,
   work: () => Promise<T>,
 ): Promise<T> {
   const onInterrupt = () => {
-    const lines = goesOn(runIds, descriptor);
+    const lines = runIds.map(
+      (runId) =>
+        `${runId}: continues; ${runCommand('status', runId, descriptor, '--wait')} to follow it, ${runCommand('stop', runId, descriptor)} to stop it`,
+    );
     for (const line of lines) terminal.err(line);
     const context = { asJson, hasPrinted: false, file: '' };
     if (asJson) reportError(new Interrupted(lines.join('\n')), context, terminal);
     process.exit(EXIT.interrupted);
   };
-  for (const signal of ENDING_SIGNALS) process.once(signal, onInterrupt);
-  try {
-    return await work();
-  } finally {
-    for (const signal of ENDING_SIGNALS) process.removeListener(signal, onInterrupt);
-  }
+  return interruptible(onInterrupt, work);
 }
-
-/** What a person who interrupts the wait should know. */
-const goesOn = (runIds: readonly string[], place: RunPlace): string[] =>
-  runIds.map(
-    (runId) =>
-      `${runId}: continues; ${runCommand('status', runId, place, '--wait')} to follow it, ${runCommand('stop', runId, place)} to stop it`,
-  );
 
 /** Seconds between two polls: `SLIPWAY_POLL_SECONDS` if it is a number of at most a day, so that tests and demos need not wait. */
 export function pollSeconds(usual: number): number {
@@ -121,8 +106,7 @@ export function pollSeconds(usual: number): number {
   return given >= 0 && given <= 86_400 ? given : usual;
 }
 
-/** Until when a run is followed, and how often it is polled. */
-export interface FollowOptions extends Pick<WaitOptions, 'everySeconds'> {
+interface FollowOptions {
   /** @default - until the run has ended */
   until?: (status: StatusAnswer) => boolean | Promise<boolean>;
   /** Called with each status before its line is printed. */
@@ -134,13 +118,14 @@ export async function follow(
   descriptor: Descriptor,
   runId: string,
   terminal: Terminal,
-  { until = hasEnded, before, everySeconds = pollSeconds(10) }: FollowOptions = {},
+  { until = hasEnded, before }: FollowOptions = {},
 ): Promise<StatusAnswer> {
+  const seconds = pollSeconds(10);
   const what = `waiting for ${runId}`;
   const advice = `the run continues, try ${runCommand('status', runId, descriptor, '--wait')}`;
-  for (let printed = ''; ; await sleep(everySeconds * 1000)) {
+  for (let printed = ''; ; await sleep(1000 * seconds)) {
     const read = () => readStatus(descriptor, runId);
-    const status = withoutOk(await patiently(read, { seconds: everySeconds, what, advice }));
+    const status = withoutOk(await patiently(read, { seconds, what, advice }));
     await before?.(status);
     const line = plainLine(progressLine(status));
     if (line !== printed) terminal.err(line);

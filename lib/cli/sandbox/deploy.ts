@@ -3,29 +3,21 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
+import type { QuotaNeed } from '../../core/quota';
 import type { RunRecord } from '../../sandbox/run-file';
 import { SandboxAdmin } from '../../sandbox/sandbox-admin';
 import { ownPackage, packageRoot } from '../../shared/local/own-package';
 import { needsOfEnvironment, requireEnvironment } from '../environment/environment-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
-import { type CommonOptions, readText } from '../inputs';
+import { readText } from '../inputs';
 import { json, type Terminal } from '../terminal';
-import { unsetForeign } from './shell-variables';
-
-export interface DeployOptions extends Pick<CommonOptions, 'json' | 'set'> {
-  raiseQuotas?: boolean;
-}
-
-export interface RunningSandbox {
-  record: RunRecord;
-  stateDir: string;
-}
+import { unsetForeign } from './sandbox';
 
 /** `slipway sandbox deploy FILE`: bootstraps and deploys the regions of an environment file into the running embedded AWS. */
 export async function deployIntoSandbox(
   file: string | undefined,
-  { record, stateDir }: RunningSandbox,
-  options: DeployOptions,
+  { record, stateDir }: { record: RunRecord; stateDir: string },
+  options: { raiseQuotas?: boolean; json?: boolean },
   terminal: Terminal,
 ): Promise<number> {
   if (!file)
@@ -34,11 +26,7 @@ export async function deployIntoSandbox(
     );
   const disk = requireEnvironment(file, readText(file), {});
   if (options.raiseQuotas)
-    await raiseQuotas(
-      record,
-      disk.specs.flatMap((spec) => quotasOf(disk, spec)),
-      terminal,
-    );
+    for (const spec of disk.specs) await raiseQuotas(record, spec.region, needsOfEnvironment(disk, spec), terminal);
   const run = cdkIn(record, terminal);
   const places = disk.specs.map((spec) => `aws://${record.env.AWS_ACCESS_KEY_ID}/${spec.region}`);
   await run('bootstrap', ...places, '--app', '', '--output', path.join(stateDir, 'cdk.bootstrap'));
@@ -66,26 +54,16 @@ async function deployArguments(file: string, stateDir: string, terminal: Termina
   return ['--all', ...app, ...output, ...environment, '--method', 'direct', '--require-approval', 'never'];
 }
 
-interface Wanted {
-  region: string;
-  code: string;
-  name: string;
-  needed: number;
-}
-
-const quotasOf = (disk: ReturnType<typeof requireEnvironment>, spec: EnvironmentSpec): Wanted[] =>
-  needsOfEnvironment(disk, spec).flatMap(({ code, name, needed }) =>
-    code ? [{ region: spec.region, code, name, needed }] : [],
-  );
-
 /** Raises quotas that are below the environment's needs: a new embedded AWS has the limits of a new account. */
 async function raiseQuotas(
   { endpoints, env }: RunRecord,
-  wanted: readonly Wanted[],
+  region: string,
+  needs: readonly QuotaNeed[],
   terminal: Terminal,
 ): Promise<void> {
   const admin = new SandboxAdmin(endpoints.sagemaker, env.AWS_CA_BUNDLE);
-  for (const { region, code, name, needed } of wanted) {
+  for (const { code, name, needed } of needs) {
+    if (!code) continue;
     const row = (await admin.quotas(region)).find((quota) => quota.code === code);
     if (row && row.value !== null && row.value >= needed) continue;
     await admin.setQuota(region, code, needed, name);

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { sandboxStatus, serveSandbox, startDetached } from '../../sandbox/daemon';
-import { clientEnv } from '../../sandbox/environment';
+import { clientEnv, UNSET_FOR_CLIENTS } from '../../sandbox/environment';
 import { type RunRecord, requireNotRunning, stateFolder, stopSandbox } from '../../sandbox/run-file';
 import { embeddedEndpoint } from '../../shared/environment/embedded-endpoint';
 import { EXIT, ServiceError, UsageError } from '../exit';
-import { interruptible, json, type Terminal } from '../terminal';
-import { exportLines, unsetForeign, unsetLines } from './shell-variables';
+import { interruptible, json, quoted, type Terminal } from '../terminal';
 
-export interface SandboxOptions {
+interface SandboxOptions {
   stateDir?: string;
   python?: string;
   auth?: boolean;
@@ -36,8 +35,9 @@ export async function sandbox(
     case 'status':
       return status(stateDir, options, terminal);
     case 'env':
-      if (options.unset && !options.json) return unset(sandboxStatus(stateDir)?.env ?? endedEnv(stateDir), terminal);
-      return env(requireRunning(stateDir), options, terminal);
+      if (!options.unset || options.json) return printVariables(requireRunning(stateDir), {}, options, terminal);
+      terminal.out(unsetLines(sandboxStatus(stateDir)?.env ?? endedEnv(stateDir)).join('\n'));
+      return EXIT.done;
     case 'deploy': {
       const { deployIntoSandbox } = await import('./deploy.js');
       return deployIntoSandbox(file, { record: requireRunning(stateDir), stateDir }, options, terminal);
@@ -82,10 +82,7 @@ async function start(stateDir: string, options: SandboxOptions, terminal: Termin
     });
   const record = await interruptible(() => undefined, starting);
   if (!record) return EXIT.interrupted;
-  const unset = unsetForeign(record.env);
-  if (options.json) terminal.out(json({ endpoints: record.endpoints, env: record.env, unset, pid: record.owner.pid }));
-  else terminal.out(exportLines(record.env).join('\n'));
-  return EXIT.done;
+  return printVariables(record, { pid: record.owner.pid }, options, terminal);
 }
 
 function requireFree(stateDir: string): void {
@@ -101,15 +98,10 @@ function failed(error: Error): never {
   throw new ServiceError(error.message);
 }
 
-/** Prints the variables for a second terminal: `eval "$(slipway sandbox env)"`. */
-function env({ env, endpoints }: RunRecord, options: SandboxOptions, terminal: Terminal): number {
-  if (options.json) terminal.out(json({ endpoints, env, unset: unsetForeign(env) }));
-  else terminal.out(exportLines(env).join('\n'));
-  return EXIT.done;
-}
-
-function unset(env: RunRecord['env'], terminal: Terminal): number {
-  terminal.out(unsetLines(env).join('\n'));
+/** Prints the variables for a terminal: `eval "$(slipway sandbox env)"`. */
+function printVariables({ env, endpoints }: RunRecord, more: object, options: SandboxOptions, terminal: Terminal) {
+  const document = { endpoints, env, unset: unsetForeign(env), ...more };
+  terminal.out(options.json ? json(document) : exportLines(env).join('\n'));
   return EXIT.done;
 }
 
@@ -142,12 +134,25 @@ function status(stateDir: string, options: SandboxOptions, terminal: Terminal): 
     running: record !== undefined,
     ...(record && { endpoints: record.endpoints, env: record.env, pid: record.owner.pid, startedAt: record.startedAt }),
   };
-  if (options.json) terminal.out(json(answer));
-  else
-    terminal.out(
-      record
-        ? `running since ${record.startedAt}, process ${record.owner.pid}: ${Object.values(record.endpoints).join(' ')}`
-        : 'not running',
-    );
+  const text = record
+    ? `running since ${record.startedAt}, process ${record.owner.pid}: ${Object.values(record.endpoints).join(' ')}`
+    : 'not running';
+  terminal.out(options.json ? json(answer) : text);
   return EXIT.done;
 }
+
+/** Shell lines for `eval` that direct a shell to the embedded AWS. Variables that would take precedence over its credentials are unset. */
+export function exportLines(env: Readonly<Record<string, string>>): string[] {
+  return [
+    ...unsetForeign(env).map((name) => `unset ${name}`),
+    ...Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`),
+  ];
+}
+
+/** Shell lines that remove every variable of the embedded AWS from a shell. */
+export const unsetLines = (env: Readonly<Record<string, string>>): string[] =>
+  Object.keys(env).map((name) => `unset ${name}`);
+
+/** Unsets variables that must not be set together with these. */
+export const unsetForeign = (env: Readonly<Record<string, string>>): string[] =>
+  UNSET_FOR_CLIENTS.filter((name) => !(name in env));

@@ -7,12 +7,12 @@ import { runCommand } from '../../core/contracts/names';
 import { packageRoot } from '../../shared/local/own-package';
 import { Refusal } from '../exit';
 import { type LaunchOptions, launch } from '../launch/launch';
-import { callControl } from '../runs/control-client';
+import { callControl, readStatus } from '../runs/control-client';
 import { readAttemptLog } from '../runs/logs/job-logs';
-import { readStatus } from '../runs/read-status';
 import { follow } from '../runs/wait';
 import type { Terminal } from '../terminal';
-import { EFA_SECONDS, type EfaObservation, type EfaWorld, type HealthEvent } from './account';
+import type { EfaObservation, HealthEvent } from './account/probes/efa';
+import { EFA_SECONDS } from './account/record';
 
 /** The collective of level `efa`: two hosts of the type, the environment's own image, only NCCL. */
 const runFile = (instanceType: string) =>
@@ -30,34 +30,25 @@ const runFile = (instanceType: string) =>
 
 const EVENT = /^slipway (\{.*\})$/;
 
-export interface EfaRun extends EfaWorld {
-  /** Stops the run if it is live, and waits for its end; returns what could not be stopped. */
-  cleanUp(): Promise<string[]>;
-}
-
-/** A run through the team's control function, as a researcher would launch it. The first probe that needs it launches it. */
+/** A run through the team's control function, as a researcher would launch it. */
 export function efaRun(
   descriptor: Descriptor,
   instanceType: string,
   { id, report }: { id: string; report(text: string): void },
-): EfaRun {
+) {
   const runId = `verify-efa-${id}`;
   const progress: Terminal = { out: () => undefined, err: (text) => report(`efa: ${text}`) };
   let launched: Promise<unknown> | undefined;
-  let running: Promise<EfaObservation> | undefined;
-  const observe = async (): Promise<EfaObservation> => {
-    const options = { environment: `${descriptor.name}/${descriptor.team}`, region: descriptor.region, runId };
-    launched = launchFrom(instanceType, options, progress);
-    await launched;
-    await follow(descriptor, runId, progress);
-    return observationOf(descriptor, runId, instanceType);
-  };
   return {
-    observation: () => {
-      running ??= observe();
-      return running;
+    observe: async (): Promise<EfaObservation> => {
+      const options = { environment: `${descriptor.name}/${descriptor.team}`, region: descriptor.region, runId };
+      launched = launchFrom(instanceType, options, progress);
+      await launched;
+      await follow(descriptor, runId, progress);
+      return observationOf(descriptor, runId, instanceType);
     },
-    cleanUp: async () => {
+    /** Stops the run if it is live, and waits for its end; returns what could not be stopped. */
+    cleanUp: async (): Promise<string[]> => {
       if (!launched) return [];
       await launched.catch(() => undefined);
       return stopped(descriptor, runId, progress);

@@ -6,35 +6,27 @@ import path from 'node:path';
 import { publishedBaseUri } from '../../core/catalog/images/images';
 import type { Descriptor } from '../../core/config/descriptor';
 import { UsageError } from '../exit';
-import {
-  cleanUpTraining,
-  DEPLOY_PROBES,
-  deployWorld,
-  EFA_PROBES,
-  type EfaWorld,
-  type JobPlace,
-  type Level,
-  type Probe,
-  type ProbeResult,
-  READ_PROBES,
-  type ReadWorld,
-  type RunCdk,
-  runProbe,
-  TRAIN_PROBES,
-  type TrainWorld,
-  trainWorld,
-  VERIFY_ENVIRONMENT,
-} from './account';
+import { DEPLOY_PROBES, deploySequence, type RunCdk, VERIFY_ENVIRONMENT } from './account/deploy/deploy-world';
+import { type Level, type Probe, type ProbeResult, type ReadWorld, runProbe } from './account/probe';
+import { EFA_PROBES } from './account/probes/efa';
+import { CATALOG_PROBES } from './account/probes/read-catalog';
+import { NETWORK_PROBES } from './account/probes/read-network';
+import { PERMISSION_PROBES } from './account/probes/read-permissions';
+import { QUOTA_PROBES } from './account/probes/read-quotas';
+import { TRAIN_PROBES } from './account/probes/train';
+import type { JobPlace } from './account/train/train-jobs';
+import { cleanUpTraining, type TrainWorld, trainWorld } from './account/train/train-world';
 import { efaRun } from './efa';
 
+/** Level `read`: free of charge, changes nothing. */
+export const READ_PROBES = [...PERMISSION_PROBES, ...NETWORK_PROBES, ...QUOTA_PROBES, ...CATALOG_PROBES];
 /** Number of probes that read the same account in parallel. */
 const READS_AT_ONCE = 4;
 
-/** One level, ready to run: its probes by assumption, and its clean-up. */
+/** One level, ready to run: its probes, and its clean-up. */
 export interface PreparedLevel {
   readonly level: Level;
-  readonly assumptions: readonly string[];
-  run(assumption: string): Promise<ProbeResult>;
+  readonly probes: readonly { assumption: string; run(): Promise<ProbeResult> }[];
   readonly atOnce: number;
   /** Stops and deletes what the level created; returns what it could not. */
   cleanUp(): Promise<string[]>;
@@ -51,45 +43,37 @@ export interface LevelOptions {
   report(text: string): void;
 }
 
-/** The inputs of a level's probes, and how to run them. */
-interface LevelParts<World> extends Pick<PreparedLevel, 'atOnce' | 'cleanUp'> {
-  /** Created once, when the first probe needs it. */
-  world: () => Promise<World> | World;
-  now: () => number;
-}
-
-const prepared = <World>(
+/** @param world inputs of the probes, created once, when the first of them needs it */
+function prepared<World>(
   level: Level,
   probes: readonly Probe<World>[],
-  { world, now, ...more }: LevelParts<World>,
-): PreparedLevel => {
+  world: () => Promise<World> | World,
+  cleanUp: PreparedLevel['cleanUp'] = async () => [],
+): PreparedLevel {
   let making: Promise<World> | undefined;
-  const byId = new Map(probes.map((probe) => [probe.assumption, probe]));
+  const made = () => {
+    making ??= Promise.resolve().then(world);
+    return making;
+  };
   return {
     level,
-    assumptions: [...byId.keys()],
-    run: async (assumption) => {
-      const probe = byId.get(assumption);
-      if (!probe) throw new Error(`no probe of level ${level} answers ${assumption}`);
-      making ??= Promise.resolve().then(world);
-      const made = making;
-      return runProbe(level, { ...probe, run: async () => probe.run(await made) }, made, now);
-    },
-    ...more,
+    probes: probes.map((probe) => ({
+      assumption: probe.assumption,
+      run: () => runProbe(level, probe, made, Date.now),
+    })),
+    atOnce: level === 'read' ? READS_AT_ONCE : probes.length,
+    cleanUp,
   };
-};
-
-const nothing = async () => [];
+}
 
 /**
  * Prepares one level.
  * @throws UsageError for missing options of the caller
  */
 export function prepareLevel(level: Level, read: ReadWorld, options: LevelOptions): PreparedLevel {
-  const { now } = read;
   switch (level) {
     case 'read':
-      return prepared(level, READ_PROBES, { world: () => read, now, atOnce: READS_AT_ONCE, cleanUp: nothing });
+      return prepared(level, READ_PROBES, () => read);
     case 'deploy':
       return prepareDeploy(read, options);
     case 'train':
@@ -114,36 +98,25 @@ function prepareDeploy(read: ReadWorld, options: LevelOptions): PreparedLevel {
     );
   const cdk = cdkRunner(`Slipway-${VERIFY_ENVIRONMENT}-${region}`, region);
   const place = { region, account: options.account, partition: options.partition, image: imageOf(read, options.image) };
-  let current: Promise<unknown> = Promise.resolve();
-  let destroyed = true;
-  let last = '';
-  const run: typeof cdk.run = (verb, file) => {
-    if (verb === 'deploy') destroyed = false;
-    last = file;
-    const call = cdk.run(verb, file);
-    current = call.then(({ code }) => {
-      if (verb === 'destroy' && code === 0) destroyed = true;
-    });
-    return call;
+  let last: { verb: string; file: string; ended: ReturnType<RunCdk> } | undefined;
+  const run: RunCdk = (verb, file) => {
+    last = { verb, file, ended: cdk.run(verb, file) };
+    return last.ended;
   };
-  const world = deployWorld(read, place, run, (stage) => options.report(`deploy: ${stage}`));
-  return prepared('deploy', DEPLOY_PROBES, {
-    world: () => world,
-    now: read.now,
-    atOnce: 1,
-    cleanUp: async () => {
-      await current.catch(() => undefined);
-      const left: string[] = [];
-      if (!destroyed && last) {
-        options.report('deploy: deleting existing resources');
-        const { code } = await cdk.run('destroy', last);
-        if (code !== 0)
-          left.push(`stack Slipway-${VERIFY_ENVIRONMENT}-${region}: cdk destroy failed; delete it manually`);
-      }
-      cdk.end();
-      return left;
-    },
-  });
+  const report = (stage: string) => options.report(`deploy: ${stage}`);
+  const cleanUp = async () => {
+    const outcome = await last?.ended.catch(() => undefined);
+    const left: string[] = [];
+    if (last && !(last.verb === 'destroy' && outcome?.code === 0)) {
+      report('deleting existing resources');
+      const { code } = await cdk.run('destroy', last.file);
+      if (code !== 0)
+        left.push(`stack Slipway-${VERIFY_ENVIRONMENT}-${region}: cdk destroy failed; delete it manually`);
+    }
+    cdk.end();
+    return left;
+  };
+  return prepared('deploy', DEPLOY_PROBES, () => deploySequence({ read, place, cdk: run, report }), cleanUp);
 }
 
 function requireDescriptor({ descriptor, environment, region }: ReadWorld, level: Level): Descriptor {
@@ -167,12 +140,7 @@ function prepareTrain(read: ReadWorld, options: LevelOptions): PreparedLevel {
     options.report(`train: jobs on ${options.cpuType} as ${descriptor.name}/${descriptor.team}`);
     return trainWorld(read, place, options.pollMs);
   };
-  return prepared('train', TRAIN_PROBES, {
-    world,
-    now: read.now,
-    atOnce: TRAIN_PROBES.length,
-    cleanUp: () => (made ? cleanUpTraining(read, place) : nothing()),
-  });
+  return prepared('train', TRAIN_PROBES, world, async () => (made ? cleanUpTraining(read, place) : []));
 }
 
 function prepareEfa(read: ReadWorld, options: LevelOptions): PreparedLevel {
@@ -183,12 +151,7 @@ function prepareEfa(read: ReadWorld, options: LevelOptions): PreparedLevel {
       '--efa-type: must be an instance type with EFA for --level efa, got nothing; use one such as ml.p4d.24xlarge',
     );
   const run = efaRun(descriptor, efaType, options);
-  return prepared<EfaWorld>('efa', EFA_PROBES, {
-    world: () => run,
-    now: read.now,
-    atOnce: EFA_PROBES.length,
-    cleanUp: run.cleanUp,
-  });
+  return prepared('efa', EFA_PROBES, run.observe, run.cleanUp);
 }
 
 /**

@@ -18,40 +18,12 @@ import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
 import { pollSeconds } from '../runs/wait';
 import { interruptible, json, type Terminal } from '../terminal';
-import {
-  answeredIn,
-  counts,
-  deployFile,
-  LEVELS,
-  type Level,
-  maskedAccount,
-  mostCost,
-  type ProbeResult,
-  readWorld,
-  recordProblems,
-  requireAssumption,
-  type VerifyRecord,
-} from './account';
+import { deployFile } from './account/deploy/deploy-world';
+import { LEVELS, type Level, type ProbeResult, readWorld, requireAssumption } from './account/probe';
+import { answeredIn, counts, maskedAccount, mostCost, recordProblems, type VerifyRecord } from './account/record';
 import { type LevelOptions, type PreparedLevel, prepareLevel } from './levels';
 
 const FOLDER = '.slipway/verify';
-
-/** The record and its page, written again after each probe, so that nothing is lost when the command ends early. */
-class RecordFiles {
-  readonly record: string;
-  readonly page: string;
-
-  constructor(id: string) {
-    mkdirSync(FOLDER, { recursive: true });
-    this.record = path.join(FOLDER, `${id}.json`);
-    this.page = path.join(FOLDER, `${id}.html`);
-  }
-
-  write(record: VerifyRecord): void {
-    replaceFile(this.record, `${JSON.stringify(record, null, 2)}\n`);
-    replaceFile(this.page, renderVerifyPage(reportOf(record)));
-  }
-}
 
 /** @throws UsageError when the file is not a record of this account, Region and environment */
 export function readRecord(
@@ -130,7 +102,8 @@ export async function verify(environment: string, options: VerifyOptions, termin
     costUsd,
     left: [],
   };
-  return runAll(prepared, { record, files: new RecordFiles(id) }, options, terminal);
+  mkdirSync(FOLDER, { recursive: true });
+  return runAll(prepared, { record, path: path.join(FOLDER, id) }, options, terminal);
 }
 
 /** `20261123-091500`: the name of the record, and part of the names of what the levels create. */
@@ -138,8 +111,7 @@ const idOf = (started: Date): string =>
   started
     .toISOString()
     .replaceAll(/[-:]|\.\d+Z/g, '')
-    .replace('T', '-')
-    .toLowerCase();
+    .replace('T', '-');
 
 function levelsUpTo(wanted: string): Level[] {
   const index = (LEVELS as readonly string[]).indexOf(wanted);
@@ -196,9 +168,16 @@ async function confirmMost(
   return total;
 }
 
+/** A record, and its path without the ending. */
 interface KeptRecord {
   record: VerifyRecord;
-  files: RecordFiles;
+  path: string;
+}
+
+/** Writes the record and its page, again after each probe, so that nothing is lost when the command ends early. */
+function save({ record, path }: KeptRecord): void {
+  replaceFile(`${path}.json`, `${JSON.stringify(record, null, 2)}\n`);
+  replaceFile(`${path}.html`, renderVerifyPage(reportOf(record)));
 }
 
 async function runAll(
@@ -218,30 +197,31 @@ async function runAll(
     },
   );
   kept.record.endedAt = new Date().toISOString();
-  kept.files.write(kept.record);
+  save(kept);
   return finish(kept, isInterrupted, options, terminal);
 }
 
 /** Runs the probes of one level that have no result yet, and cleans up after them in any case. */
 async function runLevel(
   level: PreparedLevel,
-  { record, files }: KeptRecord,
+  kept: KeptRecord,
   signal: AbortSignal,
   terminal: Terminal,
 ): Promise<void> {
+  const { record } = kept;
   const answered = new Set(record.probes.map((result) => result.id));
-  const waiting = level.assumptions.filter((assumption) => !answered.has(`${level.level}/${assumption}`));
+  const waiting = level.probes.filter(({ assumption }) => !answered.has(`${level.level}/${assumption}`));
   const aborted = new Promise<'aborted'>((resolve) => {
     signal.addEventListener('abort', () => resolve('aborted'), { once: true });
   });
   const worker = async () => {
     for (;;) {
-      const assumption = waiting.shift();
-      if (assumption === undefined || signal.aborted) return;
-      const result = await Promise.race([level.run(assumption), aborted]);
+      const probe = waiting.shift();
+      if (!probe || signal.aborted) return;
+      const result = await Promise.race([probe.run(), aborted]);
       if (result === 'aborted') return;
       record.probes.push(result);
-      files.write(record);
+      save(kept);
       terminal.err(resultLine(result));
     }
   };
@@ -258,7 +238,7 @@ const resultLine = ({ id, verdict, expected, seen }: ProbeResult) =>
   `${TONES[verdict](verdict.padEnd(7))} ${id}: ${verdict === 'holds' ? seen : `expected ${expected}; seen ${seen}`}`;
 
 function finish(
-  { record, files }: KeptRecord,
+  { record, path }: KeptRecord,
   interrupted: boolean,
   options: VerifyOptions,
   terminal: Terminal,
@@ -266,8 +246,8 @@ function finish(
   const { holds, differs, unknown } = counts(record.probes);
   for (const line of record.left) terminal.err(pc.red(`remaining in the account: ${line}`));
   const { account, region, level, probes, costUsd, left } = record;
-  if (options.json)
-    terminal.out(json({ account, region, level, probes, costUsd, left, record: files.record, page: files.page }));
+  const files = { record: `${path}.json`, page: `${path}.html` };
+  if (options.json) terminal.out(json({ account, region, level, probes, costUsd, left, ...files }));
   else terminal.out(`${holds} hold, ${differs} differ, ${unknown} unknown\n${files.record}\n${files.page}`);
   if (interrupted) return EXIT.interrupted;
   return differs > 0 ? EXIT.refused : EXIT.done;

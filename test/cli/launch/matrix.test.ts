@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { matrixCells } from '../../../lib/cli/launch/matrix/matrix';
-import { comparisonText } from '../../../lib/cli/runs/reports/diff';
+import { comparisonText } from '../../../lib/cli/runs/reports/report';
 import { measured } from '../../../lib/report/compare/diff-runs';
 import { draws } from '../../support/draws';
 

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, expect, test } from 'vitest';
-import { packedCode } from '../../../lib/cli/launch/packed-code';
+import { packedCode } from '../../../lib/cli/launch/submit';
 import { mockClient } from '../../support/mocked-clients';
 import { BASE, DESCRIPTOR, runOf } from '../../support/runs';
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { findPlan } from '../../../lib/cli/plan/plan';
 import { planText } from '../../../lib/cli/plan/text/plan-text';
+import { planRun } from '../../../lib/core/planner/run/plan-run';
 import { runOf } from '../../support/runs';
 
 function lineOf(given: {
@@ -26,8 +26,8 @@ function lineOf(given: {
     distribution: { library: 'fsdp', parameters: given.parameters ?? {} },
     checkpoints: given.checkpoints ?? {},
   });
-  const plan = findPlan(run, { region: 'us-west-2' });
-  if (!plan) throw new Error('no plan');
+  const plan = planRun(run, { region: 'us-west-2' });
+  if (Array.isArray(plan)) throw new Error('no plan');
   const found = stripVTControlCharacters(planText(run, plan)).split('\n');
   return found.find((line) => line.includes('in memory'))?.trim();
 }

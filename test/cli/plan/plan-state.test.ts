@@ -1,6 +1,6 @@
 import { DescribeTrainingPlanCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { beforeEach, expect, test } from 'vitest';
-import { checkTrainingPlans } from '../../../lib/cli/plan/plan-state';
+import { checkTrainingPlans } from '../../../lib/cli/environment/checks/account-checks';
 import { mockClient } from '../../support/mocked-clients';
 import { BASE, DESCRIPTOR, runOf } from '../../support/runs';
 

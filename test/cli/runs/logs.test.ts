@@ -232,11 +232,11 @@ test('the wait of a launch prints the output of the first host, and the states b
   ];
   states = [{}, {}, { state: 'completed' }];
   step = 1;
-  expect(await waitForEnd(DESCRIBED, RUN, { everySeconds: 0, logs: true }, terminal)).toBe(0);
+  expect(await waitForEnd(DESCRIBED, RUN, { logs: true }, terminal)).toBe(0);
   const completed = `err ${RUN}: completed, attempt 1`;
   expect(said).toEqual(['out step 1', `err ${RUN}: running, attempt 1`, 'out step 99', completed]);
   said.length = 0;
-  await waitForEnd(DESCRIBED, RUN, { everySeconds: 0 }, terminal);
+  await waitForEnd(DESCRIBED, RUN, {}, terminal);
   expect(said).toEqual([completed]);
 });
 
@@ -248,7 +248,7 @@ test('a log that cannot be read does not end the wait', async () => {
     return { Payload: Buffer.from(JSON.stringify(action === 'status' ? statusOf(FAILED) : { ok: false, issues })) };
   });
   const terminal = { out: () => undefined, err: (text: string) => err.push(text) };
-  expect(await waitForEnd(DESCRIBED, RUN, { everySeconds: 0, logs: true }, terminal)).toBe(4);
+  expect(await waitForEnd(DESCRIBED, RUN, { logs: true }, terminal)).toBe(4);
   expect(err.map((line) => line.trim())[1]).toBe('next  docs/runbooks.md#user-code');
 });
 

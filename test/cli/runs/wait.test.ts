@@ -5,6 +5,7 @@ import { mockClient } from '../../support/mocked-clients';
 import { DESCRIPTOR } from '../../support/runs';
 
 const LAMBDA = mockClient(LambdaClient);
+vi.stubEnv('SLIPWAY_POLL_SECONDS', '0');
 const descriptor = {
   ...DESCRIPTOR,
   controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:f:team-nlp',
@@ -33,8 +34,7 @@ test('Ctrl-C ends the waiting alone: it says that the run goes on and how to fol
     return { Payload: new TextEncoder().encode(JSON.stringify(status(state))) };
   });
   const terminal = { out: (text: string) => out?.push(text), err: (text: string) => err?.push(text) };
-  const options = { everySeconds: 0 };
-  await waitForEnd(descriptor, 'gpt-1', options, terminal);
+  await waitForEnd(descriptor, 'gpt-1', {}, terminal);
   expect(exit.mock.calls).toEqual([[130]]);
   expect(err).toEqual([
     'gpt-1: running, attempt 1, step 3',
@@ -56,7 +56,7 @@ test('with --json, a request to end prints the same in one document', async () =
   });
   const out: string[] = [];
   const terminal = { out: (text: string) => out.push(text), err: () => undefined };
-  await waitForEnd(descriptor, 'gpt-1', { everySeconds: 0, json: true }, terminal);
+  await waitForEnd(descriptor, 'gpt-1', { json: true }, terminal);
   expect(exit.mock.calls).toEqual([[130]]);
   expect(JSON.parse(out[0] ?? '').issues).toMatchObject([
     { rule: 'command/interrupted', message: expect.stringMatching(/^gpt-1: continues; slipway status gpt-1 /) },
@@ -79,6 +79,6 @@ test.each([
   LAMBDA.resetHistory();
   LAMBDA.on(InvokeCommand).rejects(Object.assign(new Error('not now'), { name, $metadata: {} }));
   const terminal = { out: () => undefined, err: () => undefined };
-  await expect(waitForEnd(descriptor, 'gpt-1', { everySeconds: 0 }, terminal)).rejects.toThrow(message);
+  await expect(waitForEnd(descriptor, 'gpt-1', {}, terminal)).rejects.toThrow(message);
   expect(LAMBDA.commandCalls(InvokeCommand)).toHaveLength(calls);
 });

@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { exportLines, unsetLines } from '../../../lib/cli/sandbox/shell-variables';
+import { exportLines, unsetLines } from '../../../lib/cli/sandbox/sandbox';
 import { clientEnv } from '../../../lib/sandbox/environment';
 import { runCli } from '../../support/run-cli';
 

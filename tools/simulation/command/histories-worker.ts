@@ -1,5 +1,5 @@
-import { readerBeside } from '../../../lib/cli/inputs';
 import { loadScenario, playHistories } from '..';
+import { readerBeside } from '../reader-beside';
 
 /** What one child process plays. */
 export interface Part {

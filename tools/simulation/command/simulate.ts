@@ -1,7 +1,7 @@
 import path from 'node:path';
 import pc from 'picocolors';
 import { EXIT, Refusal, UsageError } from '../../../lib/cli/exit';
-import { readerBeside, readText } from '../../../lib/cli/inputs';
+import { readText } from '../../../lib/cli/inputs';
 import { writePage } from '../../../lib/cli/page-file';
 import { issueLine, json, type Terminal } from '../../../lib/cli/terminal';
 import { textTable } from '../../../lib/core/config/formats/plain-text';
@@ -9,6 +9,7 @@ import { hasErrors, type Issue } from '../../../lib/core/config/issue';
 import { isEnvironmentFile, isRunFile } from '../../../lib/core/config/load';
 import { orDash, usd } from '../../../lib/report/page/format';
 import { loadScenario, playHistories, type RunResult, type Scenario, type SimulationResult } from '..';
+import { readerBeside } from '../reader-beside';
 import type { Part } from './histories-worker';
 import { playInProcesses } from './play-histories';
 

@@ -3,11 +3,18 @@ import { DescribeSecurityGroupsCommand, DescribeSubnetsCommand, EC2Client } from
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import {
+  DescribeTrainingPlanCommand,
+  type DescribeTrainingPlanCommandOutput,
+  SageMakerClient,
+} from '@aws-sdk/client-sagemaker';
+import { freeText, namedTrainingPlans, type TrainingPlanState, trainingPlanIssues } from '../../../core/admission';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { addressesOf } from '../../../core/config/environment/network';
 import { type Issue, issue } from '../../../core/config/issue';
 import { requestedGroupsOf } from '../../../core/config/resolve-run';
 import type { RunSpec } from '../../../core/config/run-spec';
+import { planRun } from '../../../core/planner/run/plan-run';
 import { selfReachingGroups } from '../../../shared/aws/network/security-groups';
 import { embeddedEndpoint } from '../../../shared/environment/embedded-endpoint';
 import { awsClient } from '../../aws-client';
@@ -26,40 +33,31 @@ export interface Check {
 export const checkIssues = (checks: readonly Check[]): Issue[] =>
   checks
     .filter((c) => c.verdict !== 'ok')
-    .map((c) => {
-      const rule = `preflight/${c.name.replaceAll(' ', '-')}`;
-      if (c.missingPermission)
-        return issue(rule, 'warning', 'environment', {
-          must: `must allow you to read the ${c.name}`,
-          got: `no permission for ${c.missingPermission}`,
-          fix: 'the run itself does not need it; ask the platform team to grant it, or to run preflight for you',
-        });
-      const path = 'environment';
-      return c.verdict === 'failed'
-        ? issue(rule, 'error', path, {
-            must: `must pass the check of the ${c.name}`,
-            got: c.detail,
-            fix: 'deploy the environment again, or ask the platform team',
-          })
-        : issue(rule, 'warning', path, {
-            must: `must allow a check of the ${c.name}`,
-            got: c.detail,
-            fix: 'try again; the run itself does not need it',
-          });
+    .map(({ name, verdict, detail, missingPermission }) => {
+      const [must, fix] = missingPermission
+        ? [
+            'allow you to read',
+            'the run itself does not need it; ask the platform team to grant it, or to run preflight for you',
+          ]
+        : verdict === 'failed'
+          ? ['pass the check of', 'deploy the environment again, or ask the platform team']
+          : ['allow a check of', 'try again; the run itself does not need it'];
+      const text = { must: `must ${must} the ${name}`, got: detail, fix };
+      const level = verdict === 'failed' ? 'error' : 'warning';
+      return issue(`preflight/${name.replaceAll(' ', '-')}`, level, 'environment', text);
     });
 
 /** Checks what the account must provide for the run, with the caller's own permissions. */
 export async function accountChecks(run: RunSpec, descriptor: Descriptor): Promise<Check[]> {
   const { region, team } = descriptor;
-  const roleName = descriptor.executionRoleArn.split('/').pop() ?? '';
+  const RoleName = descriptor.executionRoleArn.split('/').pop() ?? '';
   const retry = { region, maxAttempts: 3 };
   const s3 = awsClient(S3Client, retry);
   const ec2 = awsClient(EC2Client, retry);
   return Promise.all([
-    check('execution role', `iam:GetRole on ${roleName}`, async () => {
-      const name = roleName;
-      await awsClient(IAMClient, retry).send(new GetRoleCommand({ RoleName: name }));
-      return name;
+    check('execution role', `iam:GetRole on ${RoleName}`, async () => {
+      await awsClient(IAMClient, retry).send(new GetRoleCommand({ RoleName }));
+      return RoleName;
     }),
     ...(['dataBucket', 'checkpointBucket', 'artifactBucket'] as const).map((key) =>
       check(key.replace('Bucket', ' bucket'), `s3:ListBucket on ${descriptor[key]}`, async () => {
@@ -83,7 +81,7 @@ export async function accountChecks(run: RunSpec, descriptor: Descriptor): Promi
 }
 
 /** A requirement that is not met, as opposed to a call that failed. */
-export class Unmet extends Error {}
+class Unmet extends Error {}
 
 const MISSING = [
   'NoSuchEntity',
@@ -148,4 +146,62 @@ async function securityGroupDetail(ec2: EC2Client, run: RunSpec, descriptor: Des
   const [good] = selfReachingGroups(SecurityGroups);
   if (!good) throw new Unmet('no group allows all traffic from and to itself, which EFA requires');
   return `${good.GroupId} allows all traffic from and to itself`;
+}
+
+/** Reads the training plans that a run names, with the caller's permissions; makes no calls for a run without one. */
+export async function checkTrainingPlans(
+  run: RunSpec,
+  descriptor: Descriptor,
+): Promise<{ checks: Check[]; issues: Issue[] }> {
+  const named = namedTrainingPlans(run);
+  if (named.length === 0) return { checks: [], issues: [] };
+  const client = awsClient(SageMakerClient, { region: descriptor.region, maxAttempts: 3 });
+  const now = Date.now();
+  // The run's plan is computed for its first instance type: how long an alternative takes is not known.
+  const hours = run.compute.trainingPlanArn ? hoursOf(run, descriptor) : undefined;
+  const issues: Issue[] = [];
+  const checks = await Promise.all(
+    named.map((plan) =>
+      check('training plan', `sagemaker:DescribeTrainingPlan on ${plan.arn}`, async () => {
+        const state = await readPlan(client, plan.arn);
+        issues.push(...trainingPlanIssues(plan, state, { now, hours }));
+        return `${state.status}, ${freeText(state)}`;
+      }),
+    ),
+  );
+  return { checks, issues };
+}
+
+async function readPlan(client: SageMakerClient, arn: string): Promise<TrainingPlanState> {
+  try {
+    return stateOf(
+      await client.send(new DescribeTrainingPlanCommand({ TrainingPlanName: arn.replace(/^.*:training-plan\//, '') })),
+    );
+  } catch (error) {
+    // The API's only specific error: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingPlan.html
+    if ((error as Error).name === 'ResourceNotFound') throw new Unmet(`${arn} does not exist`);
+    throw error;
+  }
+}
+
+/** Expected hours of the whole run; undefined when the file names no model. */
+function hoursOf(run: RunSpec, descriptor: Descriptor): number | undefined {
+  const plan = planRun(run, descriptor);
+  return Array.isArray(plan) ? undefined : (plan.wallHours ?? undefined);
+}
+
+function stateOf(plan: DescribeTrainingPlanCommandOutput): TrainingPlanState {
+  const parts = plan.ReservedCapacitySummaries ?? [];
+  return {
+    status: plan.Status ?? 'Pending',
+    instanceTypes: [...new Set(parts.map(({ InstanceType }) => String(InstanceType)))],
+    targets: (plan.TargetResources ?? []).map(String),
+    totalInstances: plan.TotalInstanceCount ?? 0,
+    freeInstances: plan.AvailableInstanceCount ?? 0,
+    unhealthyInstances: plan.UnhealthyInstanceCount ?? 0,
+    spareInstances: plan.AvailableSpareInstanceCount ?? 0,
+    ultraServers: plan.TotalUltraServerCount ?? 0,
+    startsAt: plan.StartTime?.getTime(),
+    endsAt: plan.EndTime?.getTime(),
+  };
 }

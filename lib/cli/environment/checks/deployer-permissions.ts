@@ -6,7 +6,7 @@ import type { Issue } from '../../../core/config/issue';
 import { itemsOf } from '../../../shared/aws/pages';
 import { awsClient } from '../../aws-client';
 import { bootstrapQualifier } from './bootstrap-qualifier';
-import { accountOf, found, inspect, type ResourceCheck } from './storage-checks';
+import { accountOf, found, inspect, type ResourceCheck } from './environment-checks';
 
 /** An action of each service that a deploy or a run calls; a test compares them with the policy that `deployer-policy` prints. */
 export const DEPLOY_ACTIONS: readonly string[] = [
@@ -41,7 +41,9 @@ export async function permissionCheck(environment: EnvironmentSpec): Promise<Res
     // No policy of the account applies to its root user, and IAM simulates none.
     if (caller.endsWith(':root')) return [];
     const source = await principalOf(iam, caller);
-    const role = await deployRole(environment);
+    const account = await accountOf(environment);
+    const partition = REGIONS[region]?.partition ?? 'aws';
+    const role = `arn:${partition}:iam::${account}:role/cdk-${bootstrapQualifier()}-deploy-role-${account}-${region}`;
     const ask = { iam, source, region };
     const [actions, [assume]] = await Promise.all([simulate(ask, DEPLOY_ACTIONS, '*'), simulate(ask, [ASSUME], role)]);
     return [...organizationIssues([...actions, ...(assume ? [assume] : [])]), ...assumeIssues(assume, role, source)];
@@ -54,12 +56,6 @@ async function principalOf(iam: IAMClient, caller: string): Promise<string> {
   if (RoleName === undefined) return caller;
   const { Role } = await iam.send(new GetRoleCommand({ RoleName }));
   return Role?.Arn ?? caller;
-}
-
-async function deployRole(environment: EnvironmentSpec): Promise<string> {
-  const account = await accountOf(environment);
-  const partition = REGIONS[environment.region]?.partition ?? 'aws';
-  return `arn:${partition}:iam::${account}:role/cdk-${bootstrapQualifier()}-deploy-role-${account}-${environment.region}`;
 }
 
 async function simulate(

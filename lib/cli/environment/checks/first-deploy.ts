@@ -16,11 +16,12 @@ import { isPermissionSet } from '../../../core/config/environment/formats';
 import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import { namePrefix, runTableName } from '../../../core/contracts/names';
 import { bucketNameOf } from '../../../core/contracts/storage';
+import { answerOrUndefined } from '../../../shared/aws/answers';
 import { awsClient } from '../../aws-client';
 import { isMissingStack } from '../../aws-errors';
 import { bootstrapQualifier } from './bootstrap-qualifier';
 import { permissionCheck } from './deployer-permissions';
-import { accountOf, found, inspect, type ResourceCheck } from './storage-checks';
+import { accountOf, found, inspect, type ResourceCheck } from './environment-checks';
 import { ec2In, endpointZoneCheck, typeZoneCheck } from './zone-checks';
 
 /**
@@ -34,7 +35,7 @@ export async function deployChecks(environment: EnvironmentSpec, isFirst: boolea
     ...[...principalChecks(environment), concurrencyCheck(environment)],
   ];
   const first = isFirst
-    ? [vpcCheck(environment), addressCheck(environment), buildCheck(environment), retainedCheck(environment)]
+    ? [...networkQuotaChecks(environment), buildCheck(environment), retainedCheck(environment)]
     : [];
   const checks = await Promise.all([...always, ...first, endpointZoneCheck(environment), typeZoneCheck(environment)]);
   return checks.flatMap((one) => one ?? []);
@@ -56,13 +57,8 @@ async function bootstrapCheck(environment: EnvironmentSpec): Promise<ResourceChe
   const Name = `/cdk-bootstrap/${qualifier}/version`;
   return inspect('CDK bootstrap', `ssm:GetParameter on ${Name}`, Name, async () => {
     const ssm = awsClient(SSMClient, { region, maxAttempts: 3 });
-    const version = await ssm.send(new GetParameterCommand({ Name })).then(
-      ({ Parameter }) => Number(Parameter?.Value ?? 0),
-      (error: Error) => {
-        if (error.name === 'ParameterNotFound') return 0;
-        throw error;
-      },
-    );
+    const answer = await answerOrUndefined(ssm.send(new GetParameterCommand({ Name })), 'ParameterNotFound');
+    const version = Number(answer?.Parameter?.Value ?? 0);
     if (version >= BOOTSTRAP_VERSION) return [];
     return found('bootstrap', 'error', 'account', {
       must: `must be bootstrapped for the CDK in ${region}, with version ${BOOTSTRAP_VERSION} or later of qualifier ${qualifier}`,
@@ -86,8 +82,8 @@ function principalChecks(environment: EnvironmentSpec): Promise<ResourceCheck | 
       if (isPermissionSet(arn) || !name || arn.split(':')[4] !== (await accountOf(environment))) return undefined;
       const command = kind === 'role' ? new GetRoleCommand({ RoleName: name }) : new GetUserCommand({ UserName: name });
       return inspect(`principal ${name}`, `iam:Get${kind === 'role' ? 'Role' : 'User'} on ${name}`, arn, async () => {
-        const isThere = await iam.send(command as GetRoleCommand).then(() => true, absentIs('NoSuchEntity'));
-        return isThere
+        const read = iam.send(command as GetRoleCommand);
+        return (await answerOrUndefined(read, 'NoSuchEntity', 'NoSuchEntityException'))
           ? []
           : found('principal', 'error', `${at}[${i}]`, {
               ...{ must: 'must be a role or user that exists', got: arn, fix: 'create it, or correct the name' },
@@ -97,42 +93,27 @@ function principalChecks(environment: EnvironmentSpec): Promise<ResourceCheck | 
   );
 }
 
-/** For a call whose error says that the resource does not exist. */
-const absentIs =
-  (...names: string[]) =>
-  (error: Error): false => {
-    if (names.some((name) => error.name.startsWith(name))) return false;
-    throw error;
-  };
-
-/** A count against a quota of another service than SageMaker. */
+/** A count against a quota of another service than SageMaker, of which the network needs one more. */
 interface CountedQuota {
   readonly title: string;
   readonly permission: string;
   readonly service: string;
   readonly code: string;
   readonly what: string;
-  /** The option that needs one more. */
-  readonly path: string;
   count(): Promise<number>;
 }
 
 async function countedCheck(environment: EnvironmentSpec, quota: CountedQuota): Promise<ResourceCheck> {
   const { region } = environment;
-  const { title, permission, service: ServiceCode, code: QuotaCode, what, path } = quota;
+  const { title, permission, service: ServiceCode, code: QuotaCode, what } = quota;
   return inspect(title, `${permission} and servicequotas:GetServiceQuota`, `one more of ${what}`, async () => {
     const quotas = awsClient(ServiceQuotasClient, { region, maxAttempts: 5 });
-    const byDefault = () => quotas.send(new GetAWSDefaultServiceQuotaCommand({ ServiceCode, QuotaCode }));
-    const [used, { Quota }] = await Promise.all([
-      quota.count(),
-      quotas.send(new GetServiceQuotaCommand({ ServiceCode, QuotaCode })).catch((error: Error) => {
-        if (error.name === 'NoSuchResourceException') return byDefault();
-        throw error;
-      }),
-    ]);
+    const applied = quotas.send(new GetServiceQuotaCommand({ ServiceCode, QuotaCode }));
+    const [used, answer] = await Promise.all([quota.count(), answerOrUndefined(applied, 'NoSuchResourceException')]);
+    const { Quota } = answer ?? (await quotas.send(new GetAWSDefaultServiceQuotaCommand({ ServiceCode, QuotaCode })));
     const limit = Quota?.Value ?? 0;
     if (used < limit) return [];
-    return found('quota', 'error', path, {
+    return found('quota', 'error', 'network.mode', {
       must: `must leave one of the ${what} that ${region} allows the account`,
       got: `${used} of ${limit} in use`,
       fix: `delete one, or request more: aws service-quotas request-service-quota-increase --service-code ${ServiceCode} --quota-code ${QuotaCode} --desired-value ${used + 1} --region ${region}`,
@@ -140,25 +121,21 @@ async function countedCheck(environment: EnvironmentSpec, quota: CountedQuota): 
   });
 }
 
-const isMade = ({ network }: EnvironmentSpec) => network.mode.startsWith('vpc-');
-
 /** https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html, 2026-11-26. */
-async function vpcCheck(environment: EnvironmentSpec): Promise<ResourceCheck | undefined> {
-  if (!isMade(environment)) return undefined;
-  return countedCheck(environment, {
+function networkQuotaChecks(environment: EnvironmentSpec): Promise<ResourceCheck>[] {
+  const { mode } = environment.network;
+  const ec2 = ec2In(environment);
+  const vpcs: CountedQuota = {
     ...{ title: 'VPC quota', permission: 'ec2:DescribeVpcs', service: 'vpc', code: 'L-F678F1CE', what: 'VPCs' },
-    path: 'network.mode',
-    count: async () => (await ec2In(environment).send(new DescribeVpcsCommand({}))).Vpcs?.length ?? 0,
-  });
-}
-
-async function addressCheck(environment: EnvironmentSpec): Promise<ResourceCheck | undefined> {
-  if (environment.network.mode !== 'vpc-nat') return undefined;
-  return countedCheck(environment, {
+    count: async () => (await ec2.send(new DescribeVpcsCommand({}))).Vpcs?.length ?? 0,
+  };
+  const addresses: CountedQuota = {
     ...{ title: 'Elastic IP quota', permission: 'ec2:DescribeAddresses', service: 'ec2', code: 'L-0263D0A3' },
-    ...{ what: 'Elastic IP addresses', path: 'network.mode' },
-    count: async () => (await ec2In(environment).send(new DescribeAddressesCommand({}))).Addresses?.length ?? 0,
-  });
+    what: 'Elastic IP addresses',
+    count: async () => (await ec2.send(new DescribeAddressesCommand({}))).Addresses?.length ?? 0,
+  };
+  const needed = [...(mode.startsWith('vpc-') ? [vpcs] : []), ...(mode === 'vpc-nat' ? [addresses] : [])];
+  return needed.map((quota) => countedCheck(environment, quota));
 }
 
 /** Control, reconcile and the functions of a deploy run at the same time. */
@@ -196,34 +173,41 @@ async function buildCheck({ region, image }: EnvironmentSpec): Promise<ResourceC
   });
 }
 
+const ABSENT = ['NotFound', 'NoSuchBucket', 'ResourceNotFoundException', 'RepositoryNotFoundException'];
+
 /** Buckets, table and repository of an earlier stack of this name: CloudFormation cannot create them again. */
 async function retainedCheck(environment: EnvironmentSpec): Promise<ResourceCheck | undefined> {
   const { name, region, storage, image } = environment;
   if (storage.adopt) return undefined;
   const settings = { region, maxAttempts: 3 };
-  const place = { prefix: namePrefix(name), account: await accountOf(environment), region };
+  const prefix = namePrefix(name);
+  const place = { prefix, account: await accountOf(environment), region };
   const buckets = (['data', 'checkpoints', 'artifacts', 'access-logs'] as const)
     .filter((purpose) => !(storage.buckets as Record<string, string> | undefined)?.[purpose])
     .map((purpose) => bucketNameOf(place, purpose));
   const s3 = awsClient(S3Client, settings);
   const TableName = runTableName(name);
-  const probes: [string, () => Promise<unknown>][] = [
-    ...buckets.map((Bucket): [string, () => Promise<unknown>] => [
-      `bucket ${Bucket}`,
-      () => s3.send(new HeadBucketCommand({ Bucket })),
-    ]),
-    [`table ${TableName}`, () => awsClient(DynamoDBClient, settings).send(new DescribeTableCommand({ TableName }))],
-    ...(image.uri === undefined ? [repositoryProbe(place.prefix, settings)] : []),
-  ];
+  const probes: Record<string, () => Promise<unknown>> = {
+    ...Object.fromEntries(
+      buckets.map((Bucket) => [`bucket ${Bucket}`, () => s3.send(new HeadBucketCommand({ Bucket }))]),
+    ),
+    [`table ${TableName}`]: () => awsClient(DynamoDBClient, settings).send(new DescribeTableCommand({ TableName })),
+    ...(image.uri === undefined && {
+      [`repository ${prefix}`]: () =>
+        awsClient(ECRClient, settings).send(new DescribeRepositoriesCommand({ repositoryNames: [prefix] })),
+    }),
+  };
   return inspect(
     'retained storage',
     's3:ListBucket, dynamodb:DescribeTable',
     'nothing of an earlier stack',
     async () => {
       const there = await Promise.all(
-        probes.map(async ([what, read]) => ((await read().then(() => true, isAbsent)) ? what : '')),
+        Object.entries(probes).map(async ([what, read]) =>
+          (await answerOrUndefined(read(), ...ABSENT)) ? [what] : [],
+        ),
       );
-      const left = there.filter((what) => what !== '');
+      const left = there.flat();
       if (left.length === 0) return [];
       return found('retained', 'error', 'storage.adopt', {
         must: `must be true for the storage that an earlier stack of ${name} retained`,
@@ -233,10 +217,3 @@ async function retainedCheck(environment: EnvironmentSpec): Promise<ResourceChec
     },
   );
 }
-
-const repositoryProbe = (name: string, settings: object): [string, () => Promise<unknown>] => [
-  `repository ${name}`,
-  () => awsClient(ECRClient, settings).send(new DescribeRepositoriesCommand({ repositoryNames: [name] })),
-];
-
-const isAbsent = absentIs('NotFound', 'NoSuchBucket', 'ResourceNotFoundException', 'RepositoryNotFoundException');

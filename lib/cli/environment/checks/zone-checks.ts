@@ -10,7 +10,7 @@ import type { EnvironmentSpec } from '../../../core/config/environment-file';
 import type { Issue } from '../../../core/config/issue';
 import { embeddedEndpoint } from '../../../shared/environment/embedded-endpoint';
 import { awsClient } from '../../aws-client';
-import { found, inspect, type ResourceCheck } from './storage-checks';
+import { found, inspect, type ResourceCheck } from './environment-checks';
 
 /** EC2 in the region of an environment. */
 export const ec2In = ({ region }: EnvironmentSpec) => awsClient(EC2Client, { region, maxAttempts: 3 });
@@ -26,8 +26,10 @@ export const endpointNames = (environment: EnvironmentSpec): string[] => [
   ...servicesOf(environment).map(({ service }) => service),
 ];
 
+type Zone = { name: string; id: string };
+
 /** Zones of the network, by name and id; all of the Region unless the file names some. */
-async function zonesOf(ec2: EC2Client, { network, region }: EnvironmentSpec): Promise<{ name: string; id: string }[]> {
+async function zonesOf(ec2: EC2Client, { network, region }: EnvironmentSpec): Promise<Zone[]> {
   const filters = [{ Name: 'zone-type', Values: ['availability-zone'] }];
   const { AvailabilityZones = [] } = await ec2.send(new DescribeAvailabilityZonesCommand({ Filters: filters }));
   const own = AvailabilityZones.map(({ ZoneName = '', ZoneId = '' }) => ({ name: ZoneName, id: ZoneId }));
@@ -79,8 +81,6 @@ export async function endpointZoneCheck(environment: EnvironmentSpec): Promise<R
   });
 }
 
-type Zone = { name: string; id: string };
-
 function zoneIssues(zones: readonly Zone[], everywhere: readonly Zone[]): Issue[] {
   if (everywhere.length === zones.length) return [];
   const lacking = zones.filter((zone) => !everywhere.includes(zone)).map(({ id }) => id);
@@ -94,6 +94,21 @@ function zoneIssues(zones: readonly Zone[], everywhere: readonly Zone[]): Issue[
   });
 }
 
+/** Zone ids by instance type. EC2 knows a SageMaker type without `ml.`; no API shows whether SageMaker also offers it in the zone. */
+export async function zonesByType(ec2: EC2Client, types: readonly string[]): Promise<Record<string, string[]>> {
+  const zones: Record<string, string[]> = Object.fromEntries(types.map((type) => [type, []]));
+  if (types.length === 0) return zones;
+  const Filters = [{ Name: 'instance-type', Values: types.map((type) => type.replace(/^ml\./, '')) }];
+  const { InstanceTypeOfferings = [] } = await ec2.send(
+    new DescribeInstanceTypeOfferingsCommand({ LocationType: 'availability-zone-id', Filters }),
+  );
+  for (const { InstanceType, Location } of InstanceTypeOfferings) {
+    if (Location) zones[`ml.${InstanceType}`]?.push(Location);
+  }
+  for (const ids of Object.values(zones)) ids.sort();
+  return zones;
+}
+
 /** Instance types of quotas.require that EC2 offers in no zone of the network. */
 export async function typeZoneCheck(environment: EnvironmentSpec): Promise<ResourceCheck | undefined> {
   const types = [...new Set(environment.quotas.require.map(({ instanceType }) => instanceType))];
@@ -101,15 +116,9 @@ export async function typeZoneCheck(environment: EnvironmentSpec): Promise<Resou
   if (types.length === 0 || embeddedEndpoint()) return undefined;
   const ec2 = ec2In(environment);
   return inspect('zones of instance types', 'ec2:DescribeInstanceTypeOfferings', types.join(', '), async () => {
-    const Filters = [{ Name: 'instance-type', Values: types.map((type) => type.replace(/^ml\./, '')) }];
-    const [zones, { InstanceTypeOfferings = [] }] = await Promise.all([
-      zonesOf(ec2, environment),
-      ec2.send(new DescribeInstanceTypeOfferingsCommand({ LocationType: 'availability-zone-id', Filters })),
-    ]);
+    const [zones, offered] = await Promise.all([zonesOf(ec2, environment), zonesByType(ec2, types)]);
     const ids = zones.map(({ id }) => id);
-    return types.flatMap((type) => {
-      const offered = InstanceTypeOfferings.filter(({ InstanceType }) => `ml.${InstanceType}` === type);
-      const at = offered.flatMap(({ Location }) => Location ?? []).sort();
+    return Object.entries(offered).flatMap(([type, at]) => {
       if (at.length === 0 || at.some((id) => ids.includes(id))) return [];
       return found('type-zones', 'error', 'network.availabilityZoneIds', {
         must: `must contain a zone with ${type}`,

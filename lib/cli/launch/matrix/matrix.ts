@@ -11,7 +11,7 @@ import { preflightRun } from '../../environment/preflight';
 import { EXIT, Refusal, ServiceError, UsageError } from '../../exit';
 import { checkRunFile, type GivenFile } from '../../inputs';
 import { callControl } from '../../runs/control-client';
-import { comparisonText } from '../../runs/reports/diff';
+import { comparisonText } from '../../runs/reports/report';
 import { readSources } from '../../runs/reports/report-sources';
 import { waitForAll } from '../../runs/wait';
 import { issueLine, json, type Terminal } from '../../terminal';
@@ -178,21 +178,17 @@ async function compareRuns(
 ): Promise<ComparedRun[]> {
   const rows: ComparedRun[] = [];
   for (const [i, { label, set, runId }] of launched.entries()) {
-    const steps = assembleReport(await readSources(descriptor, runId, new Date(), { overrides: set })).steps ?? [];
+    const steps = assembleReport(await readSources(descriptor, runId, { overrides: set })).steps ?? [];
     const { state = 'unknown', step = null, goodput = null, spendUsd = null } = ended[i] ?? {};
     rows.push({ label, runId, state, step, goodput, spendUsd, ...measured(steps) });
   }
   return rows.sort((a, b) => (b.tokensPerSecondPerGpu ?? 0) - (a.tokensPerSecondPerGpu ?? 0));
 }
 
-/** Observes the runs of a sweep and stops those that the rule selects. */
-interface EarlyStop {
-  observe(status: StatusAnswer): Promise<void>;
-  stopped: ReadonlySet<string>;
-}
-
-/** Requests stops through the control function, like `slipway stop`: each run saves a checkpoint and may be resumed. */
-export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Terminal): EarlyStop {
+/**
+ * Observes the runs of a sweep and stops those that the rule selects, like `slipway stop`: each run saves a checkpoint and may be resumed.
+ */
+export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Terminal) {
   const samples = new Map<string, Sample[]>();
   const stopped = new Set<string>();
   const observe = async (status: StatusAnswer): Promise<void> => {

@@ -1,23 +1,11 @@
 import type { Descriptor } from '../../../core/config/descriptor';
+import type { Printed } from '../../../core/contracts/answers';
 import { attemptNumber, type LogAnswer, type LogEventAnswer, type StatusAnswer } from '../../../core/contracts/control';
 import type { LogLine } from '../../../report/read/log-lines';
 import { UsageError } from '../../exit';
 import { callControl } from '../control-client';
 
-export interface RunLine {
-  at: string;
-  attempt: number;
-  host: string;
-  message: string;
-}
-
-interface TailQuery {
-  runId: string;
-  /** One host only: `2` or `algo-2`. */
-  node?: string;
-  /** Epoch milliseconds. @default - from the first line on */
-  since?: number;
-}
+export type RunLine = Printed<'logLine'>;
 
 /** Hosts send their lines in batches, so that a line may arrive after newer ones of another host. */
 const LATE_MS = 60_000;
@@ -32,7 +20,7 @@ export class LogTail {
 
   constructor(
     private readonly descriptor: Descriptor,
-    private readonly query: TailQuery,
+    private readonly query: Omit<AttemptLogQuery, 'attempt' | 'progressOnly'>,
   ) {
     this.#since = query.since;
   }
@@ -82,7 +70,7 @@ interface AttemptLogQuery {
   runId: string;
   /** Number of the attempt, counted from 1. */
   attempt: number;
-  /** Epoch milliseconds; older lines are left out. */
+  /** Epoch milliseconds; older lines are left out. @default - from the first line on */
   since?: number;
   /** One host only: `2` or `algo-2`. */
   node?: string;

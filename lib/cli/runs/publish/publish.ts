@@ -5,6 +5,7 @@ import type { Descriptor } from '../../../core/config/descriptor';
 import { parseJson } from '../../../core/config/formats/json';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { issue } from '../../../core/config/issue';
+import type { Printed } from '../../../core/contracts/answers';
 import { hasEnded } from '../../../core/contracts/control';
 import { runCommand } from '../../../core/contracts/names';
 import {
@@ -24,7 +25,7 @@ import { findDescriptor } from '../../environment/environment';
 import { EXIT, Refusal, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { interruptible, json, type Terminal } from '../../terminal';
-import { PUBLISHED, readLineage } from '../origin/read-lineage';
+import { PUBLISHED, readLineage } from '../lineage';
 import { clientForAddresses, s3Folder, textIn } from '../reports/committed-checkpoints';
 import { readSources } from '../reports/report-sources';
 import { type Registration, registerModel, registrationOf } from './register';
@@ -37,16 +38,6 @@ export interface PublishOptions extends CommonOptions {
   overwrite?: boolean;
 }
 
-export interface Published {
-  runId: string;
-  /** Folder of the weights. */
-  uri: string;
-  files: { name: string; bytes: number }[];
-  card: string;
-  /** Version in the model registry; null without `--registry`. */
-  modelPackageArn: string | null;
-}
-
 /**
  * `slipway publish RUN`: copies the final weights to a destination, with a model card and, if requested, a version in the model registry.
  */
@@ -56,7 +47,13 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   const to = destinationOf(options.to, descriptor, runId);
   const client = clientForAddresses(descriptor.region);
   if (registration) await requireRegion(client, to, descriptor);
-  const { report, sources } = await endedRun(descriptor, runId);
+  const sources = await readSources(descriptor, runId, { configuration: true, isPlanned: false });
+  if (!hasEnded(sources.status))
+    throw refused(
+      `must be over, got ${sources.status.state}`,
+      `${runCommand('status', runId, descriptor, '--wait')} says when it is`,
+    );
+  const report = assembleReport(sources);
   const newest = report.attempts.findLast(({ status }) => status !== '');
   const { job, files } = await trainedWeights(client, descriptor, newest);
   const origin = { runId, job };
@@ -74,21 +71,9 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   }
   const card = await writeCard(client, to, { origin, facts, before: options.overwrite ? undefined : before }, terminal);
   const modelPackageArn = registration ? await register(descriptor, { ...registration, job }, facts, terminal) : null;
-  const published: Published = { runId, ...weights, card, modelPackageArn };
+  const published: Printed<'published'> = { runId, ...weights, card, modelPackageArn };
   terminal.out(options.json ? json(published) : publishedText(published));
   return EXIT.done;
-}
-
-/** Report and configuration of a run that is over. */
-async function endedRun(descriptor: Descriptor, runId: string) {
-  const sources = await readSources(descriptor, runId, new Date(), { configuration: true, isPlanned: false });
-  const report = assembleReport(sources);
-  if (!hasEnded(sources.status as Parameters<typeof hasEnded>[0]))
-    throw refused(
-      `must be over, got ${report.state}`,
-      `${runCommand('status', runId, descriptor, '--wait')} says when it is`,
-    );
-  return { report, sources };
 }
 
 const refused = (must: string, fix: string): Refusal => new Refusal([issue('publish', 'error', 'run', { must, fix })]);
@@ -218,7 +203,7 @@ async function write(client: S3Client, to: Destination, name: string, Body: stri
   );
 }
 
-function publishedText({ runId, uri, files, card, modelPackageArn }: Published): string {
+function publishedText({ runId, uri, files, card, modelPackageArn }: Printed<'published'>): string {
   const total = files.reduce((sum, file) => sum + file.bytes, 0);
   return [
     `${runId}: ${files.length} ${files.length === 1 ? 'file' : 'files'}, ${bytes(total)}, at ${uri}`,
@@ -236,20 +221,13 @@ function publishedText({ runId, uri, files, card, modelPackageArn }: Published):
 async function requireRegion(client: S3Client, { bucket }: Destination, descriptor: Descriptor): Promise<void> {
   const { dataBucket, checkpointBucket, artifactBucket, region } = descriptor;
   if ([dataBucket, checkpointBucket, artifactBucket].includes(bucket)) return;
-  const found = await bucketRegion(client, bucket);
+  const found = await client
+    .send(new HeadBucketCommand({ Bucket: bucket }))
+    .then(({ BucketRegion }) => BucketRegion, bucketRegionIn);
   if (found !== undefined && found !== region)
     throw new UsageError(
       `--to: must be a bucket of ${region} for a version in the registry, got ${bucket} of ${found}; name a bucket there, or leave --registry out`,
     );
-}
-
-/** Undefined when S3 does not return it. */
-async function bucketRegion(client: S3Client, Bucket: string): Promise<string | undefined> {
-  try {
-    return (await client.send(new HeadBucketCommand({ Bucket }))).BucketRegion;
-  } catch (error) {
-    return bucketRegionIn(error);
-  }
 }
 
 /**

@@ -31,20 +31,18 @@ export function registrationOf(
   { name, team }: Pick<Descriptor, 'name' | 'team'>,
 ): Registration | undefined {
   if (registry === undefined && inferenceImage === undefined) return undefined;
-  const issues = [
-    ...(registry !== undefined && GROUP.test(registry)
-      ? []
-      : [
-          `--registry: must be the name of a model package group, 1 to 63 letters, digits and hyphens, got ${registry ?? 'nothing'}; researchers may write to names such as ${name}-${team}-llama`,
-        ]),
-    ...(inferenceImage !== undefined && IMAGE.test(inferenceImage)
-      ? []
-      : [
-          `--inference-image: must be the image that serves the model, got ${inferenceImage ?? 'nothing'}; the registry needs one, and the image of the training does not serve`,
-        ]),
-  ];
+  const [group, image] = [registry ?? '', inferenceImage ?? ''];
+  const issues: string[] = [];
+  if (!GROUP.test(group))
+    issues.push(
+      `--registry: must be the name of a model package group, 1 to 63 letters, digits and hyphens, got ${group || 'nothing'}; researchers may write to names such as ${name}-${team}-llama`,
+    );
+  if (!IMAGE.test(image))
+    issues.push(
+      `--inference-image: must be the image that serves the model, got ${image || 'nothing'}; the registry needs one, and the image of the training does not serve`,
+    );
   if (issues.length > 0) throw new UsageError(issues.join('\n'));
-  return { group: registry ?? '', image: inferenceImage ?? '' };
+  return { group, image };
 }
 
 /** Creates the group if it does not exist, and a version in it with approval pending. Returns the ARN of the version. */
@@ -57,10 +55,10 @@ export async function registerModel(
   await calling(`creating the model package group ${group}`, async () => {
     try {
       // A version inherits the tags of its group and may have none of its own.
-      const Tags = Object.entries({ 'slipway:environment': environment, 'slipway:team': team }).map(([Key, Value]) => ({
-        Key,
-        Value,
-      }));
+      const Tags = [
+        { Key: 'slipway:environment', Value: environment },
+        { Key: 'slipway:team', Value: team },
+      ];
       await client.send(new CreateModelPackageGroupCommand({ ModelPackageGroupName: group, Tags }));
     } catch (error) {
       if (!/already exists/i.test((error as Error).message)) throw error;
@@ -83,15 +81,13 @@ function modelPackageRequest(
   const S3DataSource = isArchive
     ? { S3Uri: `${weights.uri}${only?.name}`, S3DataType: 'S3Object' as const, CompressionType: 'Gzip' as const }
     : { S3Uri: weights.uri, S3DataType: 'S3Prefix' as const, CompressionType: 'None' as const };
+  const content = [group, image, job, weights.uri, JSON.stringify(weights.files)];
   return {
     ModelPackageGroupName: group,
     ModelPackageDescription: `Weights of the run ${runId}, published by slipway; their card: ${weights.uri}${cardFile(weights)}`,
     InferenceSpecification: { Containers: [{ Image: image, ModelDataSource: { S3DataSource } }] },
     ModelApprovalStatus: 'PendingManualApproval',
     // The same weights, those of a job, and image are one version, however often the command is repeated.
-    ClientToken: hash('sha256', [group, image, job, weights.uri, JSON.stringify(weights.files)].join('\n')).slice(
-      0,
-      36,
-    ),
+    ClientToken: hash('sha256', content.join('\n')).slice(0, 36),
   };
 }

@@ -95,7 +95,10 @@ async function copyInParts(
     const Parts = await copyParts(client, source, upload, signal);
     await client.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } }));
   } catch (error) {
-    await giveUp(client, upload, error as Error);
+    await client.send(new AbortMultipartUploadCommand(upload)).catch(({ message }: Error) => {
+      (error as Error).message +=
+        `; its incomplete upload ${UploadId} was not aborted (${message}) and costs storage until it is`;
+    });
     throw error;
   }
 }
@@ -122,17 +125,4 @@ async function copyParts(
   });
   signal.throwIfAborted();
   return parts;
-}
-
-/** Aborts an upload; the error that stopped the copy is shown, and it names an upload that could not be aborted. */
-async function giveUp(
-  client: S3Client,
-  upload: { Bucket: string; Key: string; UploadId: string | undefined },
-  why: Error,
-): Promise<void> {
-  try {
-    await client.send(new AbortMultipartUploadCommand(upload));
-  } catch (error) {
-    why.message += `; its incomplete upload ${upload.UploadId} was not aborted (${(error as Error).message}) and costs storage until it is`;
-  }
 }

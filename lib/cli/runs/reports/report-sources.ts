@@ -1,9 +1,5 @@
 import { S3Client } from '@aws-sdk/client-s3';
-import {
-  DescribeTrainingJobCommand,
-  type DescribeTrainingJobCommandOutput,
-  SageMakerClient,
-} from '@aws-sdk/client-sagemaker';
+import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { loadRun } from '../../../core/config/load';
 import type { RunSpec } from '../../../core/config/run-spec';
@@ -12,12 +8,11 @@ import { stateGiB } from '../../../core/planner/plan';
 import { planRun } from '../../../core/planner/run/plan-run';
 import type { JobFacts, Read, RunSources } from '../../../report/read/assemble';
 import { trainingInstances } from '../../../shared/aws/live-usage';
-import { attempt } from '../../attempt';
 import { awsClient } from '../../aws-client';
 import { calling } from '../../aws-errors';
 import { ServiceError } from '../../exit';
+import { attempt, readStatus } from '../control-client';
 import { progressLines } from '../logs/job-logs';
-import { readStatus } from '../read-status';
 import { committedCheckpoints, textIn } from './committed-checkpoints';
 
 /** What to read in addition to the parts of the report. */
@@ -40,7 +35,6 @@ export type ReadSources = Omit<RunSources, 'status'> & { status: StatusAnswer; c
 export async function readSources(
   descriptor: Descriptor,
   runId: string,
-  now: Date,
   { overrides = [], configuration = false, isPlanned = true }: SourceOptions = {},
 ): Promise<ReadSources> {
   const status = await readStatus(descriptor, runId, { timeline: true, ...(configuration && { configuration }) });
@@ -55,7 +49,14 @@ export async function readSources(
   const plan = stored.value ? planOf(stored.value, descriptor) : {};
   const { name: environment, region } = descriptor;
   const read = { lines, checkpoints, jobs: facts, plan };
-  return { status, environment, region, readAt: now.toISOString(), ...read, configuration: status.configuration };
+  return {
+    status,
+    environment,
+    region,
+    readAt: new Date().toISOString(),
+    ...read,
+    configuration: status.configuration,
+  };
 }
 
 /** Attempts whose job was never created are skipped. */
@@ -67,19 +68,15 @@ async function jobFacts({ region }: Descriptor, { attempts }: StatusAnswer): Pro
       const job = await calling(`describing ${trainingJobName}`, () =>
         client.send(new DescribeTrainingJobCommand({ TrainingJobName: trainingJobName })),
       );
-      return factsOf(trainingJobName, job);
+      return {
+        trainingJobName,
+        // A job that never got instances has none selected among its alternatives.
+        instances: trainingInstances(job).instances.filter(({ count }) => count > 0),
+        isSpot: job.EnableManagedSpotTraining ?? false,
+        billableSeconds: job.BillableTimeInSeconds ?? null,
+      };
     }),
   );
-}
-
-function factsOf(trainingJobName: string, job: DescribeTrainingJobCommandOutput): JobFacts {
-  return {
-    trainingJobName,
-    // A job that never got instances has none selected among its alternatives.
-    instances: trainingInstances(job).instances.filter(({ count }) => count > 0),
-    isSpot: job.EnableManagedSpotTraining ?? false,
-    billableSeconds: job.BillableTimeInSeconds ?? null,
-  };
 }
 
 /** The instances of the last job take precedence over the run file: `--set` at launch is not in the file. */
@@ -95,8 +92,8 @@ function instanceOverrides(jobs: readonly JobFacts[]): string[] {
 }
 
 /** The planner's prediction for the run. Empty for a run that the planner does not support, such as one on CPUs. */
-function planOf(run: RunSpec, { region, prices }: Descriptor): RunSources['plan'] {
-  const plan = planRun(run, { region, prices });
+function planOf(run: RunSpec, descriptor: Descriptor): RunSources['plan'] {
+  const plan = planRun(run, descriptor);
   if (Array.isArray(plan)) return {};
   const { tokensPerSecondPerGpu: planned, interval80 } = plan;
   const state = stateGiB(plan.memoryGiB);

@@ -1,20 +1,22 @@
 import pc from 'picocolors';
+import type { Descriptor } from '../../../core/config/descriptor';
 import { plainLines, textTable } from '../../../core/config/formats/plain-text';
-import { comparedRun } from '../../../report/compare/diff-runs';
+import { formatValue } from '../../../core/config/issue';
+import { type ComparedRun, comparedRun, diffRuns, type RunDiff } from '../../../report/compare/diff-runs';
 import { lineageRows } from '../../../report/lineage/lineage';
 import { orDash, usd } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import type { LabelledRun } from '../../../report/render-comparison';
 import type { RunReport } from '../../../report/run/run-report';
+import { modeOf } from '../../command-line';
 import { findDescriptor } from '../../environment/environment';
-import { EXIT, UsageError } from '../../exit';
+import { EXIT, ServiceError, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { writePage } from '../../page-file';
 import { json, type Terminal } from '../../terminal';
 import { tagsText } from '../list';
 import { failureLines, failureOf, minute } from '../run-text';
 import { stepsText } from '../status';
-import { comparisonText } from './diff';
 import { readSources } from './report-sources';
 
 export interface ReportOptions extends CommonOptions {
@@ -25,6 +27,7 @@ export interface ReportOptions extends CommonOptions {
 /** `slipway report RUN...`: shows the numbers of a run, several runs side by side; with `--html` also as a page. */
 export function report(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
   const [only = ''] = runIds;
+  if (modeOf(options, { '': ['html'], diff: [] }) === 'diff') return diff(runIds, options, terminal);
   return runIds.length > 1 ? reportSeveral(runIds, options, terminal) : reportOne(only, options, terminal);
 }
 
@@ -40,7 +43,7 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
   const descriptor = await findDescriptor(options);
   const runs: LabelledRun[] = [];
   for (const runId of runIds) {
-    const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
+    const sources = await readSources(descriptor, runId, { overrides: options.set });
     runs.push({ report: assembleReport(sources), label: tagsText(sources.status) });
   }
   if (options.html) {
@@ -54,8 +57,7 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
 
 async function reportOne(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
   const descriptor = await findDescriptor(options);
-  const requested = { overrides: options.set, configuration: true };
-  const sources = await readSources(descriptor, runId, new Date(), requested);
+  const sources = await readSources(descriptor, runId, { overrides: options.set, configuration: true });
   const failure = await failureOf(descriptor, sources.status);
   const found = assembleReport({ ...sources, failure });
   if (options.html) {
@@ -67,7 +69,7 @@ async function reportOne(runId: string, options: ReportOptions, terminal: Termin
 }
 
 /** The report of a run as text: its state, its attempts, its cost, and what could not be read. */
-export function reportText(run: RunReport): string {
+function reportText(run: RunReport): string {
   const losses = (run.steps ?? []).flatMap((s) => s.loss ?? []);
   const loss = `${orDash(losses[0], (l) => l.toFixed(4))} -> ${orDash(losses[losses.length - 1], (l) => l.toFixed(4))}`;
   const cost = orDash(run.cost?.totalUsd, usd);
@@ -96,4 +98,74 @@ function attemptCells(attempt: RunReport['attempts'][number], { cost }: RunRepor
     orDash(found?.usd, usd),
     attempt.reason,
   ];
+}
+
+/** `slipway report RUN RUN --diff`: compares the configuration and the results of two runs. */
+async function diff(
+  [runId = '', other = '', ...more]: readonly string[],
+  options: CommonOptions,
+  terminal: Terminal,
+): Promise<number> {
+  if (other === '' || other === runId || more.length > 0) {
+    const got = more.length > 0 ? more.length + 2 : other === '' ? 'one' : `${runId} twice`;
+    throw new UsageError(`--diff: must be used with two runs, got ${got}; name two, or leave it out`);
+  }
+  const descriptor = await findDescriptor(options);
+  const [[first, firstWith], [second, secondWith]] = await Promise.all([
+    readRun(descriptor, runId),
+    readRun(descriptor, other),
+  ]);
+  const found = diffRuns([first, second], [firstWith, secondWith]);
+  terminal.out(options.json ? json(found) : diffText(found));
+  return EXIT.done;
+}
+
+async function readRun(descriptor: Descriptor, runId: string) {
+  const sources = await readSources(descriptor, runId, { configuration: true });
+  const { configuration } = sources;
+  if (configuration) return [assembleReport(sources), configuration] as const;
+  throw new ServiceError(`${runId}: must have an intent in the run table, got none; launch it again`);
+}
+
+/** Results first, then the differences that may explain them. */
+function diffText({ runs, options, code, driver, image, lossAtSteps }: RunDiff): string {
+  const [a, b] = runs.map(({ runId }) => runId) as [string, string];
+  const versions = [
+    ['code', code],
+    ['driver', driver],
+    ['image', image],
+  ] as const;
+  const changed = versions
+    .filter(([, { isSame }]) => !isSame)
+    .map(([name, { values }]) => [name, ...values.map((value) => value?.slice(-40) ?? '-')]);
+  const differing = [...options.map(({ path, values }) => [path, ...values.map(formatValue)]), ...changed];
+  const losses = lossAtSteps.map(({ step, loss: [x, y] }) => [
+    String(step),
+    x.toFixed(4),
+    y.toFixed(4),
+    (y - x).toFixed(4),
+  ]);
+  return [
+    comparisonText(runs),
+    differing.length === 0
+      ? 'launched with the same options, code, driver and image'
+      : textTable(['launched with', a, b], differing),
+    losses.length === 0 ? 'no step was reported by both' : textTable(['loss after step', a, b, 'difference'], losses),
+  ].join('\n\n');
+}
+
+export function comparisonText(rows: readonly ComparedRun[]): string {
+  return textTable(
+    ['run', 'state', 'step', 'loss', 'tokens/s/GPU', 'goodput', 'USD', 'with'],
+    rows.map((r) => [
+      r.runId,
+      r.state,
+      orDash(r.step, String),
+      orDash(r.loss, (l) => l.toFixed(4)),
+      orDash(r.tokensPerSecondPerGpu, (t) => t.toFixed(0)),
+      orDash(r.goodput, (g) => `${(100 * g).toFixed(1)} %`),
+      orDash(r.spendUsd, (u) => u.toFixed(2)),
+      r.label,
+    ]),
+  );
 }

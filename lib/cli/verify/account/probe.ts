@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { CloudFormationClient, paginateListStackResources } from '@aws-sdk/client-cloudformation';
 import { EC2Client } from '@aws-sdk/client-ec2';
 import { ECRClient } from '@aws-sdk/client-ecr';
@@ -9,8 +11,8 @@ import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { STSClient } from '@aws-sdk/client-sts';
 import type { Descriptor } from '../../../core/config/descriptor';
+import { packageRoot } from '../../../shared/local/own-package';
 import { awsClient } from '../../aws-client';
-import { type Level, requireAssumption } from './assumptions';
 
 /** Whether an assumption holds; `unknown` when the probe could not determine it. */
 type Verdict = 'holds' | 'differs' | 'unknown';
@@ -74,13 +76,14 @@ const DENIED = /AccessDenied|UnauthorizedOperation|AuthorizationError|not author
 export async function runProbe<World>(
   level: Level,
   probe: Probe<World>,
-  world: World,
+  world: () => Promise<World> | World,
   now: () => number,
 ): Promise<ProbeResult> {
   const assumption = requireAssumption(probe.assumption);
   const started = now();
   const answer = await Promise.resolve()
-    .then(() => probe.run(world))
+    .then(world)
+    .then((made) => probe.run(made))
     .catch((error: Error): Finding => {
       const text = `${error.name}: ${error.message}`;
       const seen = DENIED.test(text) ? `the caller lacks a permission: ${text}` : text;
@@ -97,32 +100,21 @@ export async function runProbe<World>(
  */
 const PRICE_LIST_REGION = 'us-east-1';
 
-/** Data sources for the probes of level `read`: the caller's account, one Region, and the environment if it is deployed there. */
-export interface ReadWorld {
+/** The caller's account, one Region, and the environment if it is deployed there. */
+interface ReadPlace {
   readonly region: string;
   /** Name of the environment; its stack is `Slipway-<name>-<region>`. */
   readonly environment: string;
   /** Descriptor of the given team, or of any team; undefined when the environment is not deployed in the Region. */
   readonly descriptor?: Descriptor;
-  readonly sts: STSClient;
-  readonly iam: IAMClient;
-  readonly cloudformation: CloudFormationClient;
-  readonly quotas: ServiceQuotasClient;
-  readonly sagemaker: SageMakerClient;
-  readonly ec2: EC2Client;
-  readonly ecr: ECRClient;
-  readonly s3: S3Client;
-  readonly lambda: LambdaClient;
-  readonly pricing: PricingClient;
   now(): number;
   sleep(milliseconds: number): Promise<void>;
-  /** Physical ids of the stack's resources of a type, read once. Empty when there is no stack. */
-  resourcesOf(type: string): Promise<string[]>;
 }
 
-export function readWorld(
-  place: Pick<ReadWorld, 'region' | 'environment' | 'descriptor' | 'now' | 'sleep'>,
-): ReadWorld {
+export type ReadWorld = ReturnType<typeof readWorld>;
+
+/** Data sources for the probes of level `read`. */
+export function readWorld(place: ReadPlace) {
   const settings = { region: place.region, maxAttempts: 6, retryMode: 'adaptive' };
   const cloudformation = awsClient(CloudFormationClient, settings);
   let resources: Promise<Map<string, string[]>> | undefined;
@@ -142,7 +134,8 @@ export function readWorld(
     }),
     lambda: awsClient(LambdaClient, settings),
     pricing: awsClient(PricingClient, { ...settings, region: PRICE_LIST_REGION }),
-    resourcesOf: async (type) => {
+    /** Physical ids of the stack's resources of a type, read once. Empty when there is no stack. */
+    resourcesOf: async (type: string): Promise<string[]> => {
       resources ??= readResources();
       return (await resources).get(type) ?? [];
     },
@@ -159,5 +152,50 @@ async function stackResources(client: CloudFormationClient, StackName: string): 
   } catch (error) {
     if (!/does not exist/.test((error as Error).message)) throw error;
   }
+  return found;
+}
+
+/** Levels of `slipway verify`; each level includes the previous ones. */
+export const LEVELS = ['read', 'deploy', 'train', 'efa'] as const;
+export type Level = (typeof LEVELS)[number];
+
+/** A row of docs/assumptions.md. */
+interface Assumption {
+  /** Anchor in the page; never changes once it is published. */
+  readonly id: string;
+  /** The assumption as one sentence. */
+  readonly claim: string;
+  /** Consequences for users if it does not hold. */
+  readonly ifWrong: string;
+  /** Level whose probe tests it; absent = no probe can test it, and it remains open until it is observed. */
+  readonly probe?: Level;
+}
+
+const ANCHOR = /^\| <a id="([\w-]+)"><\/a>/;
+let read: ReadonlyMap<string, Assumption> | undefined;
+
+/** The assumptions about AWS by id, in the order of docs/assumptions.md, which is read at the first call. */
+export function assumptions(): ReadonlyMap<string, Assumption> {
+  read ??= new Map(
+    readFileSync(path.join(packageRoot(), 'docs/assumptions.md'), 'utf8')
+      .split('\n')
+      .flatMap((line) => {
+        const id = ANCHOR.exec(line)?.[1];
+        return id === undefined ? [] : [[id, assumptionOf(id, line)] as const];
+      }),
+  );
+  return read;
+}
+
+/** A row has seven cells: id, claim, basis, used by, if it is wrong, embedded AWS, probe. */
+function assumptionOf(id: string, row: string): Assumption {
+  const cells = row.slice(2, -2).split(' | ');
+  return { id, claim: cells[1] ?? '', ifWrong: cells[4] ?? '', probe: LEVELS.find((level) => level === cells[6]) };
+}
+
+/** @throws Error when there is no assumption with this id, which is an error in a probe */
+export function requireAssumption(id: string): Assumption {
+  const found = assumptions().get(id);
+  if (!found) throw new Error(`no assumption ${id}; add it to docs/assumptions.md`);
   return found;
 }

@@ -1,7 +1,6 @@
 import { findPrice, HOURS_A_MONTH } from '../../../core/catalog/prices/prices';
 import type { VerifyReport } from '../../../report/render-verify-page';
-import type { Level } from './assumptions';
-import type { ProbeResult } from './probe';
+import type { Level, ProbeResult } from './probe';
 import { MAX_INSTANCE_SECONDS } from './train/train-jobs';
 
 /** Result of one call of `slipway verify`: the file in `.slipway/verify/`, which can be committed under docs/evidence/. */
@@ -50,14 +49,8 @@ const DEPLOY_HOURS = 2;
 
 const HOUR_SECONDS = 3600;
 
-interface LevelCost {
-  readonly level: Level;
-  /** Maximum cost; undefined when the price of the instance type is not known. */
-  readonly usd: number | undefined;
-}
-
 /**
- * The maximum cost of each level, in USD.
+ * The maximum cost of each level, in USD; undefined when the price of the instance type is not known.
  * @param standingUsdPerMonth standing cost of the environment of level `deploy`
  */
 export function mostCost(
@@ -65,7 +58,7 @@ export function mostCost(
   region: string,
   types: { cpu: string; efa?: string },
   standingUsdPerMonth: number,
-): LevelCost[] {
+) {
   const perSecond = (type: string | undefined) => {
     const price = type && findPrice(type, region)?.usdPerHour;
     return price ? price / HOUR_SECONDS : undefined;

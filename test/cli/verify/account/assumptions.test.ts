@@ -1,15 +1,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import {
-  DEPLOY_PROBES,
-  EFA_PROBES,
-  LEVELS,
-  type Level,
-  READ_PROBES,
-  TRAIN_PROBES,
-} from '../../../../lib/cli/verify/account';
-import { assumptions } from '../../../../lib/cli/verify/account/assumptions';
+import { DEPLOY_PROBES } from '../../../../lib/cli/verify/account/deploy/deploy-world';
+import { assumptions, LEVELS, type Level } from '../../../../lib/cli/verify/account/probe';
+import { EFA_PROBES } from '../../../../lib/cli/verify/account/probes/efa';
+import { TRAIN_PROBES } from '../../../../lib/cli/verify/account/probes/train';
+import { READ_PROBES } from '../../../../lib/cli/verify/levels';
 import { assumptionsOf } from '../../../support/assumptions-of';
 
 const PAGE = readFileSync(path.join(__dirname, '../../../../docs/assumptions.md'), 'utf8');

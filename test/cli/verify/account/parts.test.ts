@@ -1,19 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  answeredIn,
-  counts,
-  maskedAccount,
-  mostCost,
-  type ProbeResult,
-  recordProblems,
-} from '../../../../lib/cli/verify/account';
-import { deployFile } from '../../../../lib/cli/verify/account/deploy/deploy-world';
-import { runProbe } from '../../../../lib/cli/verify/account/probe';
-import { endOf } from '../../../../lib/cli/verify/account/probes/deploy';
+import { deployFile, endOf } from '../../../../lib/cli/verify/account/deploy/deploy-world';
+import { type ProbeResult, runProbe } from '../../../../lib/cli/verify/account/probe';
 import { priceOf } from '../../../../lib/cli/verify/account/probes/read-catalog';
 import { cidrContains } from '../../../../lib/cli/verify/account/probes/train-container';
+import { answeredIn, counts, maskedAccount, mostCost, recordProblems } from '../../../../lib/cli/verify/account/record';
 import { jobRequest, MAX_INSTANCE_SECONDS } from '../../../../lib/cli/verify/account/train/train-jobs';
 import { loadEnvironment } from '../../../../lib/core/config/load';
 import { evidenceSentence } from '../../../../scripts/evidence-sentence';
@@ -88,7 +80,12 @@ test('a probe that is denied says that the caller lacks a permission', async () 
     expected: '',
     run: () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' })),
   };
-  const result = await runProbe('read', probe, {}, () => 0);
+  const result = await runProbe(
+    'read',
+    probe,
+    () => ({}),
+    () => 0,
+  );
   expect(result).toMatchObject({
     id: 'read/clock',
     verdict: 'unknown',

@@ -13,7 +13,7 @@ import { ListBucketsCommand } from '@aws-sdk/client-s3';
 import { GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { itemsOf } from '../../../../shared/aws/pages';
 import { awsClient } from '../../../aws-client';
-import { type ReadWorld, readWorld } from '../probe';
+import { firstFive, holdsIf, noneOf, type Probe, probe, type ReadWorld, readWorld, unknown } from '../probe';
 
 /** Name of the small environment that level `deploy` deploys and destroys. */
 export const VERIFY_ENVIRONMENT = 'verify';
@@ -72,18 +72,15 @@ async function leftoversOf(world: ReadWorld, environment: string): Promise<strin
   const { Buckets = [] } = await s3.send(new ListBucketsCommand({}));
   const dynamodb = { client: awsClient(DynamoDBClient, { region }) };
   const kms = { client: awsClient(KMSClient, { region }) };
-  const tables = await itemsOf(paginateListTables(dynamodb, {}), (page) => page.TableNames);
   const repositories = await itemsOf(paginateDescribeRepositories({ client: ecr }, {}), (page) => page.repositories);
-  const roles = await itemsOf(paginateListRoles({ client: iam }, {}), (page) => page.Roles);
   const functions = await itemsOf(paginateListFunctions({ client: lambda }, {}), (page) => page.Functions);
-  const aliases = await itemsOf(paginateListAliases(kms, {}), (page) => page.Aliases);
   const found: Record<string, (string | undefined)[]> = {
     bucket: Buckets.map(({ Name }) => Name),
-    table: tables,
+    table: await itemsOf(paginateListTables(dynamodb, {}), (page) => page.TableNames),
     repository: repositories.map(({ repositoryName }) => repositoryName),
-    role: roles.map(({ RoleName }) => RoleName),
+    role: await itemsOf(paginateListRoles({ client: iam }, {}), (page) => page.Roles?.map(({ RoleName }) => RoleName)),
     function: functions.map(({ FunctionName }) => FunctionName),
-    'key alias': aliases.map(({ AliasName }) => AliasName),
+    'key alias': await itemsOf(paginateListAliases(kms, {}), (page) => page.Aliases?.map(({ AliasName }) => AliasName)),
   };
   const left = Object.entries(found).flatMap(([kind, names]) =>
     names
@@ -105,7 +102,7 @@ async function parametersOf(region: string, environment: string): Promise<string
   return Parameters.map(({ Name }) => `parameter ${Name}`);
 }
 
-export interface CdkOutcome {
+interface CdkOutcome {
   readonly code: number;
   readonly output: string;
 }
@@ -125,7 +122,7 @@ const STATEFUL = [
 ] as const;
 
 /** Results of the stages; undefined for a stage that was not reached. */
-export interface DeployObservations {
+interface DeployObservations {
   refusal?: CdkOutcome & { left: string[] };
   failing?: CdkOutcome;
   first?: CdkOutcome;
@@ -135,36 +132,16 @@ export interface DeployObservations {
   destroy?: CdkOutcome & { left: string[] };
 }
 
-export interface DeployWorld extends ReadWorld {
-  /** Runs the complete sequence once: rejected deployment, failing first deployment, deployment, update, alarm, deletion. */
-  observations(): Promise<DeployObservations>;
-}
-
-/** @param report is called with a description of each stage before it starts */
-export function deployWorld(
-  read: ReadWorld,
-  place: DeployPlace,
-  cdk: RunCdk,
-  report: (stage: string) => void,
-): DeployWorld {
-  let running: Promise<DeployObservations> | undefined;
-  return {
-    ...read,
-    observations: () => {
-      running ??= deploySequence({ read, place, cdk, report });
-      return running;
-    },
-  };
-}
-
 interface Sequence {
   read: ReadWorld;
   place: DeployPlace;
   cdk: RunCdk;
+  /** Called with a description of each stage before it starts. */
   report: (stage: string) => void;
 }
 
-async function deploySequence(sequence: Sequence): Promise<DeployObservations> {
+/** Runs the complete sequence: rejected deployment, failing first deployment, deployment, update, alarm, deletion. */
+export async function deploySequence(sequence: Sequence): Promise<DeployObservations> {
   const { read, place, cdk, report } = sequence;
   const deploy = (change: DeployChange = {}) => cdk('deploy', deployFile(place, change));
   const seen: DeployObservations = {};
@@ -221,3 +198,55 @@ async function alarmActions(world: ReadWorld): Promise<string[]> {
   }
   return [];
 }
+
+const LOG_LINES = 3;
+
+/** The last informative lines of the output, without the box that the CDK draws. */
+export function endOf({ output }: CdkOutcome): string {
+  const lines = output.split('\n').map((line) => line.trim());
+  const words = lines.filter((line) => /failed|error|must|cannot|denied|invalid/i.test(line));
+  return (words.length > 0 ? words : lines.filter(Boolean)).slice(-LOG_LINES).join(' | ').slice(0, 600);
+}
+
+const NOT_REACHED = unknown('not reached');
+
+/** Level `deploy`: a small environment is rejected, fails, is deployed, updated and deleted. */
+export const DEPLOY_PROBES: readonly Probe<DeployObservations>[] = [
+  probe('refusal-leaves-nothing', 'rejected by the quota check, without remaining resources', ({ refusal }) => {
+    if (!refusal) return NOT_REACHED;
+    if (refusal.code === 0) return holdsIf(false, 'the deployment succeeded');
+    if (!/quota/i.test(refusal.output)) return unknown(`failed for another reason: ${endOf(refusal)}`);
+    return noneOf(refusal.left, 'no remaining resources');
+  }),
+  probe('first-deploy', 'cdk deploy succeeds', ({ first }) => {
+    if (!first) return NOT_REACHED;
+    return holdsIf(first.code === 0, first.code === 0 ? 'it succeeded' : endOf(first));
+  }),
+  probe('repeated-deploy', 'cdk deploy succeeds after a first deployment that failed late', ({ failing, first }) => {
+    if (!failing || !first) return NOT_REACHED;
+    if (failing.code === 0)
+      return unknown('IAM accepted a principal that does not exist, so the first deployment did not fail');
+    const seen = first.code === 0 ? `failed with: ${endOf(failing)}; then succeeded` : endOf(first);
+    return holdsIf(first.code === 0, seen);
+  }),
+  probe('updates-in-place', 'a changed guardrail and a second team replace no stateful resource', ({ update }) => {
+    if (!update) return NOT_REACHED;
+    if (update.code !== 0) return holdsIf(false, endOf(update));
+    return noneOf(update.replaced, 'nothing was replaced');
+  }),
+  probe('alarm-publishes', 'the history of the alarm contains a successful action', ({ alarm }) => {
+    if (!alarm) return NOT_REACHED;
+    if (alarm.length === 0) return unknown('no history of actions');
+    const seen = firstFive(alarm);
+    if (alarm.every((line) => !/action/i.test(line))) return unknown(seen);
+    return holdsIf(
+      alarm.some((line) => /success/i.test(line)),
+      seen,
+    );
+  }),
+  probe('destroy-leaves-nothing', 'cdk destroy succeeds without remaining resources', ({ destroy }) => {
+    if (!destroy) return NOT_REACHED;
+    if (destroy.code !== 0) return holdsIf(false, endOf(destroy));
+    return noneOf(destroy.left, 'no remaining resources');
+  }),
+];

@@ -24,11 +24,6 @@ export interface EfaObservation {
   readonly health: readonly HealthEvent[];
 }
 
-export interface EfaWorld {
-  /** Launches the run once; all callers share the result. */
-  observation(): Promise<EfaObservation>;
-}
-
 /** Minimum share of the expected bus bandwidth; lower values are reported as different. */
 const BANDWIDTH_SHARE = 0.8;
 
@@ -37,17 +32,14 @@ const onRun = (
   assumption: string,
   expected: string,
   judge: (seen: EfaObservation) => ReturnType<typeof holdsIf> | undefined,
-): Probe<EfaWorld> =>
-  probe(assumption, expected, async (world) => {
-    const seen = await world.observation();
-    return judge(seen) ?? unknown(`the driver reported none; the run is ${seen.state}`);
-  });
+): Probe<EfaObservation> =>
+  probe(assumption, expected, (seen) => judge(seen) ?? unknown(`the driver reported none; the run is ${seen.state}`));
 
 /** Health checks that a GPU of a type with EFA supports. */
 const HEALTH_QUESTIONS = ['gpus', 'memory', 'remap', 'clocks', 'links'];
 
 /** Level `efa`: an all-reduce over two hosts of a type with EFA. */
-export const EFA_PROBES: readonly Probe<EfaWorld>[] = [
+export const EFA_PROBES: readonly Probe<EfaObservation>[] = [
   onRun('efa-verdict-lines', 'a verdict other than unknown', ({ efa: { verdict } = {} }) =>
     verdict === undefined ? undefined : holdsIf(verdict !== 'unknown', verdict),
   ),
@@ -61,8 +53,7 @@ export const EFA_PROBES: readonly Probe<EfaWorld>[] = [
     if (typeof measured !== 'number' || typeof wanted !== 'number') return undefined;
     return holdsIf(measured >= wanted * BANDWIDTH_SHARE, `${measured} of ${wanted} GB/s`);
   }),
-  probe('efa-devices', 'the EFA devices of the type on each host', async (world) => {
-    const { instanceType, inventory, state } = await world.observation();
+  probe('efa-devices', 'the EFA devices of the type on each host', ({ instanceType, inventory, state }) => {
     const interfaces = findInstanceType(instanceType)?.efaInterfaces;
     const expected = `${interfaces} EFA devices on each host of ${instanceType}`;
     const found = inventory.map((host) => host.efaDevices);

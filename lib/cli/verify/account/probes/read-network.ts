@@ -14,16 +14,9 @@ import { zoneIdPrefix } from '../../../../core/catalog/subnet-plan';
 import { selfReachingGroups } from '../../../../shared/aws/network/security-groups';
 import { holdsIf, noneOf, type Probe, probe, type ReadWorld, unknown } from '../probe';
 
-interface Zone {
-  name: string;
-  id: string;
-}
-
-async function zonesOf({ ec2 }: ReadWorld): Promise<Zone[]> {
+async function zonesOf({ ec2 }: ReadWorld) {
   const { AvailabilityZones = [] } = await ec2.send(new DescribeAvailabilityZonesCommand({}));
-  return AvailabilityZones.filter((zone) => (zone.ZoneType ?? 'availability-zone') === 'availability-zone').map(
-    ({ ZoneName = '', ZoneId = '' }) => ({ name: ZoneName, id: ZoneId }),
-  );
+  return AvailabilityZones.filter(({ ZoneType = 'availability-zone' }) => ZoneType === 'availability-zone');
 }
 
 /** Missing protections of a bucket that the environment configured. */
@@ -60,7 +53,7 @@ export const NETWORK_PROBES: readonly Probe<ReadWorld>[] = [
   probe('zone-ids', 'a prefix of the zone ids', async (world) => {
     const prefix = zoneIdPrefix(world.region);
     if (!prefix) return unknown(`the catalog has none for ${world.region}`);
-    const ids = (await zonesOf(world)).map(({ id }) => id);
+    const ids = (await zonesOf(world)).map(({ ZoneId = '' }) => ZoneId);
     const expected = `zone ids that start with ${prefix}-az`;
     if (ids.length === 0) return unknown('the Region returned no zones', expected);
     const isExpected = ids.every((id) => id.startsWith(`${prefix}-az`));
@@ -75,7 +68,7 @@ export const NETWORK_PROBES: readonly Probe<ReadWorld>[] = [
     const { ServiceDetails = [] } = await world.ec2.send(
       new DescribeVpcEndpointServicesCommand({ ServiceNames: names }),
     );
-    const zones = (await zonesOf(world)).map(({ name }) => name);
+    const zones = (await zonesOf(world)).map(({ ZoneName = '' }) => ZoneName);
     const lacking = ServiceDetails.flatMap(({ ServiceName, AvailabilityZones = [] }) =>
       zones.filter((zone) => !AvailabilityZones.includes(zone)).map((zone) => `${ServiceName} is not in ${zone}`),
     );

@@ -158,10 +158,8 @@ interface RolePolicies {
 export async function rolePolicies(client: IAMClient, RoleName: string): Promise<RolePolicies> {
   const { Role } = await client.send(new GetRoleCommand({ RoleName }));
   const statements: RoleStatement[] = [];
-  for (const PolicyName of await itemsOf(
-    paginateListRolePolicies({ client }, { RoleName }),
-    (page) => page.PolicyNames,
-  )) {
+  const inline = paginateListRolePolicies({ client }, { RoleName });
+  for (const PolicyName of await itemsOf(inline, (page) => page.PolicyNames)) {
     const { PolicyDocument } = await client.send(new GetRolePolicyCommand({ RoleName, PolicyName }));
     statements.push(...statementsIn(PolicyDocument));
   }

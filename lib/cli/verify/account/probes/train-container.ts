@@ -44,12 +44,13 @@ const onHosts = (
   assumption: string,
   expected: string,
   judge: (facts: HostFacts, host: string) => boolean,
-  show: (facts: HostFacts) => unknown,
+  show: keyof HostFacts | ((facts: HostFacts) => unknown),
 ): Probe<TrainWorld> =>
   probe(assumption, expected, async (world) => {
     const hosts = hostsOf(await world.job('facts'));
     if (hosts.length === 0) return unknown('the log of the job contains no facts of its hosts');
-    const seen = hosts.map(({ host, facts }) => `${host}: ${JSON.stringify(show(facts))}`).join(', ');
+    const shown = (facts: HostFacts) => JSON.stringify(typeof show === 'string' ? facts[show] : show(facts));
+    const seen = hosts.map(({ host, facts }) => `${host}: ${shown(facts)}`).join(', ');
     return holdsIf(hosts.length === 2 && hosts.every(({ host, facts }) => judge(facts, host)), seen);
   });
 
@@ -72,38 +73,28 @@ const HOST_PROBES: readonly Probe<TrainWorld>[] = [
       config.current_host === host &&
       JSON.stringify(config.hosts) === '["algo-1","algo-2"]' &&
       Boolean(config.current_instance_type && config.network_interface_name),
-    ({ config }) => config,
+    'config',
   ),
   onHosts(
     'host-names',
     'an address for algo-1 and algo-2 on both hosts',
     ({ addresses }) => Object.values(addresses).length === 2 && Object.values(addresses).every(isAddress),
-    ({ addresses }) => addresses,
+    'addresses',
   ),
   onHosts(
     'own-address',
     'a socket can be bound to the address of the host',
     (f) => f.ownAddressBinds === true,
-    (f) => f.ownAddressBinds,
+    'ownAddressBinds',
   ),
-  onHosts(
-    'container-root',
-    'user id 0',
-    ({ uid }) => uid === 0,
-    ({ uid }) => uid,
-  ),
+  onHosts('container-root', 'user id 0', ({ uid }) => uid === 0, 'uid'),
   onHosts(
     'shared-memory',
     '/dev/shm of at least 1 GiB',
     ({ shmGiB }) => shmGiB >= 1,
     ({ shmGiB }) => `${shmGiB} GiB`,
   ),
-  onHosts(
-    'container-credentials',
-    'a credentials endpoint in the environment',
-    (f) => f.credentials,
-    (f) => f.credentials,
-  ),
+  onHosts('container-credentials', 'a credentials endpoint in the environment', (f) => f.credentials, 'credentials'),
   onHosts(
     'bash-and-python',
     'bash, and python3 3.8 or later',

@@ -1,4 +1,4 @@
-import { CloudWatchLogsClient, type FilteredLogEvent, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
+import { CloudWatchLogsClient, type FilteredLogEvent, paginateFilterLogEvents } from '@aws-sdk/client-cloudwatch-logs';
 import {
   DeleteObjectsCommand,
   ListObjectVersionsCommand,
@@ -13,7 +13,7 @@ import {
   StopTrainingJobCommand,
 } from '@aws-sdk/client-sagemaker';
 import { hasEnded } from '../../../../shared/aws/live-usage';
-import { objectsBelow } from '../../../../shared/aws/pages';
+import { itemsOf, objectsBelow } from '../../../../shared/aws/pages';
 import { awsClient } from '../../../aws-client';
 import type { ReadWorld } from '../probe';
 import {
@@ -118,7 +118,6 @@ class JobRunner {
     try {
       await this.world.sagemaker.send(new CreateTrainingJobCommand(request));
       this.createdAt.set(kind, this.world.now());
-      if (kind === 'facts') await this.stopOnceWaiting(kind);
       const description = await this.ended(kind);
       return { description, ...(await this.factsOf(kind)) };
     } finally {
@@ -130,43 +129,33 @@ class JobRunner {
     return this.world.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName(this.place, kind) }));
   }
 
+  /** The job once it has ended. That of the facts is stopped when both of its hosts wait for it. */
   private async ended(kind: JobKind): Promise<DescribeTrainingJobCommandOutput> {
     const until = this.world.now() + PATIENCE_MS;
+    let isWaiting = kind === 'facts';
     while (this.world.now() < until) {
       const job = await this.describe(kind).catch(ignoreNotFound);
       if (job && hasEnded(job)) return job;
+      if (isWaiting && job?.SecondaryStatus === 'Training' && (await this.bothWait(kind))) {
+        await this.world.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName: jobName(this.place, kind) }));
+        isWaiting = false;
+      }
       await this.world.sleep(this.pollMs);
     }
     throw new Error(`the ${kind} job did not end within ${PATIENCE_MS / 60_000} minutes`);
   }
 
-  /** Stops the job when both hosts are waiting for it. */
-  private async stopOnceWaiting(kind: JobKind): Promise<void> {
-    const until = this.world.now() + PATIENCE_MS;
-    for (;;) {
-      const job = await this.describe(kind).catch(ignoreNotFound);
-      if ((job && hasEnded(job)) || this.world.now() > until) return;
-      if (job?.SecondaryStatus === 'Training') {
-        const { facts } = await this.factsOf(kind);
-        if (new Set(facts.filter((f) => f.values.waiting).map((f) => f.host)).size === 2) break;
-      }
-      await this.world.sleep(this.pollMs);
-    }
-    await this.world.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName: jobName(this.place, kind) }));
+  private async bothWait(kind: JobKind): Promise<boolean> {
+    const { facts } = await this.factsOf(kind);
+    return new Set(facts.filter(({ values }) => values.waiting).map(({ host }) => host)).size === 2;
   }
 
   private async factsOf(kind: JobKind): Promise<{ facts: Fact[]; streams: string[] }> {
     const prefix = `${jobName(this.place, kind)}/`;
-    const events: FilteredLogEvent[] = [];
-    let nextToken: string | undefined;
-    do {
-      const page = await this.logs
-        .send(new FilterLogEventsCommand({ logGroupName: LOG_GROUP, logStreamNamePrefix: prefix, nextToken }))
-        .catch(ignoreNotFound);
-      // The AWS emulator ignores the prefix and returns the streams of all jobs.
-      events.push(...(page?.events ?? []).filter((e) => e.logStreamName?.startsWith(prefix)));
-      nextToken = page?.nextToken;
-    } while (nextToken);
+    const query = { logGroupName: LOG_GROUP, logStreamNamePrefix: prefix };
+    const read = itemsOf(paginateFilterLogEvents({ client: this.logs }, query), (page) => page.events);
+    // The AWS emulator ignores the prefix and returns the streams of all jobs.
+    const events = ((await read.catch(ignoreNotFound)) ?? []).filter((e) => e.logStreamName?.startsWith(prefix));
     return {
       streams: [...new Set(events.map((e) => e.logStreamName ?? ''))],
       facts: events.flatMap(factOf).sort((a, b) => a.at - b.at),

@@ -1,34 +1,62 @@
+import pc from 'picocolors';
 import { z } from 'zod';
-import type { Descriptor } from '../../../core/config/descriptor';
-import { parseJson } from '../../../core/config/formats/json';
-import { fillPlaceholders } from '../../../core/config/formats/places';
-import { lineageSchema } from '../../../core/contracts/lineage';
-import { runCommand } from '../../../core/contracts/names';
-import { CHECKPOINT_MARKER } from '../../../core/contracts/storage';
+import type { Descriptor } from '../../core/config/descriptor';
+import { parseJson } from '../../core/config/formats/json';
+import { fillPlaceholders } from '../../core/config/formats/places';
+import { plainLines, textTable } from '../../core/config/formats/plain-text';
+import { lineageSchema } from '../../core/contracts/lineage';
+import { runCommand } from '../../core/contracts/names';
+import { CHECKPOINT_MARKER } from '../../core/contracts/storage';
 import {
   type CheckpointOrigin,
   checkpointOrigin,
   type Lineage,
   type LineageRun,
+  lineageRows,
   lineageRun,
   runOf,
-} from '../../../report/lineage/lineage';
-import { newestComplete } from '../../../report/read/checkpoint-list';
-import { attempt } from '../../attempt';
-import { Refusal, UsageError } from '../../exit';
-import { readStatus } from '../read-status';
-import { clientForAddresses, committedCheckpoints, s3Folder, textIn } from '../reports/committed-checkpoints';
-import type { ReadSources } from '../reports/report-sources';
+} from '../../report/lineage/lineage';
+import { newestComplete } from '../../report/read/checkpoint-list';
+import { findDescriptor } from '../environment/environment';
+import { EXIT, Refusal, UsageError } from '../exit';
+import type { CommonOptions } from '../inputs';
+import { json, type Terminal } from '../terminal';
+import { attempt, readStatus } from './control-client';
+import { clientForAddresses, committedCheckpoints, s3Folder, textIn } from './reports/committed-checkpoints';
+import type { ReadSources } from './reports/report-sources';
+
+/** `slipway status RUN|s3://... --lineage`: shows the data, code, image and earlier runs of a checkpoint, published weights or a run. */
+export async function lineage(of: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+  const found = await readLineage(await findDescriptor(options), of);
+  terminal.out(options.json ? json(found) : lineageText(plainLines(found)));
+  return EXIT.done;
+}
+
+/** One block for each run, newest first. */
+function lineageText({ checkpoint, runs, notes }: Lineage): string {
+  const head = checkpoint
+    ? [`checkpoint ${checkpoint.uri}`, `step ${checkpoint.step}, saved ${checkpoint.savedAt ?? '-'}`, '']
+    : [];
+  return [...head, ...runs.flatMap(runText), ...notes.map((note) => pc.yellow(`not known: ${note}`))]
+    .join('\n')
+    .trimEnd();
+}
+
+function runText(run: LineageRun): string[] {
+  const [first = [], ...rest] = lineageRows(run);
+  return [`${pc.bold(run.runId)}  ${run.state}`, textTable(first, rest), ''];
+}
 
 /** Name of the lineage file beside published weights. */
 export const PUBLISHED = 'slipway.json';
 /** Maximum number of runs in one chain: a longer one is truncated, and a note says so. */
 const MAX_RUNS = 16;
 
-/** A run to read, and the relevant checkpoint of it; absent = its newest committed one. */
+/** A run to read, and the relevant checkpoint of it or its folder; absent = its newest committed one. */
 interface Wanted {
   runId: string;
   checkpoint?: CheckpointOrigin;
+  uri?: string;
   /** The record beside published weights. @default - the run was not found through published weights */
   published?: Lineage;
 }
@@ -42,73 +70,63 @@ type KnownRun = Pick<ReadSources, 'status' | 'checkpoints'>;
  */
 export async function readLineage(descriptor: Descriptor, of: string, known?: KnownRun): Promise<Lineage> {
   const first: Wanted = of.startsWith('s3://') ? await wantedAt(descriptor, of) : { runId: of };
+  const notes: string[] = [];
+  const read = (wanted: Wanted) => readOne(descriptor, wanted, notes, known);
   try {
-    return await followFrom({ descriptor, known }, of, first);
+    const { run, checkpoint } = await read(first);
+    const runs = await withParents(run, read, notes, (runId) => runCommand('status', runId, descriptor, '--lineage'));
+    return { of, checkpoint: checkpoint ?? null, runs, notes };
   } catch (error) {
     const { runId, published } = first;
     if (!published || !(error instanceof Refusal)) throw error;
     // The record of a run may be deleted before the weights are, and other environments publish weights too.
-    return {
-      ...published,
-      of,
-      notes: [...published.notes, `${runId}: shown as in ${PUBLISHED}: ${reason(error)}`],
-    };
+    const note = `${runId}: shown as in ${PUBLISHED}: ${error.issues[0]?.message ?? 'refused'}`;
+    return { ...published, of, notes: [...published.notes, note] };
   }
 }
 
-interface Reading {
-  descriptor: Descriptor;
-  known?: KnownRun;
-}
-
-async function followFrom(from: Reading, of: string, first: Wanted): Promise<Lineage> {
-  const notes: string[] = [];
-  const { run, checkpoint } = await readOne(from, first, notes);
+async function withParents(
+  run: LineageRun,
+  read: (wanted: Wanted) => ReturnType<typeof readOne>,
+  notes: string[],
+  command: (runId: string) => string,
+): Promise<LineageRun[]> {
   const runs = [run];
   const waiting = parentRuns(run);
   for (let next = waiting.shift(); next; next = waiting.shift()) {
     const { runId } = next;
-    if (runs.some((known) => known.runId === runId)) continue;
+    if (runs.some((one) => one.runId === runId)) continue;
     if (runs.length === MAX_RUNS) {
       notes.push(
-        `${runId}: not followed, because at most ${MAX_RUNS} runs are shown; run ${runCommand('status', runId, from.descriptor, '--lineage')} to continue from there`,
+        `${runId}: not followed, because at most ${MAX_RUNS} runs are shown; run ${command(runId)} to continue from there`,
       );
       break;
     }
-    const found = await readParent(from, next, notes);
-    if (!found) continue;
-    runs.push(found);
-    waiting.push(...parentRuns(found));
+    const wanted = next;
+    const { value: found, why } = await attempt(() => read(wanted));
+    if (found) {
+      runs.push(found.run);
+      waiting.push(...parentRuns(found.run));
+    } else notes.push(`${runId}: not followed: ${why}`);
   }
-  return { of, checkpoint: checkpoint ?? null, runs, notes };
+  return runs;
 }
 
 /** Other runs from which a run started, with the checkpoint if its folder is known. */
-const parentRuns = ({ runId, parents }: LineageRun): { runId: string; uri?: string }[] =>
+const parentRuns = ({ runId, parents }: LineageRun): Wanted[] =>
   parents.flatMap((parent) =>
     parent.runId === null || parent.runId === runId
       ? []
       : [{ runId: parent.runId, ...(parent.kind === 'checkpoint' && parent.step !== null && { uri: parent.source }) }],
   );
 
-async function readParent(
-  from: Reading,
-  { runId, uri }: { runId: string; uri?: string },
+async function readOne(
+  descriptor: Descriptor,
+  { runId, checkpoint: given, uri }: Wanted,
   notes: string[],
-): Promise<LineageRun | undefined> {
-  try {
-    const checkpoint = uri === undefined ? undefined : await checkpointAt(from.descriptor, uri);
-    return (await readOne(from, { runId, checkpoint }, notes)).run;
-  } catch (error) {
-    notes.push(`${runId}: not followed: ${reason(error)}`);
-    return undefined;
-  }
-}
-
-const reason = (error: unknown): string =>
-  error instanceof Refusal ? (error.issues[0]?.message ?? 'refused') : (error as Error).message;
-
-async function readOne({ descriptor, known }: Reading, { runId, checkpoint }: Wanted, notes: string[]) {
+  known?: KnownRun,
+) {
+  const checkpoint = uri === undefined ? given : await checkpointAt(descriptor, uri);
   const own = known?.status.runId === runId ? known : undefined;
   const { configuration, ...status } =
     own?.status ?? (await readStatus(descriptor, runId, { timeline: true, configuration: true }));
@@ -146,20 +164,12 @@ async function wantedAt(descriptor: Descriptor, address: string): Promise<Wanted
   const written = folder.bucket === descriptor.checkpointBucket ? runOf(address) : null;
   const runId = checkpoint && (written ?? checkpoint.runId);
   if (runId) return { runId, checkpoint };
-  const published = await publishedAt(descriptor, folder);
-  if (published) return published;
+  const text = await textIn(clientForAddresses(descriptor.region), folder.bucket, `${folder.prefix}${PUBLISHED}`);
+  const { data } = z.object({ lineage: lineageSchema }).safeParse(parseJson(text ?? ''));
+  const [run] = data?.lineage.runs ?? [];
+  if (data && run)
+    return { runId: run.runId, checkpoint: data.lineage.checkpoint ?? undefined, published: data.lineage };
   throw new UsageError(
     `lineage: must be a folder with COMMITTED.json of a run or with ${PUBLISHED}, got ${address}; slipway report RUN --json lists the checkpoints of a run`,
   );
-}
-
-async function publishedAt(
-  { region }: Descriptor,
-  { bucket, prefix }: { bucket: string; prefix: string },
-): Promise<Wanted | undefined> {
-  const text = await textIn(clientForAddresses(region), bucket, `${prefix}${PUBLISHED}`);
-  if (text === undefined) return undefined;
-  const lineage = z.object({ lineage: lineageSchema }).safeParse(parseJson(text)).data?.lineage;
-  const runId = lineage?.runs[0]?.runId;
-  return runId ? { runId, checkpoint: lineage.checkpoint ?? undefined, published: lineage } : undefined;
 }
