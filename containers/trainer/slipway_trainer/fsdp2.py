@@ -20,7 +20,6 @@ from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
 from slipway_trainer.float8 import apply_float8
-from slipway_trainer.initialise import initialise, values_of
 from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.limits import compiles
 from slipway_trainer.lora import apply_lora
@@ -29,10 +28,10 @@ from slipway_trainer.objective import Objective, Reference, without_adapters
 from slipway_trainer.optimizer import build_optimizer, clip_gradients, mesh_key, optimizer_tensors
 from slipway_trainer.recompute import save_activation_memory
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.sharding import gathered, named_tensors, packed_layers
+from slipway_trainer.sharding import fill_all, gathered, named_tensors, packed_layers
 from slipway_trainer.tensor_parallel import split_model, tensor_parallel
 from slipway_trainer.unsharded import compute_in
-from slipway_trainer.weights import PublishedWeights, load_weights, published_of
+from slipway_trainer.weights import PublishedWeights, published_of, starting_values
 
 
 def build_mesh(layout: Layout, device_type: str) -> DeviceMesh:
@@ -80,12 +79,8 @@ class Fsdp2Backend(Backend):
         self._fill(self.model, self._published)
 
     def _fill(self, model: Transformer, published: PublishedWeights | None) -> None:
-        """Initializes this rank's shards: the published weights, or random values."""
-        first = (self._settings.architecture.layers, self._settings.training.seed, self.device)
-        if published is None:
-            initialise(model, *first)
-        else:
-            load_weights(model, published, values_of(*first))
+        """Initializes this rank's shards."""
+        fill_all(model, starting_values(self._settings, published, self.device))
 
     def _reference(self, published: PublishedWeights | None) -> Reference | None:
         """The reference model of DPO: the initial weights in the compute precision, to which FSDP would cast them for each layer."""

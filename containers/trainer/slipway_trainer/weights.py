@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from slipway_trainer.exits import InvalidRun
+from slipway_trainer.initialise import values_of
 from slipway_trainer.lora import merged
 from slipway_trainer.published_config import config_issues
 from slipway_trainer.published_names import Place, published_name, published_place, repeated_names
 from slipway_trainer.safetensors import open_folder, write_file
 from slipway_trainer.settings import Architecture, Lora, RunSettings, Training
-from slipway_trainer.sharding import Values, fill_all
+from slipway_trainer.sharding import Values
 
 #: Name and content of a full tensor; with a third item, the index of the row that the content is.
 Piece = tuple[str, Tensor] | tuple[str, Tensor, int]
@@ -124,14 +125,15 @@ def published_of(settings: RunSettings, shapes: Mapping[str, Sequence[int]], fol
     return PublishedWeights(folder, shapes, settings.architecture, settings.training.sequence_length) if folder is not None else None
 
 
-def load_weights(model: nn.Module, found: PublishedWeights, others: Values = lambda _name, _shape: None) -> None:
-    """Initializes this rank's parameters and buffers, sharded or not. `others`: values of adapters; by default, they do not change."""
+def starting_values(settings: RunSettings, published: PublishedWeights | None, device: torch.device) -> Values:
+    """The values with which a run starts: the published ones, otherwise and for adapters random ones."""
+    drawn = values_of(settings.architecture.layers, settings.training.seed, device)
 
-    def values(name: str, shape: torch.Size) -> Tensor | None:
-        whole = found.whole(name)
-        return others(name, shape) if whole is None else whole
+    def values(name: str, shape: torch.Size) -> Tensor:
+        whole = published.whole(name) if published is not None else None
+        return drawn(name, shape) if whole is None else whole
 
-    fill_all(model, values)
+    return values
 
 
 def _merged(
