@@ -172,7 +172,9 @@ def export_weights(
     for name, shape in shapes.items():
         if ".lora_" not in name:
             place = published_place(name, architecture)
-            sizes[place.tensor] = (_dtype(name, dtype), packed_shape(place, shape, architecture.experts))
+            # Routing biases stay in float32, as in published files.
+            kept = torch.float32 if name.endswith("choice_bias") else dtype
+            sizes[place.tensor] = (kept, packed_shape(place, shape, architecture.experts))
     copies = repeated_names(architecture)
     sizes |= {copy: sizes[original] for copy, original in copies.items()}
     write_file(folder / "model.safetensors", _repeated(tensors, copies), sizes)
@@ -183,11 +185,6 @@ def _repeated(tensors: Iterable[Piece], copies: Mapping[str, str]) -> Iterator[P
     for piece in tensors:
         yield piece
         yield from ((copy, piece[1]) for copy, original in copies.items() if original == piece[0])
-
-
-def _dtype(name: str, dtype: torch.dtype) -> torch.dtype:
-    """The dtype of a tensor. Routing biases stay in float32, as in published files."""
-    return torch.float32 if name.endswith("choice_bias") else dtype
 
 
 #: PEFT's names of the two LoRA matrices.
@@ -216,7 +213,8 @@ def export_adapter(
     folder = folder / "adapter"
     folder.mkdir(parents=True, exist_ok=True)
     sizes = {names[name]: (torch.float32, tuple(shapes[name])) for name in names}
-    write_file(folder / "adapter_model.safetensors", _matrices(whole, names), sizes)
+    matrices = ((names[name], tensor) for name, tensor in whole if name in names)
+    write_file(folder / "adapter_model.safetensors", matrices, sizes)
     layers = sorted({name.split(".lora_")[0].rpartition(".")[2] for name in names.values()})
     config = {
         "peft_type": "LORA",
@@ -231,9 +229,3 @@ def export_adapter(
         "target_modules": layers,
     }
     (folder / "adapter_config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-
-
-def _matrices(whole: Iterable[tuple[str, Tensor]], names: Mapping[str, str]) -> Iterator[tuple[str, Tensor]]:
-    for name, tensor in whole:
-        if name in names:
-            yield names[name], tensor
