@@ -20,8 +20,9 @@ def _difference(name: str, raw: dict[str, Any]) -> tuple[float, float, float]:
     import torch.nn.functional as F
 
     from slipway_trainer.architecture import read_architecture
-    from slipway_trainer.initialise import initialise
+    from slipway_trainer.initialise import values_of
     from slipway_trainer.model import Transformer
+    from slipway_trainer.sharding import fill_all
 
     issues: list[str] = []
     shape = read_architecture(raw, raw.__getitem__, issues)
@@ -40,7 +41,7 @@ def _difference(name: str, raw: dict[str, Any]) -> tuple[float, float, float]:
         return logits.detach().cpu(), loss.item(), gradients
 
     model = Transformer(shape)
-    initialise(model, shape.layers, SEED, torch.device("cpu"))
+    fill_all(model, values_of(shape.layers, SEED, torch.device("cpu")))
     logits, loss, gradients = results(model, "cpu")
     model.to("cuda")
     on_gpu, _, gradients_on_gpu = results(model, "cuda")

@@ -8,10 +8,10 @@ from transformers import AutoModelForCausalLM
 
 from plain_loop import publish
 from rank_world import trainer_job
-from slipway_trainer.initialise import initialise
+from slipway_trainer.initialise import values_of
 from slipway_trainer.model import Transformer
 from slipway_trainer.settings import resolve_settings
-from slipway_trainer.sharding import named_tensors
+from slipway_trainer.sharding import fill_all, named_tensors
 
 #: The model of every check unless it says otherwise: three layers, grouped-query attention.
 BASE = {"layers": 3}
@@ -74,7 +74,7 @@ def our_model(changes: dict[str, Any], scale: float = 1.0) -> Transformer:
     """The trainer's model with its first values; matrices are `scale` times as large."""
     architecture = resolve_settings(trainer_job(model=whole_model(changes)), [], {}).architecture
     model = Transformer(architecture)
-    initialise(model, architecture.layers, 11, torch.device("cpu"))
+    fill_all(model, values_of(architecture.layers, 11, torch.device("cpu")))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.mul_(1.0 if "norm" in name else scale)

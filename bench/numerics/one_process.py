@@ -9,8 +9,8 @@ from models import FAMILIES, TRAINED_SCALE, our_model, pair
 from row import Figure, Row
 from torch import Tensor
 
-from slipway_trainer.sharding import named_tensors
-from slipway_trainer.weights import PublishedWeights, load_weights
+from slipway_trainer.sharding import fill_all, named_tensors
+from slipway_trainer.weights import PublishedWeights
 
 #: Sequence lengths of the logits: short, and beyond every length that rope scaling changes at.
 LENGTHS = (32, 256, 2048)
@@ -70,7 +70,8 @@ def weights(folder: Path) -> Iterator[Row]:
             for parameter in again.parameters():
                 parameter.zero_()
         shapes = {name: tensor.shape for name, tensor in named_tensors(again)}
-        load_weights(again, PublishedWeights(folder / family / "theirs", shapes, again.shape, 64))
+        published = PublishedWeights(folder / family / "theirs", shapes, again.shape, 64)
+        fill_all(again, lambda name, _shape, published=published: published.whole(name))
         held = dict(ours.named_parameters())
         off = max((parameter - held[name].bfloat16().float()).abs().max().item() for name, parameter in again.named_parameters())
         yield Row("Import of bfloat16 shards written by transformers", family, {"weights": Figure(off, 0.0)})

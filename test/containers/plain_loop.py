@@ -62,13 +62,14 @@ def first_model(job: dict[str, Any]) -> Any:
     """The model that a job without weights starts from."""
     import torch
 
-    from slipway_trainer.initialise import initialise
+    from slipway_trainer.initialise import values_of
     from slipway_trainer.model import Transformer
     from slipway_trainer.settings import resolve_settings
+    from slipway_trainer.sharding import fill_all
 
     settings = resolve_settings(job, job["arguments"], {})
     model = Transformer(settings.architecture)
-    initialise(model, settings.architecture.layers, settings.training.seed, torch.device("cpu"))
+    fill_all(model, values_of(settings.architecture.layers, settings.training.seed, torch.device("cpu")))
     return model
 
 

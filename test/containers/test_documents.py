@@ -6,9 +6,10 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from rank_world import trainer_job  # noqa: E402
-from slipway_trainer.initialise import initialise  # noqa: E402
+from slipway_trainer.initialise import values_of  # noqa: E402
 from slipway_trainer.model import Transformer, _positions_within  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
+from slipway_trainer.sharding import fill_all  # noqa: E402
 
 LENGTHS = [[7, 12, 1, 4], [20, 4]]
 LATENT = {"qRank": 24, "kvRank": 16, "nopeHeadSize": 8, "ropeHeadSize": 8, "valueHeadSize": 12}
@@ -34,7 +35,7 @@ SHAPES = {
 def model_of(changes: dict) -> Transformer:
     settings = resolve_settings(trainer_job(model=changes), [], {})
     model = Transformer(settings.architecture)
-    initialise(model, settings.architecture.layers, 3, torch.device("cpu"))
+    fill_all(model, values_of(settings.architecture.layers, 3, torch.device("cpu")))
     return model
 
 

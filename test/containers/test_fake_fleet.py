@@ -59,7 +59,7 @@ def fleet(settings: RunSettings, layout: Layout, ranks: int) -> Iterator[tuple[f
         # A mask of its own class cannot be made of tensors without values.
         patch.setattr(bias, "causal_lower_right", lambda rows, columns: torch.ones((rows, columns), dtype=torch.bool))
         # First values would be numbers that nobody reads.
-        patch.setattr(fsdp2, "initialise", lambda *_: None)
+        patch.setattr(fsdp2, "fill_all", lambda *_: None)
         modes.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
         yield fsdp2.Fsdp2Backend(settings, layout, torch.device("cpu")), traffic
 

@@ -13,9 +13,8 @@ from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.tensor import DTensor, Shard  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from slipway_trainer.loss import chunks_for, loss_over  # noqa: E402
+from slipway_trainer.loss import VocabularyLoss, chunks_for, loss_over  # noqa: E402
 from slipway_trainer.tensor_parallel import TensorParallel  # noqa: E402
-from slipway_trainer.vocabulary_loss import VocabularyLoss  # noqa: E402
 
 _PRODUCTS = (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.addmm_, torch.ops.aten.bmm)
 

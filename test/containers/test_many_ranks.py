@@ -20,8 +20,7 @@ from faked_ranks import faked_world  # noqa: E402
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from slipway_trainer.chunks import FUNCTION, MODULE, Chunks, chunks_as_read  # noqa: E402
-from slipway_trainer.fsdp2 import Fsdp2Backend  # noqa: E402
+from slipway_trainer.fsdp2 import FUNCTION, MODULE, Chunks, Fsdp2Backend, chunks_as_read  # noqa: E402
 from slipway_trainer.host_groups import VARIABLE, connected_when_used, host_group  # noqa: E402
 from slipway_trainer.layout import resolve_layout  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402

@@ -428,11 +428,11 @@ def test_copies_of_other_steps_no_longer_count_after_a_restart(tmp_path: Path, s
 #: Prints a line for each model that is filled with initial values.
 FILLING = """
 from slipway_trainer import fsdp2
-initialise = fsdp2.initialise
+fill_all = fsdp2.fill_all
 def filling(*arguments):
     print("initial values", flush=True)
-    return initialise(*arguments)
-fsdp2.initialise = filling
+    return fill_all(*arguments)
+fsdp2.fill_all = filling
 """
 
 

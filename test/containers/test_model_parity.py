@@ -23,14 +23,14 @@ from transformers import AutoModelForCausalLM  # noqa: E402
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 
 from slipway_trainer.exits import InvalidRun  # noqa: E402
-from slipway_trainer.initialise import initialise  # noqa: E402
+from slipway_trainer.initialise import values_of  # noqa: E402
 from slipway_trainer.masks import window_mask  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.published_config import write_config  # noqa: E402
 from slipway_trainer.recompute import apply_recompute  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
-from slipway_trainer.sharding import named_tensors  # noqa: E402
-from slipway_trainer.weights import PublishedWeights, load_weights  # noqa: E402
+from slipway_trainer.sharding import fill_all, named_tensors  # noqa: E402
+from slipway_trainer.weights import PublishedWeights  # noqa: E402
 
 LENGTH = 48
 SMALL = {
@@ -95,7 +95,7 @@ def config_of(name: str) -> Any:
 def ours_of(name: str) -> Transformer:
     job = trainer_job()
     model = Transformer(resolve_settings(job | {"model": answers()[name]["shape"]}, [], {}).architecture)
-    initialise(model, 4, 11, torch.device("cpu"))
+    fill_all(model, values_of(4, 11, torch.device("cpu")))
     return model
 
 
@@ -116,7 +116,8 @@ def theirs_of(name: str) -> Any:
 
 def load(model: Transformer, folder: Path) -> None:
     sizes = {name: tensor.shape for name, tensor in named_tensors(model)}
-    load_weights(model, PublishedWeights(folder, sizes, model.shape, LENGTH))
+    published = PublishedWeights(folder, sizes, model.shape, LENGTH)
+    fill_all(model, lambda name, _shape: published.whole(name))
 
 
 def pair(name: str, folder: Path) -> tuple[Transformer, Any]:

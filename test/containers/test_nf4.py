@@ -29,7 +29,7 @@ from slipway_trainer import backend as backends  # noqa: E402
 from slipway_trainer.checkpoint.reader import load  # noqa: E402
 from slipway_trainer.checkpoint.store import open_store  # noqa: E402
 from slipway_trainer.exits import InvalidRun  # noqa: E402
-from slipway_trainer.initialise import first_values, initialise  # noqa: E402
+from slipway_trainer.initialise import first_values, values_of  # noqa: E402
 from slipway_trainer.limits import backend_name  # noqa: E402
 from slipway_trainer.lora import apply_lora  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
@@ -298,7 +298,7 @@ def test_selective_recomputation_saves_products_with_packed_weights() -> None:
     found = {}
     for mode in ("none", "selective", "full"):
         model = empty_model(settings_of(job_of()))
-        initialise(model, 2, 7, torch.device("cpu"))
+        fill_all(model, values_of(2, 7, torch.device("cpu")))
         for block in model.all_blocks():
             apply_recompute(block, mode)
         with _Products() as products:

@@ -7,11 +7,11 @@ pytestmark = pytest.mark.torch
 
 from torch import nn  # noqa: E402
 
-from slipway_trainer import offload  # noqa: E402
+from slipway_trainer import recompute  # noqa: E402
 from slipway_trainer.architecture import read_architecture  # noqa: E402
 from slipway_trainer.further_tokens import Further  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
-from slipway_trainer.offload import Offload  # noqa: E402
+from slipway_trainer.recompute import Offload  # noqa: E402
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
     """What was copied to the host, however small."""
     found: list[torch.Tensor] = []
     copy = Offload._copied
-    monkeypatch.setattr(offload, "MIN_BYTES", 0)
+    monkeypatch.setattr(recompute, "MIN_BYTES", 0)
     monkeypatch.setattr(Offload, "_copied", lambda self, tensor: (found.append(tensor), copy(self, tensor))[1])
     return found
 

@@ -12,9 +12,9 @@ pytestmark = pytest.mark.torch
 
 from faked_ranks import faked_world  # noqa: E402
 
+from slipway_trainer.__main__ import bind_near, parse_cpus, pci_address_of, processors_near  # noqa: E402
 from slipway_trainer.checkpoint.shared_state import Staging  # noqa: E402
 from slipway_trainer.garbage import ScheduledCollection  # noqa: E402
-from slipway_trainer.numa import bind_near, parse_cpus, pci_address_of, processors_near  # noqa: E402
 from slipway_trainer.optimizer import step_unless  # noqa: E402
 from slipway_trainer.recompute import KEPT  # noqa: E402
 from slipway_trainer.stalls import Standing  # noqa: E402

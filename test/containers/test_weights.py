@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from slipway_trainer.exits import DataFailed, InvalidRun  # noqa: E402
-from slipway_trainer.initialise import initialise  # noqa: E402
+from slipway_trainer.initialise import values_of  # noqa: E402
 from slipway_trainer.limits import backend_name  # noqa: E402
 from slipway_trainer.lora import LoraLinear, apply_lora, merged  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
@@ -23,7 +23,7 @@ from slipway_trainer.published_config import config_issues, published_config  # 
 from slipway_trainer.safetensors import SafetensorsFile, write_file  # noqa: E402
 from slipway_trainer.settings import Lora, resolve_settings  # noqa: E402
 from slipway_trainer.sharding import fill_all  # noqa: E402
-from slipway_trainer.weights import PublishedWeights, load_weights, published_name  # noqa: E402
+from slipway_trainer.weights import PublishedWeights, published_name  # noqa: E402
 
 LLAMA3 = {"type": "llama3", "factor": 8, "lowFreqFactor": 1, "highFreqFactor": 4, "originalMaxPositionEmbeddings": 128}
 YARN = {"type": "yarn", "factor": 4, "originalMaxPositionEmbeddings": 256}
@@ -46,13 +46,14 @@ LORA = {"rank": 4, "alpha": 8.0, "targets": ["q_proj", "v_proj"]}
 
 def load(model: Transformer, folder: Path) -> None:
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
-    load_weights(model, PublishedWeights(folder, shapes, model.shape, 64))
+    published = PublishedWeights(folder, shapes, model.shape, 64)
+    fill_all(model, lambda name, _shape: published.whole(name))
 
 
 def model_of(changes: dict) -> Transformer:
     job = trainer_job(model=changes)
     model = Transformer(resolve_settings(job, [], {}).architecture)
-    initialise(model, 2, 11, torch.device("cpu"))
+    fill_all(model, values_of(2, 11, torch.device("cpu")))
     return model
 
 

@@ -122,13 +122,12 @@ class Routing:
 def read_routing(raw: Mapping[str, Any] | None, family: Mapping[str, Any]) -> Routing:
     """Reads the routing from job.json and fills in defaults."""
     values = raw or {}
-    groups = int(values.get("groups") or 1)
-    return Routing(
-        score=str(values.get("score", "softmax")),
+    return read_fields(
+        Routing,
+        values,
         normalises=bool(values.get("normalise", True)),
         has_bias=bool(values.get("bias", False)),
-        groups=groups,
-        top_groups=int(values.get("topGroups") or groups),
+        top_groups=int(values.get("topGroups") or values.get("groups") or 1),
         deciding_experts=1 if family.get("groupScore") == "best" else 2,
         scaling=float(family.get("routedScaling", 1.0)),
         weighs_inputs=bool(family.get("weighsExpertInputs", False)),

@@ -1,6 +1,7 @@
 """The interface between the training loop and a distribution library. Each library is imported only when it is used: no image has all."""
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -74,28 +75,23 @@ class Backend:
         """Releases resources before the process group is destroyed."""
 
 
+#: Module and class by the name in limits.py.
+_BACKENDS = {
+    "deepspeed": ("deepspeed_backend", "DeepSpeedBackend"),
+    "smp-v2": ("smp_v2", "SmpBackend"),
+    "fsdp1": ("fsdp1", "Fsdp1Backend"),
+    "fsdp2": ("fsdp2", "Fsdp2Backend"),
+}
+
+
 def build_backend(settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None) -> Backend:
     """The backend of this rank, with its model on the device. Raises InvalidRun if the backend does not support the run."""
-    name = backend_name(settings, torch.__version__)
-    if name == "deepspeed":
-        from slipway_trainer.deepspeed_backend import DeepSpeedBackend
-
-        return DeepSpeedBackend(settings, layout, device, weights)
-    if name == "smp-v2":
-        from slipway_trainer.smp_v2 import SmpBackend
-
-        return SmpBackend(settings, layout, device, weights)
-    if name == "fsdp1":
-        from slipway_trainer.fsdp1 import Fsdp1Backend
-
-        return Fsdp1Backend(settings, layout, device, weights)
+    module, kind = _BACKENDS[backend_name(settings, torch.__version__)]
     if settings.training.quantization is not None:
         require_bitsandbytes()
     if settings.training.precision == "fp8":
         require_float8(settings.training.fp8_recipe, device)
-    from slipway_trainer.fsdp2 import Fsdp2Backend
-
-    return Fsdp2Backend(settings, layout, device, weights)
+    return getattr(import_module(f"slipway_trainer.{module}"), kind)(settings, layout, device, weights)
 
 
 def require_bitsandbytes() -> None:

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from slipway_trainer.backend import Backend
 from slipway_trainer.batches import MicroBatch
-from slipway_trainer.initialise import first_values
 from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.lora import apply_lora
 from slipway_trainer.model import Transformer
@@ -24,7 +23,7 @@ from slipway_trainer.objective import Objective
 from slipway_trainer.optimizer import plain_adamw
 from slipway_trainer.recompute import save_activation_memory
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.weights import PublishedWeights, published_of
+from slipway_trainer.weights import PublishedWeights, published_of, starting_values
 
 
 def engine_config(settings: RunSettings, layout: Layout, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -101,10 +100,9 @@ class DeepSpeedBackend(Backend):
         self.library_checkpoints = _EngineCheckpoints(self.model)
 
     def _fill(self, module: nn.Module, settings: RunSettings, published: PublishedWeights | None) -> None:
+        values = starting_values(settings, published, torch.device("cpu"))
         for name, parameter in module.named_parameters():
-            whole = published.whole(name) if published is not None else None
-            if whole is None:
-                whole = first_values(name, self.shapes[name], settings.architecture.layers, settings.training.seed, torch.device("cpu"))
+            whole = values(name, self.shapes[name])
             with torch.no_grad(), deepspeed.zero.GatheredParameters([parameter], modifier_rank=0):
                 if parameter.shape == whole.shape:
                     parameter.copy_(whole)

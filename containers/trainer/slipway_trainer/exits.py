@@ -2,8 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
 
 CHECKPOINT = 71
 DATA = 72
@@ -71,3 +71,11 @@ def complain(error: TrainerError) -> int:
     sys.stderr.write(f"slipway_trainer: error: {error}\n")
     sys.stderr.flush()
     return error.code
+
+
+def end_with(run: Callable[[], int]) -> NoReturn:
+    """Ends the program with the exit code of `run`, or of its TrainerError."""
+    try:
+        sys.exit(run())
+    except TrainerError as error:
+        sys.exit(complain(error))

@@ -155,17 +155,12 @@ class ExpertMixture(nn.Module):
         order_A = chosen_TN.flatten().argsort(stable=True)
         tokens_A = order_A // self.per_token
         weights_A1 = weights_TN.flatten()[order_A, None]
+        visit = self.experts if self.parallel is None else partial(self.parallel.visit, self.experts)
         if self.routing.weighs_inputs:
-            out_AD = self._visit(x_TD[tokens_A] * weights_A1, visits_X)
+            out_AD = visit(x_TD[tokens_A] * weights_A1, visits_X)
         else:
-            out_AD = self._visit(x_TD[tokens_A], visits_X) * weights_A1
+            out_AD = visit(x_TD[tokens_A], visits_X) * weights_A1
         return torch.zeros_like(x_TD).index_add(0, tokens_A, out_AD).view_as(x_BLD)
-
-    def _visit(self, x_AD: Tensor, visits_X: Tensor) -> Tensor:
-        """Applies the experts to rows that are sorted by expert, and keeps their order."""
-        if self.parallel is None:
-            return self.experts(x_AD, visits_X)
-        return self.parallel.visit(self.experts, x_AD, visits_X)
 
 
 def _visits(chosen_TN: Tensor, experts: int) -> Tensor:

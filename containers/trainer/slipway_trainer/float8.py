@@ -38,12 +38,9 @@ def _product(a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor], dtype: torch.dt
 
 def _product_by_row(a: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
     """a @ b.T with a scale for each row of both. The kernels return bfloat16."""
-    (a8, a_scale), (b8, b_scale) = _to_float8(a, torch.float8_e4m3fn, True), _to_float8(b, torch.float8_e4m3fn, True)
-    scale_b = b_scale.t().contiguous()
-    product = torch._scaled_mm(
-        a8.contiguous(), b8.contiguous().t(), scale_a=a_scale, scale_b=scale_b, out_dtype=torch.bfloat16, use_fast_accum=True
-    )
-    return product.to(dtype)
+    b8, b_scale = _to_float8(b, torch.float8_e4m3fn, True)
+    columns = b8.t(), b_scale.t().contiguous()
+    return _product(_to_float8(a, torch.float8_e4m3fn, True), columns, torch.bfloat16, fast=True).to(dtype)
 
 
 def scales_rows(device: torch.device) -> bool:

@@ -24,7 +24,6 @@ from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from slipway_trainer.backend import Backend
 from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
-from slipway_trainer.initialise import first_values
 from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.lora import apply_lora
 from slipway_trainer.model import Block, Transformer
@@ -33,7 +32,7 @@ from slipway_trainer.optimizer import build_optimizer
 from slipway_trainer.recompute import save_activation_memory
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import named_tensors
-from slipway_trainer.weights import published_of
+from slipway_trainer.weights import published_of, starting_values
 
 #: Compute dtype by the run's precision; parameters and gradient reduction stay in fp32.
 COMPUTE = {"bf16": torch.bfloat16, "fp32": torch.float32}
@@ -104,12 +103,10 @@ class Fsdp1Backend(Backend):
     def _first_values(self, root: nn.Module) -> Any:
         """Returns a function that initializes a module's own parameters and buffers; FSDP calls it before it shards them."""
         names = {id(module): prefix for prefix, module in root.named_modules()}
-        layers, seed = self._settings.architecture.layers, self._settings.training.seed
+        values = starting_values(self._settings, self._published, self.device)
 
         def first(name: str, tensor: Tensor) -> Tensor:
-            whole = self._published.whole(name) if self._published else None
-            whole = whole if whole is not None else first_values(name, tensor.shape, layers, seed, self.device)
-            return whole.to(self.device, torch.float32)
+            return values(name, tensor.shape).to(self.device, torch.float32)
 
         def fill(module: nn.Module) -> None:
             for short, parameter in list(module.named_parameters(recurse=False)):

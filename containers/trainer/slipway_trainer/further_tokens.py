@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
+from slipway_trainer.loss import IGNORED
 from slipway_trainer.norms import norm_of
-from slipway_trainer.vocabulary_loss import IGNORED
 
 
 class Further(NamedTuple):

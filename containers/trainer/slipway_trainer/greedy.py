@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from slipway_trainer.backend import Backend
 from slipway_trainer.context_parallel import ContextParallel
+from slipway_trainer.loss import gathered_positions
 from slipway_trainer.tensor_parallel import TensorParallel
-from slipway_trainer.vocabulary_loss import gathered_positions
 
 #: Rows are padded to a multiple of this, so that ranks can split the positions and float8 kernels support the size.
 _MULTIPLE = 128

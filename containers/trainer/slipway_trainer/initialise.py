@@ -9,9 +9,8 @@ import math
 from functools import partial
 
 import torch
-from torch import nn
 
-from slipway_trainer.sharding import Values, fill_all
+from slipway_trainer.sharding import Values
 
 STANDARD_DEVIATION = 0.02
 
@@ -44,8 +43,3 @@ def first_values(name: str, size: torch.Size, layers: int, seed: int, device: to
 def values_of(layers: int, seed: int, device: torch.device) -> Values:
     """The initial values of the parameters of a model."""
     return partial(first_values, layers=layers, seed=seed, device=device)
-
-
-def initialise(model: nn.Module, layers: int, seed: int, device: torch.device) -> None:
-    """Initializes every parameter and buffer in place, sharded or not."""
-    fill_all(model, values_of(layers, seed, device))

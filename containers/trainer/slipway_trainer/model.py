@@ -18,8 +18,7 @@ from slipway_trainer.feed_forward import ExpertMixture, FeedForward
 from slipway_trainer.further_tokens import Further, PredictionModule
 from slipway_trainer.masks import Masks, Places
 from slipway_trainer.norms import norm_of
-from slipway_trainer.offload import AroundLayers
-from slipway_trainer.recompute import layers_recomputed
+from slipway_trainer.recompute import AroundLayers, layers_recomputed
 from slipway_trainer.rope import rope_tables, temperatures
 
 

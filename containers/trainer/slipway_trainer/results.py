@@ -1,7 +1,6 @@
 """Handles the result of each step: checks its loss and prints its progress line."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +10,7 @@ from slipway_trainer.continuation import Continuation
 from slipway_trainer.saves import Saves
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.tally import Pending, Tally
-from slipway_trainer.trackers import Tracker, log_all
+from slipway_trainer.trackers import SparingTracker, log_all
 from slipway_trainer.world import World
 
 RECENT_LOSSES = 50
@@ -31,7 +30,9 @@ class Launched:
 class StepResults:
     """The results of a run's steps on one rank, in order."""
 
-    def __init__(self, settings: RunSettings, world: World, saves: Saves, continuation: Continuation, trackers: Sequence[Tracker]) -> None:
+    def __init__(
+        self, settings: RunSettings, world: World, saves: Saves, continuation: Continuation, trackers: list[SparingTracker]
+    ) -> None:
         self._settings, self._world, self._saves = settings, world, saves
         self._continuation, self._trackers = continuation, trackers
         self._recent: list[float] = []

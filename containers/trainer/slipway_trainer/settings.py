@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,13 @@ from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.committed import Rollback
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.memory_plan import MemoryPlan, read_memory_plan
-from slipway_trainer.exits import InvalidRun, Limit, or_list, refused
+from slipway_trainer.exits import InvalidRun, Limit, refused
 from slipway_trainer.mixture import Phase, read_mixture
 from slipway_trainer.order import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
 PRECISIONS = ("bf16", "fp32", "fp8")
 FP8_RECIPES = ("tensorwise", "rowwise")
-OBJECTIVES = ("pretrain", "sft", "dpo")
-QUANTIZATIONS = ("nf4",)
 
 
 @dataclass(frozen=True)
@@ -139,46 +138,40 @@ class RunSettings:
     job: Mapping[str, Any] = field(repr=False)
 
 
-class _Section:
-    """Typed access to one section of job.json; records errors."""
-
-    def __init__(self, name: str, values: Mapping[str, Any] | None, issues: list[str]) -> None:
-        self.name, self.values, self.issues = name, values or {}, issues
-
-    def count(self, key: str, default: int | None = None) -> int:
-        found = self.values.get(key, default)
-        if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-            self.issues.append(f"{self.name}.{key}: must be a whole number of at least 1, got {found}; state it in the run file")
-            return 1
-        return found
+def _count(section: str, values: Mapping[str, Any], issues: list[str], key: str, default: int | None = None) -> int:
+    """A whole number of at least 1 in a section of job.json; records errors."""
+    found = values.get(key, default)
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        issues.append(f"{section}.{key}: must be a whole number of at least 1, got {found}; state it in the run file")
+        return 1
+    return found
 
 
-def _steps(section: _Section, tokens_per_step: int, issues: list[str]) -> int:
+def _steps(training: Mapping[str, Any], tokens_per_step: int, issues: list[str]) -> int:
     """`steps`, or the number of steps for `totalTokens`, rounded up."""
-    if section.values.get("steps") is not None:
-        return section.count("steps")
-    total = section.values.get("totalTokens")
+    if training.get("steps") is not None:
+        return _count("training", training, issues, "steps")
+    total = training.get("totalTokens")
     if not isinstance(total, (int, float)) or total <= 0:
         issues.append("training.steps: must be given, or totalTokens; got neither")
         return 1
     return max(1, -(-int(total) // tokens_per_step))
 
 
-def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
-    section = _Section("training", raw, issues)
-    lora = section.values.get("lora")
+def _training(raw: Mapping[str, Any], issues: list[str]) -> Training:
+    count, lora = partial(_count, "training", raw, issues), raw.get("lora")
     found = read_fields(
         Training,
-        section.values,
-        sequence_length=section.count("sequenceLength"),
-        micro_batch_size=section.count("microBatchSize", 1),
-        global_batch_size=section.count("globalBatchSize"),
+        raw,
+        sequence_length=count("sequenceLength"),
+        micro_batch_size=count("microBatchSize", 1),
+        global_batch_size=count("globalBatchSize"),
         steps=1,
         lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"]), lora.get("quantization")) if lora else None,
-        skips=read_skips(section.values.get("skips") or [], issues),
-        mixture=read_mixture(section.values.get("mixture") or [], issues),
+        skips=read_skips(raw.get("skips") or [], issues),
+        mixture=read_mixture(raw.get("mixture") or [], issues),
     )
-    return replace(found, steps=_steps(section, found.tokens_per_step, issues))
+    return replace(found, steps=_steps(raw, found.tokens_per_step, issues))
 
 
 def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
@@ -228,8 +221,8 @@ def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapp
     issues: list[str] = []
     distribution = job.get("distribution") or {}
     settings = RunSettings(
-        architecture=read_architecture(job.get("model"), _Section("model", job.get("model"), issues).count, issues),
-        training=_training(job.get("training"), issues),
+        architecture=read_architecture(job.get("model"), partial(_count, "model", job.get("model") or {}, issues), issues),
+        training=_training(job.get("training") or {}, issues),
         checkpoints=_checkpoints(job, environ),
         parallel=_parallel(str(distribution.get("library", "fsdp")), distribution.get("parameters") or {}),
         arguments=parse_arguments(words, issues),
@@ -261,14 +254,10 @@ def _unsupported(settings: RunSettings) -> Iterator[Limit]:
     training, library, recipe = settings.training, settings.library, settings.training.fp8_recipe
     must = "be fsdp, smp-v2 or deepspeed for the built-in trainer"
     yield library not in LIBRARIES, "distribution.library", must, library, "use fsdp, or custom code"
-    yield training.objective not in OBJECTIVES, "training.objective", f"be {or_list(OBJECTIVES)}", training.objective, "correct it"
     must = "be tensorwise or rowwise for the built-in trainer"
     yield recipe not in (None, *FP8_RECIPES), "training.fp8Recipe", must, recipe, "use rowwise, or custom code"
     is_unused = recipe is not None and training.precision != "fp8"
     yield is_unused, "training.fp8Recipe", "be used with training.precision fp8", recipe, "set training.precision: fp8, or remove it"
-    must = f"be {QUANTIZATIONS[0]} for the built-in trainer"
-    quantization = training.quantization
-    yield quantization not in (None, *QUANTIZATIONS), "training.lora.quantization", must, quantization, "use nf4, or remove it"
     no_smddp = settings.collectives == "smddp" and library == "ddp"
     yield no_smddp, "distribution.collectives", "be nccl or gloo for ddp in the built-in trainer", "smddp", "use fsdp"
 

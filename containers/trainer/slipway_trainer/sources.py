@@ -4,7 +4,6 @@ import bisect
 import os
 import threading
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
@@ -76,18 +75,11 @@ class TokenStream:
             os.close(file)
 
 
-class _Kind(NamedTuple):
-    """Properties of a kind of shards."""
-
-    objective: str
-    made_of: str
-    samples: type[TokenStream] | type[PackedRows] | type[Pairs]
-
-
-_KINDS = {
-    "text": _Kind("pretrain", "text", TokenStream),
-    "sft": _Kind("sft", "conversations or completions", PackedRows),
-    "dpo": _Kind("dpo", "preferences", Pairs),
+#: What shards of a kind are made of, and their samples.
+_KINDS: dict[str, tuple[str, type[TokenStream] | type[PackedRows] | type[Pairs]]] = {
+    "text": ("text", TokenStream),
+    "sft": ("conversations or completions", PackedRows),
+    "dpo": ("preferences", Pairs),
 }
 
 
@@ -101,16 +93,17 @@ class Source:
                 f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}; "
                 "increase it, or prepare the data with the tokenizer of the model"
             )
-        kind = _KINDS[index.kind]
-        if kind.objective != training.objective:
+        made_of, samples = _KINDS[index.kind]
+        objective = "pretrain" if index.kind == "text" else index.kind
+        if objective != training.objective:
             raise InvalidRun(
-                f"training.objective: must be {kind.objective} for shards made of {kind.made_of}, got {training.objective}; see {folder}"
+                f"training.objective: must be {objective} for shards made of {made_of}, got {training.objective}; see {folder}"
             )
         if training.document_mask and index.end_of_text is None:
             must = "must be used with shards whose index names one endOfText"
             raise InvalidRun(f"training.documentMask: {must}, got none or several in {folder}; prepare the data again with one tokenizer")
         self.end_of_text, self.tokenizer, self.end_of_turn = index.end_of_text, index.tokenizer, index.end_of_turn
-        stream = kind.samples(index, training.sequence_length)
+        stream = samples(index, training.sequence_length)
         #: Number of samples in one epoch; the digest that identifies the data set; the truncated documents, None for text; and what reads
         #: the sample of a number, thread-safe.
         self.samples, self.digest, self.cut, self.sample = stream.samples, stream.digest, stream.cut, stream.sample

@@ -2,7 +2,7 @@
 and residuals in between are sharded by position (Megatron-LM, arXiv 1909.08053 and 2205.05198).
 
 Twice per layer, the ranks all-gather their positions and reduce-scatter sums. The logits of the whole vocabulary are never on one rank
-(vocabulary_loss.py).
+(loss.py).
 """
 
 from dataclasses import dataclass

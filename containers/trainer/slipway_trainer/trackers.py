@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from slipway_trainer.exits import HAND_OVER, InvalidRun
 
@@ -14,16 +14,6 @@ from slipway_trainer.exits import HAND_OVER, InvalidRun
 PAUSE_SECONDS = 600.0
 #: How long a failed trainer waits for its trackers.
 CLOSE_SECONDS = 10.0
-
-
-class Tracker:
-    """A destination of the run's metrics."""
-
-    def log(self, step: int, numbers: Mapping[str, float]) -> None:
-        """Writes metrics of one step by name."""
-
-    def close(self, code: int) -> None:
-        """Writes buffered metrics and ends the run with the exit code of the trainer."""
 
 
 class _TensorBoard:
@@ -84,12 +74,12 @@ class _Wandb:
 
 
 class SparingTracker:
-    """A tracker whose failures do not end training: they are printed, and the tracker is retried after a pause. `open_tracker`: creates it;
-    an ImportError in the first call is raised, because the image lacks the package."""
+    """A destination of the run's metrics whose failures do not end training: they are printed, and the tracker is retried after a pause.
+    `open_tracker`: creates it; an ImportError in the first call is raised, because the image lacks the package."""
 
-    def __init__(self, name: str, open_tracker: Callable[[], Tracker], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, name: str, open_tracker: Callable[[], Any], clock: Callable[[], float] = time.monotonic) -> None:
         self._name, self._open, self._clock = name, open_tracker, clock
-        self._tracker: Optional[Tracker] = None
+        self._tracker: Any = None
         self._again_at = 0.0
         try:
             self._tracker = open_tracker()
@@ -127,11 +117,11 @@ def _brief(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:300]
 
 
-def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ: Mapping[str, str]) -> list[Tracker]:
+def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ: Mapping[str, str]) -> list[SparingTracker]:
     """The trackers of this rank. Raises InvalidRun if the image lacks a package or the server is not configured."""
     if rank != 0:
         return []
-    found: list[Tracker] = []
+    found: list[SparingTracker] = []
     try:
         if arguments.tensorboard:
             # SageMaker uploads this folder: the default of TensorBoardOutputConfig.LocalPath.
@@ -151,14 +141,14 @@ def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ
     return found
 
 
-def close_failed(trackers: list[Tracker], code: int) -> None:
+def close_failed(trackers: list[SparingTracker], code: int) -> None:
     """Closes the trackers after an error. Limits the wait, because the other ranks and the next attempt wait as well."""
     closing = threading.Thread(target=lambda: [tracker.close(code) for tracker in trackers], daemon=True)
     closing.start()
     closing.join(CLOSE_SECONDS)
 
 
-def log_all(trackers: list[Tracker], step: int, fields: Mapping[str, Any]) -> None:
+def log_all(trackers: list[SparingTracker], step: int, fields: Mapping[str, Any]) -> None:
     """Writes the fields whose values are numbers."""
     numbers = {name: float(value) for name, value in fields.items() if isinstance(value, (int, float)) and name != "step"}
     for tracker in trackers:

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from slipway_trainer.exits import InvalidRun
+from slipway_trainer.initialise import values_of
 from slipway_trainer.lora import merged
 from slipway_trainer.published_config import config_issues
 from slipway_trainer.published_names import Place, published_name, published_place, repeated_names
 from slipway_trainer.safetensors import open_folder, write_file
 from slipway_trainer.settings import Architecture, Lora, RunSettings, Training
-from slipway_trainer.sharding import Values, fill_all
+from slipway_trainer.sharding import Values
 
 #: Name and content of a full tensor; with a third item, the index of the row that the content is.
 Piece = tuple[str, Tensor] | tuple[str, Tensor, int]
@@ -124,14 +125,15 @@ def published_of(settings: RunSettings, shapes: Mapping[str, Sequence[int]], fol
     return PublishedWeights(folder, shapes, settings.architecture, settings.training.sequence_length) if folder is not None else None
 
 
-def load_weights(model: nn.Module, found: PublishedWeights, others: Values = lambda _name, _shape: None) -> None:
-    """Initializes this rank's parameters and buffers, sharded or not. `others`: values of adapters; by default, they do not change."""
+def starting_values(settings: RunSettings, published: PublishedWeights | None, device: torch.device) -> Values:
+    """The values with which a run starts: the published ones, otherwise and for adapters random ones."""
+    drawn = values_of(settings.architecture.layers, settings.training.seed, device)
 
-    def values(name: str, shape: torch.Size) -> Tensor | None:
-        whole = found.whole(name)
-        return others(name, shape) if whole is None else whole
+    def values(name: str, shape: torch.Size) -> Tensor:
+        whole = published.whole(name) if published is not None else None
+        return drawn(name, shape) if whole is None else whole
 
-    fill_all(model, values)
+    return values
 
 
 def _merged(
@@ -170,7 +172,9 @@ def export_weights(
     for name, shape in shapes.items():
         if ".lora_" not in name:
             place = published_place(name, architecture)
-            sizes[place.tensor] = (_dtype(name, dtype), packed_shape(place, shape, architecture.experts))
+            # Routing biases stay in float32, as in published files.
+            kept = torch.float32 if name.endswith("choice_bias") else dtype
+            sizes[place.tensor] = (kept, packed_shape(place, shape, architecture.experts))
     copies = repeated_names(architecture)
     sizes |= {copy: sizes[original] for copy, original in copies.items()}
     write_file(folder / "model.safetensors", _repeated(tensors, copies), sizes)
@@ -181,11 +185,6 @@ def _repeated(tensors: Iterable[Piece], copies: Mapping[str, str]) -> Iterator[P
     for piece in tensors:
         yield piece
         yield from ((copy, piece[1]) for copy, original in copies.items() if original == piece[0])
-
-
-def _dtype(name: str, dtype: torch.dtype) -> torch.dtype:
-    """The dtype of a tensor. Routing biases stay in float32, as in published files."""
-    return torch.float32 if name.endswith("choice_bias") else dtype
 
 
 #: PEFT's names of the two LoRA matrices.
@@ -214,7 +213,8 @@ def export_adapter(
     folder = folder / "adapter"
     folder.mkdir(parents=True, exist_ok=True)
     sizes = {names[name]: (torch.float32, tuple(shapes[name])) for name in names}
-    write_file(folder / "adapter_model.safetensors", _matrices(whole, names), sizes)
+    matrices = ((names[name], tensor) for name, tensor in whole if name in names)
+    write_file(folder / "adapter_model.safetensors", matrices, sizes)
     layers = sorted({name.split(".lora_")[0].rpartition(".")[2] for name in names.values()})
     config = {
         "peft_type": "LORA",
@@ -229,9 +229,3 @@ def export_adapter(
         "target_modules": layers,
     }
     (folder / "adapter_config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-
-
-def _matrices(whole: Iterable[tuple[str, Tensor]], names: Mapping[str, str]) -> Iterator[tuple[str, Tensor]]:
-    for name, tensor in whole:
-        if name in names:
-            yield names[name], tensor

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from slipway_trainer.checkpoint.store import open_store
-from slipway_trainer.exits import InvalidRun, TrainerError, complain
+from slipway_trainer.exits import InvalidRun, end_with
 from slipway_trainer.fetch.arguments import options
 from slipway_trainer.fetch.repository import Repository, ask_hub, find_repository, parse_source
 from slipway_trainer.options import Option, Text
@@ -89,7 +89,4 @@ def _save(repository: Repository, folder: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(run(sys.argv[1:], Path(os.environ.get("SAGEMAKER_BASE_DIR") or "/opt/ml")))
-    except TrainerError as error:
-        sys.exit(complain(error))
+    end_with(lambda: run(sys.argv[1:], Path(os.environ.get("SAGEMAKER_BASE_DIR") or "/opt/ml")))

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -59,8 +58,8 @@ def _stored(repository: Repository, file: HubFile, size: int | None, store: Stor
         raise _broken(repository, file, f"{file.bytes} bytes", f"{path.stat().st_size}")
     blob = hashlib.sha1(b"blob %d\0" % file.bytes, usedforsecurity=False)
     large = hashlib.sha256()
-    with store.open(f"{repository.folder}/{file.path}") as writer:
-        for chunk in _chunks(path):
+    with store.open(f"{repository.folder}/{file.path}") as writer, path.open("rb") as handle:
+        while chunk := handle.read(_CHUNK):
             writer.write(chunk)
             large.update(chunk)
             blob.update(chunk)
@@ -81,9 +80,3 @@ def _downloaded(repository: Repository, file: HubFile, scratch: Path) -> Path:
     source = repository.source
     place = {"repo_type": source.kind, "revision": repository.commit, "local_dir": scratch / source.kind}
     return Path(os.path.realpath(ask_hub(source, partial(hf_hub_download, source.name, file.path, **place))))
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as handle:
-        while chunk := handle.read(_CHUNK):
-            yield chunk

@@ -9,7 +9,7 @@ from typing import Any
 
 from slipway_trainer import progress
 from slipway_trainer.checkpoint.store import open_store
-from slipway_trainer.exits import TrainerError, complain
+from slipway_trainer.exits import end_with
 from slipway_trainer.tokenize.arguments import read_arguments
 from slipway_trainer.tokenize.documents import documents, end_of_turn, examples, input_files, kind_of, share
 from slipway_trainer.tokenize.examples import end_note, open_reader
@@ -79,7 +79,4 @@ def _report(files: int, shards: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(run(sys.argv[1:], Path(os.environ.get("SAGEMAKER_BASE_DIR") or "/opt/ml")))
-    except TrainerError as error:
-        sys.exit(complain(error))
+    end_with(lambda: run(sys.argv[1:], Path(os.environ.get("SAGEMAKER_BASE_DIR") or "/opt/ml")))

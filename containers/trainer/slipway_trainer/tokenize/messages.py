@@ -139,11 +139,11 @@ def _only(table: tuple[Key, ...], found: Mapping[str, Any], place: str) -> None:
             raise BadLine(f"{place}.{name}: must be a key with an effect, got an unknown one", "remove the key from the data")
 
 
-def without_nulls(value: Any) -> Any:
+def without_nulls(value: Any, kept: Collection[str] = _NULLS_OF_SCHEMAS) -> Any:
     """A value without keys that are null, as which many programs write absent keys. In a schema, null may be a default or a constant."""
     if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None or key in _NULLS_OF_SCHEMAS}
-    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+        return {key: without_nulls(item, kept) for key, item in value.items() if item is not None or key in kept}
+    return [without_nulls(item, kept) for item in value] if isinstance(value, list) else value
 
 
 def has_null_argument(value: Any, inside: bool = False) -> bool:

@@ -12,7 +12,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from slipway_trainer.exits import InvalidRun, TrainerError, complain
+from slipway_trainer.exits import InvalidRun, end_with
 from slipway_trainer.options import Option, Text, Whole
 from slipway_trainer.tokenize.arguments import options
 from slipway_trainer.tokenize.documents import examples, input_files, kind_of
@@ -144,7 +144,4 @@ def run(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(run(sys.argv[1:]))
-    except TrainerError as error:
-        sys.exit(complain(error))
+    end_with(lambda: run(sys.argv[1:]))

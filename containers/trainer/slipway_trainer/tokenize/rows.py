@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from slipway_trainer.exits import DataFailed, InvalidRun
+from slipway_trainer.tokenize.messages import without_nulls
 
 #: Suffixes of files with one JSON object per line; a .json file may also be one array. Other text files are one document each. All may be
 #: compressed.
@@ -117,19 +118,13 @@ def _table(path: Path, skip: int, column: str | None) -> Iterator[Row]:
         first, batches = _parquet(path, skip, column) if path.suffix == ".parquet" else (0, _ipc(path, column))
         for batch in batches:
             decoders = _json_columns(batch.schema)
+            # A table has all keys in every row, and null where a row has none.
             for number, value in enumerate(batch.to_pylist(), first):
                 if number >= skip:
-                    yield Row(number, _decoded(_present(value), decoders), f"{path.name}, row {number + 1}")
+                    yield Row(number, _decoded(without_nulls(value, kept=()), decoders), f"{path.name}, row {number + 1}")
             first += batch.num_rows
     except arrow.ArrowInvalid as error:
         raise DataFailed(f"{path.name}: must be a {path.suffix[1:]} table ({error}); copy it again or remove it") from error
-
-
-def _present(value: Any) -> Any:
-    """A value of a table without nulls: a table has all keys in every row, and null where a row has none."""
-    if isinstance(value, dict):
-        return {name: _present(field) for name, field in value.items() if field is not None}
-    return [_present(item) for item in value] if isinstance(value, list) else value
 
 
 def _decoded(fields: dict[str, Any], decoders: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
