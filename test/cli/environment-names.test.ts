@@ -1,4 +1,4 @@
-import { GetParameterCommand, GetParametersByPathCommand, ParameterNotFound, SSMClient } from '@aws-sdk/client-ssm';
+import { GetParameterCommand, ParameterNotFound, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { findDescriptor, readDescriptors } from '../../lib/cli/environment/environment';
 import { mockClient } from '../support/mocked-clients';
@@ -24,13 +24,11 @@ function deployed(teams: readonly string[] | undefined, readable: readonly strin
     if (!readable.includes(team)) throw denied;
     return { Parameter: { Value: JSON.stringify({ ...DESCRIPTOR, team }) } };
   });
-  ssm.on(GetParametersByPathCommand).rejects(denied);
 }
 beforeEach(() => deployed(['nlp', 'speech'], ['nlp']));
 
-test("a researcher of one team need not name it, and never asks for the teams' descriptors by path", async () => {
+test('a researcher of one team need not name it', async () => {
   expect((await find('research')).team).toBe('nlp');
-  expect(ssm.commandCalls(GetParametersByPathCommand)).toHaveLength(0);
 });
 
 test('fails: of several own teams one must be named', async () => {
@@ -61,25 +59,18 @@ test('fails: no team that the caller belongs to', async () => {
 
 test('fails: an environment that does not exist', async () => {
   deployed(undefined, []);
-  ssm.on(GetParametersByPathCommand).resolves({ Parameters: [] });
   await expect(find('research')).rejects.toThrow('must be an environment of us-west-2, got research');
 });
 
-test('an environment of an older version, which has no list of its teams, is read by path', async () => {
-  deployed(undefined, []);
-  ssm.on(GetParametersByPathCommand).resolves({ Parameters: [{ Value: JSON.stringify(DESCRIPTOR) }] });
-  expect((await find('research')).team).toBe(DESCRIPTOR.team);
-});
-
-test('fails: where that is denied, the team must be named', async () => {
-  deployed(undefined, []);
+test('fails: where the list of teams is denied, the team must be named', async () => {
+  ssm.on(GetParameterCommand).rejects(denied);
   await expect(find('research')).rejects.toThrow(
     "--environment: must also contain your team, got research, whose teams you are not allowed to list; write research/TEAM with your team's name",
   );
 });
 
 test('fails: where that is denied to a verb about all teams, its environment is named as it was written', async () => {
-  deployed(undefined, []);
+  ssm.on(GetParameterCommand).rejects(denied);
   await expect(readDescriptors('research', 'us-west-2')).rejects.toThrow(
     'research: must be an environment whose teams you are allowed to list, got no permission; ask the platform team for it',
   );

@@ -1,4 +1,4 @@
-import { GetParameterCommand, GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import type { Descriptor } from '../../core/config/descriptor';
 import { orList } from '../../core/config/issue';
 import { loadDescriptor } from '../../core/config/load';
@@ -105,25 +105,15 @@ export async function readDescriptors(
   ],
   isWanted: (team: string) => boolean = () => true,
 ): Promise<Descriptor[]> {
-  const teams = await teamsOf(name, region);
-  if (!teams) return (await readByPath(name, region, denied)).filter(({ team }) => isWanted(team));
+  const { value, denied: refusal } = await readParameter(teamsParameter(name), name, region);
+  if (refusal) throw new UsageError(denied.join('; '));
   const read = (team: string) => readParameter(descriptorParameter(name, team), `${name}/${team}`, region);
+  const teams = value?.split(',').sort() ?? [];
   const found = await Promise.all(teams.filter(isWanted).map(read));
   return found.flatMap(({ value = '' }) => loadDescriptor(value).value ?? []);
 }
 
-/** For an environment of an older version, which has no list of its teams. */
-async function readByPath(name: string, region: string, denied: readonly [string, string]): Promise<Descriptor[]> {
-  const ssm = awsClient(SSMClient, { region });
-  try {
-    const command = new GetParametersByPathCommand({ Path: `${teamsParameter(name)}/` });
-    return ((await ssm.send(command)).Parameters ?? []).flatMap((p) => loadDescriptor(p.Value ?? '').value ?? []);
-  } catch (error) {
-    throw isDenied(error) ? new UsageError(denied.join('; ')) : readingError(name, region, error);
-  }
-}
-
-/** Names of the teams; undefined when the environment does not exist, is of an older version, or may not be read. */
+/** Names of the teams; undefined when the environment does not exist or may not be read. */
 async function teamsOf(name: string, region: string): Promise<string[] | undefined> {
   const { value } = await readParameter(teamsParameter(name), name, region);
   return value?.split(',').sort();

@@ -110,15 +110,6 @@ function inspects(places: Places, teams: readonly string[], team?: string): Use[
   );
   return [
     call('ssm:GetParameter', ...parameters.map((name) => ask('ssm:GetParameter', name))),
-    // A researcher's command finds the caller's own team by the list of teams, and asks for no path.
-    call(
-      'ssm:GetParametersByPath',
-      ...(team === undefined
-        ? ['', '/'].map((end) =>
-            ask('ssm:GetParametersByPath', arn('ssm', `parameter/slipway/environments/research${end}`)),
-          )
-        : []),
-    ),
     call('iam:GetRole', ...roles.map((role) => ask('iam:GetRole', role))),
     call('ecr:DescribeImages', ask('ecr:DescribeImages', places.of('ImageRepository'))),
     ...[

@@ -36,16 +36,6 @@ export function descriptors(
       resources: [parameters, `${parameters}/${team}`],
       wildcard: 'The descriptors of all teams of the environment.',
     },
-    // Reading by path would show a team the descriptors of all other teams.
-    ...(team === '*'
-      ? [
-          {
-            sid: 'FindDescriptors',
-            actions: ['ssm:GetParametersByPath'],
-            resources: [parameters, `${parameters}/`],
-          },
-        ]
-      : []),
   ];
 }
 
