@@ -1,7 +1,7 @@
 import { formatPath } from '../../core/config/issue';
 import type { Printed } from '../../core/contracts/answers';
 import type { RunConfiguration } from '../../core/contracts/control';
-import { median, type ReportStep, type RunReport } from '../run/run-report';
+import { median, type ReportStep, type RunReport, spread } from '../run/run-report';
 
 /** The differences between two runs, and their results at equal steps: at most ten, including the first and the last. */
 export type RunDiff = Printed<'diff'>;
@@ -71,9 +71,7 @@ export function lossAtEqualSteps(a: readonly ReportStep[], b: readonly ReportSte
       return other === undefined ? [] : [{ step, loss: [loss, other] as [number, number] }];
     })
     .sort((x, y) => x.step - y.step);
-  if (common.length <= MAX_STEPS) return common;
-  const picked = Array.from({ length: MAX_STEPS }, (_, i) => Math.round((i * (common.length - 1)) / (MAX_STEPS - 1)));
-  return picked.flatMap((i) => common[i] ?? []);
+  return [...spread(common, MAX_STEPS)];
 }
 
 const lossByStep = (steps: readonly ReportStep[]): Map<number, number> =>

@@ -1,8 +1,7 @@
 import { stepNumber } from '../../core/config/formats/numbers';
 import type { Printed } from '../../core/contracts/answers';
 import type { RunConfiguration } from '../../core/contracts/control';
-import type { Section } from '../page/page';
-import { table } from '../page/parts';
+import { type Html, table } from '../page/parts';
 import type { RunReport } from '../run/run-report';
 
 /** The complete origin of a run; null = not known or none. */
@@ -208,10 +207,10 @@ export function lineageRows({
 const stepText = (source: string, step: number | null): string =>
   step === null || source.replace(/\/$/, '').endsWith(`step-${step}`) ? '' : ` at step ${step}`;
 
-/** The section with the origin of the run; empty when the launcher does not provide it. */
-export function lineageSections({ lineage }: RunReport): Section[] {
-  if (!lineage) return [];
-  const body = table({
+/** The origin of the run; undefined when the launcher does not provide it. */
+export const lineagePart = ({ lineage }: RunReport): Html | undefined =>
+  lineage &&
+  table({
     caption: 'Origin of the run: as the launcher knows it; the digest of its data from its newest complete checkpoint',
     columns: [
       { head: 'Part', kind: 'fixed' },
@@ -219,5 +218,3 @@ export function lineageSections({ lineage }: RunReport): Section[] {
     ],
     rows: lineageRows(lineage),
   });
-  return [{ id: 'lineage', title: 'Lineage', body }];
-}

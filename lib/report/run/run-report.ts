@@ -232,6 +232,13 @@ export interface ReportEfa {
   evidence: string[];
 }
 
+/** At most `most` items, evenly distributed, including the first and the last. */
+export function spread<Item>(all: readonly Item[], most: number): readonly Item[] {
+  if (all.length <= most) return all;
+  const places = Array.from({ length: most }, (_, i) => Math.round((i * (all.length - 1)) / (most - 1)));
+  return all.filter((_, i) => places.includes(i));
+}
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;
