@@ -6,7 +6,6 @@ import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, readEnvironments } from './read-environments';
 import { requireNoErrors, type SlipwayAppProps, slipwayApp } from './slipway-app';
 
-/** Properties of `EnvironmentStage`. */
 export interface EnvironmentStageProps extends StageProps {
   /** Account of the stage. */
   readonly env: { readonly account: string };
@@ -38,7 +37,6 @@ export interface PipelineOptions {
   readonly commands?: readonly string[];
 }
 
-/** Properties of `EnvironmentPipeline`. */
 export interface EnvironmentPipelineProps extends StackProps, PipelineOptions {
   /** Environments; each must have `accounts`, by stage. */
   readonly environments: readonly EnvironmentToMake[];

@@ -26,7 +26,7 @@ import { environmentFileSystems } from './network/environment-file-systems';
 import { EnvironmentNetwork } from './network/environment-network';
 import { regionalZones } from './network/training-network';
 import { FailedInvocations } from './operations/failed-invocations';
-import { Guards, guardedBy, Unprotect } from './operations/guards';
+import { Guards, guardedBy, unprotect } from './operations/guards';
 import { Observability } from './operations/observability';
 import { OperationsKey } from './operations/operations-key';
 import { spendGuards } from './operations/spend-guard';
@@ -34,7 +34,6 @@ import { dashboardTeams, teamDashboards } from './operations/team-dashboard';
 import { TrainingStorage } from './storage/training-storage';
 import { requireLimits } from './template-limits';
 
-/** Properties of `EnvironmentStack`. */
 export interface EnvironmentStackProps extends StackProps {
   /** One environment in one Region, as returned by `resolveEnvironments`. */
   readonly spec: EnvironmentSpec;
@@ -90,9 +89,9 @@ export class EnvironmentStack extends Stack {
     super(scope, id, { suppressTemplateIndentation: true, ...given });
     this.spec = props.spec;
     this.prefix = namePrefix(this.spec.name);
-    const unprotect = terminationProtection ? new Unprotect(this, 'Unprotect') : undefined;
+    const unprotection = terminationProtection ? [unprotect(this)] : [];
     this.preflight = this.makePreflight(props.runs ?? []);
-    if (unprotect) this.preflight.node.addDependency(unprotect);
+    this.preflight.node.addDependency(...unprotection);
     this.guards = this.makeGuards();
     this.operationsKey = new OperationsKey(this, 'OperationsKey', { description: `${this.prefix}: operations` });
     this.failedInvocations = new FailedInvocations(this, 'FailedInvocations', {

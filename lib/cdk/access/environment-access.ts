@@ -10,7 +10,6 @@ import { allow, type ExactStatement, FEW_TEAMS, placeOf, sharedPolicies } from '
 import type { AccessContext } from './statements/personas';
 import type { TrainingRoles } from './training-roles';
 
-/** Properties of `EnvironmentAccess`. */
 export interface EnvironmentAccessProps {
   /** Name of the environment. */
   readonly environment: string;

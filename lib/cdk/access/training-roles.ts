@@ -7,7 +7,6 @@ import { executionStatements, processingStatements } from './job-role-policy';
 import { allow, type ExactStatement, FEW_TEAMS, placeOf, type SharedPolicies, sharedPolicies } from './statement';
 import { ownData } from './statements/job';
 
-/** Properties of `TrainingRoles`. */
 export interface TrainingRolesProps
   extends Pick<
     JobRoleContext,

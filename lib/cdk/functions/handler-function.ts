@@ -30,7 +30,6 @@ const HANDLER_RUNTIME = new lambda.Runtime('nodejs24.x', lambda.RuntimeFamily.NO
   supportsInlineCode: true,
 });
 
-/** Properties of `HandlerFunction`. */
 export interface HandlerFunctionProps {
   /** Name of the folder below lib/control, and of the bundle below dist/handlers. */
   readonly handler: string;

@@ -46,7 +46,6 @@ const LEFT_BEHIND = ['.ruff_cache', '.pytest_cache', '__pycache__', '.DS_Store']
 /** Enough for pulling a base image of 20 GB, building on it and pushing. */
 const BUILD_TIMEOUT = Duration.minutes(55);
 
-/** Properties of `TrainingImage`. */
 export interface TrainingImageProps {
   /** Name of the repository, `slipway-research`. */
   readonly repositoryName: string;

@@ -8,7 +8,6 @@ import { HandlerFunction } from '../functions/handler-function';
 import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
 import { type TrainingLauncher, teamAliases } from './training-launcher';
 
-/** Properties of `AuditFunction`. */
 export interface AuditFunctionProps {
   /** Name of the environment. */
   readonly environment: string;

@@ -81,7 +81,6 @@ function foreignPlans(teams: EnvironmentSpec['teams'], team: string): string[] |
   return foreign.length > 0 ? foreign : undefined;
 }
 
-/** Properties of `TeamDescriptor`. */
 export interface TeamDescriptorProps {
   /** Information about the environment for the command line and the functions. */
   readonly descriptor: Descriptor;
@@ -105,7 +104,6 @@ export class TeamDescriptor extends Construct {
   }
 }
 
-/** Properties of `TeamNames`. */
 export interface TeamNamesProps {
   /** Name of the environment. */
   readonly environment: string;

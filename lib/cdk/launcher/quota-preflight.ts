@@ -5,7 +5,6 @@ import type { QuotaNeed } from '../../core/quota';
 import type { ExactStatement } from '../access/statement';
 import { customResource } from '../functions/handler-resource';
 
-/** Properties of `QuotaPreflight`. */
 export interface QuotaPreflightProps {
   /** Name of the environment, used in error messages. */
   readonly environment: string;
@@ -34,13 +33,10 @@ export class QuotaPreflight extends Construct {
     super(scope, id);
     this.resource = customResource(this, 'Check', {
       resourceType: QUOTA_PREFLIGHT_TYPE,
-      function: {
-        handler: 'quota-preflight',
-        description: 'Compares SageMaker quotas with what an environment needs',
-        timeout: Duration.minutes(4),
-      },
+      handler: 'quota-preflight',
+      description: 'Compares SageMaker quotas with what an environment needs',
+      timeout: Duration.minutes(4),
       statements: [QUOTA_READS, ...(props.requestIncrease ? increaseRequests(Stack.of(this)) : [])],
-      asksForStack: true,
       serviceTimeout: Duration.minutes(5),
       properties: {
         environment: props.environment,

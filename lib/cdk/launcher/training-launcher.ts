@@ -44,7 +44,6 @@ import { runTable } from '../storage/run-table';
 import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
 import { feedReconcile } from './reconcile-events';
 
-/** Properties of `TrainingLauncher`. */
 export interface TrainingLauncherProps {
   /** Name of the environment, which is the prefix of the names of jobs, functions and table. */
   readonly environment: string;

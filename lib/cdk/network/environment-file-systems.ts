@@ -10,7 +10,6 @@ import { isDeployed } from '../embedded-aws';
 import type { TrainingStorage } from '../storage/training-storage';
 import type { EnvironmentNetwork } from './environment-network';
 
-/** Properties of `LustreFileSystem`. */
 export interface LustreFileSystemProps {
   /** Subnet in the zone where jobs run. */
   readonly subnetId: string;

@@ -92,11 +92,9 @@ function checkExistingNetwork(scope: Construct, id: string, network: Network): C
   const check = new Construct(scope, id);
   customResource(check, 'Check', {
     resourceType: EXISTING_NETWORK_TYPE,
-    function: {
-      handler: 'existing-network',
-      description: 'Checks the VPC that jobs run in',
-      timeout: Duration.minutes(2),
-    },
+    handler: 'existing-network',
+    description: 'Checks the VPC that jobs run in',
+    timeout: Duration.minutes(2),
     statements: [
       {
         sid: 'SeeExistingNetwork',
@@ -118,7 +116,6 @@ function checkExistingNetwork(scope: Construct, id: string, network: Network): C
         resources: [Stack.of(scope).formatArn({ service: 'ec2', resource: 'vpc', resourceName: network.vpcId })],
       },
     ],
-    asksForStack: true,
     serviceTimeout: Duration.minutes(4),
     properties: { network: JSON.stringify(network) },
   });

@@ -71,7 +71,6 @@ function inZone<T extends ec2.Subnet>(subnet: T, zone: string, name: string, typ
 /** Where the outbound HTTPS of jobs goes, in the descriptions of their rules. */
 const ENDPOINTS = 'S3 and interface endpoints';
 
-/** Properties of `TrainingNetwork`. */
 export interface TrainingNetworkProps {
   /** Prefix of names, `slipway-research`. */
   readonly prefix: string;

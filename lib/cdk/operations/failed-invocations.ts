@@ -7,7 +7,6 @@ import { Construct, type IConstruct } from 'constructs';
 import { allow, type ExactStatement } from '../access/statement';
 import { acknowledge } from '../acknowledged-checks';
 
-/** Properties of `FailedInvocations`. */
 export interface FailedInvocationsProps {
   /** Key of the queue. */
   readonly encryptionKey: kms.IKey;
