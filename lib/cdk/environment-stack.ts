@@ -7,7 +7,6 @@ import type { EnvironmentSpec } from '../core/config/environment-file';
 import type { RunSpec } from '../core/config/run-spec';
 import { namePrefix, runTableName } from '../core/contracts/names';
 import { environmentQuotaNeeds } from '../core/quota';
-import { ownPackage } from '../shared/local/own-package';
 import { EnvironmentAccess } from './access/environment-access';
 import { TrainingRoles } from './access/training-roles';
 import { AcknowledgedChecks } from './acknowledged-checks';
@@ -263,14 +262,12 @@ export class EnvironmentStack extends Stack {
   }
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
-    const { spec, storage, network, roles, launcher, audit, imageUri } = this;
-    const fileSystems = environmentFileSystems(this, { spec, network, storage });
-    const slipwayVersion = ownPackage().version;
-    const made = { slipwayVersion, spec, storage, network, roles, launcher, audit, imageUri, fileSystems, driver };
+    const { spec, roles } = this;
+    const fileSystems = environmentFileSystems(this, spec);
     new TeamNames(this, 'Teams', { environment: spec.name, teams: Object.keys(roles.teams) });
     return Object.entries(roles.teams).map(([team, jobRoles]) => {
       const descriptor = new TeamDescriptor(this, `Descriptor-${team}`, {
-        descriptor: descriptorOf(made, team, jobRoles),
+        descriptor: descriptorOf({ stack: this, spec, fileSystems, driver }, team, jobRoles),
       });
       const { parameterName: value } = descriptor;
       new CfnOutput(this, `DescriptorOf${team}`, { value, description: `Descriptor of team ${team}` });

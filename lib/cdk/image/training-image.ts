@@ -78,8 +78,6 @@ export class TrainingImage extends Construct {
   /** Image by digest. */
   public readonly imageUri: string;
 
-  private buildLogs?: logs.ILogGroup;
-
   constructor(
     scope: Construct,
     id: string,
@@ -119,11 +117,12 @@ export class TrainingImage extends Construct {
       );
     const source = new Asset(this, 'Source', { path: directory, exclude: LEFT_BEHIND });
     const tag = contentTag(source.assetHash, this.props.baseImageUri, dockerfile);
-    const project = this.makeProject(source, dockerfile);
-    const handlers = this.makeHandlers(project);
+    // A failed first deploy must not delete the log that its error message refers to.
+    const logGroup = deployLogGroup(this, 'BuildLogs');
+    const project = this.makeProject(source, dockerfile, logGroup);
     const built = new HandlerResource(this, 'Build', {
       resourceType: IMAGE_BUILD_TYPE,
-      ...handlers,
+      ...this.makeHandlers(project, logGroup),
       queryInterval: Duration.seconds(30),
       totalTimeout: Duration.minutes(59),
       serviceTimeout: Duration.hours(1),
@@ -133,10 +132,7 @@ export class TrainingImage extends Construct {
     return `${this.repository.repositoryUri}@${built.resource.getAttString('Digest')}`;
   }
 
-  private makeProject(source: Asset, dockerfile: string): codebuild.Project {
-    // A failed first deploy must not delete the log that its error message refers to.
-    const logGroup = deployLogGroup(this, 'BuildLogs');
-    this.buildLogs = logGroup;
+  private makeProject(source: Asset, dockerfile: string, logGroup: logs.ILogGroup): codebuild.Project {
     const role = this.makeBuildRole(source, logGroup);
     const project = new codebuild.Project(this, 'Project', {
       description: `Builds ${this.props.repositoryName}`,
@@ -198,7 +194,7 @@ export class TrainingImage extends Construct {
     return role;
   }
 
-  private makeHandlers(project: codebuild.Project): { onEvent: HandlerFunction; isComplete: HandlerFunction } {
+  private makeHandlers({ projectArn }: codebuild.Project, { logGroupArn }: logs.ILogGroup) {
     const handler = (id: string, entry: string, description: string) => {
       const made = new HandlerFunction(this, id, { handler: 'image-build', entry, description });
       made.allow({ sid: 'SeeImage', actions: ['ecr:BatchGetImage'], resources: [this.repository.repositoryArn] });
@@ -211,16 +207,15 @@ export class TrainingImage extends Construct {
       actions: ['ecr:UpdateImageStorageClass'],
       resources: [this.repository.repositoryArn],
     });
-    onEvent.allow({ sid: 'StartBuild', actions: ['codebuild:StartBuild'], resources: [project.projectArn] });
-    isComplete.allow({ sid: 'WatchBuild', actions: ['codebuild:BatchGetBuilds'], resources: [project.projectArn] });
+    onEvent.allow({ sid: 'StartBuild', actions: ['codebuild:StartBuild'], resources: [projectArn] });
+    isComplete.allow({ sid: 'WatchBuild', actions: ['codebuild:BatchGetBuilds'], resources: [projectArn] });
     // The last lines of a failed build's log are included in the error message.
-    if (this.buildLogs)
-      isComplete.allow({
-        sid: 'ReadEndOfLog',
-        actions: ['logs:GetLogEvents'],
-        resources: [this.buildLogs.logGroupArn],
-        wildcard: 'The ARN of a log group ends with :*, which stands for its streams.',
-      });
+    isComplete.allow({
+      sid: 'ReadEndOfLog',
+      actions: ['logs:GetLogEvents'],
+      resources: [logGroupArn],
+      wildcard: 'The ARN of a log group ends with :*, which stands for its streams.',
+    });
     return { onEvent, isComplete };
   }
 }

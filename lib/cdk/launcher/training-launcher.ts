@@ -29,7 +29,7 @@ import {
   RUN_QUEUE_MAX_RECEIVES,
   RUN_QUEUE_VISIBILITY_SECONDS,
 } from '../../core/contracts/launcher';
-import { controlFunctionName, runTableName } from '../../core/contracts/names';
+import { controlFunctionName } from '../../core/contracts/names';
 import { ENV_METRIC_TEAMS } from '../../core/contracts/team-metrics';
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
@@ -112,22 +112,11 @@ export class TrainingLauncher extends Construct {
     private readonly props: TrainingLauncherProps,
   ) {
     super(scope, id);
-    this.table = runTable(this, 'Runs', {
-      tableName: runTableName(props.environment),
-      key: props.storage.key,
-      retain: props.retain ?? true,
-      adopt: props.adopt ?? false,
-      deletionProtection: props.tableDeletionProtection ?? false,
-    });
+    this.table = runTable(this, props);
     this.operationsKey =
       props.operationsKey ??
       new OperationsKey(this, 'Key', { description: `Slipway ${props.environment}: operations` }).key;
-    this.topic = notificationTopic(this, 'Notifications', {
-      environment: props.environment,
-      key: this.operationsKey,
-      emails: props.notificationEmails ?? [],
-      teams: props.teamNotifications ?? {},
-    });
+    this.topic = notificationTopic(this, this.operationsKey, props);
     this.chatTopics = this.makeChatChannels();
     this.runDeadLetters = this.makeQueue('RunDeadLetters', true);
     this.eventDeadLetters = this.makeQueue('EventDeadLetters', false);
@@ -139,12 +128,7 @@ export class TrainingLauncher extends Construct {
     this.control = this.makeControl();
     this.aliases = teamAliases(this, this.control, Object.keys(props.roles.teams));
     this.reconcile = this.makeReconcile();
-    feedReconcile(this, {
-      environment: props.environment,
-      reconcile: this.reconcile.function,
-      queue: this.queue,
-      undelivered: this.eventDeadLetters,
-    });
+    feedReconcile(this, props.environment);
   }
 
   /** Allows `grantee` to start, stop and read the runs of one team. */
