@@ -4,7 +4,7 @@ import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Provider } from 'aws-cdk-lib/custom-resources';
 import { Construct } from 'constructs';
-import { acknowledgeResources, allow, type ExactStatement } from '../access/statement';
+import { acknowledgeResources, allow, arnOf, type ExactStatement } from '../access/statement';
 import { acknowledge } from '../acknowledged-checks';
 import { deployLogGroup, HandlerFunction, type HandlerFunctionProps, writeLogs } from './handler-function';
 
@@ -94,16 +94,13 @@ export function customResource(
   functionId = 'Function',
 ): CustomResource {
   const onEvent = new HandlerFunction(scope, functionId, props);
-  for (const statement of statements) onEvent.allow(statement);
-  if (asksForStack) onEvent.allow(describeStack(Stack.of(scope)));
+  allow(onEvent.role, ...statements, ...(asksForStack ? [describeStack(Stack.of(scope))] : []));
   return new HandlerResource(scope, id, { onEvent, ...props }).resource;
 }
 
-function describeStack({ partition, region, account, stackName }: Stack): ExactStatement {
-  return {
-    sid: 'ReadStackState',
-    actions: ['cloudformation:DescribeStacks'],
-    resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
-    wildcard: 'The id of the stack is made with the stack.',
-  };
-}
+const describeStack = (stack: Stack): ExactStatement => ({
+  sid: 'ReadStackState',
+  actions: ['cloudformation:DescribeStacks'],
+  resources: [arnOf(stack, 'cloudformation', `stack/${stack.stackName}/*`)],
+  wildcard: 'The id of the stack is made with the stack.',
+});

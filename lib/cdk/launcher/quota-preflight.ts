@@ -2,7 +2,7 @@ import { CfnOutput, type CustomResource, Duration, Stack } from 'aws-cdk-lib';
 import { Construct, type IConstruct } from 'constructs';
 import { QUOTA_PREFLIGHT_TYPE } from '../../core/contracts/custom-resources';
 import type { QuotaNeed } from '../../core/quota';
-import type { ExactStatement } from '../access/statement';
+import { arnOf, type ExactStatement } from '../access/statement';
 import { customResource } from '../functions/handler-resource';
 
 export interface QuotaPreflightProps {
@@ -68,7 +68,7 @@ const QUOTA_READS: ExactStatement = {
   wildcard: 'ListServiceQuotas has no resource type, and codes of newer types are known only at run time.',
 };
 
-const increaseRequests = ({ partition, region, account }: Stack): ExactStatement[] => [
+const increaseRequests = (stack: Stack): ExactStatement[] => [
   {
     sid: 'FindRequests',
     actions: ['servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota'],
@@ -78,7 +78,7 @@ const increaseRequests = ({ partition, region, account }: Stack): ExactStatement
   {
     sid: 'RequestIncreases',
     actions: ['servicequotas:RequestServiceQuotaIncrease'],
-    resources: [`arn:${partition}:servicequotas:${region}:${account}:sagemaker/*`],
+    resources: [arnOf(stack, 'servicequotas', 'sagemaker/*')],
     wildcard: 'Codes of newer types are known only at run time.',
   },
   // Service Quotas creates its service-linked role on the first request of an account.
@@ -86,7 +86,7 @@ const increaseRequests = ({ partition, region, account }: Stack): ExactStatement
     sid: 'MakeServiceLinkedRole',
     actions: ['iam:CreateServiceLinkedRole'],
     resources: [
-      `arn:${partition}:iam::${account}:role/aws-service-role/servicequotas.amazonaws.com/AWSServiceRoleForServiceQuotas`,
+      `arn:${stack.partition}:iam::${stack.account}:role/aws-service-role/servicequotas.amazonaws.com/AWSServiceRoleForServiceQuotas`,
     ],
     conditions: { StringEquals: { 'iam:AWSServiceName': 'servicequotas.amazonaws.com' } },
   },

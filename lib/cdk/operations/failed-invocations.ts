@@ -51,7 +51,7 @@ export class FailedInvocations extends Construct implements IAspect {
     const { role } = scope as lambda.Function;
     if (!role || this.allowed.has(role)) return;
     this.allowed.add(role);
-    for (const statement of this.statements(actionsOn(role as iam.Role, this.key))) allow(role as iam.Role, statement);
+    allow(role as iam.Role, ...this.statements(actionsOn(role as iam.Role, this.key)));
   }
 
   /**

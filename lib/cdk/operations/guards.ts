@@ -8,7 +8,7 @@ import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { GUARD_TYPE, UNPROTECT_TYPE } from '../../core/contracts/custom-resources';
 import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import { ACTIVE_INDEX, CLOSED_ITEM } from '../../core/contracts/storage';
-import type { ExactStatement } from '../access/statement';
+import { arnOf, type ExactStatement } from '../access/statement';
 import { customResource } from '../functions/handler-resource';
 
 export interface GuardProps {
@@ -53,8 +53,7 @@ export class Guards extends Construct {
 
 /** A guard closes the environment, so that no run starts after it, and lists live runs and jobs. */
 function guardStatements(stack: Stack, runTableName: string): ExactStatement[] {
-  const { partition, region, account } = stack;
-  const table = `arn:${partition}:dynamodb:${region}:${account}:table/${runTableName}`;
+  const table = arnOf(stack, 'dynamodb', `table/${runTableName}`);
   return [
     {
       sid: 'CloseEnvironment',
@@ -66,10 +65,10 @@ function guardStatements(stack: Stack, runTableName: string): ExactStatement[] {
     {
       sid: 'ReadRunTable',
       actions: ['kms:Decrypt'],
-      resources: [`arn:${partition}:kms:${region}:${account}:key/*`],
+      resources: [arnOf(stack, 'kms', 'key/*')],
       conditions: {
         StringEquals: {
-          'kms:ViaService': `dynamodb.${region}.${stack.urlSuffix}`,
+          'kms:ViaService': `dynamodb.${stack.region}.${stack.urlSuffix}`,
           'kms:EncryptionContext:aws:dynamodb:tableName': runTableName,
         },
       },
@@ -129,7 +128,6 @@ const hashOf = (value: unknown): string =>
  */
 export function unprotect(stack: Stack): Construct {
   const scope = new Construct(stack, 'Unprotect');
-  const { partition, region, account, stackName } = stack;
   customResource(scope, 'Rollback', {
     resourceType: UNPROTECT_TYPE,
     handler: 'unprotect',
@@ -138,7 +136,7 @@ export function unprotect(stack: Stack): Construct {
       {
         sid: 'LetFailedCreationBeDeleted',
         actions: ['cloudformation:UpdateTerminationProtection'],
-        resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
+        resources: [arnOf(stack, 'cloudformation', `stack/${stack.stackName}/*`)],
         wildcard: 'The id of the stack is made with the stack.',
       },
     ],

@@ -4,6 +4,7 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { Construct } from 'constructs';
+import { arnOf } from '../access/statement';
 import type { TrainingLauncherProps } from '../launcher/training-launcher';
 
 /** Topic of notices and alarms, with its e-mail subscriptions. */
@@ -15,7 +16,6 @@ export function notificationTopic(scope: Construct, masterKey: kms.IKey, props: 
     const filterPolicy = { team: sns.SubscriptionFilter.stringFilter({ allowlist }) };
     topic.addSubscription(new EmailSubscription(email, { filterPolicy }));
   }
-  const { partition, region, account } = Stack.of(scope);
   // A topic with a policy of its own does not have the default policy, which allows services of the account to publish.
   topic.addToResourcePolicy(
     new iam.PolicyStatement({
@@ -23,7 +23,7 @@ export function notificationTopic(scope: Construct, masterKey: kms.IKey, props: 
       principals: [new iam.ServicePrincipal('cloudwatch.amazonaws.com')],
       actions: ['sns:Publish'],
       resources: [topic.topicArn],
-      conditions: { ArnLike: { 'aws:SourceArn': `arn:${partition}:cloudwatch:${region}:${account}:alarm:*` } },
+      conditions: { ArnLike: { 'aws:SourceArn': arnOf(Stack.of(scope), 'cloudwatch', 'alarm:*') } },
     }),
   );
   return topic;

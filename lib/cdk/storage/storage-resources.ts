@@ -4,6 +4,7 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import type * as s3 from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { ADOPT_STORAGE_TYPE, EMPTY_STORAGE_TYPE, EXISTING_STORAGE_TYPE } from '../../core/contracts/custom-resources';
+import { arnOf } from '../access/statement';
 import { customResource } from '../functions/handler-resource';
 
 /** A bucket that an earlier stack retained, with the statements that its policy needs. */
@@ -37,8 +38,6 @@ export function adoptStorage(
 ): Construct {
   const scope = new Construct(parent, 'Adopt');
   const stack = Stack.of(scope);
-  const { partition, region, account } = stack;
-  const arnOf = (service: string, name: string) => `arn:${partition}:${service}:${region}:${account}:${name}`;
   const table = { sid: 'CheckRunTable', actions: ['dynamodb:DescribeTable'] };
   const repository = { sid: 'CheckRepository', actions: ['ecr:DescribeRepositories'] };
   customResource(scope, 'Adopt', {
@@ -59,8 +58,8 @@ export function adoptStorage(
         resources: buckets.map(({ bucket }) => bucket.bucketArn),
       },
       { sid: 'CheckKey', actions: ['kms:DescribeKey'], resources: [key.keyArn] },
-      ...(tableName ? [{ ...table, resources: [arnOf('dynamodb', `table/${tableName}`)] }] : []),
-      ...(repositoryName ? [{ ...repository, resources: [arnOf('ecr', `repository/${repositoryName}`)] }] : []),
+      ...(tableName ? [{ ...table, resources: [arnOf(stack, 'dynamodb', `table/${tableName}`)] }] : []),
+      ...(repositoryName ? [{ ...repository, resources: [arnOf(stack, 'ecr', `repository/${repositoryName}`)] }] : []),
     ],
     serviceTimeout: Duration.minutes(4),
     properties: {

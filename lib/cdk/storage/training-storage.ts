@@ -236,6 +236,19 @@ export class TrainingStorage extends Construct {
   }
 }
 
+/** ARNs of the buckets and their key. */
+export const storageArns = ({
+  dataBucket,
+  checkpointBucket,
+  artifactBucket,
+  key,
+}: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'>) => ({
+  dataBucketArn: dataBucket.bucketArn,
+  checkpointBucketArn: checkpointBucket.bucketArn,
+  artifactBucketArn: artifactBucket.bucketArn,
+  keyArn: key.keyArn,
+});
+
 /** ARNs of the keys of teams with a key of their own. */
 export const teamKeyArns = ({ teamKeys = {} }: Partial<Pick<TrainingStorage, 'teamKeys'>>): string[] =>
   Object.values(teamKeys).map(({ keyArn }) => keyArn);
