@@ -9,7 +9,7 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
-import { parseEcrUri } from '../../core/catalog/images/images';
+import { type ImageBase, parseEcrUri, publishedBaseUri } from '../../core/catalog/images/images';
 import { REGIONS } from '../../core/catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../../core/contracts/custom-resources';
 import { packageRoot } from '../../shared/local/own-package';
@@ -246,3 +246,17 @@ function baseRepositoryArn(uri: string): string | undefined {
   const partition = REGIONS[found.region]?.partition ?? 'aws';
   return `arn:${partition}:ecr:${found.region}:${found.account}:repository/${found.repository}`;
 }
+
+/** URI of the base image of the environment's own image, without a lock. Throws when there is none. */
+export function baseImageUri(base: ImageBase, region: string): string {
+  const uri = publishedBaseUri(base, region);
+  if (uri) return uri;
+  throw new Error(
+    base === 'cuda'
+      ? `image.base: must be locked to a digest for ${region}, got cuda; run slipway preflight --lock, or name an image with image.uri`
+      : `image.base: must be published in ${region}, got ${base}; use another base, or name an image with image.uri`,
+  );
+}
+
+/** The Dockerfile of containers/training that builds on a base. */
+export const dockerfileOf = (base: ImageBase): string => (base === 'cuda' ? 'cuda.Dockerfile' : 'Dockerfile');

@@ -35,20 +35,14 @@ export class EnvironmentNetwork extends Construct {
     super(scope, id);
     const { mode, availabilityZoneIds } = spec.network;
     this.zoneIds = availabilityZoneIds === 'all' ? [] : availabilityZoneIds;
-    if (mode === 'vpc-locked' || mode === 'vpc-nat') {
-      const made = this.make(spec, mode, operationsKey);
-      this.subnetIds = made.subnetIds;
-      this.securityGroupIds = made.securityGroupIds;
-      this.teamGroupIds = made.teamGroupIds;
-      this.subnets = made.subnets;
-      this.made = made;
-    } else {
-      const named = existingNetworkOf(spec, Stack.of(this).account);
-      this.subnetIds = named?.subnetIds ?? [];
-      this.securityGroupIds = named?.securityGroupIds ?? [];
-      this.teamGroupIds = {};
-      if (named) this.check = checkExistingNetwork(this, 'Existing', named);
-    }
+    if (mode === 'vpc-locked' || mode === 'vpc-nat') this.made = this.make(spec, mode, operationsKey);
+    const named = this.made ? undefined : existingNetworkOf(spec, Stack.of(this).account);
+    if (named) this.check = checkExistingNetwork(this, 'Existing', named);
+    const { subnetIds = [], securityGroupIds = [] } = this.made ?? named ?? {};
+    this.subnetIds = subnetIds;
+    this.securityGroupIds = securityGroupIds;
+    this.teamGroupIds = this.made?.teamGroupIds ?? {};
+    this.subnets = this.made?.subnets;
   }
 
   /** The subnet in a zone, if zones were given by id. */

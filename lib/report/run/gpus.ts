@@ -3,8 +3,8 @@ import { number, percent, UNKNOWN } from '../page/format';
 import { unknown } from '../page/page';
 import { type Html, html, itemTable, legend, word } from '../page/parts';
 import { color } from '../page/style';
-import { leastBusyFirst } from '../read/log-lines';
-import type { ReportEfa, ReportGpus, RunReport } from './run-report';
+import { leastBusyFirst, type ReportEfa } from '../read/log-lines';
+import type { ReportGpus, RunReport } from './run-report';
 import { attemptLegend, attemptLine, byAttempt } from './training';
 
 /** Maximum number of hosts in the table: those with the lowest utilisation. */

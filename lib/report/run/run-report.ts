@@ -1,6 +1,7 @@
 import type { Printed, TimelineAnswer } from '../../core/contracts/answers';
 import type { Ledger } from '../../core/lifecycle/ledger';
 import type { LineageRun } from '../lineage/lineage';
+import type { ReportEfa } from '../read/log-lines';
 
 /**
  * All data about one run: the output of `slipway report --json` and the source of its page. An undefined part could not be read; `missing`
@@ -210,26 +211,6 @@ export interface ReportCost {
   attempts: { number: number; instances: ReportInstances[]; seconds: number | null; usd: number | null }[];
   /** null when a part of it is not known. */
   totalUsd: number | null;
-}
-
-/** The `efa` line of one attempt (contract: efa.json). */
-export interface ReportEfa {
-  attempt: number;
-  verdict: string;
-  devices?: number;
-  interfaces?: number | null;
-  expectedInterfaces?: number | null;
-  provider?: string | null;
-  plugin?: string | null;
-  libfabric?: string | null;
-  nccl?: string | null;
-  busBandwidthGBps?: number | null;
-  expectedGBps?: number | null;
-  /** Number of hosts by verdict; absent in the lines of older drivers. */
-  hosts?: Record<string, number>;
-  /** Hosts with a slower verdict than the fastest host, at most 20. */
-  slowerHosts?: string[];
-  evidence: string[];
 }
 
 /** At most `most` items, evenly distributed, including the first and the last. */
