@@ -42,14 +42,11 @@ export function plot({ x, y, series, ...props }: PlotProps): Html {
 }
 
 /** Renders a chart as static SVG without scripts. */
-export function chart(props: ChartProps): Html {
-  const draw = (size: 'wide' | 'narrow') => new Html(drawing(props, size));
-  return html`<figure>
-${draw('wide')}
-${draw('narrow')}
+export const chart = (props: ChartProps): Html => html`<figure>
+${new Html(drawing(props, 'wide'))}
+${new Html(drawing(props, 'narrow'))}
 </figure>
 `;
-}
 
 /**
  * The chart library takes ids from a process-wide counter; these ids are stable and unique per chart. Its classes and styles for hovering

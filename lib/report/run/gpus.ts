@@ -38,10 +38,6 @@ function useChart({ overTime }: ReportGpus): Html {
 
 function byHost({ hosts }: ReportGpus): Html {
   const least = [...hosts].sort(leastBusyFirst);
-  const rest =
-    hosts.length > MAX_ROWS
-      ? html`<p class="note">The ${number(MAX_ROWS)} least busy of ${number(hosts.length)} hosts.</p>`
-      : '';
   return html`${itemTable({
     caption: 'GPUs by host: mean utilisation, and peak memory of the GPU with the highest usage',
     items: least.slice(0, MAX_ROWS),
@@ -59,7 +55,7 @@ function byHost({ hosts }: ReportGpus): Html {
       },
     ],
     layout: 'slim',
-  })}${rest}`;
+  })}${hosts.length > MAX_ROWS && html`<p class="note">The ${number(MAX_ROWS)} least busy of ${number(hosts.length)} hosts.</p>`}`;
 }
 
 const VERDICTS: Readonly<Record<string, { text: string; meaning: string; color: string }>> = {

@@ -45,7 +45,6 @@ export function hostsPart(report: RunReport): Html | undefined {
     ],
     layout: 'cards',
   });
-  const support =
-    cases.length > 0 ? html`<p>Text for a support case:</p>${cases.map((text) => html`<pre>${text}</pre>`)}` : '';
-  return html`${overview}${support}`;
+  if (cases.length === 0) return overview;
+  return html`${overview}<p>Text for a support case:</p>${cases.map((text) => html`<pre>${text}</pre>`)}`;
 }
